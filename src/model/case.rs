@@ -1,0 +1,224 @@
+//! What is measured where: [`Case`] = benchmark × placement × parameters × knobs.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::CpuSet;
+
+/// A parameter's value.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Value {
+    Int(i64),
+    Float(f64),
+    Text(String),
+}
+
+/// Parameters by name, in name order: of a case (identifying it) or of a point inside a case.
+pub type Params = BTreeMap<String, Value>;
+
+impl Value {
+    pub fn int(&self) -> Option<i64> {
+        match self {
+            Value::Int(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Value::Int(value) => Some(*value as f64),
+            Value::Float(value) => Some(*value),
+            Value::Text(_) => None,
+        }
+    }
+
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Int(value) => write!(f, "{value}"),
+            Value::Float(value) => write!(f, "{value}"),
+            Value::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+impl From<u64> for Value {
+    fn from(value: u64) -> Value {
+        // Sizes and counts stay far below 2^63; anything above is a caller's error and shows itself as i64::MAX.
+        Value::Int(i64::try_from(value).unwrap_or(i64::MAX))
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Value {
+        Value::Text(text.to_string())
+    }
+}
+
+/// Which pages back the memory that a benchmark touches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pages {
+    /// Whatever the system gives without being asked.
+    #[default]
+    AsGiven,
+    /// Transparent huge pages asked for (`madvise(MADV_HUGEPAGE)`), and checked.
+    Huge,
+    /// Huge pages refused (`MADV_NOHUGEPAGE`): 4 KiB pages on x86.
+    Base,
+}
+
+/// What the SMT sibling of a measured CPU does meanwhile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Beside {
+    #[default]
+    Idle,
+    SameWork,
+    Spinner,
+    Stream,
+}
+
+/// One participant of a placement.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Seat {
+    /// `task`, `ping`, `pong`, `sender`, `copy`, `taskmanager`, ...
+    pub role: Cow<'static, str>,
+    /// `None`: this host. A two-host network test names the other one here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// CPUs this participant may run on.
+    pub cpus: CpuSet,
+    /// NUMA nodes its memory is bound to; empty: not bound.
+    #[serde(default, skip_serializing_if = "CpuSet::is_empty")]
+    pub mem_nodes: CpuSet,
+}
+
+/// Who sits where. `name` is the vocabulary of keys, axes and findings:
+/// free, one-cpu, same-cpu, smt-sibling, same-cluster, same-llc, other-llc, other-node, other-package, other-cpu,
+/// spread, per-llc, per-node, all, one-per-core.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Placement {
+    pub name: Cow<'static, str>,
+    pub seats: Vec<Seat>,
+    #[serde(default)]
+    pub pages: Pages,
+    #[serde(default)]
+    pub beside: Beside,
+}
+
+impl Placement {
+    /// All CPUs that any seat of this host may use.
+    pub fn cpus(&self) -> CpuSet {
+        let local = self.seats.iter().filter(|seat| seat.host.is_none());
+        local.fold(CpuSet::default(), |all, seat| all.union(&seat.cpus))
+    }
+
+    pub fn pages(mut self, pages: Pages) -> Placement {
+        self.pages = pages;
+        self
+    }
+}
+
+/// One measurable thing: one child process a visit, which may emit many points (a ladder, a chunk map, rate steps).
+///
+/// `params` and `knobs` identify; `inputs` (directories, addresses) do not, and secrets never stand in either.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Case {
+    pub bench: Cow<'static, str>,
+    pub placement: Placement,
+    #[serde(default, skip_serializing_if = "Params::is_empty")]
+    pub params: Params,
+    /// Kernel knobs to be set for the visit (journaled and restored), by the names of `assay knobs`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub knobs: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub inputs: BTreeMap<String, String>,
+}
+
+impl Case {
+    /// The stable name used for resume, compare and citation: `bench@placement?param=value&param=value!knob=value`.
+    pub fn key(&self) -> String {
+        let mut key = format!("{}@{}", self.bench, self.placement.name);
+        match self.placement.pages {
+            Pages::AsGiven => {}
+            Pages::Huge => key.push_str("+huge-pages"),
+            Pages::Base => key.push_str("+base-pages"),
+        }
+        match self.placement.beside {
+            Beside::Idle => {}
+            Beside::SameWork => key.push_str("+beside-same-work"),
+            Beside::Spinner => key.push_str("+beside-spinner"),
+            Beside::Stream => key.push_str("+beside-stream"),
+        }
+        push_params(&mut key, '?', self.params.iter().map(|(name, value)| (name, value.to_string())));
+        push_params(&mut key, '!', self.knobs.iter().map(|(name, value)| (name, value.clone())));
+        key
+    }
+
+    /// The key of one metric at one point of this case: `CASE/point=value#metric`.
+    pub fn series_key(&self, point: &Params, metric: &str) -> String {
+        let mut key = self.key();
+        push_params(&mut key, '/', point.iter().map(|(name, value)| (name, value.to_string())));
+        format!("{key}#{metric}")
+    }
+}
+
+fn push_params<'a>(key: &mut String, lead: char, params: impl Iterator<Item = (&'a String, String)>) {
+    let mut separator = lead;
+    for (name, value) in params {
+        key.push(separator);
+        key.push_str(name);
+        key.push('=');
+        for c in value.chars() {
+            // The grammar's own marks and anything unprintable are escaped, so that a key splits one way only.
+            match c {
+                '?' | '&' | '!' | '/' | '#' | '@' | '=' | '%' | '+' => key.push_str(&format!("%{:02x}", c as u32)),
+                c if c.is_control() || c.is_whitespace() => key.push_str(&format!("%{:02x}", c as u32)),
+                c => key.push(c),
+            }
+        }
+        separator = '&';
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_stable_and_split_one_way() {
+        let placement =
+            Placement { name: "one-cpu".into(), seats: vec![], pages: Pages::Huge, beside: Beside::Idle };
+        let mut case = Case {
+            bench: "memory.latency".into(),
+            placement,
+            params: Params::new(),
+            knobs: BTreeMap::new(),
+            inputs: BTreeMap::new(),
+        };
+        assert_eq!(case.key(), "memory.latency@one-cpu+huge-pages");
+        case.params.insert("order".into(), "a/b#c".into());
+        case.params.insert("k".into(), Value::Int(4));
+        case.knobs.insert("slice_ns".into(), "3000000".into());
+        case.inputs.insert("dir".into(), "/tmp".into());
+        let point = Params::from([("bytes".to_string(), Value::Int(65536))]);
+        assert_eq!(
+            case.series_key(&point, "latency"),
+            "memory.latency@one-cpu+huge-pages?k=4&order=a%2fb%23c!slice_ns=3000000/bytes=65536#latency"
+        );
+    }
+}

@@ -1,0 +1,136 @@
+//! What a number is worth: verdicts, findings, facts.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The kinds of verdict; the JSON contract names them so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum VerdictKind {
+    Trusted,
+    /// Believable, and what moved it is known.
+    TrustedWithCause,
+    /// Too few or too wide samples for the precision asked.
+    Imprecise,
+    /// Several values, not one.
+    Multimodal,
+    /// Still moving when measuring ended.
+    Drifting,
+    /// Not to be believed.
+    Rejected,
+    /// Not measured.
+    Skipped,
+    /// Imported: nobody watched while it was measured.
+    Unverified,
+}
+
+impl VerdictKind {
+    pub fn words(self) -> &'static str {
+        match self {
+            VerdictKind::Trusted => "trusted",
+            VerdictKind::TrustedWithCause => "trusted, with cause",
+            VerdictKind::Imprecise => "imprecise",
+            VerdictKind::Multimodal => "multimodal",
+            VerdictKind::Drifting => "drifting",
+            VerdictKind::Rejected => "rejected",
+            VerdictKind::Skipped => "skipped",
+            VerdictKind::Unverified => "unverified",
+        }
+    }
+}
+
+impl fmt::Display for VerdictKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.words())
+    }
+}
+
+/// Whether a number can be believed, and why (not). No number is shown without one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Verdict {
+    pub kind: VerdictKind,
+    /// One sentence without a full stop; empty for `trusted`.
+    pub reason: String,
+}
+
+impl Verdict {
+    pub fn new(kind: VerdictKind, reason: impl Into<String>) -> Verdict {
+        Verdict { kind, reason: reason.into() }
+    }
+
+    pub fn trusted() -> Verdict {
+        Verdict::new(VerdictKind::Trusted, "")
+    }
+
+    /// Whether the number may be used at all.
+    pub fn usable(&self) -> bool {
+        !matches!(self.kind, VerdictKind::Rejected | VerdictKind::Skipped)
+    }
+}
+
+/// How grave a finding is; `--fail-on` compares them in this order.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema, clap::ValueEnum,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Severity {
+    /// Worth knowing.
+    Note,
+    /// Some numbers must be read with care.
+    Warning,
+    /// Some numbers are wrong or misleading, or the machine is faulty.
+    Problem,
+}
+
+/// What a finding does to the verdicts of the series it names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Effect {
+    #[default]
+    None,
+    /// It says what moved them: a trusted number becomes trusted with cause, modes and drift get their cause.
+    Explains,
+    /// They are not to be believed.
+    Rejects,
+}
+
+/// One piece of evidence.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Fact {
+    pub label: String,
+    /// The value with its unit, as people read it.
+    pub value: String,
+    /// What it rests on: a series key, a snapshot path, `visits` or a literature source.
+    pub source: String,
+}
+
+impl Fact {
+    pub fn new(label: impl Into<String>, value: impl fmt::Display, source: impl Into<String>) -> Fact {
+        Fact { label: label.into(), value: value.to_string(), source: source.into() }
+    }
+}
+
+/// Something that a rule found out: never without a fact, always with a command that confirms it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Finding {
+    /// The rule's id; `assay explain ID` tells more.
+    pub rule: String,
+    pub severity: Severity,
+    /// One line with the number in it.
+    pub headline: String,
+    /// Why, in a sentence or two.
+    pub cause: String,
+    pub facts: Vec<Fact>,
+    /// A command that the user can run to see it for themselves.
+    pub confirm: String,
+    /// What to do about it.
+    #[serde(default)]
+    pub advice: String,
+    /// Keys of the series that it concerns.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub series: Vec<String>,
+    #[serde(default)]
+    pub effect: Effect,
+}

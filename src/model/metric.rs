@@ -1,0 +1,94 @@
+//! What a number means: the catalogue that a run file carries, so that reports need no registry.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Better {
+    Higher,
+    Lower,
+    /// A fact with no better side (a share, a clock).
+    Neither,
+}
+
+/// How a metric's value comes from a sample's work and nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Form {
+    /// `work / ns * scale`: bandwidth (bytes/ns = GB/s), rates, clocks (cycles/ns = GHz).
+    WorkPerTime { scale: f64 },
+    /// `ns / work * scale`: latency.
+    TimePerWork { scale: f64 },
+    /// The sample's work is the value itself (a share, a count).
+    Value,
+    /// Quantile `q` (0..1) of the sample's histogram of nanoseconds, times `scale`.
+    Quantile { q: f64, scale: f64 },
+}
+
+/// One measured quantity of a benchmark.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Metric {
+    pub name: Cow<'static, str>,
+    pub title: Cow<'static, str>,
+    /// The unit of the value: `GB/s` (10^9 bytes), `ns`, `1/s`, `GHz`, `%`.
+    pub unit: Cow<'static, str>,
+    pub better: Better,
+    pub form: Form,
+    /// The stop rule looks at headline metrics only; the others ride along.
+    #[serde(default)]
+    pub headline: bool,
+}
+
+impl Metric {
+    /// A headline metric.
+    pub const fn new(
+        name: &'static str,
+        title: &'static str,
+        unit: &'static str,
+        better: Better,
+        form: Form,
+    ) -> Metric {
+        Metric {
+            name: Cow::Borrowed(name),
+            title: Cow::Borrowed(title),
+            unit: Cow::Borrowed(unit),
+            better,
+            form,
+            headline: true,
+        }
+    }
+
+    /// The same metric, riding along.
+    pub const fn aside(mut self) -> Metric {
+        self.headline = false;
+        self
+    }
+}
+
+/// How a benchmark's points are shown.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum View {
+    /// A row a series.
+    Table,
+    /// A curve over one point parameter; `log`: both axes logarithmic, ticks as powers of two for bytes.
+    Curve { x: Cow<'static, str>, log: bool },
+    /// A matrix over two point parameters.
+    Matrix { row: Cow<'static, str>, column: Cow<'static, str> },
+}
+
+/// A benchmark as the run file's catalogue describes it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Title {
+    pub id: Cow<'static, str>,
+    pub title: Cow<'static, str>,
+    /// What it measures, and how.
+    pub about: Cow<'static, str>,
+    /// How to read the number and what moves it.
+    pub reading: Cow<'static, str>,
+    pub metrics: Vec<Metric>,
+    pub view: View,
+}

@@ -1,0 +1,24 @@
+//! The words that every other module speaks: plain data, no measuring, no judging, no I/O.
+//!
+//! A run is the machine's own raw text ([`Snapshot`]) plus samples ([`Visit`]); everything else is a pure
+//! function of a run. These types cross the process boundary (child to parent), the disk (run file) and time
+//! (a newer Assay reads an older file), so every field that was added later has a default.
+
+mod case;
+mod cpuset;
+mod finding;
+mod metric;
+mod run;
+mod sample;
+mod snapshot;
+
+pub use case::{Beside, Case, Pages, Params, Placement, Seat, Value};
+pub use cpuset::CpuSet;
+pub use finding::{Effect, Fact, Finding, Severity, Verdict, VerdictKind};
+pub use metric::{Better, Form, Metric, Title, View};
+pub use run::{
+    Conditions, Event, Header, Planned, Reason, Record, Run, RunClock, SCHEMA, Summary, SummaryFinding,
+    SummarySeries, TimeLine, Visit,
+};
+pub use sample::{Covariates, Histogram, Packed, ProcessFacts, Samples};
+pub use snapshot::{Entry, Snapshot};

@@ -1,0 +1,264 @@
+//! A run: header, visits, time lines, events and a summary, a JSON line each.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Case, CpuSet, ProcessFacts, Samples, Severity, Snapshot, Title, VerdictKind};
+
+/// Version of the run file and of the JSON contract. Readers refuse a higher one and accept unknown fields.
+pub const SCHEMA: u32 = 1;
+
+/// Why a visit has no (usable) samples.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", tag = "kind", content = "why")]
+pub enum Reason {
+    /// It ran and failed, or its own check of the answer did.
+    Failed(String),
+    /// The answer that the benchmark computed was wrong: a faulty core, memory or kernel, or a bug of ours.
+    WrongAnswer(String),
+    TimedOut(String),
+    /// Not run: this machine or this user lacks something, or the budget ended.
+    Skipped(String),
+    /// It ran in an environment that made it worthless.
+    Invalid(String),
+}
+
+impl Reason {
+    pub fn text(&self) -> &str {
+        match self {
+            Reason::Failed(text)
+            | Reason::WrongAnswer(text)
+            | Reason::TimedOut(text)
+            | Reason::Skipped(text)
+            | Reason::Invalid(text) => text,
+        }
+    }
+}
+
+/// What the whole machine did while one visit ran: differences of kernel counters over `wall_ms`.
+/// A counter that this kernel or container does not show is absent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Conditions {
+    pub wall_ms: f64,
+    /// CPUs that were online.
+    #[serde(default)]
+    pub cpus: u32,
+    /// Busy CPU time of all CPUs together, ms (user, nice, system, irq, softirq).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busy_ms: Option<f64>,
+    /// Of that, our own: the visit's processes and this one, ms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_ms: Option<f64>,
+    /// Busy time of others on the CPUs that this visit was placed on, ms, where it can be told from our own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub others_on_seats_ms: Option<f64>,
+    /// Time the hypervisor gave to somebody else, all CPUs, ms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steal_ms: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub irq_ms: Option<f64>,
+    /// Pressure stall totals ("some"), ms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub psi_cpu_ms: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub psi_memory_ms: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub psi_io_ms: Option<f64>,
+    /// Time our cgroup was throttled by its CPU quota, ms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throttled_ms: Option<f64>,
+    /// Pages swapped in and out, machine-wide.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub swapped_pages: Option<f64>,
+    /// Pages that automatic NUMA balancing moved, machine-wide.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub numa_migrated_pages: Option<f64>,
+    /// Thermal throttle events of the packages and cores.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thermal_throttles: Option<f64>,
+}
+
+impl Conditions {
+    /// Share of the machine's CPU time that neither we nor idleness used, 0..1.
+    pub fn background(&self) -> Option<f64> {
+        let total = self.wall_ms * f64::from(self.cpus);
+        let others = self.busy_ms? - self.own_ms?;
+        (total > 0.0).then(|| (others / total).clamp(0.0, 1.0))
+    }
+
+    /// Share of the machine's CPU time that the hypervisor took, 0..1.
+    pub fn steal(&self) -> Option<f64> {
+        let total = self.wall_ms * f64::from(self.cpus);
+        let steal = self.steal_ms?;
+        (total > 0.0).then(|| (steal / total).clamp(0.0, 1.0))
+    }
+}
+
+/// One process's work on one case.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Visit {
+    /// Position in the run, from 0: the order in which visits really happened.
+    pub order: u32,
+    /// Index of the case in the header's plan.
+    pub case: u32,
+    /// The pass over the plan that this visit belongs to, from 0. Visits of one pass are interleaved.
+    pub pass: u32,
+    /// When it began, ms since the run's start.
+    pub at_ms: f64,
+    #[serde(default)]
+    pub conditions: Conditions,
+    #[serde(default)]
+    pub process: ProcessFacts,
+    /// What was measured. Samples of a visit with a `reason` are kept, and not counted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub samples: Vec<Samples>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Reason>,
+}
+
+/// A case as planned.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Planned {
+    pub case: Case,
+    /// Higher runs first and is cut last.
+    pub priority: u32,
+    /// Estimated seconds a visit.
+    pub seconds: f64,
+    /// Memory that one visit touches, bytes.
+    #[serde(default)]
+    pub memory_bytes: u64,
+    /// Why it cannot be measured here; `None`: it can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unmet: Option<String>,
+}
+
+/// The clock that timed the windows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunClock {
+    /// `tsc`, `cntvct` or `monotonic-raw`.
+    pub source: String,
+    /// Ticks a nanosecond (1 for the raw clock).
+    pub ticks_per_ns: f64,
+    /// Smallest step seen between two readings, ns.
+    pub resolution_ns: f64,
+    /// Cost of one reading, ns.
+    pub cost_ns: f64,
+    /// Why a faster counter was not used, where it was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// First line of a run file: all that is needed to understand, judge and resume the rest.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Header {
+    pub schema: u32,
+    /// Version of the binary that measured.
+    pub assay: String,
+    pub host: String,
+    /// UTC, RFC 3339.
+    pub started: String,
+    #[serde(default)]
+    pub boot_id: Option<String>,
+    #[serde(default)]
+    pub uptime_s: Option<f64>,
+    /// Seed of the visiting order (and of pretended samples).
+    pub seed: u64,
+    pub profile: String,
+    /// Seconds that measuring may take.
+    pub budget_s: f64,
+    /// Relative half-width of the 99 % interval at which a series stops.
+    pub precision: f64,
+    /// CPUs that this process was allowed to use.
+    #[serde(default)]
+    pub allowed_cpus: CpuSet,
+    pub clock: RunClock,
+    /// Samples were invented from this seed (`--pretend`): for tests of the pipeline only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pretend: Option<u64>,
+    /// Identifies the plan: equal for equal cases in equal order.
+    pub plan_id: String,
+    pub plan: Vec<Planned>,
+    pub catalogue: Vec<Title>,
+    pub snapshot: Snapshot,
+}
+
+/// Something that happened to the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Event {
+    pub at_ms: f64,
+    /// `gate`, `resumed`, `interrupted`, `budget`, `knob`, ...
+    pub kind: Cow<'static, str>,
+    pub text: String,
+}
+
+/// A quantity over the run's time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TimeLine {
+    /// `background`, `steal`, ...
+    pub name: Cow<'static, str>,
+    pub unit: Cow<'static, str>,
+    pub at_ms: Vec<f64>,
+    pub value: Vec<f64>,
+}
+
+/// One series in a summary.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SummarySeries {
+    pub key: String,
+    pub unit: String,
+    pub median: Option<f64>,
+    pub ci95: Option<[f64; 2]>,
+    pub n: u32,
+    pub cv: Option<f64>,
+    pub verdict: VerdictKind,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SummaryFinding {
+    pub rule: String,
+    pub severity: Severity,
+    pub headline: String,
+}
+
+/// Last line of a complete run file, at most 64 KiB: what fleet analysis reads alone.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Summary {
+    pub schema: u32,
+    pub assay: String,
+    pub host: String,
+    pub started: String,
+    pub elapsed_s: f64,
+    /// The make-up by which hosts are peers: CPU model, counts, memory, kernel.
+    pub make_up: Vec<(String, String)>,
+    pub series: Vec<SummarySeries>,
+    /// Series that did not fit into 64 KiB.
+    #[serde(default)]
+    pub series_left_out: u32,
+    pub findings: Vec<SummaryFinding>,
+}
+
+/// A line of a run file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Record {
+    Header(Box<Header>),
+    Visit(Box<Visit>),
+    TimeLine(TimeLine),
+    Event(Event),
+    Summary(Box<Summary>),
+}
+
+/// A run file, read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    pub header: Header,
+    pub visits: Vec<Visit>,
+    pub time_lines: Vec<TimeLine>,
+    pub events: Vec<Event>,
+    /// Present when the run ended by itself.
+    pub summary: Option<Summary>,
+    /// Lines that could not be read (a torn tail after a crash, damage), as sentences.
+    pub damage: Vec<String>,
+}

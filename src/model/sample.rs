@@ -1,0 +1,213 @@
+//! Timed windows, kept raw and in columns.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Form, Params};
+
+/// A column of numbers, one a window; a column that is the same throughout is written once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Packed {
+    Same(f64),
+    Each(Vec<f64>),
+}
+
+impl Packed {
+    pub fn pack(values: Vec<f64>) -> Packed {
+        match values.first() {
+            Some(first) if values.iter().all(|value| value == first) => Packed::Same(*first),
+            _ => Packed::Each(values),
+        }
+    }
+
+    pub fn get(&self, index: usize) -> Option<f64> {
+        match self {
+            Packed::Same(value) => Some(*value),
+            Packed::Each(values) => values.get(index).copied(),
+        }
+    }
+}
+
+/// What moved while a window ran: one column a covariate, absent where it could not be read.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Covariates {
+    /// CPU at the window's start and end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_start: Option<Packed>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_end: Option<Packed>,
+    /// Voluntary and involuntary context switches of the measuring task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub voluntary: Option<Packed>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub involuntary: Option<Packed>,
+    /// Page faults: minor and major together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub faults: Option<Packed>,
+    /// Time spent runnable but waiting for a CPU, ns (schedstat run delay).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_ns: Option<Packed>,
+    /// The measured CPU's stolen time in the window, ms (10 ms steps), where the kernel tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steal_ms: Option<Packed>,
+    /// Core clock right after the window, GHz, from a short dependent chain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_ghz: Option<Packed>,
+}
+
+impl Covariates {
+    /// Name and column of every covariate that was recorded.
+    pub fn columns(&self) -> impl Iterator<Item = (&'static str, &Packed)> {
+        [
+            ("cpu_start", &self.cpu_start),
+            ("cpu_end", &self.cpu_end),
+            ("voluntary", &self.voluntary),
+            ("involuntary", &self.involuntary),
+            ("faults", &self.faults),
+            ("wait_ns", &self.wait_ns),
+            ("steal_ms", &self.steal_ms),
+            ("clock_ghz", &self.clock_ghz),
+        ]
+        .into_iter()
+        .filter_map(|(name, column)| Some((name, column.as_ref()?)))
+    }
+}
+
+/// A histogram of nanoseconds: rising values with their counts.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Histogram {
+    pub ns: Vec<u64>,
+    pub count: Vec<u64>,
+}
+
+impl Histogram {
+    pub fn total(&self) -> u64 {
+        self.count.iter().sum()
+    }
+
+    /// The smallest recorded value at or below which a share `q` of all entries lies.
+    pub fn quantile(&self, q: f64) -> Option<f64> {
+        let total = self.total();
+        if total == 0 || !(0.0..=1.0).contains(&q) {
+            return None;
+        }
+        let wanted = (q * total as f64).ceil().max(1.0) as u64;
+        let mut seen = 0;
+        for (ns, count) in self.ns.iter().zip(&self.count) {
+            seen += count;
+            if seen >= wanted {
+                return Some(*ns as f64);
+            }
+        }
+        None
+    }
+}
+
+/// The windows of one point of one visit, in the order in which they ran.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Samples {
+    #[serde(default, skip_serializing_if = "Params::is_empty")]
+    pub point: Params,
+    /// Names of the metrics that these windows carry (several read one histogram).
+    pub metrics: Vec<String>,
+    /// The first `warm_up` windows warmed caches, predictors and pages: marked, kept, not counted.
+    #[serde(default)]
+    pub warm_up: usize,
+    /// Work done in each window, in the metric's own unit of work (bytes, operations, cycles).
+    pub work: Packed,
+    /// Length of each window, ns. Its length is the number of windows.
+    pub ns: Vec<f64>,
+    #[serde(default)]
+    pub beside: Covariates,
+    /// One histogram a window, for metrics that are quantiles.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub histograms: Vec<Histogram>,
+    /// Relative deviation from linearity that calibration met: `|t(2n) / 2t(n) - 1|`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub linearity: Option<f64>,
+}
+
+impl Samples {
+    pub fn len(&self) -> usize {
+        self.ns.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.ns.is_empty()
+    }
+
+    /// The metric's value in each window; a window whose numbers make none (zero work, no histogram) gives NaN.
+    pub fn values(&self, form: Form) -> Vec<f64> {
+        (0..self.len())
+            .map(|index| {
+                let (work, ns) = (self.work.get(index).unwrap_or(f64::NAN), self.ns[index]);
+                match form {
+                    Form::WorkPerTime { scale } => work / ns * scale,
+                    Form::TimePerWork { scale } => ns / work * scale,
+                    Form::Value => work,
+                    Form::Quantile { q, scale } => {
+                        let quantile = self.histograms.get(index).and_then(|h| h.quantile(q));
+                        quantile.map_or(f64::NAN, |ns| ns * scale)
+                    }
+                }
+            })
+            .collect()
+    }
+}
+
+/// What a whole visit's process met.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProcessFacts {
+    /// Share of the measured memory that huge pages backed, 0..1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub huge_share: Option<f64>,
+    /// Bytes of memory under measurement.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
+    /// Share of the measured memory that was resident when measuring began, 0..1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resident_share: Option<f64>,
+    /// CPU migrations of the measuring task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub migrations: Option<u64>,
+    /// The kernel variant that ran (`avx512`, `avx2`, `sse2`, `neon`, `portable`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
+    /// Remarks of the benchmark itself about this visit.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_of_a_histogram() {
+        let histogram = Histogram { ns: vec![10, 20, 100], count: vec![50, 49, 1] };
+        assert_eq!(histogram.quantile(0.5), Some(10.0));
+        assert_eq!(histogram.quantile(0.51), Some(20.0));
+        assert_eq!(histogram.quantile(0.99), Some(20.0));
+        assert_eq!(histogram.quantile(1.0), Some(100.0));
+        assert_eq!(Histogram::default().quantile(0.5), None);
+    }
+
+    #[test]
+    fn a_column_that_never_changes_is_written_once() {
+        let samples = Samples {
+            point: Params::new(),
+            metrics: vec!["rate".into()],
+            warm_up: 0,
+            work: Packed::pack(vec![1000.0, 1000.0]),
+            ns: vec![500.0, 250.0],
+            beside: Covariates::default(),
+            histograms: vec![],
+            linearity: None,
+        };
+        assert_eq!(samples.work, Packed::Same(1000.0));
+        assert_eq!(samples.values(Form::WorkPerTime { scale: 1.0 }), vec![2.0, 4.0]);
+        assert_eq!(samples.values(Form::TimePerWork { scale: 1.0 }), vec![0.5, 0.25]);
+        assert_eq!(Packed::pack(vec![1.0, 2.0]), Packed::Each(vec![1.0, 2.0]));
+    }
+}
