@@ -1,5 +1,11 @@
 //! Assay's parts, public for its own tests, benches and fuzzers only: the product is the binary.
 #![doc(hidden)]
 
+pub mod bench;
+pub mod kernels;
 pub mod machine;
 pub mod model;
+pub mod placement;
+pub mod plan;
+pub mod run_file;
+pub mod sys;

@@ -177,6 +177,11 @@ impl Case {
     }
 }
 
+/// A number that is equal for equal texts on every machine and in every version (FNV-1a, 64 bits).
+pub fn fingerprint(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
 fn push_params<'a>(key: &mut String, lead: char, params: impl Iterator<Item = (&'a String, String)>) {
     let mut separator = lead;
     for (name, value) in params {

@@ -12,7 +12,7 @@ mod run;
 mod sample;
 mod snapshot;
 
-pub use case::{Beside, Case, Pages, Params, Placement, Seat, Value};
+pub use case::{Beside, Case, Pages, Params, Placement, Seat, Value, fingerprint};
 pub use cpuset::CpuSet;
 pub use finding::{Effect, Fact, Finding, Severity, Verdict, VerdictKind};
 pub use metric::{Better, Form, Metric, Title, View};

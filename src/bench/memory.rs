@@ -1,0 +1,96 @@
+//! What the memory benchmarks share: which sizes to measure on this machine, and memory that is really there.
+
+use anyhow::{Context, bail};
+
+use super::{Sampler, Scope};
+use crate::machine::{CacheKind, Machine};
+use crate::model::{Case, CpuSet, Pages, Params, Placement};
+use crate::sys::counters;
+use crate::sys::mapping::Mapping;
+
+/// Sizes where the kernel tells of no cache: typical of the last fifteen years.
+const TYPICAL_L1: u64 = 32 << 10;
+const TYPICAL_L2: u64 = 512 << 10;
+const TYPICAL_LLC: u64 = 32 << 20;
+
+/// Data cache of one level that a CPU has, bytes, as the kernel claims.
+pub fn cache_bytes(machine: &Machine, cpu: u32, level: u32) -> Option<u64> {
+    let cache = machine.caches.iter().find(|cache| {
+        cache.level == level && cache.kind != CacheKind::Instruction && cache.cpus.contains(cpu)
+    });
+    cache?.size_bytes
+}
+
+/// The sizes that decide what a size measures, for the first CPU of a placement: L1, L2 and last level, bytes.
+pub fn cache_ladder(machine: &Machine, placement: &Placement) -> [u64; 3] {
+    let cpu = placement.cpus().first().unwrap_or(0);
+    let l1 = cache_bytes(machine, cpu, 1).unwrap_or(TYPICAL_L1);
+    let l2 = cache_bytes(machine, cpu, 2).unwrap_or(TYPICAL_L2.max(l1));
+    let last = (3..=4).rev().find_map(|level| cache_bytes(machine, cpu, level));
+    // A CPU that claims its L2 as last level (a guest with its L3 hidden) may well use the host's L3.
+    [l1, l2, last.unwrap_or(TYPICAL_LLC.max(l2))]
+}
+
+/// The size that stands for DRAM: a power of two of at least twice the claimed last level, within what the plan
+/// allows. Inside the last level where memory is short: the report says so.
+pub fn beyond_caches(scope: &Scope, placement: &Placement, share: u64) -> u64 {
+    let [_, l2, last] = cache_ladder(scope.machine, placement);
+    let wanted = (2 * last).max(64 << 20).next_power_of_two();
+    let allowed = prev_power_of_two(scope.memory_bytes / share.max(1));
+    wanted.min(allowed).max(4 * l2.next_power_of_two().min(allowed / 4)).max(64 << 10)
+}
+
+fn prev_power_of_two(bytes: u64) -> u64 {
+    if bytes == 0 { 0 } else { 1 << bytes.ilog2() }
+}
+
+/// Sizes as a case's input, and back.
+pub fn sizes_input(sizes: &[u64]) -> String {
+    sizes.iter().map(u64::to_string).collect::<Vec<_>>().join(",")
+}
+
+pub fn sizes_of(case: &Case) -> Vec<u64> {
+    let list = case.inputs.get("bytes").map_or("", String::as_str);
+    list.split(',').filter_map(|size| size.parse().ok()).collect()
+}
+
+pub fn size_points(case: &Case) -> Vec<Params> {
+    sizes_of(case).into_iter().map(|size| super::point("bytes", size)).collect()
+}
+
+/// Maps memory for measuring, writes every word of it by `fill` and checks that it is all there.
+pub fn resident(
+    bytes: u64,
+    pages: Pages,
+    nodes: &CpuSet,
+    fill: impl Fn(usize) -> u64,
+) -> anyhow::Result<Mapping> {
+    let len = usize::try_from(bytes).context("more memory than addresses")?;
+    let mut memory =
+        Mapping::private(len, pages, nodes).with_context(|| format!("cannot map {bytes} bytes"))?;
+    for (index, word) in memory.words_mut().iter_mut().enumerate() {
+        *word = fill(index);
+    }
+    let share = memory.resident_share().context("cannot tell whether memory is resident")?;
+    if share < 1.0 {
+        bail!("only {:.1} % of {bytes} bytes stayed in memory after they were written", share * 100.0);
+    }
+    Ok(memory)
+}
+
+/// Share of a mapping that huge pages back, 0..1; `None` for one too small to be backed by any, or where the kernel
+/// does not tell.
+pub fn huge_share(memory: &Mapping) -> Option<f64> {
+    const HUGE_PAGE: usize = 2 << 20;
+    let huge = counters::huge_bytes(memory.as_ptr() as usize, memory.len())?;
+    let could_be_huge = memory.len() / HUGE_PAGE * HUGE_PAGE;
+    (could_be_huge > 0).then(|| huge as f64 / could_be_huge as f64)
+}
+
+/// Notes size, residency and huge pages of a visit's memory.
+pub fn note_memory(sampler: &mut Sampler, memory: &Mapping) {
+    let facts = sampler.facts();
+    facts.memory_bytes = Some(memory.len() as u64);
+    facts.resident_share = memory.resident_share().ok();
+    facts.huge_share = huge_share(memory);
+}

@@ -1,0 +1,214 @@
+//! What can be measured: a table of benchmarks, each one file with its text, its cases and its measuring.
+//!
+//! To add one: write `bench/NAME.rs` with a `pub const BENCHMARK: Benchmark` and add its line to [`benchmarks!`].
+
+use std::fmt;
+
+use crate::machine::Machine;
+use crate::model::{Case, Metric, Params, Placement, Title, View};
+use crate::placement::Floor;
+
+mod memory;
+pub mod pretend;
+pub mod sampler;
+
+pub use sampler::{Line, Order, Point, Sampler, Windows};
+
+/// Declares the modules and lists their rows, in the order in which people see them.
+macro_rules! benchmarks {
+    ($($module:ident)+) => {
+        $(mod $module;)+
+        /// All benchmarks, in display order.
+        pub const BENCHMARKS: &[&Benchmark] = &[$(&$module::BENCHMARK),+];
+    };
+}
+
+benchmarks! {
+    cpu_clock
+    memory_bandwidth
+    memory_latency
+    ipc_pipe
+}
+
+/// One thing that can be measured: a row of data, no state.
+pub struct Benchmark {
+    /// `group.name`; contains the field's plain words (`memory.…`, `syscall.…`, `ipc.pipe…`).
+    pub id: &'static str,
+    pub title: &'static str,
+    /// What it measures, and how.
+    pub about: &'static str,
+    /// How to read the number, what a good value looks like and what moves it.
+    pub reading: &'static str,
+    /// The source file: `file!()`.
+    pub source: &'static str,
+    pub metrics: &'static [Metric],
+    /// Parameters of its cases and points; nothing else may appear there.
+    pub params: &'static [Param],
+    pub view: View,
+    /// Left out of every profile and list: runs only when named (`selftest`).
+    pub hidden: bool,
+    /// The cases on this machine, the impossible ones with their reason.
+    pub cases: fn(&Scope) -> Vec<Candidate>,
+    /// The points that one visit of a case emits, in order.
+    pub points: fn(&Case) -> Vec<Params>,
+    /// One visit: measures all points, then checks its own answer.
+    pub run: fn(&Case, &mut Sampler) -> anyhow::Result<()>,
+}
+
+/// A declared parameter.
+pub struct Param {
+    pub name: &'static str,
+    pub about: &'static str,
+    pub range: Range,
+}
+
+pub enum Range {
+    Int { min: i64, max: i64 },
+    Choice(&'static [&'static str]),
+}
+
+impl Range {
+    pub fn holds(&self, value: &crate::model::Value) -> bool {
+        match self {
+            Range::Int { min, max } => value.int().is_some_and(|value| (*min..=*max).contains(&value)),
+            Range::Choice(choices) => value.text().is_some_and(|text| choices.contains(&text)),
+        }
+    }
+}
+
+impl fmt::Display for Range {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Range::Int { min, max } => write!(f, "{min} to {max}"),
+            Range::Choice(choices) => f.write_str(&choices.join(", ")),
+        }
+    }
+}
+
+/// How much to measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Depth {
+    Quick,
+    Standard,
+    Full,
+}
+
+/// What a benchmark may plan with.
+pub struct Scope<'a> {
+    pub machine: &'a Machine,
+    pub floor: &'a Floor,
+    pub depth: Depth,
+    /// Memory that one visit may touch, bytes, all its processes together.
+    pub memory_bytes: u64,
+    pub windows: Windows,
+}
+
+impl Scope<'_> {
+    /// Estimated seconds of a visit: the process, `setup_s`, and `points` of `stretch` times the usual window.
+    pub fn seconds(&self, points: usize, stretch: f64, setup_s: f64) -> f64 {
+        const PROCESS_START_S: f64 = 0.005;
+        // Calibration and its check of linearity take about five windows a point.
+        let windows = (self.windows.count + self.windows.warm_up + 5) as f64;
+        PROCESS_START_S + setup_s + points as f64 * stretch * windows * self.windows.window_ns / 1e9
+    }
+}
+
+/// A case that could be measured, for the plan to take or cut.
+pub struct Candidate {
+    pub case: Case,
+    /// Higher runs first and is cut last: 100 is what every report needs.
+    pub priority: u32,
+    pub seconds: f64,
+    pub memory_bytes: u64,
+    /// Why it cannot be measured here.
+    pub unmet: Option<String>,
+}
+
+impl Candidate {
+    pub fn new(bench: &'static str, placement: Placement, priority: u32, seconds: f64) -> Candidate {
+        let case = Case {
+            bench: bench.into(),
+            placement,
+            params: Params::new(),
+            knobs: Default::default(),
+            inputs: Default::default(),
+        };
+        Candidate { case, priority, seconds, memory_bytes: 0, unmet: None }
+    }
+
+    /// A case that this machine or this user cannot have.
+    pub fn unmet(bench: &'static str, placement_name: &'static str, why: String) -> Candidate {
+        let placement = Placement {
+            name: placement_name.into(),
+            seats: Vec::new(),
+            pages: Default::default(),
+            beside: Default::default(),
+        };
+        Candidate { unmet: Some(why), ..Candidate::new(bench, placement, 0, 0.0) }
+    }
+
+    pub fn memory(mut self, bytes: u64) -> Candidate {
+        self.memory_bytes = bytes;
+        self
+    }
+
+    pub fn param(mut self, name: &str, value: impl Into<crate::model::Value>) -> Candidate {
+        self.case.params.insert(name.to_string(), value.into());
+        self
+    }
+}
+
+/// A benchmark's own check failed: what it computed cannot be right.
+#[derive(Debug)]
+pub struct WrongAnswer(pub String);
+
+impl fmt::Display for WrongAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for WrongAnswer {}
+
+/// Fails the visit with a wrong answer unless `right`.
+pub fn check_answer(right: bool, what: impl FnOnce() -> String) -> anyhow::Result<()> {
+    match right {
+        true => Ok(()),
+        false => Err(WrongAnswer(what()).into()),
+    }
+}
+
+/// A case without points of its own emits one, without parameters.
+pub fn single_point(_: &Case) -> Vec<Params> {
+    vec![Params::new()]
+}
+
+pub fn find(id: &str) -> Option<&'static Benchmark> {
+    BENCHMARKS.iter().copied().find(|bench| bench.id == id)
+}
+
+impl Benchmark {
+    /// Its entry in a run file's catalogue.
+    pub fn catalogue(&self) -> Title {
+        Title {
+            id: self.id.into(),
+            title: self.title.into(),
+            about: self.about.into(),
+            reading: self.reading.into(),
+            metrics: self.metrics.to_vec(),
+            view: self.view.clone(),
+        }
+    }
+
+    pub fn group(&self) -> &'static str {
+        self.id.split('.').next().unwrap_or(self.id)
+    }
+}
+
+/// A point parameter.
+pub fn point(name: &str, value: impl Into<crate::model::Value>) -> Params {
+    Params::from([(name.to_string(), value.into())])
+}
+
+#[cfg(test)]
+mod tests;

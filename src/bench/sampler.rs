@@ -1,0 +1,399 @@
+//! The only way to emit a sample: calibrates, warms up, times windows, notes what moved, writes lines to the parent.
+
+use std::io::Write;
+
+use anyhow::{Context, bail};
+use serde::{Deserialize, Serialize};
+
+use crate::kernels;
+use crate::model::{Case, Covariates, Histogram, Packed, Params, ProcessFacts, Reason, RunClock, Samples};
+use crate::sys::affinity;
+use crate::sys::clock::{self, Clock};
+use crate::sys::counters::OwnCounters;
+
+/// What the parent asks of a child, one JSON object on its standard input.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Order {
+    pub case: Case,
+    pub windows: Windows,
+    pub clock: RunClock,
+    /// Seeds whatever the visit shuffles, so that it can be repeated.
+    pub seed: u64,
+    /// Invent samples from this seed instead of measuring.
+    #[serde(default)]
+    pub pretend: Option<u64>,
+}
+
+/// How windows are timed.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Windows {
+    /// Length that calibration aims at, ns: at least 1 ms and 1000 clock steps.
+    pub window_ns: f64,
+    /// Counted windows of each point.
+    pub count: usize,
+    /// Windows before them, marked and not counted.
+    pub warm_up: usize,
+    /// A point that takes longer than this ends with the windows it has, s.
+    pub limit_s: f64,
+}
+
+/// What a child says, one JSON object a line on its standard output.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Line {
+    Samples(Samples),
+    Process(ProcessFacts),
+    /// The last line: `None` when all went well and the answer was right.
+    Done(Option<Reason>),
+}
+
+/// Where and of what a window's samples are.
+pub struct Point {
+    pub params: Params,
+    pub metric: &'static str,
+    /// Work of one iteration, in the metric's unit of work.
+    pub work: f64,
+    /// Window length in units of the usual one: slow or ragged operations need longer windows.
+    pub stretch: f64,
+}
+
+impl Point {
+    pub fn new(metric: &'static str, work: f64) -> Point {
+        Point { params: Params::new(), metric, work, stretch: 1.0 }
+    }
+
+    pub fn at(mut self, params: Params) -> Point {
+        self.params = params;
+        self
+    }
+
+    pub fn stretch(mut self, stretch: f64) -> Point {
+        self.stretch = stretch;
+        self
+    }
+}
+
+pub struct Sampler<'a> {
+    clock: Clock,
+    windows: Windows,
+    seed: u64,
+    own: OwnCounters,
+    /// Reading stolen time costs a pass over all CPUs in the kernel: not done where it is dear.
+    reads_steal: bool,
+    out: &'a mut dyn Write,
+    facts: ProcessFacts,
+}
+
+/// Calibration never tries more often than this; ×8 each, so 24 tries reach 2^64 iterations.
+const CALIBRATION_TRIES: usize = 24;
+/// A window of at least this share of the wanted length will do.
+const LONG_ENOUGH: f64 = 0.9;
+/// A reading of stolen time dearer than this is left out, ns.
+const STEAL_READING_NS: f64 = 20_000.0;
+/// Clock steps that a window must have, so that reading the clock is an error of 0.1 % at most.
+const STEPS: f64 = 1000.0;
+
+impl<'a> Sampler<'a> {
+    pub fn new(order: &Order, out: &'a mut dyn Write) -> Sampler<'a> {
+        let clock = Clock::from_run(&order.clock);
+        let mut windows = order.windows;
+        windows.window_ns = windows.window_ns.max(STEPS * order.clock.resolution_ns);
+        let mut own = OwnCounters::open();
+        let begin = clock.now();
+        let steal = affinity::current_cpu().and_then(|cpu| own.steal_ms(cpu));
+        let reads_steal = steal.is_some() && clock.now() - begin < STEAL_READING_NS;
+        Sampler {
+            clock,
+            windows,
+            seed: order.seed,
+            own,
+            reads_steal,
+            out,
+            facts: ProcessFacts::default(),
+        }
+    }
+
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// Facts about this process that the parent gets at the end.
+    pub fn facts(&mut self) -> &mut ProcessFacts {
+        &mut self.facts
+    }
+
+    /// Times windows of `body`, which does the given number of iterations; the clock is read around it.
+    pub fn time(&mut self, point: Point, mut body: impl FnMut(u64)) -> anyhow::Result<()> {
+        let clock = self.clock;
+        self.time_by(point, |iterations| {
+            let begin = clock.now();
+            body(iterations);
+            Ok(clock.now() - begin)
+        })
+    }
+
+    /// Times windows of `body`, which reports its own nanoseconds (a team's first start to last end).
+    pub fn time_by(
+        &mut self,
+        point: Point,
+        mut body: impl FnMut(u64) -> anyhow::Result<f64>,
+    ) -> anyhow::Result<()> {
+        let window_ns = self.windows.window_ns * point.stretch;
+        let iterations = calibrate(window_ns, &mut body).context("while calibrating")?;
+        let linearity = linearity(iterations, &mut body)?;
+        let mut columns = Columns::default();
+        let begin = self.clock.now();
+        for _ in 0..self.windows.warm_up + self.windows.count {
+            let before = self.gauge();
+            let ns = body(iterations)?;
+            columns.push(&before, &self.gauge(), iterations as f64 * point.work, ns);
+            columns.clock_ghz.push(Some(core_clock_ghz(self.clock)));
+            if self.clock.now() - begin > self.windows.limit_s * 1e9 {
+                break;
+            }
+        }
+        // A point cut short keeps at least its last window as a counted one.
+        let warm_up = self.windows.warm_up.min(columns.ns.len().saturating_sub(1));
+        self.emit(columns.samples(point.params, vec![point.metric.to_string()], warm_up, Some(linearity)))
+    }
+
+    /// Emits `windows` histograms of latencies, each made by `body`, which also reports the window's length, ns.
+    pub fn histograms(
+        &mut self,
+        params: Params,
+        metrics: &[&str],
+        mut body: impl FnMut() -> anyhow::Result<(Histogram, f64)>,
+    ) -> anyhow::Result<()> {
+        let mut columns = Columns::default();
+        let mut histograms = Vec::new();
+        for _ in 0..self.windows.warm_up + self.windows.count {
+            let before = self.gauge();
+            let (histogram, ns) = body()?;
+            columns.push(&before, &self.gauge(), histogram.total() as f64, ns);
+            histograms.push(histogram);
+        }
+        let metrics = metrics.iter().map(|metric| metric.to_string()).collect();
+        let mut samples = columns.samples(params, metrics, self.windows.warm_up, None);
+        samples.histograms = histograms;
+        self.emit(samples)
+    }
+
+    /// Emits a value that is no timing (a share, a count), measured over `ns`.
+    pub fn value(&mut self, params: Params, metric: &str, value: f64, ns: f64) -> anyhow::Result<()> {
+        self.emit(Samples {
+            point: params,
+            metrics: vec![metric.to_string()],
+            warm_up: 0,
+            work: Packed::Same(value),
+            ns: vec![ns],
+            beside: Covariates::default(),
+            histograms: Vec::new(),
+            linearity: None,
+        })
+    }
+
+    /// The last lines of a visit.
+    pub fn finish(mut self, reason: Option<Reason>) -> anyhow::Result<()> {
+        let facts = std::mem::take(&mut self.facts);
+        self.write(&Line::Process(facts))?;
+        self.write(&Line::Done(reason))
+    }
+
+    fn emit(&mut self, samples: Samples) -> anyhow::Result<()> {
+        self.write(&Line::Samples(samples))
+    }
+
+    fn write(&mut self, line: &Line) -> anyhow::Result<()> {
+        let mut text = serde_json::to_string(line).context("cannot write a sample line")?;
+        text.push('\n');
+        self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush()).context("the parent is gone")
+    }
+
+    fn gauge(&mut self) -> Gauge {
+        let usage = clock::own_usage().unwrap_or_default();
+        let cpu = affinity::current_cpu();
+        Gauge {
+            cpu,
+            usage,
+            wait_ns: self.own.wait_ns(),
+            steal_ms: cpu.filter(|_| self.reads_steal).and_then(|cpu| self.own.steal_ms(cpu)),
+        }
+    }
+}
+
+/// Iterations that fill a window. Bounded in tries; grows ×8 while far off, then in proportion (as lmbench does).
+fn calibrate(window_ns: f64, body: &mut impl FnMut(u64) -> anyhow::Result<f64>) -> anyhow::Result<u64> {
+    let mut iterations = 1u64;
+    let mut longest: f64 = 0.0;
+    for _ in 0..CALIBRATION_TRIES {
+        let ns = body(iterations)?;
+        longest = longest.max(ns);
+        if ns >= window_ns * LONG_ENOUGH {
+            // One iteration may be far longer than a window; more never are, by the proportional step below.
+            return Ok(scaled(iterations, window_ns / ns).max(1));
+        }
+        iterations = match ns > window_ns / 8.0 {
+            // Five percent more, so that the next try need not fall short again.
+            true => scaled(iterations, 1.05 * window_ns / ns).max(iterations + 1),
+            false => iterations.saturating_mul(8),
+        };
+    }
+    bail!(
+        "no number of iterations up to {iterations} filled a window of {window_ns:.0} ns (the longest took {longest:.0} ns)"
+    )
+}
+
+fn scaled(iterations: u64, factor: f64) -> u64 {
+    (iterations as f64 * factor).min(u64::MAX as f64 / 16.0) as u64
+}
+
+/// Below this residual one look is enough.
+const LINEAR: f64 = 0.005;
+
+/// `|t(2n) / 2 t(n) - 1|`, the smaller of up to two tries: twice the work must take twice the time, or something else
+/// than the work was timed.
+fn linearity(iterations: u64, body: &mut impl FnMut(u64) -> anyhow::Result<f64>) -> anyhow::Result<f64> {
+    let half = iterations.div_ceil(2);
+    let mut best = 1.0f64;
+    for _ in 0..2 {
+        let (short, long) = (body(half)?, body(half * 2)?);
+        if short > 0.0 {
+            best = best.min((long / (2.0 * short) - 1.0).abs());
+        }
+        if best <= LINEAR {
+            break;
+        }
+    }
+    Ok(best)
+}
+
+/// Rounds of the dependent chain behind a clock reading: 8192 cycles, 2 to 4 µs.
+const CLOCK_ROUNDS: u64 = 8192 / kernels::CHAIN_UNROLL;
+
+/// The core's clock right now, GHz: the best of three short chains (an interrupt can only make one longer).
+pub fn core_clock_ghz(clock: Clock) -> f64 {
+    let mut shortest = f64::INFINITY;
+    for _ in 0..3 {
+        let begin = clock.now();
+        std::hint::black_box(kernels::add_chain(std::hint::black_box(CLOCK_ROUNDS), 1, 1));
+        shortest = shortest.min(clock.now() - begin);
+    }
+    (CLOCK_ROUNDS * kernels::CHAIN_UNROLL) as f64 / shortest
+}
+
+/// What is noted around a window.
+struct Gauge {
+    cpu: Option<u32>,
+    usage: clock::Usage,
+    wait_ns: Option<f64>,
+    steal_ms: Option<f64>,
+}
+
+/// Windows as they come, in columns.
+#[derive(Default)]
+struct Columns {
+    work: Vec<f64>,
+    ns: Vec<f64>,
+    cpu_start: Vec<Option<f64>>,
+    cpu_end: Vec<Option<f64>>,
+    voluntary: Vec<Option<f64>>,
+    involuntary: Vec<Option<f64>>,
+    faults: Vec<Option<f64>>,
+    wait_ns: Vec<Option<f64>>,
+    steal_ms: Vec<Option<f64>>,
+    clock_ghz: Vec<Option<f64>>,
+}
+
+impl Columns {
+    fn push(&mut self, before: &Gauge, after: &Gauge, work: f64, ns: f64) {
+        let minus = |now: Option<f64>, then: Option<f64>| Some(now? - then?);
+        self.work.push(work);
+        self.ns.push(ns);
+        self.cpu_start.push(before.cpu.map(f64::from));
+        self.cpu_end.push(after.cpu.map(f64::from));
+        self.voluntary.push(Some((after.usage.voluntary - before.usage.voluntary) as f64));
+        self.involuntary.push(Some((after.usage.involuntary - before.usage.involuntary) as f64));
+        self.faults.push(Some((after.usage.faults - before.usage.faults) as f64));
+        self.wait_ns.push(minus(after.wait_ns, before.wait_ns));
+        // Stolen time belongs to a CPU: a window that changed CPUs has none that could be told.
+        let stayed = before.cpu == after.cpu;
+        self.steal_ms.push(minus(after.steal_ms, before.steal_ms).filter(|_| stayed));
+    }
+
+    fn samples(self, point: Params, metrics: Vec<String>, warm_up: usize, linearity: Option<f64>) -> Samples {
+        // A column with a hole in it is left out: unknown is better than misplaced.
+        let pack = |column: Vec<Option<f64>>| {
+            let values: Option<Vec<f64>> = column.into_iter().collect();
+            values.filter(|values| !values.is_empty()).map(Packed::pack)
+        };
+        Samples {
+            point,
+            metrics,
+            warm_up,
+            work: Packed::pack(self.work),
+            ns: self.ns,
+            beside: Covariates {
+                cpu_start: pack(self.cpu_start),
+                cpu_end: pack(self.cpu_end),
+                voluntary: pack(self.voluntary),
+                involuntary: pack(self.involuntary),
+                faults: pack(self.faults),
+                wait_ns: pack(self.wait_ns),
+                steal_ms: pack(self.steal_ms),
+                clock_ghz: pack(self.clock_ghz),
+            },
+            histograms: Vec::new(),
+            linearity,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A body whose iterations take `ns_each` by a clock that we make up.
+    fn body(ns_each: f64) -> impl FnMut(u64) -> anyhow::Result<f64> {
+        move |iterations| Ok(iterations as f64 * ns_each)
+    }
+
+    #[test]
+    fn calibration_fills_the_window() {
+        for ns_each in [0.01, 0.3, 5.0, 70_000.0, 1.9e6] {
+            let iterations = calibrate(2e6, &mut body(ns_each)).expect("calibrates");
+            let window = iterations as f64 * ns_each;
+            assert!((0.85 * 2e6..2e6 * 1.05).contains(&window), "{ns_each}: {window}");
+        }
+        assert_eq!(calibrate(2e6, &mut body(1e9)).expect("one is enough"), 1);
+    }
+
+    #[test]
+    fn a_clock_that_stands_still_ends_calibration_with_an_error() {
+        let mut calls = 0;
+        let error = calibrate(1e6, &mut |_| {
+            calls += 1;
+            Ok(0.0)
+        });
+        assert!(error.expect_err("nothing moves").to_string().contains("no number of iterations"));
+        assert_eq!(calls, CALIBRATION_TRIES);
+    }
+
+    #[test]
+    fn a_fixed_cost_shows_in_the_linearity() {
+        let residual = linearity(100, &mut body(10.0)).expect("timed");
+        assert!(residual < 1e-9);
+        let fixed = linearity(100, &mut |iterations| Ok(1000.0 + iterations as f64 * 10.0)).expect("timed");
+        assert!(fixed > 0.2, "{fixed}");
+    }
+
+    #[test]
+    fn the_core_clock_is_a_plausible_one() {
+        let clock = Clock::from_run(&clock::calibrate(true));
+        let ghz = core_clock_ghz(clock);
+        assert!((0.2..10.0).contains(&ghz), "{ghz} GHz");
+    }
+}

@@ -1,0 +1,253 @@
+//! One visit in a process of its own: started, listened to, timed out, cleaned up after.
+
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
+
+use crate::bench::{Line, Order, find};
+use crate::model::{ProcessFacts, Reason, Samples};
+use crate::run_file;
+
+/// What a visit's process had to say.
+#[derive(Debug, Default)]
+pub struct Heard {
+    pub samples: Vec<Samples>,
+    pub process: ProcessFacts,
+    pub reason: Option<Reason>,
+    /// The user wants out: nothing was learned of the case.
+    pub interrupted: bool,
+}
+
+/// A line longer than this is no sample line.
+const LONGEST_LINE: usize = 16 << 20;
+/// All lines of one visit together.
+const LONGEST_TALK: usize = 256 << 20;
+/// As much of its standard error as is worth keeping.
+const COMPLAINT: usize = 4096;
+/// How often the interrupt flag and the time limit are looked at when the child is silent.
+const TICK: Duration = Duration::from_millis(50);
+/// How long a child may take to leave after its last line.
+const LEAVE: Duration = Duration::from_secs(5);
+
+/// Runs one visit. `program` is this very binary; `interrupted` is asked often and ends the visit when true.
+pub fn visit(
+    program: &std::path::Path,
+    order: &Order,
+    limit: Duration,
+    interrupted: &dyn Fn() -> bool,
+) -> anyhow::Result<Heard> {
+    let mut child = Command::new(program)
+        .arg("case")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        // A group of its own: Ctrl-C reaches us, not the child in the middle of a window; and the whole group can be
+        // killed together.
+        .process_group(0)
+        .spawn()
+        .with_context(|| format!("cannot start {}", program.display()))?;
+    let group = Group(Pid::from_child(&child));
+    // A child that dies before it has read its order shows itself below by what it (did not) say.
+    if let Some(mut stdin) = child.stdin.take() {
+        let _ = serde_json::to_vec(order).map(|order| stdin.write_all(&order));
+    }
+    let mut heard = Heard::default();
+    let mut talk = Talk::new(order);
+    let verdict = listen(&mut child, &mut talk, limit, interrupted);
+    if !matches!(verdict, Listened::Done) {
+        group.kill();
+    }
+    let status = leave(&mut child, &group)?;
+    heard.interrupted = matches!(verdict, Listened::Interrupted);
+    heard.reason = match verdict {
+        Listened::Interrupted => None,
+        Listened::TooLong => Some(Reason::TimedOut(format!(
+            "no end after {:.0} s; killed. It had sent {} of its lines",
+            limit.as_secs_f64(),
+            talk.lines
+        ))),
+        Listened::Nonsense(why) => Some(Reason::Failed(why)),
+        Listened::Done => talk.done.take().unwrap_or_else(|| Some(Reason::Failed(talk.death(status)))),
+    };
+    heard.samples = talk.samples;
+    heard.process = talk.process;
+    Ok(heard)
+}
+
+enum Listened {
+    Done,
+    TooLong,
+    Interrupted,
+    Nonsense(String),
+}
+
+/// What came in so far.
+struct Talk {
+    known_metrics: Vec<String>,
+    pending: Vec<u8>,
+    heard_bytes: usize,
+    lines: usize,
+    samples: Vec<Samples>,
+    process: ProcessFacts,
+    /// The child's own last word, once said.
+    done: Option<Option<Reason>>,
+    complaint: Vec<u8>,
+}
+
+impl Talk {
+    fn new(order: &Order) -> Talk {
+        let bench = find(&order.case.bench);
+        let metrics = bench.map_or(&[][..], |bench| bench.metrics);
+        Talk {
+            known_metrics: metrics.iter().map(|metric| metric.name.to_string()).collect(),
+            pending: Vec::new(),
+            heard_bytes: 0,
+            lines: 0,
+            samples: Vec::new(),
+            process: ProcessFacts::default(),
+            done: None,
+            complaint: Vec::new(),
+        }
+    }
+
+    /// Takes bytes of standard output; an error says what was wrong with a line.
+    fn hear(&mut self, bytes: &[u8]) -> Result<(), String> {
+        self.heard_bytes += bytes.len();
+        self.pending.extend_from_slice(bytes);
+        while let Some(end) = self.pending.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = self.pending.drain(..=end).collect();
+            self.line(&line)?;
+        }
+        if self.pending.len() > LONGEST_LINE || self.heard_bytes > LONGEST_TALK {
+            return Err(format!("it talked without end ({} bytes)", self.heard_bytes));
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, line: &[u8]) -> Result<(), String> {
+        self.lines += 1;
+        let shown = || String::from_utf8_lossy(&line[..line.len().min(80)]).trim_end().to_string();
+        let parsed: Line = serde_json::from_slice(line)
+            .map_err(|error| format!("its line {} is no sample line ({error}): {:?}", self.lines, shown()))?;
+        if self.done.is_some() {
+            return Err(format!("it went on after its last line: {:?}", shown()));
+        }
+        match parsed {
+            Line::Samples(samples) => {
+                run_file::check_columns(&samples)
+                    .map_err(|why| format!("its line {} is damaged: {why}", self.lines))?;
+                if let Some(metric) = samples.metrics.iter().find(|metric| !self.known_metrics.contains(metric)) {
+                    return Err(format!("its line {} has an unknown metric {metric:?}", self.lines));
+                }
+                self.samples.push(samples);
+            }
+            Line::Process(facts) => self.process = facts,
+            Line::Done(reason) => self.done = Some(reason),
+        }
+        Ok(())
+    }
+
+    /// Why there was no last line.
+    fn death(&self, status: ExitStatus) -> String {
+        let how = match status.signal() {
+            Some(9) => "it was killed (out of memory, or by hand)".to_string(),
+            Some(signal) => format!("it died of signal {signal}"),
+            None => format!("it ended with {status} and no last line"),
+        };
+        let complaint = String::from_utf8_lossy(&self.complaint);
+        match complaint.trim() {
+            "" => how,
+            said => format!("{how}; it said: {said}"),
+        }
+    }
+}
+
+/// Listens until the child closes its output, the time is up, the user interrupts or it says nonsense.
+fn listen(child: &mut Child, talk: &mut Talk, limit: Duration, interrupted: &dyn Fn() -> bool) -> Listened {
+    let (Some(mut stdout), Some(mut stderr)) = (child.stdout.take(), child.stderr.take()) else {
+        return Listened::Nonsense("it has no output".to_string());
+    };
+    let begin = Instant::now();
+    let (mut out_open, mut err_open) = (true, true);
+    let mut buffer = vec![0u8; 64 << 10];
+    while out_open {
+        if interrupted() {
+            return Listened::Interrupted;
+        }
+        if begin.elapsed() > limit {
+            return Listened::TooLong;
+        }
+        let (out_ready, err_ready) = ready(stdout.as_fd(), stderr.as_fd(), err_open);
+        if err_ready {
+            let bytes = read_some(&mut stderr, &mut buffer);
+            err_open = bytes > 0;
+            let room = COMPLAINT.saturating_sub(talk.complaint.len());
+            talk.complaint.extend_from_slice(&buffer[..bytes.min(room)]);
+        }
+        if out_ready {
+            let bytes = read_some(&mut stdout, &mut buffer);
+            out_open = bytes > 0;
+            if let Err(why) = talk.hear(&buffer[..bytes]) {
+                return Listened::Nonsense(why);
+            }
+        }
+    }
+    Listened::Done
+}
+
+/// Waits up to a tick until one of the two can be read (or is closed).
+fn ready(stdout: BorrowedFd, stderr: BorrowedFd, err_open: bool) -> (bool, bool) {
+    let mut polled = vec![PollFd::from_borrowed_fd(stdout, PollFlags::IN)];
+    if err_open {
+        polled.push(PollFd::from_borrowed_fd(stderr, PollFlags::IN));
+    }
+    let tick = rustix::event::Timespec { tv_sec: 0, tv_nsec: TICK.as_nanos() as i64 };
+    // A signal ends the wait early: the caller looks at its flag.
+    if rustix::event::poll(&mut polled, Some(&tick)).is_err() {
+        return (false, false);
+    }
+    let is_ready = |fd: &PollFd| !fd.revents().is_empty();
+    (is_ready(&polled[0]), polled.get(1).is_some_and(is_ready))
+}
+
+/// Bytes read; 0 at the end or on an error that will not go away.
+fn read_some(from: &mut impl Read, buffer: &mut [u8]) -> usize {
+    loop {
+        match from.read(buffer) {
+            Ok(bytes) => return bytes,
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(_) => return 0,
+        }
+    }
+}
+
+/// The process group of a visit: whatever its child started belongs to it.
+struct Group(Pid);
+
+impl Group {
+    fn kill(&self) {
+        // Nobody left is what we want.
+        let _ = rustix::process::kill_process_group(self.0, Signal::KILL);
+    }
+}
+
+/// Waits for the child to leave, kills what it left behind and reaps it. While it is not yet reaped its process
+/// number cannot be given to another group.
+fn leave(child: &mut Child, group: &Group) -> anyhow::Result<ExitStatus> {
+    let begin = Instant::now();
+    let gone = || {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        rustix::process::waitid(WaitId::Pid(group.0), options).is_ok_and(|status| status.is_some())
+    };
+    while !gone() && begin.elapsed() < LEAVE {
+        std::thread::sleep(Duration::from_micros(100));
+    }
+    group.kill();
+    child.wait().context("cannot wait for a visit's process")
+}

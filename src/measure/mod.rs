@@ -1,0 +1,8 @@
+//! Runs visits: the gate, a child each, its conditions, the run file, the stop rule, the budget.
+
+pub mod child;
+pub mod gate;
+mod session;
+
+pub use gate::Patience;
+pub use session::{Ended, Progress, Session, resume_point};

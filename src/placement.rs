@@ -1,0 +1,313 @@
+//! Who can sit where on this machine: from a [`Machine`] to named placements.
+//!
+//! The distance of two CPUs is what the kernel *claims*; whether it is so, is for measurements to show.
+
+use std::collections::BTreeMap;
+
+use crate::machine::{CacheKind, Machine};
+use crate::model::{Beside, CpuSet, Pages, Placement, Seat};
+
+/// How far apart two CPUs are, nearest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Distance {
+    SameCpu,
+    /// SMT siblings of one core.
+    SmtSibling,
+    /// Different cores that share a cache below the last level, or a cluster.
+    SameCluster,
+    SameLlc,
+    /// One package and node, no shared cache.
+    OtherLlc,
+    OtherNode,
+    OtherPackage,
+    /// Different CPUs of which the kernel tells nothing more.
+    OtherCpu,
+}
+
+impl Distance {
+    /// All distances, nearest first.
+    pub const ALL: [Distance; 8] = [
+        Distance::SameCpu,
+        Distance::SmtSibling,
+        Distance::SameCluster,
+        Distance::SameLlc,
+        Distance::OtherLlc,
+        Distance::OtherNode,
+        Distance::OtherPackage,
+        Distance::OtherCpu,
+    ];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Distance::SameCpu => "same-cpu",
+            Distance::SmtSibling => "smt-sibling",
+            Distance::SameCluster => "same-cluster",
+            Distance::SameLlc => "same-llc",
+            Distance::OtherLlc => "other-llc",
+            Distance::OtherNode => "other-node",
+            Distance::OtherPackage => "other-package",
+            Distance::OtherCpu => "other-cpu",
+        }
+    }
+}
+
+/// Where each CPU belongs: equal numbers mean the same core, cache, node, package.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Address {
+    core: Option<usize>,
+    cluster: Option<usize>,
+    llc: Option<usize>,
+    node: Option<u32>,
+    package: Option<i64>,
+}
+
+/// The CPUs that this process may use, with what the kernel tells of each.
+pub struct Floor {
+    addresses: BTreeMap<u32, Address>,
+    /// CPUs online on the machine, allowed or not.
+    online: usize,
+}
+
+impl Floor {
+    pub fn of(machine: &Machine) -> Floor {
+        let mut usable = machine.cpus.allowed.intersection(&machine.cpus.online);
+        if usable.is_empty() {
+            // A captured tree tells nothing of affinity; a live host without /sys tells only that.
+            let known = [&machine.cpus.online, &machine.cpus.allowed].into_iter().find(|set| !set.is_empty());
+            usable = known.cloned().unwrap_or_default();
+        }
+        let mut addresses: BTreeMap<u32, Address> =
+            usable.iter().map(|cpu| (cpu, Address::default())).collect();
+        let mut mark = |cpus: &CpuSet, set: &dyn Fn(&mut Address)| {
+            for cpu in cpus.iter() {
+                if let Some(address) = addresses.get_mut(&cpu) {
+                    set(address);
+                }
+            }
+        };
+        for (index, core) in machine.cpus.cores.iter().flatten().enumerate() {
+            mark(&core.cpus, &|address| address.core = Some(index));
+        }
+        for package in machine.cpus.packages.iter().flatten() {
+            mark(&package.cpus, &|address| address.package = Some(package.id));
+        }
+        for node in &machine.nodes {
+            mark(&node.cpus, &|address| address.node = Some(node.id));
+        }
+        for (index, cluster) in machine.cpus.clusters.iter().flatten().enumerate() {
+            mark(cluster, &|address| address.cluster = Some(index));
+        }
+        // By rising level: the last cache that a CPU is part of is its LLC, the one before (from L2 up) its cluster.
+        for (index, cache) in machine.caches.iter().enumerate() {
+            if cache.kind == CacheKind::Instruction {
+                continue;
+            }
+            let level = cache.level;
+            mark(&cache.cpus, &|address| {
+                if level > 2 {
+                    address.cluster = address.llc.or(address.cluster);
+                }
+                address.llc = Some(index);
+            });
+        }
+        Floor { addresses, online: machine.cpus.online.len() }
+    }
+
+    pub fn cpus(&self) -> CpuSet {
+        self.addresses.keys().copied().collect()
+    }
+
+    pub fn distance(&self, one: u32, other: u32) -> Distance {
+        if one == other {
+            return Distance::SameCpu;
+        }
+        let (Some(a), Some(b)) = (self.addresses.get(&one), self.addresses.get(&other)) else {
+            return Distance::OtherCpu;
+        };
+        let same = |x: Option<usize>, y: Option<usize>| x.is_some() && x == y;
+        let differ = |x: Option<i64>, y: Option<i64>| x.is_some() && y.is_some() && x != y;
+        if same(a.core, b.core) {
+            return Distance::SmtSibling;
+        }
+        if same(a.cluster, b.cluster) && a.cluster != a.llc {
+            return Distance::SameCluster;
+        }
+        if same(a.llc, b.llc) {
+            return Distance::SameLlc;
+        }
+        if differ(a.package, b.package) {
+            return Distance::OtherPackage;
+        }
+        if differ(a.node.map(i64::from), b.node.map(i64::from)) {
+            return Distance::OtherNode;
+        }
+        // Cores must be known: without them the two might be siblings of one core.
+        match (a.core.is_some(), b.core.is_some()) {
+            (true, true) => Distance::OtherLlc,
+            _ => Distance::OtherCpu,
+        }
+    }
+
+    /// The CPU to measure on when one is enough: not CPU 0, which serves most interrupts, and not its sibling.
+    fn quiet_cpu(&self) -> Option<u32> {
+        let first = *self.addresses.keys().next()?;
+        let apart = |cpu: &u32| !matches!(self.distance(first, *cpu), Distance::SameCpu | Distance::SmtSibling);
+        let near = |cpu: &u32| apart(cpu) && self.distance(first, *cpu) <= Distance::SameLlc;
+        let cpus = || self.addresses.keys().copied();
+        cpus().find(|cpu| near(cpu)).or_else(|| cpus().find(|cpu| apart(cpu))).or_else(|| cpus().next_back())
+    }
+
+    /// One task, pinned.
+    pub fn one_cpu(&self, role: &'static str) -> Result<Placement, String> {
+        let cpu = self.quiet_cpu().ok_or("no CPU is known to be usable")?;
+        Ok(placement("one-cpu", vec![seat(role, CpuSet::one(cpu))]))
+    }
+
+    /// Tasks that the scheduler may put anywhere.
+    pub fn free(&self, roles: &[&'static str]) -> Placement {
+        placement("free", roles.iter().map(|role| seat(role, self.cpus())).collect())
+    }
+
+    /// One task on each usable CPU.
+    pub fn all(&self, role: &'static str) -> Placement {
+        placement("all", self.addresses.keys().map(|cpu| seat(role, CpuSet::one(*cpu))).collect())
+    }
+
+    /// Two tasks at each distance, nearest first: pinned, or the reason why there is no such pair here.
+    pub fn pairs(&self, roles: [&'static str; 2]) -> Vec<(Distance, Result<Placement, String>)> {
+        let mut found: BTreeMap<Distance, (u32, u32)> = BTreeMap::new();
+        let anchors = self.quiet_cpu().into_iter().chain(self.addresses.keys().copied());
+        for anchor in anchors {
+            for other in self.addresses.keys().copied() {
+                found.entry(self.distance(anchor, other)).or_insert((anchor, other));
+            }
+            if Distance::ALL.iter().all(|distance| found.contains_key(distance)) {
+                break;
+            }
+        }
+        let pair = |distance: Distance| match found.get(&distance) {
+            Some((one, other)) => {
+                let seats = vec![seat(roles[0], CpuSet::one(*one)), seat(roles[1], CpuSet::one(*other))];
+                Ok(placement(distance.name(), seats))
+            }
+            None => Err(self.lack(distance)),
+        };
+        Distance::ALL.into_iter().map(|distance| (distance, pair(distance))).collect()
+    }
+
+    fn lack(&self, distance: Distance) -> String {
+        if self.addresses.len() == 1 && self.online > 1 {
+            return format!("only CPU {} may be used here (affinity or cpuset)", self.cpus());
+        }
+        if self.addresses.len() <= 1 {
+            return "this machine has one CPU".to_string();
+        }
+        let cores_known = self.addresses.values().any(|address| address.core.is_some());
+        match distance {
+            Distance::SmtSibling if !cores_known => "the kernel does not tell which CPUs share a core".to_string(),
+            Distance::SmtSibling => "no two usable CPUs are SMT siblings".to_string(),
+            Distance::SameCluster => "no two usable cores share an L2 or a cluster".to_string(),
+            Distance::SameLlc => "no two usable cores share a last-level cache".to_string(),
+            Distance::OtherLlc => "all usable CPUs of a node share one last-level cache".to_string(),
+            Distance::OtherNode => "no package with usable CPUs on two NUMA nodes".to_string(),
+            Distance::OtherPackage => "usable CPUs on one package only".to_string(),
+            Distance::OtherCpu | Distance::SameCpu => "the kernel tells how all usable CPUs relate".to_string(),
+        }
+    }
+}
+
+fn seat(role: &'static str, cpus: CpuSet) -> Seat {
+    Seat { role: role.into(), host: None, cpus, mem_nodes: CpuSet::default() }
+}
+
+fn placement(name: &'static str, seats: Vec<Seat>) -> Placement {
+    Placement { name: name.into(), seats, pages: Pages::AsGiven, beside: Beside::Idle }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::{Cache, Core, Node, Package};
+
+    fn set(text: &str) -> CpuSet {
+        CpuSet::parse_list(text).expect("a list")
+    }
+
+    fn cache(level: u32, cpus: &str) -> Cache {
+        Cache {
+            level,
+            kind: CacheKind::Unified,
+            cpus: set(cpus),
+            size_bytes: None,
+            line_bytes: None,
+            ways: None,
+            sets: None,
+        }
+    }
+
+    /// 2 packages × 2 nodes × 2 LLCs × 2 clusters × 2 cores × 2 threads, siblings side by side.
+    fn big() -> Machine {
+        let mut machine = Machine::default();
+        machine.cpus.online = set("0-63");
+        machine.cpus.allowed = set("0-63");
+        let groups = |size: u32| (0..64 / size).map(move |i| format!("{}-{}", i * size, (i + 1) * size - 1));
+        let cores = groups(2).map(|cpus| Core { cpus: set(&cpus), ..Core::default() }).collect();
+        machine.cpus.cores = Some(cores);
+        machine.cpus.packages =
+            Some(groups(32).enumerate().map(|(id, cpus)| Package { id: id as i64, cpus: set(&cpus) }).collect());
+        machine.nodes = groups(16)
+            .enumerate()
+            .map(|(id, cpus)| Node { id: id as u32, cpus: set(&cpus), ..Node::default() })
+            .collect();
+        for (level, size) in [(1, 2), (2, 4), (3, 8)] {
+            machine.caches.extend(groups(size).map(|cpus| cache(level, &cpus)));
+        }
+        machine
+    }
+
+    fn names(machine: &Machine) -> Vec<String> {
+        let pairs = Floor::of(machine).pairs(["ping", "pong"]);
+        let ok = pairs.into_iter().filter_map(|(_, pair)| pair.ok());
+        ok.map(|pair| format!("{} {}", pair.name, pair.cpus())).collect()
+    }
+
+    #[test]
+    fn every_distance_of_a_big_machine() {
+        assert_eq!(
+            names(&big()),
+            [
+                "same-cpu 2",
+                "smt-sibling 2-3",
+                "same-cluster 0,2",
+                "same-llc 2,4",
+                "other-llc 2,8",
+                "other-node 2,16",
+                "other-package 2,32"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_guest_with_its_cache_hidden() {
+        let mut machine = Machine::default();
+        machine.cpus.online = set("0-1");
+        machine.cpus.allowed = set("0-1");
+        machine.cpus.cores = Some(["0", "1"].map(|c| Core { cpus: set(c), ..Core::default() }).to_vec());
+        machine.caches = vec![cache(2, "0"), cache(2, "1")];
+        assert_eq!(names(&machine), ["same-cpu 1", "other-llc 0-1"]);
+        machine.caches.push(cache(3, "0-1"));
+        assert_eq!(names(&machine), ["same-cpu 1", "same-llc 0-1"]);
+    }
+
+    #[test]
+    fn nothing_known_but_numbers() {
+        let mut machine = Machine::default();
+        machine.cpus.online = set("0,5");
+        assert_eq!(names(&machine), ["same-cpu 5", "other-cpu 0,5"]);
+        machine.cpus.allowed = set("5");
+        assert_eq!(names(&machine), ["same-cpu 5"]);
+        let pairs = Floor::of(&machine).pairs(["ping", "pong"]);
+        assert!(pairs.iter().any(|(_, pair)| pair.as_ref().is_err_and(|why| why.contains("only CPU 5"))));
+        assert!(Floor::of(&Machine::default()).one_cpu("task").is_err());
+    }
+}

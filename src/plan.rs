@@ -1,0 +1,243 @@
+//! From a machine and a wish to an ordered list of visits: what is measured, how often, in which order, and what the
+//! budget cuts.
+
+use anyhow::bail;
+
+use crate::bench::{BENCHMARKS, Benchmark, Candidate, Depth, Scope, Windows};
+use crate::model::{Planned, fingerprint};
+
+/// How much to measure, how precisely, for how long.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Profile {
+    pub name: &'static str,
+    pub about: &'static str,
+    pub depth: Depth,
+    /// Seconds that measuring may take.
+    pub budget_s: f64,
+    /// Relative half-width of the 99 % interval of the median at which a series has enough.
+    pub precision: f64,
+    /// Passes that every case gets where the budget allows: six processes are the fewest that have a 95 % interval.
+    pub passes_min: u32,
+    pub passes_max: u32,
+    pub windows: Windows,
+}
+
+pub const PROFILES: [Profile; 3] = [
+    Profile {
+        name: "quick",
+        about: "the essentials in 90 s",
+        depth: Depth::Quick,
+        budget_s: 75.0,
+        precision: 0.03,
+        passes_min: 6,
+        passes_max: 20,
+        windows: Windows { window_ns: 2e6, count: 5, warm_up: 1, limit_s: 2.0 },
+    },
+    Profile {
+        name: "standard",
+        about: "a whole evaluation in 10 minutes",
+        depth: Depth::Standard,
+        budget_s: 570.0,
+        precision: 0.01,
+        passes_min: 10,
+        passes_max: 56,
+        windows: Windows { window_ns: 5e6, count: 7, warm_up: 1, limit_s: 10.0 },
+    },
+    Profile {
+        name: "full",
+        about: "everything, as precisely as it gets, in an hour or more",
+        depth: Depth::Full,
+        budget_s: 7200.0,
+        precision: 0.01,
+        passes_min: 10,
+        passes_max: 80,
+        windows: Windows { window_ns: 10e6, count: 9, warm_up: 1, limit_s: 30.0 },
+    },
+];
+
+pub fn profile(name: &str) -> Option<Profile> {
+    PROFILES.into_iter().find(|profile| profile.name == name)
+}
+
+/// Share of the free memory that a visit may touch: the rest is for the kernel, for us and for everybody else.
+const MEMORY_SHARE: f64 = 0.7;
+/// Memory that the parent and the child need for themselves, bytes.
+const OWN_MEMORY: u64 = 24 << 20;
+/// The quick profile never touches more than this.
+const QUICK_MEMORY: u64 = 256 << 20;
+/// Where the kernel does not tell how much memory is free.
+const MODEST_MEMORY: u64 = 256 << 20;
+
+/// Memory that one visit may touch on this machine now, bytes: by `MemAvailable` and the cgroup's limit.
+pub fn memory_budget(machine: &crate::machine::Machine, depth: Depth) -> u64 {
+    let limits = &machine.limits;
+    let in_cgroup = limits.memory_bytes.map(|limit| limit.saturating_sub(limits.memory_used_bytes.unwrap_or(0)));
+    let free = [machine.memory.available_bytes, in_cgroup].into_iter().flatten().min();
+    let usable = match free {
+        Some(free) => (free.saturating_sub(OWN_MEMORY) as f64 * MEMORY_SHARE) as u64,
+        None => MODEST_MEMORY,
+    };
+    match depth {
+        Depth::Quick => usable.min(QUICK_MEMORY),
+        _ => usable,
+    }
+}
+
+/// The rows that `--only` names: `group`, `group.name` or the beginning of a name. Empty: all that are not hidden.
+pub fn select(only: &[String]) -> anyhow::Result<Vec<&'static Benchmark>> {
+    let named = |bench: &Benchmark, wish: &str| {
+        bench.group() == wish || (wish.contains('.') && bench.id.starts_with(wish))
+    };
+    if let Some(wish) = only.iter().find(|wish| !BENCHMARKS.iter().any(|bench| named(bench, wish))) {
+        let mut groups: Vec<&str> = shown().map(Benchmark::group).collect();
+        groups.dedup();
+        bail!(
+            "no benchmark is called {wish:?}; groups are {}, and `assay list` shows their benchmarks",
+            groups.join(", ")
+        );
+    }
+    let wanted = |bench: &&&Benchmark| match only {
+        [] => !bench.hidden,
+        only => only.iter().any(|wish| named(bench, wish)),
+    };
+    Ok(BENCHMARKS.iter().filter(wanted).copied().collect())
+}
+
+/// The benchmarks that are for people to see.
+pub fn shown() -> impl Iterator<Item = &'static Benchmark> {
+    BENCHMARKS.iter().copied().filter(|bench| !bench.hidden)
+}
+
+/// Asks each benchmark for its cases on this machine and cuts them to the budget, the least important first.
+/// Candidates that were cut or are impossible stay in the plan, with the reason.
+pub fn make(scope: &Scope, benches: &[&Benchmark], profile: &Profile) -> Vec<Planned> {
+    let mut planned: Vec<Planned> =
+        benches.iter().flat_map(|bench| (bench.cases)(scope)).map(|candidate| admit(candidate, scope)).collect();
+    let mut by_priority: Vec<usize> = (0..planned.len()).collect();
+    by_priority.sort_by_key(|index| std::cmp::Reverse(planned[*index].priority));
+    let mut left_s = profile.budget_s;
+    let mut first = true;
+    for index in by_priority {
+        let case = &mut planned[index];
+        if case.unmet.is_some() {
+            continue;
+        }
+        let needs_s = case.seconds * f64::from(profile.passes_min);
+        // The most important case runs however small the budget is: the clock ends it.
+        if needs_s > left_s && !first {
+            case.unmet = Some(format!(
+                "budget: needs about {needs_s:.1} s, {:.1} s of {:.0} s were left",
+                left_s.max(0.0),
+                profile.budget_s
+            ));
+            continue;
+        }
+        first = false;
+        left_s -= needs_s;
+    }
+    planned
+}
+
+fn admit(candidate: Candidate, scope: &Scope) -> Planned {
+    let Candidate { case, priority, seconds, memory_bytes, unmet } = candidate;
+    let unmet = unmet.or_else(|| {
+        (memory_bytes > scope.memory_bytes).then(|| {
+            format!(
+                "memory: needs {} MiB, {} MiB may be used",
+                memory_bytes >> 20,
+                scope.memory_bytes >> 20
+            )
+        })
+    });
+    Planned { case, priority, seconds, memory_bytes, unmet }
+}
+
+/// Equal for equal cases in equal order, measured alike. Sizes that follow from the free memory of the moment do not
+/// count: a resumed run goes on with the plan that its file holds.
+pub fn plan_id(planned: &[Planned], profile: &Profile) -> String {
+    let mut text = format!("{} {} {:?}", profile.name, profile.precision, profile.windows);
+    for case in planned {
+        text.push('\n');
+        text.push_str(&case.case.key());
+    }
+    format!("{:016x}", fingerprint(&text))
+}
+
+/// The order in which a pass visits the runnable cases: one seeded shuffle, rotated by a different amount each pass
+/// and reversed in every second one, so that two cases alternate ABBA and no case always follows the same other one.
+pub fn order(runnable: &[usize], pass: u32, seed: u64) -> Vec<usize> {
+    let mut order = runnable.to_vec();
+    fastrand::Rng::with_seed(seed).shuffle(&mut order);
+    if !order.is_empty() {
+        let turns = fastrand::Rng::with_seed(seed ^ u64::from(pass / 2 + 1)).usize(..order.len());
+        order.rotate_left(turns);
+    }
+    if pass % 2 == 1 {
+        order.reverse();
+    }
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::Machine;
+    use crate::placement::Floor;
+
+    fn plan(budget_s: f64, memory_bytes: u64) -> Vec<Planned> {
+        let mut machine = Machine::default();
+        machine.cpus.online = (0..2).collect();
+        let profile = Profile { budget_s, ..PROFILES[0] };
+        let floor = Floor::of(&machine);
+        let scope = Scope {
+            machine: &machine,
+            floor: &floor,
+            depth: profile.depth,
+            memory_bytes,
+            windows: profile.windows,
+        };
+        make(&scope, &select(&[]).expect("all"), &profile)
+    }
+
+    #[test]
+    fn a_small_budget_keeps_the_most_important_and_says_what_it_cut() {
+        let all = plan(1e6, 1 << 30);
+        assert!(all.iter().all(|case| case.unmet.as_ref().is_none_or(|why| !why.contains("budget"))));
+        let few = plan(2.0, 1 << 30);
+        let kept: Vec<u32> = few.iter().filter(|case| case.unmet.is_none()).map(|case| case.priority).collect();
+        assert!(!kept.is_empty() && kept.len() < all.len());
+        assert!(few.iter().any(|case| case.unmet.as_ref().is_some_and(|why| why.contains("budget"))));
+        assert!(plan(0.0, 1 << 30).iter().filter(|case| case.unmet.is_none()).count() == 1);
+    }
+
+    #[test]
+    fn little_memory_shrinks_blocks_and_never_exceeds() {
+        for memory in [1 << 20, 8 << 20, 40 << 20, 1 << 30] {
+            for case in plan(1e6, memory).iter().filter(|case| case.unmet.is_none()) {
+                assert!(case.memory_bytes <= memory, "{} of {memory}", case.memory_bytes);
+            }
+        }
+    }
+
+    #[test]
+    fn two_cases_alternate_and_orders_repeat_for_a_seed() {
+        assert_eq!(order(&[3, 5, 7], 4, 9), order(&[3, 5, 7], 4, 9));
+        let two: Vec<Vec<usize>> = (0..4).map(|pass| order(&[0, 1], pass, 1)).collect();
+        assert_eq!(two[0], two[1].iter().rev().copied().collect::<Vec<_>>(), "ABBA");
+        let mut firsts: Vec<usize> = (0..40).map(|pass| order(&[0, 1, 2, 3], pass, 1)[0]).collect();
+        firsts.sort_unstable();
+        firsts.dedup();
+        assert_eq!(firsts.len(), 4, "every case comes first some time");
+    }
+
+    #[test]
+    fn only_takes_groups_and_beginnings() {
+        let ids = |only: &[&str]| -> Vec<&str> {
+            let only: Vec<String> = only.iter().map(|wish| wish.to_string()).collect();
+            select(&only).map(|benches| benches.iter().map(|bench| bench.id).collect()).unwrap_or_default()
+        };
+        assert_eq!(ids(&["ipc.pipe"]), ["ipc.pipe-pingpong"]);
+        assert!(ids(&["memory"]).len() >= 2);
+        assert!(ids(&["mem"]).is_empty() && ids(&["nothing"]).is_empty());
+    }
+}

@@ -1,0 +1,327 @@
+//! Kernel counters read while a run goes on: files of /proc and /sys kept open and read again by `pread`.
+//!
+//! They stand under a root directory as the snapshot does, so that a test replays any machine's counters by files.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use crate::model::{Conditions, CpuSet};
+
+/// A file that is read again and again; absent files are simply unknown.
+struct Gauge(Option<File>);
+
+impl Gauge {
+    fn open(path: &Path) -> Gauge {
+        Gauge(File::open(path).ok())
+    }
+
+    /// The whole text now, `None` where the file is absent or unreadable.
+    fn read<'b>(&self, buffer: &'b mut Vec<u8>) -> Option<&'b str> {
+        let file = self.0.as_ref()?;
+        let mut length = 0;
+        if buffer.is_empty() {
+            buffer.resize(16 << 10, 0);
+        }
+        loop {
+            match file.read_at(&mut buffer[length..], length as u64) {
+                Ok(0) => break,
+                Ok(bytes) => length += bytes,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(_) => return None,
+            }
+            if length == buffer.len() {
+                buffer.resize(buffer.len() * 2, 0);
+            }
+        }
+        std::str::from_utf8(&buffer[..length]).ok()
+    }
+}
+
+/// The counters that say what the machine did while a visit ran.
+pub struct Counters {
+    stat: Gauge,
+    vmstat: Gauge,
+    pressure: [Gauge; 3],
+    /// `cpu.stat` of our cgroup and of each ancestor: a quota anywhere on the path throttles us.
+    throttles: Vec<Gauge>,
+    thermal: Vec<Gauge>,
+    buffer: Vec<u8>,
+    ms_per_tick: f64,
+}
+
+/// One reading of all counters, in the kernel's own running totals.
+#[derive(Clone, Debug, Default)]
+pub struct Reading {
+    at: Option<std::time::Instant>,
+    /// Busy time per CPU, ms, by CPU number.
+    busy_ms: Vec<(u32, f64)>,
+    steal_ms: Option<f64>,
+    irq_ms: Option<f64>,
+    psi_ms: [Option<f64>; 3],
+    throttled_ms: Option<f64>,
+    swapped: Option<f64>,
+    numa_migrated: Option<f64>,
+    thermal: Option<f64>,
+}
+
+impl Counters {
+    /// Opens what is there. `cgroup_stats`: `cpu.stat` files of our cgroup and its ancestors, under `root`.
+    pub fn open(root: &Path, cgroup_stats: &[String], cpus: &CpuSet) -> Counters {
+        let under = |path: &str| root.join(path.trim_start_matches('/'));
+        let pressure = ["cpu", "memory", "io"].map(|kind| Gauge::open(&under(&format!("/proc/pressure/{kind}"))));
+        let thermal = |cpu: u32, what: &str| -> PathBuf {
+            under(&format!("/sys/devices/system/cpu/cpu{cpu}/thermal_throttle/{what}_throttle_count"))
+        };
+        Counters {
+            stat: Gauge::open(&under("/proc/stat")),
+            vmstat: Gauge::open(&under("/proc/vmstat")),
+            pressure,
+            throttles: cgroup_stats.iter().map(|path| Gauge::open(&under(path))).collect(),
+            thermal: cpus
+                .iter()
+                .flat_map(|cpu| [thermal(cpu, "core"), thermal(cpu, "package")])
+                .map(|path| Gauge::open(&path))
+                .filter(|gauge| gauge.0.is_some())
+                .collect(),
+            buffer: Vec::new(),
+            ms_per_tick: 1000.0 / rustix::param::clock_ticks_per_second() as f64,
+        }
+    }
+
+    pub fn read(&mut self) -> Reading {
+        let mut reading = Reading { at: Some(std::time::Instant::now()), ..Reading::default() };
+        if let Some(text) = self.stat.read(&mut self.buffer) {
+            read_stat(text, self.ms_per_tick, &mut reading);
+        }
+        if let Some(text) = self.vmstat.read(&mut self.buffer) {
+            let value = |name| field(text, name);
+            reading.swapped = value("pswpin").and_then(|pages_in| Some(pages_in + value("pswpout")?));
+            reading.numa_migrated = value("numa_pages_migrated");
+        }
+        for (gauge, total) in self.pressure.iter().zip(&mut reading.psi_ms) {
+            *total = gauge.read(&mut self.buffer).and_then(pressure_total_ms);
+        }
+        for gauge in &self.throttles {
+            let throttled = gauge.read(&mut self.buffer).and_then(throttled_ms);
+            reading.throttled_ms = match (reading.throttled_ms, throttled) {
+                (Some(all), Some(this)) => Some(all + this),
+                (known, new) => new.or(known),
+            };
+        }
+        for gauge in &self.thermal {
+            let count = gauge.read(&mut self.buffer).and_then(|text| text.trim().parse::<f64>().ok());
+            reading.thermal = count.map(|count| count + reading.thermal.unwrap_or(0.0)).or(reading.thermal);
+        }
+        reading
+    }
+}
+
+impl Reading {
+    /// What happened from `earlier` to this reading. `own_ms` is the CPU time of our own processes in between;
+    /// `seats` the CPUs that they were placed on.
+    pub fn since(&self, earlier: &Reading, own_ms: f64, seats: &CpuSet) -> Conditions {
+        let wall_ms = match (self.at, earlier.at) {
+            (Some(now), Some(then)) => (now - then).as_secs_f64() * 1e3,
+            _ => 0.0,
+        };
+        let known = !self.busy_ms.is_empty() && !earlier.busy_ms.is_empty();
+        let busy_on = |wanted: &dyn Fn(u32) -> bool| -> f64 {
+            let then = |cpu| earlier.busy_ms.iter().find(|(other, _)| *other == cpu).map(|(_, ms)| *ms);
+            let both = self.busy_ms.iter().filter(|(cpu, _)| wanted(*cpu));
+            // A CPU that came online in between has no earlier total, one that was re-plugged may start again at 0.
+            both.filter_map(|(cpu, ms)| Some((ms - then(*cpu)?).max(0.0))).sum()
+        };
+        let minus = |now: Option<f64>, then: Option<f64>| Some((now? - then?).max(0.0));
+        Conditions {
+            wall_ms,
+            cpus: self.busy_ms.len() as u32,
+            busy_ms: known.then(|| busy_on(&|_| true)),
+            own_ms: Some(own_ms),
+            others_on_seats_ms: (known && !seats.is_empty())
+                .then(|| (busy_on(&|cpu| seats.contains(cpu)) - own_ms).max(0.0)),
+            steal_ms: minus(self.steal_ms, earlier.steal_ms),
+            irq_ms: minus(self.irq_ms, earlier.irq_ms),
+            psi_cpu_ms: minus(self.psi_ms[0], earlier.psi_ms[0]),
+            psi_memory_ms: minus(self.psi_ms[1], earlier.psi_ms[1]),
+            psi_io_ms: minus(self.psi_ms[2], earlier.psi_ms[2]),
+            throttled_ms: minus(self.throttled_ms, earlier.throttled_ms),
+            swapped_pages: minus(self.swapped, earlier.swapped),
+            numa_migrated_pages: minus(self.numa_migrated, earlier.numa_migrated),
+            thermal_throttles: minus(self.thermal, earlier.thermal),
+        }
+    }
+}
+
+/// `/proc/stat`: user nice system idle iowait irq softirq steal guest guest_nice, in ticks. Guest time is part of
+/// user time already; steal is nobody's work.
+fn read_stat(text: &str, ms_per_tick: f64, reading: &mut Reading) {
+    for line in text.lines() {
+        let Some(rest) = line.strip_prefix("cpu") else { continue };
+        let mut fields = rest.split_ascii_whitespace();
+        let (cpu, numbers): (Option<u32>, Vec<f64>) = match rest.starts_with(' ') {
+            true => (None, fields.filter_map(|number| number.parse().ok()).collect()),
+            false => {
+                let cpu = fields.next().and_then(|number| number.parse().ok());
+                (cpu, fields.filter_map(|number| number.parse().ok()).collect())
+            }
+        };
+        let ms = |index: usize| numbers.get(index).map(|ticks| ticks * ms_per_tick);
+        match (cpu, rest.starts_with(' ')) {
+            (Some(cpu), false) => {
+                let busy = [0, 1, 2, 5, 6].into_iter().filter_map(ms).sum();
+                reading.busy_ms.push((cpu, busy));
+            }
+            (None, true) => {
+                reading.steal_ms = ms(7);
+                reading.irq_ms = ms(5).and_then(|irq| Some(irq + ms(6)?));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// `total=` of the `some` line, from microseconds to ms.
+fn pressure_total_ms(text: &str) -> Option<f64> {
+    let some = text.lines().find(|line| line.starts_with("some"))?;
+    let total = some.split_ascii_whitespace().find_map(|word| word.strip_prefix("total="))?;
+    Some(total.parse::<f64>().ok()? / 1e3)
+}
+
+/// `throttled_usec` (v2) or `throttled_time` in ns (v1), to ms.
+fn throttled_ms(text: &str) -> Option<f64> {
+    field(text, "throttled_usec").map(|us| us / 1e3).or_else(|| Some(field(text, "throttled_time")? / 1e6))
+}
+
+/// The number after `name ` at the start of a line.
+fn field(text: &str, name: &str) -> Option<f64> {
+    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())
+}
+
+/// Counters of the calling task itself, read around each window: about a microsecond a reading.
+pub struct OwnCounters {
+    schedstat: Gauge,
+    stat: Gauge,
+    buffer: Vec<u8>,
+    ms_per_tick: f64,
+}
+
+impl OwnCounters {
+    pub fn open() -> OwnCounters {
+        OwnCounters {
+            schedstat: Gauge::open(Path::new("/proc/self/schedstat")),
+            stat: Gauge::open(Path::new("/proc/stat")),
+            buffer: Vec::new(),
+            ms_per_tick: 1000.0 / rustix::param::clock_ticks_per_second() as f64,
+        }
+    }
+
+    /// Time that this task was runnable and had no CPU, ns since its start.
+    pub fn wait_ns(&mut self) -> Option<f64> {
+        let text = self.schedstat.read(&mut self.buffer)?;
+        text.split_ascii_whitespace().nth(1)?.parse().ok()
+    }
+
+    /// Stolen time of one CPU so far, ms.
+    pub fn steal_ms(&mut self, cpu: u32) -> Option<f64> {
+        let text = self.stat.read(&mut self.buffer)?;
+        let name = format!("cpu{cpu} ");
+        let line = text.lines().find_map(|line| line.strip_prefix(name.as_str()))?;
+        Some(line.split_ascii_whitespace().nth(7)?.parse::<f64>().ok()? * self.ms_per_tick)
+    }
+}
+
+/// CPU migrations of the calling process so far, where the kernel was built to tell.
+pub fn own_migrations() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/sched").ok()?;
+    let line = text.lines().find(|line| line.starts_with("se.nr_migrations"))?;
+    line.split(':').nth(1)?.trim().parse().ok()
+}
+
+/// Bytes of the range `start..start + len` of this process that huge pages back, from `/proc/self/smaps`.
+pub fn huge_bytes(start: usize, len: usize) -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/smaps").ok()?;
+    let (mut total, mut inside) = (0, false);
+    for line in text.lines() {
+        if let Some((low, high)) = line.split(' ').next().and_then(|range| range.split_once('-')) {
+            let bounds = usize::from_str_radix(low, 16).ok().zip(usize::from_str_radix(high, 16).ok());
+            if let Some((low, high)) = bounds {
+                inside = low < start + len && high > start;
+                continue;
+            }
+        }
+        if let Some(size) = line.strip_prefix("AnonHugePages:").filter(|_| inside) {
+            total += size.trim().trim_end_matches("kB").trim().parse::<u64>().ok()? * 1024;
+        }
+    }
+    Some(total.min(len as u64))
+}
+
+/// Makes the calling process the first to go when memory ends: a visit may die of it, the run must not.
+pub fn be_first_to_die() {
+    // Raising one's own score needs no privilege; where /proc is not writable the visit is as safe as before.
+    let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STAT: &str = "cpu  100 0 50 1000 5 1 2 30 0 0\ncpu0 60 0 20 500 5 1 1 30 0 0\n\
+                        cpu1 40 0 30 500 0 0 1 0 0 0\nintr 5 0\nctxt 7\n";
+
+    fn tree(stat: &str, throttled: &str) -> tempfile::TempDir {
+        let root = tempfile::tempdir().expect("a temporary directory");
+        for folder in ["proc/pressure", "sys/fs/cgroup"] {
+            std::fs::create_dir_all(root.path().join(folder)).expect("folders");
+        }
+        let write = |path: &str, text: &str| std::fs::write(root.path().join(path), text).expect("file");
+        write("proc/stat", stat);
+        write("proc/vmstat", "pswpin 3\npswpout 4\nnuma_pages_migrated 9\n");
+        write("proc/pressure/cpu", "some avg10=0.00 avg60=0.00 avg300=0.00 total=2500\nfull total=9\n");
+        write("sys/fs/cgroup/cpu.stat", throttled);
+        root
+    }
+
+    #[test]
+    fn differences_of_replayed_counters() {
+        let root = tree(STAT, "nr_throttled 0\nthrottled_usec 1000\n");
+        let mut counters = Counters::open(root.path(), &["/sys/fs/cgroup/cpu.stat".into()], &CpuSet::default());
+        let first = counters.read();
+        let later = STAT.replace("cpu  100 0 50 1000 5 1 2 30", "cpu  140 0 50 1000 5 1 2 45");
+        let later = later.replace("cpu1 40", "cpu1 80");
+        // Written in place: the counters keep the file open.
+        for (path, text) in [("proc/stat", later.as_str()), ("sys/fs/cgroup/cpu.stat", "throttled_usec 4000\n")] {
+            std::fs::write(root.path().join(path), text).expect("rewritten");
+        }
+        let conditions = counters.read().since(&first, 100.0, &CpuSet::one(1));
+        assert_eq!(conditions.cpus, 2);
+        assert_eq!(conditions.busy_ms, Some(400.0));
+        assert_eq!(conditions.others_on_seats_ms, Some(300.0));
+        assert_eq!(conditions.steal_ms, Some(150.0));
+        assert_eq!(conditions.throttled_ms, Some(3.0));
+        assert_eq!(conditions.psi_cpu_ms, Some(0.0));
+        assert_eq!(conditions.psi_io_ms, None);
+        assert_eq!(conditions.swapped_pages, Some(0.0));
+    }
+
+    #[test]
+    fn missing_files_are_unknown_not_zero() {
+        let root = tempfile::tempdir().expect("a temporary directory");
+        let mut counters = Counters::open(root.path(), &[], &CpuSet::default());
+        let conditions = counters.read().since(&counters.read(), 1.0, &CpuSet::one(0));
+        assert_eq!(conditions.busy_ms, None);
+        assert_eq!(conditions.steal_ms, None);
+        assert_eq!(conditions.background(), None);
+    }
+
+    #[test]
+    fn damaged_counters_never_panic() {
+        for text in ["cpu", "cpu0", "cpu  x y", "cpu99999999999 1", "cpu0 1\ncpu \n", "\u{0}"] {
+            let mut reading = Reading::default();
+            read_stat(text, 10.0, &mut reading);
+        }
+        assert_eq!(pressure_total_ms("some total=x"), None);
+    }
+}

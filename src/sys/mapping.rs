@@ -1,0 +1,152 @@
+//! Memory of our own: anonymous mappings with chosen pages and nodes, touched and checked before use.
+
+use std::io;
+use std::ptr::NonNull;
+
+use rustix::mm::{Advice, MapFlags, ProtFlags};
+
+use crate::model::{CpuSet, Pages};
+
+/// Huge pages are 2 MiB on x86 and with 4 KiB base pages on arm64; aligning to it costs address space only.
+const HUGE_PAGE: usize = 2 << 20;
+
+/// An anonymous mapping, zeroed, aligned to 2 MiB, unmapped on drop.
+pub struct Mapping {
+    base: NonNull<u8>,
+    base_len: usize,
+    start: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: a mapping is plain memory that this value alone owns; access goes through &self or &mut self.
+unsafe impl Send for Mapping {}
+
+impl Mapping {
+    /// Maps `len` bytes (rounded up to whole words) for this process alone, with the pages asked for and its memory
+    /// bound to `nodes` (unless empty). Nothing is touched yet.
+    pub fn private(len: usize, pages: Pages, nodes: &CpuSet) -> io::Result<Mapping> {
+        let mapping = Mapping::map(len, MapFlags::PRIVATE | MapFlags::NORESERVE)?;
+        let advice = match pages {
+            Pages::AsGiven => None,
+            Pages::Huge => Some(Advice::LinuxHugepage),
+            Pages::Base => Some(Advice::LinuxNoHugepage),
+        };
+        if let Some(advice) = advice {
+            // A kernel without huge pages answers EINVAL: not an error here, the share of huge pages is read later.
+            // SAFETY: the range is ours; these advices never change its content.
+            let _ = unsafe { rustix::mm::madvise(mapping.start.as_ptr().cast(), mapping.len, advice) };
+        }
+        if !nodes.is_empty() {
+            bind(&mapping, nodes)?;
+        }
+        Ok(mapping)
+    }
+
+    /// Maps `len` bytes that children forked later share.
+    pub fn shared(len: usize) -> io::Result<Mapping> {
+        Mapping::map(len, MapFlags::SHARED)
+    }
+
+    fn map(len: usize, flags: MapFlags) -> io::Result<Mapping> {
+        let len = len.max(8).next_multiple_of(8);
+        let base_len = len.checked_add(HUGE_PAGE).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;
+        // SAFETY: a fresh anonymous mapping at an address that the kernel chooses overlaps nothing.
+        let base = unsafe {
+            let protection = ProtFlags::READ | ProtFlags::WRITE;
+            rustix::mm::mmap_anonymous(std::ptr::null_mut(), base_len, protection, flags)?
+        };
+        let base =
+            NonNull::new(base.cast::<u8>()).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;
+        let skip = base.as_ptr().align_offset(HUGE_PAGE);
+        // SAFETY: skip < HUGE_PAGE and len + HUGE_PAGE bytes were mapped.
+        let start = unsafe { base.add(skip) };
+        Ok(Mapping { base, base_len, start, len })
+    }
+
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    pub fn words(&self) -> &[u64] {
+        // SAFETY: start is aligned to 2 MiB, len bytes are mapped and zeroed, and &self forbids writing meanwhile.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr().cast(), self.len / 8) }
+    }
+
+    pub fn words_mut(&mut self) -> &mut [u64] {
+        // SAFETY: as in `words`; &mut self makes the access exclusive.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().cast(), self.len / 8) }
+    }
+
+    /// The first address, for the kernels.
+    pub fn as_ptr(&self) -> *const u8 {
+        self.start.as_ptr()
+    }
+
+    /// Share of the mapping's pages that are in memory now, 0..1.
+    pub fn resident_share(&self) -> io::Result<f64> {
+        let page = rustix::param::page_size();
+        let pages = self.len.div_ceil(page);
+        let mut map = vec![0u8; pages];
+        // SAFETY: start is page-aligned, the length is ours and the vector holds one byte a page.
+        let result = unsafe { libc::mincore(self.start.as_ptr().cast(), self.len, map.as_mut_ptr().cast()) };
+        if result != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(map.iter().filter(|byte| **byte & 1 == 1).count() as f64 / pages as f64)
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: exactly the range that map() got; no reference into it can outlive self.
+        let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.base_len) };
+    }
+}
+
+/// Binds a mapping's future pages to NUMA nodes (`mbind`, `MPOL_BIND`).
+fn bind(mapping: &Mapping, nodes: &CpuSet) -> io::Result<()> {
+    const MPOL_BIND: libc::c_ulong = 2;
+    let words = nodes.last().map_or(1, |last| last as usize / 64 + 1);
+    let mut mask = vec![0u64; words];
+    for node in nodes.iter() {
+        mask[node as usize / 64] |= 1 << (node % 64);
+    }
+    // SAFETY: the range is ours and page-aligned; the mask is read for words * 64 bits (the kernel wants one more).
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_mbind,
+            mapping.start.as_ptr(),
+            mapping.len,
+            MPOL_BIND,
+            mask.as_ptr(),
+            words * 64 + 1,
+            0,
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_zeroed_aligned_and_resident_once_touched() {
+        let mut mapping = Mapping::private(4 << 20, Pages::Base, &CpuSet::default()).expect("4 MiB");
+        assert_eq!(mapping.as_ptr() as usize % HUGE_PAGE, 0);
+        assert_eq!(mapping.resident_share().expect("mincore"), 0.0);
+        assert!(mapping.words().iter().step_by(512).all(|word| *word == 0));
+        mapping.words_mut().fill(7);
+        assert_eq!(mapping.resident_share().expect("mincore"), 1.0);
+        assert_eq!(mapping.words().iter().sum::<u64>(), 7 * (4 << 20) / 8);
+    }
+
+    #[test]
+    fn impossible_sizes_are_errors() {
+        assert!(Mapping::private(usize::MAX - 100, Pages::AsGiven, &CpuSet::default()).is_err());
+    }
+}

@@ -1,0 +1,10 @@
+//! Thin safe wrappers around what the operating system offers: the only place, with `kernels`, that may say
+//! `unsafe`. Nothing here measures or judges.
+
+pub mod affinity;
+pub mod clock;
+pub mod counters;
+pub mod mapping;
+pub mod process;
+pub mod shared;
+pub mod team;

@@ -1,0 +1,122 @@
+//! Processes of our own: forked members of a visit that die with it.
+
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, WaitOptions};
+
+/// A forked child; killed and reaped on drop.
+pub struct Child {
+    pid: Pid,
+    status: Option<ExitStatus>,
+}
+
+/// Forks. The child runs `work` and exits with its answer; it dies when the parent does.
+///
+/// The caller must have a single thread: the child may then go on using the allocator and the standard library.
+pub fn fork(work: impl FnOnce() -> i32) -> io::Result<Child> {
+    let parent = rustix::process::getpid();
+    // SAFETY: fork has no arguments. The visit's process is single-threaded (nothing in `bench` makes threads before
+    // forking), so no lock can be held by a thread that the child lacks.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => {
+            let code = match die_with(parent) {
+                Ok(()) => {
+                    std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or(PANICKED)
+                }
+                Err(_) => PARENT_GONE,
+            };
+            // SAFETY: _exit ends this process at once, without running the parent's exit handlers a second time.
+            unsafe { libc::_exit(code) }
+        }
+        pid => {
+            let pid = Pid::from_raw(pid).ok_or_else(|| io::Error::other("fork returned no process id"))?;
+            Ok(Child { pid, status: None })
+        }
+    }
+}
+
+const PANICKED: i32 = 101;
+const PARENT_GONE: i32 = 102;
+
+/// Asks the kernel to kill the calling process when its parent dies; an error if that has happened already.
+pub fn die_with(parent: Pid) -> io::Result<()> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    match rustix::process::getppid() == Some(parent) {
+        true => Ok(()),
+        false => Err(io::Error::other("the parent process is gone")),
+    }
+}
+
+impl Child {
+    /// Its exit status, if it has ended.
+    pub fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
+        if self.status.is_none() {
+            let waited = rustix::process::waitpid(Some(self.pid), WaitOptions::NOHANG)?;
+            self.status = waited.map(|(_, status)| ExitStatus::from_raw(status.as_raw()));
+        }
+        Ok(self.status)
+    }
+
+    /// Waits until it ends by itself; kills it after `limit`.
+    pub fn wait(&mut self, limit: Duration) -> io::Result<ExitStatus> {
+        let end = Instant::now() + limit;
+        loop {
+            if let Some(status) = self.ended()? {
+                return Ok(status);
+            }
+            if Instant::now() >= end {
+                self.kill();
+                return Err(io::Error::new(
+                    io::ErrorKind::TimedOut,
+                    format!("a member process did not end within {limit:?}"),
+                ));
+            }
+            std::thread::sleep(Duration::from_micros(200));
+        }
+    }
+
+    pub fn kill(&mut self) {
+        if self.status.is_none() {
+            // Already gone is as good as killed.
+            let _ = rustix::process::kill_process(self.pid, Signal::KILL);
+            let waited = rustix::process::waitpid(Some(self.pid), WaitOptions::empty());
+            self.status = waited.ok().flatten().map(|(_, status)| ExitStatus::from_raw(status.as_raw()));
+        }
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // The test harness has several threads, so these children do nothing that could need a lock.
+
+    #[test]
+    fn a_child_returns_its_code() {
+        let mut child = fork(|| 7).expect("fork");
+        assert_eq!(child.wait(Duration::from_secs(10)).expect("ends").code(), Some(7));
+    }
+
+    #[test]
+    fn a_child_that_hangs_is_killed() {
+        let mut child = fork(|| {
+            loop {
+                std::hint::spin_loop();
+            }
+        })
+        .expect("fork");
+        let error = child.wait(Duration::from_millis(50)).expect_err("it hangs");
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        assert_eq!(child.ended().expect("reaped").and_then(|status| status.signal()), Some(9));
+    }
+}
