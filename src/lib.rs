@@ -2,6 +2,7 @@
 #![doc(hidden)]
 
 pub mod bench;
+pub mod cmd;
 pub mod kernels;
 pub mod machine;
 pub mod model;

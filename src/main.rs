@@ -1,1 +1,12 @@
-fn main() {}
+//! Arguments, verb, exit code.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    assay::cmd::Cli::parse().run().unwrap_or_else(|error| {
+        eprintln!("assay: {error:#}");
+        ExitCode::from(3)
+    })
+}

@@ -151,7 +151,8 @@ impl Floor {
     /// The CPU to measure on when one is enough: not CPU 0, which serves most interrupts, and not its sibling.
     fn quiet_cpu(&self) -> Option<u32> {
         let first = *self.addresses.keys().next()?;
-        let apart = |cpu: &u32| !matches!(self.distance(first, *cpu), Distance::SameCpu | Distance::SmtSibling);
+        let apart =
+            |cpu: &u32| !matches!(self.distance(first, *cpu), Distance::SameCpu | Distance::SmtSibling);
         let near = |cpu: &u32| apart(cpu) && self.distance(first, *cpu) <= Distance::SameLlc;
         let cpus = || self.addresses.keys().copied();
         cpus().find(|cpu| near(cpu)).or_else(|| cpus().find(|cpu| apart(cpu))).or_else(|| cpus().next_back())
@@ -204,14 +205,18 @@ impl Floor {
         }
         let cores_known = self.addresses.values().any(|address| address.core.is_some());
         match distance {
-            Distance::SmtSibling if !cores_known => "the kernel does not tell which CPUs share a core".to_string(),
+            Distance::SmtSibling if !cores_known => {
+                "the kernel does not tell which CPUs share a core".to_string()
+            }
             Distance::SmtSibling => "no two usable CPUs are SMT siblings".to_string(),
             Distance::SameCluster => "no two usable cores share an L2 or a cluster".to_string(),
             Distance::SameLlc => "no two usable cores share a last-level cache".to_string(),
             Distance::OtherLlc => "all usable CPUs of a node share one last-level cache".to_string(),
             Distance::OtherNode => "no package with usable CPUs on two NUMA nodes".to_string(),
             Distance::OtherPackage => "usable CPUs on one package only".to_string(),
-            Distance::OtherCpu | Distance::SameCpu => "the kernel tells how all usable CPUs relate".to_string(),
+            Distance::OtherCpu | Distance::SameCpu => {
+                "the kernel tells how all usable CPUs relate".to_string()
+            }
         }
     }
 }
@@ -253,8 +258,9 @@ mod tests {
         let groups = |size: u32| (0..64 / size).map(move |i| format!("{}-{}", i * size, (i + 1) * size - 1));
         let cores = groups(2).map(|cpus| Core { cpus: set(&cpus), ..Core::default() }).collect();
         machine.cpus.cores = Some(cores);
-        machine.cpus.packages =
-            Some(groups(32).enumerate().map(|(id, cpus)| Package { id: id as i64, cpus: set(&cpus) }).collect());
+        machine.cpus.packages = Some(
+            groups(32).enumerate().map(|(id, cpus)| Package { id: id as i64, cpus: set(&cpus) }).collect(),
+        );
         machine.nodes = groups(16)
             .enumerate()
             .map(|(id, cpus)| Node { id: id as u32, cpus: set(&cpus), ..Node::default() })

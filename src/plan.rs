@@ -3,7 +3,7 @@
 
 use anyhow::bail;
 
-use crate::bench::{BENCHMARKS, Benchmark, Candidate, Depth, Scope, Windows};
+use crate::bench::{self, Benchmark, Candidate, Depth, Scope, Windows};
 use crate::model::{Planned, fingerprint};
 
 /// How much to measure, how precisely, for how long.
@@ -71,7 +71,8 @@ const MODEST_MEMORY: u64 = 256 << 20;
 /// Memory that one visit may touch on this machine now, bytes: by `MemAvailable` and the cgroup's limit.
 pub fn memory_budget(machine: &crate::machine::Machine, depth: Depth) -> u64 {
     let limits = &machine.limits;
-    let in_cgroup = limits.memory_bytes.map(|limit| limit.saturating_sub(limits.memory_used_bytes.unwrap_or(0)));
+    let in_cgroup =
+        limits.memory_bytes.map(|limit| limit.saturating_sub(limits.memory_used_bytes.unwrap_or(0)));
     let free = [machine.memory.available_bytes, in_cgroup].into_iter().flatten().min();
     let usable = match free {
         Some(free) => (free.saturating_sub(OWN_MEMORY) as f64 * MEMORY_SHARE) as u64,
@@ -88,7 +89,7 @@ pub fn select(only: &[String]) -> anyhow::Result<Vec<&'static Benchmark>> {
     let named = |bench: &Benchmark, wish: &str| {
         bench.group() == wish || (wish.contains('.') && bench.id.starts_with(wish))
     };
-    if let Some(wish) = only.iter().find(|wish| !BENCHMARKS.iter().any(|bench| named(bench, wish))) {
+    if let Some(wish) = only.iter().find(|wish| !bench::all().any(|bench| named(bench, wish))) {
         let mut groups: Vec<&str> = shown().map(Benchmark::group).collect();
         groups.dedup();
         bail!(
@@ -96,23 +97,26 @@ pub fn select(only: &[String]) -> anyhow::Result<Vec<&'static Benchmark>> {
             groups.join(", ")
         );
     }
-    let wanted = |bench: &&&Benchmark| match only {
+    let wanted = |bench: &&Benchmark| match only {
         [] => !bench.hidden,
         only => only.iter().any(|wish| named(bench, wish)),
     };
-    Ok(BENCHMARKS.iter().filter(wanted).copied().collect())
+    Ok(bench::all().filter(wanted).collect())
 }
 
 /// The benchmarks that are for people to see.
 pub fn shown() -> impl Iterator<Item = &'static Benchmark> {
-    BENCHMARKS.iter().copied().filter(|bench| !bench.hidden)
+    bench::all().filter(|bench| !bench.hidden)
 }
 
 /// Asks each benchmark for its cases on this machine and cuts them to the budget, the least important first.
 /// Candidates that were cut or are impossible stay in the plan, with the reason.
 pub fn make(scope: &Scope, benches: &[&Benchmark], profile: &Profile) -> Vec<Planned> {
-    let mut planned: Vec<Planned> =
-        benches.iter().flat_map(|bench| (bench.cases)(scope)).map(|candidate| admit(candidate, scope)).collect();
+    let mut planned: Vec<Planned> = benches
+        .iter()
+        .flat_map(|bench| (bench.cases)(bench, scope))
+        .map(|candidate| admit(candidate, scope))
+        .collect();
     let mut by_priority: Vec<usize> = (0..planned.len()).collect();
     by_priority.sort_by_key(|index| std::cmp::Reverse(planned[*index].priority));
     let mut left_s = profile.budget_s;
@@ -142,11 +146,7 @@ fn admit(candidate: Candidate, scope: &Scope) -> Planned {
     let Candidate { case, priority, seconds, memory_bytes, unmet } = candidate;
     let unmet = unmet.or_else(|| {
         (memory_bytes > scope.memory_bytes).then(|| {
-            format!(
-                "memory: needs {} MiB, {} MiB may be used",
-                memory_bytes >> 20,
-                scope.memory_bytes >> 20
-            )
+            format!("memory: needs {} MiB, {} MiB may be used", memory_bytes >> 20, scope.memory_bytes >> 20)
         })
     });
     Planned { case, priority, seconds, memory_bytes, unmet }
@@ -204,7 +204,8 @@ mod tests {
         let all = plan(1e6, 1 << 30);
         assert!(all.iter().all(|case| case.unmet.as_ref().is_none_or(|why| !why.contains("budget"))));
         let few = plan(2.0, 1 << 30);
-        let kept: Vec<u32> = few.iter().filter(|case| case.unmet.is_none()).map(|case| case.priority).collect();
+        let kept: Vec<u32> =
+            few.iter().filter(|case| case.unmet.is_none()).map(|case| case.priority).collect();
         assert!(!kept.is_empty() && kept.len() < all.len());
         assert!(few.iter().any(|case| case.unmet.as_ref().is_some_and(|why| why.contains("budget"))));
         assert!(plan(0.0, 1 << 30).iter().filter(|case| case.unmet.is_none()).count() == 1);

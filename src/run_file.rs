@@ -112,8 +112,10 @@ fn file_name_part(text: &str) -> String {
 pub fn read(path: &Path) -> anyhow::Result<Run> {
     let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
     let mut reader = BufReader::new(file);
-    let compressed =
-        reader.fill_buf().with_context(|| format!("cannot read {}", path.display()))?.starts_with(&[0x1f, 0x8b]);
+    let compressed = reader
+        .fill_buf()
+        .with_context(|| format!("cannot read {}", path.display()))?
+        .starts_with(&[0x1f, 0x8b]);
     let result = match compressed {
         true => parse(BufReader::new(MultiGzDecoder::new(reader).take(LARGEST))),
         false => parse(reader.take(LARGEST)),
@@ -163,12 +165,14 @@ fn first_line(content: &[u8]) -> anyhow::Result<Run> {
     let value: serde_json::Value =
         serde_json::from_slice(content).context("its first line is not a whole JSON object")?;
     let header = value.get("header").context("its first line is not the header of a run")?;
-    let schema = header.get("schema").and_then(serde_json::Value::as_u64).context("its header has no schema")?;
+    let schema =
+        header.get("schema").and_then(serde_json::Value::as_u64).context("its header has no schema")?;
     ensure!(
         schema <= u64::from(SCHEMA),
         "it was written by a newer Assay (schema {schema}, this one reads up to {SCHEMA}): use that version"
     );
-    let header: Header = serde::Deserialize::deserialize(header).context("its header cannot be understood")?;
+    let header: Header =
+        serde::Deserialize::deserialize(header).context("its header cannot be understood")?;
     Ok(Run {
         header,
         visits: Vec::new(),

@@ -4,7 +4,7 @@ use super::{Benchmark, Candidate, Point, Sampler, Scope, View, check_answer, sin
 use crate::kernels::{self, CHAIN_UNROLL};
 use crate::model::{Better, Case, Form, Metric};
 
-pub const BENCHMARK: Benchmark = Benchmark {
+pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: "cpu.clock",
     title: "Core clock",
     about: "Times a chain of 64-bit additions, each of which needs the one before: every x86 and ARM core does one \
@@ -33,12 +33,12 @@ pub const BENCHMARK: Benchmark = Benchmark {
     cases,
     points: single_point,
     run,
-};
+}];
 
-fn cases(scope: &Scope) -> Vec<Candidate> {
+fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     vec![match scope.floor.one_cpu("task") {
-        Ok(placement) => Candidate::new(BENCHMARK.id, placement, 100, scope.seconds(2, 1.0, 0.0)),
-        Err(why) => Candidate::unmet(BENCHMARK.id, "one-cpu", why),
+        Ok(placement) => Candidate::new(bench.id, placement, 100, scope.seconds(2, 1.0, 0.0)),
+        Err(why) => Candidate::unmet(bench.id, "one-cpu", why),
     }]
 }
 

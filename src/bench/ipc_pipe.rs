@@ -15,7 +15,7 @@ use crate::sys::clock::Clock;
 use crate::sys::process::{self, Child};
 use crate::sys::shared::{SharedWords, WORDS_PER_LINE};
 
-pub const BENCHMARK: Benchmark = Benchmark {
+pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: "ipc.pipe-pingpong",
     title: "Pipe ping-pong",
     about: "Two processes pass one token of 8 bytes to and fro over two pipes (the shape of UnixBench's pipe-based \
@@ -61,22 +61,22 @@ pub const BENCHMARK: Benchmark = Benchmark {
     cases,
     points: single_point,
     run,
-};
+}];
 
 const ROLES: [&str; 2] = ["ping", "pong"];
 
 /// A round trip takes 2 to 100 µs and a free pair changes its placement every few ms: windows ten times the usual.
 const STRETCH: f64 = 10.0;
 
-fn cases(scope: &Scope) -> Vec<Candidate> {
+fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let seconds = scope.seconds(2, STRETCH, 0.0);
-    let mut candidates = vec![Candidate::new(BENCHMARK.id, scope.floor.free(&ROLES), 85, seconds)];
+    let mut candidates = vec![Candidate::new(bench.id, scope.floor.free(&ROLES), 85, seconds)];
     let pairs = scope.floor.pairs(ROLES);
     // `other-cpu` stands in where the kernel tells nothing; missing it is no lack.
     let wanted = pairs.into_iter().filter(|(distance, pair)| *distance != Distance::OtherCpu || pair.is_ok());
     candidates.extend(wanted.map(|(distance, pair)| match pair {
-        Ok(placement) => Candidate::new(BENCHMARK.id, placement, 85, seconds),
-        Err(why) => Candidate::unmet(BENCHMARK.id, distance.name(), why),
+        Ok(placement) => Candidate::new(bench.id, placement, 85, seconds),
+        Err(why) => Candidate::unmet(bench.id, distance.name(), why),
     }));
     candidates
 }
@@ -156,8 +156,7 @@ impl Pair {
             }
         })
         .context("cannot fork the partner")?;
-        affinity::pin(&ping_seat.cpus)
-            .with_context(|| format!("cannot pin to CPUs {}", ping_seat.cpus))?;
+        affinity::pin(&ping_seat.cpus).with_context(|| format!("cannot pin to CPUs {}", ping_seat.cpus))?;
         // Ours of pong's ends close here: when pong dies, reading ends with an error instead of a wait.
         drop((pong_reads, pong_writes));
         Ok(Pair { to_pong, from_pong, table, pong, token: 0, looks: 0, looks_together: 0 })

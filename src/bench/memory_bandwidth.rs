@@ -9,7 +9,7 @@ use crate::model::{Better, Case, CpuSet, Form, Metric, Pages, Placement};
 use crate::sys::mapping::Mapping;
 use crate::sys::team::{Body, Team};
 
-pub const BENCHMARK: Benchmark = Benchmark {
+pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: "memory.bandwidth",
     title: "Memory bandwidth, reading",
     about: "Every task reads a block of its own again and again with the widest vectors that the CPU has and adds all \
@@ -37,21 +37,21 @@ pub const BENCHMARK: Benchmark = Benchmark {
     cases,
     points: memory::size_points,
     run,
-};
+}];
 
-fn cases(scope: &Scope) -> Vec<Candidate> {
+fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let one = match scope.floor.one_cpu("task") {
-        Ok(placement) => candidate(scope, placement.pages(Pages::Huge), 90),
-        Err(why) => return vec![Candidate::unmet(BENCHMARK.id, "one-cpu", why)],
+        Ok(placement) => candidate(bench, scope, placement.pages(Pages::Huge), 90),
+        Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
     };
     let all = scope.floor.all("copy").pages(Pages::Huge);
     match all.seats.len() {
-        1 => vec![one, Candidate::unmet(BENCHMARK.id, "all", "one usable CPU: see one-cpu".to_string())],
-        _ => vec![one, candidate(scope, all, 90)],
+        1 => vec![one, Candidate::unmet(bench.id, "all", "one usable CPU: see one-cpu".to_string())],
+        _ => vec![one, candidate(bench, scope, all, 90)],
     }
 }
 
-fn candidate(scope: &Scope, placement: Placement, priority: u32) -> Candidate {
+fn candidate(bench: &Benchmark, scope: &Scope, placement: Placement, priority: u32) -> Candidate {
     let tasks = placement.seats.len() as u64;
     let [l1, l2, _] = cache_ladder(scope.machine, &placement);
     let dram = (beyond_caches(scope, &placement, 1) / tasks).max(64 << 10);
@@ -60,7 +60,7 @@ fn candidate(scope: &Scope, placement: Placement, priority: u32) -> Candidate {
     // Touching runs at a few GB/s, each task on its own CPU.
     let setup_s = dram as f64 / 2e9;
     let seconds = scope.seconds(sizes.len(), 1.0, setup_s);
-    let mut candidate = Candidate::new(BENCHMARK.id, placement, priority, seconds).param("op", "read");
+    let mut candidate = Candidate::new(bench.id, placement, priority, seconds).param("op", "read");
     candidate.case.inputs.insert("bytes".into(), memory::sizes_input(&sizes));
     candidate.memory(dram * tasks)
 }

@@ -5,7 +5,7 @@ use super::{Benchmark, Candidate, Depth, Param, Point, Range, Sampler, Scope, Vi
 use crate::kernels::Chain;
 use crate::model::{Better, Case, CpuSet, Form, Metric, Pages};
 
-pub const BENCHMARK: Benchmark = Benchmark {
+pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: "memory.latency",
     title: "Memory latency ladder",
     about: "Dependent loads: each load's address is what the load before it brought, so nothing overlaps. The chain \
@@ -32,7 +32,7 @@ pub const BENCHMARK: Benchmark = Benchmark {
     cases,
     points: memory::size_points,
     run,
-};
+}];
 
 /// Distance of the chain's pointers: the line of every x86 and nearly every ARM server.
 const LINE_BYTES: usize = 64;
@@ -40,10 +40,10 @@ const LINE_BYTES: usize = 64;
 /// Memory that linking a chain needs beside the chain itself: 4 bytes a line.
 const LINKING: f64 = 1.0 + 4.0 / LINE_BYTES as f64;
 
-fn cases(scope: &Scope) -> Vec<Candidate> {
+fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let placement = match scope.floor.one_cpu("task") {
         Ok(placement) => placement.pages(Pages::Huge),
-        Err(why) => return vec![Candidate::unmet(BENCHMARK.id, "one-cpu", why)],
+        Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
     };
     let per_octave = match scope.depth {
         Depth::Quick => 1,
@@ -58,7 +58,7 @@ fn cases(scope: &Scope) -> Vec<Candidate> {
     // Linking and walking every line once: about 15 ns a line in caches, 150 ns beyond, twice the largest block in all.
     let lines: u64 = sizes.iter().map(|bytes| bytes / LINE_BYTES as u64).sum();
     let seconds = scope.seconds(sizes.len(), 1.0, lines as f64 * 120e-9);
-    let mut candidate = Candidate::new(BENCHMARK.id, placement, 95, seconds).param("order", "random");
+    let mut candidate = Candidate::new(bench.id, placement, 95, seconds).param("order", "random");
     candidate.case.inputs.insert("bytes".into(), memory::sizes_input(&sizes));
     vec![candidate.memory((largest as f64 * LINKING) as u64)]
 }
@@ -68,7 +68,9 @@ fn ladder(from: u64, to: u64, per_octave: u64) -> Vec<u64> {
     let mut sizes = Vec::new();
     let mut octave = from;
     while octave < to {
-        sizes.extend((0..per_octave).map(|step| octave + octave / per_octave * step).filter(|size| *size < to));
+        sizes.extend(
+            (0..per_octave).map(|step| octave + octave / per_octave * step).filter(|size| *size < to),
+        );
         octave *= 2;
     }
     sizes.push(to);

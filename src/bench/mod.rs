@@ -1,6 +1,6 @@
 //! What can be measured: a table of benchmarks, each one file with its text, its cases and its measuring.
 //!
-//! To add one: write `bench/NAME.rs` with a `pub const BENCHMARK: Benchmark` and add its line to [`benchmarks!`].
+//! To add one: write `bench/NAME.rs` with `pub const BENCHMARKS: &[Benchmark]` and add its line to [`benchmarks!`].
 
 use std::fmt;
 
@@ -18,8 +18,8 @@ pub use sampler::{Line, Order, Point, Sampler, Windows};
 macro_rules! benchmarks {
     ($($module:ident)+) => {
         $(mod $module;)+
-        /// All benchmarks, in display order.
-        pub const BENCHMARKS: &[&Benchmark] = &[$(&$module::BENCHMARK),+];
+        /// The rows of every file, in display order.
+        const FILES: &[&[Benchmark]] = &[$($module::BENCHMARKS),+];
     };
 }
 
@@ -28,6 +28,12 @@ benchmarks! {
     memory_bandwidth
     memory_latency
     ipc_pipe
+    selftest
+}
+
+/// All benchmarks, in display order.
+pub fn all() -> impl Iterator<Item = &'static Benchmark> {
+    FILES.iter().flat_map(|rows| rows.iter())
 }
 
 /// One thing that can be measured: a row of data, no state.
@@ -48,7 +54,7 @@ pub struct Benchmark {
     /// Left out of every profile and list: runs only when named (`selftest`).
     pub hidden: bool,
     /// The cases on this machine, the impossible ones with their reason.
-    pub cases: fn(&Scope) -> Vec<Candidate>,
+    pub cases: fn(&Benchmark, &Scope) -> Vec<Candidate>,
     /// The points that one visit of a case emits, in order.
     pub points: fn(&Case) -> Vec<Params>,
     /// One visit: measures all points, then checks its own answer.
@@ -184,7 +190,7 @@ pub fn single_point(_: &Case) -> Vec<Params> {
 }
 
 pub fn find(id: &str) -> Option<&'static Benchmark> {
-    BENCHMARKS.iter().copied().find(|bench| bench.id == id)
+    all().find(|bench| bench.id == id)
 }
 
 impl Benchmark {

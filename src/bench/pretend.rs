@@ -4,18 +4,17 @@
 //! placements hop between two levels. Nothing here looks at the machine.
 
 use std::f64::consts::TAU;
+use std::io::Write;
 
 use super::{Benchmark, Line, Order};
-use crate::model::{
-    Covariates, Form, Histogram, Metric, Packed, Params, ProcessFacts, Samples, fingerprint,
-};
+use crate::model::{Covariates, Form, Histogram, Metric, Packed, Params, ProcessFacts, Samples, fingerprint};
 
 /// Relative spread between processes and between windows of one process.
 const BETWEEN: f64 = 0.004;
 const WITHIN: f64 = 0.006;
 
 /// What a child would have said.
-pub fn lines(bench: &Benchmark, order: &Order, seed: u64) -> Vec<Line> {
+fn lines(bench: &Benchmark, order: &Order, seed: u64) -> Vec<Line> {
     let mut lines = Vec::new();
     for point in (bench.points)(&order.case) {
         for metric in bench.metrics {
@@ -31,6 +30,14 @@ pub fn lines(bench: &Benchmark, order: &Order, seed: u64) -> Vec<Line> {
     lines
 }
 
+/// Says it.
+pub fn write(bench: &Benchmark, order: &Order, seed: u64, out: &mut dyn Write) -> anyhow::Result<()> {
+    for line in lines(bench, order, seed) {
+        writeln!(out, "{}", serde_json::to_string(&line)?)?;
+    }
+    Ok(())
+}
+
 fn samples(order: &Order, point: &Params, metric: &Metric, seed: u64) -> Samples {
     let key = order.case.series_key(point, &metric.name);
     let mut level_random = fastrand::Rng::with_seed(mix(&key, seed));
@@ -43,7 +50,8 @@ fn samples(order: &Order, point: &Params, metric: &Metric, seed: u64) -> Samples
     }
     let windows = order.windows.warm_up + order.windows.count;
     let ns = order.windows.window_ns;
-    let values: Vec<f64> = (0..windows).map(|_| process_level * (WITHIN * normal(&mut random)).exp()).collect();
+    let values: Vec<f64> =
+        (0..windows).map(|_| process_level * (WITHIN * normal(&mut random)).exp()).collect();
     let mut histograms = Vec::new();
     let work: Vec<f64> = match metric.form {
         Form::WorkPerTime { scale } => values.iter().map(|value| value * ns / scale).collect(),

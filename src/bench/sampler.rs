@@ -19,6 +19,9 @@ pub struct Order {
     pub clock: RunClock,
     /// Seeds whatever the visit shuffles, so that it can be repeated.
     pub seed: u64,
+    /// The pass over the plan that this visit belongs to, from 0.
+    #[serde(default)]
+    pub pass: u32,
     /// Invent samples from this seed instead of measuring.
     #[serde(default)]
     pub pretend: Option<u64>,
@@ -77,6 +80,7 @@ pub struct Sampler<'a> {
     clock: Clock,
     windows: Windows,
     seed: u64,
+    pass: u32,
     own: OwnCounters,
     /// Reading stolen time costs a pass over all CPUs in the kernel: not done where it is dear.
     reads_steal: bool,
@@ -106,6 +110,7 @@ impl<'a> Sampler<'a> {
             clock,
             windows,
             seed: order.seed,
+            pass: order.pass,
             own,
             reads_steal,
             out,
@@ -119,6 +124,10 @@ impl<'a> Sampler<'a> {
 
     pub fn seed(&self) -> u64 {
         self.seed
+    }
+
+    pub fn pass(&self) -> u32 {
+        self.pass
     }
 
     /// Facts about this process that the parent gets at the end.

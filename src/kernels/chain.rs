@@ -18,7 +18,10 @@ impl<'a> Chain<'a> {
     ///
     /// `line_bytes`: a multiple of 8, at least 8. The last incomplete line of `memory` is left alone.
     pub fn random(memory: &'a mut [u64], line_bytes: usize, seed: u64) -> Chain<'a> {
-        assert!(line_bytes >= 8 && line_bytes.is_multiple_of(8), "a line of {line_bytes} bytes holds no pointer");
+        assert!(
+            line_bytes >= 8 && line_bytes.is_multiple_of(8),
+            "a line of {line_bytes} bytes holds no pointer"
+        );
         let words = line_bytes / 8;
         let lines = memory.len() / words;
         assert!(lines >= 2, "a chain needs two lines");

@@ -32,7 +32,10 @@ impl ReadKernel {
     pub fn run(&self, memory: &[u64], passes: u64) -> u64 {
         let bytes = size_of_val(memory);
         assert!(bytes.is_multiple_of(BLOCK_BYTES), "{bytes} bytes are not whole blocks");
-        assert!(memory.as_ptr().cast::<u8>().align_offset(64) == 0, "kernels need memory aligned to 64 bytes");
+        assert!(
+            memory.as_ptr().cast::<u8>().align_offset(64) == 0,
+            "kernels need memory aligned to 64 bytes"
+        );
         if bytes == 0 || passes == 0 {
             return 0;
         }

@@ -80,10 +80,7 @@ read_loop!(
 read_loop!(
     read_avx2,
     "vpxor ymm\\acc, ymm\\acc, ymm\\acc",
-    [
-        "vpaddq ymm\\acc, ymm\\acc, [{at} + 32*\\acc]",
-        "vpaddq ymm\\acc, ymm\\acc, [{at} + 256 + 32*\\acc]"
-    ],
+    ["vpaddq ymm\\acc, ymm\\acc, [{at} + 32*\\acc]", "vpaddq ymm\\acc, ymm\\acc, [{at} + 256 + 32*\\acc]"],
     "vmovdqu [{lanes} + 32*\\acc], ymm\\acc",
     "vzeroupper"
 );

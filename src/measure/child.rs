@@ -142,7 +142,9 @@ impl Talk {
             Line::Samples(samples) => {
                 run_file::check_columns(&samples)
                     .map_err(|why| format!("its line {} is damaged: {why}", self.lines))?;
-                if let Some(metric) = samples.metrics.iter().find(|metric| !self.known_metrics.contains(metric)) {
+                if let Some(metric) =
+                    samples.metrics.iter().find(|metric| !self.known_metrics.contains(metric))
+                {
                     return Err(format!("its line {} has an unknown metric {metric:?}", self.lines));
                 }
                 self.samples.push(samples);

@@ -5,4 +5,4 @@ pub mod gate;
 mod session;
 
 pub use gate::Patience;
-pub use session::{Ended, Progress, Session, resume_point};
+pub use session::{Ended, Progress, Session};

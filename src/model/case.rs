@@ -179,7 +179,8 @@ impl Case {
 
 /// A number that is equal for equal texts on every machine and in every version (FNV-1a, 64 bits).
 pub fn fingerprint(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    text.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 fn push_params<'a>(key: &mut String, lead: char, params: impl Iterator<Item = (&'a String, String)>) {
@@ -191,7 +192,9 @@ fn push_params<'a>(key: &mut String, lead: char, params: impl Iterator<Item = (&
         for c in value.chars() {
             // The grammar's own marks and anything unprintable are escaped, so that a key splits one way only.
             match c {
-                '?' | '&' | '!' | '/' | '#' | '@' | '=' | '%' | '+' => key.push_str(&format!("%{:02x}", c as u32)),
+                '?' | '&' | '!' | '/' | '#' | '@' | '=' | '%' | '+' => {
+                    key.push_str(&format!("%{:02x}", c as u32))
+                }
                 c if c.is_control() || c.is_whitespace() => key.push_str(&format!("%{:02x}", c as u32)),
                 c => key.push(c),
             }

@@ -70,7 +70,8 @@ impl Counters {
     /// Opens what is there. `cgroup_stats`: `cpu.stat` files of our cgroup and its ancestors, under `root`.
     pub fn open(root: &Path, cgroup_stats: &[String], cpus: &CpuSet) -> Counters {
         let under = |path: &str| root.join(path.trim_start_matches('/'));
-        let pressure = ["cpu", "memory", "io"].map(|kind| Gauge::open(&under(&format!("/proc/pressure/{kind}"))));
+        let pressure =
+            ["cpu", "memory", "io"].map(|kind| Gauge::open(&under(&format!("/proc/pressure/{kind}"))));
         let thermal = |cpu: u32, what: &str| -> PathBuf {
             under(&format!("/sys/devices/system/cpu/cpu{cpu}/thermal_throttle/{what}_throttle_count"))
         };
@@ -287,12 +288,15 @@ mod tests {
     #[test]
     fn differences_of_replayed_counters() {
         let root = tree(STAT, "nr_throttled 0\nthrottled_usec 1000\n");
-        let mut counters = Counters::open(root.path(), &["/sys/fs/cgroup/cpu.stat".into()], &CpuSet::default());
+        let mut counters =
+            Counters::open(root.path(), &["/sys/fs/cgroup/cpu.stat".into()], &CpuSet::default());
         let first = counters.read();
         let later = STAT.replace("cpu  100 0 50 1000 5 1 2 30", "cpu  140 0 50 1000 5 1 2 45");
         let later = later.replace("cpu1 40", "cpu1 80");
         // Written in place: the counters keep the file open.
-        for (path, text) in [("proc/stat", later.as_str()), ("sys/fs/cgroup/cpu.stat", "throttled_usec 4000\n")] {
+        for (path, text) in
+            [("proc/stat", later.as_str()), ("sys/fs/cgroup/cpu.stat", "throttled_usec 4000\n")]
+        {
             std::fs::write(root.path().join(path), text).expect("rewritten");
         }
         let conditions = counters.read().since(&first, 100.0, &CpuSet::one(1));

@@ -49,7 +49,8 @@ impl Mapping {
 
     fn map(len: usize, flags: MapFlags) -> io::Result<Mapping> {
         let len = len.max(8).next_multiple_of(8);
-        let base_len = len.checked_add(HUGE_PAGE).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;
+        let base_len =
+            len.checked_add(HUGE_PAGE).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;
         // SAFETY: a fresh anonymous mapping at an address that the kernel chooses overlaps nothing.
         let base = unsafe {
             let protection = ProtFlags::READ | ProtFlags::WRITE;

@@ -24,9 +24,7 @@ pub fn fork(work: impl FnOnce() -> i32) -> io::Result<Child> {
         -1 => Err(io::Error::last_os_error()),
         0 => {
             let code = match die_with(parent) {
-                Ok(()) => {
-                    std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or(PANICKED)
-                }
+                Ok(()) => std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or(PANICKED),
                 Err(_) => PARENT_GONE,
             };
             // SAFETY: _exit ends this process at once, without running the parent's exit handlers a second time.

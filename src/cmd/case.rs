@@ -1,0 +1,55 @@
+//! `assay case` (hidden): one visit. Reads an order on standard input, writes sample lines on standard output, so any
+//! single case can also be run by hand, under `perf` or a debugger.
+
+use std::io::Read;
+use std::process::ExitCode;
+
+use anyhow::{Context, ensure};
+
+use crate::bench::{self, Order, Sampler, WrongAnswer};
+use crate::model::Reason;
+use crate::sys::{affinity, counters, process};
+
+#[derive(clap::Args)]
+pub struct Args {}
+
+/// An order is a case: a few KiB, on a host of thousands of CPUs a few hundred.
+const LONGEST_ORDER: u64 = 16 << 20;
+
+pub fn run(_: Args) -> anyhow::Result<ExitCode> {
+    // When the parent goes, so do we: nothing is left running. (By hand, from a shell, that is just as well.)
+    if let Some(parent) = rustix::process::getppid() {
+        process::die_with(parent).context("cannot tie this process to its parent")?;
+    }
+    counters::be_first_to_die();
+    let mut text = String::new();
+    std::io::stdin().take(LONGEST_ORDER).read_to_string(&mut text).context("cannot read the order")?;
+    ensure!(!text.trim().is_empty(), "no order on standard input; `assay run --dry-run --json` lists cases");
+    let order: Order =
+        serde_json::from_str(&text).context("the order on standard input cannot be understood")?;
+    let benchmark = bench::find(&order.case.bench)
+        .with_context(|| format!("no benchmark is called {:?}", order.case.bench))?;
+
+    let mut out = std::io::stdout().lock();
+    if let Some(seed) = order.pretend {
+        return bench::pretend::write(benchmark, &order, seed, &mut out).map(|()| ExitCode::SUCCESS);
+    }
+    let mut sampler = Sampler::new(&order, &mut out);
+    let result = seat(&order).and_then(|()| (benchmark.run)(&order.case, &mut sampler));
+    sampler.facts().migrations = counters::own_migrations();
+    sampler.finish(result.err().map(reason))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The first seat is this process's own.
+fn seat(order: &Order) -> anyhow::Result<()> {
+    let Some(seat) = order.case.placement.seats.first() else { return Ok(()) };
+    affinity::pin(&seat.cpus).with_context(|| format!("cannot pin to CPUs {}", seat.cpus))
+}
+
+fn reason(error: anyhow::Error) -> Reason {
+    match error.downcast_ref::<WrongAnswer>() {
+        Some(wrong) => Reason::WrongAnswer(wrong.to_string()),
+        None => Reason::Failed(format!("{error:#}")),
+    }
+}

@@ -1,0 +1,377 @@
+//! The loop: pass after pass over the plan, interleaved, until everything is known well enough or the time is over.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use crate::bench::Order;
+use crate::model::{Conditions, CpuSet, Event, Header, Planned, Reason, Record, Visit, fingerprint};
+use crate::plan::{self, Profile};
+use crate::run_file::Writer;
+use crate::stats::stop::{self, Decision};
+use crate::sys::clock;
+use crate::sys::counters::Counters;
+
+use super::child;
+use super::gate::{self, Patience};
+
+/// Everything that measuring needs and does not change.
+pub struct Session<'a> {
+    pub header: &'a Header,
+    pub profile: &'a Profile,
+    /// This very binary.
+    pub program: PathBuf,
+    /// Kernel counters are read under this root.
+    pub root: PathBuf,
+    /// `cpu.stat` of our cgroup and its ancestors.
+    pub cgroup_stats: Vec<String>,
+    pub patience: Patience,
+    /// Time limit of each visit; `None`: by its estimate.
+    pub visit_limit: Option<Duration>,
+    pub interrupted: &'a dyn Fn() -> bool,
+}
+
+/// What is told to whoever draws, between visits only: nothing is drawn while something is measured.
+pub enum Progress<'a> {
+    /// The gate is closed: why, and since when.
+    Waiting { why: &'a str, since: Duration },
+    /// A visit is about to begin.
+    Visit { key: &'a str, done: usize, of: usize, left: Duration },
+    /// A visit gave nothing.
+    Failed { key: &'a str, reason: &'a Reason },
+}
+
+/// How measuring ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// Every case has enough, or all that its profile gives it.
+    Complete,
+    /// The budget ended it.
+    Budget,
+    /// The user did: what was measured is in the file.
+    Interrupted,
+}
+
+/// A case that failed this often is not visited again.
+const FAILURES_MAX: usize = 3;
+/// Time that a child may take at least, and how many times its estimate.
+const VISIT_LIMIT: Duration = Duration::from_secs(15);
+const VISIT_LIMIT_ESTIMATES: f64 = 8.0;
+/// Times and conditions of a pretended run: a visit every 100 ms on a quiet machine.
+const PRETENDED_VISIT_MS: f64 = 100.0;
+
+impl Session<'_> {
+    /// Measures until the end, appending to `writer`; `visits` are those of an earlier part of the same run.
+    pub fn run(
+        &self,
+        writer: &mut Writer,
+        visits: Vec<Visit>,
+        progress: &mut dyn FnMut(Progress),
+    ) -> anyhow::Result<Ended> {
+        let mut loop_state = Loop::new(self, visits);
+        let ended = loop_state.passes(writer, progress)?;
+        let text = match ended {
+            Ended::Complete => None,
+            Ended::Budget => Some(("budget", "the time budget ended before every series was precise enough")),
+            Ended::Interrupted => Some(("interrupted", "interrupted: the same command goes on from here")),
+        };
+        if ended != Ended::Interrupted {
+            loop_state.say_what_never_ran(writer)?;
+        }
+        if let Some((kind, text)) = text {
+            let event = Event { at_ms: self.at_ms(&loop_state), kind: kind.into(), text: text.into() };
+            writer.append(&Record::Event(event))?;
+        }
+        writer.sync();
+        Ok(ended)
+    }
+
+    fn at_ms(&self, state: &Loop) -> f64 {
+        match self.header.pretend {
+            Some(_) => state.next_order as f64 * PRETENDED_VISIT_MS,
+            None => state.begin_ms + state.begin.elapsed().as_secs_f64() * 1e3,
+        }
+    }
+}
+
+/// What changes while the session runs.
+struct Loop<'s, 'h> {
+    session: &'s Session<'h>,
+    visits: Vec<Visit>,
+    next_order: u32,
+    finished: Vec<bool>,
+    counters: Counters,
+    begin: Instant,
+    /// Where `begin` stands on the run's own time line (a resumed run began earlier), ms.
+    begin_ms: f64,
+    /// Patience that the gate has left.
+    patience: Patience,
+}
+
+impl<'s, 'h> Loop<'s, 'h> {
+    fn new(session: &'s Session<'h>, visits: Vec<Visit>) -> Loop<'s, 'h> {
+        let started: Option<jiff::Timestamp> = session.header.started.parse().ok();
+        let begin_ms = started
+            .map(|started| jiff::Timestamp::now().duration_since(started).as_secs_f64() * 1e3)
+            .unwrap_or(0.0)
+            .max(0.0);
+        let next_order = visits.iter().map(|visit| visit.order + 1).max().unwrap_or(0);
+        Loop {
+            session,
+            next_order,
+            finished: vec![false; session.header.plan.len()],
+            counters: Counters::open(&session.root, &session.cgroup_stats, &session.header.allowed_cpus),
+            begin: Instant::now(),
+            begin_ms,
+            patience: session.patience,
+            visits,
+        }
+    }
+
+    fn plan(&self) -> &'h [Planned] {
+        &self.session.header.plan
+    }
+
+    fn passes(&mut self, writer: &mut Writer, progress: &mut dyn FnMut(Progress)) -> anyhow::Result<Ended> {
+        let runnable: Vec<usize> =
+            (0..self.plan().len()).filter(|case| self.plan()[*case].unmet.is_none()).collect();
+        self.gate(writer, progress)?;
+        for pass in 0..self.session.profile.passes_max {
+            for case in &runnable {
+                self.finished[*case] = self.is_finished(*case);
+            }
+            let order = plan::order(&runnable, pass, self.session.header.seed);
+            let due: Vec<usize> = order.into_iter().filter(|case| self.is_due(*case, pass)).collect();
+            let first_of_pass = self.visits.len();
+            for case in due {
+                if (self.session.interrupted)() {
+                    return Ok(Ended::Interrupted);
+                }
+                if self.over_budget(case) {
+                    return Ok(Ended::Budget);
+                }
+                if !self.visit(case, pass, writer, progress)? {
+                    return Ok(Ended::Interrupted);
+                }
+            }
+            writer.sync();
+            self.wait_if_loud(first_of_pass, writer, progress)?;
+        }
+        Ok(Ended::Complete)
+    }
+
+    /// Not yet visited in this pass (a resumed run may have been), and not finished.
+    fn is_due(&self, case: usize, pass: u32) -> bool {
+        !self.finished[case] && !self.of_case(case).any(|visit| visit.pass == pass)
+    }
+
+    fn of_case(&self, case: usize) -> impl Iterator<Item = &Visit> {
+        self.visits.iter().filter(move |visit| visit.case as usize == case)
+    }
+
+    /// Every headline series of the case has enough, more won't help, or it fails again and again.
+    fn is_finished(&self, case: usize) -> bool {
+        let failed = self.of_case(case).filter(|visit| visit.reason.is_some()).count();
+        let timed_out = self.of_case(case).any(|visit| matches!(visit.reason, Some(Reason::TimedOut(_))));
+        if timed_out || failed >= FAILURES_MAX {
+            return true;
+        }
+        let good: Vec<&Visit> = self.of_case(case).filter(|visit| visit.reason.is_none()).collect();
+        if good.is_empty() {
+            return false;
+        }
+        let header = self.session.header;
+        let Some(title) = header.catalogue.iter().find(|title| title.id == self.plan()[case].case.bench)
+        else {
+            return false;
+        };
+        let profile = self.session.profile;
+        let mut all_done = true;
+        for metric in title.metrics.iter().filter(|metric| metric.headline) {
+            for series in crate::stats::series::by_point(&good, metric) {
+                let decision = stop::decide(&series, profile.precision, profile.passes_max as usize);
+                all_done &= decision != Decision::Go;
+            }
+        }
+        all_done
+    }
+
+    fn over_budget(&self, case: usize) -> bool {
+        let spent = self.begin.elapsed().as_secs_f64();
+        self.session.header.pretend.is_none()
+            && spent + self.visit_seconds(case) > self.session.header.budget_s
+    }
+
+    /// Seconds that a visit of this case takes: as seen, or as estimated.
+    fn visit_seconds(&self, case: usize) -> f64 {
+        let seen: Vec<f64> = self.of_case(case).map(|visit| visit.conditions.wall_ms / 1e3).collect();
+        match seen.len() {
+            0 => self.plan()[case].seconds,
+            n => seen.iter().sum::<f64>() / n as f64,
+        }
+    }
+
+    /// One visit, appended to the file; false when the user interrupted it.
+    fn visit(
+        &mut self,
+        case: usize,
+        pass: u32,
+        writer: &mut Writer,
+        progress: &mut dyn FnMut(Progress),
+    ) -> anyhow::Result<bool> {
+        let planned = &self.plan()[case];
+        let key = planned.case.key();
+        let (of, left) = self.outlook();
+        progress(Progress::Visit { key: &key, done: self.visits.len(), of, left });
+        let header = self.session.header;
+        let order = Order {
+            case: planned.case.clone(),
+            windows: self.session.profile.windows,
+            clock: header.clock.clone(),
+            seed: header.seed ^ fingerprint(&format!("{key} {pass}")),
+            pass,
+            pretend: header.pretend,
+        };
+        let limit = self.session.visit_limit.unwrap_or_else(|| {
+            VISIT_LIMIT + Duration::from_secs_f64(planned.seconds * VISIT_LIMIT_ESTIMATES)
+        });
+        let at_ms = self.session.at_ms(self);
+        let (before, own) = (self.counters.read(), clock::cpu_ms().unwrap_or(0.0));
+        let heard = child::visit(&self.session.program, &order, limit, self.session.interrupted)?;
+        if heard.interrupted {
+            return Ok(false);
+        }
+        let own = clock::cpu_ms().unwrap_or(0.0) - own;
+        let seats = planned.case.placement.cpus();
+        let conditions = match header.pretend {
+            Some(_) => pretended_conditions(&header.allowed_cpus),
+            None => self.counters.read().since(&before, own, &seats),
+        };
+        if let Some(reason) = &heard.reason {
+            progress(Progress::Failed { key: &key, reason });
+        }
+        let visit = Visit {
+            order: self.next_order,
+            case: case as u32,
+            pass,
+            at_ms,
+            conditions,
+            process: heard.process,
+            samples: heard.samples,
+            reason: heard.reason,
+        };
+        writer.append(&Record::Visit(Box::new(visit.clone())))?;
+        self.next_order += 1;
+        self.visits.push(visit);
+        Ok(true)
+    }
+
+    /// Visits in all as far as can be told, and the time that the rest will take: every unfinished case up to the
+    /// next look of the stop rule, within the budget.
+    fn outlook(&self) -> (usize, Duration) {
+        let (mut visits, mut seconds) = (self.visits.len(), 0.0);
+        for case in 0..self.plan().len() {
+            if self.finished[case] || self.plan()[case].unmet.is_some() {
+                continue;
+            }
+            let have = self.of_case(case).count();
+            let wanted = stop::next_look(have).min(self.session.profile.passes_max as usize);
+            let more = wanted.saturating_sub(have);
+            visits += more;
+            seconds += more as f64 * self.visit_seconds(case);
+        }
+        let budget = self.session.header.budget_s - self.begin.elapsed().as_secs_f64();
+        (visits, Duration::from_secs_f64(seconds.min(budget).max(0.0)))
+    }
+
+    fn gate(&mut self, writer: &mut Writer, progress: &mut dyn FnMut(Progress)) -> anyhow::Result<()> {
+        if self.session.header.pretend.is_some() {
+            return Ok(());
+        }
+        let (begin, begin_ms) = (self.begin, self.begin_ms);
+        let report = gate::wait(
+            &mut self.counters,
+            self.patience,
+            || begin_ms + begin.elapsed().as_secs_f64() * 1e3,
+            self.session.interrupted,
+            |why, since| progress(Progress::Waiting { why, since }),
+        );
+        if let Patience::Bounded(left) = self.patience {
+            let waited = begin.elapsed().min(left);
+            self.patience = match report.disturbed {
+                Some(_) => Patience::None,
+                None => Patience::Bounded(left - waited.min(left)),
+            };
+        }
+        for line in report.lines {
+            writer.append(&Record::TimeLine(line))?;
+        }
+        writer.append(&Record::Event(report.event))
+    }
+
+    /// After a pass in which others were loud, waits at the gate again while there is patience.
+    fn wait_if_loud(
+        &mut self,
+        first_of_pass: usize,
+        writer: &mut Writer,
+        progress: &mut dyn FnMut(Progress),
+    ) -> anyhow::Result<()> {
+        let sum = |part: fn(&Conditions) -> Option<f64>| -> Option<f64> {
+            let parts: Vec<f64> =
+                self.visits[first_of_pass..].iter().filter_map(|visit| part(&visit.conditions)).collect();
+            (!parts.is_empty()).then(|| parts.iter().sum())
+        };
+        let whole = Conditions {
+            wall_ms: sum(|conditions| Some(conditions.wall_ms)).unwrap_or(0.0),
+            cpus: self.visits.last().map_or(0, |visit| visit.conditions.cpus),
+            busy_ms: sum(|conditions| conditions.busy_ms),
+            own_ms: sum(|conditions| conditions.own_ms),
+            steal_ms: sum(|conditions| conditions.steal_ms),
+            swapped_pages: sum(|conditions| conditions.swapped_pages),
+            // Pressure and throttling are not looked at here: our own tasks cause both.
+            ..Conditions::default()
+        };
+        let loud = whole.wall_ms > 0.0 && gate::disturbance(&whole).is_some();
+        match loud && self.patience != Patience::None && !(self.session.interrupted)() {
+            true => self.gate(writer, progress),
+            false => Ok(()),
+        }
+    }
+
+    /// Cases that the end came before get a visit that says so.
+    fn say_what_never_ran(&mut self, writer: &mut Writer) -> anyhow::Result<()> {
+        for case in 0..self.plan().len() {
+            if self.plan()[case].unmet.is_some() || self.of_case(case).next().is_some() {
+                continue;
+            }
+            let visit = Visit {
+                order: self.next_order,
+                case: case as u32,
+                pass: 0,
+                at_ms: self.session.at_ms(self),
+                conditions: Conditions::default(),
+                process: Default::default(),
+                samples: Vec::new(),
+                reason: Some(Reason::Skipped("budget: the time was over before its turn came".into())),
+            };
+            self.next_order += 1;
+            writer.append(&Record::Visit(Box::new(visit)))?;
+        }
+        Ok(())
+    }
+}
+
+fn pretended_conditions(cpus: &CpuSet) -> Conditions {
+    let (wall_ms, count) = (PRETENDED_VISIT_MS, cpus.len().max(1) as u32);
+    Conditions {
+        wall_ms,
+        cpus: count,
+        busy_ms: Some(wall_ms),
+        own_ms: Some(wall_ms),
+        others_on_seats_ms: Some(0.0),
+        steal_ms: Some(0.0),
+        psi_cpu_ms: Some(0.0),
+        swapped_pages: Some(0.0),
+        throttled_ms: Some(0.0),
+        ..Conditions::default()
+    }
+}
