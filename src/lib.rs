@@ -8,5 +8,6 @@ pub mod machine;
 pub mod model;
 pub mod placement;
 pub mod plan;
+pub mod report;
 pub mod run_file;
 pub mod sys;

@@ -1,0 +1,188 @@
+//! What a report consists of before it is drawn: blocks that know nothing of benchmarks, for renderers that know
+//! nothing else.
+
+use crate::model::{Finding, Verdict};
+
+/// A whole report.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// `HOST: what was done`, for the page's title.
+    pub title: String,
+    /// The machine in one line.
+    pub machine: String,
+    /// Profile, date, duration, version.
+    pub subtitle: String,
+    /// The conditions that measuring met, the good ones too.
+    pub checks: Vec<Check>,
+    pub sections: Vec<Section>,
+    /// The JSON contract of this very report, to be embedded and read back.
+    pub json: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    Good,
+    Care,
+    Bad,
+    /// Could not be looked at.
+    Unknown,
+}
+
+/// One condition: `✓ idle 98.9 %`, `! SMT siblings hidden`.
+#[derive(Clone, Debug)]
+pub struct Check {
+    pub mark: Mark,
+    pub text: String,
+}
+
+/// A titled part; `id` is its anchor.
+#[derive(Clone, Debug)]
+pub struct Section {
+    pub id: String,
+    pub title: String,
+    /// A sentence below the title; may be empty.
+    pub about: String,
+    pub blocks: Vec<Block>,
+    /// Only in the page and in Markdown: too long for a terminal.
+    pub long: bool,
+}
+
+#[derive(Clone, Debug)]
+pub enum Block {
+    Prose(String),
+    Findings(Vec<Finding>),
+    Table(Table),
+    Chart(Chart),
+    /// Label and value, one a line.
+    Facts(Vec<(String, String)>),
+    /// Text whose columns matter: drawings, commands.
+    Preformatted(String),
+    /// The machine as nested boxes, for renderers that draw better than text.
+    Boxes(Vec<BoxNode>),
+}
+
+/// A box with boxes inside: package, node, cache, core, CPU.
+#[derive(Clone, Debug)]
+pub struct BoxNode {
+    pub label: String,
+    /// `package`, `node`, `l3`, `l2`, `core`, `cpu`, `memory`, `offline`.
+    pub kind: &'static str,
+    pub inside: Vec<BoxNode>,
+    /// This many boxes alike, of which this is one.
+    pub alike: usize,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    pub columns: Vec<Column>,
+    pub rows: Vec<Vec<Cell>>,
+    /// Too long to stand open in a page.
+    pub folded: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct Column {
+    pub title: String,
+    pub right: bool,
+}
+
+#[derive(Clone, Debug)]
+pub enum Cell {
+    Text(String),
+    Number(String),
+    Code(String),
+    Verdict(Verdict),
+    /// Raw values, drawn as a small histogram.
+    Distribution(Vec<f64>),
+    Empty,
+}
+
+/// A chart with the data it shows, so that nothing is lost where charts cannot be drawn.
+#[derive(Clone, Debug)]
+pub struct Chart {
+    /// Anchor, unique in the report.
+    pub id: String,
+    pub title: String,
+    pub about: String,
+    pub kind: ChartKind,
+    pub data: Table,
+}
+
+#[derive(Clone, Debug)]
+pub enum ChartKind {
+    Lines {
+        x: Axis,
+        y: Axis,
+        lines: Vec<Line>,
+        /// Vertical dashed lines: cache sizes that the kernel claims.
+        marks: Vec<(f64, String)>,
+    },
+    /// One strip a series: every sample as a dot relative to the series' median, median and interval as bars.
+    Strips { strips: Vec<Strip> },
+    /// Bars with intervals, one a label.
+    Bars { y: Axis, bars: Vec<Bar> },
+    /// A matrix in two orders of its rows and columns.
+    Matrix {
+        unit: String,
+        labels: Vec<String>,
+        values: Vec<Vec<Option<f64>>>,
+        /// Indices of the labels in topology order.
+        topology_order: Vec<usize>,
+    },
+}
+
+#[derive(Clone, Debug)]
+pub struct Axis {
+    pub title: String,
+    pub scale: Scale,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    Linear,
+    Log,
+    /// Logarithmic with ticks at powers of two, in KiB and MiB.
+    Bytes,
+}
+
+#[derive(Clone, Debug)]
+pub struct Line {
+    pub name: String,
+    pub points: Vec<LinePoint>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct LinePoint {
+    pub x: f64,
+    pub y: f64,
+    /// Interval of `y`, where there is one.
+    pub low_high: Option<[f64; 2]>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Strip {
+    pub label: String,
+    /// The median with its unit, and the spread, to stand at the strip's right end.
+    pub figure: String,
+    /// Relative to the median, 1.0 = the median.
+    pub dots: Vec<Dot>,
+    pub low_high: Option<[f64; 2]>,
+    pub verdict: Verdict,
+}
+
+#[derive(Clone, Debug)]
+pub struct Dot {
+    pub relative: f64,
+    /// `process 3, window 2: 1.46 µs`.
+    pub label: String,
+    /// Marked, not counted.
+    pub warm_up: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct Bar {
+    pub label: String,
+    pub value: f64,
+    pub low_high: Option<[f64; 2]>,
+    pub verdict: Verdict,
+}
