@@ -1,5 +1,7 @@
 //! Assay's parts, public for its own tests, benches and fuzzers only: the product is the binary.
 #![doc(hidden)]
 
+pub mod cmd;
 pub mod machine;
 pub mod model;
+pub mod report;

@@ -1,1 +1,10 @@
-fn main() {}
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    assay::cmd::Cli::parse().run().unwrap_or_else(|error| {
+        eprintln!("assay: {error:#}");
+        ExitCode::from(3)
+    })
+}

@@ -186,7 +186,9 @@ fn push_params<'a>(key: &mut String, lead: char, params: impl Iterator<Item = (&
         for c in value.chars() {
             // The grammar's own marks and anything unprintable are escaped, so that a key splits one way only.
             match c {
-                '?' | '&' | '!' | '/' | '#' | '@' | '=' | '%' | '+' => key.push_str(&format!("%{:02x}", c as u32)),
+                '?' | '&' | '!' | '/' | '#' | '@' | '=' | '%' | '+' => {
+                    key.push_str(&format!("%{:02x}", c as u32))
+                }
                 c if c.is_control() || c.is_whitespace() => key.push_str(&format!("%{:02x}", c as u32)),
                 c => key.push(c),
             }

@@ -1,0 +1,4 @@
+//! What people read: findings, series and machines as text, HTML, Markdown and tables.
+
+pub mod plain;
+pub mod text_machine;

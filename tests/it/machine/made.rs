@@ -1,0 +1,1 @@
+//! Trees made by the test.
