@@ -1,6 +1,6 @@
 //! Verbs: each has its arguments and a `run` that gives the exit code.
 
-mod machine;
+pub mod machine;
 
 use std::process::ExitCode;
 

@@ -15,6 +15,8 @@ pub(super) struct Place {
     pub folders: Vec<String>,
     /// A cpuset mount of old whose files have no `cpuset.` in their names.
     pub noprefix: bool,
+    /// A version 1 cpuset mounted with `cpuset_v2_mode`: its effective sets may be smaller than the configured ones.
+    pub effective: bool,
 }
 
 impl Place {
@@ -70,11 +72,13 @@ fn place(mount: &Mount, memberships: &[(Vec<String>, String)]) -> Option<Place> 
         (_, Some((controllers, _))) => controllers.clone(),
         (_, None) => mount.options.clone(),
     };
+    let option = |name: &str| mount.options.iter().any(|option| option == name);
     Some(Place {
         version: mount.version,
         controllers,
         folders: folders(&mount.point, below(&mount.root, path)),
-        noprefix: mount.options.iter().any(|option| option == "noprefix"),
+        noprefix: option("noprefix"),
+        effective: option("cpuset_v2_mode"),
     })
 }
 

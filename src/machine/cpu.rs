@@ -9,7 +9,7 @@ use crate::model::{CpuSet, Snapshot};
 
 use super::cpuinfo::CpuInfo;
 use super::text::{CPUS, field, groups, named_set};
-use super::{cpuid, kinds};
+use super::{arm, cpuid, kinds};
 
 /// Logical CPUs and how they group.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
@@ -30,6 +30,8 @@ pub struct Cpus {
     pub architecture: Option<String>,
     /// Arm cores by implementer and part number, the text of /proc/cpuinfo (`0x48 0xd01`).
     pub part: Option<String>,
+    /// The name that the part number stands for, of the designs that servers have.
+    pub part_name: Option<String>,
     pub microcode: Option<String>,
     pub flags: Vec<String>,
     /// Physical cores: the online CPUs of each, by first CPU; `None` where the kernel does not tell.
@@ -108,7 +110,15 @@ fn online(snapshot: &Snapshot, info: &CpuInfo, remarks: &mut Vec<String>) -> (Cp
         let told = listed.or_else(|| Some(info.cpus()).filter(|set| !set.is_empty()));
         return (told.unwrap_or_else(|| cpuid::cpus(snapshot)), CpuSet::default());
     }
-    let off = |cpu: &u32| snapshot.text(&format!("{CPUS}/cpu{cpu}/online")) == Some("0");
+    let running = info.cpus();
+    let off = |cpu: &u32| match snapshot.text(&format!("{CPUS}/cpu{cpu}/online")) {
+        Some(state) => state == "0",
+        // Nobody says; but a running CPU has a topology folder or at least its block in /proc/cpuinfo.
+        None if listed.is_none() && !running.is_empty() && !running.contains(*cpu) => {
+            snapshot.below(&format!("{CPUS}/cpu{cpu}/topology")).next().is_none()
+        }
+        None => false,
+    };
     let switched_off: CpuSet = folders.iter().filter(off).collect();
     let mut online = folders.difference(&switched_off);
     if let Some(listed) = listed {
@@ -137,8 +147,9 @@ fn identify(cpus: &mut Cpus, snapshot: &Snapshot, info: &CpuInfo) {
     cpus.microcode = owned(info.any(&["microcode"]));
     let flags = info.any(&["flags", "Features", "features", "isa", "hart isa"]).unwrap_or("");
     cpus.flags = flags.split_whitespace().map(str::to_string).collect();
-    cpus.part =
-        info.any(&["CPU implementer"]).zip(info.any(&["CPU part"])).map(|(by, part)| format!("{by} {part}"));
+    let part = info.any(&["CPU implementer"]).zip(info.any(&["CPU part"]));
+    cpus.part_name = part.and_then(|(by, part)| arm::name(by, part)).map(str::to_string);
+    cpus.part = part.map(|(by, part)| format!("{by} {part}"));
     cpus.architecture = owned(snapshot.text("/proc/sys/kernel/arch"))
         .or_else(|| owned(snapshot.text("probe:architecture")))
         .or_else(|| architecture(cpus, snapshot, info).map(str::to_string));

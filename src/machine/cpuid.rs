@@ -9,7 +9,7 @@ mod descriptors;
 mod intel;
 mod leaves;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::{CpuSet, Snapshot};
 
@@ -20,6 +20,8 @@ use leaves::Leaves;
 /// What one CPU's leaves say of its place.
 #[derive(Default)]
 struct Place {
+    /// The id that all others are cut from.
+    apic: u32,
     package: u32,
     /// Ids below are unique in the whole machine.
     core: u32,
@@ -99,27 +101,49 @@ pub(super) fn hypervisor_name(snapshot: &Snapshot) -> Option<&'static str> {
     })
 }
 
+/// Which APIC ids a place is made from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ids {
+    /// The 32-bit ids of the topology leaves, where the processor has them.
+    Extended,
+    /// The 8-bit ids of leaf 1.
+    Legacy,
+}
+
+/// The places of the CPUs that answered; none where their APIC ids repeat, as then nothing can be told from them
+/// (a dump gathered without moving from CPU to CPU).
 fn places(snapshot: &Snapshot, online: &CpuSet) -> Vec<(u32, Place)> {
-    let place = |cpu: u32| {
-        let leaves = leaves(snapshot, cpu)?;
-        let place = match leaves.vendor().as_deref() {
-            Some("AuthenticAMD" | "HygonGenuine") => amd::place(&leaves)?,
-            _ => intel::place(&leaves)?,
+    let answers: Vec<(u32, Leaves)> =
+        online.iter().filter_map(|cpu| Some((cpu, leaves(snapshot, cpu)?))).collect();
+    let by = |ids: Ids| -> Vec<(u32, Place)> {
+        let place = |(cpu, leaves): &(u32, Leaves)| {
+            let place = match leaves.vendor().as_deref() {
+                Some("AuthenticAMD" | "HygonGenuine") => amd::place(leaves, ids)?,
+                _ => intel::place(leaves, ids)?,
+            };
+            Some((*cpu, place))
         };
-        Some((cpu, place))
+        answers.iter().filter_map(place).collect()
     };
-    online.iter().filter_map(place).collect()
+    let apart = |places: &Vec<(u32, Place)>| {
+        let ids: BTreeSet<u32> = places.iter().map(|(_, place)| place.apic).collect();
+        ids.len() == places.len()
+    };
+    [Ids::Extended, Ids::Legacy].into_iter().map(by).find(apart).unwrap_or_default()
 }
 
 /// Cores, dies and packages where sysfs told none.
-pub(super) fn complete_cpus(cpus: &mut Cpus, snapshot: &Snapshot, remarks: &mut Vec<String>) {
-    let places = places(snapshot, &cpus.online);
+pub(super) fn complete_cpus(all: &mut Cpus, snapshot: &Snapshot, remarks: &mut Vec<String>) {
+    let places = places(snapshot, &all.online);
     if places.is_empty() {
+        if !cpus(snapshot).is_empty() {
+            remarks.push("the CPUs' APIC ids are missing or repeat, so their places are unknown".to_string());
+        }
         return;
     }
     let apart: CpuSet = places.iter().map(|(cpu, _)| *cpu).collect();
-    if apart != cpus.online {
-        remarks.push(format!("the cpuid of CPUs {} is unknown", cpus.online.difference(&apart)));
+    if apart != all.online {
+        remarks.push(format!("the cpuid of CPUs {} is unknown", all.online.difference(&apart)));
     }
     let mut packages: BTreeMap<u32, CpuSet> = BTreeMap::new();
     let mut cores: BTreeMap<(u32, u32), CpuSet> = BTreeMap::new();
@@ -139,12 +163,11 @@ pub(super) fn complete_cpus(cpus: &mut Cpus, snapshot: &Snapshot, remarks: &mut 
     };
     let mut cores: Vec<Core> = cores.into_iter().map(core).collect();
     cores.sort_by_key(|core| core.cpus.first());
-    cpus.cores = Some(cores);
-    cpus.packages =
-        Some(packages.into_iter().map(|(id, cpus)| Package { id: i64::from(id), cpus }).collect());
+    all.cores = Some(cores);
+    all.packages = Some(packages.into_iter().map(|(id, cpus)| Package { id: i64::from(id), cpus }).collect());
     let mut dies: Vec<CpuSet> = dies.into_values().collect();
     dies.sort();
-    cpus.dies = (!dies.is_empty()).then_some(dies);
+    all.dies = (!dies.is_empty()).then_some(dies);
 }
 
 /// Caches where sysfs told none.

@@ -84,7 +84,7 @@ fn memory_devices(table: &[u8]) -> Vec<u8> {
         let length = usize::from(length);
         let Some(strings) = rest.get(length..).filter(|_| length >= 4) else { break };
         let Some(end) = strings.windows(2).position(|pair| pair == [0, 0]) else { break };
-        if kind == MEMORY_DEVICE && length >= 0x15 && length <= DEVICE_BYTES {
+        if kind == MEMORY_DEVICE && (0x15..=DEVICE_BYTES).contains(&length) {
             let mut head = rest[..length].to_vec();
             head.resize(DEVICE_BYTES, 0);
             head[1] = DEVICE_BYTES as u8;

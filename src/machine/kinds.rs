@@ -7,7 +7,7 @@ use crate::model::{CpuSet, Snapshot};
 use super::cpu::Cpus;
 use super::cpuinfo::CpuInfo;
 use super::text::{CPUS, folder};
-use super::{caches, cpuid};
+use super::{arm, caches, cpuid};
 
 /// Kinds of core by name; empty where all are alike or nothing tells. The first source that tells at least two kinds
 /// counts. Maximum frequencies are not asked: favoured cores turbo higher without being of another kind.
@@ -46,7 +46,8 @@ fn grouped(online: &CpuSet, name: impl Fn(u32) -> Option<String>) -> BTreeMap<St
 fn arm_parts(info: &CpuInfo, online: &CpuSet) -> BTreeMap<String, CpuSet> {
     grouped(online, |cpu| {
         let (implementer, part) = (info.of(cpu, "CPU implementer")?, info.of(cpu, "CPU part")?);
-        Some(format!("implementer {implementer} part {part}"))
+        let named = arm::name(implementer, part).map(str::to_string);
+        Some(named.unwrap_or_else(|| format!("implementer {implementer} part {part}")))
     })
 }
 

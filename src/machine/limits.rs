@@ -139,10 +139,12 @@ fn cpuset(limits: &mut Limits, snapshot: &Snapshot, place: &Place) {
         return;
     }
     let set = |folder: &str, what: &str| {
-        let names = match (place.version, place.noprefix) {
-            (2, _) => [format!("cpuset.{what}.effective"), format!("cpuset.{what}")],
-            (_, true) => [format!("effective_{what}"), what.to_string()],
-            (_, false) => [format!("cpuset.effective_{what}"), format!("cpuset.{what}")],
+        // Version 1 keeps the configured set equal to the effective one, unless it is mounted to behave as version 2.
+        let names = match (place.version, place.noprefix, place.effective) {
+            (2, ..) => [format!("cpuset.{what}.effective"), format!("cpuset.{what}")],
+            (_, true, _) => [what.to_string(), format!("effective_{what}")],
+            (_, _, true) => [format!("cpuset.effective_{what}"), format!("cpuset.{what}")],
+            (_, _, false) => [format!("cpuset.{what}"), format!("cpuset.effective_{what}")],
         };
         let list = |name: &String| snapshot.text(&format!("{folder}/{name}")).and_then(CpuSet::parse_list);
         names.iter().filter_map(list).find(|set| !set.is_empty())

@@ -6,6 +6,7 @@ use serde::Serialize;
 use crate::model::Snapshot;
 
 use super::cpu::Cpus;
+use super::numa::Node;
 use super::text::{chosen, kilobytes};
 
 /// Memory of the whole machine.
@@ -57,6 +58,21 @@ pub(super) fn parse(snapshot: &Snapshot, cpus: &Cpus) -> Memory {
         numa_balancing: snapshot.number::<u32>("/proc/sys/kernel/numa_balancing").map(|mode| mode != 0),
         overcommit: snapshot.number("/proc/sys/vm/overcommit_memory"),
         swappiness: snapshot.number("/proc/sys/vm/swappiness"),
+    }
+}
+
+/// Says so where the nodes' memory is not the machine's: firmware or a lazy kernel hides part of it.
+pub(super) fn compare(memory: &Memory, nodes: &[Node], remarks: &mut Vec<String>) {
+    let of_nodes: Option<Vec<u64>> = nodes.iter().map(|node| node.total_bytes).collect();
+    let (Some(total), Some(of_nodes)) = (memory.total_bytes, of_nodes) else { return };
+    let sum = of_nodes.iter().fold(0u64, |sum, bytes| sum.saturating_add(*bytes));
+    // The kernel's own share makes a few percent.
+    if !of_nodes.is_empty() && sum.abs_diff(total) > total / 8 {
+        remarks.push(format!(
+            "the NUMA nodes have {} MiB of memory in all, the machine has {} MiB",
+            sum >> 20,
+            total >> 20
+        ));
     }
 }
 

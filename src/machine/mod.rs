@@ -4,6 +4,7 @@
 //! Every field that the text may not tell is an `Option` (or an empty list): "unknown" is an answer, an invented
 //! value is not.
 
+mod arm;
 mod caches;
 mod cgroup;
 mod cpu;
@@ -76,13 +77,14 @@ impl From<&Snapshot> for Machine {
         let nodes = numa::parse(snapshot, &cpus.online, &mut remarks);
         let limits = limits::parse(snapshot);
         limits::apply(&limits, &mut cpus, &nodes, &mut remarks);
+        let memory = memory::parse(snapshot, &cpus);
+        memory::compare(&memory, &nodes, &mut remarks);
         let dmi = dmi::parse(snapshot);
         let clock = kernel::clocksource(snapshot, &info);
         let hypervisor = virt::parse(snapshot, &info, &dmi, &clock, &mut remarks);
         Machine {
             host: text::words(snapshot, "/proc/sys/kernel/hostname")
                 .or_else(|| text::words(snapshot, "/etc/hostname")),
-            memory: memory::parse(snapshot, &cpus),
             kernel: kernel::parse(snapshot),
             frequency: frequency::parse(snapshot, &cpus),
             idle_states: frequency::idle_states(snapshot, &cpus.online),
@@ -91,6 +93,7 @@ impl From<&Snapshot> for Machine {
             cpus,
             caches,
             nodes,
+            memory,
             clock,
             limits,
             hypervisor,

@@ -81,7 +81,14 @@ pub(super) fn parse(
         }
         (None, Some(true)) => Hypervisor::Guest("unknown guest".to_string()),
         (None, Some(false)) => Hypervisor::None,
-        (None, None) => Hypervisor::Unknown,
+        (None, None) => {
+            if info.any(&["platform"]) == Some("pSeries") {
+                remarks.push(
+                    "platform pSeries: a partition under PowerVM or KVM, which is not told".to_string(),
+                );
+            }
+            Hypervisor::Unknown
+        }
     }
 }
 
@@ -116,7 +123,7 @@ fn machine_says(snapshot: &Snapshot, info: &CpuInfo) -> Option<&'static str> {
         return Some("powervm");
     }
     let sysinfo = snapshot.text("/proc/sysinfo")?;
-    let control = sysinfo.lines().filter(|line| line.starts_with("VM00 Control Program:")).next_back();
+    let control = sysinfo.lines().rfind(|line| line.starts_with("VM00 Control Program:"));
     match control {
         Some(line) if line.contains("KVM") => Some("kvm"),
         Some(line) if line.contains("z/VM") => Some("z/vm"),

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use assay::model::CpuSet;
 use tempfile::TempDir;
 
 /// A tree of files under a temporary root.
@@ -22,11 +23,18 @@ pub struct Shape {
     pub first: u32,
     /// Distance between neighbouring CPU numbers.
     pub step: u32,
+    /// Whether there are lists beside the masks, as kernels since 2.6.26 have.
+    pub lists: bool,
+}
+
+/// A temporary folder, in memory where that is possible: a hundred thousand small files take a disk a minute.
+pub fn folder() -> TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a temporary folder")
 }
 
 impl Tree {
     pub fn new() -> Tree {
-        Tree { folder: tempfile::tempdir().expect("a temporary folder") }
+        Tree { folder: folder() }
     }
 
     pub fn root(&self) -> &Path {
@@ -48,7 +56,7 @@ impl Tree {
         self.file(&format!("/sys/devices/system/cpu/cpu{cpu}/{file}"), text)
     }
 
-    /// Topology, caches and one node per package of a regular machine, masks only (`words` words of 32 bits each).
+    /// Topology, caches and one node per package of a regular machine, masks of `words` words of 32 bits each.
     pub fn build(&self, shape: Shape, words: usize) -> &Tree {
         let number = |thread: u32| shape.first + shape.step * thread;
         let all_cores = shape.packages * shape.cores;
@@ -57,19 +65,30 @@ impl Tree {
         let cores_of = |from: u32, count: u32| (from..from + count).flat_map(threads_of).collect::<Vec<_>>();
         for core in 0..all_cores {
             let package = core / shape.cores;
-            let own = mask(&threads_of(core).collect::<Vec<_>>(), words);
-            let whole = mask(&cores_of(package * shape.cores, shape.cores), words);
-            let first = core / shape.cores_per_l3 * shape.cores_per_l3;
-            let near = mask(&cores_of(first, shape.cores_per_l3), words);
+            let own: Vec<u32> = threads_of(core).collect();
+            let whole = cores_of(package * shape.cores, shape.cores);
+            let near = cores_of(core / shape.cores_per_l3 * shape.cores_per_l3, shape.cores_per_l3);
             for cpu in threads_of(core) {
                 self.cpu(cpu, "topology/physical_package_id", &package.to_string());
                 self.cpu(cpu, "topology/core_id", &(core % shape.cores).to_string());
-                self.cpu(cpu, "topology/core_cpus", &own);
-                self.cpu(cpu, "topology/package_cpus", &whole);
-                self.cache(cpu, 0, 1, "Data", "48K", &own);
-                self.cache(cpu, 1, 1, "Instruction", "32K", &own);
-                self.cache(cpu, 2, 2, "Unified", "2048K", &own);
-                self.cache(cpu, 3, 3, "Unified", "32768K", &near);
+                self.cache(cpu, 0, 1, "Data", "48K", &mask(&own, words));
+                self.cache(cpu, 1, 1, "Instruction", "32K", &mask(&own, words));
+                self.cache(cpu, 2, 2, "Unified", "2048K", &mask(&own, words));
+                self.cache(cpu, 3, 3, "Unified", "32768K", &mask(&near, words));
+                let sets = [
+                    ("topology/core_cpus", "topology/core_cpus_list", &own),
+                    ("topology/package_cpus", "topology/package_cpus_list", &whole),
+                    ("cache/index0/shared_cpu_map", "cache/index0/shared_cpu_list", &own),
+                    ("cache/index1/shared_cpu_map", "cache/index1/shared_cpu_list", &own),
+                    ("cache/index2/shared_cpu_map", "cache/index2/shared_cpu_list", &own),
+                    ("cache/index3/shared_cpu_map", "cache/index3/shared_cpu_list", &near),
+                ];
+                for (as_mask, as_list, cpus) in sets {
+                    self.cpu(cpu, as_mask, &mask(cpus, words));
+                    if shape.lists {
+                        self.cpu(cpu, as_list, &cpus.iter().copied().collect::<CpuSet>().to_string());
+                    }
+                }
             }
         }
         for package in 0..shape.packages {

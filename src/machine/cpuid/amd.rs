@@ -3,7 +3,7 @@
 use super::super::caches::CacheKind;
 use super::intel::deterministic;
 use super::leaves::{Leaves, Signature, order, without};
-use super::{Place, Shared};
+use super::{Ids, Place, Shared};
 
 /// Types of level in leaf 0x80000026.
 const DIE: u32 = 3;
@@ -14,16 +14,18 @@ const SMT: u32 = 1;
 const ZEN: u32 = 0x17;
 const MAGNY_COURS: (u32, u32) = (0x10, 9);
 
-pub(super) fn place(leaves: &Leaves) -> Option<Place> {
+pub(super) fn place(leaves: &Leaves, ids: Ids) -> Option<Place> {
     let signature = leaves.signature()?;
     let extensions = leaves.has(0x8000_001e)
         && leaves.get(0x8000_0001, 0).is_some_and(|[_, _, ecx, _]| ecx & 1 << 22 != 0);
     let extended = leaves.get(0x8000_001e, 0).filter(|_| extensions);
-    let levels = leaves.topology(0x8000_0026).or_else(|| leaves.topology(0xb));
+    let wide = ids == Ids::Extended;
+    let levels = leaves.topology(0x8000_0026).or_else(|| leaves.topology(0xb)).filter(|_| wide);
     let (legacy_id, _) = leaves.legacy_ids()?;
-    let id = levels.as_ref().map(|(id, _)| *id).or(extended.map(|[eax, ..]| eax)).unwrap_or(legacy_id);
+    let extended_id = levels.as_ref().map(|(id, _)| *id).or(extended.map(|[eax, ..]| eax));
+    let id = extended_id.filter(|_| wide).unwrap_or(legacy_id);
 
-    let mut place = Place::default();
+    let mut place = Place { apic: id, ..Place::default() };
     let package_bits = levels.as_ref().and_then(|(_, levels)| levels.last()).map(|(_, shift)| *shift);
     let package_bits = package_bits.unwrap_or_else(|| legacy_package_bits(leaves, &signature));
     place.package = without(id, package_bits);
@@ -33,7 +35,7 @@ pub(super) fn place(leaves: &Leaves) -> Option<Place> {
     };
     let smt = levels.as_ref().and_then(|(_, levels)| levels.iter().find(|(kind, _)| *kind == SMT));
     place.core = without(id, smt.map_or(threads, |(_, shift)| *shift));
-    if let Some((_, levels)) = leaves.topology(0x8000_0026) {
+    if let Some((_, levels)) = leaves.topology(0x8000_0026).filter(|_| wide) {
         place.die = levels.iter().find(|(kind, _)| *kind == DIE).map(|(_, shift)| without(id, *shift));
     }
     if let Some([_, _, ecx, _]) = extended {

@@ -2,15 +2,16 @@
 
 use super::super::caches::CacheKind;
 use super::leaves::{Leaves, order, without};
-use super::{Place, Shared, descriptors};
+use super::{Ids, Place, Shared, descriptors};
 
 /// Types of level in leaves 0xB and 0x1F.
 const SMT: u32 = 1;
 const DIE: u32 = 5;
 
-pub(super) fn place(leaves: &Leaves) -> Option<Place> {
+pub(super) fn place(leaves: &Leaves, ids: Ids) -> Option<Place> {
     let mut place = Place::default();
-    let id = match leaves.topology(0x1f).or_else(|| leaves.topology(0xb)) {
+    let levels = leaves.topology(0x1f).or_else(|| leaves.topology(0xb));
+    let id = match levels.filter(|_| ids == Ids::Extended) {
         Some((id, levels)) => {
             // A level's shift takes away everything below the next level.
             let mut inner = 0;
@@ -28,6 +29,7 @@ pub(super) fn place(leaves: &Leaves) -> Option<Place> {
         }
         None => legacy(leaves, &mut place)?,
     };
+    place.apic = id;
     place.caches = caches(leaves, id);
     if place.caches.is_empty() {
         // Before leaf 4 a package was one core, whose threads shared everything.
@@ -74,8 +76,7 @@ pub(super) fn deterministic(leaves: &Leaves, leaf: u32, id: impl Fn(u32, u32) ->
         let level = eax >> 5 & 7;
         let [line, partitions, ways] = [(ebx & 0xfff) + 1, (ebx >> 12 & 0x3ff) + 1, (ebx >> 22) + 1];
         let sets = u64::from(ecx) + 1;
-        let size =
-            [line, partitions, ways].iter().fold(Some(sets), |size, n| size?.checked_mul(u64::from(*n)));
+        let size = [line, partitions, ways].iter().try_fold(sets, |size, n| size.checked_mul(u64::from(*n)));
         let Some(size_bytes) = size else { continue };
         caches.push(Shared {
             level,

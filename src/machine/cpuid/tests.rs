@@ -205,3 +205,23 @@ fn garbage_is_unknown() {
     let all_ones = (0..0x20).map(|leaf| format!("1 {leaf:x} 0 0 0 => ffffffff ffffffff ffffffff ffffffff"));
     let _ = shape(&dump(&[all_ones.collect()]));
 }
+
+#[test]
+fn ids_that_repeat_tell_nothing_and_narrow_ids_stand_in() {
+    // The extended leaf says the same of all; leaf 1 tells them apart.
+    let cpu = |id: u32| {
+        vec![
+            vendor(0xb, b"GenuineIntel"),
+            format!("1 1 0 0 0 => 106a5 {:x} 9ce3bd bfebfbff", id << 24 | 2 << 16 | 0x800),
+            "5 4 0 0 0 => 121 1c0003f 3f 0".to_string(),
+            "5 b 0 0 0 => 1 2 100 0".to_string(),
+            "5 b 0 1 0 => 4 4 201 0".to_string(),
+        ]
+    };
+    assert_eq!(shape(&dump(&[cpu(0), cpu(2)])).0, 2);
+    let same = dump(&[cpu(0), cpu(0)]);
+    let mut all = Cpus { online: cpus(&same), ..Cpus::default() };
+    let mut remarks = Vec::new();
+    complete_cpus(&mut all, &same, &mut remarks);
+    assert_eq!((all.cores, remarks.len()), (None, 1));
+}
