@@ -150,7 +150,9 @@ fn save(snapshot: &Snapshot, path: &Path) -> anyhow::Result<()> {
 
 fn style(ascii: bool) -> Style {
     let terminal = std::io::stdout().is_terminal();
-    let width = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let asked = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let shown = || rustix::termios::tcgetwinsize(std::io::stdout()).ok().map(|size| usize::from(size.ws_col));
+    let width = asked.or_else(shown).filter(|columns| *columns > 0);
     let utf8 = ["LC_ALL", "LC_CTYPE", "LANG"]
         .iter()
         .find_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()));

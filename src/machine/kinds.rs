@@ -51,16 +51,23 @@ fn arm_parts(info: &CpuInfo, online: &CpuSet) -> BTreeMap<String, CpuSet> {
     })
 }
 
-/// Capacities as the device tree or firmware gives them (1024 = the strongest core). On x86 they follow the turbo
-/// limits of single cores, so they are no kinds there.
+/// Capacities as the device tree or firmware gives them (1024 = the strongest core). Where they lie close together
+/// (and on x86 always) they follow the turbo limits of single cores, which makes no kinds.
 fn capacities(snapshot: &Snapshot, info: &CpuInfo, online: &CpuSet) -> BTreeMap<String, CpuSet> {
     if info.x86_flags().is_some() {
         return BTreeMap::new();
     }
-    grouped(online, |cpu| {
-        let capacity: u32 = snapshot.number(&format!("{CPUS}/cpu{cpu}/cpu_capacity"))?;
-        Some(format!("capacity {capacity}"))
-    })
+    let capacity = |cpu: u32| snapshot.number::<u32>(&format!("{CPUS}/cpu{cpu}/cpu_capacity"));
+    let told: Vec<u32> = online.iter().filter_map(capacity).collect();
+    let close = told
+        .iter()
+        .min()
+        .zip(told.iter().max())
+        .is_none_or(|(low, high)| u64::from(*low) * 4 > u64::from(*high) * 3);
+    if close {
+        return BTreeMap::new();
+    }
+    grouped(online, |cpu| Some(format!("capacity {}", capacity(cpu)?)))
 }
 
 /// Cores of different design have first-level caches of different sizes. CPUs whose caches are not told are left out,
@@ -99,6 +106,15 @@ mod tests {
         let files = [("/sys/devices/cpu_core/cpus", "0-1"), ("/sys/devices/cpu_atom/cpus", "2-3,8")];
         assert_eq!(kinds(&files), [("E-core".into(), "2-3".into()), ("P-core".into(), "0-1".into())]);
         assert_eq!(kinds(&files[..1]), []);
+    }
+
+    #[test]
+    fn capacities_that_are_far_apart() {
+        let path = |cpu: u32| format!("{CPUS}/cpu{cpu}/cpu_capacity");
+        let (a, b) = (path(0), path(1));
+        assert_eq!(kinds(&[(&a, "1024"), (&b, "446")]).len(), 2);
+        assert_eq!(kinds(&[(&a, "1024"), (&b, "1009")]), []);
+        assert_eq!(kinds(&[(&a, "4294967295"), (&b, "1")]).len(), 2);
     }
 
     #[test]

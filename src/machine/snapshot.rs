@@ -188,6 +188,8 @@ fn take_shortened(tree: &mut Tree, path: &str, limit: usize, shorten: impl Fn(&s
     let entry = match tree.read_up_to(path, limit) {
         None => return false,
         Some(Entry::Text(text)) => Entry::Text(shorten(&text)),
+        // One odd byte (in a model name, a mount point) must not cost all other lines.
+        Some(Entry::Bytes(bytes)) => Entry::Text(shorten(&String::from_utf8_lossy(&bytes))),
         Some(other) => other,
     };
     tree.store(path, entry);

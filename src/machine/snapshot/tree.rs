@@ -170,12 +170,12 @@ impl Tree {
         found
     }
 
-    /// Stores the name of a link's target (or an empty text for anything else of that name).
+    /// Stores that something of this name is there (links between nodes and CPUs say all by their names).
     pub fn take_name(&mut self, path: &str) {
         self.store(path, Entry::Text(String::new()));
     }
 
-    /// Reads files of a folder; a folder that says word for word what another said is stored as a link to it.
+    /// Stores the files of a folder; a folder that says word for word what another said is stored as a link to it.
     pub fn take_folder(&mut self, folder: &str, content: Vec<(String, Entry)>) {
         if content.is_empty() {
             return;
