@@ -1,0 +1,4 @@
+//! Drives the real program, as a user does.
+
+mod machine;
+mod synthetic;
