@@ -69,7 +69,10 @@ mod tests {
     fn unseen_characters_are_written_out() {
         assert_eq!(plain("\x1b[31mred\x07", 99), "\\x1b[31mred\\x07");
         assert_eq!(plain("a\nb\tc\u{7f}", 99), "a\\x0ab\\x09c\\x7f");
-        assert_eq!(plain("\u{202e}gpj.exe\u{200b}\u{feff}\u{9b}", 99), "\\u{202e}gpj.exe\\u{200b}\\u{feff}\\u{9b}");
+        assert_eq!(
+            plain("\u{202e}gpj.exe\u{200b}\u{feff}\u{9b}", 99),
+            "\\u{202e}gpj.exe\\u{200b}\\u{feff}\\u{9b}"
+        );
     }
 
     #[test]

@@ -52,7 +52,8 @@ pub fn plain_lines(text: &str, max: usize) -> String {
 
 /// Letters, digits, `-`, `_` and `.`; everything else becomes `-`.
 pub fn anchor(id: &str) -> String {
-    let kept = id.chars().take(80).map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' });
+    let kept =
+        id.chars().take(80).map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' });
     kept.collect()
 }
 
@@ -107,12 +108,20 @@ fn write_script_safe<E>(text: &str, mut write: impl FnMut(&str) -> Result<(), E>
 struct ScriptSafe;
 
 impl Formatter for ScriptSafe {
-    fn write_string_fragment<W: ?Sized + io::Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
+    fn write_string_fragment<W: ?Sized + io::Write>(
+        &mut self,
+        writer: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
         write_script_safe(fragment, |part| writer.write_all(part.as_bytes()))
     }
 
     /// The few characters that JSON itself escapes; `/` is not among them.
-    fn write_char_escape<W: ?Sized + io::Write>(&mut self, writer: &mut W, escape: CharEscape) -> io::Result<()> {
+    fn write_char_escape<W: ?Sized + io::Write>(
+        &mut self,
+        writer: &mut W,
+        escape: CharEscape,
+    ) -> io::Result<()> {
         serde_json::ser::CompactFormatter.write_char_escape(writer, escape)
     }
 }
@@ -142,11 +151,11 @@ mod tests {
     fn json_in_a_script_cannot_end_it() {
         let shown = Script(serde_json::json!({ "name": EVIL })).to_string();
         assert!(!shown.contains(['<', '>', '&', '\u{2028}', '\u{1b}']), "{shown}");
-        let back: serde_json::Value = serde_json::from_str(&shown).unwrap();
+        let back: serde_json::Value = serde_json::from_str(&shown).expect("is JSON");
         assert_eq!(back["name"], EVIL);
-        let text = ScriptText(&serde_json::to_string(EVIL).unwrap()).to_string();
+        let text = ScriptText(&serde_json::to_string(EVIL).expect("serialises")).to_string();
         assert!(!text.contains('<'));
-        assert_eq!(serde_json::from_str::<String>(&text).unwrap(), EVIL);
+        assert_eq!(serde_json::from_str::<String>(&text).expect("is JSON"), EVIL);
     }
 
     #[test]

@@ -1,0 +1,3 @@
+//! Assay from the outside.
+
+mod browser;
