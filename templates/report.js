@@ -32,8 +32,7 @@
   }
 
   function draw(plot) {
-    const figure = plot.closest('figure');
-    const spec = JSON.parse(figure.querySelector('script.spec').textContent);
+    const spec = JSON.parse(plot.nextElementSibling.textContent);
     if (slim.matches && spec.narrow) laid(spec.layout, spec.narrow);
     const order = spec.orders && spec.orders[plot.dataset.order || 0];
     if (order) Object.assign(spec.data[0], { x: order.labels, y: order.labels, z: order.z });
@@ -47,7 +46,7 @@
       modeBarButtonsToRemove: ['select2d', 'lasso2d', 'autoScale2d'],
       responsive: true,
       showTips: false,
-      toImageButtonOptions: { format: 'svg', filename: figure.id || 'chart' },
+      toImageButtonOptions: { format: 'svg', filename: plot.closest('figure').id || 'chart' },
       typesetMath: false,
     };
     return Plotly.newPlot(plot, painted(spec.data, '', style), layout, options);

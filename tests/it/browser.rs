@@ -206,7 +206,10 @@ fn hostile_text_stays_text() {
     let made = "document.querySelectorAll('body img, a[href^=javascript], svg[onload], [onmouseover], [onerror]').length";
     assert_eq!(session.count(&tab, made), 0, "no element came from a text");
     assert_eq!(
-        session.count(&tab, "document.querySelectorAll('.plot svg a, .plot b, .plot tspan[style*=bold]').length"),
+        session.count(
+            &tab,
+            "document.querySelectorAll('.plot svg a, .plot b, .plot tspan[style*=bold]').length"
+        ),
         0
     );
     assert_eq!(session.count(&tab, "document.querySelectorAll('script').length - document.querySelectorAll('figure script.spec').length"), 4);

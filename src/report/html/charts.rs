@@ -11,10 +11,13 @@ mod strips;
 mod theme;
 pub mod ticks;
 
+use std::fmt::Display;
+
 use plotly::{Layout, Trace};
 use serde::Serialize;
 
 use crate::report::block::ChartKind;
+use crate::report::html::text::Script;
 
 /// One chart, ready to be written into the page.
 #[derive(Serialize)]
@@ -52,14 +55,33 @@ pub struct Order {
     z: Vec<Vec<Option<f64>>>,
 }
 
-/// The drawing of `kind`.
-pub fn spec(kind: &ChartKind) -> Spec {
+/// The drawings of `kind`: one, but for many strips, which would take a browser seconds at once.
+pub fn specs(kind: &ChartKind) -> Vec<Spec> {
     match kind {
-        ChartKind::Lines { x, y, lines, marks } => lines::spec(x, y, lines, marks),
-        ChartKind::Strips { strips } => strips::spec(strips),
-        ChartKind::Bars { y, bars } => bars::spec(y, bars),
+        ChartKind::Lines { x, y, lines, marks } => vec![lines::spec(x, y, lines, marks)],
+        ChartKind::Strips { strips } => strips::specs(strips),
+        ChartKind::Bars { y, bars } => vec![bars::spec(y, bars)],
         ChartKind::Matrix { unit, labels, values, topology_order } => {
-            matrix::spec(unit, labels, values, topology_order)
+            vec![matrix::spec(unit, labels, values, topology_order)]
         }
+    }
+}
+
+impl Spec {
+    /// The drawing as JSON for a script element.
+    pub fn json(&self) -> impl Display {
+        Script(self)
+    }
+
+    /// Its place on the page, for the style sheet.
+    pub fn style(&self) -> String {
+        match self.shape {
+            Shape::Tall(wide, narrow) => format!("--tall: {wide}px; --tall-narrow: {narrow}px"),
+            Shape::Square => String::new(),
+        }
+    }
+
+    pub fn is_square(&self) -> bool {
+        self.shape == Shape::Square
     }
 }

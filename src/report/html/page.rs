@@ -1,16 +1,14 @@
 //! The page's parts as the template wants them.
 
-use std::fmt::Display;
-
 use askama::Template;
 
 use super::boxes::BoxView;
-use super::charts::{self, Shape, Spec};
+use super::charts::{self, Order, Spec};
 use super::table::TableView;
-use super::text::{Script, ScriptText, filters};
+use super::text::{ScriptText, filters};
 use super::{EARLY, JSON_BEGIN, SCRIPT, SCRIPT_END, STYLE, policy, verdict};
 use crate::model::Finding;
-use crate::report::block::{Block, Chart, ChartKind, Report, Section};
+use crate::report::block::{Block, BoxNode, Chart, ChartKind, Report, Section, Table};
 
 #[derive(Template)]
 #[template(path = "report.html", whitespace = "minimize")]
@@ -35,7 +33,8 @@ struct BlockView<'a> {
 
 struct ChartView<'a> {
     chart: &'a Chart,
-    spec: Spec,
+    /// One drawing, or several below each other.
+    specs: Vec<Spec>,
 }
 
 impl<'a> Page<'a> {
@@ -102,19 +101,28 @@ impl<'a> SectionView<'a> {
 
 impl<'a> BlockView<'a> {
     fn chart(&self, chart: &'a Chart) -> ChartView<'a> {
-        ChartView { chart, spec: charts::spec(&chart.kind) }
+        ChartView { chart, specs: charts::specs(&chart.kind) }
     }
 
-    fn table(&self, table: &'a crate::report::block::Table) -> TableView<'a> {
+    fn table(&self, table: &'a Table) -> TableView<'a> {
         TableView::new(table)
     }
 
-    fn boxes(&self, node: &'a crate::report::block::BoxNode) -> BoxView<'a> {
+    fn boxes(&self, node: &'a BoxNode) -> BoxView<'a> {
         BoxView { node }
     }
 
     fn paragraphs<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> + use<'t> {
         text.split("\n\n").map(str::trim).filter(|paragraph| !paragraph.is_empty())
+    }
+
+    fn words<'t>(&self, command: &'t str) -> impl Iterator<Item = &'t str> + use<'t> {
+        command.split(' ').filter(|word| !word.is_empty()).take(200)
+    }
+
+    fn rows(&self, table: &Table) -> String {
+        let count = table.rows.len();
+        format!("{count} row{}", if count == 1 { "" } else { "s" })
     }
 
     /// The gravest first.
@@ -130,19 +138,12 @@ impl ChartView<'_> {
         TableView::new(&self.chart.data)
     }
 
-    fn spec(&self) -> impl Display {
-        Script(&self.spec)
+    fn notes(&self) -> impl Iterator<Item = &String> {
+        self.specs.iter().flat_map(|spec| &spec.notes)
     }
 
-    fn style(&self) -> String {
-        match self.spec.shape {
-            Shape::Tall(wide, narrow) => format!("--tall: {wide}px; --tall-narrow: {narrow}px"),
-            Shape::Square => String::new(),
-        }
-    }
-
-    fn square(&self) -> bool {
-        self.spec.shape == Shape::Square
+    fn orders(&self) -> &[Order] {
+        self.specs.first().map_or(&[], |spec| &spec.orders)
     }
 
     /// What the signs of a strip mean; the other charts explain themselves or have a legend.

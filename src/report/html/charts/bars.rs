@@ -40,7 +40,7 @@ pub fn spec(axis: &Axis, bars: &[Bar]) -> Spec {
     Spec {
         data: vec![marks(axis.scale, bars), figures_at_the_right(bars)],
         layout,
-        narrow: Some(rows::narrow(&rows)),
+        narrow: Some(rows::narrow(&rows, 5)),
         orders: Vec::new(),
         shape: rows::shape(rows.len()),
         notes,
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(json["data"][0]["type"], "bar");
         assert_eq!(json["data"][0]["y"], serde_json::json!([0.0, 2.0]));
         assert_eq!(json["layout"]["yaxis"]["ticktext"][0], "&lt;i&gt;a");
-        assert_eq!(json["layout"]["yaxis2"]["ticktext"][1], "– skipped");
+        assert_eq!(json["layout"]["yaxis2"]["ticktext"][1], "– skipped: budget");
         let log = spec(&axis(Scale::Log), &bars);
         assert_eq!(log.notes.len(), 1);
         let json = serde_json::to_value(log).expect("serialises");

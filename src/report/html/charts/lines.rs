@@ -5,10 +5,10 @@ use plotly::common::{
 };
 use plotly::layout::{Annotation, HoverMode, Legend, Shape as Drawn, ShapeLayer, ShapeLine, ShapeType};
 use plotly::{Layout, Scatter, Trace};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::theme::{Pen, Span, drawable, font, layout, note, pen, value_axis};
-use super::ticks::{figure, size};
+use super::ticks::{self, figure, size};
 use super::{Shape, Spec};
 use crate::report::block::{Axis, Line, LinePoint, Scale};
 use crate::report::html::text::label;
@@ -28,6 +28,7 @@ pub fn spec(x: &Axis, y: &Axis, lines: &[Line], marks: &[(f64, String)]) -> Spec
     let placed = x_range.map(|range| Marks::place(marks, x.scale, range, WIDE)).unwrap_or_default();
     let narrow_marks = x_range.map(|range| Marks::place(marks, x.scale, range, NARROW)).unwrap_or_default();
 
+    let narrow_x = narrow_ticks(x.scale, x_range);
     let heights =
         points().flat_map(|point| [point.y].into_iter().chain(point.low_high.into_iter().flatten()));
     let up = Span::of(y.scale, heights).map(|span| from_zero(y.scale, span));
@@ -48,11 +49,22 @@ pub fn spec(x: &Axis, y: &Axis, lines: &[Line], marks: &[(f64, String)]) -> Spec
     Spec {
         data,
         layout,
-        narrow: Some(json!({ "annotations": narrow_marks.labels() })),
+        narrow: Some(json!({ "annotations": narrow_marks.labels(), "xaxis": narrow_x })),
         orders: Vec::new(),
         shape: Shape::Tall(330 + legend * 20, 290 + narrow_legend * 20),
         notes: notes(x.scale, y.scale, lines, &placed),
     }
+}
+
+/// The ticks that a narrow page has room for.
+fn narrow_ticks(scale: Scale, range: Option<[f64; 2]>) -> Value {
+    let ends = range.unwrap_or_default().map(|end| 10_f64.powf(end));
+    let ticks = match scale {
+        Scale::Linear => return json!({ "nticks": 6 }),
+        Scale::Log => ticks::log(ends[0], ends[1], 6),
+        Scale::Bytes => ticks::bytes(ends[0], ends[1], 5),
+    };
+    json!({ "tickvals": ticks.values, "ticktext": ticks.text })
 }
 
 /// The range of the points, wide enough for marks that lie near it.

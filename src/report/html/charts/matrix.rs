@@ -50,13 +50,20 @@ pub fn spec(unit: &str, labels: &[String], values: &[Vec<Option<f64>>], topology
     let left_right = AxisRange::new(-0.5, shown as f64 - 0.5);
     let layout = layout(HoverMode::Closest)
         .margin(Margin::new().left(8).right(8).top(8).bottom(8).pad(2))
-        .x_axis(categories().range(left_right).tick_angle(0.0))
+        .x_axis(categories().range(left_right))
         .y_axis(categories().range(top_down));
-    Spec { data: vec![map], layout, narrow: None, orders, shape: Shape::Square, notes }
+    Spec {
+        data: vec![map],
+        layout,
+        narrow: Some(serde_json::json!({ "xaxis": { "nticks": 8 }, "yaxis": { "nticks": 8 } })),
+        orders,
+        shape: Shape::Square,
+        notes,
+    }
 }
 
 fn categories() -> Axis {
-    axis().type_(AxisType::Category).show_grid(false)
+    axis().type_(AxisType::Category).show_grid(false).n_ticks(16)
 }
 
 /// Whether `order` names each of `count` rows once.

@@ -20,6 +20,9 @@ impl Row {
     pub fn new(name: &str, figure: &str, verdict: &Verdict) -> Row {
         let figure = match verdict.kind {
             VerdictKind::Trusted => label(figure, 40),
+            VerdictKind::Skipped if !verdict.reason.is_empty() => {
+                format!("– skipped: {}", label(&verdict.reason, 34))
+            }
             kind => format!("{}  {} {}", label(figure, 40), worth(kind).mark, kind.words()),
         };
         Row { label: label(name, 46), figure: figure.trim().to_owned() }
@@ -41,8 +44,8 @@ pub fn shape(rows: usize) -> Shape {
     Shape::Tall(rows * 32 + 72, rows * 62 + 64)
 }
 
-/// The layout's changes on a narrow page: no margins for text, the text above each row.
-pub fn narrow(rows: &[Row]) -> Value {
+/// The layout's changes on a narrow page: no margins for text, the text above each row; fewer ticks.
+pub fn narrow(rows: &[Row], ticks: usize) -> Value {
     let texts = rows.iter().enumerate().map(|(place, row)| {
         json!({
             "text": format!("{}<br>{}", row.label, row.figure),
@@ -53,7 +56,7 @@ pub fn narrow(rows: &[Row]) -> Value {
     });
     let range = AxisRange::new(rows.len() as f64 - 0.5, -0.85);
     let axis = json!({ "showticklabels": false, "range": range });
-    json!({ "annotations": texts.collect::<Vec<Value>>(), "yaxis": axis, "yaxis2": axis })
+    json!({ "annotations": texts.collect::<Vec<Value>>(), "yaxis": axis, "yaxis2": axis, "xaxis": { "nticks": ticks }, "bargap": 0.7 })
 }
 
 #[cfg(test)]
@@ -66,6 +69,9 @@ mod tests {
         assert_eq!(row.label, "a&lt;b");
         assert_eq!(row.figure, "1.46 µs  ! multimodal");
         assert_eq!(Row::new("a", "1.46 µs ±3 %", &Verdict::trusted()).figure, "1.46 µs ±3 %");
-        assert_eq!(Row::new("a", "", &Verdict::new(VerdictKind::Skipped, "budget")).figure, "– skipped");
+        assert_eq!(
+            Row::new("a", "", &Verdict::new(VerdictKind::Skipped, "budget")).figure,
+            "– skipped: budget"
+        );
     }
 }

@@ -5,7 +5,7 @@ use plotly::layout::{HoverMode, Margin, Shape as Drawn, ShapeLayer, ShapeLine, S
 use plotly::{Scatter, Trace};
 
 use super::rows::{self, Row};
-use super::theme::{Span, font, layout, value_axis};
+use super::theme::{Span, layout, ticked, value_axis};
 use super::{Spec, ticks};
 use crate::report::block::{Axis, Dot, Scale, Strip};
 use crate::report::html::text::label;
@@ -14,45 +14,43 @@ use crate::report::html::verdict::worth;
 /// How many columns of dots fit side by side.
 const COLUMNS: f64 = 150.0;
 
-pub fn spec(strips: &[Strip]) -> Spec {
+/// The most strips in one drawing.
+const MOST: usize = 25;
+
+/// Drawings of up to `MOST` strips with the same axis, as equally full as can be.
+pub fn specs(strips: &[Strip]) -> Vec<Spec> {
+    let dots = || strips.iter().flat_map(|strip| strip.dots.iter().map(|dot| dot.relative));
+    let ends = strips.iter().filter_map(|strip| strip.low_high).flatten();
+    let scale = scale(dots());
+    let span =
+        Span::of(scale, dots().chain(ends).chain([0.98, 1.02])).unwrap_or(Span { low: 0.98, high: 1.02 });
+    let each = strips.len().div_ceil(strips.len().div_ceil(MOST).max(1)).max(1);
+    strips.chunks(each).map(|strips| spec(strips, scale, span)).collect()
+}
+
+fn spec(strips: &[Strip], scale: Scale, span: Span) -> Spec {
     let rows: Vec<Row> =
         strips.iter().map(|strip| Row::new(&strip.label, &strip.figure, &strip.verdict)).collect();
-    let dots = strips.iter().flat_map(|strip| strip.dots.iter().map(|dot| dot.relative));
-    let ends = strips.iter().filter_map(|strip| strip.low_high).flatten();
-    let scale = scale(dots.clone());
-    let span = Span::of(scale, dots.chain(ends).chain([0.98, 1.02]));
     let title = "relative to the median of each series".to_owned();
-    let (mut x, range) = value_axis(&Axis { title, scale }, span, 9, [0.02, 0.02]);
-    x = match scale {
+    let (x, range) = value_axis(&Axis { title, scale }, Some(span), 9, [0.02, 0.02]);
+    let x = match scale {
         Scale::Linear => x.tick_suffix("×"),
-        _ => {
-            let span = span.unwrap_or(Span { low: 1.0, high: 1.0 });
-            let mut ticks = ticks::log(span.low, span.high, 9);
-            ticks.text.iter_mut().for_each(|text| text.push('×'));
-            super::theme::ticked(x, ticks)
-        }
+        _ => ticked(x, ticks::log(span.low, span.high, 9).with_suffix("×")),
     };
-    let range = range.unwrap_or([0.0, 2.0]);
     let mut data = intervals(strips);
-    data.extend(samples(strips, scale, range));
+    data.extend(samples(strips, scale, range.unwrap_or([0.0, 2.0])));
     data.push(medians(strips));
     let [names, figures] = rows::axes(&rows);
     let one =
         Drawn::new().shape_type(ShapeType::Line).x_ref("x").y_ref("paper").x0(1.0).x1(1.0).y0(0.0).y1(1.0);
     let layout = layout(HoverMode::Closest)
         .margin(Margin::new().left(8).right(8).top(4).bottom(8).pad(6))
-        .x_axis(x.tick_font(font(12).color("$muted")))
+        .x_axis(x)
         .y_axis(names)
         .y_axis2(figures.matches("y"))
         .shapes(vec![one.line(ShapeLine::new().color("$axis").width(1.0)).layer(ShapeLayer::Below)]);
-    Spec {
-        data,
-        layout,
-        narrow: Some(rows::narrow(&rows)),
-        orders: Vec::new(),
-        shape: rows::shape(rows.len()),
-        notes: Vec::new(),
-    }
+    let (narrow, shape) = (Some(rows::narrow(&rows, 5)), rows::shape(rows.len()));
+    Spec { data, layout, narrow, orders: Vec::new(), shape, notes: Vec::new() }
 }
 
 /// Logarithmic where one far sample would press all others into a line.
@@ -168,7 +166,7 @@ mod tests {
             low_high: Some([0.95, 1.05]),
             verdict: Verdict::trusted(),
         };
-        let json = serde_json::to_value(spec(&[strip])).expect("serialises");
+        let json = serde_json::to_value(&specs(&[strip])[0]).expect("serialises");
         let lengths: Vec<usize> = json["data"]
             .as_array()
             .expect("traces")
@@ -178,6 +176,19 @@ mod tests {
         // Interval, dots, hollow dots, median.
         assert_eq!(lengths, [1, 3, 1, 1]);
         assert_eq!(json["data"][1]["text"][0], "process 1, window 1: &lt;b&gt;");
+    }
+
+    #[test]
+    fn many_strips_are_several_drawings() {
+        let strip = Strip {
+            label: "s".to_owned(),
+            figure: String::new(),
+            dots: vec![dot(1.0, false)],
+            low_high: None,
+            verdict: Verdict::trusted(),
+        };
+        let count = |strips: usize| specs(&vec![strip.clone(); strips]).len();
+        assert_eq!([0, 1, 25, 26, 100].map(count), [0, 1, 1, 2, 4]);
     }
 
     #[test]

@@ -12,6 +12,11 @@ impl Ticks {
         let text = values.iter().map(|value| text(*value)).collect();
         Ticks { values, text }
     }
+
+    pub fn with_suffix(mut self, suffix: &str) -> Ticks {
+        self.text.iter_mut().for_each(|text| text.push_str(suffix));
+        self
+    }
 }
 
 /// Ticks at powers of two from `low` to `high`, at most `most`.
