@@ -1,0 +1,292 @@
+//! Curves with their intervals as bands, and dashed vertical marks.
+
+use plotly::common::{
+    Anchor, DashType, ErrorData, ErrorType, Fill, HoverInfo, Line as Stroke, Marker, Mode, Orientation,
+};
+use plotly::layout::{Annotation, HoverMode, Legend, Shape as Drawn, ShapeLayer, ShapeLine, ShapeType};
+use plotly::{Layout, Scatter, Trace};
+use serde_json::{Value, json};
+
+use super::theme::{Pen, Span, drawable, font, layout, note, pen, value_axis};
+use super::ticks::{self, figure, size};
+use super::{Shape, Spec};
+use crate::report::block::{Axis, Line, LinePoint, Scale};
+use crate::report::html::text::label;
+use crate::report::plain::plain;
+
+/// Widths of the drawing that labels are placed for.
+const WIDE: f64 = 1040.0;
+const NARROW: f64 = 290.0;
+const LETTER: f64 = 6.6;
+const NAME: usize = 60;
+
+pub fn spec(x: &Axis, y: &Axis, lines: &[Line], marks: &[(f64, String)]) -> Spec {
+    let points = || lines.iter().flat_map(|line| &line.points);
+    let across = Span::of(x.scale, points().map(|point| point.x));
+    let room = if x.scale == Scale::Linear { 0.02 } else { 0.01 };
+    let (x_axis, x_range) = value_axis(x, with_marks(x.scale, across, marks), 11, [room, room]);
+    let placed = x_range.map(|range| Marks::place(marks, x.scale, range, WIDE)).unwrap_or_default();
+    let narrow_marks = x_range.map(|range| Marks::place(marks, x.scale, range, NARROW)).unwrap_or_default();
+
+    let narrow_x = narrow_ticks(x.scale, x_range);
+    let heights =
+        points().flat_map(|point| [point.y].into_iter().chain(point.low_high.into_iter().flatten()));
+    let up = Span::of(y.scale, heights).map(|span| from_zero(y.scale, span));
+    let floor = if up.is_some_and(|span| y.scale == Scale::Linear && span.low == 0.0) { 0.0 } else { 0.05 };
+    let (y_axis, _) = value_axis(y, up, 9, [floor, 0.06 + 0.075 * placed.rows as f64]);
+
+    let mut data: Vec<Box<dyn Trace>> = Vec::new();
+    for (index, line) in lines.iter().enumerate() {
+        traces(&mut data, line, &pen(index, lines.len()), [x.scale, y.scale]);
+    }
+    let [legend, narrow_legend] = [WIDE, NARROW].map(|width| legend_rows(lines, width));
+    let hover = if lines.len() <= 6 { HoverMode::X } else { HoverMode::Closest };
+    let layout = with_legend(layout(hover), lines.len())
+        .x_axis(x_axis.show_spikes(true).spike_color("$muted").spike_thickness(1).spike_dash(DashType::Dot))
+        .y_axis(y_axis)
+        .shapes(placed.lines())
+        .annotations(placed.labels());
+    Spec {
+        data,
+        layout,
+        narrow: Some(json!({ "annotations": narrow_marks.labels(), "xaxis": narrow_x })),
+        orders: Vec::new(),
+        shape: Shape::Tall(330 + legend * 20, 290 + narrow_legend * 20),
+        notes: notes(x.scale, y.scale, lines, &placed),
+    }
+}
+
+/// The ticks that a narrow page has room for.
+fn narrow_ticks(scale: Scale, range: Option<[f64; 2]>) -> Value {
+    let ends = range.unwrap_or_default().map(|end| 10_f64.powf(end));
+    let ticks = match scale {
+        Scale::Linear => return json!({ "nticks": 6 }),
+        Scale::Log => ticks::log(ends[0], ends[1], 6),
+        Scale::Bytes => ticks::bytes(ends[0], ends[1], 5),
+    };
+    json!({ "tickvals": ticks.values, "ticktext": ticks.text })
+}
+
+/// The range of the points, wide enough for marks that lie near it.
+fn with_marks(scale: Scale, span: Option<Span>, marks: &[(f64, String)]) -> Option<Span> {
+    let span = span?;
+    let near = |at: &f64| match scale {
+        Scale::Linear => false,
+        _ => (span.low / 4.0..=span.high * 4.0).contains(at),
+    };
+    Span::of(scale, marks.iter().map(|mark| mark.0).filter(near).chain([span.low, span.high]))
+}
+
+/// Linear axes begin at zero unless that would hide how the values differ.
+fn from_zero(scale: Scale, span: Span) -> Span {
+    match scale == Scale::Linear && span.low >= 0.0 && span.low < 0.6 * span.high {
+        true => Span { low: 0.0, ..span },
+        false => span,
+    }
+}
+
+/// A line's band, or error bars where there are too few points for a band, and the line itself.
+fn traces(data: &mut Vec<Box<dyn Trace>>, line: &Line, pen: &Pen, [x, y]: [Scale; 2]) {
+    let points: Vec<&LinePoint> = line.points.iter().filter(|point| drawable(x, point.x)).collect();
+    let height = |point: &LinePoint| if drawable(y, point.y) { point.y } else { f64::NAN };
+    let name = label(&line.name, NAME);
+    let said = points.iter().map(|point| format!("{name} · {}", said(point, x)));
+    let dots = points.len() <= 80;
+    let mut curve = Scatter::new(
+        points.iter().map(|point| point.x).collect::<Vec<f64>>(),
+        points.iter().map(|point| height(point)).collect::<Vec<f64>>(),
+    )
+    .name(&name)
+    .mode(if dots { Mode::LinesMarkers } else { Mode::Lines })
+    .line(Stroke::new().color(pen.colour.clone()).width(2.0).dash(pen.dash.clone()))
+    .text_array(said.collect())
+    .hover_info(HoverInfo::Text);
+    if dots {
+        curve = curve.marker(Marker::new().color(pen.colour.clone()).size(5).symbol(pen.symbol.clone()));
+    }
+    if points.len() < 3 {
+        let ends = |side: usize, sign: f64| {
+            points
+                .iter()
+                .map(move |p| p.low_high.map_or(0.0, |ends| sign * (ends[side] - p.y)))
+                .collect::<Vec<f64>>()
+        };
+        let bars =
+            ErrorData::new(ErrorType::Data).array(ends(1, 1.0)).array_minus(ends(0, -1.0)).symmetric(false);
+        curve = curve.error_y(bars.color(pen.colour.clone()).thickness(1.5).width(5));
+    } else {
+        data.extend(band(&points, pen, y));
+    }
+    data.push(curve);
+}
+
+/// The intervals as one area for each run of points that have one.
+fn band(points: &[&LinePoint], pen: &Pen, y: Scale) -> Option<Box<dyn Trace>> {
+    let (mut xs, mut ys) = (Vec::new(), Vec::new());
+    let ends = |point: &&LinePoint| point.low_high.filter(|ends| ends.iter().all(|end| drawable(y, *end)));
+    for run in points.split(|point| ends(point).is_none()).filter(|run| run.len() > 1) {
+        if !xs.is_empty() {
+            xs.push(f64::NAN);
+            ys.push(f64::NAN);
+        }
+        let (lows, highs): (Vec<f64>, Vec<f64>) =
+            run.iter().filter_map(ends).map(|[low, high]| (low, high)).unzip();
+        xs.extend(run.iter().map(|point| point.x).chain(run.iter().rev().map(|point| point.x)));
+        ys.extend(highs.into_iter().chain(lows.into_iter().rev()));
+    }
+    if xs.is_empty() {
+        return None;
+    }
+    let area = Scatter::new(xs, ys)
+        .mode(Mode::Lines)
+        .line(Stroke::new().width(0.0).color("$clear"))
+        .fill(Fill::ToSelf)
+        .fill_color(pen.band.clone())
+        .hover_info(HoverInfo::Skip)
+        .show_legend(false);
+    Some(area)
+}
+
+/// `16 KiB: 1.21 [1.19, 1.30]`.
+fn said(point: &LinePoint, x: Scale) -> String {
+    let place = if x == Scale::Bytes { size(point.x) } else { figure(point.x) };
+    match point.low_high {
+        Some([low, high]) => format!("{place}: {} [{}, {}]", figure(point.y), figure(low), figure(high)),
+        None => format!("{place}: {}", figure(point.y)),
+    }
+}
+
+fn with_legend(layout: Layout, lines: usize) -> Layout {
+    if lines < 2 {
+        return layout;
+    }
+    let legend = Legend::new()
+        .orientation(Orientation::Horizontal)
+        .x(0.0)
+        .x_anchor(Anchor::Left)
+        .y(1.02)
+        .y_anchor(Anchor::Bottom)
+        .background_color("$clear")
+        .font(font(12).color("$ink"));
+    layout.show_legend(true).legend(legend)
+}
+
+/// How many rows the legend takes, more or less: the drawing must not pay for them.
+fn legend_rows(lines: &[Line], width: f64) -> usize {
+    if lines.len() < 2 {
+        return 0;
+    }
+    let longest = lines.iter().map(|line| line.name.chars().count().min(NAME)).max().unwrap_or(0) as f64;
+    // Plotly gives every entry the room of the longest.
+    let across = (width / (longest * LETTER + 48.0)).floor().max(1.0) as usize;
+    lines.len().div_ceil(across)
+}
+
+/// Marks that lie inside the drawing, each with the row that its label stands in.
+#[derive(Default)]
+struct Marks {
+    inside: Vec<(f64, String, usize, bool)>,
+    outside: Vec<String>,
+    rows: usize,
+    log: bool,
+}
+
+impl Marks {
+    /// Gives each label the first row where it does not run into its left neighbour.
+    fn place(marks: &[(f64, String)], scale: Scale, range: [f64; 2], width: f64) -> Marks {
+        let log = scale != Scale::Linear;
+        let mut placed = Marks { log, ..Marks::default() };
+        let mut ends: Vec<f64> = Vec::new();
+        let mut sorted: Vec<&(f64, String)> = marks.iter().filter(|mark| drawable(scale, mark.0)).collect();
+        sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
+        for (at, text) in sorted {
+            let position = if log { at.log10() } else { *at };
+            if !(range[0]..=range[1]).contains(&position) {
+                placed.outside.push(plain(text, NAME));
+                continue;
+            }
+            let text = label(text, NAME);
+            let from = (position - range[0]) / (range[1] - range[0]) * width;
+            let length = text.chars().count() as f64 * LETTER + 8.0;
+            let flipped = from + length > width;
+            let (from, to) = if flipped { (from - length, from) } else { (from, from + length) };
+            let row = ends.iter().position(|end| *end <= from).unwrap_or(ends.len());
+            match ends.get_mut(row) {
+                Some(end) => *end = to,
+                None => ends.push(to),
+            }
+            placed.inside.push((*at, text, row, flipped));
+        }
+        placed.rows = ends.len();
+        placed
+    }
+
+    fn lines(&self) -> Vec<Drawn> {
+        let dashed = || ShapeLine::new().color("$axis").width(1.0).dash(DashType::Dash);
+        let drawn = self.inside.iter().map(|(at, ..)| {
+            let place = Drawn::new().shape_type(ShapeType::Line).x_ref("x").y_ref("paper").x0(*at).x1(*at);
+            place.y0(0.0).y1(1.0).line(dashed()).layer(ShapeLayer::Below)
+        });
+        drawn.collect()
+    }
+
+    fn labels(&self) -> Vec<Annotation> {
+        let drawn = self.inside.iter().map(|(at, text, row, flipped)| {
+            // Annotations, unlike shapes, take logarithms on a logarithmic axis.
+            let place = note(text, "$muted").x(if self.log { at.log10() } else { *at }).y(1.0).y_ref("paper");
+            let place = place.y_anchor(Anchor::Top).y_shift(-(*row as f64) * 17.0);
+            match flipped {
+                true => place.x_anchor(Anchor::Right).x_shift(-2.0),
+                false => place.x_anchor(Anchor::Left).x_shift(2.0),
+            }
+        });
+        drawn.collect()
+    }
+}
+
+/// Sentences about what the drawing cannot show.
+fn notes(x: Scale, y: Scale, lines: &[Line], marks: &Marks) -> Vec<String> {
+    let mut notes = Vec::new();
+    if !marks.outside.is_empty() {
+        notes.push(format!("Outside the drawing: {}.", marks.outside.join(", ")));
+    }
+    let points = lines.iter().flat_map(|line| &line.points);
+    let lost = points.filter(|point| !(drawable(x, point.x) && drawable(y, point.y))).count();
+    if lost > 0 {
+        notes.push(format!("{lost} of the values have no place on these axes; the table below has them."));
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn axis(scale: Scale) -> Axis {
+        Axis { title: "t".to_owned(), scale }
+    }
+
+    #[test]
+    fn labels_of_near_marks_stand_below_each_other() {
+        let marks =
+            [(32768.0, "L1i 32 KiB".to_owned()), (49152.0, "L1d 48 KiB".to_owned()), (1e9, "far".to_owned())];
+        let placed = Marks::place(&marks, Scale::Bytes, [3.6, 7.0], WIDE);
+        assert_eq!(placed.inside.iter().map(|mark| mark.2).collect::<Vec<_>>(), [0, 1]);
+        assert_eq!(placed.rows, 2);
+        assert_eq!(placed.outside, ["far"]);
+    }
+
+    #[test]
+    fn values_without_a_place_are_gaps_and_are_said() {
+        let point = |x: f64, y: f64| LinePoint { x, y, low_high: Some([y * 0.9, y * 1.1]) };
+        let points =
+            vec![point(1.0, 1.0), point(2.0, 0.0), point(0.0, 1.0), point(4.0, 2.0), point(5.0, 3.0)];
+        let lines = [Line { name: "a".to_owned(), points }];
+        let spec = spec(&axis(Scale::Log), &axis(Scale::Log), &lines, &[]);
+        assert_eq!(spec.notes.len(), 1, "{:?}", spec.notes);
+        let json = serde_json::to_value(&spec).expect("serialises");
+        assert_eq!(json["data"][1]["y"], json!([1.0, null, 2.0, 3.0]));
+        // The band covers the last two points only: one area, there and back.
+        assert_eq!(json["data"][0]["x"], json!([4.0, 5.0, 5.0, 4.0]));
+    }
+}

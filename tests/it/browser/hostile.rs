@@ -1,0 +1,102 @@
+//! The same report from a machine that tries to be more than text.
+
+use assay::model::{Fact, Verdict, VerdictKind};
+use assay::report::block::{
+    Axis, Bar, Block, Cell, ChartKind, Check, Dot, Line, LinePoint, Mark, Report, Scale, Strip,
+};
+
+use super::example::{chart, findings, node, report as example, section, table};
+
+/// Every way to be more than text that a host name, a CPU model or a DMI string could try. `window.__pwned` is what
+/// the test looks for.
+pub const HOSTILE: [&str; 8] = [
+    "<script>window.__pwned=1</script>",
+    "</script><script>window.__pwned=2</script><!--",
+    "<img src=x onerror=\"window.__pwned=3\">",
+    "\"><svg onload=window.__pwned=4> ' onmouseover='window.__pwned=5",
+    "<a href=\"javascript:window.__pwned=6\">link</a><b>bold</b><br>%{y} $x^2$",
+    "\x1b[31mred\x1b[0m\x07\u{202e}txt.exe\u{200b}",
+    "{{7*7}} ${7*7} &lt;i&gt; \u{fffd}\u{2028}",
+    "]]></style><style>body{display:none}</style>",
+];
+
+pub fn hostile() -> String {
+    HOSTILE.join(" ")
+}
+
+/// A report whose every field is hostile and one of them long.
+pub fn report() -> Report {
+    let mut report = example();
+    let text = hostile();
+    report.sections.push(section("hostile", "Names as the machine gives them", &text, hostile_blocks()));
+    report.title = format!("{text}{}", "A".repeat(1 << 20));
+    (report.machine, report.subtitle) = (text.clone(), text.clone());
+    report.checks.push(Check { mark: Mark::Bad, text: text.clone() });
+    report.json = serde_json::json!({ "host": report.title }).to_string();
+    for section in &mut report.sections {
+        (section.id, section.title) = (text.clone(), text.clone());
+    }
+    report
+}
+
+/// The hostile texts in every kind of block.
+fn hostile_blocks() -> Vec<Block> {
+    let text = hostile();
+    let evil = |index: usize| HOSTILE[index % HOSTILE.len()].to_owned();
+    let verdict = Verdict::new(VerdictKind::Rejected, text.clone());
+    let axis = |scale| Axis { title: text.clone(), scale };
+    let point = |x: f64| LinePoint { x, y: x, low_high: None };
+    let lines =
+        (0..2).map(|index| Line { name: evil(index), points: (1..9).map(|x| point(f64::from(x))).collect() });
+    let lines = ChartKind::Lines {
+        x: axis(Scale::Log),
+        y: axis(Scale::Log),
+        lines: lines.collect(),
+        marks: vec![(3.0, evil(4))],
+    };
+    let strips = (0..3).map(|index| Strip {
+        label: evil(index),
+        figure: evil(index + 1),
+        dots: vec![Dot { relative: 1.0, label: evil(index + 2), warm_up: false }],
+        low_high: None,
+        verdict: verdict.clone(),
+    });
+    let bars = (0..2).map(|index| Bar {
+        label: evil(index + 4),
+        value: 2.0,
+        low_high: None,
+        verdict: verdict.clone(),
+    });
+    let labels: Vec<String> = (0..3).map(|index| evil(index + 2)).collect();
+    let matrix = ChartKind::Matrix {
+        unit: text.clone(),
+        labels,
+        values: vec![vec![Some(1.0); 3]; 3],
+        topology_order: vec![2, 1, 0],
+    };
+    let cells = vec![
+        Cell::Text(text.clone()),
+        Cell::Code(text.clone()),
+        Cell::Number(text.clone()),
+        Cell::Verdict(verdict.clone()),
+    ];
+    let data = table(&[(&text, false), ("plain", true)], vec![cells]);
+    let made = |id: &str, kind| chart(id, &text, &text, kind, data.clone());
+    let mut finding = findings().remove(0);
+    (finding.headline, finding.cause, finding.confirm) = (text.clone(), text.clone(), text.clone());
+    (finding.advice, finding.rule) = (text.clone(), text.clone());
+    finding.facts = vec![Fact::new(text.clone(), &text, text.clone())];
+    finding.series = vec![text.clone()];
+    vec![
+        made("hostile-lines", lines),
+        made("hostile-strips", ChartKind::Strips { strips: strips.collect() }),
+        made("hostile-bars", ChartKind::Bars { y: axis(Scale::Linear), bars: bars.collect() }),
+        made("hostile-matrix", matrix),
+        Block::Findings(vec![finding]),
+        Block::Prose(text.clone()),
+        Block::Facts(vec![(text.clone(), text.clone())]),
+        Block::Preformatted(text.clone()),
+        Block::Boxes(vec![node("package", &text, vec![node("cpu", &evil(2), Vec::new())])]),
+        Block::Table(data.clone()),
+    ]
+}
