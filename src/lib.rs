@@ -3,11 +3,14 @@
 
 pub mod bench;
 pub mod cmd;
+pub mod diagnose;
 pub mod kernels;
 pub mod machine;
+pub mod measure;
 pub mod model;
 pub mod placement;
 pub mod plan;
 pub mod report;
 pub mod run_file;
+pub mod stats;
 pub mod sys;

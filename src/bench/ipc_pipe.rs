@@ -98,7 +98,7 @@ impl Table {
         self.words.word(0)
     }
 
-    /// 1: tokens are clock readings, whose age pong notes.
+    /// Above 0: tokens are clock readings, whose age pong notes from index 0 on whenever this number changes.
     fn stamped(&self) -> &AtomicU64 {
         self.words.word(WORDS_PER_LINE)
     }
@@ -134,6 +134,7 @@ struct Pair {
     token: u64,
     looks: u64,
     looks_together: u64,
+    stamped_windows: u64,
 }
 
 /// The token that ends the game. Counting from 0 never comes near it, clock readings neither.
@@ -159,7 +160,7 @@ impl Pair {
         affinity::pin(&ping_seat.cpus).with_context(|| format!("cannot pin to CPUs {}", ping_seat.cpus))?;
         // Ours of pong's ends close here: when pong dies, reading ends with an error instead of a wait.
         drop((pong_reads, pong_writes));
-        Ok(Pair { to_pong, from_pong, table, pong, token: 0, looks: 0, looks_together: 0 })
+        Ok(Pair { to_pong, from_pong, table, pong, token: 0, looks: 0, looks_together: 0, stamped_windows: 0 })
     }
 
     /// Plays `trips` round trips; returns how long they took, ns.
@@ -188,7 +189,8 @@ impl Pair {
     /// How long pong took to run after each of `trips` writes: the write, the wake-up and the switch, as pong's clock
     /// saw it.
     fn wake_ups(&mut self, trips: usize, clock: Clock) -> anyhow::Result<(Histogram, f64)> {
-        self.table.stamped().store(1, Ordering::Release);
+        self.stamped_windows += 1;
+        self.table.stamped().store(self.stamped_windows, Ordering::Release);
         let begin = clock.now();
         for _ in 0..trips {
             let stamp = clock.now().to_bits();
@@ -198,8 +200,8 @@ impl Pair {
         }
         let ns = clock.now() - begin;
         self.table.stamped().store(0, Ordering::Release);
-        // Three digits: finer than any latency repeats.
-        let mut buckets = Buckets::<u64>::new(3).context("cannot make a histogram")?;
+        // One nanosecond to an hour in three digits: finer than any latency repeats.
+        let mut buckets = Buckets::<u64>::new_with_bounds(1, 3_600_000_000_000, 3).context("cannot make a histogram")?;
         for index in 0..trips {
             buckets.saturating_record(self.table.age(index).load(Ordering::Acquire));
         }
@@ -217,19 +219,19 @@ impl Pair {
 
 /// Pong's side: adds one to each token and sends it back.
 fn pong(from: BorrowedFd, to: BorrowedFd, table: &Table, clock: Clock) -> anyhow::Result<()> {
-    let mut stamps = 0;
+    let (mut window, mut stamps) = (0, 0);
     loop {
         let token = receive(from)?;
         if token == STOP {
             return Ok(());
         }
-        if table.stamped().load(Ordering::Acquire) == 1 {
+        let stamped = table.stamped().load(Ordering::Acquire);
+        if stamped > 0 {
+            stamps = if stamped == window { stamps + 1 } else { 0 };
             let age = (clock.now() - f64::from_bits(token)).max(0.0);
             table.age(stamps).store(age as u64, Ordering::Release);
-            stamps += 1;
-        } else {
-            stamps = 0;
         }
+        window = stamped;
         // Ping looks after the answers that are multiples of LOOK_EVERY.
         if (token + 1) % LOOK_EVERY == 0 {
             table.pong_cpu().store(affinity::current_cpu().map_or(0, u64::from), Ordering::Relaxed);

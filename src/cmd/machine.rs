@@ -12,8 +12,9 @@ use flate2::write::GzEncoder;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::output;
 use crate::machine::{Machine, Summary, snapshot};
-use crate::model::Snapshot;
+use crate::model::{Entry, Snapshot};
 use crate::report::text_machine::{self, Style};
 
 /// Show what a machine is: packages, cores, caches, NUMA, memory, kernel, clock, power, limits
@@ -67,7 +68,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
         false => text_machine::draw(&machine, style(args.ascii)),
     };
-    print(&text)?;
+    output::print(&text)?;
     if blank {
         eprintln!("assay: {}", nothing_read(&args));
         return Ok(ExitCode::from(3));
@@ -77,7 +78,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 fn read(args: &Args) -> anyhow::Result<Snapshot> {
     if let Some(path) = &args.from {
-        return load(path);
+        return saved_snapshot(path);
     }
     let folder = args.root.as_deref().or(args.cpuid.as_deref());
     if let Some(folder) = folder {
@@ -87,8 +88,24 @@ fn read(args: &Args) -> anyhow::Result<Snapshot> {
     Ok(match (&args.root, &args.cpuid) {
         (Some(root), _) => snapshot::read(root),
         (_, Some(dump)) => snapshot::read_cpuid(dump),
-        _ => snapshot::read(Path::new("/")),
+        _ => live_snapshot(Path::new("/")),
     })
+}
+
+/// This host (or what stands in for it below `root`), with what no file tells added where it is really this host.
+pub fn live_snapshot(root: &Path) -> Snapshot {
+    let mut snapshot = snapshot::read(root);
+    if root == Path::new("/") {
+        add_probes(&mut snapshot);
+    }
+    snapshot
+}
+
+fn add_probes(snapshot: &mut Snapshot) {
+    if let Ok(cpus) = crate::sys::affinity::allowed() {
+        snapshot.entries.insert("probe:affinity".to_string(), Entry::Text(cpus.to_string()));
+    }
+    crate::sys::cpuid::probe(snapshot);
 }
 
 fn nothing_read(args: &Args) -> String {
@@ -110,7 +127,8 @@ fn nothing_read(args: &Args) -> String {
 /// A saved snapshot larger than this, uncompressed, is refused: it would not be one of ours.
 const LARGEST: u64 = 256 << 20;
 
-fn load(path: &Path) -> anyhow::Result<Snapshot> {
+/// A snapshot that `--save` wrote.
+pub fn saved_snapshot(path: &Path) -> anyhow::Result<Snapshot> {
     let file = File::open(path).with_context(|| format!("{} cannot be opened", path.display()))?;
     let mut start = BufReader::new(file);
     let mut magic = Vec::new();
@@ -149,28 +167,6 @@ fn save(snapshot: &Snapshot, path: &Path) -> anyhow::Result<()> {
 }
 
 fn style(ascii: bool) -> Style {
-    let terminal = std::io::stdout().is_terminal();
-    let asked = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    let shown = || rustix::termios::tcgetwinsize(std::io::stdout()).ok().map(|size| usize::from(size.ws_col));
-    let width = asked.or_else(shown).filter(|columns| *columns > 0);
-    let utf8 = ["LC_ALL", "LC_CTYPE", "LANG"]
-        .iter()
-        .find_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()));
-    let utf8 = utf8.is_none_or(|locale| locale.to_ascii_lowercase().replace('-', "").contains("utf8"));
-    Style {
-        color: terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
-        unicode: !ascii && utf8,
-        width: width.unwrap_or(100),
-    }
-}
-
-/// A closed pipe (`assay machine | head`) is no failure.
-fn print(text: &str) -> anyhow::Result<()> {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(error).context("writing the result")
-        }
-        _ => Ok(()),
-    }
+    let style = output::style(std::io::stdout().is_terminal());
+    Style { unicode: style.unicode && !ascii, ..style }
 }

@@ -1,7 +1,17 @@
 //! The verbs: one file each with its arguments and its `run`.
 
 mod case;
+mod diagnose;
+mod explain;
+mod list;
 mod machine;
+mod measuring;
+mod output;
+mod progress;
+mod report;
+mod run;
+mod schema;
+mod shell;
 
 use std::process::ExitCode;
 
@@ -24,7 +34,15 @@ pub struct Cli {
 
 #[derive(Subcommand)]
 enum Verb {
+    Run(run::Args),
+    List(list::Args),
     Machine(machine::Args),
+    Explain(explain::Args),
+    Diagnose(diagnose::Args),
+    Report(report::Args),
+    Schema(schema::Args),
+    Completions(shell::CompletionArgs),
+    Man(shell::ManArgs),
     /// Measure one case: an order on standard input, sample lines on standard output
     #[command(hide = true)]
     Case(case::Args),
@@ -33,7 +51,15 @@ enum Verb {
 impl Cli {
     pub fn run(self) -> anyhow::Result<ExitCode> {
         match self.verb {
+            Verb::Run(args) => run::run(args),
+            Verb::List(args) => list::run(args),
             Verb::Machine(args) => machine::run(args),
+            Verb::Explain(args) => explain::run(args),
+            Verb::Diagnose(args) => diagnose::run(args),
+            Verb::Report(args) => report::run(args),
+            Verb::Schema(args) => schema::run(args),
+            Verb::Completions(args) => shell::completions(args),
+            Verb::Man(args) => shell::man(args),
             Verb::Case(args) => case::run(args),
         }
     }

@@ -14,6 +14,7 @@ const WRONG_ANSWER: Rule = Rule {
             answer means that a core, a memory module or the kernel made a mistake (Google and Meta report a few such \
             cores in every several thousand machines), or that Assay has a bug. Either way the number is worthless.",
     method: "Fires for every case with at least one visit whose own check failed; all series of the case are rejected.",
+    calm: "all answers right",
     source: file!(),
     check: wrong_answer,
 };
@@ -55,6 +56,7 @@ const FAILED: Rule = Rule {
             that: each visit has a process of its own.",
     method: "Fires for every case with visits that failed or timed out. Series with enough good visits keep their \
              verdict; one without any has no number.",
+    calm: "",
     source: file!(),
     check: failed,
 };

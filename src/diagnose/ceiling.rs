@@ -16,6 +16,7 @@ const CEILING: Rule = Rule {
              bandwidth of blocks beyond the last-level cache above the sum of all memory modules' rate × width; a load \
              or operation in less than 1/16 of a core cycle (no core retires more); a window shorter than the clock's \
              step. The core cycle is the measured one.",
+    calm: "nothing above a ceiling",
     source: file!(),
     check: ceiling,
 };

@@ -15,6 +15,7 @@ const CLOCKSOURCE: Rule = Rule {
             times dearer, which every program that reads the time pays; and our own windows are timed by the raw clock.",
     method: "Fires when the current clocksource is hpet, acpi_pm, pit, jiffies or refined-jiffies. Paravirtual clocks \
              (kvm-clock, hyperv_clocksource_tsc_page, xen) are served without a system call and do not fire.",
+    calm: "steady clocksource",
     source: file!(),
     check: clocksource,
 };
@@ -68,6 +69,7 @@ const GOVERNOR: Rule = Rule {
              literally (acpi-cpufreq, cppc_cpufreq, ...; under intel_pstate and amd-pstate-epp powersave is the usual \
              dynamic policy and fires only if the measured clock is below 95 % of the highest), or when ondemand, \
              conservative or schedutil kept the measured clock below 95 % of the highest.",
+    calm: "governor at speed",
     source: file!(),
     check: governor,
 };
@@ -132,6 +134,7 @@ const MOVING: Rule = Rule {
             runs in the core moves with it.",
     method: "Fires when the 5th and 95th percentile of the clocks beside all windows are more than 5 % apart. At least \
              100 windows are needed.",
+    calm: "steady core clock",
     source: file!(),
     check: moving,
 };

@@ -15,6 +15,7 @@ const BACKGROUND: Rule = Rule {
              is more), or more than 10 % of the CPUs of one case. A case whose CPUs were used by others for more than \
              20 % of its time is rejected; from 5 % on its numbers carry the cause. The kernel counts in ticks of \
              10 ms: a case that ran for less than 0.3 s altogether is not judged alone.",
+    calm: "no background load",
     source: file!(),
     check: background,
 };
@@ -97,6 +98,7 @@ const STEAL: Rule = Rule {
             from such moments measure the host's other guests.",
     method: "Fires above 0.5 % of the CPU time over all visits. A case with more than 2 % carries the cause, one with \
              more than 10 % is rejected. Hosts that hide stolen time make this rule blind; then only the spread shows it.",
+    calm: "no stolen time",
     source: file!(),
     check: steal,
 };
@@ -142,6 +144,7 @@ const QUOTA: Rule = Rule {
             until the next one: throughput shows the quota, and latencies show the pause.",
     method: "Fires when the cgroup's own counter says that it was throttled during visits, or when the quota is below \
              the CPUs that may be used. A case that was throttled for more than 1 % of its time is rejected.",
+    calm: "no CPU quota",
     source: file!(),
     check: quota,
 };
@@ -202,6 +205,7 @@ const SWAP: Rule = Rule {
             times as much. Whatever is measured meanwhile is not memory.",
     method: "Fires when the kernel's counters of pages swapped in and out moved during visits, machine-wide. Cases with \
              more than one page a second carry the cause.",
+    calm: "no swapping",
     source: file!(),
     check: swap,
 };

@@ -80,6 +80,12 @@ impl<'a> Evidence<'a> {
         })
     }
 
+    /// A benchmark's title, by the run's own catalogue.
+    pub fn title(&self, bench: &str) -> String {
+        let title = self.run.header.catalogue.iter().find(|title| title.id == bench);
+        title.map_or(bench.to_string(), |title| title.title.to_string())
+    }
+
     /// The measured core clock, GHz: the median of the clock benchmark, else of what was noted beside all windows.
     pub fn core_clock_ghz(&self) -> Option<f64> {
         let measured = self.find("cpu.clock", "one-cpu", "clock").and_then(|judged| judged.analysis.estimate.as_ref());

@@ -15,6 +15,7 @@ const HUGE_PAGES: Rule = Rule {
             longer or more. Databases and virtual machines that rely on huge pages suffer likewise.",
     method: "Fires when the median share of huge pages over a case's visits is below 95 % (by AnonHugePages of the very \
              mapping). Causes told apart: switched off, a process setting, fragmentation or a limit.",
+    calm: "huge pages given",
     source: file!(),
     check: huge_pages,
 };

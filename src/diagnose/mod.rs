@@ -10,7 +10,7 @@ use crate::model::{
 use crate::stats::analysis::Judged;
 
 mod evidence;
-mod words;
+pub mod words;
 
 pub use evidence::Evidence;
 
@@ -40,6 +40,8 @@ pub struct Rule {
     pub about: &'static str,
     /// Its thresholds, with their reasons or sources.
     pub method: &'static str,
+    /// What is said where it looked and found nothing, in a few words; empty: nothing is said.
+    pub calm: &'static str,
     /// The source file: `file!()`.
     pub source: &'static str,
     /// `None`: it does not apply, because what it needs to know is not known. An empty list: it looked and found nothing.
@@ -59,9 +61,9 @@ pub struct Diagnosis {
     /// The gravest first.
     pub findings: Vec<Finding>,
     /// Rules that looked and found nothing.
-    pub clean: Vec<&'static str>,
+    pub clean: Vec<&'static Rule>,
     /// Rules that did not apply.
-    pub not_applicable: Vec<&'static str>,
+    pub not_applicable: Vec<&'static Rule>,
 }
 
 /// From a run to what it means. Pure: the same run gives the same diagnosis on any machine.
@@ -72,8 +74,8 @@ pub fn diagnose(run: Run) -> Diagnosis {
     for rule in rules() {
         // Each rule sees the verdicts that the numbers alone gave, whatever other rules found.
         match (rule.check)(&Evidence::new(&run, &machine, &series)) {
-            None => not_applicable.push(rule.id),
-            Some(found) if found.is_empty() => clean.push(rule.id),
+            None => not_applicable.push(rule),
+            Some(found) if found.is_empty() => clean.push(rule),
             Some(found) => findings.extend(found),
         }
     }
@@ -111,14 +113,13 @@ impl Diagnosis {
     /// The run file's last line: what fleet analysis reads alone.
     pub fn summary(&self) -> Summary {
         let header = &self.run.header;
-        let end_ms = self.run.visits.iter().map(|visit| visit.at_ms + visit.conditions.wall_ms);
         let mut summary = Summary {
             schema: SCHEMA,
             assay: header.assay.clone(),
             host: words::clipped(&header.host),
             started: header.started.clone(),
-            elapsed_s: end_ms.fold(0.0, f64::max) / 1e3,
-            make_up: words::make_up(&self.machine),
+            elapsed_s: self.elapsed_s(),
+            make_up: self.make_up(),
             series: self.series.iter().map(summary_series).collect(),
             series_left_out: 0,
             findings: self
@@ -140,9 +141,20 @@ impl Diagnosis {
         summary
     }
 
+    /// From the run's start to the end of its last visit, s.
+    pub fn elapsed_s(&self) -> f64 {
+        let ends = self.run.visits.iter().map(|visit| visit.at_ms + visit.conditions.wall_ms);
+        ends.fold(0.0, f64::max) / 1e3
+    }
+
+    /// What makes two hosts peers, as label and value.
+    pub fn make_up(&self) -> Vec<(String, String)> {
+        words::make_up(&self.machine)
+    }
+
     /// Whether any number may be used at all.
     pub fn has_usable_numbers(&self) -> bool {
-        self.series.iter().any(|judged| judged.analysis.verdict.usable())
+        self.series.iter().any(|judged| judged.analysis.estimate.is_some() && judged.analysis.verdict.usable())
     }
 }
 

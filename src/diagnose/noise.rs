@@ -18,6 +18,7 @@ const DRIFT: Rule = Rule {
     method: "Mann-Kendall's test with the Theil-Sen slope over the processes in visiting order, change points by \
              E-divisive means with a permutation test, and the order of windows inside processes; each at p < 0.01 and \
              only if the change exceeds 1 % and the interval's half-width. METHODOLOGY.md has the measured error rates.",
+    calm: "",
     source: file!(),
     check: |evidence| {
         grouped(evidence, VerdictKind::Drifting, &DRIFT, "moved while it was measured", "Something that changes slowly \
@@ -35,6 +36,7 @@ const MODES: Rule = Rule {
              Gaussian and against one skewed distribution, ratio above 1.03, at least 10 % and three values on each \
              side, and a valley between them below 0.3 of the lower peak. Below 40 processes modes are only suspected, \
              unless a cause goes with them. METHODOLOGY.md has the measured error rates.",
+    calm: "",
     source: file!(),
     check: |evidence| {
         grouped(evidence, VerdictKind::Multimodal, &MODES, "has several values", "Each process got one of several levels: \
@@ -52,7 +54,7 @@ fn grouped(
 ) -> Option<Vec<Finding>> {
     let mut benches: BTreeMap<&str, Vec<&Judged>> = BTreeMap::new();
     for judged in evidence.series.iter().filter(|judged| judged.analysis.verdict.kind == kind) {
-        benches.entry(judged.series.case.bench.as_str()).or_default().push(judged);
+        benches.entry(judged.series.case.bench.as_ref()).or_default().push(judged);
     }
     let judgeable = evidence.series.iter().any(|judged| judged.analysis.estimate.is_some());
     judgeable.then(|| {

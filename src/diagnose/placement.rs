@@ -16,6 +16,7 @@ const FREE: Rule = Rule {
             small guest whose host hides its shared cache can beat its own host.",
     method: "Fires when pinned placements of the same benchmark differ by more than 1.5 times. Beside the free score \
              stands the share of round trips with both tasks on one CPU, sampled every 64th.",
+    calm: "",
     source: file!(),
     check: free,
 };
@@ -67,7 +68,7 @@ fn finding(evidence: &Evidence, free: &Judged) -> Option<Finding> {
     let mut facts: Vec<Fact> = pinned
         .iter()
         .map(|(judged, value)| {
-            Fact::new(judged.series.case.placement.name.as_str(), figure(*value, &metric.unit), &judged.series.key)
+            Fact::new(judged.series.case.placement.name.to_string(), figure(*value, &metric.unit), &judged.series.key)
         })
         .collect();
     facts.push(Fact::new("free", figure(free_value, &metric.unit), &free.series.key));
@@ -80,7 +81,7 @@ fn finding(evidence: &Evidence, free: &Judged) -> Option<Finding> {
         severity: Severity::Warning,
         headline: format!(
             "{} is {} on {} and {} on {}: {ratio:.1} times apart, and free it was {}",
-            free.series.title,
+            evidence.title(&free.series.case.bench),
             figure(*high, &metric.unit),
             fastest.series.case.placement.name,
             figure(*low, &metric.unit),

@@ -31,19 +31,24 @@ pub fn figure(value: f64, unit: &str) -> String {
     }
 }
 
-/// Bytes in binary units without needless digits: `48 KiB`, `1.5 MiB`, `105 MiB`.
+/// Bytes in the binary unit that makes them readable: `48 KiB`, `1.25 MiB`, `46.9 GiB`, `105 MiB`.
 pub fn bytes(bytes: f64) -> String {
-    const UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+    const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let mut value = bytes;
     let mut unit = 0;
-    while value.abs() >= 1024.0 && unit < UNITS.len() - 1 {
+    while value.abs() >= 1024.0 && unit + 1 < UNITS.len() {
         value /= 1024.0;
         unit += 1;
     }
-    match (value * 10.0).round() / 10.0 {
-        whole if whole.fract() == 0.0 => format!("{whole:.0} {}", UNITS[unit]),
-        other => format!("{other:.1} {}", UNITS[unit]),
-    }
+    let digits = match value {
+        value if value < 10.0 => 2,
+        value if value < 100.0 => 1,
+        _ => 0,
+    };
+    let number = format!("{value:.digits$}");
+    let number =
+        if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { &number };
+    format!("{number} {}", UNITS[unit])
 }
 
 /// At most 200 characters of somebody else's text.

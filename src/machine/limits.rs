@@ -30,6 +30,9 @@ pub struct Limits {
     pub cpuset: Option<CpuSet>,
     pub mems: Option<CpuSet>,
     pub cpuset_at: Option<String>,
+    /// `cpu.stat` of our group and of each of its ancestors: where throttling by a quota is counted.
+    #[serde(skip)]
+    pub cpu_stat_files: Vec<String>,
     /// CPUs that the affinity mask allows.
     pub affinity: Option<CpuSet>,
 }
@@ -43,6 +46,8 @@ pub(super) fn parse(snapshot: &Snapshot) -> Limits {
     limits.versions = places.iter().map(|place| place.version).collect();
     limits.versions.sort_unstable();
     limits.versions.dedup();
+    let cpu_folders = places.iter().filter(|place| place.controls("cpu")).flat_map(|place| &place.folders);
+    limits.cpu_stat_files = cpu_folders.map(|folder| format!("{folder}/cpu.stat")).collect();
     for place in &places {
         cpu_time(&mut limits, snapshot, place);
         memory(&mut limits, snapshot, place);

@@ -7,7 +7,8 @@ use crate::bench::Order;
 use crate::model::{Conditions, CpuSet, Event, Header, Planned, Reason, Record, Visit, fingerprint};
 use crate::plan::{self, Profile};
 use crate::run_file::Writer;
-use crate::stats::stop::{self, Decision};
+use crate::model::Metric;
+use crate::stats::stop::{self, Decision, Target};
 use crate::sys::clock;
 use crate::sys::counters::Counters;
 
@@ -185,14 +186,13 @@ impl<'s, 'h> Loop<'s, 'h> {
             return false;
         };
         let profile = self.session.profile;
-        let mut all_done = true;
-        for metric in title.metrics.iter().filter(|metric| metric.headline) {
-            for series in crate::stats::series::by_point(&good, metric) {
-                let decision = stop::decide(&series, profile.precision, profile.passes_max as usize);
-                all_done &= decision != Decision::Go;
-            }
-        }
-        all_done
+        let target = Target { precision: profile.precision, most: profile.passes_max as usize };
+        title.metrics.iter().filter(|metric| metric.headline).all(|metric| {
+            let series = by_point(&good, metric);
+            series.iter().all(|processes| {
+                !matches!(stop::decide(processes, target, header.seed), Decision::Go { .. })
+            })
+        })
     }
 
     fn over_budget(&self, case: usize) -> bool {
@@ -358,6 +358,22 @@ impl<'s, 'h> Loop<'s, 'h> {
         }
         Ok(())
     }
+}
+
+/// The counted values of one metric: for each point, in the order of the points, a list a visit.
+fn by_point(visits: &[&Visit], metric: &Metric) -> Vec<Vec<Vec<f64>>> {
+    let mut points: Vec<(String, Vec<Vec<f64>>)> = Vec::new();
+    for visit in visits {
+        for samples in visit.samples.iter().filter(|samples| samples.metrics.contains(&metric.name.to_string())) {
+            let values = samples.values(metric.form).split_off(samples.warm_up.min(samples.len()));
+            let name = format!("{:?}", samples.point);
+            match points.iter_mut().find(|(other, _)| *other == name) {
+                Some((_, processes)) => processes.push(values),
+                None => points.push((name, vec![values])),
+            }
+        }
+    }
+    points.into_iter().map(|(_, processes)| processes).collect()
 }
 
 fn pretended_conditions(cpus: &CpuSet) -> Conditions {

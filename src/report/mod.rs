@@ -1,6 +1,12 @@
 //! What people read: findings, series and machines as text, HTML, Markdown and tables.
 
 pub mod block;
+pub mod csv;
 pub mod html;
+pub mod json;
+pub mod markdown;
 pub mod plain;
+pub mod sections;
+pub mod text;
 pub mod text_machine;
+mod tree;

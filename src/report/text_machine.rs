@@ -3,7 +3,6 @@
 mod boxes;
 mod facts;
 mod line;
-mod tree;
 
 use crate::machine::{Hypervisor, Machine};
 

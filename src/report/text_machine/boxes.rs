@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use crate::machine::{CacheKind, Machine};
+use crate::machine::Machine;
 use crate::model::CpuSet;
 
-use super::super::plain::plain;
+use crate::report::plain::plain;
 use super::Style;
 use super::facts::size;
 use super::line::{Line, Role};
-use super::tree::{Item, Part, build};
+use crate::report::tree::{Item, Part, build, part_name};
 
 /// Different shapes beside each other that are drawn before the rest is only counted.
 const SHAPES: usize = 6;
@@ -269,30 +269,6 @@ fn foldings(height: usize) -> Vec<Folds> {
         ways.push([outer.as_slice(), &[0]].concat());
     }
     ways
-}
-
-/// What a set of CPUs is, in words.
-pub(super) fn name(parts: &[Part]) -> String {
-    parts.iter().map(part_name).collect::<Vec<_>>().join(", ")
-}
-
-fn part_name(part: &Part) -> String {
-    match part {
-        Part::Package(id) => format!("package {id}"),
-        Part::Node(id) => format!("node {id}"),
-        Part::Die => "die".to_string(),
-        Part::Cluster => "cluster".to_string(),
-        Part::Core => "core".to_string(),
-        Part::Cache { level, kind, size_bytes } => {
-            let kind = match kind {
-                CacheKind::Data => "d",
-                CacheKind::Instruction => "i",
-                CacheKind::Unified => "",
-            };
-            let size = size_bytes.map_or("of unknown size".to_string(), size);
-            format!("L{level}{kind} {size}")
-        }
-    }
 }
 
 fn inner_width(lines: &[Line], title: &str) -> usize {

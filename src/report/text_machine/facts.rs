@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::diagnose::words;
 use crate::machine::{Hypervisor, IdleState, Machine};
 use crate::model::CpuSet;
 
@@ -15,24 +16,9 @@ const LONGEST: usize = 240;
 /// Column where the facts begin.
 const INDENT: usize = 14;
 
-/// Bytes in the unit that makes them readable: `105 MiB`, `1.25 MiB`, `46.9 GiB`.
+/// Bytes as people read them.
 pub(super) fn size(bytes: u64) -> String {
-    let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-    let mut unit = 0;
-    let mut value = bytes as f64;
-    while value >= 1024.0 && unit + 1 < units.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    let digits = match value {
-        value if value < 10.0 => 2,
-        value if value < 100.0 => 1,
-        _ => 0,
-    };
-    let number = format!("{value:.digits$}");
-    let number =
-        if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { &number };
-    format!("{number} {}", units[unit])
+    words::bytes(bytes as f64)
 }
 
 fn frequency(khz: u64) -> String {

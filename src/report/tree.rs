@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::machine::{CacheKind, Machine};
+use crate::diagnose::words;
 use crate::model::CpuSet;
 
 /// What a set of CPUs is; one set is often several things at once.
@@ -79,11 +80,35 @@ pub(super) fn build(machine: &Machine) -> (Item, Vec<String>) {
     for item in items {
         let item = split(item);
         if let Err(item) = insert(&mut root, item) {
-            crossing.push(format!("{} (CPUs {})", super::boxes::name(&item.parts), item.cpus));
+            crossing.push(format!("{} (CPUs {})", name(&item.parts), item.cpus));
         }
     }
     shapes(&mut root, &mut BTreeMap::new());
     (root, crossing)
+}
+
+/// What a set of CPUs is, in words.
+pub(super) fn name(parts: &[Part]) -> String {
+    parts.iter().map(part_name).collect::<Vec<_>>().join(", ")
+}
+
+pub(super) fn part_name(part: &Part) -> String {
+    match part {
+        Part::Package(id) => format!("package {id}"),
+        Part::Node(id) => format!("node {id}"),
+        Part::Die => "die".to_string(),
+        Part::Cluster => "cluster".to_string(),
+        Part::Core => "core".to_string(),
+        Part::Cache { level, kind, size_bytes } => {
+            let kind = match kind {
+                CacheKind::Data => "d",
+                CacheKind::Instruction => "i",
+                CacheKind::Unified => "",
+            };
+            let size = size_bytes.map_or("of unknown size".to_string(), |bytes| words::bytes(bytes as f64));
+            format!("L{level}{kind} {size}")
+        }
+    }
 }
 
 /// The order of parts in a title: from what holds most.

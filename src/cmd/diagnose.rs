@@ -1,0 +1,36 @@
+//! `assay diagnose`: judge a saved run again, anywhere, with this version's rules.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use super::output;
+use crate::diagnose;
+use crate::model::Severity;
+use crate::report::{json, sections, text};
+use crate::run_file;
+
+/// Judge a saved run again, on any machine, with this version's rules
+#[derive(clap::Args)]
+pub struct Args {
+    /// A run file (.assay.jsonl, may be gzip-compressed)
+    #[arg(value_name = "RUN")]
+    run: PathBuf,
+    /// Print the results as JSON
+    #[arg(long)]
+    json: bool,
+    /// Exit with 1 when a finding is at least this grave: note, warning or problem
+    #[arg(long, value_name = "SEVERITY")]
+    fail_on: Option<Severity>,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let diagnosis = diagnose::diagnose(run_file::read(&args.run)?);
+    match args.json {
+        true => output::print_json(&json::output(&diagnosis))?,
+        false => {
+            let style = output::style(std::io::IsTerminal::is_terminal(&std::io::stdout()));
+            output::print(&text::render(&sections::compose(&diagnosis)?, style))?;
+        }
+    }
+    Ok(output::exit_code(&diagnosis, args.fail_on))
+}

@@ -1,0 +1,127 @@
+//! `assay explain ID`: what a benchmark, a rule or a verdict means, from the very row that does it.
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+use super::output;
+use crate::bench::{self, Benchmark};
+use crate::diagnose::{Rule, rules};
+use crate::model::VerdictKind;
+
+/// Explain a benchmark, a rule or a verdict
+#[derive(clap::Args)]
+pub struct Args {
+    /// A benchmark (memory.latency), a rule (background-load) or a verdict (imprecise); without it: what there is
+    #[arg(value_name = "ID")]
+    id: Option<String>,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let width = output::style(std::io::stdout().is_terminal()).width;
+    let Some(id) = args.id else {
+        output::print(&contents())?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    // A series' key names its benchmark before the @.
+    let wanted = id.split('@').next().unwrap_or(&id);
+    let text = bench::find(wanted)
+        .map(|bench| benchmark(bench, width))
+        .or_else(|| rules().find(|rule| rule.id == wanted).map(|rule| self::rule(rule, width)))
+        .or_else(|| verdict(wanted, width));
+    match text {
+        Some(text) => {
+            output::print(&text)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        None => {
+            eprintln!("assay: nothing is called {id:?}\n\n{}", contents());
+            Ok(ExitCode::from(2))
+        }
+    }
+}
+
+fn contents() -> String {
+    let benches: Vec<&str> = crate::plan::shown().map(|bench| bench.id).collect();
+    let rules: Vec<&str> = rules().map(|rule| rule.id).collect();
+    let verdicts: Vec<String> = VERDICTS.iter().map(|(kind, _)| word(*kind)).collect();
+    format!(
+        "benchmarks: {}\nrules: {}\nverdicts: {}\n",
+        benches.join(", "),
+        rules.join(", "),
+        verdicts.join(", ")
+    )
+}
+
+fn benchmark(bench: &Benchmark, width: usize) -> String {
+    let mut text = format!("{}: {}\n\n", bench.id, bench.title);
+    text.push_str(&section("What it measures", bench.about, width));
+    text.push_str(&section("How to read it", bench.reading, width));
+    text.push_str("Metrics\n");
+    for metric in bench.metrics {
+        let better = match metric.better {
+            crate::model::Better::Higher => "higher is better",
+            crate::model::Better::Lower => "lower is better",
+            crate::model::Better::Neither => "neither side is better",
+        };
+        let unit = if metric.unit.is_empty() { "share" } else { metric.unit.as_ref() };
+        text.push_str(&format!("  {}: {}, {unit}, {better}\n", metric.name, metric.title));
+    }
+    if !bench.params.is_empty() {
+        text.push_str("\nParameters\n");
+        for param in bench.params {
+            text.push_str(&format!("  {}: {} ({})\n", param.name, param.about, param.range));
+        }
+    }
+    text.push_str(&format!("\nMeasure it: assay run --only {}\nSource: {}\n", bench.id, bench.source));
+    text
+}
+
+fn rule(rule: &Rule, width: usize) -> String {
+    let mut text = format!("{}: {}\n\n", rule.id, rule.title);
+    text.push_str(&section("What it finds, and why it matters", rule.about, width));
+    text.push_str(&section("When it fires", rule.method, width));
+    text.push_str(&format!("Source: {}\n", rule.source));
+    text
+}
+
+const VERDICTS: &[(VerdictKind, &str)] = &[
+    (VerdictKind::Trusted, "The interval of the median is as narrow as the profile asks, and no test found drift, modes or \
+        dependence; no rule objected. Use the number."),
+    (VerdictKind::TrustedWithCause, "The number can be used, and something that moved it or limits its meaning is known: the \
+        reason names it."),
+    (VerdictKind::Imprecise, "Too few processes, or too wide a spread, for the precision asked: the reason says how many more \
+        would do. The median is the best guess there is; do not rest small differences on it."),
+    (VerdictKind::Multimodal, "The series has several values. Use none of them before you know what chooses: the reason lists \
+        them with their shares."),
+    (VerdictKind::Drifting, "The series was still moving when measuring ended. Its median depends on when it was measured."),
+    (VerdictKind::Rejected, "The number must not be used: a wrong answer, a value above a physical ceiling, or an environment that \
+        made it worthless."),
+    (VerdictKind::Skipped, "Not measured: this machine or this user lacks something, or the budget ended before its turn."),
+    (VerdictKind::Unverified, "Imported from another tool: nobody watched while it was measured."),
+];
+
+/// A verdict as the JSON contract writes it.
+fn word(kind: VerdictKind) -> String {
+    serde_json::to_value(kind).ok().and_then(|value| Some(value.as_str()?.to_string())).unwrap_or_default()
+}
+
+fn verdict(id: &str, width: usize) -> Option<String> {
+    let (kind, about) = VERDICTS.iter().find(|(kind, _)| word(*kind) == id || kind.words() == id)?;
+    Some(section(&format!("Verdict {}", kind.words()), about, width))
+}
+
+fn section(title: &str, about: &str, width: usize) -> String {
+    let room = width.clamp(40, 100) - 2;
+    let mut lines: Vec<String> = Vec::new();
+    for word in about.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= room => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_string()),
+        }
+    }
+    let body: String = lines.iter().map(|line| format!("  {line}\n")).collect();
+    format!("{title}\n{body}\n")
+}

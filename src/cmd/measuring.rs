@@ -1,0 +1,288 @@
+//! What every measuring verb shares: its options, and the way from a plan to a run file, findings and a report.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+
+use super::output;
+use super::progress::Display;
+use crate::bench::{Benchmark, Scope};
+use crate::diagnose;
+use crate::kernels;
+use crate::machine::Machine;
+use crate::measure::{Ended, Patience, Session};
+use crate::model::{Header, Planned, Record, RunClock, SCHEMA, Severity, Snapshot, Title, Visit};
+use crate::placement::Floor;
+use crate::plan::{self, PROFILES, Profile};
+use crate::run_file::{self, Writer};
+use crate::sys::clock;
+
+#[derive(clap::Args)]
+pub struct MeasureArgs {
+    /// How much to measure: quick (90 s), standard (10 min) or full
+    #[arg(long, value_name = "NAME", default_value = "standard", value_parser = ["quick", "standard", "full"])]
+    pub profile: String,
+    /// Short for --profile quick
+    #[arg(long, conflicts_with = "profile")]
+    pub quick: bool,
+    /// Only these: a group (memory), a benchmark (memory.latency) or the beginning of its name; may be repeated
+    #[arg(long, value_name = "GROUP[.NAME]", value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// Folder for the run file and the report
+    #[arg(long, value_name = "DIR", default_value = "assay-out")]
+    pub out: PathBuf,
+    /// Print the results as JSON on standard output (people's text then goes to standard error)
+    #[arg(long)]
+    pub json: bool,
+    /// Don't wait for a quiet machine
+    #[arg(long, conflicts_with = "wait_idle")]
+    pub force: bool,
+    /// Wait for a quiet machine as long as it takes
+    #[arg(long)]
+    pub wait_idle: bool,
+    /// Time that measuring may take, like 90s, 10m or 2h; the least important cases are cut
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub budget: Option<Duration>,
+    /// Seed of the visiting order, so that a run can be repeated in the same order
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Say what would be measured, how long it would take and what would be changed, and do nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Begin a new run even where an interrupted one could be gone on with
+    #[arg(long)]
+    pub new: bool,
+    /// Exit with 1 when a finding is at least this grave: note, warning or problem
+    #[arg(long, value_name = "SEVERITY")]
+    pub fail_on: Option<Severity>,
+    /// Invent samples from this seed instead of measuring: tests of everything behind the samples
+    #[arg(long, value_name = "SEED", hide = true)]
+    pub pretend: Option<u64>,
+    /// Describe the machine from this saved snapshot (with --pretend)
+    #[arg(long, value_name = "FILE", hide = true, requires = "pretend")]
+    pub from: Option<PathBuf>,
+    /// Read /proc and /sys below this folder (tests replay counters and settings so)
+    #[arg(long, value_name = "DIR", hide = true, default_value = "/")]
+    pub root: PathBuf,
+    /// Time limit of each visit, seconds
+    #[arg(long, value_name = "S", hide = true)]
+    pub visit_limit: Option<f64>,
+}
+
+impl MeasureArgs {
+    pub fn profile(&self) -> anyhow::Result<Profile> {
+        let name = if self.quick { "quick" } else { &self.profile };
+        let mut profile = plan::profile(name).with_context(|| {
+            let names: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
+            format!("no profile is called {name:?}; there are {}", names.join(", "))
+        })?;
+        if let Some(budget) = self.budget {
+            profile.budget_s = budget.as_secs_f64();
+        }
+        Ok(profile)
+    }
+
+    fn patience(&self) -> Patience {
+        const USUAL: Duration = Duration::from_secs(20);
+        match (self.force, self.wait_idle) {
+            (true, _) => Patience::None,
+            (_, true) => Patience::UntilIdle,
+            _ => Patience::Bounded(USUAL),
+        }
+    }
+}
+
+/// `90`, `90s`, `10m`, `2h`.
+fn duration(text: &str) -> Result<Duration, String> {
+    let number = text.trim_end_matches(['s', 'm', 'h']);
+    let factor = match &text[number.len()..] {
+        "" | "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        _ => return Err("a time is a number with s, m or h, like 90s or 10m".to_string()),
+    };
+    let seconds = number.parse::<f64>().ok().filter(|number| *number >= 0.0 && *number < 1e7);
+    seconds
+        .map(|seconds| Duration::from_secs_f64(seconds * factor))
+        .ok_or_else(|| "a time is a number with s, m or h, like 90s or 10m".to_string())
+}
+
+/// The machine that is measured, described.
+pub struct Host {
+    pub snapshot: Snapshot,
+    pub machine: Machine,
+    pub floor: Floor,
+}
+
+impl Host {
+    pub fn look(args: &MeasureArgs) -> anyhow::Result<Host> {
+        let snapshot = match &args.from {
+            Some(file) => super::machine::saved_snapshot(file)?,
+            None => super::machine::live_snapshot(&args.root),
+        };
+        let machine = Machine::from(&snapshot);
+        let floor = Floor::of(&machine);
+        if floor.cpus().is_empty() {
+            bail!(
+                "no CPU is known: neither /sys nor /proc under {} could be read, nor this process's affinity",
+                args.root.display()
+            );
+        }
+        Ok(Host { snapshot, machine, floor })
+    }
+}
+
+/// Plans `benches` on this host, measures them and reports; the whole of `assay run`, and the end of every study.
+pub fn measure_and_report(args: &MeasureArgs, benches: &[&Benchmark]) -> anyhow::Result<ExitCode> {
+    let profile = args.profile()?;
+    let host = Host::look(args)?;
+    let scope = Scope {
+        machine: &host.machine,
+        floor: &host.floor,
+        depth: profile.depth,
+        memory_bytes: plan::memory_budget(&host.machine, profile.depth),
+        windows: profile.windows,
+    };
+    let planned = plan::make(&scope, benches, &profile);
+    if args.dry_run {
+        return output::dry_run(args, &host.machine, &planned, &profile);
+    }
+    let interrupted = catch_signals()?;
+    let header = header(args, &host, &profile, planned, benches);
+    let (mut writer, header, visits) = open(args, header)?;
+    output::greet(args, &host.machine, &header);
+    let ended = measure(args, &host, &profile, &header, &mut writer, visits, &interrupted)?;
+    conclude(args, &mut writer, ended)
+}
+
+fn measure(
+    args: &MeasureArgs,
+    host: &Host,
+    profile: &Profile,
+    header: &Header,
+    writer: &mut Writer,
+    visits: Vec<Visit>,
+    interrupted: &AtomicBool,
+) -> anyhow::Result<Ended> {
+    let session = Session {
+        header,
+        profile,
+        program: std::env::current_exe().context("cannot find this program's own file")?,
+        root: args.root.clone(),
+        cgroup_stats: host.machine.limits.cpu_stat_files.clone(),
+        patience: args.patience(),
+        visit_limit: args.visit_limit.map(Duration::from_secs_f64),
+        interrupted: &|| interrupted.load(Ordering::Relaxed),
+    };
+    let mut display = Display::new();
+    let ended = session.run(writer, visits, &mut |progress| display.show(progress));
+    display.end();
+    ended
+}
+
+/// Reads the run back from its file, as everybody else would, judges it, closes it with its summary and reports.
+fn conclude(args: &MeasureArgs, writer: &mut Writer, ended: Ended) -> anyhow::Result<ExitCode> {
+    let run = run_file::read(writer.path())?;
+    let diagnosis = diagnose::diagnose(run);
+    if ended != Ended::Interrupted {
+        writer.append(&Record::Summary(Box::new(diagnosis.summary())))?;
+        writer.sync();
+    }
+    let exit = output::present(&diagnosis, args.json, Some(&args.out), writer.path(), args.fail_on)?;
+    match ended {
+        Ended::Interrupted => {
+            eprintln!("interrupted; the same command goes on with {}", writer.path().display());
+            Ok(ExitCode::from(130))
+        }
+        Ended::Complete | Ended::Budget => Ok(exit),
+    }
+}
+
+/// A new run file, or an interrupted one of the same plan, version and boot.
+fn open(args: &MeasureArgs, header: Header) -> anyhow::Result<(Writer, Header, Vec<Visit>)> {
+    let agrees = |old: &Header| {
+        old.plan_id == header.plan_id
+            && old.assay == header.assay
+            && old.boot_id == header.boot_id
+            && old.host == header.host
+            && old.pretend == header.pretend
+            && args.seed.is_none_or(|seed| seed == old.seed)
+    };
+    let found = (!args.new).then(|| run_file::resumable(&args.out, agrees)).flatten();
+    let Some((path, run)) = found else {
+        return Ok((Writer::create(&args.out, &header)?, header, Vec::new()));
+    };
+    let mut writer = Writer::resume(&path)?;
+    let text = format!("went on after {} visits", run.visits.len());
+    eprintln!("  going on with {} ({} visits are there; --new begins afresh)", path.display(), run.visits.len());
+    let started: Option<jiff::Timestamp> = run.header.started.parse().ok();
+    let at_ms = started.map_or(0.0, |started| jiff::Timestamp::now().duration_since(started).as_secs_f64() * 1e3);
+    writer.append(&Record::Event(crate::model::Event { at_ms, kind: "resumed".into(), text }))?;
+    Ok((writer, run.header, run.visits))
+}
+
+fn header(
+    args: &MeasureArgs,
+    host: &Host,
+    profile: &Profile,
+    planned: Vec<Planned>,
+    benches: &[&Benchmark],
+) -> Header {
+    let pretended = args.pretend.is_some();
+    let catalogue: Vec<Title> = benches.iter().map(|bench| bench.catalogue()).collect();
+    let now = match pretended {
+        true => jiff::Timestamp::UNIX_EPOCH,
+        false => jiff::Timestamp::now(),
+    };
+    let second = jiff::Timestamp::from_second(now.as_second()).unwrap_or(now);
+    Header {
+        schema: SCHEMA,
+        assay: env!("CARGO_PKG_VERSION").to_string(),
+        host: host.machine.host.clone().unwrap_or_else(|| "unknown-host".to_string()),
+        started: second.to_string(),
+        boot_id: host.machine.load.boot_id.clone(),
+        uptime_s: host.machine.load.uptime_s,
+        seed: args.seed.or(args.pretend).unwrap_or_else(|| fastrand::u64(..1 << 53)),
+        profile: profile.name.to_string(),
+        budget_s: profile.budget_s,
+        precision: profile.precision,
+        allowed_cpus: host.floor.cpus(),
+        clock: if pretended { pretended_clock() } else { calibrated_clock(&host.machine) },
+        pretend: args.pretend,
+        plan_id: plan::plan_id(&planned, profile),
+        plan: planned,
+        catalogue,
+        snapshot: host.snapshot.clone(),
+    }
+}
+
+fn calibrated_clock(machine: &Machine) -> RunClock {
+    let current = machine.clock.current.as_deref();
+    clock::calibrate(current.is_some_and(|current| kernels::CLOCK_SOURCES.contains(&current)))
+}
+
+fn pretended_clock() -> RunClock {
+    RunClock {
+        source: "pretended".to_string(),
+        ticks_per_ns: 1.0,
+        resolution_ns: 1.0,
+        cost_ns: 1.0,
+        why: None,
+    }
+}
+
+/// The first Ctrl-C (or SIGTERM, SIGHUP) asks for an orderly end, the second ends at once: children die with us.
+fn catch_signals() -> anyhow::Result<Arc<AtomicBool>> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    let flag = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&flag))
+            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&flag)))
+            .context("cannot catch signals")?;
+    }
+    Ok(flag)
+}

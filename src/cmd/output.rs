@@ -1,0 +1,209 @@
+//! What verbs print and write: text for people, JSON for programs, files for later.
+
+use std::io::{BufWriter, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::measuring::MeasureArgs;
+use crate::bench;
+use crate::diagnose::Diagnosis;
+use crate::diagnose::words;
+use crate::machine::Machine;
+use crate::model::{Header, Planned, Severity};
+use crate::plan::Profile;
+use crate::report::plain::plain;
+use crate::report::text::{self, Style};
+use crate::report::{html, json, sections};
+
+/// How text should look on a stream.
+pub fn style(terminal: bool) -> Style {
+    let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
+    let unicode =
+        locale.is_none_or(|locale| locale.to_ascii_lowercase().replace('-', "").contains("utf8"));
+    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let size = || rustix::termios::tcgetwinsize(std::io::stderr()).ok().map(|size| usize::from(size.ws_col));
+    let width = columns.or_else(|| size().filter(|_| terminal)).filter(|width| *width >= 40).unwrap_or(120);
+    Style { color: terminal && !no_color, unicode, width }
+}
+
+/// Writes to standard output; a closed pipe (`| head`) is no failure.
+pub fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(error).context("cannot write to standard output")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// JSON of anything, for people to read too.
+pub fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
+    let mut text = serde_json::to_string_pretty(value).context("cannot write JSON")?;
+    text.push('\n');
+    print(&text)
+}
+
+/// The first lines of a measuring verb: which machine, how long.
+pub fn greet(args: &MeasureArgs, machine: &Machine, header: &Header) {
+    let runnable = header.plan.iter().filter(|planned| planned.unmet.is_none()).count();
+    let cpus = machine.cpus.online.len();
+    eprintln!(
+        "{}: measuring {runnable} cases on {cpus} CPUs, at most {:.0} s{}",
+        plain(&header.host, 60),
+        header.budget_s,
+        if args.pretend.is_some() { " (invented samples)" } else { "" }
+    );
+}
+
+/// Renders a diagnosis: text (or JSON) on standard output, `report.html` and `report.json` into `out`.
+pub fn present(
+    diagnosis: &Diagnosis,
+    as_json: bool,
+    out: Option<&Path>,
+    run_file: &Path,
+    fail_on: Option<Severity>,
+) -> anyhow::Result<ExitCode> {
+    let report = sections::compose(diagnosis)?;
+    let mut saved = vec![run_file.to_path_buf()];
+    if let Some(dir) = out {
+        let page = dir.join("report.html");
+        write_file(&page, |file| html::write(&report, file))?;
+        let data = dir.join("report.json");
+        write_file(&data, |file| {
+            file.write_all(report.json.as_bytes())?;
+            Ok(())
+        })?;
+        saved.extend([page, data]);
+    }
+    match as_json {
+        true => {
+            print_json(&json::output(diagnosis))?;
+            eprint!("{}", text::render(&report, style(std::io::stderr().is_terminal())));
+        }
+        false => print(&text::render(&report, style(std::io::stdout().is_terminal())))?,
+    }
+    let (code, words) = exit(diagnosis, fail_on);
+    let files: Vec<String> = saved.iter().map(|path| path.display().to_string()).collect();
+    eprintln!("\n  saved {}    exit {code} ({words})", files.join(", "));
+    Ok(ExitCode::from(code))
+}
+
+/// The exit code of a verb that judged a run.
+pub fn exit_code(diagnosis: &Diagnosis, fail_on: Option<Severity>) -> ExitCode {
+    ExitCode::from(exit(diagnosis, fail_on).0)
+}
+
+fn exit(diagnosis: &Diagnosis, fail_on: Option<Severity>) -> (u8, &'static str) {
+    let gravest = diagnosis.findings.iter().map(|finding| finding.severity).max();
+    if !diagnosis.has_usable_numbers() {
+        return (3, "nothing could be measured validly");
+    }
+    match fail_on.is_some_and(|limit| gravest.is_some_and(|gravest| gravest >= limit)) {
+        true => (1, "a finding reached --fail-on"),
+        false => (0, "measured"),
+    }
+}
+
+/// Writes beside the target and renames: a full disk or a crash never leaves half a report.
+pub fn write_file(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let advice = || {
+        format!(
+            "cannot write {}; the run file is safe: make room and run `assay report` on it",
+            path.display()
+        )
+    };
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut temporary = tempfile::NamedTempFile::new_in(dir).with_context(advice)?;
+    let mut buffered = BufWriter::new(temporary.as_file_mut());
+    write(&mut buffered).and_then(|()| Ok(buffered.flush()?)).with_context(advice)?;
+    drop(buffered);
+    // A temporary file is private; a report is for showing.
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    temporary.as_file().set_permissions(mode).with_context(advice)?;
+    temporary.persist(path).map_err(|error| error.error).with_context(advice)?;
+    Ok(())
+}
+
+/// What `--dry-run --json` prints.
+#[derive(Serialize, JsonSchema)]
+pub struct DryRun {
+    pub profile: String,
+    pub budget_s: f64,
+    /// Estimated seconds for the fewest passes that give intervals.
+    pub estimated_s: f64,
+    pub plan: Vec<Planned>,
+    /// Cases that would need root.
+    pub needs_root: Vec<String>,
+    /// What would be changed on this system.
+    pub changes: Vec<String>,
+}
+
+/// Says what would be done, and does nothing.
+pub fn dry_run(
+    args: &MeasureArgs,
+    machine: &Machine,
+    planned: &[Planned],
+    profile: &Profile,
+) -> anyhow::Result<ExitCode> {
+    let passes = f64::from(profile.passes_min);
+    let runnable = || planned.iter().filter(|planned| planned.unmet.is_none());
+    let estimated_s = runnable().map(|planned| planned.seconds).sum::<f64>() * passes;
+    let dry = DryRun {
+        profile: profile.name.to_string(),
+        budget_s: profile.budget_s,
+        estimated_s,
+        plan: planned.to_vec(),
+        needs_root: Vec::new(),
+        changes: Vec::new(),
+    };
+    if args.json {
+        print_json(&dry)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut text = format!(
+        "{}, {} profile: {} passes or more take about {estimated_s:.0} s of at most {:.0} s\n\n",
+        plain(machine.host.as_deref().unwrap_or("this host"), 60),
+        profile.name,
+        profile.passes_min,
+        profile.budget_s
+    );
+    for planned in planned {
+        let key = plain(&planned.case.key(), 70);
+        match &planned.unmet {
+            None => {
+                let memory = words::bytes(planned.memory_bytes as f64);
+                let points = bench::find(&planned.case.bench).map_or(1, |row| (row.points)(&planned.case).len());
+                let cpus = planned.case.placement.cpus();
+                text.push_str(&format!(
+                    "  {key:70} {:6.2} s a visit, {points:3} points, {memory:>9}, CPUs {cpus}\n",
+                    planned.seconds
+                ));
+            }
+            Some(why) => text.push_str(&format!("  {key:70} not measured: {}\n", plain(why, 120))),
+        }
+    }
+    text.push_str("\n  needs root: nothing\n  would change on this system: nothing\n");
+    text.push_str(&format!(
+        "  would write: a run file, report.html and report.json into {}\n",
+        args.out.display()
+    ));
+    print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Where a verb that reads a run file puts what it makes: the folder given, or the run file's own.
+pub fn beside(run_file: &Path, out: &Option<PathBuf>) -> PathBuf {
+    let own = run_file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    out.clone().unwrap_or_else(|| own.to_path_buf())
+}

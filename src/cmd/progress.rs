@@ -1,0 +1,81 @@
+//! What people see while something is measured: one line that is redrawn between visits, or plain lines where there
+//! is no terminal. Nothing is ever drawn by a timer: a redraw in the middle of a window would be measured.
+
+use std::collections::BTreeSet;
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::measure::Progress;
+use crate::report::plain::plain;
+
+pub struct Display {
+    bar: Option<ProgressBar>,
+    /// Without a terminal each case is named once.
+    named: BTreeSet<String>,
+}
+
+/// A key is short; a longer one than this is somebody's hostile parameter.
+const KEY_MAX: usize = 100;
+
+impl Display {
+    pub fn new() -> Display {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let bar = ProgressBar::new(0).with_style(
+                ProgressStyle::with_template("  {pos}/{len} {bar:24} {msg}")
+                    .unwrap_or_else(|_| ProgressStyle::default_bar()),
+            );
+            bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(255));
+            bar
+        });
+        Display { bar, named: BTreeSet::new() }
+    }
+
+    pub fn show(&mut self, progress: Progress) {
+        match progress {
+            Progress::Waiting { why, since } => self.line(&format!(
+                "  waiting for a quiet machine, {} s so far: {why}",
+                since.as_secs()
+            )),
+            Progress::Visit { key, done, of, left } => match &self.bar {
+                Some(bar) => {
+                    bar.set_length(of as u64);
+                    bar.set_position(done as u64);
+                    bar.set_message(format!("{} left  {}", seconds(left), plain(key, KEY_MAX)));
+                    bar.tick();
+                }
+                None => {
+                    if self.named.insert(key.to_string()) {
+                        let (key, left) = (plain(key, KEY_MAX), seconds(left));
+                        eprintln!("  measuring {key}  ({done} of about {of} visits done, {left} left)");
+                    }
+                }
+            },
+            Progress::Failed { key, reason } => {
+                self.line(&format!("  ! {}: {}", plain(key, KEY_MAX), plain(reason.text(), 300)));
+            }
+        }
+    }
+
+    /// A line that stays.
+    fn line(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.println(text),
+            None => eprintln!("{text}"),
+        }
+    }
+
+    pub fn end(self) {
+        if let Some(bar) = self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn seconds(time: Duration) -> String {
+    match time.as_secs() {
+        s if s < 120 => format!("{s} s"),
+        s => format!("{} min", s.div_ceil(60)),
+    }
+}

@@ -1,0 +1,30 @@
+//! `assay schema`: the JSON Schemas of what Assay reads and writes.
+
+use std::process::ExitCode;
+
+use schemars::schema_for;
+
+use super::{list, machine, output};
+use crate::model::Record;
+use crate::report::json::Output;
+
+/// Print the JSON Schema of a format
+#[derive(clap::Args)]
+pub struct Args {
+    /// results (run --json, report.json), run-file (one line of it), machine, list or dry-run
+    #[arg(value_name = "FORMAT", default_value = "results",
+          value_parser = ["results", "run-file", "machine", "list", "dry-run"])]
+    format: String,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let schema = match args.format.as_str() {
+        "run-file" => schema_for!(Record),
+        "machine" => schema_for!(machine::Report),
+        "list" => schema_for!(Vec<list::Listed>),
+        "dry-run" => schema_for!(output::DryRun),
+        _ => schema_for!(Output),
+    };
+    output::print_json(&schema)?;
+    Ok(ExitCode::SUCCESS)
+}

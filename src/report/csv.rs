@@ -1,0 +1,52 @@
+//! Every sample as a row: the long form that R, pandas and spreadsheets want.
+
+use anyhow::Context;
+
+use crate::diagnose::Diagnosis;
+
+/// `host,test,placement,param,metric,process,window,value,unit,verdict`, one row a counted window.
+pub fn write(diagnosis: &Diagnosis, out: &mut dyn std::io::Write) -> anyhow::Result<()> {
+    let mut writer = csv::Writer::from_writer(out);
+    let header =
+        ["host", "test", "placement", "param", "metric", "process", "window", "value", "unit", "verdict"];
+    writer.write_record(header).context("cannot write CSV")?;
+    let host = harmless(&diagnosis.run.header.host);
+    for judged in &diagnosis.series {
+        let series = &judged.series;
+        let params: Vec<String> =
+            series.params().iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let params = harmless(&params.join(" "));
+        for (process, values) in series.values().iter().enumerate() {
+            for (window, value) in values.iter().enumerate() {
+                writer
+                    .write_record([
+                        host.as_str(),
+                        series.case.bench.as_ref(),
+                        series.case.placement.name.as_ref(),
+                        params.as_str(),
+                        series.metric.name.as_ref(),
+                        process.to_string().as_str(),
+                        window.to_string().as_str(),
+                        value.to_string().as_str(),
+                        series.metric.unit.as_ref(),
+                        verdict_word(judged).as_str(),
+                    ])
+                    .context("cannot write CSV")?;
+            }
+        }
+    }
+    writer.flush().context("cannot write CSV")
+}
+
+fn verdict_word(judged: &crate::stats::analysis::Judged) -> String {
+    judged.analysis.verdict.kind.words().replace(", ", "_").replace(' ', "_")
+}
+
+/// A spreadsheet takes a cell that begins with one of these for a formula; and a host may call itself anything.
+fn harmless(text: &str) -> String {
+    let text = super::plain::plain(text, 200);
+    match text.starts_with(['=', '+', '-', '@']) {
+        true => format!("'{text}"),
+        false => text,
+    }
+}

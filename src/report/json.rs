@@ -1,0 +1,121 @@
+//! The machine-readable contract: what `--json`, `report.json` and the page's embedded data hold.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::diagnose::Diagnosis;
+use crate::machine;
+use crate::model::{Better, Finding, Params, Reason, SCHEMA, VerdictKind};
+use crate::stats::analysis::Judged;
+
+/// A run's results. Names change only with `schema`; readers must accept fields that they do not know.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Output {
+    pub schema: u32,
+    /// Version of the binary that wrote this.
+    pub assay: String,
+    pub host: String,
+    /// UTC, RFC 3339.
+    pub started: String,
+    pub profile: String,
+    /// From the run's start to the end of its last visit, s.
+    pub elapsed_s: f64,
+    /// Whether the run came to its end by itself.
+    pub complete: bool,
+    /// Samples were invented (`--pretend`).
+    pub pretended: bool,
+    pub machine: machine::Summary,
+    /// What makes hosts peers: label and value.
+    pub make_up: Vec<(String, String)>,
+    pub series: Vec<OutputSeries>,
+    /// The gravest first.
+    pub findings: Vec<Finding>,
+    /// Rules that looked and found nothing.
+    pub rules_clean: Vec<String>,
+    /// Rules that did not apply here, for want of what they need to know.
+    pub rules_not_applicable: Vec<String>,
+    /// Lines of the run file that could not be read.
+    pub damage: Vec<String>,
+}
+
+/// One metric at one point of one case.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct OutputSeries {
+    /// `bench@placement?param=value/point=value#metric`.
+    pub key: String,
+    pub case: String,
+    pub bench: String,
+    pub placement: String,
+    /// Parameters of the case and of the point together.
+    pub params: Params,
+    pub metric: String,
+    pub unit: String,
+    pub better: Better,
+    /// Median of the process medians; null where there is no value.
+    pub median: Option<f64>,
+    /// 95 % interval of the median; null where too few values stand behind it.
+    pub ci95: Option<[f64; 2]>,
+    /// How many values the median counts: processes, or windows where these may stand for them.
+    pub n: usize,
+    /// Coefficient of variation of what was counted, a share.
+    pub cv: Option<f64>,
+    pub verdict: VerdictKind,
+    /// Why the verdict is what it is; empty for `trusted`.
+    pub reason: String,
+    /// Processes still missing for the precision asked, where more would help.
+    pub more_needed: Option<usize>,
+    /// Share of the variance that lies between processes (intraclass correlation).
+    pub icc: Option<f64>,
+    /// Every counted value: one list a process, in visiting order.
+    pub values: Vec<Vec<f64>>,
+    /// Why visits did not count.
+    pub failures: Vec<String>,
+}
+
+/// The results of a diagnosed run.
+pub fn output(diagnosis: &Diagnosis) -> Output {
+    let header = &diagnosis.run.header;
+    Output {
+        schema: SCHEMA,
+        assay: env!("CARGO_PKG_VERSION").to_string(),
+        host: header.host.clone(),
+        started: header.started.clone(),
+        profile: header.profile.clone(),
+        elapsed_s: diagnosis.elapsed_s(),
+        complete: diagnosis.run.summary.is_some(),
+        pretended: header.pretend.is_some(),
+        machine: diagnosis.machine.summary(),
+        make_up: diagnosis.make_up(),
+        series: diagnosis.series.iter().map(series).collect(),
+        findings: diagnosis.findings.clone(),
+        rules_clean: diagnosis.clean.iter().map(|rule| rule.id.to_string()).collect(),
+        rules_not_applicable: diagnosis.not_applicable.iter().map(|rule| rule.id.to_string()).collect(),
+        damage: diagnosis.run.damage.clone(),
+    }
+}
+
+fn series(judged: &Judged) -> OutputSeries {
+    let (series, analysis) = (&judged.series, &judged.analysis);
+    let estimate = analysis.estimate.as_ref();
+    let failed = |reason: &Reason| (!matches!(reason, Reason::Skipped(_))).then(|| reason.text().to_string());
+    OutputSeries {
+        key: series.key.clone(),
+        case: series.case.key(),
+        bench: series.case.bench.to_string(),
+        placement: series.case.placement.name.to_string(),
+        params: series.params(),
+        metric: series.metric.name.to_string(),
+        unit: series.metric.unit.to_string(),
+        better: series.metric.better,
+        median: estimate.map(|estimate| estimate.median),
+        ci95: estimate.and_then(|estimate| estimate.interval).map(|interval| [interval.low, interval.high]),
+        n: estimate.map_or(0, |estimate| estimate.n),
+        cv: estimate.and_then(|estimate| estimate.cv),
+        verdict: analysis.verdict.kind,
+        reason: analysis.verdict.reason.clone(),
+        more_needed: analysis.more_needed,
+        icc: estimate.and_then(|estimate| estimate.icc).map(|icc| icc.value),
+        values: series.values(),
+        failures: series.missing.iter().filter_map(|missing| failed(&missing.reason)).collect(),
+    }
+}

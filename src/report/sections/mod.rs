@@ -1,0 +1,106 @@
+//! From a diagnosis to blocks: what is said, in which order. What things look like is the renderers' affair.
+
+mod conditions;
+mod curves;
+mod machine;
+mod method;
+mod results;
+mod samples;
+
+use super::block::{Block, Cell, Check, Column, Mark, Report, Section, Table};
+use super::json;
+use crate::diagnose::Diagnosis;
+use crate::model::Severity;
+
+/// The whole report of a run.
+pub fn compose(diagnosis: &Diagnosis) -> anyhow::Result<Report> {
+    let header = &diagnosis.run.header;
+    let mut sections = vec![Section {
+        id: "findings".into(),
+        title: "Findings".into(),
+        about: String::new(),
+        blocks: vec![Block::Findings(diagnosis.findings.clone())],
+        long: false,
+    }];
+    sections.extend(results::section(diagnosis));
+    sections.extend(curves::sections(diagnosis));
+    sections.extend(samples::section(diagnosis));
+    sections.push(machine::section(diagnosis));
+    sections.extend(conditions::section(diagnosis));
+    sections.push(method::section(diagnosis));
+    sections.push(results::raw(diagnosis));
+    Ok(Report {
+        title: format!("{}: {} evaluation", header.host, header.profile),
+        machine: machine::one_line(diagnosis),
+        subtitle: subtitle(diagnosis),
+        checks: checks(diagnosis),
+        sections,
+        json: serde_json::to_string(&json::output(diagnosis))?,
+    })
+}
+
+fn subtitle(diagnosis: &Diagnosis) -> String {
+    let header = &diagnosis.run.header;
+    let state = match (&diagnosis.run.summary, header.pretend) {
+        (_, Some(seed)) => format!(", INVENTED SAMPLES (--pretend {seed})"),
+        (None, _) if diagnosis.run.events.iter().any(|event| event.kind == "interrupted") => {
+            ", interrupted".to_string()
+        }
+        _ => String::new(),
+    };
+    format!(
+        "{} profile, {} visits in {:.0} s, {}, Assay {}{state}",
+        header.profile,
+        diagnosis.run.visits.len(),
+        diagnosis.elapsed_s(),
+        header.started,
+        header.assay
+    )
+}
+
+/// What was looked at: findings as they are, rules that found nothing in their own few words.
+fn checks(diagnosis: &Diagnosis) -> Vec<Check> {
+    let found = diagnosis.findings.iter().map(|finding| {
+        let mark = match finding.severity {
+            Severity::Problem => Mark::Bad,
+            Severity::Warning => Mark::Care,
+            Severity::Note => Mark::Unknown,
+        };
+        Check { mark, text: finding.rule.replace('-', " ") }
+    });
+    let mut checks: Vec<Check> = Vec::new();
+    for check in found {
+        if !checks.iter().any(|other| other.text == check.text) {
+            checks.push(check);
+        }
+    }
+    let calm = diagnosis.clean.iter().filter(|rule| !rule.calm.is_empty());
+    checks.extend(calm.map(|rule| Check { mark: Mark::Good, text: rule.calm.to_string() }));
+    checks.extend(diagnosis.run.damage.iter().take(3).map(|text| Check { mark: Mark::Bad, text: text.clone() }));
+    checks
+}
+
+fn column(title: &str) -> Column {
+    Column { title: title.into(), right: false }
+}
+
+fn right(title: &str) -> Column {
+    Column { title: title.into(), right: true }
+}
+
+fn text(text: impl Into<String>) -> Cell {
+    Cell::Text(text.into())
+}
+
+fn number(text: impl Into<String>) -> Cell {
+    Cell::Number(text.into())
+}
+
+/// A table of two columns.
+fn pairs(titles: [&str; 2], rows: Vec<(String, String)>) -> Table {
+    Table {
+        columns: titles.map(column).to_vec(),
+        rows: rows.into_iter().map(|(label, value)| vec![text(label), text(value)]).collect(),
+        folded: false,
+    }
+}

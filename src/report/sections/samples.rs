@@ -1,0 +1,87 @@
+//! Every sample of every series as a strip: what intervals and medians hide.
+
+use super::results::{label, value_words};
+use super::{column, number, right, text};
+use crate::diagnose::Diagnosis;
+use crate::diagnose::words::{figure, percent};
+use crate::report::block::{Block, Cell, Chart, ChartKind, Dot, Section, Strip, Table};
+use crate::stats::analysis::Judged;
+
+pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
+    let judged: Vec<&Judged> =
+        diagnosis.series.iter().filter(|judged| judged.analysis.estimate.is_some()).collect();
+    let strips: Vec<Strip> = judged.iter().filter_map(|judged| strip(diagnosis, judged)).collect();
+    if strips.is_empty() {
+        return None;
+    }
+    let rows = judged.iter().map(|judged| {
+        let windows: usize = judged.series.processes.iter().map(|process| process.values.len()).sum();
+        let estimate = judged.analysis.estimate.as_ref();
+        vec![
+            text(label(diagnosis, judged)),
+            text(judged.series.case.placement.name.to_string()),
+            number(value_words(judged)),
+            number(judged.series.processes.len().to_string()),
+            number(windows.to_string()),
+            number(estimate.and_then(|estimate| estimate.cv).map_or(String::new(), percent)),
+            number(
+                estimate.and_then(|e| e.icc).map_or(String::new(), |icc| format!("{:.2}", icc.value)),
+            ),
+            Cell::Verdict(judged.analysis.verdict.clone()),
+        ]
+    });
+    let columns = vec![
+        column("test"),
+        column("placement"),
+        right("median (95 %)"),
+        right("processes"),
+        right("windows"),
+        right("CV"),
+        right("ICC"),
+        column("verdict"),
+    ];
+    let chart = Chart {
+        id: "strips".into(),
+        title: "Samples".into(),
+        about: "Each dot is one timed window relative to its series' median; hollow ones warmed up and do not count. \
+                Bar: the median with its 95 % interval."
+            .into(),
+        kind: ChartKind::Strips { strips },
+        data: Table { columns, rows: rows.collect(), folded: true },
+    };
+    Some(Section {
+        id: "samples".into(),
+        title: "Every sample".into(),
+        about: "ICC is the share of the variance between processes: near 1, a process keeps the value that it began \
+                with (pages, CPU, layout); near 0, windows scatter alike in all of them."
+            .into(),
+        blocks: vec![Block::Chart(chart)],
+        long: true,
+    })
+}
+
+fn strip(diagnosis: &Diagnosis, judged: &Judged) -> Option<Strip> {
+    let estimate = judged.analysis.estimate.as_ref()?;
+    let median = Some(estimate.median).filter(|median| median.is_finite() && *median != 0.0)?;
+    let unit = &judged.series.metric.unit;
+    let mut dots = Vec::new();
+    for (process, in_process) in judged.series.processes.iter().enumerate() {
+        let windows = in_process.warm_up.iter().map(|value| (value, true));
+        let windows = windows.chain(in_process.values.iter().map(|value| (value, false)));
+        for (window, (value, warm_up)) in windows.enumerate().filter(|(_, (value, _))| value.is_finite()) {
+            dots.push(Dot {
+                relative: value / median,
+                label: format!("process {process}, window {window}: {}", figure(*value, unit)),
+                warm_up,
+            });
+        }
+    }
+    let spread = estimate.cv.map_or(String::new(), |cv| format!(", CV {}", percent(cv)));
+    Some(Strip {
+        label: format!("{} @ {}", label(diagnosis, judged), judged.series.case.placement.name),
+        figure: format!("{}{spread}", figure(estimate.median, unit)),
+        dots,
+        low_high: estimate.interval.map(|interval| [interval.low / median, interval.high / median]),
+        verdict: judged.analysis.verdict.clone(),
+    })
+}

@@ -1,0 +1,292 @@
+//! Blocks as a terminal shows them: short sections only, aligned columns, marks beside colours.
+
+use std::fmt::Write;
+
+use anstyle::{AnsiColor, Color};
+
+use super::block::{Block, Cell, Check, Mark, Report, Table};
+use super::plain::plain;
+pub use super::text_machine::Style;
+use crate::model::{Finding, Severity, VerdictKind};
+
+/// What a piece of text is, for its colour.
+#[derive(Clone, Copy, PartialEq)]
+enum Tone {
+    Plain,
+    Strong,
+    Dim,
+    Good,
+    Care,
+    Bad,
+    Picture,
+}
+
+/// Longest single text of the machine's own that is shown.
+const LONGEST: usize = 300;
+
+/// The report as text for a terminal of `style.width` columns.
+pub fn render(report: &Report, style: Style) -> String {
+    let mut out = heading(report, style);
+    for section in report.sections.iter().filter(|section| !section.long) {
+        let blocks: Vec<String> = section.blocks.iter().map(|block| self::block(block, style)).collect();
+        if blocks.iter().all(String::is_empty) {
+            continue;
+        }
+        out.push('\n');
+        // Findings and the main table speak for themselves.
+        if !section.about.is_empty() {
+            out.push_str(&wrapped(&plain(&section.about, LONGEST), 2, Tone::Dim, style));
+        }
+        out.extend(blocks);
+    }
+    out
+}
+
+/// The machine in a line, and the conditions.
+pub fn heading(report: &Report, style: Style) -> String {
+    let mut out = String::new();
+    let (machine, subtitle) = (plain(&report.machine, LONGEST), plain(&report.subtitle, LONGEST));
+    // Writing to a string cannot fail.
+    let _ = writeln!(out, "{}  {}", paint(&machine, Tone::Strong, style), paint(&subtitle, Tone::Dim, style));
+    out.push_str(&checks(&report.checks, style));
+    out
+}
+
+fn checks(checks: &[Check], style: Style) -> String {
+    let mut out = String::new();
+    let mut column = 0;
+    for check in checks {
+        let (mark, tone) = match (check.mark, style.unicode) {
+            (Mark::Good, true) => ("✓", Tone::Good),
+            (Mark::Good, false) => ("+", Tone::Good),
+            (Mark::Care, _) => ("!", Tone::Care),
+            (Mark::Bad, true) => ("✗", Tone::Bad),
+            (Mark::Bad, false) => ("x", Tone::Bad),
+            (Mark::Unknown, _) => ("?", Tone::Dim),
+        };
+        let text = plain(&check.text, LONGEST);
+        let width = 2 + text.chars().count() + 2;
+        if column == 0 || column + width > style.width {
+            out.push_str(if column == 0 { "  check  " } else { "\n         " });
+            column = 9;
+        }
+        let _ = write!(out, "{} {text}  ", paint(mark, tone, style));
+        column += width;
+    }
+    if !checks.is_empty() {
+        out.push('\n');
+    }
+    out
+}
+
+fn block(block: &Block, style: Style) -> String {
+    match block {
+        Block::Prose(text) => wrapped(&plain(text, 4 * LONGEST), 2, Tone::Plain, style),
+        Block::Findings(findings) => findings.iter().map(|finding| self::finding(finding, style)).collect(),
+        Block::Table(table) => self::table(table, style),
+        Block::Chart(chart) => self::table(&chart.data, style),
+        Block::Facts(facts) => {
+            let width = facts.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0);
+            let line = |(label, value): &(String, String)| {
+                let label = paint(&format!("{label:width$}"), Tone::Dim, style);
+                format!("  {label}  {}\n", plain(value, LONGEST))
+            };
+            facts.iter().map(line).collect()
+        }
+        Block::Preformatted(text) => text.lines().map(|line| format!("  {line}\n")).collect(),
+        Block::Boxes(_) => String::new(),
+    }
+}
+
+fn finding(finding: &Finding, style: Style) -> String {
+    let (mark, tone) = match (finding.severity, style.unicode) {
+        (Severity::Problem, true) => ("✗", Tone::Bad),
+        (Severity::Problem, false) => ("x", Tone::Bad),
+        (Severity::Warning, _) => ("!", Tone::Care),
+        (Severity::Note, true) => ("·", Tone::Dim),
+        (Severity::Note, false) => ("-", Tone::Dim),
+    };
+    let mut out = String::new();
+    let headline = plain(&finding.headline, LONGEST);
+    out.push_str(&wrapped(&format!("{mark} {headline}"), 2, tone, style));
+    out.push_str(&wrapped(&plain(&finding.cause, 2 * LONGEST), 4, Tone::Plain, style));
+    let (confirm, rule) = (plain(&finding.confirm, LONGEST), plain(&finding.rule, 60));
+    let _ = writeln!(
+        out,
+        "    {} {confirm}    {} assay explain {rule}",
+        paint("confirm", Tone::Dim, style),
+        paint("explain", Tone::Dim, style)
+    );
+    out
+}
+
+/// Columns two spaces apart; the last one takes what is left of the line and is cut there.
+fn table(table: &Table, style: Style) -> String {
+    if table.rows.is_empty() {
+        return String::new();
+    }
+    let rows: Vec<Vec<(String, Tone)>> =
+        table.rows.iter().map(|row| row.iter().map(|cell| shown(cell, style)).collect()).collect();
+    let count = table.columns.len();
+    let mut widths: Vec<usize> =
+        table.columns.iter().map(|column| plain(&column.title, 60).chars().count()).collect();
+    for row in &rows {
+        for (width, (text, _)) in widths.iter_mut().zip(row) {
+            *width = (*width).max(text.chars().count());
+        }
+    }
+    let before_last: usize = widths.iter().take(count.saturating_sub(1)).map(|width| width + 2).sum();
+    if let Some(last) = widths.last_mut() {
+        *last = (*last).min(style.width.saturating_sub(2 + before_last).max(12));
+    }
+    let line = |cells: &[(String, Tone)]| {
+        let mut line = String::from("  ");
+        for (index, ((text, tone), width)) in cells.iter().zip(&widths).enumerate() {
+            let text = plain(text, *width);
+            let pad = " ".repeat(width - text.chars().count());
+            let painted = paint(&text, *tone, style);
+            let _ = match table.columns[index].right {
+                true => write!(line, "{pad}{painted}  "),
+                false => write!(line, "{painted}{pad}  "),
+            };
+        }
+        format!("{}\n", line.trim_end())
+    };
+    let titles: Vec<(String, Tone)> =
+        table.columns.iter().map(|column| (plain(&column.title, 60), Tone::Dim)).collect();
+    std::iter::once(&titles).chain(&rows).map(|cells| line(cells)).collect()
+}
+
+fn shown(cell: &Cell, style: Style) -> (String, Tone) {
+    match cell {
+        Cell::Text(text) | Cell::Number(text) | Cell::Code(text) => (plain(text, LONGEST), Tone::Plain),
+        Cell::Verdict(verdict) => {
+            let (mark, tone) = verdict_mark(verdict.kind, style.unicode);
+            let words = verdict.kind.words();
+            let text = match verdict.reason.as_str() {
+                "" => format!("{mark} {words}"),
+                reason => format!("{mark} {words}: {}", plain(reason, LONGEST)),
+            };
+            (text, tone)
+        }
+        Cell::Distribution(values) => (sparkline(values, style.unicode), Tone::Picture),
+        Cell::Empty => (String::new(), Tone::Plain),
+    }
+}
+
+fn verdict_mark(kind: VerdictKind, unicode: bool) -> (&'static str, Tone) {
+    match (kind, unicode) {
+        (VerdictKind::Trusted | VerdictKind::TrustedWithCause, true) => ("✓", Tone::Good),
+        (VerdictKind::Trusted | VerdictKind::TrustedWithCause, false) => ("+", Tone::Good),
+        (VerdictKind::Imprecise | VerdictKind::Multimodal | VerdictKind::Drifting, _) => ("!", Tone::Care),
+        (VerdictKind::Rejected, true) => ("✗", Tone::Bad),
+        (VerdictKind::Rejected, false) => ("x", Tone::Bad),
+        (VerdictKind::Skipped | VerdictKind::Unverified, _) => ("-", Tone::Dim),
+    }
+}
+
+/// Bins of a sparkline.
+const BINS: usize = 12;
+
+/// A histogram of values from the least to the largest, as a line of blocks; nothing for fewer than two values.
+pub fn sparkline(values: &[f64], unicode: bool) -> String {
+    let finite: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
+    let least = finite.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = finite.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if finite.len() < 2 || most <= least {
+        return String::new();
+    }
+    let mut bins = [0usize; BINS];
+    for value in &finite {
+        let bin = ((value - least) / (most - least) * BINS as f64) as usize;
+        bins[bin.min(BINS - 1)] += 1;
+    }
+    let highest = bins.iter().copied().max().unwrap_or(1);
+    let levels: &[char] = match unicode {
+        true => &['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'],
+        false => &['.', ':', '-', '=', '+', '*', '#', '@'],
+    };
+    let level = |count: &usize| match count {
+        0 => ' ',
+        count => levels[(count * levels.len()).div_ceil(highest).clamp(1, levels.len()) - 1],
+    };
+    bins.iter().map(level).collect()
+}
+
+fn wrapped(text: &str, indent: usize, tone: Tone, style: Style) -> String {
+    let room = style.width.saturating_sub(indent).max(20);
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        let fits = |line: &String| line.chars().count() + 1 + word.chars().count() <= room;
+        match lines.last_mut() {
+            Some(line) if fits(line) => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_string()),
+        }
+    }
+    lines.iter().map(|line| format!("{}{}\n", " ".repeat(indent), paint(line, tone, style))).collect()
+}
+
+fn paint(text: &str, tone: Tone, style: Style) -> String {
+    if !style.color || text.is_empty() || tone == Tone::Plain {
+        return text.to_string();
+    }
+    let plain = anstyle::Style::new();
+    let colored = |color: AnsiColor| plain.fg_color(Some(Color::Ansi(color)));
+    let look = match tone {
+        Tone::Plain => plain,
+        Tone::Strong => plain.bold(),
+        Tone::Dim => plain.dimmed(),
+        Tone::Good => colored(AnsiColor::Green),
+        Tone::Care => colored(AnsiColor::Yellow),
+        Tone::Bad => colored(AnsiColor::Red).bold(),
+        Tone::Picture => colored(AnsiColor::Blue),
+    };
+    format!("{look}{text}{look:#}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Verdict;
+    use crate::report::block::Column;
+
+    const PLAIN: Style = Style { color: false, unicode: true, width: 60 };
+
+    #[test]
+    fn tables_align_and_stay_inside_the_line() {
+        let column = |title: &str, right| Column { title: title.into(), right };
+        let table = Table {
+            columns: vec![column("test", false), column("median", true), column("verdict", false)],
+            rows: vec![
+                vec![
+                    Cell::Text("pipe".into()),
+                    Cell::Number("1.5 us".into()),
+                    Cell::Verdict(Verdict::trusted()),
+                ],
+                vec![
+                    Cell::Text("a\x1b[31mb".into()),
+                    Cell::Number("120 ns".into()),
+                    Cell::Verdict(Verdict::new(VerdictKind::Rejected, "x".repeat(200))),
+                ],
+            ],
+            folded: false,
+        };
+        let text = self::table(&table, PLAIN);
+        assert!(text.lines().all(|line| line.chars().count() <= 60), "{text}");
+        assert!(!text.contains('\x1b') && text.contains("\\x1b[31m"), "{text}");
+        assert!(text.starts_with("  test"), "{text}");
+    }
+
+    #[test]
+    fn sparklines_show_two_modes() {
+        let values: Vec<f64> = (0..40).map(|i| if i % 4 == 0 { 1.0 } else { 2.0 } + f64::from(i) * 1e-4).collect();
+        let line = sparkline(&values, true);
+        assert_eq!(line.chars().count(), BINS);
+        assert!(line.trim_start_matches(|c| c != ' ').starts_with("  "), "a valley: {line:?}");
+        assert_eq!(sparkline(&[1.0, 1.0], true), "");
+        assert_eq!(sparkline(&[f64::NAN], true), "");
+    }
+}
