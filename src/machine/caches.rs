@@ -117,7 +117,7 @@ fn remark_overlaps(caches: &[Cache], remarks: &mut Vec<String>) {
             ));
             return;
         }
-        *all = all.union(&cache.cpus);
+        cache.cpus.iter().for_each(|cpu| all.insert(cpu));
     }
 }
 

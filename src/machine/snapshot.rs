@@ -175,7 +175,11 @@ fn shortened(tree: &mut Tree) {
     take_shortened(tree, "/proc/self/sched", 1 << 20, |text| {
         compact::lines(text, &["policy", "prio", "se.slice"])
     });
-    take_shortened(tree, "/proc/bus/pci/devices", 4 << 20, compact::pci_devices);
+    if !take_shortened(tree, "/proc/bus/pci/devices", 4 << 20, compact::pci_devices) {
+        for path in expand(tree, "/sys/bus/pci/devices/*/vendor") {
+            tree.take(&path);
+        }
+    }
     let mounts = ["/proc/self/mountinfo", "/proc/self/mounts", "/proc/mounts"];
     for path in mounts {
         if take_shortened(tree, path, 8 << 20, compact::cgroup_mounts) {

@@ -200,9 +200,11 @@ fn clock_says(clock: &Clocksource) -> Option<&'static str> {
 
 /// Devices that only a hypervisor makes, by PCI vendor. Virtio's (1af4) is not among them: network cards emulate it.
 fn devices_say(snapshot: &Snapshot) -> Option<&'static str> {
-    let devices = snapshot.text("/proc/bus/pci/devices")?;
-    let vendors: Vec<&str> =
-        devices.lines().filter_map(|line| line.split_whitespace().nth(1)?.get(..4)).collect();
+    let listed = snapshot.text("/proc/bus/pci/devices").unwrap_or("").lines();
+    let mut vendors: Vec<&str> = listed.filter_map(|line| line.split_whitespace().nth(1)?.get(..4)).collect();
+    let folder = "/sys/bus/pci/devices";
+    let files = snapshot.below(folder).filter(|(path, _)| path.ends_with("/vendor"));
+    vendors.extend(files.filter_map(|(path, _)| snapshot.text(path)?.strip_prefix("0x")));
     let known = [
         ("80ee", "virtualbox"),
         ("15ad", "vmware"),
@@ -269,6 +271,10 @@ mod tests {
     fn a_hidden_guest_and_bare_metal_of_a_cloud() {
         let pci = ("/proc/bus/pci/devices", "0000\t80861237\n0010\t80eebeef\n");
         assert_eq!(judged(&[BARE, pci]), (guest("virtualbox"), 1));
+        let vendor = ("/sys/bus/pci/devices/0000:00:02.0/vendor", "0x15ad");
+        assert_eq!(judged(&[GUEST, vendor]), (guest("vmware"), 0));
+        let virtio = ("/sys/bus/pci/devices/0000:00:02.0/vendor", "0x1af4");
+        assert_eq!(judged(&[BARE, virtio]), (Hypervisor::None, 0));
         assert_eq!(judged(&[BARE, (VENDOR, "Amazon EC2"), (PRODUCT, "c5.metal")]), (Hypervisor::None, 0));
         assert_eq!(
             judged(&[BARE, (VENDOR, "Dell Inc."), (PRODUCT, "PowerEdge R740")]),

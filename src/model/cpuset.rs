@@ -24,6 +24,7 @@ impl CpuSet {
     /// Parses the kernel's list format; `None` where the text is anything else.
     pub fn parse_list(text: &str) -> Option<CpuSet> {
         let mut set = BTreeSet::new();
+        let mut listed = 0;
         let text = text.trim_matches(|c: char| c.is_ascii_whitespace() || c == '\0');
         if text.is_empty() {
             return Some(CpuSet(set));
@@ -38,6 +39,11 @@ impl CpuSet {
                 }
             };
             if low > high || high > HIGHEST_CPU {
+                return None;
+            }
+            // A hostile list that repeats one wide range must not keep us busy for minutes.
+            listed += high - low + 1;
+            if listed > 2 * HIGHEST_CPU {
                 return None;
             }
             set.extend(low..=high);
@@ -184,6 +190,7 @@ mod tests {
             assert_eq!(CpuSet::parse_list(text).map(|s| s.to_string()).as_deref(), Some(text));
         }
         assert_eq!(CpuSet::parse_list("0-1\n").map(|s| s.len()), Some(2));
+        assert_eq!(CpuSet::parse_list("0-65535,".repeat(3).trim_end_matches(',')), None);
         for text in ["x", "3-1", "0-", "-1", "1,,2", "0-99999999", "1 2"] {
             assert_eq!(CpuSet::parse_list(text), None, "{text:?}");
         }

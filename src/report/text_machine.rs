@@ -30,7 +30,7 @@ const NARROWEST: usize = 40;
 pub fn draw(machine: &Machine, style: Style) -> String {
     let style = Style { width: style.width.clamp(NARROWEST, 400), ..style };
     let mut after = memory_only(machine, &style);
-    after.extend(offline(machine));
+    after.extend(offline(machine, &style));
     after.extend(distances(machine, &style));
     after.push(Line::default());
     after.extend(facts::lines(machine, &style));
@@ -96,10 +96,14 @@ fn memory_only(machine: &Machine, style: &Style) -> Vec<Line> {
     groups.into_iter().flat_map(said).collect()
 }
 
-fn offline(machine: &Machine) -> Vec<Line> {
-    let offline = &machine.cpus.offline;
-    let line = || Line::of(Role::Muted, format!("offline: CPUs {}", plain(&offline.to_string(), 300)));
-    if offline.is_empty() { Vec::new() } else { vec![line()] }
+fn offline(machine: &Machine, style: &Style) -> Vec<Line> {
+    let list = plain(&machine.cpus.offline.to_string(), 300);
+    match list.is_empty() {
+        true => Vec::new(),
+        false => {
+            facts::wrapped(Line::of(Role::Muted, "offline: "), &format!("CPUs {list}"), style.width, "  ")
+        }
+    }
 }
 
 /// More nodes than this make no table.

@@ -43,9 +43,13 @@ impl Item {
 
     /// CPUs that no child holds.
     pub fn uncovered(&self) -> CpuSet {
-        self.children.iter().fold(self.cpus.clone(), |rest, child| rest.difference(&child.cpus))
+        let covered: CpuSet = self.children.iter().flat_map(|child| child.cpus.iter()).collect();
+        self.cpus.difference(&covered)
     }
 }
+
+/// More sets than the largest machine has; a hostile tree may have more, whose smallest are left out.
+const MOST_SETS: usize = 16_384;
 
 /// The tree of a machine (its root holds all online CPUs), and the sets that cross others and so have no place in it.
 pub(super) fn build(machine: &Machine) -> (Item, Vec<String>) {
@@ -75,6 +79,7 @@ pub(super) fn build(machine: &Machine) -> (Item, Vec<String>) {
         items.push(Item::new(parts, cpus));
     }
     items.sort_by_key(|item| (std::cmp::Reverse(item.cpus.len()), item.cpus.first()));
+    items.truncate(MOST_SETS);
     let mut root = Item::new(Vec::new(), cpus.online.clone());
     let mut crossing = Vec::new();
     for item in items {

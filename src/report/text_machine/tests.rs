@@ -93,6 +93,7 @@ fn no_line_is_wider_than_asked() {
         machine.host = Some("h".repeat(1000));
         machine.kernel.command_line = Some(format!("quiet {} x", "y".repeat(500)));
         machine.remarks.push("z".repeat(300));
+        machine.cpus.offline = (3000..3400).filter(|cpu| cpu % 2 == 0).collect();
         for width in [0, 40, 61, 80, 120, 500] {
             let text = draw(&machine, Style { width, ..PLAIN });
             let widest = text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
