@@ -3,3 +3,4 @@
 
 pub mod machine;
 pub mod model;
+pub mod stats;
