@@ -69,7 +69,7 @@ pub const PROCESSES_FOR_WINDOWS: usize = 3;
 /// [`FEW_PROCESSES`], where widening leaves no interval at all and chance would take that from 1 series in 20.
 pub const DEPENDENCE_P: f64 = 0.05;
 pub const DEPENDENCE_P_OF_FEW: f64 = 0.01;
-pub const FEW_PROCESSES: usize = 14;
+pub const FEW_PROCESSES: usize = 20;
 
 /// The number of a series of processes (in visiting order) of windows (in order). Confidence 0..1, as 0.95.
 /// `None` where there is no finite value.

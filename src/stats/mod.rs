@@ -1,9 +1,14 @@
 //! Statistics: pure functions from samples to numbers, intervals and verdicts.
+pub mod behaviour;
+pub mod bootstrap;
 pub mod change;
+pub mod compare;
 pub mod contingency;
 pub mod dependence;
 pub mod drift;
 pub mod estimate;
+pub mod index;
+pub mod interleave;
 pub mod mixture;
 pub mod modes;
 pub mod multiple;
@@ -12,4 +17,6 @@ pub mod noise;
 pub mod order;
 pub mod outliers;
 pub mod ranks;
+pub mod stop;
 pub mod tails;
+pub mod verdict;
