@@ -62,7 +62,8 @@ pub fn changes(values: &[f64], sensitivity: Sensitivity, seed: u64) -> Vec<Chang
 
 fn split(values: &[f64], offset: usize, sensitivity: Sensitivity, seed: u64, cuts: &mut Vec<usize>) {
     let shortest = sensitivity.shortest.max(2);
-    let Some((at, _)) = best_split(values, shortest).filter(|_| significant(values, sensitivity, seed)) else {
+    let Some((at, _)) = best_split(values, shortest).filter(|_| significant(values, sensitivity, seed))
+    else {
         return;
     };
     cuts.push(offset + at);
@@ -142,7 +143,8 @@ fn merge(values: &[f64], mut cuts: Vec<usize>, sensitivity: Sensitivity) -> Vec<
         ends.push(values.len());
         let found: Vec<Change> =
             ends.windows(3).filter_map(|e| compare(&values[e[0]..e[1]], &values[e[1]..e[2]], e[1])).collect();
-        let fails = |change: &Change| change.p > sensitivity.merge_p || !(change.relative().abs() >= sensitivity.least);
+        let fails =
+            |change: &Change| change.p > sensitivity.merge_p || change.relative().abs() < sensitivity.least;
         let weakest = found.iter().filter(|change| fails(change)).max_by(|a, b| a.p.total_cmp(&b.p));
         match weakest {
             Some(weakest) => cuts.retain(|&cut| cut != weakest.at),
@@ -185,7 +187,9 @@ mod tests {
     /// The quadratic formula as published, pair by pair.
     fn slow_q(x: &[f64], y: &[f64]) -> f64 {
         let (n, m) = (x.len() as f64, y.len() as f64);
-        let sum = |a: &[f64], b: &[f64]| -> f64 { a.iter().flat_map(|a| b.iter().map(move |b| (a - b).abs())).sum() };
+        let sum = |a: &[f64], b: &[f64]| -> f64 {
+            a.iter().flat_map(|a| b.iter().map(move |b| (a - b).abs())).sum()
+        };
         2.0 / (m + n) * sum(x, y)
             - 2.0 * m / ((m + n) * (n - 1.0)) * sum(x, x) / 2.0
             - 2.0 * n / ((m + n) * (m - 1.0)) * sum(y, y) / 2.0

@@ -70,7 +70,8 @@ pub fn unpaired_ratio(first: &[f64], second: &[f64], plan: Resampling) -> Option
                 let drawn: Vec<f64> = drawn.iter().map(|&position| values[position]).collect();
                 median(&drawn).unwrap_or(f64::NAN)
             };
-            let statistic = |drawn: &[Vec<usize>]| median_of(&second, &drawn[1]) / median_of(&first, &drawn[0]);
+            let statistic =
+                |drawn: &[Vec<usize>]| median_of(&second, &drawn[1]) / median_of(&first, &drawn[0]);
             (Method::Bootstrap, bca(&[first.len(), second.len()], plan, statistic))
         }
         _ => (Method::Mover, mover(&first, &second, plan.confidence)),
@@ -149,7 +150,8 @@ mod tests {
     fn pairs_cancel_what_they_share() {
         let mut rng = Rng::with_seed(18);
         let drift: Vec<f64> = (0..12).map(|i| 1.0 + f64::from(i) / 10.0).collect();
-        let second: Vec<f64> = drift.iter().map(|x| 1.1 * x * Noise::Lognormal { cv: 0.001 }.draw(&mut rng)).collect();
+        let second: Vec<f64> =
+            drift.iter().map(|x| 1.1 * x * Noise::Lognormal { cv: 0.001 }.draw(&mut rng)).collect();
         let found = paired_ratio(&drift, &second, 0.95).expect("12 pairs");
         let interval = found.interval.expect("12 pairs");
         assert!((found.ratio - 1.1).abs() < 0.002 && interval.half_width() < 0.002, "{found:?}");

@@ -110,7 +110,11 @@ mod tests {
         ] {
             let table = Table { both, first_only, second_only, neither };
             assert!((table.fisher() - two_sided).abs() < 1e-9, "{table:?}: {}", table.fisher());
-            assert!((table.fisher_together() - greater).abs() < 1e-9, "{table:?}: {}", table.fisher_together());
+            assert!(
+                (table.fisher_together() - greater).abs() < 1e-9,
+                "{table:?}: {}",
+                table.fisher_together()
+            );
         }
         let empty = Table { both: 0, first_only: 0, second_only: 0, neither: 0 };
         assert_eq!((empty.fisher(), empty.fisher_together()), (1.0, 1.0));
@@ -122,7 +126,8 @@ mod tests {
         assert_eq!(association(&modes, &["a"; 10], 1), None);
         assert_eq!(association(&modes, &modes[1..], 1), None);
         // Perfectly together: 2 of choose(10, 4) = 210 tables are as unlikely (the other needs equal margins).
-        let p = association(&modes, &["a", "a", "a", "a", "b", "b", "b", "b", "b", "b"], 1).expect("two labels");
+        let p =
+            association(&modes, &["a", "a", "a", "a", "b", "b", "b", "b", "b", "b"], 1).expect("two labels");
         assert!((p - 1.0 / 210.0).abs() < 1e-9, "{p}");
         let cpus = [0, 0, 1, 1, 2, 2, 3, 3, 2, 3];
         let p = association(&modes, &cpus, 1).expect("four labels");

@@ -16,7 +16,8 @@ pub fn autocorrelation(values: &[f64], most: usize) -> Vec<f64> {
     if values.len() < 2 || power == 0.0 || !power.is_finite() {
         return Vec::new();
     }
-    let at = |lag: usize| -> f64 { centred.iter().zip(&centred[lag..]).map(|(a, b)| a * b).sum::<f64>() / power };
+    let at =
+        |lag: usize| -> f64 { centred.iter().zip(&centred[lag..]).map(|(a, b)| a * b).sum::<f64>() / power };
     (0..=most.min(values.len() - 1)).map(at).collect()
 }
 

@@ -29,7 +29,8 @@ pub enum Unit {
 pub struct Estimate {
     /// Median of the process medians, or of all windows where `unit` says so, in the metric's unit.
     pub median: f64,
-    /// Interval of the median; `None` where too few independent values stand behind it.
+    /// Interval of the median; `None` with too few processes. The whole range where processes depend on each other so
+    /// much that no narrower one is safe (`worth` then says how little they are worth).
     pub interval: Option<Interval>,
     /// Confidence of the interval, 0..1.
     pub confidence: f64,
@@ -66,7 +67,7 @@ pub const ICC_FOR_WINDOWS: f64 = 0.1;
 pub const PROCESSES_FOR_WINDOWS: usize = 3;
 
 /// Processes count as dependent where neighbours resemble each other with a p below this. Stricter below
-/// [`FEW_PROCESSES`], where widening leaves no interval at all and chance would take that from 1 series in 20.
+/// [`FEW_PROCESSES`], where widening leaves nothing but the range and chance would do that to 1 series in 20.
 pub const DEPENDENCE_P: f64 = 0.05;
 pub const DEPENDENCE_P_OF_FEW: f64 = 0.01;
 pub const FEW_PROCESSES: usize = 20;
@@ -99,7 +100,9 @@ pub fn estimate(processes: &[Vec<f64>], confidence: f64) -> Option<Estimate> {
     let n = medians.len();
     if median_ranks(n, confidence).is_some() {
         let worth = worth(&medians);
-        return base(Unit::Processes, &medians, widened_median_ranks(n, worth, confidence), worth);
+        // Where widening passes the ends, all that can be said is that the processes lay between those.
+        let ranks = widened_median_ranks(n, worth, confidence).or(Some((1, n)));
+        return base(Unit::Processes, &medians, ranks, worth);
     }
     if let Some(worth) = worth_of_windows(&processes, icc)
         && let Some(ranks) = widened_median_ranks(windows.len(), worth, confidence)
@@ -141,4 +144,87 @@ fn worth_of_windows(processes: &[Vec<f64>], icc: Option<Icc>) -> Option<f64> {
 
 fn sign(distance: f64) -> f64 {
     if distance == 0.0 { 0.0 } else { distance.signum() }
+}
+
+#[cfg(test)]
+mod tests {
+    use fastrand::Rng;
+
+    use super::super::noise::{Inside, Noise, autoregressive, nested};
+    use super::*;
+
+    #[test]
+    fn processes_are_counted() {
+        // Medians 1..=8, each of three windows.
+        let processes: Vec<Vec<f64>> =
+            [5, 2, 8, 1, 4, 7, 3, 6].map(|p| vec![f64::from(p), 0.0, f64::from(p) + 1.0]).to_vec();
+        let found = estimate(&processes, 0.95).expect("values");
+        assert_eq!((found.median, found.n, found.unit), (4.5, 8, Unit::Processes));
+        assert_eq!(found.interval, Some(Interval { low: 1.0, high: 8.0 }));
+        assert_eq!((found.processes, found.windows), (8, 24));
+        assert_eq!((found.least, found.most), (1.0, 8.0));
+        // Population deviation of 1..8 is sqrt(63 / 12).
+        assert!((found.cv.expect("mean") - (63.0_f64 / 12.0).sqrt() / 4.5).abs() < 1e-12);
+        assert_eq!(found.relative_half_width(), Some(3.5 / 4.5));
+        assert_eq!(estimate(&processes[..5], 0.95).expect("values").interval, None);
+        assert_eq!(estimate(&processes[..7], 0.99).expect("values").interval, None);
+    }
+
+    #[test]
+    fn too_few_processes() {
+        let one = estimate(&[vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]], 0.95).expect("values");
+        assert_eq!((one.median, one.n, one.unit, one.interval), (4.0, 7, Unit::Windows, None));
+        assert_eq!(estimate(&[], 0.95), None);
+        assert_eq!(estimate(&[vec![], vec![f64::NAN]], 0.95), None);
+        let single = estimate(&[vec![3.0]], 0.95).expect("a value");
+        assert_eq!((single.median, single.cv, single.icc, single.interval), (3.0, Some(0.0), None, None));
+    }
+
+    #[test]
+    fn windows_stand_in_only_where_processes_agree() {
+        let mut rng = Rng::with_seed(21);
+        let noise = Noise::Lognormal { cv: 0.01 };
+        let alike = nested(noise, Inside::Independent, 5, 200, &mut rng);
+        let found = estimate(&alike, 0.95).expect("values");
+        assert_eq!((found.unit, found.n), (Unit::Windows, 1000));
+        assert!(found.worth < 1000.0 && found.interval.is_some_and(|interval| interval.contains(1.0)));
+        let apart = nested(noise, Inside::Shared { icc: 0.5 }, 5, 200, &mut rng);
+        let found = estimate(&apart, 0.95).expect("values");
+        assert_eq!((found.unit, found.n, found.interval), (Unit::Processes, 5, None));
+        assert_eq!(estimate(&alike[..2], 0.95).expect("values").interval, None);
+    }
+
+    /// Rare slow windows make the values' correlation vanish while the medians differ: the signs show it.
+    #[test]
+    fn a_tail_does_not_hide_that_processes_differ() {
+        let mut rng = Rng::with_seed(22);
+        let processes: Vec<Vec<f64>> = (0..4)
+            .map(|process| {
+                let level = 1.0 + 0.01 * f64::from(process);
+                let window = |rng: &mut Rng| if rng.u8(..20) == 0 { 10.0 } else { level + 0.001 * rng.f64() };
+                (0..300).map(|_| window(&mut rng)).collect()
+            })
+            .collect();
+        let found = estimate(&processes, 0.95).expect("values");
+        assert!(found.icc.expect("groups").upper < ICC_FOR_WINDOWS, "{:?}", found.icc);
+        assert_eq!((found.unit, found.interval), (Unit::Processes, None));
+    }
+
+    #[test]
+    fn dependent_processes_are_worth_less() {
+        let mut rng = Rng::with_seed(23);
+        let wandering: Vec<Vec<f64>> =
+            autoregressive(60, 0.9, &mut rng).iter().map(|z| vec![100.0 + z]).collect();
+        let found = estimate(&wandering, 0.95).expect("values");
+        assert!(found.worth < 20.0, "{}", found.worth);
+        let mut mixed = wandering.concat();
+        rng.shuffle(&mut mixed);
+        let mixed: Vec<Vec<f64>> = mixed.into_iter().map(|value| vec![value]).collect();
+        let independent = estimate(&mixed, 0.95).expect("values");
+        assert_eq!(independent.worth, 60.0);
+        let width = |estimate: &Estimate| estimate.interval.map(|interval| interval.half_width());
+        assert!(
+            width(&found).is_none_or(|width_of_dependent| Some(width_of_dependent) > width(&independent))
+        );
+    }
 }

@@ -1,4 +1,5 @@
 //! Statistics: pure functions from samples to numbers, intervals and verdicts.
+pub mod analysis;
 pub mod behaviour;
 pub mod bootstrap;
 pub mod change;
@@ -16,7 +17,14 @@ pub mod nested;
 pub mod noise;
 pub mod order;
 pub mod outliers;
+pub mod proof;
 pub mod ranks;
+pub mod series;
 pub mod stop;
 pub mod tails;
 pub mod verdict;
+
+#[cfg(test)]
+mod published;
+#[cfg(test)]
+mod run_of;

@@ -179,7 +179,10 @@ mod tests {
         let found = modality(&values);
         let medians: Vec<f64> = found.modes().expect("modes").modes.iter().map(|mode| mode.median).collect();
         assert_eq!(medians.len(), 3);
-        assert!(medians.iter().zip([1.0, 1.1, 1.21]).all(|(got, want)| (got - want).abs() < 0.01), "{medians:?}");
+        assert!(
+            medians.iter().zip([1.0, 1.1, 1.21]).all(|(got, want)| (got - want).abs() < 0.01),
+            "{medians:?}"
+        );
     }
 
     #[test]
@@ -208,8 +211,9 @@ mod tests {
 
     #[test]
     fn modes_inside_processes() {
-        let switching: Vec<Vec<f64>> =
-            (0..6).map(|seed| draw(Noise::TwoModes { cv: 0.01, ratio: 1.2, minority: 0.5 }, 30, seed)).collect();
+        let switching: Vec<Vec<f64>> = (0..6)
+            .map(|seed| draw(Noise::TwoModes { cv: 0.01, ratio: 1.2, minority: 0.5 }, 30, seed))
+            .collect();
         let found = inside_processes(&switching).expect("modes in all");
         assert!((found.ratio - 1.2).abs() < 0.02);
         let fixed: Vec<Vec<f64>> = (0..6)

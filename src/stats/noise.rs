@@ -74,7 +74,13 @@ pub enum Inside {
 }
 
 /// `processes` lists of `windows` values each.
-pub fn nested(noise: Noise, inside: Inside, processes: usize, windows: usize, rng: &mut Rng) -> Vec<Vec<f64>> {
+pub fn nested(
+    noise: Noise,
+    inside: Inside,
+    processes: usize,
+    windows: usize,
+    rng: &mut Rng,
+) -> Vec<Vec<f64>> {
     let cv = match noise {
         Noise::Lognormal { cv } => cv,
         _ => 0.0,

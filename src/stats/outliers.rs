@@ -85,7 +85,11 @@ pub const EXPLANATION_P: f64 = 0.05;
 /// slow throughout and a counter that is high throughout meet by luck too easily; where all strata hold one value
 /// the test is over all values.
 pub fn attribute(outlier: &[bool], strata: &[usize], covariates: &[Covariate]) -> Attribution {
-    let none = Attribution { outlier: outlier.to_vec(), explained: vec![false; outlier.len()], explanations: vec![] };
+    let none = Attribution {
+        outlier: outlier.to_vec(),
+        explained: vec![false; outlier.len()],
+        explanations: vec![],
+    };
     let of = none.outliers();
     if of == 0 || strata.len() != outlier.len() {
         return none;
@@ -113,7 +117,8 @@ pub fn attribute(outlier: &[bool], strata: &[usize], covariates: &[Covariate]) -
 
 /// Which values of a covariate lie beyond the percentile that it has beside ordinary values.
 fn hits(outlier: &[bool], covariate: &[f64], high: bool) -> Option<(f64, Vec<bool>)> {
-    let ordinary: Vec<f64> = covariate.iter().zip(outlier).filter(|(_, o)| !**o).map(|(value, _)| *value).collect();
+    let ordinary: Vec<f64> =
+        covariate.iter().zip(outlier).filter(|(_, o)| !**o).map(|(value, _)| *value).collect();
     let beyond = quantile(&ordinary, if high { 0.95 } else { 0.05 })?;
     let hit = |value: &f64| if high { *value > beyond } else { *value < beyond };
     let hit: Vec<bool> = covariate.iter().map(hit).collect();
@@ -210,7 +215,10 @@ mod tests {
         let found = attribute(&outliers(&values), &strata, &covariates);
         assert_eq!(found.explanations.len(), 1, "{:?}", found.explanations);
         let stolen = &found.explanations[0];
-        assert_eq!((stolen.covariate.as_ref(), stolen.explained, stolen.of, stolen.beyond), ("stolen", 12, 12, 0.0));
+        assert_eq!(
+            (stolen.covariate.as_ref(), stolen.explained, stolen.of, stolen.beyond),
+            ("stolen", 12, 12, 0.0)
+        );
         assert!(found.may_leave_out() && found.explained[17] && !found.explained[18]);
         // A clock that fell explains from below.
         let clock = Covariate {
@@ -240,16 +248,19 @@ mod tests {
         assert_eq!(attribute(&[], &[], &[]), Attribution::default());
         let short = [Covariate { name: "x".into(), values: vec![1.0] }];
         assert!(attribute(&[true, false], &[0, 1], &short).explanations.is_empty());
-        assert!(attribute(&[true, true], &[0, 1], &[Covariate { name: "x".into(), values: vec![1.0, 2.0] }])
-            .explanations
-            .is_empty());
+        assert!(
+            attribute(&[true, true], &[0, 1], &[Covariate { name: "x".into(), values: vec![1.0, 2.0] }])
+                .explanations
+                .is_empty()
+        );
         assert!(!Attribution::default().may_leave_out());
     }
 
     #[test]
     fn correlated_covariates() {
         let (values, _, covariates) = disturbed(&mut Rng::with_seed(16));
-        let clock = Covariate { name: "clock".into(), values: values.iter().map(|value| 3.0 / value).collect() };
+        let clock =
+            Covariate { name: "clock".into(), values: values.iter().map(|value| 3.0 / value).collect() };
         let found = correlations(&values, &[covariates[0].clone(), clock]);
         assert_eq!(found.len(), 1);
         assert!(found[0].0 == "clock" && found[0].1.rho < -0.999);

@@ -63,7 +63,8 @@ pub fn spearman(x: &[f64], y: &[f64]) -> Option<Correlation> {
         return None;
     }
     let centre = (n + 1) as f64 / 2.0;
-    let centred = |values: &[f64]| -> Vec<f64> { mid_ranks(values).ranks.iter().map(|r| r - centre).collect() };
+    let centred =
+        |values: &[f64]| -> Vec<f64> { mid_ranks(values).ranks.iter().map(|r| r - centre).collect() };
     let (x, y) = (centred(&x), centred(&y));
     let product = |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(a, b)| a * b).sum() };
     let scale = (product(&x, &x) * product(&y, &y)).sqrt();
@@ -207,7 +208,8 @@ fn exact_rank_sum_p(ranks: &[f64], m: usize, rank_sum: f64) -> f64 {
     let centre = (m * (ranks.len() + 1)) as f64;
     let distance = (2.0 * rank_sum - centre).abs() - 1e-6;
     let all: f64 = ways[m].iter().sum();
-    let far: f64 = ways[m].iter().enumerate().filter(|(s, _)| (*s as f64 - centre).abs() >= distance).map(|w| w.1).sum();
+    let far: f64 =
+        ways[m].iter().enumerate().filter(|(s, _)| (*s as f64 - centre).abs() >= distance).map(|w| w.1).sum();
     far / all
 }
 
@@ -255,8 +257,11 @@ mod tests {
     /// Reference: scipy 1.17.1 `kruskal`.
     #[test]
     fn kruskal_wallis_references() {
-        let groups =
-            [vec![1.0, 3.0, 5.0, 7.0, 9.0], vec![2.0, 4.0, 6.0, 8.0, 10.0], vec![11.0, 12.0, 13.0, 14.0, 14.0]];
+        let groups = [
+            vec![1.0, 3.0, 5.0, 7.0, 9.0],
+            vec![2.0, 4.0, 6.0, 8.0, 10.0],
+            vec![11.0, 12.0, 13.0, 14.0, 14.0],
+        ];
         near(kruskal_wallis(&groups, 1).expect("three groups"), 0.008_578_490_471_899_161);
         // 3 + 3 values wholly apart: 2 of 20 splits are as extreme.
         let p = kruskal_wallis(&[vec![1.0, 2.0, 3.0], vec![4.0, 5.0, 6.0]], 1).expect("two groups");
@@ -279,9 +284,7 @@ mod tests {
             mann_whitney(&[1.0, 2.0, 2.0, 3.0, 4.0], &[2.0, 3.0, 4.0, 4.0, 5.0, 6.0]).expect("values");
         near(found.u, 24.5);
         near(found.p, 0.110_389_610_389_610_38);
-        let a = [
-            0, 1, 2, 2, 3, 4, 5, 6, 7, 8, 8, 9, 10, 11, 12, 12, 13, 14, 15, 16, 17, 18, 18, 19, 20,
-        ];
+        let a = [0, 1, 2, 2, 3, 4, 5, 6, 7, 8, 8, 9, 10, 11, 12, 12, 13, 14, 15, 16, 17, 18, 18, 19, 20];
         let b = [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 22];
         let found = mann_whitney(&a.map(f64::from), &b.map(f64::from)).expect("values");
         near(found.u, 335.5);

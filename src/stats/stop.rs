@@ -3,7 +3,7 @@
 //!
 //! The rule stops on the 99 % interval and the 95 % one is reported: what optional stopping costs is paid for by that.
 
-use super::behaviour::behaviour;
+use super::behaviour::{DRIFT_P_WHILE_MEASURING, behaviour};
 use super::estimate::estimate;
 use super::modes::{CONFIRMING_MODES, Modality};
 use super::tails::normal_quantile;
@@ -17,6 +17,8 @@ pub const STOP_CONFIDENCE: f64 = 0.99;
 /// More is given up as hopeless only where this many times the most allowed would be needed: the estimate of what is
 /// needed from few processes is off by a factor of two easily.
 pub const HOPELESS: f64 = 2.0;
+/// And only from this many processes on.
+pub const LEAST_FOR_HOPELESS: usize = 20;
 
 /// What is asked of a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,7 +33,9 @@ pub struct Target {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Decision {
     /// Measure on, and ask again at this number of processes.
-    Go { until: usize },
+    Go {
+        until: usize,
+    },
     /// Precise enough.
     Enough,
     MoreWontHelp(Futility),
@@ -73,13 +77,15 @@ pub fn decide(processes: &[Vec<f64>], target: Target, seed: u64) -> Decision {
     let ended = |otherwise: Decision| if n >= target.most { Decision::Exhausted } else { otherwise };
     let go = Decision::Go { until: next_look(n + 1).min(target.most) };
     let Some(estimate) = estimate(processes, STOP_CONFIDENCE) else { return ended(go) };
-    let behaviour = behaviour(processes, &estimate, seed);
+    let behaviour = behaviour(processes, &estimate, DRIFT_P_WHILE_MEASURING, seed);
     if behaviour.drift.is_some() {
         return Decision::MoreWontHelp(Futility::Drift);
     }
     match behaviour.modality {
         Modality::Several(_) => return Decision::MoreWontHelp(Futility::Modes),
-        Modality::Suspected(_) => return ended(Decision::Go { until: CONFIRMING_MODES.max(n + 1).min(target.most) }),
+        Modality::Suspected(_) => {
+            return ended(Decision::Go { until: CONFIRMING_MODES.max(n + 1).min(target.most) });
+        }
         Modality::One | Modality::Unknown if behaviour.modes_inside.is_some() => {
             return Decision::MoreWontHelp(Futility::Modes);
         }
@@ -89,7 +95,7 @@ pub fn decide(processes: &[Vec<f64>], target: Target, seed: u64) -> Decision {
         return Decision::Enough;
     }
     let needed = runs_needed(estimate.cv_robust.unwrap_or(0.0), target.precision, STOP_CONFIDENCE);
-    if needed as f64 > HOPELESS * target.most as f64 && n > LOOKS[0] {
+    if needed as f64 > HOPELESS * target.most as f64 && n >= LEAST_FOR_HOPELESS {
         return Decision::MoreWontHelp(Futility::TooWide { needed });
     }
     ended(go)
@@ -107,4 +113,74 @@ pub fn runs_needed(cv: f64, precision: f64, confidence: f64) -> usize {
         return usize::MAX;
     }
     (needed.round() as usize).max(least)
+}
+
+#[cfg(test)]
+mod tests {
+    use fastrand::Rng;
+
+    use super::super::noise::Noise;
+    use super::*;
+
+    const TARGET: Target = Target { precision: 0.01, most: 80 };
+
+    fn one_window_each(values: &[f64]) -> Vec<Vec<f64>> {
+        values.iter().map(|&value| vec![value]).collect()
+    }
+
+    fn draw(noise: Noise, n: usize, seed: u64) -> Vec<Vec<f64>> {
+        one_window_each(&noise.series(n, &mut Rng::with_seed(seed)))
+    }
+
+    #[test]
+    fn looks() {
+        let looks: Vec<usize> = [0, 10, 11, 41, 80, 81, 113].into_iter().map(next_look).collect();
+        assert_eq!(looks, [10, 10, 14, 56, 80, 112, 157]);
+        assert!(next_look(usize::MAX) > 1_000_000);
+    }
+
+    #[test]
+    fn planning() {
+        // By (2.456 cv / r)²: the published swing of 7.94 % would need 380 runs for 1 %.
+        for (cv, runs) in [(0.0023, 6), (0.01, 6), (0.03, 54), (0.0794, 380)] {
+            assert_eq!(runs_needed(cv, 0.01, 0.95), runs, "{cv}");
+        }
+        assert_eq!(runs_needed(0.0, 0.01, 0.99), 8);
+        for bad in [f64::NAN, f64::INFINITY] {
+            assert_eq!(runs_needed(bad, 0.01, 0.95), usize::MAX);
+        }
+        assert_eq!(runs_needed(0.01, 0.0, 0.95), usize::MAX);
+        assert_eq!(runs_needed(0.01, 0.01, 2.0), 64);
+    }
+
+    #[test]
+    fn quiet_series_stop_at_the_first_look() {
+        let quiet = draw(Noise::Lognormal { cv: 0.002 }, 10, 24);
+        assert_eq!(decide(&quiet[..9], TARGET, 1), Decision::Go { until: 10 });
+        assert_eq!(decide(&quiet, TARGET, 1), Decision::Enough);
+        assert_eq!(decide(&[], TARGET, 1), Decision::Go { until: 10 });
+        assert_eq!(decide(&one_window_each(&[5.0; 10]), TARGET, 1), Decision::Enough);
+    }
+
+    #[test]
+    fn noisy_series_go_on_until_it_is_hopeless() {
+        let noisy = draw(Noise::Lognormal { cv: 0.02 }, 80, 25);
+        assert_eq!(decide(&noisy[..10], TARGET, 1), Decision::Go { until: 14 });
+        assert_eq!(decide(&noisy[..12], TARGET, 1), Decision::Go { until: 14 });
+        let most = Target { most: 20, ..TARGET };
+        assert_eq!(decide(&noisy[..20], most, 1), Decision::Exhausted);
+        let wild = draw(Noise::Lognormal { cv: 0.3 }, 20, 26);
+        let decision = decide(&wild, TARGET, 1);
+        assert!(matches!(decision, Decision::MoreWontHelp(Futility::TooWide { needed }) if needed > 4000));
+        assert_eq!(decide(&[], Target { most: 0, ..TARGET }, 1), Decision::Exhausted);
+    }
+
+    #[test]
+    fn modes_and_drift_end_it() {
+        let modes = draw(Noise::TwoModes { cv: 0.005, ratio: 1.2, minority: 0.5 }, 40, 27);
+        assert_eq!(decide(&modes[..20], TARGET, 1), Decision::Go { until: 56 });
+        assert_eq!(decide(&modes, TARGET, 1), Decision::MoreWontHelp(Futility::Modes));
+        let rising: Vec<f64> = (0..20).map(|i| 100.0 + f64::from(i)).collect();
+        assert_eq!(decide(&one_window_each(&rising), TARGET, 1), Decision::MoreWontHelp(Futility::Drift));
+    }
 }

@@ -170,7 +170,12 @@ mod tests {
     #[test]
     fn undefined_is_not_a_panic() {
         for bad in [f64::NAN, -1.0, 0.0, 1.0, 2.0, f64::INFINITY] {
-            let _ = (normal_quantile(bad), t_quantile(bad, 5.0), t_quantile(0.95, bad), f_quantile(bad, bad, bad));
+            let _ = (
+                normal_quantile(bad),
+                t_quantile(bad, 5.0),
+                t_quantile(0.95, bad),
+                f_quantile(bad, bad, bad),
+            );
             let _ = (t_two_sided(bad, bad), chi_square_above(bad, bad), normal_two_sided(bad));
         }
         assert_eq!(t_two_sided(f64::NAN, 3.0), 1.0);
