@@ -5,6 +5,7 @@ use anyhow::bail;
 
 use crate::bench::{self, Benchmark, Candidate, Depth, Scope, Windows};
 use crate::model::{Planned, fingerprint};
+use crate::stats::interleave::latin_order;
 
 /// How much to measure, how precisely, for how long.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -163,19 +164,11 @@ pub fn plan_id(planned: &[Planned], profile: &Profile) -> String {
     format!("{:016x}", fingerprint(&text))
 }
 
-/// The order in which a pass visits the runnable cases: one seeded shuffle, rotated by a different amount each pass
-/// and reversed in every second one, so that two cases alternate ABBA and no case always follows the same other one.
-pub fn order(runnable: &[usize], pass: u32, seed: u64) -> Vec<usize> {
-    let mut order = runnable.to_vec();
-    fastrand::Rng::with_seed(seed).shuffle(&mut order);
-    if !order.is_empty() {
-        let turns = fastrand::Rng::with_seed(seed ^ u64::from(pass / 2 + 1)).usize(..order.len());
-        order.rotate_left(turns);
-    }
-    if pass % 2 == 1 {
-        order.reverse();
-    }
-    order
+/// The order in which each pass visits the runnable cases: two alternate ABBA or BAAB, more follow random cyclic Latin
+/// squares, so that drift hits all alike and no case always follows the same other one.
+pub fn orders(runnable: &[usize], passes: u32, seed: u64) -> Vec<Vec<usize>> {
+    let orders = latin_order(runnable.len(), passes as usize, seed);
+    orders.into_iter().map(|order| order.into_iter().map(|index| runnable[index]).collect()).collect()
 }
 
 #[cfg(test)]
@@ -221,14 +214,14 @@ mod tests {
     }
 
     #[test]
-    fn two_cases_alternate_and_orders_repeat_for_a_seed() {
-        assert_eq!(order(&[3, 5, 7], 4, 9), order(&[3, 5, 7], 4, 9));
-        let two: Vec<Vec<usize>> = (0..4).map(|pass| order(&[0, 1], pass, 1)).collect();
-        assert_eq!(two[0], two[1].iter().rev().copied().collect::<Vec<_>>(), "ABBA");
-        let mut firsts: Vec<usize> = (0..40).map(|pass| order(&[0, 1, 2, 3], pass, 1)[0]).collect();
-        firsts.sort_unstable();
-        firsts.dedup();
-        assert_eq!(firsts.len(), 4, "every case comes first some time");
+    fn orders_hold_all_cases_and_repeat_for_a_seed() {
+        assert_eq!(orders(&[3, 5, 7], 4, 9), orders(&[3, 5, 7], 4, 9));
+        for order in orders(&[3, 5, 7], 40, 9) {
+            let mut sorted = order.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, [3, 5, 7], "{order:?}");
+        }
+        assert_eq!(orders(&[], 3, 1), vec![Vec::<usize>::new(); 3]);
     }
 
     #[test]

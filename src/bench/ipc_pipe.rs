@@ -160,7 +160,16 @@ impl Pair {
         affinity::pin(&ping_seat.cpus).with_context(|| format!("cannot pin to CPUs {}", ping_seat.cpus))?;
         // Ours of pong's ends close here: when pong dies, reading ends with an error instead of a wait.
         drop((pong_reads, pong_writes));
-        Ok(Pair { to_pong, from_pong, table, pong, token: 0, looks: 0, looks_together: 0, stamped_windows: 0 })
+        Ok(Pair {
+            to_pong,
+            from_pong,
+            table,
+            pong,
+            token: 0,
+            looks: 0,
+            looks_together: 0,
+            stamped_windows: 0,
+        })
     }
 
     /// Plays `trips` round trips; returns how long they took, ns.
@@ -201,7 +210,8 @@ impl Pair {
         let ns = clock.now() - begin;
         self.table.stamped().store(0, Ordering::Release);
         // One nanosecond to an hour in three digits: finer than any latency repeats.
-        let mut buckets = Buckets::<u64>::new_with_bounds(1, 3_600_000_000_000, 3).context("cannot make a histogram")?;
+        let mut buckets =
+            Buckets::<u64>::new_with_bounds(1, 3_600_000_000_000, 3).context("cannot make a histogram")?;
         for index in 0..trips {
             buckets.saturating_record(self.table.age(index).load(Ordering::Acquire));
         }

@@ -11,7 +11,7 @@ use crate::sys::team::{Body, Team};
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: "memory.bandwidth",
-    title: "Memory bandwidth, reading",
+    title: "Memory read",
     about: "Every task reads a block of its own again and again with the widest vectors that the CPU has and adds all \
             of it up; the sum is checked against what was written there. Bytes are counted as the program moves them. \
             One task, then one on each CPU at once: their bytes together, from the first start to the last end. The \

@@ -7,7 +7,7 @@ use crate::model::{Better, Case, CpuSet, Form, Metric, Pages};
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: "memory.latency",
-    title: "Memory latency ladder",
+    title: "Memory latency",
     about: "Dependent loads: each load's address is what the load before it brought, so nothing overlaps. The chain \
             visits every 64-byte line of a block exactly once in random order (no prefetcher can guess it) and closes; \
             that it closes is checked. One curve over the block's size, on huge pages so that page walks do not hide \

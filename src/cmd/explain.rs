@@ -85,18 +85,39 @@ fn rule(rule: &Rule, width: usize) -> String {
 }
 
 const VERDICTS: &[(VerdictKind, &str)] = &[
-    (VerdictKind::Trusted, "The interval of the median is as narrow as the profile asks, and no test found drift, modes or \
-        dependence; no rule objected. Use the number."),
-    (VerdictKind::TrustedWithCause, "The number can be used, and something that moved it or limits its meaning is known: the \
-        reason names it."),
-    (VerdictKind::Imprecise, "Too few processes, or too wide a spread, for the precision asked: the reason says how many more \
-        would do. The median is the best guess there is; do not rest small differences on it."),
-    (VerdictKind::Multimodal, "The series has several values. Use none of them before you know what chooses: the reason lists \
-        them with their shares."),
-    (VerdictKind::Drifting, "The series was still moving when measuring ended. Its median depends on when it was measured."),
-    (VerdictKind::Rejected, "The number must not be used: a wrong answer, a value above a physical ceiling, or an environment that \
-        made it worthless."),
-    (VerdictKind::Skipped, "Not measured: this machine or this user lacks something, or the budget ended before its turn."),
+    (
+        VerdictKind::Trusted,
+        "The interval of the median is as narrow as the profile asks, and no test found drift, modes or \
+        dependence; no rule objected. Use the number.",
+    ),
+    (
+        VerdictKind::TrustedWithCause,
+        "The number can be used, and something that moved it or limits its meaning is known: the \
+        reason names it.",
+    ),
+    (
+        VerdictKind::Imprecise,
+        "Too few processes, or too wide a spread, for the precision asked: the reason says how many more \
+        would do. The median is the best guess there is; do not rest small differences on it.",
+    ),
+    (
+        VerdictKind::Multimodal,
+        "The series has several values. Use none of them before you know what chooses: the reason lists \
+        them with their shares.",
+    ),
+    (
+        VerdictKind::Drifting,
+        "The series was still moving when measuring ended. Its median depends on when it was measured.",
+    ),
+    (
+        VerdictKind::Rejected,
+        "The number must not be used: a wrong answer, a value above a physical ceiling, or an environment that \
+        made it worthless.",
+    ),
+    (
+        VerdictKind::Skipped,
+        "Not measured: this machine or this user lacks something, or the budget ended before its turn.",
+    ),
     (VerdictKind::Unverified, "Imported from another tool: nobody watched while it was measured."),
 ];
 

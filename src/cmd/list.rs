@@ -36,10 +36,13 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let width = plan::shown().map(|bench| bench.id.len()).max().unwrap_or(0);
     let mut text = String::new();
     for bench in plan::shown() {
-        let metrics: Vec<String> = bench.metrics.iter().map(|metric| metric_words(&metric.name, &metric.unit)).collect();
+        let metrics: Vec<String> =
+            bench.metrics.iter().map(|metric| metric_words(&metric.name, &metric.unit)).collect();
         text.push_str(&format!("{:width$}  {}: {}\n", bench.id, bench.title, metrics.join(", ")));
     }
-    text.push_str("\n`assay explain ID` tells how each is measured; `assay run --dry-run` what this machine allows.\n");
+    text.push_str(
+        "\n`assay explain ID` tells how each is measured; `assay run --dry-run` what this machine allows.\n",
+    );
     output::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -218,9 +218,14 @@ fn open(args: &MeasureArgs, header: Header) -> anyhow::Result<(Writer, Header, V
     };
     let mut writer = Writer::resume(&path)?;
     let text = format!("went on after {} visits", run.visits.len());
-    eprintln!("  going on with {} ({} visits are there; --new begins afresh)", path.display(), run.visits.len());
+    eprintln!(
+        "  going on with {} ({} visits are there; --new begins afresh)",
+        path.display(),
+        run.visits.len()
+    );
     let started: Option<jiff::Timestamp> = run.header.started.parse().ok();
-    let at_ms = started.map_or(0.0, |started| jiff::Timestamp::now().duration_since(started).as_secs_f64() * 1e3);
+    let at_ms =
+        started.map_or(0.0, |started| jiff::Timestamp::now().duration_since(started).as_secs_f64() * 1e3);
     writer.append(&Record::Event(crate::model::Event { at_ms, kind: "resumed".into(), text }))?;
     Ok((writer, run.header, run.visits))
 }

@@ -25,8 +25,7 @@ pub fn style(terminal: bool) -> Style {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
         .iter()
         .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
-    let unicode =
-        locale.is_none_or(|locale| locale.to_ascii_lowercase().replace('-', "").contains("utf8"));
+    let unicode = locale.is_none_or(|locale| locale.to_ascii_lowercase().replace('-', "").contains("utf8"));
     let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let size = || rustix::termios::tcgetwinsize(std::io::stderr()).ok().map(|size| usize::from(size.ws_col));
     let width = columns.or_else(|| size().filter(|_| terminal)).filter(|width| *width >= 40).unwrap_or(120);
@@ -183,7 +182,8 @@ pub fn dry_run(
         match &planned.unmet {
             None => {
                 let memory = words::bytes(planned.memory_bytes as f64);
-                let points = bench::find(&planned.case.bench).map_or(1, |row| (row.points)(&planned.case).len());
+                let points =
+                    bench::find(&planned.case.bench).map_or(1, |row| (row.points)(&planned.case).len());
                 let cpus = planned.case.placement.cpus();
                 text.push_str(&format!(
                     "  {key:70} {:6.2} s a visit, {points:3} points, {memory:>9}, CPUs {cpus}\n",

@@ -34,10 +34,16 @@ impl Display {
 
     pub fn show(&mut self, progress: Progress) {
         match progress {
-            Progress::Waiting { why, since } => self.line(&format!(
-                "  waiting for a quiet machine, {} s so far: {why}",
-                since.as_secs()
-            )),
+            Progress::Waiting { why, since } => match &self.bar {
+                Some(bar) => {
+                    bar.set_message(format!("waiting for a quiet machine, {} s: {why}", since.as_secs()));
+                    bar.tick();
+                }
+                None if since.as_secs() % 10 == 1 => {
+                    eprintln!("  waiting for a quiet machine, {} s so far: {why}", since.as_secs());
+                }
+                None => {}
+            },
             Progress::Visit { key, done, of, left } => match &self.bar {
                 Some(bar) => {
                     bar.set_length(of as u64);

@@ -93,9 +93,11 @@ fn core_ceiling(evidence: &Evidence, judged: &Judged, ghz: Option<f64>) -> Optio
             format!("No core loads more than {BYTES_A_CYCLE} bytes in a cycle; {tasks} tasks ran."),
             source,
         )),
-        (Form::WorkPerTime { .. }, "GHz") => {
-            Some((FASTEST_GHZ, "No core runs at such a clock.".to_string(), "no core was ever sold above it".into()))
-        }
+        (Form::WorkPerTime { .. }, "GHz") => Some((
+            FASTEST_GHZ,
+            "No core runs at such a clock.".to_string(),
+            "no core was ever sold above it".into(),
+        )),
         (Form::WorkPerTime { scale }, _) => Some((
             OPERATIONS_A_CYCLE * ghz * tasks * scale,
             format!("No core completes more than {OPERATIONS_A_CYCLE} operations in a cycle."),

@@ -80,9 +80,8 @@ fn governor(evidence: &Evidence) -> Option<Vec<Finding>> {
         return None;
     }
     let measured = evidence.run.header.plan.iter().filter(|planned| planned.unmet.is_none());
-    let cpus = measured.fold(crate::model::CpuSet::default(), |all, planned| {
-        all.union(&planned.case.placement.cpus())
-    });
+    let cpus = measured
+        .fold(crate::model::CpuSet::default(), |all, planned| all.union(&planned.case.placement.cpus()));
     let driver = frequency.driver.as_deref().unwrap_or("unknown");
     let dynamic = driver.starts_with("intel_pstate") || driver.contains("epp") || driver == "intel_cpufreq";
     let clock_khz = evidence.core_clock_ghz().map(|ghz| ghz * 1e6);
@@ -106,7 +105,9 @@ fn governor(evidence: &Evidence) -> Option<Vec<Finding>> {
         let ghz = |khz: f64| format!("{:.2} GHz", khz / 1e6);
         facts.extend(clock_khz.map(|khz| Fact::new("measured clock", ghz(khz), "cpu.clock@one-cpu#clock")));
         facts.extend(highest_khz.map(|khz| Fact::new("highest clock", ghz(khz), "cpuinfo_max_freq")));
-        facts.extend(frequency.turbo.map(|on| Fact::new("turbo", if on { "allowed" } else { "off" }, "sysfs")));
+        facts.extend(
+            frequency.turbo.map(|on| Fact::new("turbo", if on { "allowed" } else { "off" }, "sysfs")),
+        );
         findings.push(Finding {
             rule: GOVERNOR.id.into(),
             severity: Severity::Warning,
@@ -144,8 +145,7 @@ fn moving(evidence: &Evidence) -> Option<Vec<Finding>> {
     if clocks.len() < 100 {
         return None;
     }
-    let (low, middle, high) =
-        (quantile(&clocks, 0.05)?, quantile(&clocks, 0.5)?, quantile(&clocks, 0.95)?);
+    let (low, middle, high) = (quantile(&clocks, 0.05)?, quantile(&clocks, 0.5)?, quantile(&clocks, 0.95)?);
     let spread = (high - low) / middle;
     if spread <= 0.05 {
         return Some(Vec::new());

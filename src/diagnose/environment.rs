@@ -33,7 +33,9 @@ fn background(evidence: &Evidence) -> Option<Vec<Finding>> {
     for (case, planned) in evidence.cases() {
         let seats = planned.case.placement.cpus().len() as f64;
         let total = Evidence::total(evidence.visits_of(case), |c| c.others_on_seats_ms);
-        let Some(total) = total.filter(|total| total.wall_ms >= LONG_ENOUGH_MS && seats > 0.0) else { continue };
+        let Some(total) = total.filter(|total| total.wall_ms >= LONG_ENOUGH_MS && seats > 0.0) else {
+            continue;
+        };
         let share = total.rate() / seats;
         match share {
             share if share >= SHARE_REJECTED => rejected.extend(evidence.keys_of(case)),
@@ -44,7 +46,8 @@ fn background(evidence: &Evidence) -> Option<Vec<Finding>> {
             worst = Some((share, planned.case.key()));
         }
     }
-    let loud = all.rate() > 0.05f64.max(0.005 * cpus) || worst.as_ref().is_some_and(|(share, _)| *share > 0.1);
+    let loud =
+        all.rate() > 0.05f64.max(0.005 * cpus) || worst.as_ref().is_some_and(|(share, _)| *share > 0.1);
     if !loud {
         return Some(Vec::new());
     }
@@ -119,7 +122,8 @@ fn steal(evidence: &Evidence) -> Option<Vec<Finding>> {
     if all.rate() <= 0.005 && told.is_empty() && rejected.is_empty() {
         return Some(Vec::new());
     }
-    let finding = |effect: Effect, series: Vec<String>| Finding {
+    let finding = |effect: Effect, series: Vec<String>| {
+        Finding {
         rule: STEAL.id.into(),
         severity: if effect == Effect::Rejects { Severity::Problem } else { Severity::Warning },
         headline: format!("the hypervisor took {} of the CPU time", percent(all.rate())),
@@ -133,6 +137,7 @@ fn steal(evidence: &Evidence) -> Option<Vec<Finding>> {
         advice: "Measure at another hour, on a dedicated host, or ask the host's owner for pinned CPUs.".into(),
         series,
         effect,
+    }
     };
     Some(graded(told, rejected, finding))
 }
@@ -189,10 +194,13 @@ fn quota(evidence: &Evidence) -> Option<Vec<Finding>> {
         rule: QUOTA.id.into(),
         severity: if rejected.is_empty() { Severity::Warning } else { Severity::Problem },
         headline,
-        cause: "This process lives in a cgroup with a CPU quota. Numbers measure the quota, not the machine.".into(),
+        cause: "This process lives in a cgroup with a CPU quota. Numbers measure the quota, not the machine."
+            .into(),
         facts,
-        confirm: "cat /proc/self/cgroup; cat /sys/fs/cgroup/*/cpu.stat /sys/fs/cgroup/cpu.stat 2>/dev/null".into(),
-        advice: "Measure outside the container, or lift the quota (cpu.max, cpu.cfs_quota_us) for the time.".into(),
+        confirm: "cat /proc/self/cgroup; cat /sys/fs/cgroup/*/cpu.stat /sys/fs/cgroup/cpu.stat 2>/dev/null"
+            .into(),
+        advice: "Measure outside the container, or lift the quota (cpu.max, cpu.cfs_quota_us) for the time."
+            .into(),
         effect: if rejected.is_empty() { Effect::None } else { Effect::Rejects },
         series: rejected,
     }])

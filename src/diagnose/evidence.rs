@@ -43,9 +43,10 @@ impl<'a> Evidence<'a> {
     /// Planned cases that ran at least once, with their index.
     pub fn cases(&self) -> impl Iterator<Item = (u32, &'a Planned)> {
         let plan = &self.run.header.plan;
-        plan.iter().enumerate().map(|(index, planned)| (index as u32, planned)).filter(|(index, _)| {
-            self.visits_of(*index).next().is_some()
-        })
+        plan.iter()
+            .enumerate()
+            .map(|(index, planned)| (index as u32, planned))
+            .filter(|(index, _)| self.visits_of(*index).next().is_some())
     }
 
     /// A condition summed over visits; `None` where no visit knew it.
@@ -76,7 +77,9 @@ impl<'a> Evidence<'a> {
     pub fn find(&self, bench: &str, placement: &str, metric: &str) -> Option<&'a Judged> {
         self.series.iter().find(|judged| {
             let series = &judged.series;
-            series.case.bench == bench && series.case.placement.name == placement && series.metric.name == metric
+            series.case.bench == bench
+                && series.case.placement.name == placement
+                && series.metric.name == metric
         })
     }
 
@@ -88,7 +91,8 @@ impl<'a> Evidence<'a> {
 
     /// The measured core clock, GHz: the median of the clock benchmark, else of what was noted beside all windows.
     pub fn core_clock_ghz(&self) -> Option<f64> {
-        let measured = self.find("cpu.clock", "one-cpu", "clock").and_then(|judged| judged.analysis.estimate.as_ref());
+        let measured =
+            self.find("cpu.clock", "one-cpu", "clock").and_then(|judged| judged.analysis.estimate.as_ref());
         measured.map(|estimate| estimate.median).or_else(|| crate::stats::order::median(&self.clocks_ghz()))
     }
 

@@ -53,7 +53,9 @@ fn huge_pages(evidence: &Evidence) -> Option<Vec<Finding>> {
             "Transparent huge pages are switched off on this machine.",
             "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
         ),
-        None => ("This kernel was built without transparent huge pages, or hides them.", "Use another kernel."),
+        None => {
+            ("This kernel was built without transparent huge pages, or hides them.", "Use another kernel.")
+        }
         Some(_) => (
             "The setting would allow them: this process may be forbidden them (prctl PR_SET_THP_DISABLE), memory may be \
              too fragmented, or a memory limit too tight.",
@@ -66,7 +68,9 @@ fn huge_pages(evidence: &Evidence) -> Option<Vec<Finding>> {
         headline: "memory was measured on small pages although huge ones were asked for".into(),
         cause: format!("{cause} Latencies of large blocks include page walks."),
         facts,
-        confirm: "grep -e thp_fault -e compact_ /proc/vmstat; cat /sys/kernel/mm/transparent_hugepage/enabled".into(),
+        confirm:
+            "grep -e thp_fault -e compact_ /proc/vmstat; cat /sys/kernel/mm/transparent_hugepage/enabled"
+                .into(),
         advice: advice.into(),
         series,
         effect: Effect::Explains,

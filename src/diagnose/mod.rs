@@ -90,7 +90,7 @@ pub fn diagnose(run: Run) -> Diagnosis {
 
 /// A verdict after a finding that concerns its series.
 fn adjusted(verdict: &Verdict, finding: &Finding) -> Verdict {
-    let because = format!("{} ({})", finding.headline, finding.rule);
+    let because = format!("{}: {}", finding.rule, finding.headline);
     let with_cause = || match verdict.reason.as_str() {
         "" => because.clone(),
         reason => format!("{reason}; {because}"),
@@ -98,9 +98,7 @@ fn adjusted(verdict: &Verdict, finding: &Finding) -> Verdict {
     match (finding.effect, verdict.kind) {
         (Effect::None, _) | (_, VerdictKind::Skipped | VerdictKind::Unverified) => verdict.clone(),
         (Effect::Rejects, _) => Verdict::new(VerdictKind::Rejected, because),
-        (Effect::Explains, VerdictKind::Trusted) => {
-            Verdict::new(VerdictKind::TrustedWithCause, because)
-        }
+        (Effect::Explains, VerdictKind::Trusted) => Verdict::new(VerdictKind::TrustedWithCause, because),
         (Effect::Explains, VerdictKind::Rejected) => verdict.clone(),
         (Effect::Explains, kind) => Verdict::new(kind, with_cause()),
     }
@@ -154,7 +152,9 @@ impl Diagnosis {
 
     /// Whether any number may be used at all.
     pub fn has_usable_numbers(&self) -> bool {
-        self.series.iter().any(|judged| judged.analysis.estimate.is_some() && judged.analysis.verdict.usable())
+        self.series
+            .iter()
+            .any(|judged| judged.analysis.estimate.is_some() && judged.analysis.verdict.usable())
     }
 }
 
@@ -174,6 +174,3 @@ fn summary_series(judged: &Judged) -> SummarySeries {
         verdict: judged.analysis.verdict.kind,
     }
 }
-
-#[cfg(test)]
-mod tests;

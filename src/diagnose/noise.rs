@@ -6,6 +6,7 @@ use super::words::figure;
 use super::{Evidence, Rule};
 use crate::model::{Effect, Fact, Finding, Severity, VerdictKind};
 use crate::stats::analysis::Judged;
+use crate::stats::behaviour::Drift;
 
 pub const RULES: &[Rule] = &[DRIFT, MODES];
 
@@ -17,12 +18,20 @@ const DRIFT: Rule = Rule {
             do that.",
     method: "Mann-Kendall's test with the Theil-Sen slope over the processes in visiting order, change points by \
              E-divisive means with a permutation test, and the order of windows inside processes; each at p < 0.01 and \
-             only if the change exceeds 1 % and the interval's half-width. METHODOLOGY.md has the measured error rates.",
+             only if the change exceeds 1 % and the interval's half-width. A run has dozens of series, so one that moves a \
+             little is expected by chance: the finding needs a change of 5 %, or two headline series of one benchmark. \
+             METHODOLOGY.md has the measured error rates.",
     calm: "",
     source: file!(),
     check: |evidence| {
-        grouped(evidence, VerdictKind::Drifting, &DRIFT, "moved while it was measured", "Something that changes slowly \
-             moved these values: heat, power budgets, other guests or load.")
+        grouped(
+            evidence,
+            VerdictKind::Drifting,
+            &DRIFT,
+            "moved while it was measured",
+            "Something that changes slowly \
+             moved these values: heat, power budgets, other guests or load.",
+        )
     },
 };
 
@@ -39,8 +48,14 @@ const MODES: Rule = Rule {
     calm: "",
     source: file!(),
     check: |evidence| {
-        grouped(evidence, VerdictKind::Multimodal, &MODES, "has several values", "Each process got one of several levels: \
-             look at what a process gets at its start, such as pages, CPU or layout.")
+        grouped(
+            evidence,
+            VerdictKind::Multimodal,
+            &MODES,
+            "has several values",
+            "Each process got one of several levels: \
+             look at what a process gets at its start, such as pages, CPU or layout.",
+        )
     },
 };
 
@@ -53,10 +68,12 @@ fn grouped(
     cause: &str,
 ) -> Option<Vec<Finding>> {
     let mut benches: BTreeMap<&str, Vec<&Judged>> = BTreeMap::new();
-    for judged in evidence.series.iter().filter(|judged| judged.analysis.verdict.kind == kind) {
+    let concerned = |judged: &&Judged| judged.analysis.verdict.kind == kind && judged.series.metric.headline;
+    for judged in evidence.series.iter().filter(concerned) {
         benches.entry(judged.series.case.bench.as_ref()).or_default().push(judged);
     }
     let judgeable = evidence.series.iter().any(|judged| judged.analysis.estimate.is_some());
+    benches.retain(|_, series| series.len() > 1 || series.iter().any(|judged| moves_much(judged)));
     judgeable.then(|| {
         let found = benches.into_iter().map(|(bench, series)| {
             let of = evidence.series.iter().filter(|judged| judged.series.case.bench == bench).count();
@@ -71,7 +88,8 @@ fn grouped(
                 cause: cause.to_string(),
                 facts: series.iter().take(8).map(|judged| fact(judged)).collect(),
                 confirm: format!("assay run --only {bench} --profile standard --new"),
-                advice: "Measure again at another time, and longer: --profile full confirms or clears it.".into(),
+                advice: "Measure again at another time, and longer: --profile full confirms or clears it."
+                    .into(),
                 series: series.iter().map(|judged| judged.series.key.clone()).collect(),
                 // The verdict says it already.
                 effect: Effect::None,
@@ -81,8 +99,21 @@ fn grouped(
     })
 }
 
+/// A drift that chance alone hardly gives to one series of many; modes are proven severely enough by themselves.
+fn moves_much(judged: &Judged) -> bool {
+    const MUCH: f64 = 0.05;
+    match judged.analysis.behaviour.as_ref().and_then(|behaviour| behaviour.drift.as_ref()) {
+        None => true,
+        Some(Drift::Trend(trend)) => trend.relative_change.abs() >= MUCH,
+        Some(Drift::Inside(inside)) => inside.relative_change.abs() >= MUCH,
+        Some(Drift::Steps(steps)) => steps.iter().any(|step| (step.after / step.before).ln().abs() >= MUCH),
+        Some(Drift::Dependent { .. }) => false,
+    }
+}
+
 fn fact(judged: &Judged) -> Fact {
-    let median = judged.analysis.estimate.as_ref().map(|estimate| figure(estimate.median, &judged.series.metric.unit));
+    let median =
+        judged.analysis.estimate.as_ref().map(|estimate| figure(estimate.median, &judged.series.metric.unit));
     let label = format!("median {}", median.unwrap_or_default());
     Fact::new(label, &judged.analysis.verdict.reason, &judged.series.key)
 }

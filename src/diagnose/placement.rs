@@ -29,7 +29,9 @@ fn free(evidence: &Evidence) -> Option<Vec<Finding>> {
         .series
         .iter()
         .filter(|judged| {
-            judged.series.case.placement.name == "free" && judged.series.metric.headline && judged.analysis.estimate.is_some()
+            judged.series.case.placement.name == "free"
+                && judged.series.metric.headline
+                && judged.analysis.estimate.is_some()
         })
         .collect();
     if free.is_empty() {
@@ -65,12 +67,17 @@ fn finding(evidence: &Evidence, free: &Judged) -> Option<Finding> {
         let distance = |value: f64| (value / free_value).ln().abs();
         distance(one.1).total_cmp(&distance(other.1))
     })?;
-    let mut facts: Vec<Fact> = pinned
-        .iter()
-        .map(|(judged, value)| {
-            Fact::new(judged.series.case.placement.name.to_string(), figure(*value, &metric.unit), &judged.series.key)
-        })
-        .collect();
+    let mut facts = Vec::new();
+    for (judged, value) in &pinned {
+        let placement = judged.series.case.placement.name.as_ref();
+        facts.push(Fact::new(placement, figure(*value, &metric.unit), &judged.series.key));
+        // The other side of the score, where it was measured.
+        let late = evidence.find(&judged.series.case.bench, placement, "wakeup_p99");
+        if let Some((late, estimate)) = late.and_then(|late| Some((late, late.analysis.estimate.as_ref()?))) {
+            let label = format!("{placement}, wake-up latency p99");
+            facts.push(Fact::new(label, figure(estimate.median, &late.series.metric.unit), &late.series.key));
+        }
+    }
     facts.push(Fact::new("free", figure(free_value, &metric.unit), &free.series.key));
     if let (Some(share), Some(judged)) = (share, together) {
         let label = "free, both on one CPU";

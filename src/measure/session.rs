@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::bench::Order;
+use crate::model::Metric;
 use crate::model::{Conditions, CpuSet, Event, Header, Planned, Reason, Record, Visit, fingerprint};
 use crate::plan::{self, Profile};
 use crate::run_file::Writer;
-use crate::model::Metric;
 use crate::stats::stop::{self, Decision, Target};
 use crate::sys::clock;
 use crate::sys::counters::Counters;
@@ -136,11 +136,11 @@ impl<'s, 'h> Loop<'s, 'h> {
         let runnable: Vec<usize> =
             (0..self.plan().len()).filter(|case| self.plan()[*case].unmet.is_none()).collect();
         self.gate(writer, progress)?;
-        for pass in 0..self.session.profile.passes_max {
+        let orders = plan::orders(&runnable, self.session.profile.passes_max, self.session.header.seed);
+        for (pass, order) in (0..).zip(orders) {
             for case in &runnable {
                 self.finished[*case] = self.is_finished(*case);
             }
-            let order = plan::order(&runnable, pass, self.session.header.seed);
             let due: Vec<usize> = order.into_iter().filter(|case| self.is_due(*case, pass)).collect();
             let first_of_pass = self.visits.len();
             for case in due {
@@ -189,9 +189,9 @@ impl<'s, 'h> Loop<'s, 'h> {
         let target = Target { precision: profile.precision, most: profile.passes_max as usize };
         title.metrics.iter().filter(|metric| metric.headline).all(|metric| {
             let series = by_point(&good, metric);
-            series.iter().all(|processes| {
-                !matches!(stop::decide(processes, target, header.seed), Decision::Go { .. })
-            })
+            series
+                .iter()
+                .all(|processes| !matches!(stop::decide(processes, target, header.seed), Decision::Go { .. }))
         })
     }
 
@@ -364,7 +364,9 @@ impl<'s, 'h> Loop<'s, 'h> {
 fn by_point(visits: &[&Visit], metric: &Metric) -> Vec<Vec<Vec<f64>>> {
     let mut points: Vec<(String, Vec<Vec<f64>>)> = Vec::new();
     for visit in visits {
-        for samples in visit.samples.iter().filter(|samples| samples.metrics.contains(&metric.name.to_string())) {
+        for samples in
+            visit.samples.iter().filter(|samples| samples.metrics.contains(&metric.name.to_string()))
+        {
             let values = samples.values(metric.form).split_off(samples.warm_up.min(samples.len()));
             let name = format!("{:?}", samples.point);
             match points.iter_mut().find(|(other, _)| *other == name) {

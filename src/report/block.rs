@@ -35,6 +35,9 @@ pub struct Check {
     pub text: String,
 }
 
+/// The id of the section of findings.
+pub const FINDINGS: &str = "findings";
+
 /// A titled part; `id` is its anchor.
 #[derive(Clone, Debug)]
 pub struct Section {

@@ -13,7 +13,13 @@ const LONGEST: usize = 500;
 pub fn render(report: &Report) -> String {
     let mut out = String::new();
     // Writing to a string cannot fail.
-    let _ = writeln!(out, "# {}\n\n{}  \n{}\n", safe(&report.title), safe(&report.machine), safe(&report.subtitle));
+    let _ = writeln!(
+        out,
+        "# {}\n\n{}  \n{}\n",
+        safe(&report.title),
+        safe(&report.machine),
+        safe(&report.subtitle)
+    );
     for check in &report.checks {
         let mark = match check.mark {
             Mark::Good => "✓",
@@ -90,7 +96,8 @@ fn write_table(out: &mut String, table: &Table, summary: &str) {
         let _ = writeln!(out, "<details><summary>{summary} ({} rows)</summary>\n", table.rows.len());
     }
     let titles: Vec<String> = table.columns.iter().map(|column| safe(&column.title)).collect();
-    let rules: Vec<&str> = table.columns.iter().map(|column| if column.right { "---:" } else { "---" }).collect();
+    let rules: Vec<&str> =
+        table.columns.iter().map(|column| if column.right { "---:" } else { "---" }).collect();
     let _ = writeln!(out, "| {} |\n| {} |", titles.join(" | "), rules.join(" | "));
     for row in &table.rows {
         let cells: Vec<String> = row.iter().map(cell).collect();
@@ -144,7 +151,10 @@ mod tests {
         let hostile = "<script>alert(1)</script> [x](javascript:y) | `code` \x1b[31m *bold*";
         let shown = safe(hostile);
         assert!(!shown.contains('<') && !shown.contains('\x1b'), "{shown}");
-        assert!(shown.contains("\\[x\\]") && shown.contains("\\|") && shown.contains("\\`code\\`"), "{shown}");
+        assert!(
+            shown.contains("\\[x\\]") && shown.contains("\\|") && shown.contains("\\`code\\`"),
+            "{shown}"
+        );
         assert_eq!(code("a`b|c"), "a'b\\|c");
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use anstyle::{AnsiColor, Color};
 
-use super::block::{Block, Cell, Check, Mark, Report, Table};
+use super::block::{Block, Cell, Check, FINDINGS, Mark, Report, Section, Table};
 use super::plain::plain;
 pub use super::text_machine::Style;
 use crate::model::{Finding, Severity, VerdictKind};
@@ -27,7 +27,10 @@ const LONGEST: usize = 300;
 /// The report as text for a terminal of `style.width` columns.
 pub fn render(report: &Report, style: Style) -> String {
     let mut out = heading(report, style);
-    for section in report.sections.iter().filter(|section| !section.long) {
+    // On a terminal the last lines are read first: findings stand below the numbers.
+    let mut sections: Vec<&Section> = report.sections.iter().filter(|section| !section.long).collect();
+    sections.sort_by_key(|section| section.id == FINDINGS);
+    for section in sections {
         let blocks: Vec<String> = section.blocks.iter().map(|block| self::block(block, style)).collect();
         if blocks.iter().all(String::is_empty) {
             continue;
@@ -282,7 +285,8 @@ mod tests {
 
     #[test]
     fn sparklines_show_two_modes() {
-        let values: Vec<f64> = (0..40).map(|i| if i % 4 == 0 { 1.0 } else { 2.0 } + f64::from(i) * 1e-4).collect();
+        let values: Vec<f64> =
+            (0..40).map(|i| if i % 4 == 0 { 1.0 } else { 2.0 } + f64::from(i) * 1e-4).collect();
         let line = sparkline(&values, true);
         assert_eq!(line.chars().count(), BINS);
         assert!(line.trim_start_matches(|c| c != ' ').starts_with("  "), "a valley: {line:?}");

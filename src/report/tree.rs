@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::machine::{CacheKind, Machine};
 use crate::diagnose::words;
+use crate::machine::{CacheKind, Machine};
 use crate::model::CpuSet;
 
 /// What a set of CPUs is; one set is often several things at once.

@@ -4,9 +4,7 @@ use super::{column, number, right, text};
 use crate::diagnose::Diagnosis;
 use crate::diagnose::words::percent;
 use crate::model::{Conditions, Visit};
-use crate::report::block::{
-    Axis, Block, Chart, ChartKind, Line, LinePoint, Scale, Section, Table,
-};
+use crate::report::block::{Axis, Block, Chart, ChartKind, Line, LinePoint, Scale, Section, Table};
 
 pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     let visits: Vec<&Visit> =
@@ -35,7 +33,8 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     Some(Section {
         id: "conditions".into(),
         title: "Conditions".into(),
-        about: "Differences of the kernel's counters over all visits, each taken right before and after one.".into(),
+        about: "Differences of the kernel's counters over all visits, each taken right before and after one."
+            .into(),
         blocks,
         long: true,
     })
@@ -103,7 +102,11 @@ fn time_line(diagnosis: &Diagnosis, visits: &[&Visit]) -> Option<Chart> {
     }
     let rows = lines.iter().flat_map(|line| {
         let cells = |point: &LinePoint| {
-            vec![text(line.name.clone()), number(format!("{:.1}", point.x)), number(format!("{:.3}", point.y))]
+            vec![
+                text(line.name.clone()),
+                number(format!("{:.1}", point.x)),
+                number(format!("{:.3}", point.y)),
+            ]
         };
         line.points.iter().map(cells)
     });
@@ -111,7 +114,8 @@ fn time_line(diagnosis: &Diagnosis, visits: &[&Visit]) -> Option<Chart> {
     Some(Chart {
         id: "time-line".into(),
         title: "Others on this machine".into(),
-        about: "Visit by visit, in CPUs. The kernel counts in ticks of 10 ms, so short visits scatter.".into(),
+        about: "Visit by visit, in CPUs. The kernel counts in ticks of 10 ms, so short visits scatter."
+            .into(),
         kind: ChartKind::Lines {
             x: Axis { title: "time, s".into(), scale: Scale::Linear },
             y: Axis { title: "CPUs".into(), scale: Scale::Linear },

@@ -29,9 +29,8 @@ fn curve(diagnosis: &Diagnosis, title: &Title, x: &str, log: bool) -> Option<Sec
     let mut lines: BTreeMap<usize, (String, Vec<LinePoint>)> = BTreeMap::new();
     let mut rows = Vec::new();
     let mut cpu = None;
-    let own = |judged: &&Judged| {
-        judged.series.case.bench == title.id && judged.series.metric.name == metric.name
-    };
+    let own =
+        |judged: &&Judged| judged.series.case.bench == title.id && judged.series.metric.name == metric.name;
     for judged in diagnosis.series.iter().filter(own) {
         let at = judged.series.point.get(x).and_then(|value| value.number());
         let (Some(at), Some(estimate)) = (at, &judged.analysis.estimate) else { continue };

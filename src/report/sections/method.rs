@@ -30,7 +30,10 @@ pub fn section(diagnosis: &Diagnosis) -> Section {
                 percent(header.precision)
             ),
         ),
-        ("number reported".to_string(), "median of process medians with its exact 95 % order-statistic interval".into()),
+        (
+            "number reported".to_string(),
+            "median of process medians with its exact 95 % order-statistic interval".into(),
+        ),
         ("CPUs allowed".to_string(), header.allowed_cpus.to_string()),
         ("run file schema".to_string(), header.schema.to_string()),
     ];
@@ -51,7 +54,9 @@ pub fn section(diagnosis: &Diagnosis) -> Section {
         blocks.push(Block::Table(pairs(["rule", "what it would have said"], rules(&diagnosis.clean))));
     }
     if !diagnosis.not_applicable.is_empty() {
-        blocks.push(Block::Prose("Rules that could not be applied, because this machine does not tell what they need:".into()));
+        blocks.push(Block::Prose(
+            "Rules that could not be applied, because this machine does not tell what they need:".into(),
+        ));
         blocks.push(Block::Table(pairs(["rule", "what it would say"], rules(&diagnosis.not_applicable))));
     }
     Section {

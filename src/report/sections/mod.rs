@@ -7,7 +7,7 @@ mod method;
 mod results;
 mod samples;
 
-use super::block::{Block, Cell, Check, Column, Mark, Report, Section, Table};
+use super::block::{Block, Cell, Check, Column, FINDINGS, Mark, Report, Section, Table};
 use super::json;
 use crate::diagnose::Diagnosis;
 use crate::model::Severity;
@@ -16,7 +16,7 @@ use crate::model::Severity;
 pub fn compose(diagnosis: &Diagnosis) -> anyhow::Result<Report> {
     let header = &diagnosis.run.header;
     let mut sections = vec![Section {
-        id: "findings".into(),
+        id: FINDINGS.into(),
         title: "Findings".into(),
         about: String::new(),
         blocks: vec![Block::Findings(diagnosis.findings.clone())],
@@ -76,7 +76,9 @@ fn checks(diagnosis: &Diagnosis) -> Vec<Check> {
     }
     let calm = diagnosis.clean.iter().filter(|rule| !rule.calm.is_empty());
     checks.extend(calm.map(|rule| Check { mark: Mark::Good, text: rule.calm.to_string() }));
-    checks.extend(diagnosis.run.damage.iter().take(3).map(|text| Check { mark: Mark::Bad, text: text.clone() }));
+    checks.extend(
+        diagnosis.run.damage.iter().take(3).map(|text| Check { mark: Mark::Bad, text: text.clone() }),
+    );
     checks
 }
 

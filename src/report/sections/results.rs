@@ -4,25 +4,48 @@ use super::{column, number, right, text};
 use crate::diagnose::words::{bytes, figure, percent};
 use crate::diagnose::{Diagnosis, words};
 use crate::machine::{CacheKind, Machine};
-use crate::model::{Params, View};
+use crate::model::{Params, VerdictKind, View};
 use crate::report::block::{Block, Cell, Section, Table};
 use crate::stats::analysis::Judged;
 
-/// What people look at first: every headline series of a table, and of each curve one point a cache level.
+/// What people look at first: every headline series of a table, and of each curve one point a cache level. What could
+/// not be measured here is said below.
 pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
-    let rows: Vec<Vec<Cell>> = diagnosis
+    let (shown, skipped): (Vec<&Judged>, Vec<&Judged>) = diagnosis
         .series
         .iter()
-        .filter(|judged| is_shown_first(diagnosis, judged))
-        .map(|judged| row(diagnosis, judged))
-        .collect();
-    (!rows.is_empty()).then(|| Section {
+        .filter(|judged| judged.series.metric.headline && is_shown_first(diagnosis, judged))
+        .partition(|judged| judged.analysis.verdict.kind != VerdictKind::Skipped);
+    let rows: Vec<Vec<Cell>> = shown.iter().map(|judged| row(diagnosis, judged)).collect();
+    let mut blocks = Vec::new();
+    if !rows.is_empty() {
+        blocks.push(Block::Table(Table { columns: columns(), rows, folded: false }));
+    }
+    if !skipped.is_empty() {
+        blocks.push(Block::Prose(format!("not measured here: {}", not_measured(diagnosis, &skipped))));
+    }
+    (!blocks.is_empty()).then(|| Section {
         id: "results".into(),
         title: "Results".into(),
         about: String::new(),
-        blocks: vec![Block::Table(Table { columns: columns(), rows, folded: false })],
+        blocks,
         long: false,
     })
+}
+
+/// `Pipe ping-pong smt-sibling (no two usable CPUs are SMT siblings), ...`, each reason once.
+fn not_measured(diagnosis: &Diagnosis, skipped: &[&Judged]) -> String {
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    for judged in skipped {
+        let what = format!("{} {}", label(diagnosis, judged), judged.series.case.placement.name);
+        let reason = judged.analysis.verdict.reason.as_str();
+        match reasons.iter_mut().find(|(other, _)| *other == reason) {
+            Some((_, list)) => list.push(what),
+            None => reasons.push((reason, vec![what])),
+        }
+    }
+    let words = reasons.iter().map(|(reason, list)| format!("{} ({reason})", list.join(", ")));
+    words.collect::<Vec<_>>().join("; ")
 }
 
 /// Every series there is, folded.
@@ -37,9 +60,10 @@ pub fn raw(diagnosis: &Diagnosis) -> Section {
     Section {
         id: "raw".into(),
         title: "All series".into(),
-        about: "Every series by its key. The samples themselves stand in the run file, and in this page as JSON \
+        about:
+            "Every series by its key. The samples themselves stand in the run file, and in this page as JSON \
                 (element assay-report)."
-            .into(),
+                .into(),
         blocks: vec![Block::Table(Table { columns, rows: rows.collect(), folded: true })],
         long: true,
     }
@@ -65,9 +89,7 @@ fn row(diagnosis: &Diagnosis, judged: &Judged) -> Vec<Cell> {
         text(label(diagnosis, judged)),
         text(series.case.placement.name.to_string()),
         number(estimate.map_or(String::new(), |estimate| estimate.n.to_string())),
-        number(
-            estimate.map_or("–".to_string(), |estimate| figure(estimate.median, &series.metric.unit)),
-        ),
+        number(estimate.map_or("–".to_string(), |estimate| figure(estimate.median, &series.metric.unit))),
         number(half.map_or(String::new(), |half| format!("±{}", percent(half)))),
         Cell::Distribution(medians(judged)),
         Cell::Verdict(analysis.verdict.clone()),
@@ -76,7 +98,12 @@ fn row(diagnosis: &Diagnosis, judged: &Judged) -> Vec<Cell> {
 
 /// The process medians: what the interval rests on.
 pub fn medians(judged: &Judged) -> Vec<f64> {
-    judged.series.processes.iter().filter_map(|process| crate::stats::order::median(&process.values)).collect()
+    judged
+        .series
+        .processes
+        .iter()
+        .filter_map(|process| crate::stats::order::median(&process.values))
+        .collect()
 }
 
 /// What a series is called: the benchmark's title, the metric where it is not the only one, the point.
@@ -84,7 +111,8 @@ pub fn label(diagnosis: &Diagnosis, judged: &Judged) -> String {
     let series = &judged.series;
     let title = diagnosis.run.header.catalogue.iter().find(|title| title.id == series.case.bench);
     let mut label = title.map_or(series.case.bench.to_string(), |title| title.title.to_string());
-    let alone = title.is_some_and(|title| title.metrics.first().is_some_and(|m| m.name == series.metric.name));
+    let alone =
+        title.is_some_and(|title| title.metrics.first().is_some_and(|m| m.name == series.metric.name));
     if !alone {
         label = format!("{label}: {}", series.metric.title);
     }

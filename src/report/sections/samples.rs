@@ -24,9 +24,7 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
             number(judged.series.processes.len().to_string()),
             number(windows.to_string()),
             number(estimate.and_then(|estimate| estimate.cv).map_or(String::new(), percent)),
-            number(
-                estimate.and_then(|e| e.icc).map_or(String::new(), |icc| format!("{:.2}", icc.value)),
-            ),
+            number(estimate.and_then(|e| e.icc).map_or(String::new(), |icc| format!("{:.2}", icc.value))),
             Cell::Verdict(judged.analysis.verdict.clone()),
         ]
     });

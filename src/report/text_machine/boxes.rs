@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use crate::machine::Machine;
 use crate::model::CpuSet;
 
-use crate::report::plain::plain;
 use super::Style;
 use super::facts::size;
 use super::line::{Line, Role};
+use crate::report::plain::plain;
 use crate::report::tree::{Item, Part, build, part_name};
 
 /// Different shapes beside each other that are drawn before the rest is only counted.
