@@ -64,6 +64,8 @@ pub fn large() -> Report {
         let (kind, data) = ladder(&mut noise, 60);
         blocks.push(chart(&format!("curve-{index}"), &format!("Curve {index}"), "", kind, data));
     }
+    let many = matrix(&mut noise, 320, 210.0);
+    blocks.push(chart("many-cpus", "320 CPUs", "", many, Table::default()));
     let mut report = report();
     report.sections.push(section("large", "Many charts", "", blocks));
     report
@@ -349,22 +351,23 @@ fn scheduler(noise: &mut Noise) -> Vec<Block> {
         "cpu-to-cpu",
         "CPU-to-CPU latency",
         "One cache line bounced between two pinned threads, ns round trip ÷ 2.",
-        matrix(noise, 210.0),
+        matrix(noise, 64, 210.0),
         classes(),
     );
     let beside = chart(
         "cpu-to-cpu-loaded",
         "The same beside a stream",
         "All other cores copy memory.",
-        matrix(noise, 320.0),
+        matrix(noise, 64, 320.0),
         classes(),
     );
     vec![cpu_pairs, beside, samples]
 }
 
-fn matrix(noise: &mut Noise, far: f64) -> ChartKind {
-    // CPU n and n + 32 share a core, four cores an L3, four L3 a package.
-    let place = |cpu: usize| (cpu % 32 / 16, cpu % 32 / 4, cpu % 32);
+fn matrix(noise: &mut Noise, cpus: usize, far: f64) -> ChartKind {
+    // CPU n and n + half share a core, four cores an L3; there are two packages.
+    let half = cpus / 2;
+    let place = |cpu: usize| (cpu % half * 2 / half, cpu % half / 4, cpu % half);
     let mut value = |a: usize, b: usize| {
         let (a, b) = (place(a), place(b));
         let base = if a.2 == b.2 {
@@ -378,12 +381,12 @@ fn matrix(noise: &mut Noise, far: f64) -> ChartKind {
         };
         base * (1.0 + 0.02 * noise.normal())
     };
-    let values = (0..64).map(|a| (0..64).map(|b| (a != b).then(|| value(a, b))).collect()).collect();
-    let mut topology_order: Vec<usize> = (0..64).collect();
+    let values = (0..cpus).map(|a| (0..cpus).map(|b| (a != b).then(|| value(a, b))).collect()).collect();
+    let mut topology_order: Vec<usize> = (0..cpus).collect();
     topology_order.sort_by_key(|cpu| (place(*cpu), *cpu));
     ChartKind::Matrix {
         unit: "ns".to_owned(),
-        labels: (0..64).map(|cpu| cpu.to_string()).collect(),
+        labels: (0..cpus).map(|cpu| cpu.to_string()).collect(),
         values,
         topology_order,
     }

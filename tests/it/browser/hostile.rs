@@ -87,7 +87,34 @@ fn hostile_blocks() -> Vec<Block> {
     (finding.advice, finding.rule) = (text.clone(), text.clone());
     finding.facts = vec![Fact::new(text.clone(), &text, text.clone())];
     finding.series = vec![text.clone()];
+    let none = LinePoint { x: f64::NAN, y: f64::INFINITY, low_high: Some([f64::NAN, -1.0]) };
+    let nothing = Line { name: String::new(), points: vec![none; 3] };
+    let no_lines = |scale| ChartKind::Lines {
+        x: axis(scale),
+        y: axis(scale),
+        lines: vec![nothing.clone()],
+        marks: vec![(0.0, evil(0))],
+    };
+    let no_dots = Strip {
+        label: String::new(),
+        figure: String::new(),
+        dots: Vec::new(),
+        low_high: None,
+        verdict: verdict.clone(),
+    };
+    let no_value = Bar { label: String::new(), value: f64::NAN, low_high: None, verdict: verdict.clone() };
+    let no_matrix = ChartKind::Matrix {
+        unit: String::new(),
+        labels: Vec::new(),
+        values: Vec::new(),
+        topology_order: Vec::new(),
+    };
     vec![
+        made("empty-lines", no_lines(Scale::Linear)),
+        made("empty-bytes", no_lines(Scale::Bytes)),
+        made("empty-strips", ChartKind::Strips { strips: vec![no_dots] }),
+        made("empty-bars", ChartKind::Bars { y: axis(Scale::Log), bars: vec![no_value] }),
+        made("empty-matrix", no_matrix),
         made("hostile-lines", lines),
         made("hostile-strips", ChartKind::Strips { strips: strips.collect() }),
         made("hostile-bars", ChartKind::Bars { y: axis(Scale::Linear), bars: bars.collect() }),
