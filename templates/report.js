@@ -65,7 +65,7 @@
   function fail(plot, error) {
     plot.classList.add('failed');
     plot.textContent = 'This chart could not be drawn (' + error.message + '). Its data is below.';
-    plot.closest('figure').querySelector('details.fold').open = true;
+    plot.closest('figure').querySelector('details').open = true;
   }
 
   // One chart a turn, so that the page stays quick while several come into sight.

@@ -64,8 +64,23 @@ pub fn large() -> Report {
         let (kind, data) = ladder(&mut noise, 60);
         blocks.push(chart(&format!("curve-{index}"), &format!("Curve {index}"), "", kind, data));
     }
+    let (kind, data) = family(&mut noise);
+    blocks.push(chart("family", "Bandwidth by stride", "Eleven curves that belong together.", kind, data));
+    let mut far = strip(&mut noise, "one far sample", 60, false);
+    far.dots[40].relative = 31.0;
+    let strips = vec![far, strip(&mut noise, "two modes", 60, true)];
+    blocks.push(chart("far", "A far sample", "", ChartKind::Strips { strips }, Table::default()));
+    let bar = |label: &str, value| Bar {
+        label: label.to_owned(),
+        value,
+        low_high: Some([value * 0.8, value * 1.2]),
+        verdict: Verdict::trusted(),
+    };
+    let bars = vec![bar("getpid", 0.09), bar("pipe", 5.6), bar("fork", 410.0)];
+    let kind = ChartKind::Bars { y: Axis { title: "µs".to_owned(), scale: Scale::Log }, bars };
+    blocks.push(chart("log-bars", "Three decades", "", kind, Table::default()));
     let many = matrix(&mut noise, 320, 210.0);
-    blocks.push(chart("many-cpus", "320 CPUs", "", many, Table::default()));
+    blocks.push(chart("many-cpus", "320 CPUs", "", many, classes()));
     let mut report = report();
     report.sections.push(section("large", "Many charts", "", blocks));
     report
@@ -211,6 +226,22 @@ pub fn table(columns: &[(&str, bool)], rows: Vec<Vec<Cell>>) -> Table {
 
 fn number(value: f64) -> Cell {
     Cell::Number(format!("{value:.2}"))
+}
+
+/// More curves than there are colours.
+fn family(noise: &mut Noise) -> (ChartKind, Table) {
+    let lines = (0..11).map(|power| {
+        let points = (1..=32).map(|threads| {
+            let y = 300.0 / f64::from(1 << power) * (1.0 - (-f64::from(threads) / 6.0).exp())
+                + 0.2 * noise.normal().abs();
+            LinePoint { x: f64::from(threads), y, low_high: Some([y * 0.97, y * 1.03]) }
+        });
+        Line { name: format!("stride {}", 64 << power), points: points.collect() }
+    });
+    let axis = |title: &str| Axis { title: title.to_owned(), scale: Scale::Linear };
+    let kind =
+        ChartKind::Lines { x: axis("threads"), y: axis("GB/s"), lines: lines.collect(), marks: Vec::new() };
+    (kind, Table::default())
 }
 
 /// A latency ladder of two placements, with intervals.
