@@ -1,15 +1,22 @@
 //! The verbs: one file each with its arguments and its `run`.
 
 mod case;
+mod machine;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
 /// Tells the truth about a Linux server: measures it, and says for every number whether it can be believed, what
-/// moved it and which experiment shows that.
+/// moved it and which experiment shows that
 #[derive(Parser)]
-#[command(name = "assay", version, propagate_version = true, max_term_width = 100)]
+#[command(
+    name = "assay",
+    version,
+    propagate_version = true,
+    arg_required_else_help = true,
+    max_term_width = 100
+)]
 pub struct Cli {
     #[command(subcommand)]
     verb: Verb,
@@ -17,7 +24,8 @@ pub struct Cli {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Measure one case: an order on standard input, sample lines on standard output.
+    Machine(machine::Args),
+    /// Measure one case: an order on standard input, sample lines on standard output
     #[command(hide = true)]
     Case(case::Args),
 }
@@ -25,6 +33,7 @@ enum Verb {
 impl Cli {
     pub fn run(self) -> anyhow::Result<ExitCode> {
         match self.verb {
+            Verb::Machine(args) => machine::run(args),
             Verb::Case(args) => case::run(args),
         }
     }

@@ -4,16 +4,52 @@
 //! Every field that the text may not tell is an `Option` (or an empty list): "unknown" is an answer, an invented
 //! value is not.
 
-use std::collections::BTreeMap;
+mod arm;
+mod caches;
+mod cgroup;
+mod cpu;
+mod cpuid;
+mod cpuinfo;
+mod dimm;
+mod dmi;
+mod domains;
+mod frequency;
+mod kernel;
+mod kinds;
+mod limits;
+mod load;
+mod memory;
+mod numa;
+pub mod snapshot;
+mod summary;
+mod text;
+mod virt;
 
-use crate::model::CpuSet;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::model::{CpuSet, Snapshot};
+
+pub use caches::{Cache, CacheKind};
+pub use cpu::{Core, Cpus, Package};
+pub use dimm::Dimm;
+pub use dmi::Dmi;
+pub use domains::Domain;
+pub use frequency::{Frequency, IdleState};
+pub use kernel::{Clocksource, Kernel};
+pub use limits::Limits;
+pub use load::Load;
+pub use memory::{HugePages, Memory};
+pub use numa::{Node, Performance};
+pub use summary::{L3, Summary};
+pub use virt::Hypervisor;
 
 /// A machine as its kernel describes it.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Machine {
     pub host: Option<String>,
     pub cpus: Cpus,
-    /// One entry per cache instance, by level, then type, then first CPU.
+    /// One entry per cache instance, by level, then kind, then first CPU; empty where nothing tells of caches.
     pub caches: Vec<Cache>,
     /// NUMA nodes by number; empty where the kernel tells nothing of nodes.
     pub nodes: Vec<Node>,
@@ -32,219 +68,80 @@ pub struct Machine {
     pub remarks: Vec<String>,
 }
 
-/// Logical CPUs and how they group.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Cpus {
-    /// CPUs that run tasks now. Never empty on a live host.
-    pub online: CpuSet,
-    pub offline: CpuSet,
-    /// CPUs that this process may use: affinity and cpuset taken together.
-    pub allowed: CpuSet,
-    pub isolated: CpuSet,
-    pub model: Option<String>,
-    pub vendor: Option<String>,
-    pub architecture: Option<String>,
-    pub microcode: Option<String>,
-    pub flags: Vec<String>,
-    /// Physical cores: the online CPUs of each, by first CPU; `None` where the kernel does not tell.
-    pub cores: Option<Vec<Core>>,
-    pub packages: Option<Vec<Package>>,
-    pub dies: Option<Vec<CpuSet>>,
-    /// Groups of cores below the LLC that share an L2 or an interconnect stop.
-    pub clusters: Option<Vec<CpuSet>>,
-    /// `on`, `off`, `forceoff`, `notsupported`, `notimplemented`.
-    pub smt_control: Option<String>,
-    /// Kinds of core where they differ (P and E cores), by name.
-    pub kinds: BTreeMap<String, CpuSet>,
+impl From<&Snapshot> for Machine {
+    fn from(snapshot: &Snapshot) -> Machine {
+        let mut remarks = Vec::new();
+        let info = cpuinfo::CpuInfo::read(snapshot);
+        let mut cpus = cpu::parse(snapshot, &info, &mut remarks);
+        let caches = caches::parse(snapshot, &cpus.online, &mut remarks);
+        let nodes = numa::parse(snapshot, &cpus.online, &mut remarks);
+        let limits = limits::parse(snapshot);
+        limits::apply(&limits, &mut cpus, &nodes, &mut remarks);
+        let memory = memory::parse(snapshot, &cpus);
+        memory::compare(&memory, &nodes, &mut remarks);
+        let dmi = dmi::parse(snapshot);
+        let clock = kernel::clocksource(snapshot, &info);
+        let hypervisor = virt::parse(snapshot, &info, &dmi, &clock, &mut remarks);
+        Machine {
+            host: text::words(snapshot, "/proc/sys/kernel/hostname")
+                .or_else(|| text::words(snapshot, "/etc/hostname")),
+            kernel: kernel::parse(snapshot),
+            frequency: frequency::parse(snapshot, &cpus),
+            idle_states: frequency::idle_states(snapshot, &cpus.online),
+            dimms: dimm::parse(snapshot),
+            load: load::parse(snapshot),
+            cpus,
+            caches,
+            nodes,
+            memory,
+            clock,
+            limits,
+            hypervisor,
+            dmi,
+            remarks,
+        }
+    }
 }
 
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Core {
-    /// Online SMT siblings.
-    pub cpus: CpuSet,
-    pub package: Option<i64>,
-    pub die: Option<i64>,
-    /// The number that the firmware gave it; not unique across packages.
-    pub core_id: Option<i64>,
-}
+impl Machine {
+    /// Whether nothing at all is known: no file that could be read told anything of a CPU, memory or a kernel.
+    pub fn is_blank(&self) -> bool {
+        self.cpus.online.is_empty()
+            && self.memory.total_bytes.is_none()
+            && self.kernel.release.is_none()
+            && self.nodes.is_empty()
+    }
 
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Package {
-    pub id: i64,
-    pub cpus: CpuSet,
-}
+    /// The core that an online CPU belongs to.
+    pub fn core_of(&self, cpu: u32) -> Option<&Core> {
+        self.cpus.cores.as_ref()?.iter().find(|core| core.cpus.contains(cpu))
+    }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum CacheKind {
-    Data,
-    Instruction,
-    Unified,
-}
+    /// The node that an online CPU belongs to.
+    pub fn node_of(&self, cpu: u32) -> Option<&Node> {
+        self.nodes.iter().find(|node| node.cpus.contains(cpu))
+    }
 
-/// One cache instance.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Cache {
-    pub level: u32,
-    pub kind: CacheKind,
-    /// Online CPUs that share it.
-    pub cpus: CpuSet,
-    pub size_bytes: Option<u64>,
-    pub line_bytes: Option<u32>,
-    pub ways: Option<u32>,
-    pub sets: Option<u32>,
-}
+    /// Caches of a level that hold data, by first CPU.
+    pub fn data_caches(&self, level: u32) -> impl Iterator<Item = &Cache> {
+        self.caches.iter().filter(move |cache| cache.level == level && cache.kind != CacheKind::Instruction)
+    }
 
-/// One NUMA node.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Node {
-    pub id: u32,
-    /// Online CPUs; empty for a memory-only node.
-    pub cpus: CpuSet,
-    /// Memory of the node; `None` where the kernel does not tell, 0 for a node without memory.
-    pub total_bytes: Option<u64>,
-    pub free_bytes: Option<u64>,
-    /// Distance to each node, in the order of `Machine::nodes`; empty where the kernel does not tell.
-    pub distances: Vec<u32>,
-    /// Memory-side caches (Optane in memory mode, HBM as cache): bytes by level.
-    pub memory_side_caches: Vec<u64>,
-    pub huge_pages: Vec<HugePages>,
-}
+    /// The last-level cache of a CPU: the outermost that holds data.
+    pub fn last_level_cache(&self, cpu: u32) -> Option<&Cache> {
+        let mine = self.caches.iter().filter(|cache| cache.cpus.contains(cpu));
+        mine.filter(|cache| cache.kind != CacheKind::Instruction).max_by_key(|cache| cache.level)
+    }
 
-/// A pool of explicit huge pages.
-#[derive(Clone, Debug, PartialEq)]
-pub struct HugePages {
-    pub page_bytes: u64,
-    pub total: u64,
-    pub free: u64,
-}
-
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Memory {
-    pub total_bytes: Option<u64>,
-    pub available_bytes: Option<u64>,
-    pub swap_total_bytes: Option<u64>,
-    pub swap_free_bytes: Option<u64>,
-    pub page_bytes: Option<u64>,
-    /// `always`, `madvise` or `never`.
-    pub transparent_huge_pages: Option<String>,
-    pub transparent_huge_page_bytes: Option<u64>,
-    pub huge_pages: Vec<HugePages>,
-    /// Automatic NUMA balancing.
-    pub numa_balancing: Option<bool>,
-    pub overcommit: Option<u32>,
-}
-
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Kernel {
-    /// `6.18.44-...`
-    pub release: Option<String>,
-    pub version: Option<String>,
-    pub command_line: Option<String>,
-    /// `none`, `voluntary`, `full`, `lazy`: from the version string or debugfs.
-    pub preemption: Option<String>,
-    /// Vulnerability to the kernel's words about it.
-    pub mitigations: BTreeMap<String, String>,
-    /// Scheduler domains of each CPU, smallest first, where debugfs or procfs lets us read them.
-    pub domains: BTreeMap<u32, Vec<Domain>>,
-    pub perf_event_paranoid: Option<i64>,
-    pub psi: Option<bool>,
-    pub autogroup: Option<bool>,
-    /// Base slice of this very task, ns (`se.slice` of /proc/self/sched).
-    pub slice_ns: Option<u64>,
-}
-
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Domain {
-    pub name: String,
-    pub flags: Vec<String>,
-}
-
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Clocksource {
-    pub current: Option<String>,
-    pub available: Vec<String>,
-    /// Lines of the kernel's log were not read: what `/proc/cpuinfo` says of the counter.
-    pub tsc_invariant: Option<bool>,
-}
-
-/// One frequency policy, or the whole machine where all are alike.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Frequency {
-    pub driver: Option<String>,
-    /// Governors in use, with the CPUs that each governs.
-    pub governors: BTreeMap<String, CpuSet>,
-    pub min_khz: Option<u64>,
-    pub max_khz: Option<u64>,
-    /// Nominal frequency, where firmware or the model name gives it.
-    pub base_khz: Option<u64>,
-    /// Whether turbo may be used.
-    pub turbo: Option<bool>,
-    pub energy_preferences: BTreeMap<String, CpuSet>,
-}
-
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct IdleState {
-    pub name: String,
-    pub latency_us: Option<u64>,
-    pub residency_us: Option<u64>,
-    pub disabled: Option<bool>,
-}
-
-/// What cgroups and affinity leave to this process.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Limits {
-    /// 1, 2, or both on a hybrid hierarchy.
-    pub versions: Vec<u32>,
-    /// CPUs' worth of time per unit of time: the tightest quota on the path to the root.
-    pub cpu_quota: Option<f64>,
-    /// Where the tightest quota stands, as a path.
-    pub cpu_quota_at: Option<String>,
-    pub memory_bytes: Option<u64>,
-    pub memory_used_bytes: Option<u64>,
-    pub memory_at: Option<String>,
-    pub swap_bytes: Option<u64>,
-    pub cpuset: Option<CpuSet>,
-    pub mems: Option<CpuSet>,
-}
-
-/// `Unknown` where nothing was readable; `None` is bare metal as far as the machine tells.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub enum Hypervisor {
-    #[default]
-    Unknown,
-    None,
-    /// A guest; the name where it is told (`kvm`, `vmware`, `hyperv`, `xen`, `virtualbox`, ...).
-    Guest(String),
-}
-
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Dmi {
-    pub vendor: Option<String>,
-    pub product: Option<String>,
-    pub board: Option<String>,
-    pub bios: Option<String>,
-    pub chassis_type: Option<String>,
-}
-
-/// One memory slot as SMBIOS tells it.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Dimm {
-    pub locator: String,
-    pub bank: String,
-    /// 0: an empty slot. `None`: the module's size is unknown.
-    pub size_bytes: Option<u64>,
-    pub speed_mts: Option<u32>,
-    pub configured_mts: Option<u32>,
-    pub data_width_bits: Option<u16>,
-}
-
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Load {
-    pub uptime_s: Option<f64>,
-    pub boot_id: Option<String>,
-    pub average: Option<[f64; 3]>,
-    /// "some" shares over the last 10 s, percent.
-    pub psi_cpu: Option<f64>,
-    pub psi_memory: Option<f64>,
-    pub psi_io: Option<f64>,
+    /// Groups of CPUs by last-level cache, by first CPU; `None` where some online CPU's caches are unknown.
+    pub fn llc_groups(&self) -> Option<Vec<CpuSet>> {
+        let mut groups: Vec<CpuSet> = Vec::new();
+        for cpu in self.cpus.online.iter() {
+            let cache = self.last_level_cache(cpu)?;
+            if !groups.contains(&cache.cpus) {
+                groups.push(cache.cpus.clone());
+            }
+        }
+        (!groups.is_empty()).then_some(groups)
+    }
 }

@@ -71,9 +71,7 @@ impl Verdict {
 }
 
 /// How grave a finding is; `--fail-on` compares them in this order.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema, clap::ValueEnum,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
     /// Worth knowing.
@@ -82,6 +80,27 @@ pub enum Severity {
     Warning,
     /// Some numbers are wrong or misleading, or the machine is faulty.
     Problem,
+}
+
+impl Severity {
+    pub const ALL: [Severity; 3] = [Severity::Note, Severity::Warning, Severity::Problem];
+
+    pub const fn word(self) -> &'static str {
+        match self {
+            Severity::Note => "note",
+            Severity::Warning => "warning",
+            Severity::Problem => "problem",
+        }
+    }
+}
+
+impl std::str::FromStr for Severity {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Severity, String> {
+        let found = Severity::ALL.into_iter().find(|severity| severity.word() == text);
+        found.ok_or_else(|| "severities are note, warning and problem".to_string())
+    }
 }
 
 /// What a finding does to the verdicts of the series it names.

@@ -163,7 +163,9 @@ fn usage(who: i32) -> io::Result<libc::rusage> {
 
 #[cfg(target_arch = "x86_64")]
 mod counter {
-    use std::arch::x86_64::{__cpuid, __rdtscp, _mm_lfence};
+    use std::arch::x86_64::{__rdtscp, _mm_lfence};
+
+    use raw_cpuid::native_cpuid::cpuid_count;
 
     pub const NAME: &str = "tsc";
 
@@ -181,10 +183,10 @@ mod counter {
     }
 
     pub fn usable() -> Result<(), String> {
-        let highest = __cpuid(0x8000_0000).eax;
+        let highest = cpuid_count(0x8000_0000, 0).eax;
         // Leaf 0x80000007, EDX bit 8: the counter runs at one rate in all power states.
-        let invariant = highest >= 0x8000_0007 && __cpuid(0x8000_0007).edx & (1 << 8) != 0;
-        let rdtscp = highest >= 0x8000_0001 && __cpuid(0x8000_0001).edx & (1 << 27) != 0;
+        let invariant = highest >= 0x8000_0007 && cpuid_count(0x8000_0007, 0).edx & (1 << 8) != 0;
+        let rdtscp = highest >= 0x8000_0001 && cpuid_count(0x8000_0001, 0).edx & (1 << 27) != 0;
         match (invariant, rdtscp) {
             (true, true) => Ok(()),
             (false, _) => Err("the CPU does not promise an invariant TSC".to_string()),

@@ -4,6 +4,7 @@
 pub mod affinity;
 pub mod clock;
 pub mod counters;
+pub mod cpuid;
 pub mod mapping;
 pub mod process;
 pub mod shared;

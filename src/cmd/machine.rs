@@ -1,0 +1,176 @@
+//! `assay machine`: what this host, a captured tree or a cpuid dump is.
+
+use std::fs::File;
+use std::io::{BufReader, BufWriter, IsTerminal, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use flate2::Compression;
+use flate2::read::MultiGzDecoder;
+use flate2::write::GzEncoder;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::machine::{Machine, Summary, snapshot};
+use crate::model::Snapshot;
+use crate::report::text_machine::{self, Style};
+
+/// Show what a machine is: packages, cores, caches, NUMA, memory, kernel, clock, power, limits
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  assay machine                          this host
+  assay machine --root sosreport-db7/    a captured tree: /proc and /sys of another machine
+  assay machine --save db7.json.gz       keep what was read, to look at it elsewhere:
+  assay machine --from db7.json.gz --json")]
+pub struct Args {
+    /// Print JSON (the whole machine, and a `summary` of the few numbers that scripts want)
+    #[arg(long)]
+    json: bool,
+    /// Also write what was read, so that --from can show it elsewhere (compressed if FILE ends in .gz)
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
+    /// Show a machine that --save wrote instead of this one
+    #[arg(long, value_name = "FILE", group = "source")]
+    from: Option<PathBuf>,
+    /// Show the machine whose /proc and /sys were copied below DIR (a sosreport, a container's root)
+    #[arg(long, value_name = "DIR", group = "source")]
+    root: Option<PathBuf>,
+    /// Show what x86 processors say themselves: DIR has a file puN of CPUID leaves per CPU (hwloc-gather-cpuid)
+    #[arg(long, value_name = "DIR", group = "source")]
+    cpuid: Option<PathBuf>,
+    /// Draw boxes with ASCII characters only
+    #[arg(long)]
+    ascii: bool,
+}
+
+/// What `--json` prints.
+#[derive(Serialize, JsonSchema)]
+pub struct Report {
+    pub summary: Summary,
+    #[serde(flatten)]
+    pub machine: Machine,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let snapshot = read(&args)?;
+    if let Some(path) = &args.save {
+        save(&snapshot, path)?;
+    }
+    let machine = Machine::from(&snapshot);
+    let blank = machine.is_blank();
+    let text = match args.json {
+        true => {
+            let report = Report { summary: machine.summary(), machine };
+            serde_json::to_string_pretty(&report).context("the machine cannot be written as JSON")? + "\n"
+        }
+        false => text_machine::draw(&machine, style(args.ascii)),
+    };
+    print(&text)?;
+    if blank {
+        eprintln!("assay: {}", nothing_read(&args));
+        return Ok(ExitCode::from(3));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn read(args: &Args) -> anyhow::Result<Snapshot> {
+    if let Some(path) = &args.from {
+        return load(path);
+    }
+    let folder = args.root.as_deref().or(args.cpuid.as_deref());
+    if let Some(folder) = folder {
+        std::fs::read_dir(folder)
+            .with_context(|| format!("{} cannot be read as a folder", folder.display()))?;
+    }
+    Ok(match (&args.root, &args.cpuid) {
+        (Some(root), _) => snapshot::read(root),
+        (_, Some(dump)) => snapshot::read_cpuid(dump),
+        _ => snapshot::read(Path::new("/")),
+    })
+}
+
+fn nothing_read(args: &Args) -> String {
+    match (&args.root, &args.cpuid, &args.from) {
+        (Some(root), ..) => format!(
+            "nothing about a machine was found below {}: it should hold copies of /proc and /sys",
+            root.display()
+        ),
+        (_, Some(dump), _) => format!(
+            "no CPUID leaves were found in {}: it should hold files pu0, pu1, ... with lines \
+             'mask eax ebx ecx edx => eax ebx ecx edx'",
+            dump.display()
+        ),
+        (.., Some(file)) => format!("{} holds nothing about a machine", file.display()),
+        _ => "neither /proc nor /sys tells anything: are they mounted?".to_string(),
+    }
+}
+
+/// A saved snapshot larger than this, uncompressed, is refused: it would not be one of ours.
+const LARGEST: u64 = 256 << 20;
+
+fn load(path: &Path) -> anyhow::Result<Snapshot> {
+    let file = File::open(path).with_context(|| format!("{} cannot be opened", path.display()))?;
+    let mut start = BufReader::new(file);
+    let mut magic = Vec::new();
+    start.by_ref().take(2).read_to_end(&mut magic).with_context(|| format!("reading {}", path.display()))?;
+    let whole = magic.as_slice().chain(start);
+    let mut text = String::new();
+    let read = match magic.as_slice() {
+        [0x1f, 0x8b] => MultiGzDecoder::new(whole).take(LARGEST + 1).read_to_string(&mut text),
+        _ => whole.take(LARGEST + 1).read_to_string(&mut text),
+    };
+    let advice = "it should be a file that `assay machine --save` wrote";
+    let size = read.with_context(|| format!("{} cannot be read: {advice}", path.display()))?;
+    if size as u64 > LARGEST {
+        bail!("{} is larger than {} MiB: {advice}", path.display(), LARGEST >> 20);
+    }
+    serde_json::from_str(&text).with_context(|| format!("{} is no snapshot: {advice}", path.display()))
+}
+
+fn save(snapshot: &Snapshot, path: &Path) -> anyhow::Result<()> {
+    let failed = || format!("{} cannot be written", path.display());
+    let file = BufWriter::new(File::create(path).with_context(failed)?);
+    let compressed = path.extension().is_some_and(|extension| extension == "gz");
+    let mut file = match compressed {
+        true => {
+            let mut encoder = GzEncoder::new(file, Compression::default());
+            serde_json::to_writer(&mut encoder, snapshot).with_context(failed)?;
+            encoder.finish().with_context(failed)?
+        }
+        false => {
+            let mut file = file;
+            serde_json::to_writer(&mut file, snapshot).with_context(failed)?;
+            file
+        }
+    };
+    file.flush().with_context(failed)
+}
+
+fn style(ascii: bool) -> Style {
+    let terminal = std::io::stdout().is_terminal();
+    let asked = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let shown = || rustix::termios::tcgetwinsize(std::io::stdout()).ok().map(|size| usize::from(size.ws_col));
+    let width = asked.or_else(shown).filter(|columns| *columns > 0);
+    let utf8 = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()));
+    let utf8 = utf8.is_none_or(|locale| locale.to_ascii_lowercase().replace('-', "").contains("utf8"));
+    Style {
+        color: terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+        unicode: !ascii && utf8,
+        width: width.unwrap_or(100),
+    }
+}
+
+/// A closed pipe (`assay machine | head`) is no failure.
+fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(error).context("writing the result")
+        }
+        _ => Ok(()),
+    }
+}

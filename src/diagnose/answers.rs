@@ -1,0 +1,100 @@
+//! Benchmarks whose own check failed, and cases that could not be measured.
+
+use std::collections::BTreeMap;
+
+use super::{Evidence, Rule};
+use crate::model::{Effect, Fact, Finding, Reason, Severity, Visit};
+
+pub const RULES: &[Rule] = &[WRONG_ANSWER, FAILED];
+
+const WRONG_ANSWER: Rule = Rule {
+    id: "wrong-answer",
+    title: "A benchmark computed a wrong answer",
+    about: "Every benchmark checks what it computed: sums of all bytes read, counts of messages, closed chains. A wrong \
+            answer means that a core, a memory module or the kernel made a mistake (Google and Meta report a few such \
+            cores in every several thousand machines), or that Assay has a bug. Either way the number is worthless.",
+    method: "Fires for every case with at least one visit whose own check failed; all series of the case are rejected.",
+    source: file!(),
+    check: wrong_answer,
+};
+
+fn wrong_answer(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let wrong = |visit: &&Visit| matches!(visit.reason, Some(Reason::WrongAnswer(_)));
+    let findings = by_case(evidence, wrong).into_iter().map(|(case, visits)| {
+        let key = evidence.run.header.plan[case as usize].case.key();
+        let cpus = evidence.run.header.plan[case as usize].case.placement.cpus();
+        let of = evidence.visits_of(case).count();
+        Finding {
+            rule: WRONG_ANSWER.id.into(),
+            severity: Severity::Problem,
+            headline: format!("{} of {of} visits of {key} computed a wrong answer on CPUs {cpus}", visits.len()),
+            cause: "What was computed does not match what must come out. Suspect the core first, then the memory.".into(),
+            facts: visits
+                .iter()
+                .take(5)
+                .filter_map(|visit| {
+                    let why = visit.reason.as_ref()?.text();
+                    Some(Fact::new(format!("visit {}", visit.order), super::words::clipped(why), &key))
+                })
+                .collect(),
+            confirm: confirm(evidence, case),
+            advice: "Run it again. If the same CPU is wrong again while others are right, take it offline and have the \
+                     machine checked; if all are wrong, tell us."
+                .into(),
+            series: evidence.keys_of(case),
+            effect: Effect::Rejects,
+        }
+    });
+    Some(findings.collect())
+}
+
+const FAILED: Rule = Rule {
+    id: "failed-case",
+    title: "A case could not be measured",
+    about: "A benchmark's process died, hung, was killed or reported an error. The rest of the run is not touched by \
+            that: each visit has a process of its own.",
+    method: "Fires for every case with visits that failed or timed out. Series with enough good visits keep their \
+             verdict; one without any has no number.",
+    source: file!(),
+    check: failed,
+};
+
+fn failed(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let broken = |visit: &&Visit| matches!(visit.reason, Some(Reason::Failed(_) | Reason::TimedOut(_)));
+    let findings = by_case(evidence, broken).into_iter().map(|(case, visits)| {
+        let key = evidence.run.header.plan[case as usize].case.key();
+        let of = evidence.visits_of(case).count();
+        let last = visits.last().and_then(|visit| visit.reason.as_ref()).map_or("", |reason| reason.text());
+        Finding {
+            rule: FAILED.id.into(),
+            severity: Severity::Warning,
+            headline: format!("{} of {of} visits of {key} failed", visits.len()),
+            cause: super::words::clipped(last),
+            facts: visits
+                .iter()
+                .take(5)
+                .filter_map(|visit| {
+                    let why = visit.reason.as_ref()?.text();
+                    Some(Fact::new(format!("visit {}", visit.order), super::words::clipped(why), &key))
+                })
+                .collect(),
+            confirm: confirm(evidence, case),
+            advice: "The text above says what the process reported; the other cases are not affected.".into(),
+            series: Vec::new(),
+            effect: Effect::None,
+        }
+    });
+    Some(findings.collect())
+}
+
+fn by_case<'a>(evidence: &Evidence<'a>, wanted: impl Fn(&&Visit) -> bool) -> BTreeMap<u32, Vec<&'a Visit>> {
+    let mut cases: BTreeMap<u32, Vec<&Visit>> = BTreeMap::new();
+    for visit in evidence.run.visits.iter().filter(|visit| wanted(visit)) {
+        cases.entry(visit.case).or_default().push(visit);
+    }
+    cases
+}
+
+fn confirm(evidence: &Evidence, case: u32) -> String {
+    format!("assay run --only {}", evidence.run.header.plan[case as usize].case.bench)
+}

@@ -1,0 +1,148 @@
+//! Numbers that no machine can reach.
+
+use super::words::{bytes, figure};
+use super::{Evidence, Rule};
+use crate::model::{Effect, Fact, Finding, Form, Severity};
+use crate::stats::analysis::Judged;
+
+pub const RULES: &[Rule] = &[CEILING];
+
+const CEILING: Rule = Rule {
+    id: "above-ceiling",
+    title: "A number lies above what physics allows",
+    about: "A result above a physical ceiling is a mistake of measuring, however often it repeats: a block that stayed in \
+            a cache, bytes that were never moved, a clock that stood still. Leaderboards are full of them.",
+    method: "Rejects: bandwidth above 128 bytes a core cycle and task (two 64-byte loads, the widest core built); \
+             bandwidth of blocks beyond the last-level cache above the sum of all memory modules' rate × width; a load \
+             or operation in less than 1/16 of a core cycle (no core retires more); a window shorter than the clock's \
+             step. The core cycle is the measured one.",
+    source: file!(),
+    check: ceiling,
+};
+
+/// Two 64-byte loads a cycle: Intel since Skylake-SP with AVX-512, AMD since Zen 5; ARM's widest moves less.
+const BYTES_A_CYCLE: f64 = 128.0;
+/// No core built retires more operations in one cycle.
+const OPERATIONS_A_CYCLE: f64 = 16.0;
+/// The measured clock has its own error, and turbo may rise while something else is measured.
+const ALLOWANCE: f64 = 1.25;
+/// Where no clock was measured: faster than any core that was ever sold.
+const FASTEST_GHZ: f64 = 10.0;
+
+fn ceiling(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let ghz = evidence.core_clock_ghz();
+    let mut findings: Vec<Finding> = Vec::new();
+    for judged in evidence.series {
+        let Some(estimate) = &judged.analysis.estimate else { continue };
+        let limits = [core_ceiling(evidence, judged, ghz), memory_ceiling(evidence, judged)];
+        let Some((most, why, source)) = limits
+            .into_iter()
+            .flatten()
+            .find(|(most, ..)| beyond(judged.series.metric.form, estimate.median, *most))
+        else {
+            continue;
+        };
+        let unit = &judged.series.metric.unit;
+        findings.push(Finding {
+            rule: CEILING.id.into(),
+            severity: Severity::Problem,
+            headline: format!(
+                "{} measured, {} is possible at best: {}",
+                figure(estimate.median, unit),
+                figure(most, unit),
+                judged.series.key
+            ),
+            cause: why,
+            facts: vec![
+                Fact::new("measured", figure(estimate.median, unit), &judged.series.key),
+                Fact::new("ceiling", figure(most, unit), source),
+            ],
+            confirm: format!("assay run --only {}", judged.series.case.bench),
+            advice: "Do not use this number. If it repeats, tell us: a benchmark of ours is wrong on this machine.".into(),
+            series: vec![judged.series.key.clone()],
+            effect: Effect::Rejects,
+        });
+    }
+    Some(findings)
+}
+
+fn beyond(form: Form, value: f64, limit: f64) -> bool {
+    match form {
+        Form::TimePerWork { .. } | Form::Quantile { .. } => value < limit,
+        Form::WorkPerTime { .. } => value > limit,
+        Form::Value => false,
+    }
+}
+
+type Limit = (f64, String, String);
+
+/// What a core could do at most, in the metric's own unit.
+fn core_ceiling(evidence: &Evidence, judged: &Judged, ghz: Option<f64>) -> Option<Limit> {
+    let source = match ghz {
+        Some(_) => "cpu.clock@one-cpu#clock".to_string(),
+        None => "no clock measured: 10 GHz assumed".to_string(),
+    };
+    let ghz = ghz.unwrap_or(FASTEST_GHZ / ALLOWANCE) * ALLOWANCE;
+    let planned = &evidence.run.header.plan[judged.series.planned];
+    let tasks = planned.case.placement.seats.len().max(1) as f64;
+    let metric = &judged.series.metric;
+    match (metric.form, metric.unit.as_ref()) {
+        (Form::WorkPerTime { scale }, "GB/s") => Some((
+            BYTES_A_CYCLE * ghz * tasks * scale,
+            format!("No core loads more than {BYTES_A_CYCLE} bytes in a cycle; {tasks} tasks ran."),
+            source,
+        )),
+        (Form::WorkPerTime { .. }, "GHz") => {
+            Some((FASTEST_GHZ, "No core runs at such a clock.".to_string(), "no core was ever sold above it".into()))
+        }
+        (Form::WorkPerTime { scale }, _) => Some((
+            OPERATIONS_A_CYCLE * ghz * tasks * scale,
+            format!("No core completes more than {OPERATIONS_A_CYCLE} operations in a cycle."),
+            source,
+        )),
+        (Form::TimePerWork { scale }, _) => Some((
+            scale / (OPERATIONS_A_CYCLE * ghz),
+            format!("No core completes more than {OPERATIONS_A_CYCLE} operations in a cycle."),
+            source,
+        )),
+        (Form::Quantile { .. } | Form::Value, _) => None,
+    }
+}
+
+/// What all memory modules together could deliver, for blocks that do not fit the caches.
+fn memory_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
+    let planned = &evidence.run.header.plan[judged.series.planned];
+    let tasks = planned.case.placement.seats.len().max(1) as f64;
+    let block = judged.series.params().get("bytes")?.number()?;
+    if judged.series.metric.unit != "GB/s" {
+        return None;
+    }
+    let caches = &evidence.machine.caches;
+    let last_level = caches.iter().map(|cache| cache.level).max()?;
+    let last = caches.iter().filter(|cache| cache.level == last_level);
+    let cached: f64 = last.map(|cache| cache.size_bytes.unwrap_or(0) as f64).sum();
+    if block * tasks < 2.0 * cached {
+        return None;
+    }
+    let modules: Option<Vec<f64>> = evidence
+        .machine
+        .dimms
+        .iter()
+        .filter(|dimm| dimm.size_bytes != Some(0))
+        .map(|dimm| {
+            let transfers = f64::from(dimm.configured_mts.or(dimm.speed_mts)?);
+            Some(transfers * f64::from(dimm.data_width_bits.unwrap_or(64)) / 8.0 / 1e3)
+        })
+        .collect();
+    let modules = modules.filter(|modules| !modules.is_empty())?;
+    let most: f64 = modules.iter().sum();
+    Some((
+        most,
+        format!(
+            "All {} memory modules together move at most that, and a block of {} does not fit the caches.",
+            modules.len(),
+            bytes(block)
+        ),
+        "SMBIOS type 17".to_string(),
+    ))
+}

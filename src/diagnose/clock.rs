@@ -1,0 +1,168 @@
+//! Clocks: the one that keeps time, and the core's own.
+
+use super::words::percent;
+use super::{Evidence, Rule};
+use crate::model::{Effect, Fact, Finding, Severity};
+use crate::stats::order::quantile;
+
+pub const RULES: &[Rule] = &[CLOCKSOURCE, GOVERNOR, MOVING];
+
+const CLOCKSOURCE: Rule = Rule {
+    id: "unstable-clocksource",
+    title: "The kernel does not trust the CPU's counter",
+    about: "Linux keeps time by the CPU's own counter where that is steady (tsc on x86, arch_sys_counter on ARM). On \
+            hpet, acpi_pm or jiffies every clock_gettime becomes a slow device access or a system call, up to a hundred \
+            times dearer, which every program that reads the time pays; and our own windows are timed by the raw clock.",
+    method: "Fires when the current clocksource is hpet, acpi_pm, pit, jiffies or refined-jiffies. Paravirtual clocks \
+             (kvm-clock, hyperv_clocksource_tsc_page, xen) are served without a system call and do not fire.",
+    source: file!(),
+    check: clocksource,
+};
+
+const SLOW_SOURCES: [&str; 5] = ["hpet", "acpi_pm", "pit", "jiffies", "refined-jiffies"];
+
+fn clocksource(evidence: &Evidence) -> Option<Vec<Finding>> {
+    const CURRENT: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    let current = evidence.machine.clock.current.as_deref()?;
+    if !SLOW_SOURCES.contains(&current) {
+        return Some(Vec::new());
+    }
+    let available = evidence.machine.clock.available.join(" ");
+    let counter_lost = !evidence.machine.clock.available.iter().any(|source| source == "tsc");
+    Some(vec![Finding {
+        rule: CLOCKSOURCE.id.into(),
+        severity: Severity::Warning,
+        headline: format!("the kernel keeps time by {current}, not by the CPU's counter"),
+        cause: match counter_lost {
+            true => "The kernel found the time-stamp counter unstable (or has none) and fell back to a slow clock.",
+            false => "The time-stamp counter is available, but somebody chose a slow clock instead.",
+        }
+        .into(),
+        facts: vec![
+            Fact::new("current clocksource", current, CURRENT),
+            Fact::new("available", available, CURRENT.replace("current", "available")),
+            Fact::new(
+                "windows were timed by",
+                format!(
+                    "{}, {:.0} ns a reading",
+                    evidence.run.header.clock.source, evidence.run.header.clock.cost_ns
+                ),
+                "run header",
+            ),
+        ],
+        confirm: "dmesg | grep -i -e tsc -e clocksource".into(),
+        advice: "Look for 'Marking TSC unstable' and its reason in the kernel's log: firmware, a broken sleep state or \
+                 tsc=unstable on the command line."
+            .into(),
+        series: Vec::new(),
+        effect: Effect::None,
+    }])
+}
+
+const GOVERNOR: Rule = Rule {
+    id: "slow-governor",
+    title: "A frequency governor keeps cores slow",
+    about: "A governor that holds cores at their lowest clock, or raises it only after a load has lasted, makes short \
+            work slow: numbers then measure the governor. Turbo switched off is a choice that a report must name.",
+    method: "Fires when a CPU that was measured has the governor powersave or userspace under a driver that takes it \
+             literally (acpi-cpufreq, cppc_cpufreq, ...; under intel_pstate and amd-pstate-epp powersave is the usual \
+             dynamic policy and fires only if the measured clock is below 95 % of the highest), or when ondemand, \
+             conservative or schedutil kept the measured clock below 95 % of the highest.",
+    source: file!(),
+    check: governor,
+};
+
+fn governor(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let frequency = &evidence.machine.frequency;
+    if frequency.governors.is_empty() {
+        return None;
+    }
+    let measured = evidence.run.header.plan.iter().filter(|planned| planned.unmet.is_none());
+    let cpus = measured.fold(crate::model::CpuSet::default(), |all, planned| {
+        all.union(&planned.case.placement.cpus())
+    });
+    let driver = frequency.driver.as_deref().unwrap_or("unknown");
+    let dynamic = driver.starts_with("intel_pstate") || driver.contains("epp") || driver == "intel_cpufreq";
+    let clock_khz = evidence.core_clock_ghz().map(|ghz| ghz * 1e6);
+    let highest_khz = frequency.max_khz.map(|khz| khz as f64);
+    let slow = match (clock_khz, highest_khz) {
+        (Some(clock), Some(highest)) => clock < 0.95 * highest,
+        _ => false,
+    };
+    let mut findings = Vec::new();
+    for (name, governed) in &frequency.governors {
+        let affected = governed.intersection(&cpus);
+        let literal = matches!(name.as_str(), "powersave" | "userspace") && !dynamic;
+        let late = matches!(name.as_str(), "powersave" | "ondemand" | "conservative" | "schedutil") && slow;
+        if affected.is_empty() || !(literal || late) {
+            continue;
+        }
+        let mut facts = vec![
+            Fact::new("governor", format!("{name} on CPUs {affected}"), "/sys/devices/system/cpu/cpufreq"),
+            Fact::new("driver", driver, "/sys/devices/system/cpu/cpufreq"),
+        ];
+        let ghz = |khz: f64| format!("{:.2} GHz", khz / 1e6);
+        facts.extend(clock_khz.map(|khz| Fact::new("measured clock", ghz(khz), "cpu.clock@one-cpu#clock")));
+        facts.extend(highest_khz.map(|khz| Fact::new("highest clock", ghz(khz), "cpuinfo_max_freq")));
+        facts.extend(frequency.turbo.map(|on| Fact::new("turbo", if on { "allowed" } else { "off" }, "sysfs")));
+        findings.push(Finding {
+            rule: GOVERNOR.id.into(),
+            severity: Severity::Warning,
+            headline: format!("the governor {name} rules the measured CPUs"),
+            cause: match literal {
+                true => "This governor holds the cores at their lowest clock.",
+                false => "This governor raises the clock late; the cores ran below their highest clock.",
+            }
+            .into(),
+            facts,
+            confirm: "grep . /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor | sort | uniq -c".into(),
+            advice: "For measuring: cpupower frequency-set -g performance, and back afterwards.".into(),
+            series: evidence.series.iter().map(|judged| judged.series.key.clone()).collect(),
+            effect: Effect::Explains,
+        });
+    }
+    Some(findings)
+}
+
+const MOVING: Rule = Rule {
+    id: "moving-clock",
+    title: "The core clock moved while measuring",
+    about: "A short chain of dependent additions after each window tells the clock of the core at that moment. Turbo \
+            budgets, power limits, temperature and, in a guest, the neighbours on the host move it; everything that \
+            runs in the core moves with it.",
+    method: "Fires when the 5th and 95th percentile of the clocks beside all windows are more than 5 % apart. At least \
+             100 windows are needed.",
+    source: file!(),
+    check: moving,
+};
+
+fn moving(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let clocks = evidence.clocks_ghz();
+    if clocks.len() < 100 {
+        return None;
+    }
+    let (low, middle, high) =
+        (quantile(&clocks, 0.05)?, quantile(&clocks, 0.5)?, quantile(&clocks, 0.95)?);
+    let spread = (high - low) / middle;
+    if spread <= 0.05 {
+        return Some(Vec::new());
+    }
+    Some(vec![Finding {
+        rule: MOVING.id.into(),
+        severity: Severity::Note,
+        headline: format!("the core clock moved by {} while measuring", percent(spread)),
+        cause: "The core did not run at one speed. In-core figures (L1, L2, system calls, arithmetic) inherit that \
+                spread; figures in core cycles do not."
+            .into(),
+        facts: vec![
+            Fact::new("clock, 5 to 95 %", format!("{low:.2} to {high:.2} GHz"), "covariate clock_ghz"),
+            Fact::new("median", format!("{middle:.2} GHz"), "covariate clock_ghz"),
+            Fact::new("windows", clocks.len(), "visits"),
+        ],
+        confirm: "assay run --only cpu.clock --profile standard".into(),
+        advice: "Look for power or thermal limits (turbostat on bare metal); in a guest only a dedicated host helps."
+            .into(),
+        series: Vec::new(),
+        effect: Effect::None,
+    }])
+}

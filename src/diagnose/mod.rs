@@ -1,0 +1,167 @@
+//! What a run means: evidence in, findings out, verdicts adjusted by what was found.
+//!
+//! To add a rule: write it into the file of its subject (or `diagnose/SUBJECT.rs` with `pub const RULES: &[Rule]` and
+//! that file's line in [`rules!`]). A rule is data and a pure function; its text is what `assay explain ID` prints.
+
+use crate::machine::Machine;
+use crate::model::{
+    Effect, Finding, Run, SCHEMA, Summary, SummaryFinding, SummarySeries, Verdict, VerdictKind,
+};
+use crate::stats::analysis::Judged;
+
+mod evidence;
+mod words;
+
+pub use evidence::Evidence;
+
+/// Declares the modules and lists their rules, in the order in which findings of equal severity are shown.
+macro_rules! rules {
+    ($($module:ident)+) => {
+        $(mod $module;)+
+        const FILES: &[&[Rule]] = &[$($module::RULES),+];
+    };
+}
+
+rules! {
+    answers
+    ceiling
+    placement
+    environment
+    clock
+    memory
+    noise
+}
+
+/// One thing that can be found out.
+pub struct Rule {
+    pub id: &'static str,
+    pub title: &'static str,
+    /// What it finds and why that matters.
+    pub about: &'static str,
+    /// Its thresholds, with their reasons or sources.
+    pub method: &'static str,
+    /// The source file: `file!()`.
+    pub source: &'static str,
+    /// `None`: it does not apply, because what it needs to know is not known. An empty list: it looked and found nothing.
+    pub check: fn(&Evidence) -> Option<Vec<Finding>>,
+}
+
+/// All rules.
+pub fn rules() -> impl Iterator<Item = &'static Rule> {
+    FILES.iter().flat_map(|rules| rules.iter())
+}
+
+/// A run, understood.
+pub struct Diagnosis {
+    pub run: Run,
+    pub machine: Machine,
+    pub series: Vec<Judged>,
+    /// The gravest first.
+    pub findings: Vec<Finding>,
+    /// Rules that looked and found nothing.
+    pub clean: Vec<&'static str>,
+    /// Rules that did not apply.
+    pub not_applicable: Vec<&'static str>,
+}
+
+/// From a run to what it means. Pure: the same run gives the same diagnosis on any machine.
+pub fn diagnose(run: Run) -> Diagnosis {
+    let machine = Machine::from(&run.header.snapshot);
+    let mut series = crate::stats::analysis::judge_run(&run);
+    let (mut findings, mut clean, mut not_applicable) = (Vec::new(), Vec::new(), Vec::new());
+    for rule in rules() {
+        // Each rule sees the verdicts that the numbers alone gave, whatever other rules found.
+        match (rule.check)(&Evidence::new(&run, &machine, &series)) {
+            None => not_applicable.push(rule.id),
+            Some(found) if found.is_empty() => clean.push(rule.id),
+            Some(found) => findings.extend(found),
+        }
+    }
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    for finding in &findings {
+        for judged in series.iter_mut().filter(|judged| finding.series.contains(&judged.series.key)) {
+            judged.analysis.verdict = adjusted(&judged.analysis.verdict, finding);
+        }
+    }
+    Diagnosis { run, machine, series, findings, clean, not_applicable }
+}
+
+/// A verdict after a finding that concerns its series.
+fn adjusted(verdict: &Verdict, finding: &Finding) -> Verdict {
+    let because = format!("{} ({})", finding.headline, finding.rule);
+    let with_cause = || match verdict.reason.as_str() {
+        "" => because.clone(),
+        reason => format!("{reason}; {because}"),
+    };
+    match (finding.effect, verdict.kind) {
+        (Effect::None, _) | (_, VerdictKind::Skipped | VerdictKind::Unverified) => verdict.clone(),
+        (Effect::Rejects, _) => Verdict::new(VerdictKind::Rejected, because),
+        (Effect::Explains, VerdictKind::Trusted) => {
+            Verdict::new(VerdictKind::TrustedWithCause, because)
+        }
+        (Effect::Explains, VerdictKind::Rejected) => verdict.clone(),
+        (Effect::Explains, kind) => Verdict::new(kind, with_cause()),
+    }
+}
+
+/// A summary line may not be longer than this, bytes.
+const SUMMARY_MAX: usize = 64 << 10;
+
+impl Diagnosis {
+    /// The run file's last line: what fleet analysis reads alone.
+    pub fn summary(&self) -> Summary {
+        let header = &self.run.header;
+        let end_ms = self.run.visits.iter().map(|visit| visit.at_ms + visit.conditions.wall_ms);
+        let mut summary = Summary {
+            schema: SCHEMA,
+            assay: header.assay.clone(),
+            host: words::clipped(&header.host),
+            started: header.started.clone(),
+            elapsed_s: end_ms.fold(0.0, f64::max) / 1e3,
+            make_up: words::make_up(&self.machine),
+            series: self.series.iter().map(summary_series).collect(),
+            series_left_out: 0,
+            findings: self
+                .findings
+                .iter()
+                .map(|finding| SummaryFinding {
+                    rule: finding.rule.clone(),
+                    severity: finding.severity,
+                    headline: words::clipped(&finding.headline),
+                })
+                .collect(),
+        };
+        // The plan lists what matters most to a report first; what does not fit is counted.
+        while !summary.series.is_empty() && longer_than(&summary, SUMMARY_MAX) {
+            let fewer = summary.series.len() * 3 / 4;
+            summary.series_left_out += (summary.series.len() - fewer) as u32;
+            summary.series.truncate(fewer);
+        }
+        summary
+    }
+
+    /// Whether any number may be used at all.
+    pub fn has_usable_numbers(&self) -> bool {
+        self.series.iter().any(|judged| judged.analysis.verdict.usable())
+    }
+}
+
+fn longer_than(summary: &Summary, bytes: usize) -> bool {
+    serde_json::to_vec(summary).map_or(0, |text| text.len()) + 32 > bytes
+}
+
+fn summary_series(judged: &Judged) -> SummarySeries {
+    let estimate = judged.analysis.estimate.as_ref();
+    SummarySeries {
+        key: judged.series.key.clone(),
+        unit: judged.series.metric.unit.to_string(),
+        median: estimate.map(|estimate| estimate.median),
+        ci95: estimate.and_then(|estimate| estimate.interval).map(|interval| [interval.low, interval.high]),
+        n: estimate.map_or(0, |estimate| estimate.n as u32),
+        cv: estimate.and_then(|estimate| estimate.cv),
+        verdict: judged.analysis.verdict.kind,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,105 @@
+//! Numbers and texts as findings say them.
+
+use crate::machine::{Hypervisor, Machine};
+
+/// A share as per cent: two digits, no more precision than findings have.
+pub fn percent(share: f64) -> String {
+    match share * 100.0 {
+        value if value.abs() >= 10.0 => format!("{value:.0} %"),
+        value if value.abs() >= 1.0 => format!("{value:.1} %"),
+        value => format!("{value:.2} %"),
+    }
+}
+
+/// Three significant digits, thousands in k and M for plain counts.
+pub fn figure(value: f64, unit: &str) -> String {
+    let (value, prefix) = match (value.abs(), unit) {
+        (size, "1/s" | "") if size >= 1e6 => (value / 1e6, "M"),
+        (size, "1/s" | "") if size >= 1e4 => (value / 1e3, "k"),
+        _ => (value, ""),
+    };
+    let digits = match value.abs() {
+        size if size >= 100.0 || size == 0.0 => 0,
+        size if size >= 10.0 => 1,
+        size if size >= 1.0 => 2,
+        _ => 3,
+    };
+    match (prefix, unit) {
+        ("", "") => format!("{value:.digits$}"),
+        (prefix, "1/s") => format!("{value:.digits$}{prefix}/s"),
+        (prefix, unit) => format!("{value:.digits$}{prefix} {unit}").trim_end().to_string(),
+    }
+}
+
+/// Bytes in binary units without needless digits: `48 KiB`, `1.5 MiB`, `105 MiB`.
+pub fn bytes(bytes: f64) -> String {
+    const UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+    let mut value = bytes;
+    let mut unit = 0;
+    while value.abs() >= 1024.0 && unit < UNITS.len() - 1 {
+        value /= 1024.0;
+        unit += 1;
+    }
+    match (value * 10.0).round() / 10.0 {
+        whole if whole.fract() == 0.0 => format!("{whole:.0} {}", UNITS[unit]),
+        other => format!("{other:.1} {}", UNITS[unit]),
+    }
+}
+
+/// At most 200 characters of somebody else's text.
+pub fn clipped(text: &str) -> String {
+    text.chars().take(200).collect()
+}
+
+/// What makes two hosts peers, as label and value.
+pub fn make_up(machine: &Machine) -> Vec<(String, String)> {
+    let count = |label: &str, count: Option<usize>| Some((label.to_string(), count?.to_string()));
+    let text = |label: &str, text: &Option<String>| Some((label.to_string(), clipped(text.as_ref()?)));
+    let hypervisor = match &machine.hypervisor {
+        Hypervisor::Unknown => None,
+        Hypervisor::None => Some("none".to_string()),
+        Hypervisor::Guest(name) => Some(clipped(name)),
+    };
+    let gib = machine.memory.total_bytes.map(|bytes| format!("{:.0}", bytes as f64 / f64::from(1 << 30)));
+    let dimms: Vec<String> =
+        machine.dimms.iter().filter_map(|dimm| Some((dimm.size_bytes? >> 20).to_string())).collect();
+    [
+        text("cpu_model", &machine.cpus.model),
+        count("packages", machine.cpus.packages.as_ref().map(Vec::len)),
+        count("cores", machine.cpus.cores.as_ref().map(Vec::len)),
+        count("cpus", Some(machine.cpus.online.len())),
+        count("numa_nodes", (!machine.nodes.is_empty()).then_some(machine.nodes.len())),
+        gib.map(|gib| ("memory_gib".to_string(), gib)),
+        (!dimms.is_empty()).then(|| ("dimms_mib".to_string(), clipped(&dimms.join(" ")))),
+        text("kernel", &machine.kernel.release),
+        text("microcode", &machine.cpus.microcode),
+        text("product", &machine.dmi.product),
+        hypervisor.map(|name| ("hypervisor".to_string(), name)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_as_people_read_them() {
+        let figures = [
+            (470_123.0, "1/s", "470k/s"),
+            (14_040.0, "1/s", "14.0k/s"),
+            (9_500.0, "1/s", "9500/s"),
+            (1.2345, "ns", "1.23 ns"),
+            (35.5, "GB/s", "35.5 GB/s"),
+            (0.05, "", "0.050"),
+        ];
+        for (value, unit, words) in figures {
+            assert_eq!(figure(value, unit), words);
+        }
+        assert_eq!(bytes(49152.0), "48 KiB");
+        assert_eq!(bytes(1.5 * 1048576.0), "1.5 MiB");
+        assert_eq!(percent(0.4849), "48 %");
+    }
+}
