@@ -221,7 +221,7 @@ fn hostile_text_stays_text() {
         "<img src=x onerror=\"window.__pwned=3\">",
         "\\x1b[31mred\\x1b[0m\\x07\\u{202e}txt.exe\\u{200b}",
     ] {
-        assert!(said.matches(text).count() > 20, "{text}");
+        assert!(said.matches(text).count() > 10, "{text}");
     }
     assert!(!said.contains(['\x1b', '\u{202e}', '\x07']));
     let drawn = session
@@ -356,13 +356,18 @@ fn a_large_report_loads_quickly() {
     let file = page("large", &example::large());
     let size = std::fs::metadata(&file).expect("the page").len();
     let tab = session.tab(1280, "light");
-    let took = session.browser.open(&tab, &file);
     let begun = std::time::Instant::now();
+    let load = session.browser.open(&tab, &file);
+    // The library sleeps until a chart is in sight: what counts is when the largest one can be seen.
+    session.browser.eval(&tab, "document.querySelector('#all-samples').scrollIntoView()");
+    session.browser.eval(&tab, "new Promise(done => (function look() {
+        if (document.querySelector('#all-samples .plot').classList.contains('drawn')) done(); else setTimeout(look, 10); })())");
+    let seen = begun.elapsed();
     session.draw_all(&tab, 1280);
-    let drawn = begun.elapsed();
+    let all = begun.elapsed();
+    let size = size as f64 / 1e6;
     println!(
-        "large report: {:.1} MB, load event after {took:.2?}, all charts at once {drawn:.2?}",
-        size as f64 / 1e6
+        "large report: {size:.1} MB, load event after {load:.2?}, samples seen {seen:.2?}, all charts at once {all:.2?}"
     );
     let marks: Value = session.browser.eval(&tab, MARKS);
     assert_eq!(marks["all-samples"]["dots"], 100 * 140 + 100 + 100, "{}", marks["all-samples"]);
@@ -370,6 +375,6 @@ fn a_large_report_loads_quickly() {
     let said = session.text(&tab, "document.querySelector('#many-cpus').innerText");
     assert!(said.contains("320 rows are drawn as 160 groups of up to 2"), "{said}");
     // The bound is four seconds on a machine of its own; a test shares its machine.
-    assert!(took < Duration::from_secs(10), "{took:?}");
+    assert!(seen < Duration::from_secs(12), "{seen:?}");
     session.nothing_happened(&file);
 }
