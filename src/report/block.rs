@@ -169,6 +169,7 @@ pub struct Strip {
     pub figure: String,
     /// Relative to the median, 1.0 = the median.
     pub dots: Vec<Dot>,
+    /// The interval of the median, relative to it as the dots are.
     pub low_high: Option<[f64; 2]>,
     pub verdict: Verdict,
 }

@@ -221,7 +221,7 @@ fn hostile_text_stays_text() {
         "<img src=x onerror=\"window.__pwned=3\">",
         "\\x1b[31mred\\x1b[0m\\x07\\u{202e}txt.exe\\u{200b}",
     ] {
-        assert!(said.matches(text).count() > 20, "{text}");
+        assert!(said.matches(text).count() > 10, "{text}");
     }
     assert!(!said.contains(['\x1b', '\u{202e}', '\x07']));
     let drawn = session
@@ -235,6 +235,14 @@ fn hostile_text_stays_text() {
     assert!(width <= 1280, "{width}");
     session.picture(&tab, "hostile");
     session.nothing_happened(&file);
+
+    // A script that did get in would not run, and could not ask for anything.
+    let inject = "(() => { const script = document.createElement('script'); script.textContent = 'window.__pwned = 9';
+        document.body.append(script); const image = new Image(); image.setAttribute('onerror', 'window.__pwned = 8');
+        document.body.append(image); image.dispatchEvent(new Event('error')); return String(window.__pwned); })()";
+    assert_eq!(session.browser.eval(&tab, inject), "undefined");
+    let ask = "fetch(location.href).then(() => 'answered', () => 'refused')";
+    assert_eq!(session.browser.eval(&tab, ask), "refused");
 }
 
 #[test]
@@ -244,21 +252,20 @@ fn hovering_shows_text_and_not_markup() {
     let tab = session.tab(1280, "light");
     session.browser.open(&tab, &file);
     session.draw_all(&tab, 1280);
-    for (chart, wanted) in [
-        ("hostile-lines", "window.__pwned=1"),
-        ("hostile-strips", "onerror"),
-        ("hostile-bars", "href"),
-        ("hostile-matrix", "→"),
-    ] {
-        session.browser.eval(&tab, &format!("Plotly.Fx.hover(document.querySelector('#{chart} .plot'), [{{ curveNumber: 0, pointNumber: {} }}])",
-            if chart == "hostile-matrix" { "[0, 0]" } else { "0" }));
-        let label =
-            session.text(&tab, &format!("document.querySelector('#{chart} .hoverlayer').textContent"));
-        assert!(label.contains(wanted) || chart == "hostile-strips", "{chart}: {label}");
-        assert_eq!(
-            session.count(&tab, &format!("document.querySelectorAll('#{chart} .hoverlayer a').length")),
-            0
-        );
+    let wanted = [
+        ("hostile-lines", "0", "<script>window.__pwned=1</script> · 1: 1"),
+        ("hostile-strips", "0", "<img src=x onerror="),
+        ("hostile-bars", "0", "<a href=\"javascript:window.__pwned=6\">link</a>"),
+        ("hostile-matrix", "[0, 1]", "<a href=\"javascript:win… → "),
+    ];
+    for (chart, point, wanted) in wanted {
+        let plot = format!("document.querySelector('#{chart} .plot')");
+        session
+            .browser
+            .eval(&tab, &format!("Plotly.Fx.hover({plot}, [{{ curveNumber: 0, pointNumber: {point} }}])"));
+        let label = session.text(&tab, &format!("{plot}.querySelector('.hoverlayer').textContent"));
+        assert!(label.contains(wanted), "{chart}: {label}");
+        assert_eq!(session.count(&tab, &format!("{plot}.querySelectorAll('.hoverlayer a').length")), 0);
     }
     assert_eq!(session.browser.eval(&tab, "String(window.__pwned)"), "undefined");
     session.nothing_happened(&file);
@@ -328,22 +335,46 @@ fn narrow_pages_do_not_scroll_sideways() {
 }
 
 #[test]
+fn paper_is_white_and_has_every_chart() {
+    let Some(mut session) = session("paper_is_white_and_has_every_chart") else { return };
+    let file = page("print", &example::report());
+    let tab = session.tab(1280, "dark");
+    session.browser.open(&tab, &file);
+    let look = "addEventListener('beforeprint', () => { window.printed = [document.querySelectorAll('.plot:not(.begun)').length,
+        getComputedStyle(document.body).backgroundColor, document.querySelectorAll('.plot svg').length > 6].join(' ') })";
+    session.browser.eval(&tab, look);
+    let pdf = session.browser.ask(&tab, "Page.printToPDF", json!({ "printBackground": true }));
+    assert!(pdf["data"].as_str().is_some_and(|pdf| pdf.starts_with("JVBERi") && pdf.len() > 100_000));
+    assert_eq!(session.text(&tab, "window.printed"), "0 rgb(248, 248, 247) true");
+    assert_eq!(session.text(&tab, "getComputedStyle(document.body).backgroundColor"), "rgb(15, 18, 24)");
+    session.nothing_happened(&file);
+}
+
+#[test]
 fn a_large_report_loads_quickly() {
     let Some(mut session) = session("a_large_report_loads_quickly") else { return };
     let file = page("large", &example::large());
     let size = std::fs::metadata(&file).expect("the page").len();
     let tab = session.tab(1280, "light");
-    let took = session.browser.open(&tab, &file);
     let begun = std::time::Instant::now();
+    let load = session.browser.open(&tab, &file);
+    // The library sleeps until a chart is in sight: what counts is when the largest one can be seen.
+    session.browser.eval(&tab, "document.querySelector('#all-samples').scrollIntoView()");
+    session.browser.eval(&tab, "new Promise(done => (function look() {
+        if (document.querySelector('#all-samples .plot').classList.contains('drawn')) done(); else setTimeout(look, 10); })())");
+    let seen = begun.elapsed();
     session.draw_all(&tab, 1280);
-    let drawn = begun.elapsed();
+    let all = begun.elapsed();
+    let size = size as f64 / 1e6;
     println!(
-        "large report: {:.1} MB, load event after {took:.2?}, all charts at once {drawn:.2?}",
-        size as f64 / 1e6
+        "large report: {size:.1} MB, load event after {load:.2?}, samples seen {seen:.2?}, all charts at once {all:.2?}"
     );
     let marks: Value = session.browser.eval(&tab, MARKS);
     assert_eq!(marks["all-samples"]["dots"], 100 * 140 + 100 + 100, "{}", marks["all-samples"]);
+    assert_eq!(marks["many-cpus"]["maps"], 1);
+    let said = session.text(&tab, "document.querySelector('#many-cpus').innerText");
+    assert!(said.contains("320 rows are drawn as 160 groups of up to 2"), "{said}");
     // The bound is four seconds on a machine of its own; a test shares its machine.
-    assert!(took < Duration::from_secs(10), "{took:?}");
+    assert!(seen < Duration::from_secs(12), "{seen:?}");
     session.nothing_happened(&file);
 }

@@ -142,6 +142,11 @@ impl ChartView<'_> {
         self.specs.iter().flat_map(|spec| &spec.notes)
     }
 
+    /// Leaves room beside it on a line of its own.
+    fn square(&self) -> bool {
+        self.specs.iter().any(Spec::is_square)
+    }
+
     fn orders(&self) -> &[Order] {
         self.specs.first().map_or(&[], |spec| &spec.orders)
     }

@@ -64,6 +64,23 @@ pub fn large() -> Report {
         let (kind, data) = ladder(&mut noise, 60);
         blocks.push(chart(&format!("curve-{index}"), &format!("Curve {index}"), "", kind, data));
     }
+    let (kind, data) = family(&mut noise);
+    blocks.push(chart("family", "Bandwidth by stride", "Eleven curves that belong together.", kind, data));
+    let mut far = strip(&mut noise, "one far sample", 60, false);
+    far.dots[40].relative = 31.0;
+    let strips = vec![far, strip(&mut noise, "two modes", 60, true)];
+    blocks.push(chart("far", "A far sample", "", ChartKind::Strips { strips }, Table::default()));
+    let bar = |label: &str, value| Bar {
+        label: label.to_owned(),
+        value,
+        low_high: Some([value * 0.8, value * 1.2]),
+        verdict: Verdict::trusted(),
+    };
+    let bars = vec![bar("getpid", 0.09), bar("pipe", 5.6), bar("fork", 410.0)];
+    let kind = ChartKind::Bars { y: Axis { title: "µs".to_owned(), scale: Scale::Log }, bars };
+    blocks.push(chart("log-bars", "Three decades", "", kind, Table::default()));
+    let many = matrix(&mut noise, 320, 210.0);
+    blocks.push(chart("many-cpus", "320 CPUs", "", many, classes()));
     let mut report = report();
     report.sections.push(section("large", "Many charts", "", blocks));
     report
@@ -211,6 +228,22 @@ fn number(value: f64) -> Cell {
     Cell::Number(format!("{value:.2}"))
 }
 
+/// More curves than there are colours.
+fn family(noise: &mut Noise) -> (ChartKind, Table) {
+    let lines = (0..11).map(|power| {
+        let points = (1..=32).map(|threads| {
+            let y = 300.0 / f64::from(1 << power) * (1.0 - (-f64::from(threads) / 6.0).exp())
+                + 0.2 * noise.normal().abs();
+            LinePoint { x: f64::from(threads), y, low_high: Some([y * 0.97, y * 1.03]) }
+        });
+        Line { name: format!("stride {}", 64 << power), points: points.collect() }
+    });
+    let axis = |title: &str| Axis { title: title.to_owned(), scale: Scale::Linear };
+    let kind =
+        ChartKind::Lines { x: axis("threads"), y: axis("GB/s"), lines: lines.collect(), marks: Vec::new() };
+    (kind, Table::default())
+}
+
 /// A latency ladder of two placements, with intervals.
 fn ladder(noise: &mut Noise, points: usize) -> (ChartKind, Table) {
     let mut rows = Vec::new();
@@ -349,22 +382,23 @@ fn scheduler(noise: &mut Noise) -> Vec<Block> {
         "cpu-to-cpu",
         "CPU-to-CPU latency",
         "One cache line bounced between two pinned threads, ns round trip ÷ 2.",
-        matrix(noise, 210.0),
+        matrix(noise, 64, 210.0),
         classes(),
     );
     let beside = chart(
         "cpu-to-cpu-loaded",
         "The same beside a stream",
         "All other cores copy memory.",
-        matrix(noise, 320.0),
+        matrix(noise, 64, 320.0),
         classes(),
     );
     vec![cpu_pairs, beside, samples]
 }
 
-fn matrix(noise: &mut Noise, far: f64) -> ChartKind {
-    // CPU n and n + 32 share a core, four cores an L3, four L3 a package.
-    let place = |cpu: usize| (cpu % 32 / 16, cpu % 32 / 4, cpu % 32);
+fn matrix(noise: &mut Noise, cpus: usize, far: f64) -> ChartKind {
+    // CPU n and n + half share a core, four cores an L3; there are two packages.
+    let half = cpus / 2;
+    let place = |cpu: usize| (cpu % half * 2 / half, cpu % half / 4, cpu % half);
     let mut value = |a: usize, b: usize| {
         let (a, b) = (place(a), place(b));
         let base = if a.2 == b.2 {
@@ -378,12 +412,12 @@ fn matrix(noise: &mut Noise, far: f64) -> ChartKind {
         };
         base * (1.0 + 0.02 * noise.normal())
     };
-    let values = (0..64).map(|a| (0..64).map(|b| (a != b).then(|| value(a, b))).collect()).collect();
-    let mut topology_order: Vec<usize> = (0..64).collect();
+    let values = (0..cpus).map(|a| (0..cpus).map(|b| (a != b).then(|| value(a, b))).collect()).collect();
+    let mut topology_order: Vec<usize> = (0..cpus).collect();
     topology_order.sort_by_key(|cpu| (place(*cpu), *cpu));
     ChartKind::Matrix {
         unit: "ns".to_owned(),
-        labels: (0..64).map(|cpu| cpu.to_string()).collect(),
+        labels: (0..cpus).map(|cpu| cpu.to_string()).collect(),
         values,
         topology_order,
     }

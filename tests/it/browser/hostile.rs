@@ -2,7 +2,7 @@
 
 use assay::model::{Fact, Verdict, VerdictKind};
 use assay::report::block::{
-    Axis, Bar, Block, Cell, ChartKind, Check, Dot, Line, LinePoint, Mark, Report, Scale, Strip,
+    Axis, Bar, Block, Cell, ChartKind, Check, Dot, Line, LinePoint, Mark, Report, Scale, Strip, Table,
 };
 
 use super::example::{chart, findings, node, report as example, section, table};
@@ -29,6 +29,7 @@ pub fn report() -> Report {
     let mut report = example();
     let text = hostile();
     report.sections.push(section("hostile", "Names as the machine gives them", &text, hostile_blocks()));
+    report.sections.push(section("empty", "Empty charts", "", empty_charts()));
     report.title = format!("{text}{}", "A".repeat(1 << 20));
     (report.machine, report.subtitle) = (text.clone(), text.clone());
     report.checks.push(Check { mark: Mark::Bad, text: text.clone() });
@@ -98,5 +99,41 @@ fn hostile_blocks() -> Vec<Block> {
         Block::Preformatted(text.clone()),
         Block::Boxes(vec![node("package", &text, vec![node("cpu", &evil(2), Vec::new())])]),
         Block::Table(data.clone()),
+    ]
+}
+
+/// Charts of nothing, or of nothing that can be drawn.
+fn empty_charts() -> Vec<Block> {
+    let verdict = Verdict::new(VerdictKind::Skipped, String::new());
+    let axis = |scale| Axis { title: String::new(), scale };
+    let none = LinePoint { x: f64::NAN, y: f64::INFINITY, low_high: Some([f64::NAN, -1.0]) };
+    let nothing = Line { name: String::new(), points: vec![none; 3] };
+    let no_lines = |scale| ChartKind::Lines {
+        x: axis(scale),
+        y: axis(scale),
+        lines: vec![nothing.clone()],
+        marks: vec![(0.0, "mark".to_owned())],
+    };
+    let no_dots = Strip {
+        label: String::new(),
+        figure: String::new(),
+        dots: Vec::new(),
+        low_high: None,
+        verdict: verdict.clone(),
+    };
+    let no_value = Bar { label: String::new(), value: f64::NAN, low_high: None, verdict: verdict.clone() };
+    let no_matrix = ChartKind::Matrix {
+        unit: String::new(),
+        labels: Vec::new(),
+        values: Vec::new(),
+        topology_order: Vec::new(),
+    };
+    let made = |id: &str, kind| chart(id, id, "", kind, Table::default());
+    vec![
+        made("empty-lines", no_lines(Scale::Linear)),
+        made("empty-bytes", no_lines(Scale::Bytes)),
+        made("empty-strips", ChartKind::Strips { strips: vec![no_dots] }),
+        made("empty-bars", ChartKind::Bars { y: axis(Scale::Log), bars: vec![no_value] }),
+        made("empty-matrix", no_matrix),
     ]
 }

@@ -3,7 +3,9 @@
 use plotly::common::{
     Anchor, DashType, ErrorData, ErrorType, Fill, HoverInfo, Line as Stroke, Marker, Mode, Orientation,
 };
-use plotly::layout::{Annotation, HoverMode, Legend, Shape as Drawn, ShapeLayer, ShapeLine, ShapeType};
+use plotly::layout::{
+    Annotation, HoverMode, Legend, Shape as Drawn, ShapeLayer, ShapeLine, ShapeType, SpikeMode,
+};
 use plotly::{Layout, Scatter, Trace};
 use serde_json::{Value, json};
 
@@ -42,7 +44,14 @@ pub fn spec(x: &Axis, y: &Axis, lines: &[Line], marks: &[(f64, String)]) -> Spec
     let [legend, narrow_legend] = [WIDE, NARROW].map(|width| legend_rows(lines, width));
     let hover = if lines.len() <= 6 { HoverMode::X } else { HoverMode::Closest };
     let layout = with_legend(layout(hover), lines.len())
-        .x_axis(x_axis.show_spikes(true).spike_color("$muted").spike_thickness(1).spike_dash(DashType::Dot))
+        .x_axis(
+            x_axis
+                .show_spikes(true)
+                .spike_color("$muted")
+                .spike_thickness(1)
+                .spike_dash(DashType::Dot)
+                .spike_mode(SpikeMode::Across),
+        )
         .y_axis(y_axis)
         .shapes(placed.lines())
         .annotations(placed.labels());

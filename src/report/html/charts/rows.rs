@@ -41,7 +41,7 @@ pub fn axes(rows: &[Row]) -> [Axis; 2] {
 }
 
 pub fn shape(rows: usize) -> Shape {
-    Shape::Tall(rows * 32 + 72, rows * 62 + 64)
+    Shape::Tall(rows * 32 + 72, rows * 64 + 64)
 }
 
 /// The layout's changes on a narrow page: no margins for text, the text above each row; fewer ticks.
@@ -50,11 +50,11 @@ pub fn narrow(rows: &[Row], ticks: usize) -> Value {
         json!({
             "text": format!("{}<br>{}", row.label, row.figure),
             "x": 0, "xref": "paper", "xanchor": "left", "xshift": -4, "align": "left",
-            "y": place, "yref": "y", "yanchor": "bottom", "yshift": 10,
+            "y": place, "yref": "y", "yanchor": "bottom", "yshift": 13,
             "showarrow": false, "font": font(11).color("$ink"),
         })
     });
-    let range = AxisRange::new(rows.len() as f64 - 0.5, -0.85);
+    let range = AxisRange::new(rows.len() as f64 - 0.5, -0.9);
     let axis = json!({ "showticklabels": false, "range": range });
     json!({ "annotations": texts.collect::<Vec<Value>>(), "yaxis": axis, "yaxis2": axis, "xaxis": { "nticks": ticks }, "bargap": 0.7 })
 }
