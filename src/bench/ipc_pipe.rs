@@ -182,7 +182,7 @@ impl Pair {
                 check_answer(false, || format!("token {} came back as {answer}", self.token))?;
             }
             self.token = answer;
-            if self.token % LOOK_EVERY == 0 {
+            if self.token.is_multiple_of(LOOK_EVERY) {
                 self.looks += 1;
                 let here = affinity::current_cpu().map_or(0, u64::from);
                 self.looks_together += u64::from(self.table.pong_cpu().load(Ordering::Relaxed) == here);

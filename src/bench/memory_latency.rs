@@ -88,7 +88,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         let mut chain = Chain::random(words, LINE_BYTES, sampler.seed() ^ bytes);
         // One whole round warms what can be warmed, and must end where it began.
         let lines = chain.lines() as u64;
-        let rounds = if lines % Chain::UNROLL == 0 { 1 } else { Chain::UNROLL };
+        let rounds = if lines.is_multiple_of(Chain::UNROLL) { 1 } else { Chain::UNROLL };
         chain.walk(lines * rounds);
         check_answer(chain.at_start(), || format!("a chain through {bytes} bytes did not close"))?;
         let at = Point::new("latency", Chain::UNROLL as f64).at(point("bytes", bytes));

@@ -18,7 +18,7 @@ fn lines(bench: &Benchmark, order: &Order, seed: u64) -> Vec<Line> {
     let mut lines = Vec::new();
     for point in (bench.points)(&order.case) {
         for metric in bench.metrics {
-            lines.push(Line::Samples(samples(order, &point, metric, seed)));
+            lines.push(Line::Samples(Box::new(samples(order, &point, metric, seed))));
         }
     }
     lines.push(Line::Process(ProcessFacts {

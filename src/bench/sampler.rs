@@ -44,7 +44,7 @@ pub struct Windows {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Line {
-    Samples(Samples),
+    Samples(Box<Samples>),
     Process(ProcessFacts),
     /// The last line: `None` when all went well and the answer was right.
     Done(Option<Reason>),
@@ -213,7 +213,7 @@ impl<'a> Sampler<'a> {
     }
 
     fn emit(&mut self, samples: Samples) -> anyhow::Result<()> {
-        self.write(&Line::Samples(samples))
+        self.write(&Line::Samples(Box::new(samples)))
     }
 
     fn write(&mut self, line: &Line) -> anyhow::Result<()> {

@@ -119,11 +119,14 @@ impl Talk {
     /// Takes bytes of standard output; an error says what was wrong with a line.
     fn hear(&mut self, bytes: &[u8]) -> Result<(), String> {
         self.heard_bytes += bytes.len();
-        self.pending.extend_from_slice(bytes);
-        while let Some(end) = self.pending.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = self.pending.drain(..=end).collect();
+        let mut rest = bytes;
+        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+            self.pending.extend_from_slice(&rest[..=end]);
+            rest = &rest[end + 1..];
+            let line = std::mem::take(&mut self.pending);
             self.line(&line)?;
         }
+        self.pending.extend_from_slice(rest);
         if self.pending.len() > LONGEST_LINE || self.heard_bytes > LONGEST_TALK {
             return Err(format!("it talked without end ({} bytes)", self.heard_bytes));
         }
@@ -147,7 +150,7 @@ impl Talk {
                 {
                     return Err(format!("its line {} has an unknown metric {metric:?}", self.lines));
                 }
-                self.samples.push(samples);
+                self.samples.push(*samples);
             }
             Line::Process(facts) => self.process = facts,
             Line::Done(reason) => self.done = Some(reason),

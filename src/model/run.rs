@@ -51,7 +51,8 @@ pub struct Conditions {
     /// Of that, our own: the visit's processes and this one, ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_ms: Option<f64>,
-    /// Busy time of others on the CPUs that this visit was placed on, ms, where it can be told from our own.
+    /// Busy time of others on the CPUs that this visit was placed on, ms. Ticks are coarse: a single visit may show less
+    /// than none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub others_on_seats_ms: Option<f64>,
     /// Time the hypervisor gave to somebody else, all CPUs, ms.

@@ -6,7 +6,6 @@
 
 mod boxes;
 mod charts;
-mod digest;
 mod histogram;
 mod page;
 mod table;
@@ -17,6 +16,8 @@ use std::io::{BufWriter, Write};
 
 use anyhow::Context;
 use askama::Template;
+use base64::Engine;
+use sha2::{Digest, Sha256};
 
 use super::block::{Block, Report};
 use page::Page;
@@ -61,14 +62,18 @@ fn library() -> anyhow::Result<String> {
 /// What the page may do: run the scripts named here and use what is inside it. It may connect to nothing.
 fn policy(library: &str) -> String {
     let scripts = [EARLY, SCRIPT, library].into_iter().filter(|script| !script.is_empty());
-    let named: Vec<String> =
-        scripts.map(|script| format!("'sha256-{}'", digest::sha256_base64(script))).collect();
+    let named: Vec<String> = scripts.map(|script| format!("'sha256-{}'", sha256_base64(script))).collect();
     // The chart library writes style attributes. Pictures are its own, made from data.
     format!(
         "default-src 'none'; script-src {}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; \
          form-action 'none'",
         named.join(" ")
     )
+}
+
+/// A script's digest, as the policy names scripts.
+fn sha256_base64(script: &str) -> String {
+    base64::engine::general_purpose::STANDARD.encode(Sha256::digest(script))
 }
 
 #[cfg(test)]

@@ -140,8 +140,9 @@ impl Reading {
             cpus: self.busy_ms.len() as u32,
             busy_ms: known.then(|| busy_on(&|_| true)),
             own_ms: Some(own_ms),
+            // Not clipped at zero: ticks of 10 ms err to both sides, and clipped errors would add up over visits.
             others_on_seats_ms: (known && !seats.is_empty())
-                .then(|| (busy_on(&|cpu| seats.contains(cpu)) - own_ms).max(0.0)),
+                .then(|| busy_on(&|cpu| seats.contains(cpu)) - own_ms),
             steal_ms: minus(self.steal_ms, earlier.steal_ms),
             irq_ms: minus(self.irq_ms, earlier.irq_ms),
             psi_cpu_ms: minus(self.psi_ms[0], earlier.psi_ms[0]),

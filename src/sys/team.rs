@@ -96,7 +96,7 @@ impl Team {
                 continue;
             }
             std::thread::yield_now();
-            if spins % 256 == 0 {
+            if spins.is_multiple_of(256) {
                 for (index, member) in self.members.iter_mut().enumerate() {
                     if let Some(status) = member.ended()? {
                         bail!("member {} ended ({status}) before it could {stage}", index + 1);
@@ -230,7 +230,7 @@ impl Board {
                 true => std::hint::spin_loop(),
                 false => std::thread::yield_now(),
             }
-            if spins % 65_536 == 0 && rustix::process::getppid() != Some(leader) {
+            if spins.is_multiple_of(65_536) && rustix::process::getppid() != Some(leader) {
                 return;
             }
         }

@@ -7,16 +7,14 @@ mod recorded;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use assay::model::CpuSet;
 use serde_json::Value;
 
 /// Runs `assay machine` with the given arguments.
 fn run(args: &[&str]) -> Output {
-    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("assay"));
-    command.arg("machine").args(args).env_remove("COLUMNS").env("LANG", "C.UTF-8").env_remove("LC_ALL");
-    command.output().expect("assay runs")
+    crate::assay().arg("machine").args(args).output().expect("assay runs")
 }
 
 /// The JSON of a source (`--root`, `--from`, `--cpuid`), which must succeed.

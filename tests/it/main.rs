@@ -3,3 +3,20 @@
 mod browser;
 mod machine;
 mod synthetic;
+
+use std::process::Command;
+
+/// The program, with an environment that says nothing about terminals or languages.
+fn assay() -> Command {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("assay"));
+    command.env_remove("COLUMNS").env("LANG", "C.UTF-8").env_remove("LC_ALL").env_remove("NO_COLOR");
+    command
+}
+
+/// What checks JSON against one of the schemas that the program publishes.
+fn validator(format: &str) -> jsonschema::Validator {
+    let output = assay().args(["schema", format]).output().expect("assay runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let schema = serde_json::from_slice(&output.stdout).expect("a JSON schema");
+    jsonschema::validator_for(&schema).expect("a valid schema")
+}

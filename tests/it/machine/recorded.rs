@@ -30,9 +30,7 @@ fn what_is_shown_of_recorded_machines() {
 
 #[test]
 fn json_follows_the_schema() {
-    let schema = schemars::schema_for!(assay::cmd::machine::Report);
-    let schema = serde_json::to_value(schema).expect("a schema");
-    let validator = jsonschema::validator_for(&schema).expect("a valid schema");
+    let validator = crate::validator("machine");
     for path in recordings() {
         let machine: Value = machine_of("--from", &path);
         let problems: Vec<String> = validator.iter_errors(&machine).map(|error| error.to_string()).collect();
