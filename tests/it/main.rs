@@ -1,8 +1,10 @@
 //! Assay from the outside: the real program, driven as a user does, and its report in a real browser.
 
 mod browser;
+mod cli;
 mod machine;
 mod synthetic;
+mod tidy;
 
 use std::process::Command;
 
