@@ -73,9 +73,12 @@ fn everything_listed_is_explained() {
     assert_eq!(code, 0);
     let listed: serde_json::Value = serde_json::from_str(&listed).expect("JSON");
     assert!(crate::validator("list").is_valid(&listed));
-    let ids: Vec<&str> = listed.as_array().expect("a list").iter().filter_map(|row| row["id"].as_str()).collect();
+    let ids: Vec<&str> =
+        listed.as_array().expect("a list").iter().filter_map(|row| row["id"].as_str()).collect();
     assert!(!ids.iter().any(|id| id.starts_with("selftest")), "hidden rows are listed");
-    for id in ids.iter().chain(&["background-load", "free-placement", "trusted", "imprecise", "memory.latency@x#y"]) {
+    for id in
+        ids.iter().chain(&["background-load", "free-placement", "trusted", "imprecise", "memory.latency@x#y"])
+    {
         let (code, text, _) = output(&["explain", id]);
         assert_eq!(code, 0, "{id}");
         assert!(text.lines().count() > 2, "{id}: {text}");

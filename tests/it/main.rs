@@ -2,6 +2,7 @@
 
 mod browser;
 mod cli;
+mod golden;
 mod machine;
 mod synthetic;
 mod tidy;

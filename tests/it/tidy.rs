@@ -42,7 +42,10 @@ fn code(source: &Source) -> String {
 }
 
 fn is_test_file(path: &str) -> bool {
-    path.ends_with("/tests.rs") || path.contains("/tests/") || path.ends_with("published.rs") || path.ends_with("run_of.rs")
+    path.ends_with("/tests.rs")
+        || path.contains("/tests/")
+        || path.ends_with("published.rs")
+        || path.ends_with("run_of.rs")
 }
 
 /// The part of the house that a file belongs to: the folder or file below `src`.
@@ -64,15 +67,27 @@ fn may_import(part: &str) -> Option<&'static [&'static str]> {
         "kernels" => &["model", "sys"],
         "bench" => &["model", "machine", "placement", "sys", "kernels"],
         "plan" => &["model", "machine", "placement", "bench", "stats"],
-        "measure" => &["model", "machine", "placement", "sys", "kernels", "bench", "plan", "run_file", "stats"],
+        "measure" => {
+            &["model", "machine", "placement", "sys", "kernels", "bench", "plan", "run_file", "stats"]
+        }
         // The pure side: never the live one.
         "stats" => &["model"],
         "diagnose" => &["model", "machine", "stats"],
         "report" => &["model", "machine", "stats", "diagnose"],
-        "cmd" => {
-            &["model", "machine", "placement", "sys", "kernels", "bench", "plan", "measure", "run_file", "stats",
-              "diagnose", "report"]
-        }
+        "cmd" => &[
+            "model",
+            "machine",
+            "placement",
+            "sys",
+            "kernels",
+            "bench",
+            "plan",
+            "measure",
+            "run_file",
+            "stats",
+            "diagnose",
+            "report",
+        ],
         "lib" | "main" => &["cmd"],
         _ => return None,
     })
@@ -100,7 +115,8 @@ fn wrong_imports(source: &Source) -> Vec<String> {
     let Some(allowed) = may_import(own) else {
         return vec![format!("{}: no rule says what the part {own} may import", source.path)];
     };
-    let foreign = imports(&code(source)).into_iter().filter(|name| name != own && !allowed.contains(&name.as_str()));
+    let foreign =
+        imports(&code(source)).into_iter().filter(|name| name != own && !allowed.contains(&name.as_str()));
     foreign.map(|name| format!("{}: {own} must not import {name}", source.path)).collect()
 }
 
@@ -111,7 +127,8 @@ fn imports_go_one_way() {
         sources.iter().filter(|source| !is_test_file(&source.path)).flat_map(wrong_imports).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 
-    let planted = Source { path: "src/stats/x.rs".into(), text: "use crate::{model::Run, sys::clock};".into() };
+    let planted =
+        Source { path: "src/stats/x.rs".into(), text: "use crate::{model::Run, sys::clock};".into() };
     assert_eq!(wrong_imports(&planted), ["src/stats/x.rs: stats must not import sys"]);
     let planted = Source { path: "src/report/x.rs".into(), text: "fn f() { crate::bench::all(); }".into() };
     assert_eq!(wrong_imports(&planted).len(), 1);
@@ -130,7 +147,11 @@ fn unsafe_words(source: &Source) -> usize {
 fn unsafe_lives_in_two_folders_and_says_why() {
     for source in files("src", "rs") {
         let allowed = source.path.starts_with("src/sys/") || source.path.starts_with("src/kernels/");
-        assert!(allowed || unsafe_words(&source) == 0, "{}: unsafe outside src/sys and src/kernels", source.path);
+        assert!(
+            allowed || unsafe_words(&source) == 0,
+            "{}: unsafe outside src/sys and src/kernels",
+            source.path
+        );
         if allowed && unsafe_words(&source) > 0 {
             assert!(source.text.contains("SAFETY") || source.text.contains("# Safety"), "{}", source.path);
         }
@@ -142,7 +163,8 @@ fn unsafe_lives_in_two_folders_and_says_why() {
 }
 
 /// Files that open files at all, and those of them that may name /proc or /sys.
-const READERS: [&str; 4] = ["src/machine/snapshot.rs", "src/machine/snapshot/", "src/sys/counters.rs", "src/knobs.rs"];
+const READERS: [&str; 4] =
+    ["src/machine/snapshot.rs", "src/machine/snapshot/", "src/sys/counters.rs", "src/knobs.rs"];
 const OPENERS: [&str; 3] = ["src/run_file.rs", "src/cmd/", "src/main.rs"];
 
 fn opens_files(code: &str) -> bool {
@@ -168,7 +190,8 @@ fn wrong_opening(source: &Source) -> Option<String> {
 fn only_three_places_read_the_system() {
     // The planted faults write into a pipe that they inherited: that opens nothing.
     let sources = files("src", "rs");
-    let real = sources.iter().filter(|source| !is_test_file(&source.path) && source.path != "src/bench/selftest.rs");
+    let real =
+        sources.iter().filter(|source| !is_test_file(&source.path) && source.path != "src/bench/selftest.rs");
     let wrong: Vec<String> = real.filter_map(wrong_opening).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     let planted = Source { path: "src/stats/x.rs".into(), text: "std::fs::read(\"a\")".into() };
@@ -179,7 +202,9 @@ fn only_three_places_read_the_system() {
 
 #[test]
 fn only_verbs_print() {
-    let prints = |code: &str| ["println!", "print!", "eprint!", "eprintln!", "dbg!"].iter().any(|word| code.contains(word));
+    let prints = |code: &str| {
+        ["println!", "print!", "eprint!", "eprintln!", "dbg!"].iter().any(|word| code.contains(word))
+    };
     for source in files("src", "rs") {
         let allowed = source.path.starts_with("src/cmd/") || source.path == "src/main.rs";
         let skipping_test = is_test_file(&source.path);
@@ -193,7 +218,11 @@ fn files_stay_readable() {
     for source in files("src", "rs").into_iter().chain(files("tests", "rs")).chain(files("benches", "rs")) {
         let lines = source.text.lines().count();
         assert!(lines <= 500, "{} has {lines} lines: is it still one subject?", source.path);
-        assert!(source.text.starts_with("//!") || source.path == "src/main.rs", "{} does not say what it is", source.path);
+        assert!(
+            source.text.starts_with("//!") || source.path == "src/main.rs",
+            "{} does not say what it is",
+            source.path
+        );
     }
 }
 
@@ -204,7 +233,8 @@ fn nothing_is_left_open_and_no_machine_of_ours_is_named() {
         "FIX" => "FIXME".to_string(),
         other => format!("{other}X"),
     });
-    let our_paths = ["/wor", "/tmp/stu"].map(|half| format!("{half}{}", if half == "/wor" { "k/" } else { "dio" }));
+    let our_paths =
+        ["/wor", "/tmp/stu"].map(|half| format!("{half}{}", if half == "/wor" { "k/" } else { "dio" }));
     for folder in ["src", "tests", "benches"] {
         for source in files(folder, "rs") {
             for word in words.iter().chain(&our_paths) {
@@ -217,8 +247,11 @@ fn nothing_is_left_open_and_no_machine_of_ours_is_named() {
 
 #[test]
 fn code_is_formatted() {
-    let sources: Vec<String> =
-        ["src", "tests", "benches"].iter().flat_map(|folder| files(folder, "rs")).map(|source| source.path).collect();
+    let sources: Vec<String> = ["src", "tests", "benches"]
+        .iter()
+        .flat_map(|folder| files(folder, "rs"))
+        .map(|source| source.path)
+        .collect();
     let formatted = Command::new("rustfmt").arg("--check").args(&sources).current_dir(root()).output();
     match formatted {
         Err(error) => println!("skipped code_is_formatted: rustfmt cannot be run ({error})"),
@@ -228,7 +261,9 @@ fn code_is_formatted() {
             // rustup's stand-in for a component that is not installed.
             match error.contains("not installed") || error.contains("is not applicable") {
                 true => println!("skipped code_is_formatted: {error}"),
-                false => panic!("run rustfmt: {}\n{error}", text.lines().take(20).collect::<Vec<_>>().join("\n")),
+                false => {
+                    panic!("run rustfmt: {}\n{error}", text.lines().take(20).collect::<Vec<_>>().join("\n"))
+                }
             }
         }
         Ok(_) => {}
