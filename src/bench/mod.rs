@@ -27,6 +27,7 @@ benchmarks! {
     cpu_clock
     memory_bandwidth
     memory_latency
+    syscall
     ipc_pipe
     selftest
 }
