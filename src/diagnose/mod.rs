@@ -29,6 +29,7 @@ rules! {
     environment
     clock
     memory
+    numa
     noise
 }
 
