@@ -25,6 +25,8 @@ pub mod tails;
 pub mod verdict;
 
 #[cfg(test)]
+mod any_input;
+#[cfg(test)]
 mod published;
 #[cfg(test)]
 mod run_of;
