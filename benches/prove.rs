@@ -1,8 +1,8 @@
 //! `make prove`: runs the experiments behind METHODOLOGY.md and writes their tables into it.
 //!
-//! `cargo bench --bench prove` runs all sections, `cargo bench --bench prove -- NAME...` some, `-- --list` names
-//! them. A section's table stands in METHODOLOGY.md between `<!-- prove:NAME -->` and `<!-- /prove -->`, with the
-//! commit and the day on which it was measured.
+//! `cargo bench --bench prove` runs all sections, `cargo bench --bench prove -- NAME...` some, `-- --list`
+//! names them. A section's table stands in METHODOLOGY.md between `<!-- prove:NAME -->` and `<!-- /prove
+//! -->`, with the commit and the day on which it was measured.
 
 #[path = "prove/statistics.rs"]
 mod statistics;

@@ -8,10 +8,11 @@ use assay::stats::modes::{Modality, modality};
 use assay::stats::noise::{Inside, Noise};
 use assay::stats::proof::{
     ANY_PRECISION, COVERAGE_LEAST, DRIFT_FALSE_MOST, EXPLAINED_FALSE_MOST, HOPELESS_FALSE_MOST,
-    MODES_FALSE_MOST, MODES_SUSPECTED_FALSE_MOST, Rate, SELF_DIFFERENT_MOST, STOPPED_COVERAGE_LEAST,
-    STOPPED_FALSE_MOST, Shape, TRUSTED_LEAST, TRUSTED_LEAST_SLOW_TAIL, Trouble, WINDOWS_WRONG_MOST, coverage,
-    coverage_while_wandering, equal_arms, equal_arms_while_drifting, explained_by_luck, pooled_coverage,
-    rate, stopping, stopping_greedily, true_icc_below_bound, verdicts,
+    ICC_BOUND_LEAST, MODES_FALSE_MOST, MODES_SUSPECTED_FALSE_MOST, OTHER_FALSE_MOST, PERIOD_FALSE_MOST, Rate,
+    SELF_DIFFERENT_MOST, STOPPED_COVERAGE_LEAST, STOPPED_FALSE_MOST, Shape, TRUSTED_LEAST,
+    TRUSTED_LEAST_SLOW_TAIL, Trouble, Verdicts, WINDOWS_WRONG_MOST, coverage, coverage_while_wandering,
+    equal_arms, equal_arms_while_drifting, explained_by_luck, pooled_coverage, rate, stopping,
+    stopping_greedily, true_icc_below_bound, verdicts,
 };
 use assay::stats::ranks::{kruskal_wallis, spearman};
 use assay::stats::stop::Target;
@@ -55,18 +56,29 @@ fn named(noise: Noise) -> String {
 }
 
 /// A sentence that says whether the worst of the rates keeps its bound.
-fn at_least(rates: &[Rate], bound: f64) -> String {
+fn at_least(what: &str, rates: &[Rate], bound: f64) -> String {
     let worst = rates.iter().filter(|rate| rate.of > 0).min_by(|a, b| a.share().total_cmp(&b.share()));
     let worst = worst.copied().unwrap_or_default();
-    let kept = if worst.share() >= bound { "kept" } else { "**broken**" };
-    format!("\nStated bound: at least {:.1} %; lowest here {worst}: {kept}.\n", 100.0 * bound)
+    kept(what, "at least", bound, worst, worst.share() >= bound)
 }
 
-fn at_most(rates: &[Rate], bound: f64) -> String {
-    let worst = rates.iter().filter(|rate| rate.of > 0).max_by(|a, b| a.share().total_cmp(&b.share()));
-    let worst = worst.copied().unwrap_or_default();
-    let kept = if worst.share() <= bound { "kept" } else { "**broken**" };
-    format!("\nStated bound: at most {:.1} %; highest here {worst}: {kept}.\n", 100.0 * bound)
+fn at_most(what: &str, rates: &[Rate], bound: f64) -> String {
+    let worst = highest(rates.iter().copied());
+    kept(what, "at most", bound, worst, worst.share() <= bound)
+}
+
+fn kept(what: &str, side: &str, bound: f64, worst: Rate, kept: bool) -> String {
+    let kept = if kept { "kept" } else { "**broken**" };
+    format!("\n{what}: stated {side} {:.1} %, worst here {worst}: {kept}.\n", 100.0 * bound)
+}
+
+fn highest(rates: impl Iterator<Item = Rate>) -> Rate {
+    rates.filter(|rate| rate.of > 0).max_by(|a, b| a.share().total_cmp(&b.share())).unwrap_or_default()
+}
+
+/// Another seed for every cell.
+fn seed(parameter: f64, size: usize) -> u64 {
+    (parameter * 1e4) as u64 + size as u64
 }
 
 /// Every pair, the second changing faster.
@@ -81,7 +93,7 @@ fn coverage_by_icc() -> String {
     let cells = pairs(&ICC, &PROCESSES);
     let worst = measured(&cells, |&(icc, processes)| {
         let of = |windows: usize| {
-            coverage(Shape::shared(0.03, icc, processes, windows), TRIALS, (processes + windows) as u64)
+            coverage(Shape::shared(0.03, icc, processes, windows), TRIALS, seed(icc, processes + windows))
                 .covered
         };
         WINDOWS.map(of).into_iter().min_by(|a, b| a.share().total_cmp(&b.share())).unwrap_or_default()
@@ -97,7 +109,7 @@ fn coverage_by_icc() -> String {
         .collect();
     let header =
         ["true ICC", "6 processes", "8", "10", "14", "20", "40", "10 × 10 windows pooled (not used)"];
-    table(&header, &rows) + &at_least(&worst, COVERAGE_LEAST)
+    table(&header, &rows) + &at_least("Coverage", &worst, COVERAGE_LEAST)
 }
 
 fn coverage_by_shape() -> String {
@@ -124,7 +136,8 @@ fn coverage_by_shape() -> String {
             [kind.0.clone()].into_iter().chain(row.iter().map(|rate| rate.to_string())).collect()
         })
         .collect();
-    table(&["noise", "6 processes", "10", "14", "20", "40"], &rows) + &at_least(&found, COVERAGE_LEAST)
+    table(&["noise", "6 processes", "10", "14", "20", "40"], &rows)
+        + &at_least("Coverage", &found, COVERAGE_LEAST)
 }
 
 fn windows_for_processes() -> String {
@@ -150,11 +163,8 @@ fn windows_for_processes() -> String {
         true_icc_below_bound(icc, processes, windows, TRIALS, 3)
     });
     let header = ["true ICC", "2 × 100: interval given", "3 × 100", "4 × 100", "5 × 100"];
-    let upper = format!(
-        "\nThe upper bound of the ICC itself (nominal 95 %):{}",
-        at_least(&bounds, 0.935).trim_start()
-    );
-    table(&header, &rows) + &at_most(&wrong, WINDOWS_WRONG_MOST) + &upper
+    let upper = at_least("True ICC at or below its upper bound", &bounds, ICC_BOUND_LEAST);
+    table(&header, &rows) + &at_most("Given and wrong", &wrong, WINDOWS_WRONG_MOST) + &upper
 }
 
 fn dependence() -> String {
@@ -195,13 +205,7 @@ fn clean_series() -> String {
         .iter()
         .zip(found.chunks(shapes.len()))
         .map(|(kind, row)| {
-            let worst = |pick: fn(&assay::stats::proof::Verdicts) -> Rate| {
-                row.iter()
-                    .map(pick)
-                    .max_by(|a, b| a.share().total_cmp(&b.share()))
-                    .unwrap_or_default()
-                    .to_string()
-            };
+            let worst = |pick: fn(&Verdicts) -> Rate| highest(row.iter().map(pick)).to_string();
             let trusted = row.iter().map(|v| v.trusted).min_by(|a, b| a.share().total_cmp(&b.share()));
             let trusted = trusted.unwrap_or_default().to_string();
             vec![
@@ -214,16 +218,15 @@ fn clean_series() -> String {
         })
         .collect();
     let split = found.len() - shapes.len();
-    let trusted =
-        |found: &[assay::stats::proof::Verdicts]| -> Vec<Rate> { found.iter().map(|v| v.trusted).collect() };
+    let trusted = |found: &[Verdicts]| -> Vec<Rate> { found.iter().map(|v| v.trusted).collect() };
     let listed: Vec<String> =
         shapes.iter().map(|(processes, windows)| format!("{processes} × {windows}")).collect();
     format!(
-        "Processes × windows: {}; the worst of these is shown.\n\n{}{}\nWith the slow tail:{}",
+        "Processes × windows: {}; the worst of these is shown.\n\n{}{}{}",
         listed.join(", "),
         table(&["noise", "trusted, at least", "drifting, at most", "multimodal", "modes suspected"], &rows),
-        at_least(&trusted(&found[..split]), TRUSTED_LEAST),
-        at_least(&trusted(&found[split..]), TRUSTED_LEAST_SLOW_TAIL).trim_start(),
+        at_least("Trusted", &trusted(&found[..split]), TRUSTED_LEAST),
+        at_least("Trusted with the slow tail", &trusted(&found[split..]), TRUSTED_LEAST_SLOW_TAIL),
     )
 }
 
@@ -242,7 +245,7 @@ fn troubled_series() -> String {
     let sizes = [10, 14, 20, 40, 80];
     let cells = pairs(&troubles, &sizes);
     let found = measured(&cells, |&((_, trouble), processes)| {
-        verdicts(|rng| trouble.draw(processes, 10, rng), 1.0, 0.01, TRIALS, processes as u64)
+        verdicts(|rng| trouble.draw(processes, 10, rng), trouble.truth(), 0.01, TRIALS, processes as u64)
     });
     let rows: Vec<Vec<String>> = troubles
         .iter()
@@ -289,14 +292,11 @@ fn levels() -> String {
     let found = measured(&cells, |&((_, test), (noise, n))| {
         rate(TRIALS, n as u64, |rng| noise.series(n, rng), |v: &Vec<f64>, seed| test(v, seed))
     });
-    let worst = |rates: &[Rate]| {
-        rates.iter().copied().max_by(|a, b| a.share().total_cmp(&b.share())).unwrap_or_default()
-    };
     let mut rows: Vec<Vec<String>> = tests
         .iter()
         .zip(found.chunks(noises.len() * sizes.len()))
         .map(|((name, _), rates)| {
-            vec![name.to_string(), "n 6 to 40; 3 noises".into(), worst(rates).to_string()]
+            vec![name.to_string(), "n 6 to 40; 3 noises".into(), highest(rates.iter().copied()).to_string()]
         })
         .collect();
     let shapes = pairs(&[0.0, 0.9], &[(6, 4), (8, 10), (20, 5)]);
@@ -306,7 +306,11 @@ fn levels() -> String {
         rate(TRIALS, 4, |rng| shape.draw(rng), |v, _| inside(v).is_some_and(|inside| inside.p < DRIFT_P))
     });
     let of = "6 × 4, 8 × 10, 20 × 5; windows autoregressive 0 and 0.9".to_string();
-    rows.push(vec!["trend inside processes, p < 0.01".into(), of, worst(&inside_rates).to_string()]);
+    rows.push(vec![
+        "trend inside processes, p < 0.01".into(),
+        of,
+        highest(inside_rates.iter().copied()).to_string(),
+    ]);
     let drift: Vec<Rate> = found.into_iter().chain(inside_rates).collect();
     let noise = Noise::FloorExponential { share: 0.1 };
     let pair = |rng: &mut Rng| (noise.series(12, rng), noise.series(12, rng));
@@ -320,12 +324,14 @@ fn levels() -> String {
     let explained = explained_by_luck(TRIALS, 8);
     let of = "10 × 20 windows, 8 unrelated covariates".to_string();
     rows.push(vec!["outliers explained, p < 0.05 after Holm".into(), of, explained.to_string()]);
-    format!(
-        "{}\nTests of drift:{}\nOutliers explained:{}",
+    [
         table(&["test", "series without what it looks for", "says yes, at most"], &rows),
-        at_most(&drift, DRIFT_FALSE_MOST).trim_start(),
-        at_most(&[explained], EXPLAINED_FALSE_MOST).trim_start(),
-    )
+        at_most("Each test of drift", &drift, DRIFT_FALSE_MOST),
+        at_most("Other tests", &[spearman, kruskal], OTHER_FALSE_MOST),
+        at_most("A period", &[periods], PERIOD_FALSE_MOST),
+        at_most("Outliers explained", &[explained], EXPLAINED_FALSE_MOST),
+    ]
+    .concat()
 }
 
 fn modes() -> String {
@@ -370,13 +376,12 @@ fn modes() -> String {
     });
     let three: Vec<String> = three.iter().map(Rate::to_string).collect();
     format!(
-        "{}\nOf three modes, all three are found in {} (n = 14, 20, 28, 40, 80).\n\n\
-         The first {} rows have one mode. Suspected (n < 40):{}\nCalled multimodal (n ≥ 40):{}",
+        "{}\nOf three modes, all three are found in {} (n = 14, 20, 28, 40, 80). The first {} rows have one mode.\n{}{}",
         table(&["the rule holds for", "n = 14", "20", "28", "40", "56", "80"], &rows),
         three.join(", "),
         unimodal.len(),
-        at_most(&suspected, MODES_SUSPECTED_FALSE_MOST).trim_start(),
-        at_most(&several, MODES_FALSE_MOST).trim_start(),
+        at_most("Suspected below 40", &suspected, MODES_SUSPECTED_FALSE_MOST),
+        at_most("Multimodal from 40 on", &several, MODES_FALSE_MOST),
     )
 }
 
@@ -417,13 +422,13 @@ fn stopping_early() -> String {
         "drifting or multimodal",
         "looking at every n, 95 % (not used)",
     ];
-    format!(
-        "{}\nCoverage:{}\nFalse alarms:{}\nLog-normal 2.5 % (65 processes do, 80 allowed) given up as out of reach:{}",
+    [
         table(&header, &rows),
-        at_least(&covered, STOPPED_COVERAGE_LEAST).trim_start(),
-        at_most(&alarms, STOPPED_FALSE_MOST).trim_start(),
-        at_most(&[hopeless], HOPELESS_FALSE_MOST).trim_start(),
-    )
+        at_least("Coverage", &covered, STOPPED_COVERAGE_LEAST),
+        at_most("Drifting or multimodal", &alarms, STOPPED_FALSE_MOST),
+        at_most("Log-normal 2.5 % (65 processes do) out of reach of 80", &[hopeless], HOPELESS_FALSE_MOST),
+    ]
+    .concat()
 }
 
 fn comparisons() -> String {
@@ -475,6 +480,6 @@ fn comparisons() -> String {
         "{}\n{}{}",
         table(&header, &rows),
         table(&drifting_header, &while_drifting),
-        at_most(&all, SELF_DIFFERENT_MOST)
+        at_most("Equal arms called different", &all, SELF_DIFFERENT_MOST)
     )
 }

@@ -1,7 +1,8 @@
 //! Change points: where a series stops being one distribution and becomes another.
 //!
-//! E-divisive in one dimension with exponent 1 (Matteson & James 2014, arXiv 1306.4933) splits while a permutation
-//! test says so; then the weakest change points are merged away, as Apache Otava does (Hunter, arXiv 2301.03034).
+//! E-divisive in one dimension with exponent 1 (Matteson & James 2014, arXiv 1306.4933) splits while a
+//! permutation test says so; then the weakest change points are merged away, as Apache Otava does (Hunter,
+//! arXiv 2301.03034).
 
 use fastrand::Rng;
 
@@ -87,8 +88,8 @@ fn ranked(values: &[f64]) -> Vec<(f64, usize)> {
     values.iter().map(|&value| (value, levels.partition_point(|&level| level <= value).max(1))).collect()
 }
 
-/// Where the scaled energy distance Q between the two sides is largest, and that Q; `None` where there is no room.
-/// `Q = 2/(m+n) sum|x-y| - 2m/((m+n)(n-1)) sum|x-x'| - 2n/((m+n)(m-1)) sum|y-y'|`.
+/// Where the scaled energy distance Q between the two sides is largest, and that Q; `None` where there is no
+/// room. `Q = 2/(m+n) sum|x-y| - 2m/((m+n)(n-1)) sum|x-x'| - 2n/((m+n)(m-1)) sum|y-y'|`.
 fn best_split(sequence: &[(f64, usize)], shortest: usize) -> Option<(usize, f64)> {
     let all = sequence.len();
     if all < 2 * shortest {
@@ -108,8 +109,8 @@ fn best_split(sequence: &[(f64, usize)], shortest: usize) -> Option<(usize, f64)
     candidates.max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// Sum of the distances between all pairs of the first 1, 2, ... values: with a Fenwick tree over ranks, so that
-/// permutations of a long series stay affordable.
+/// Sum of the distances between all pairs of the first 1, 2, ... values: with a Fenwick tree over ranks, so
+/// that permutations of a long series stay affordable.
 fn running_distances<'a>(sequence: impl ExactSizeIterator<Item = &'a (f64, usize)>) -> Vec<f64> {
     // No rank exceeds the number of values.
     let mut tree = vec![(0.0, 0.0); sequence.len() + 1];

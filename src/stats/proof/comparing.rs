@@ -11,8 +11,8 @@ use super::super::order::{Interval, median};
 use super::super::ranks::mann_whitney;
 use super::{Rate, Shape};
 
-/// How often a comparison of two arms with equal distributions says that they differ: intervals that exclude 1, tests
-/// with p < 0.05.
+/// How often a comparison of two arms with equal distributions says that they differ: intervals that exclude
+/// 1, tests with p < 0.05.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EqualArms {
     pub paired_interval: Rate,
@@ -24,8 +24,8 @@ pub struct EqualArms {
     pub means_interval: Rate,
 }
 
-/// Compares arms of `shape` with themselves, their process medians where it is about medians; `resamples` of the
-/// bootstrap.
+/// Compares arms of `shape` with themselves, their process medians where it is about medians; `resamples` of
+/// the bootstrap.
 pub fn equal_arms(shape: Shape, resamples: usize, trials: usize, seed: u64) -> EqualArms {
     let mut rng = Rng::with_seed(seed);
     let mut found = EqualArms::default();
@@ -47,9 +47,9 @@ pub fn equal_arms(shape: Shape, resamples: usize, trials: usize, seed: u64) -> E
     found
 }
 
-/// How often two equal arms are called different while the machine drifts (autoregressively with `phi`, 1 % noise of each
-/// visit beside 3 % drift): visited as blocks and compared by the unpaired ratio, and visited ABBA and compared
-/// by the sign test of pairs. `n` values an arm.
+/// How often two equal arms are called different while the machine drifts (autoregressively with `phi`, 1 %
+/// noise of each visit beside 3 % drift): visited as blocks and compared by the unpaired ratio, and visited
+/// ABBA and compared by the sign test of pairs. `n` values an arm.
 pub fn equal_arms_while_drifting(phi: f64, n: usize, trials: usize, seed: u64) -> (Rate, Rate) {
     let mut rng = Rng::with_seed(seed);
     let (mut blocks, mut paired) = (Rate::default(), Rate::default());

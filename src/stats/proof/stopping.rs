@@ -58,8 +58,8 @@ pub fn stopping(noise: Noise, target: Target, trials: usize, seed: u64) -> Stopp
     stopped
 }
 
-/// Coverage after stopping at the first number from 10 on (looking at every one) whose 95 % interval is narrow enough: the
-/// rule that is *not* used, for contrast.
+/// Coverage after stopping at the first number from 10 on (looking at every one) whose 95 % interval is
+/// narrow enough: the rule that is *not* used, for contrast.
 pub fn stopping_greedily(noise: Noise, precision: f64, trials: usize, seed: u64) -> (Rate, f64) {
     let mut rng = Rng::with_seed(seed);
     let (mut covered, mut mean_n) = (Rate::default(), 0.0);

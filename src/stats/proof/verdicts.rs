@@ -79,7 +79,15 @@ pub enum Trouble {
 }
 
 impl Trouble {
-    /// `processes` lists of `windows` values (of one, for all but `Inside`), around a median of 1.
+    /// The median that a patient observer would find: the middle of what moves, the level after a step.
+    pub fn truth(self) -> f64 {
+        match self {
+            Trouble::Modes { ratio, minority } => Noise::TwoModes { cv: 0.01, ratio, minority }.median(),
+            Trouble::Trend(_) | Trouble::Step(_) | Trouble::Inside(_) | Trouble::Wandering { .. } => 1.0,
+        }
+    }
+
+    /// `processes` lists of `windows` values (of one, for all but `Inside`).
     pub fn draw(self, processes: usize, windows: usize, rng: &mut Rng) -> Vec<Vec<f64>> {
         let noise = Noise::Lognormal { cv: 0.01 };
         let along = |index: usize, of: usize| index as f64 / (of.max(2) - 1) as f64 - 0.5;
