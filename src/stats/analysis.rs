@@ -60,7 +60,8 @@ pub struct Cause {
     pub p: f64,
 }
 
-/// All series of a run with their analyses, in the order of [`series`], at the precision that the run was asked for.
+/// All series of a run with their analyses, in the order of [`series`], at the precision that the run was
+/// asked for.
 pub fn judge_run(run: &Run) -> Vec<Judged> {
     let judged = |series: Series| {
         let analysis = analyse(&series, run.header.precision, run.header.seed);
@@ -69,8 +70,8 @@ pub fn judge_run(run: &Run) -> Vec<Judged> {
     series(run).into_iter().map(judged).collect()
 }
 
-/// Analyses one series. `precision` is the relative half-width asked of the interval (0.01 = ±1 %); the seed drives
-/// permutations, and equal input gives equal output.
+/// Analyses one series. `precision` is the relative half-width asked of the interval (0.01 = ±1 %); the seed
+/// drives permutations, and equal input gives equal output.
 pub fn analyse(series: &Series, precision: f64, seed: u64) -> Analysis {
     let processes: Vec<&Process> =
         series.processes.iter().filter(|process| !process.values.is_empty()).collect();
@@ -178,8 +179,8 @@ fn unverified(verdict: Verdict) -> Verdict {
     Verdict::new(VerdictKind::Unverified, reason)
 }
 
-/// What each process met as a whole: the machine's counters as shares of its time, its own facts, and the median of what
-/// was recorded beside its windows.
+/// What each process met as a whole: the machine's counters as shares of its time, its own facts, and the
+/// median of what was recorded beside its windows.
 fn beside_processes(processes: &[&Process]) -> Vec<Covariate> {
     type Read = fn(&Process) -> Option<f64>;
     fn share(process: &Process, part: Option<f64>) -> Option<f64> {
@@ -234,7 +235,8 @@ fn varies(values: &[f64]) -> bool {
     known.any(|value| Some(value) != first)
 }
 
-/// Outliers among windows: each is held against its own process's median, so that a slow process is not a row of them.
+/// Outliers among windows: each is held against its own process's median, so that a slow process is not a row
+/// of them.
 fn attribute_windows(processes: &[&Process]) -> Attribution {
     let (mut residuals, mut strata) = (Vec::new(), Vec::new());
     for (number, process) in processes.iter().enumerate() {

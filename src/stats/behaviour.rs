@@ -11,8 +11,8 @@ use super::order::{median, median_of_sorted, sorted};
 pub const DRIFT_P: f64 = 0.01;
 /// ... and this unlikely to end a measurement: it is asked at every look, and would add up.
 pub const DRIFT_P_WHILE_MEASURING: f64 = 0.001;
-/// And what it found must be larger than this share of the median, and than the half-width of the interval. (A quiet
-/// machine shows a significant drift of a tenth of a per cent in half of all series; nobody asked.)
+/// And what it found must be larger than this share of the median, and than the half-width of the interval.
+/// (A quiet machine shows a significant drift of a tenth of a per cent in half of all series; nobody asked.)
 pub const LEAST_DRIFT: f64 = 0.01;
 /// Dependent processes worth fewer independent ones than this give no usable interval.
 pub const LEAST_WORTH: f64 = 8.0;
@@ -99,7 +99,8 @@ fn distances_from_median(values: &[f64]) -> f64 {
     rising.iter().map(|value| (value - centre).abs()).sum()
 }
 
-/// How a series of values in time settles (Barrett et al., *Virtual Machine Warmup Blows Hot and Cold*, OOPSLA 2017).
+/// How a series of values in time settles (Barrett et al., *Virtual Machine Warmup Blows Hot and Cold*,
+/// OOPSLA 2017).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Settling {
     /// One level throughout.
@@ -115,8 +116,9 @@ pub enum Settling {
 /// The last level must hold for this share of the values.
 pub const SETTLED_SHARE: f64 = 0.6;
 
-/// Classifies a long series (windows of a JVM, a job's seconds) by its change points. `lower_is_better` tells which level
-/// is the best. Values that follow each other closely in size look like steps: the classes say what happened, not why.
+/// Classifies a long series (windows of a JVM, a job's seconds) by its change points. `lower_is_better` tells
+/// which level is the best. Values that follow each other closely in size look like steps: the classes say
+/// what happened, not why.
 pub fn settling(values: &[f64], lower_is_better: bool, seed: u64) -> Settling {
     let changes = changes(values, Sensitivity { shortest: 5, ..Sensitivity::default() }, seed);
     let Some(last) = changes.last() else { return Settling::Flat };

@@ -1,7 +1,8 @@
 //! Change points: where a series stops being one distribution and becomes another.
 //!
-//! E-divisive in one dimension with exponent 1 (Matteson & James 2014, arXiv 1306.4933) splits while a permutation
-//! test says so; then the weakest change points are merged away, as Apache Otava does (Hunter, arXiv 2301.03034).
+//! E-divisive in one dimension with exponent 1 (Matteson & James 2014, arXiv 1306.4933) splits while a
+//! permutation test says so; then the weakest change points are merged away, as Apache Otava does (Hunter,
+//! arXiv 2301.03034).
 
 use fastrand::Rng;
 
@@ -61,36 +62,41 @@ pub fn changes(values: &[f64], sensitivity: Sensitivity, seed: u64) -> Vec<Chang
 }
 
 fn split(values: &[f64], offset: usize, sensitivity: Sensitivity, seed: u64, cuts: &mut Vec<usize>) {
-    let shortest = sensitivity.shortest.max(2);
-    let Some((at, _)) = best_split(values, shortest).filter(|_| significant(values, sensitivity, seed))
-    else {
-        return;
-    };
+    let Some(at) = significant_split(values, sensitivity, seed) else { return };
     cuts.push(offset + at);
     split(&values[..at], offset, sensitivity, seed, cuts);
     split(&values[at..], offset + at, sensitivity, seed, cuts);
 }
 
-fn significant(values: &[f64], sensitivity: Sensitivity, seed: u64) -> bool {
+/// The best split of a segment, where permuting the segment rarely gives as good a one.
+fn significant_split(values: &[f64], sensitivity: Sensitivity, seed: u64) -> Option<usize> {
     let shortest = sensitivity.shortest.max(2);
-    let Some((_, observed)) = best_split(values, shortest) else { return false };
-    let mut order = values.to_vec();
+    let mut sequence = ranked(values);
+    let (at, observed) = best_split(&sequence, shortest)?;
     let p = permutation_p(999, seed, |rng: &mut Rng| {
-        rng.shuffle(&mut order);
-        best_split(&order, shortest).is_some_and(|(_, q)| q >= observed * (1.0 - 1e-9))
+        rng.shuffle(&mut sequence);
+        best_split(&sequence, shortest).is_some_and(|(_, q)| q >= observed * (1.0 - 1e-9))
     });
-    p <= sensitivity.split_p
+    (p <= sensitivity.split_p).then_some(at)
 }
 
-/// Where the scaled energy distance Q between the two sides is largest, and that Q; `None` where there is no room.
-/// `Q = 2/(m+n) sum|x-y| - 2m/((m+n)(n-1)) sum|x-x'| - 2n/((m+n)(m-1)) sum|y-y'|`.
-fn best_split(values: &[f64], shortest: usize) -> Option<(usize, f64)> {
-    let all = values.len();
+/// Values with their ranks from 1 (equal values share one), so that permutations need no sorting.
+fn ranked(values: &[f64]) -> Vec<(f64, usize)> {
+    let mut levels = values.to_vec();
+    levels.sort_unstable_by(f64::total_cmp);
+    levels.dedup();
+    values.iter().map(|&value| (value, levels.partition_point(|&level| level <= value).max(1))).collect()
+}
+
+/// Where the scaled energy distance Q between the two sides is largest, and that Q; `None` where there is no
+/// room. `Q = 2/(m+n) sum|x-y| - 2m/((m+n)(n-1)) sum|x-x'| - 2n/((m+n)(m-1)) sum|y-y'|`.
+fn best_split(sequence: &[(f64, usize)], shortest: usize) -> Option<(usize, f64)> {
+    let all = sequence.len();
     if all < 2 * shortest {
         return None;
     }
-    let left = running_distances(values.iter().copied(), values);
-    let mut right = running_distances(values.iter().rev().copied(), values);
+    let left = running_distances(sequence.iter());
+    let mut right = running_distances(sequence.iter().rev());
     right.reverse();
     let total = left[all - 1];
     let q_at = |at: usize| {
@@ -103,17 +109,14 @@ fn best_split(values: &[f64], shortest: usize) -> Option<(usize, f64)> {
     candidates.max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// Sum of the distances between all pairs of the first 1, 2, ... values: with a Fenwick tree over ranks, so that
-/// permutations of a long series stay affordable.
-fn running_distances(sequence: impl Iterator<Item = f64>, values: &[f64]) -> Vec<f64> {
-    let mut levels = values.to_vec();
-    levels.sort_unstable_by(f64::total_cmp);
-    levels.dedup();
-    let mut tree = vec![(0.0, 0.0); levels.len() + 1];
+/// Sum of the distances between all pairs of the first 1, 2, ... values: with a Fenwick tree over ranks, so
+/// that permutations of a long series stay affordable.
+fn running_distances<'a>(sequence: impl ExactSizeIterator<Item = &'a (f64, usize)>) -> Vec<f64> {
+    // No rank exceeds the number of values.
+    let mut tree = vec![(0.0, 0.0); sequence.len() + 1];
     let (mut count, mut sum, mut total) = (0.0, 0.0, 0.0);
     sequence
-        .map(|value| {
-            let rank = levels.partition_point(|&level| level <= value);
+        .map(|&(value, rank)| {
             let (mut below, mut below_sum) = (0.0, 0.0);
             let mut node = rank;
             while node > 0 {
@@ -124,7 +127,7 @@ fn running_distances(sequence: impl Iterator<Item = f64>, values: &[f64]) -> Vec
             total += value * below - below_sum + (sum - below_sum) - value * (count - below);
             count += 1.0;
             sum += value;
-            node = rank.max(1);
+            node = rank;
             while node < tree.len() {
                 tree[node].0 += 1.0;
                 tree[node].1 += value;
@@ -201,13 +204,13 @@ mod tests {
         for _ in 0..20 {
             // Whole numbers make ties.
             let values: Vec<f64> = (0..17).map(|_| f64::from(rng.i32(-5..6))).collect();
-            let (at, q) = best_split(&values, 3).expect("room");
+            let (at, q) = best_split(&ranked(&values), 3).expect("room");
             assert!((q - slow_q(&values[..at], &values[at..])).abs() < 1e-9);
             for other in 3..=14 {
                 assert!(slow_q(&values[..other], &values[other..]) <= q + 1e-9);
             }
         }
-        assert_eq!(best_split(&[1.0; 5], 3), None);
+        assert_eq!(best_split(&ranked(&[1.0; 5]), 3), None);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Two arms: how many times one is the other, how sure that is, and what to conclude.
 //!
-//! Arms that were measured interleaved on one machine are *paired* (round by round): drift then falls out. A block of A
-//! followed by a block of B calls identical arms different in more than half of all cases when the machine drifts.
+//! Arms that were measured interleaved on one machine are *paired* (round by round): drift then falls out. A
+//! block of A followed by a block of B calls identical arms different in more than half of all cases when the
+//! machine drifts.
 
 use super::bootstrap::{Resampling, bca};
 use super::nested::mean_and_half_width;
@@ -33,9 +34,9 @@ pub struct Ratio {
 /// From this many values in both arms the bootstrap is used; below, a bootstrapped median is too lumpy.
 pub const ENOUGH_FOR_BOOTSTRAP: usize = 20;
 
-/// Ratio second/first from pairs (equal positions belong together): `exp(median ln(b/a))` with the exact interval of a
-/// median, without assumptions about either arm. Pairs with a value that is not finite and positive are left out;
-/// `None` without a pair. The interval's p is [`paired_p`].
+/// Ratio second/first from pairs (equal positions belong together): `exp(median ln(b/a))` with the exact
+/// interval of a median, without assumptions about either arm. Pairs with a value that is not finite and
+/// positive are left out; `None` without a pair. The interval's p is [`paired_p`].
 pub fn paired_ratio(first: &[f64], second: &[f64], confidence: f64) -> Option<Ratio> {
     let logs = log_ratios(first, second);
     let interval = median_interval(&logs, confidence);
@@ -55,8 +56,9 @@ fn log_ratios(first: &[f64], second: &[f64]) -> Vec<f64> {
     pairs.map(|(a, b)| (b / a).ln()).collect()
 }
 
-/// Ratio of medians second/first of two independent arms of *processes* (or boots, or runs: the highest level that was
-/// repeated). Values must be positive; `None` where an arm has none that is, or holds one that is not.
+/// Ratio of medians second/first of two independent arms of *processes* (or boots, or runs: the highest level
+/// that was repeated). Values must be positive; `None` where an arm has none that is, or holds one that is
+/// not.
 pub fn unpaired_ratio(first: &[f64], second: &[f64], plan: Resampling) -> Option<Ratio> {
     let (first, second) = (finite(first), finite(second));
     let n = first.len().min(second.len());
@@ -79,8 +81,8 @@ pub fn unpaired_ratio(first: &[f64], second: &[f64], plan: Resampling) -> Option
     Some(Ratio { ratio, interval, method, n })
 }
 
-/// Interval of a ratio of medians from the medians' own intervals (method of variance estimates recovery: Zou & Donner
-/// 2008), on logarithms. Covers more than it promises for few values.
+/// Interval of a ratio of medians from the medians' own intervals (method of variance estimates recovery: Zou
+/// & Donner 2008), on logarithms. Covers more than it promises for few values.
 fn mover(first: &[f64], second: &[f64], confidence: f64) -> Option<Interval> {
     let logs = |values: &[f64]| -> Vec<f64> { values.iter().map(|value| value.ln()).collect() };
     let (first, second) = (logs(first), logs(second));
@@ -91,9 +93,9 @@ fn mover(first: &[f64], second: &[f64], confidence: f64) -> Option<Interval> {
     Some(Interval { low: low.exp(), high: high.exp() })
 }
 
-/// Ratio of means second/first of two nested designs with Fieller's interval over their top units (process means):
-/// Kalibera & Jones, *Quantifying Performance Changes with Effect Size Confidence Intervals*, arXiv 2007.10899.
-/// `None` below two processes an arm or where the first mean cannot be told from zero.
+/// Ratio of means second/first of two nested designs with Fieller's interval over their top units (process
+/// means): Kalibera & Jones, *Quantifying Performance Changes with Effect Size Confidence Intervals*, arXiv
+/// 2007.10899. `None` below two processes an arm or where the first mean cannot be told from zero.
 pub fn ratio_of_means(first: &[Vec<f64>], second: &[Vec<f64>], confidence: f64) -> Option<(f64, Interval)> {
     let means = |arm: &[Vec<f64>]| -> Vec<f64> { arm.iter().filter_map(|windows| mean(windows)).collect() };
     let (x, half_x) = mean_and_half_width(&means(first), confidence)?;
@@ -118,7 +120,8 @@ pub enum Outcome {
 /// Smallest margin that is ever used.
 pub const LEAST_MARGIN: f64 = 0.02;
 
-/// The margin for a metric whose comparison with itself is off by `noise_floor` (a share): twice that, at least 2 %.
+/// The margin for a metric whose comparison with itself is off by `noise_floor` (a share): twice that, at
+/// least 2 %.
 pub fn margin(noise_floor: f64) -> f64 {
     (2.0 * noise_floor).max(LEAST_MARGIN)
 }
@@ -189,7 +192,8 @@ mod tests {
 
     #[test]
     fn fieller_by_hand() {
-        // Means 10 and 20 of two processes each; t(0.95, 1) = 12.7062, S² = 0.02 and 0.08: h = 1.27062, 2.54124.
+        // Means 10 and 20 of two processes each; t(0.95, 1) = 12.7062, S² = 0.02 and 0.08: h = 1.27062,
+        // 2.54124.
         let arm = |centre: f64, by: f64| vec![vec![centre - by], vec![centre + by]];
         let (ratio, interval) = ratio_of_means(&arm(10.0, 0.1), &arm(20.0, 0.2), 0.95).expect("two each");
         let (hx, hy) = (1.270_620_473_617_469_4_f64, 2.541_240_947_234_938_8_f64);

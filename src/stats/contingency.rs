@@ -1,4 +1,5 @@
-//! Do two labellings of the same values go together? Fisher's exact test, chi-square by permutation above 2 x 2.
+//! Do two labellings of the same values go together? Fisher's exact test, chi-square by permutation above 2 x
+//! 2.
 
 use super::tails::{ln_choose, permutation_p};
 
@@ -52,9 +53,9 @@ impl Table {
     }
 }
 
-/// p that two labellings of the same things are independent: Fisher's exact test where both have two labels, else
-/// Pearson's chi-square judged by up to 9999 permutations from the seed. `None` where a labelling has one label only
-/// or the lists differ in length.
+/// p that two labellings of the same things are independent: Fisher's exact test where both have two labels,
+/// else Pearson's chi-square judged by up to 9999 permutations from the seed. `None` where a labelling has
+/// one label only or the lists differ in length.
 pub fn association<A: Ord, B: Ord>(first: &[A], second: &[B], seed: u64) -> Option<f64> {
     let ((first, rows), (mut second, columns)) = (numbered(first), numbered(second));
     if first.len() != second.len() || rows < 2 || columns < 2 {
@@ -131,7 +132,8 @@ mod tests {
         assert!((p - 1.0 / 210.0).abs() < 1e-9, "{p}");
         let cpus = [0, 0, 1, 1, 2, 2, 3, 3, 2, 3];
         let p = association(&modes, &cpus, 1).expect("four labels");
-        // Exactly 1 of the 210 choices gives CPUs 0 and 1 to mode 0, 5 more give any other two whole pairs of CPUs.
+        // Exactly 1 of the 210 choices gives CPUs 0 and 1 to mode 0, 5 more give any other two whole pairs of
+        // CPUs.
         assert!(p < 0.05, "{p}");
         let mixed = [0, 1, 2, 0, 1, 2, 0, 1, 2, 0];
         assert!(association(&modes, &mixed, 1).expect("three labels") > 0.1);

@@ -1,14 +1,15 @@
 //! One number for a series, and how far it can be believed: the only way in which a series gets its number.
 //!
 //! What is counted is the *process*. Windows of one process share its pages, its address layout and its
-//! neighbours; pooled as if independent they give a "95 %" interval that covers 73 % at an intraclass correlation of
-//! 0.5. So each process gives its median, and the interval is the exact one of the median of those.
+//! neighbours; pooled as if independent they give a "95 %" interval that covers 73 % at an intraclass
+//! correlation of 0.5. So each process gives its median, and the interval is the exact one of the median of
+//! those.
 //!
-//! Windows stand in for processes only where there are too few processes for an interval *and* the correlation is
-//! shown to be small: not by its estimate, which is near 0 by luck often enough, but by its upper confidence bound.
-//! Even then the interval is widened by the design effect at that bound. (With enough processes nothing is gained by
-//! counting windows: the median of all windows is at best 20 % narrower than that of process medians, less than
-//! what the bound on the correlation costs.)
+//! Windows stand in for processes only where there are too few processes for an interval *and* the
+//! correlation is shown to be small: not by its estimate, which is near 0 by luck often enough, but by its
+//! upper confidence bound. Even then the interval is widened by the design effect at that bound. (With enough
+//! processes nothing is gained by counting windows: the median of all windows is at best 20 % narrower than
+//! that of process medians, less than what the bound on the correlation costs.)
 
 use super::dependence::{effective_size, neighbours_p};
 use super::nested::{Icc, intraclass};
@@ -29,8 +30,8 @@ pub enum Unit {
 pub struct Estimate {
     /// Median of the process medians, or of all windows where `unit` says so, in the metric's unit.
     pub median: f64,
-    /// Interval of the median; `None` with too few processes. The whole range where processes depend on each other so
-    /// much that no narrower one is safe (`worth` then says how little they are worth).
+    /// Interval of the median; `None` with too few processes. The whole range where processes depend on each
+    /// other so much that no narrower one is safe (`worth` then says how little they are worth).
     pub interval: Option<Interval>,
     /// Confidence of the interval, 0..1.
     pub confidence: f64,
@@ -126,9 +127,9 @@ fn worth(medians: &[f64]) -> f64 {
     }
 }
 
-/// How many independent values all windows together are worth, where that can be shown: by the correlation of the
-/// values and of their signs around the median, whichever bound is worse. The median rests on the signs; and a
-/// tail of slow windows hides from the values what the signs still show.
+/// How many independent values all windows together are worth, where that can be shown: by the correlation of
+/// the values and of their signs around the median, whichever bound is worse. The median rests on the signs;
+/// and a tail of slow windows hides from the values what the signs still show.
 fn worth_of_windows(processes: &[Vec<f64>], icc: Option<Icc>) -> Option<f64> {
     let windows = processes.concat();
     let centre = median(&windows).filter(|_| processes.len() >= PROCESSES_FOR_WINDOWS)?;

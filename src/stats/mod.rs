@@ -1,4 +1,14 @@
-//! Statistics: pure functions from samples to numbers, intervals and verdicts.
+//! From samples to numbers that say how far they can be believed. Pure: no clock, no files, no printing; chance only
+//! from a seed that the caller gives, so that equal input gives equal output.
+//!
+//! [`judge_run`] is the way through: [`series`](mod@series) groups the visits of a run, [`estimate`](mod@estimate)
+//! gives the number, [`behaviour`](mod@behaviour) says what is wrong with it, [`outliers`] what disturbed it,
+//! [`verdict`] whether to trust it; [`analysis`] puts these together. While measuring, [`stop`] says when it is enough.
+//! The other modules are methods, one subject each. What is claimed of them is measured by [`proof`] on [`noise`]
+//! whose truth is known, and written down in METHODOLOGY.md.
+//!
+//! Values that are not finite are left out everywhere, nothing panics, and `None` means that too little is known.
+
 pub mod analysis;
 pub mod behaviour;
 pub mod bootstrap;
@@ -24,6 +34,14 @@ pub mod stop;
 pub mod tails;
 pub mod verdict;
 
+pub use analysis::{Analysis, Judged, analyse, judge_run};
+pub use estimate::{Estimate, Unit, estimate};
+pub use order::Interval;
+pub use series::{Process, Series, series};
+pub use stop::{Decision, Target, decide};
+
+#[cfg(test)]
+mod any_input;
 #[cfg(test)]
 mod published;
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Several values instead of one: when a series is called bimodal, and what the modes are.
 //!
-//! A split of unimodal data into two looks separated too (Ashman's D is 2.65-2.8 on normal noise), and a floor with an
-//! exponential tail, as timings have it, satisfies most published rules in up to 40 % of cases. So six conditions
-//! must hold together, on the logarithms: separation, mixture against one Gaussian, mixture against one skewed
-//! distribution, ratio, size of each side, and a valley between them.
+//! A split of unimodal data into two looks separated too (Ashman's D is 2.65-2.8 on normal noise), and a
+//! floor with an exponential tail, as timings have it, satisfies most published rules in up to 40 % of cases.
+//! So six conditions must hold together, on the logarithms: separation, mixture against one Gaussian, mixture
+//! against one skewed distribution, ratio, size of each side, and a valley between them.
 
 use super::mixture::{Split, best_split, bic_of_exponential, bic_of_mixture, bic_of_one, moments, valley};
 use super::order::{finite, median, median_of_sorted};
@@ -23,8 +23,8 @@ pub const LEAST_SHARE: f64 = 0.1;
 /// Density in the valley as a share of the lower peak beside it.
 pub const DEEPEST_VALLEY: f64 = 0.3;
 
-/// By how much BIC must favour the mixture: 10 is "very strong" (Kass & Raftery 1995), 6 "strong" is all that few
-/// values can give.
+/// By how much BIC must favour the mixture: 10 is "very strong" (Kass & Raftery 1995), 6 "strong" is all that
+/// few values can give.
 fn least_bic_gain(n: usize) -> f64 {
     if n < 28 { 6.0 } else { 10.0 }
 }
@@ -136,9 +136,9 @@ fn describe(values: &[f64], sorted: &[f64], split: &Split) -> Option<Modes> {
     Some(Modes { modes, ratio, membership })
 }
 
-/// Modes that appear again and again *inside* processes: the rule on each process's own windows, and the process
-/// with the most windows speaks for all where at least half of them (and three) have modes.
-/// Windows of different processes are never pooled: a value that each process has for itself is not a mode.
+/// Modes that appear again and again *inside* processes: the rule on each process's own windows, and the
+/// process with the most windows speaks for all where at least half of them (and three) have modes. Windows
+/// of different processes are never pooled: a value that each process has for itself is not a mode.
 pub fn inside_processes(processes: &[Vec<f64>]) -> Option<Modes> {
     let judged: Vec<Modality> =
         processes.iter().map(|windows| modality(windows)).filter(|m| *m != Modality::Unknown).collect();

@@ -29,8 +29,9 @@ impl Icc {
 /// Confidence of [`Icc::upper`].
 pub const ICC_UPPER_CONFIDENCE: f64 = 0.95;
 
-/// Intraclass correlation by one-way random-effects analysis of variance, groups of any sizes (Donner 1986; bound by
-/// Searle's F, exact for equal groups). `None` with fewer than two groups, no group of two, or no variance at all.
+/// Intraclass correlation by one-way random-effects analysis of variance, groups of any sizes (Donner 1986;
+/// bound by Searle's F, exact for equal groups). `None` with fewer than two groups, no group of two, or no
+/// variance at all.
 pub fn intraclass(groups: &[Vec<f64>]) -> Option<Icc> {
     let groups: Vec<Vec<f64>> = groups.iter().map(|g| finite(g)).filter(|g| !g.is_empty()).collect();
     let k = groups.len() as f64;
@@ -129,9 +130,9 @@ pub fn shares(levels: &[Component]) -> Option<Vec<f64>> {
 }
 
 /// How many units each level below the top should have for the narrowest interval in a given time, where
-/// `cost[i]` is the time that one more unit of level i takes by itself (same unit of time throughout):
-/// `r_i = ceil(sqrt(cost_(i+1) / cost_i * T_i² / T_(i+1)²))`, within 1..=`most`.
-/// More at the top is the only other way to narrow it. Empty where costs and levels do not match or are not positive.
+/// `cost[i]` is the time that one more unit of level i takes by itself (same unit of time throughout): `r_i =
+/// ceil(sqrt(cost_(i+1) / cost_i * T_i² / T_(i+1)²))`, within 1..=`most`. More at the top is the only other
+/// way to narrow it. Empty where costs and levels do not match or are not positive.
 pub fn optimal_counts(levels: &[Component], cost: &[f64], most: usize) -> Vec<usize> {
     if levels.len() != cost.len() || cost.iter().any(|cost| !cost.is_finite() || *cost <= 0.0) {
         return Vec::new();
@@ -227,7 +228,8 @@ mod tests {
         let own: Vec<f64> = levels.iter().map(|level| level.own).collect();
         assert_eq!(own, vec![2.0, 7.0, 46.0]);
         near(shares(&levels).expect("variance")[2], 46.0 / 55.0);
-        // Windows 1 s, a fresh allocation 4 s, a process 36 s: sqrt(4/1 * 2/7) = 1.07, sqrt(36/4 * 7/46) = 1.17.
+        // Windows 1 s, a fresh allocation 4 s, a process 36 s: sqrt(4/1 * 2/7) = 1.07, sqrt(36/4 * 7/46) =
+        // 1.17.
         assert_eq!(optimal_counts(&levels, &[1.0, 4.0, 36.0], 100), vec![2, 2]);
         // Mean 9, t(0.95, 1) = 12.7062, sqrt(50 / 2) = 5.
         let (centre, interval) = nested_mean(&three_levels(), 0.95).expect("two processes");

@@ -1,7 +1,7 @@
 //! Noise whose truth is known: what every claim about a method is measured on.
 //!
-//! All of it is relative noise around the value 1, so that a true median, a true ratio and a true number of modes
-//! exist, and all of it comes from a seed.
+//! All of it is relative noise around the value 1, so that a true median, a true ratio and a true number of
+//! modes exist, and all of it comes from a seed.
 
 use fastrand::Rng;
 
@@ -57,7 +57,19 @@ impl Noise {
             Noise::FloorExponential { share } => 1.0 + share * half,
             Noise::CeilingExponential { share } => 1.0 / (1.0 + share * half),
             Noise::SlowTail { cv, slow } => bisect(|x| slow_tail_below(x, cv, slow) < 0.5, 0.5, 2.0),
-            _ => 1.0,
+            Noise::TwoModes { cv, ratio, minority } => {
+                let parts = [(1.0 - minority, 1.0), (minority, ratio)];
+                bisect(|x| lognormals_below(x, cv, &parts) < 0.5, 0.5 * ratio.min(1.0), 2.0 * ratio.max(1.0))
+            }
+            Noise::ThreeModes { cv, ratio } => {
+                let parts = [1.0, ratio, ratio * ratio].map(|level| (1.0 / 3.0, level));
+                bisect(
+                    |x| lognormals_below(x, cv, &parts) < 0.5,
+                    0.5 * ratio.min(1.0).powi(2),
+                    2.0 * ratio.max(1.0).powi(2),
+                )
+            }
+            Noise::Lognormal { .. } | Noise::Student3 { .. } => 1.0,
         }
     }
 }
@@ -134,6 +146,11 @@ fn slow_tail_below(x: f64, cv: f64, slow: f64) -> f64 {
     0.9 * below(x) + 0.1 * tail
 }
 
+/// P(value <= x) of log-normal parts, each a share and a level.
+fn lognormals_below(x: f64, cv: f64, parts: &[(f64, f64)]) -> f64 {
+    parts.iter().map(|(share, level)| share * (1.0 - super::tails::normal_above((x / level).ln() / cv))).sum()
+}
+
 /// Where `low_side` turns false between `low` and `high`.
 fn bisect(low_side: impl Fn(f64) -> bool, mut low: f64, mut high: f64) -> f64 {
     for _ in 0..60 {
@@ -162,6 +179,8 @@ mod tests {
             Noise::CeilingExponential { share: 0.03 },
             Noise::Student3 { scale: 0.01 },
             Noise::SlowTail { cv: 0.01, slow: 0.1 },
+            Noise::TwoModes { cv: 0.01, ratio: 1.1, minority: 0.3 },
+            Noise::ThreeModes { cv: 0.01, ratio: 1.1 },
         ] {
             let got = median(&noise.series(200_000, &mut rng)).expect("values");
             assert!((got - noise.median()).abs() < 3e-4, "{noise:?}: {got} is not {}", noise.median());

@@ -154,8 +154,8 @@ pub fn median_ranks(n: usize, confidence: f64) -> Option<(usize, usize)> {
     (k > 0).then_some((k, n + 1 - k))
 }
 
-/// [`median_ranks`] for `n` values that are worth only `ess` independent ones (0 < ess <= n): the ranks' distance
-/// from the middle grows by `sqrt(n / ess)`. `None` where that passes the ends.
+/// [`median_ranks`] for `n` values that are worth only `ess` independent ones (0 < ess <= n): the ranks'
+/// distance from the middle grows by `sqrt(n / ess)`. `None` where that passes the ends.
 pub fn widened_median_ranks(n: usize, ess: f64, confidence: f64) -> Option<(usize, usize)> {
     let (k, _) = median_ranks(n, confidence)?;
     if ess.is_nan() || ess <= 0.0 {

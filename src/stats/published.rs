@@ -1,5 +1,5 @@
-//! Published figures against our arithmetic. The figures lie beside the repository, in `../shared/spec/data`, and not in
-//! it; a clone without them skips these tests and says so.
+//! Published figures against our arithmetic. The figures lie beside the repository, in `../shared/spec/data`,
+//! and not in it; a clone without them skips these tests and says so.
 
 use std::path::Path;
 
@@ -23,7 +23,8 @@ fn number(text: &str) -> f64 {
     text.parse().expect("a number")
 }
 
-/// Seven point eight per cent while the memory was wrongly filled, 0.23 % after: population deviation over mean.
+/// Seven point eight per cent while the memory was wrongly filled, 0.23 % after: population deviation over
+/// mean.
 #[test]
 fn the_swing_of_bwaves() {
     let Some((columns, rows)) = figures("bwaves_repeatability.csv") else { return };

@@ -97,9 +97,9 @@ impl Series {
     }
 }
 
-/// All series of a run: by plan, then catalogue, then point. A planned case of which no visit gave values has one
-/// empty series for each headline metric, so that nothing planned is silently absent. Visits whose case the plan does
-/// not have are left out: only a damaged file holds them.
+/// All series of a run: by plan, then catalogue, then point. A planned case of which no visit gave values has
+/// one empty series for each headline metric, so that nothing planned is silently absent. Visits whose case
+/// the plan does not have are left out: only a damaged file holds them.
 pub fn series(run: &Run) -> Vec<Series> {
     let context = visiting_context(&run.visits);
     let mut visits: Vec<&Visit> = run.visits.iter().collect();
@@ -150,7 +150,7 @@ fn series_of_case(
     visits: &[&Visit],
     context: &VisitingContext,
 ) -> (Vec<Series>, Vec<Missing>) {
-    let mut found: Vec<Series> = Vec::new();
+    let (mut found, mut places): (Vec<Series>, BTreeMap<String, usize>) = Default::default();
     let mut missing = Vec::new();
     for visit in visits {
         let reason = match &visit.reason {
@@ -167,7 +167,14 @@ fn series_of_case(
         let (position, predecessor) = context.get(&visit.order).copied().unwrap_or_default();
         for samples in &visit.samples {
             for name in &samples.metrics {
-                let series = series_for(&mut found, planned, case, metrics, (&samples.point, name));
+                // A memory map has thousands of points: looked up, not searched.
+                let place = *places.entry(case.series_key(&samples.point, name)).or_insert_with_key(|key| {
+                    let (metric, fault) = metric_of(metrics, name);
+                    let (key, point) = (key.clone(), samples.point.clone());
+                    found.push(Series { key, point, fault, ..Series::empty(planned, case, metric) });
+                    found.len() - 1
+                });
+                let series = &mut found[place];
                 if series.processes.last().is_none_or(|last| last.order != visit.order) {
                     series.processes.push(process(visit, position, predecessor));
                 }
@@ -185,23 +192,12 @@ fn series_of_case(
     (found, missing)
 }
 
-fn series_for<'a>(
-    found: &'a mut Vec<Series>,
-    planned: usize,
-    case: &Case,
-    metrics: &[Metric],
-    (point, name): (&Params, &str),
-) -> &'a mut Series {
-    let index = found.iter().position(|series| series.metric.name == name && series.point == *point);
-    let index = index.unwrap_or_else(|| {
-        let known = metrics.iter().find(|metric| metric.name == name).cloned();
-        let fault = known.is_none().then(|| format!("the run file does not say what {name} is"));
-        let metric = known.unwrap_or_else(|| unknown_metric(name));
-        let key = case.series_key(point, name);
-        found.push(Series { key, point: point.clone(), fault, ..Series::empty(planned, case, metric) });
-        found.len() - 1
-    });
-    &mut found[index]
+/// The metric as the catalogue has it, or a fault.
+fn metric_of(metrics: &[Metric], name: &str) -> (Metric, Option<String>) {
+    match metrics.iter().find(|metric| metric.name == name) {
+        Some(metric) => (metric.clone(), None),
+        None => (unknown_metric(name), Some(format!("the run file does not say what {name} is"))),
+    }
 }
 
 fn unknown_metric(name: &str) -> Metric {

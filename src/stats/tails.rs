@@ -1,5 +1,5 @@
-//! Tail probabilities and quantiles of the normal, t, F, chi-square and binomial distributions, and the one way in
-//! which a permutation test gets its p. Nothing here panics: what is undefined is `None`.
+//! Tail probabilities and quantiles of the normal, t, F, chi-square and binomial distributions, and the one
+//! way in which a permutation test gets its p. Nothing here panics: what is undefined is `None`.
 
 use fastrand::Rng;
 use statrs::function::{beta, erf, gamma};
@@ -102,9 +102,9 @@ pub fn sign_test(successes: usize, n: usize) -> f64 {
     (2.0 * tail).min(1.0)
 }
 
-/// p of a permutation test, of which `exceeds` makes one permutation and tells whether its statistic is at least
-/// the observed one. Stops early once 20 did (Besag & Clifford 1991: p is valid either way), so that data
-/// without an effect costs about 40 permutations; else `most` are made.
+/// p of a permutation test, of which `exceeds` makes one permutation and tells whether its statistic is at
+/// least the observed one. Stops early once 20 did (Besag & Clifford 1991: p is valid either way), so that
+/// data without an effect costs about 40 permutations; else `most` are made.
 pub fn permutation_p(most: usize, seed: u64, mut exceeds: impl FnMut(&mut Rng) -> bool) -> f64 {
     const ENOUGH: usize = 20;
     let mut rng = Rng::with_seed(seed);

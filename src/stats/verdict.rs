@@ -97,8 +97,8 @@ fn judge_without_explained(judgement: &Judgement) -> Option<Verdict> {
     Some(Verdict::new(VerdictKind::TrustedWithCause, reason))
 }
 
-/// Processes that are missing: by the spread of the processes, or by the width of the interval where that says that
-/// there are enough already.
+/// Processes that are missing: by the spread of the processes, or by the width of the interval where that
+/// says that there are enough already.
 fn more_needed(judgement: &Judgement) -> Option<usize> {
     let estimate = judgement.estimate;
     let least = least_processes(estimate.confidence);

@@ -1,0 +1,71 @@
+//! Are equal arms called different?
+
+use fastrand::Rng;
+
+use super::super::analysis::CONFIDENCE;
+use super::super::bootstrap::Resampling;
+use super::super::compare::{paired_p, paired_ratio, ratio_of_means, unpaired_ratio};
+use super::super::interleave::latin_order;
+use super::super::noise::{Noise, autoregressive};
+use super::super::order::{Interval, median};
+use super::super::ranks::mann_whitney;
+use super::{Rate, Shape};
+
+/// How often a comparison of two arms with equal distributions says that they differ: intervals that exclude
+/// 1, tests with p < 0.05.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EqualArms {
+    pub paired_interval: Rate,
+    pub paired_sign_test: Rate,
+    /// Bootstrap from 20 values on, recovered from the medians' intervals below.
+    pub unpaired_interval: Rate,
+    pub mann_whitney: Rate,
+    /// Fieller's, over process means.
+    pub means_interval: Rate,
+}
+
+/// Compares arms of `shape` with themselves, their process medians where it is about medians; `resamples` of
+/// the bootstrap.
+pub fn equal_arms(shape: Shape, resamples: usize, trials: usize, seed: u64) -> EqualArms {
+    let mut rng = Rng::with_seed(seed);
+    let mut found = EqualArms::default();
+    for trial in 0..trials {
+        let arms = [shape.draw(&mut rng), shape.draw(&mut rng)];
+        let medians = arms.each_ref().map(|arm| arm.iter().filter_map(|p| median(p)).collect::<Vec<f64>>());
+        let [a, b] = &medians;
+        let excludes = |interval: Option<Interval>| interval.is_some_and(|interval| !interval.contains(1.0));
+        found
+            .paired_interval
+            .count(excludes(paired_ratio(a, b, CONFIDENCE).and_then(|ratio| ratio.interval)));
+        found.paired_sign_test.count(paired_p(a, b) < 0.05);
+        let plan = Resampling { resamples, ..Resampling::new(CONFIDENCE, trial as u64) };
+        found.unpaired_interval.count(excludes(unpaired_ratio(a, b, plan).and_then(|ratio| ratio.interval)));
+        found.mann_whitney.count(mann_whitney(a, b).is_some_and(|test| test.p < 0.05));
+        let means = ratio_of_means(&arms[0], &arms[1], CONFIDENCE).map(|(_, interval)| interval);
+        found.means_interval.count(excludes(means));
+    }
+    found
+}
+
+/// How often two equal arms are called different while the machine drifts (autoregressively with `phi`, 1 %
+/// noise of each visit beside 3 % drift): visited as blocks and compared by the unpaired ratio, and visited
+/// ABBA and compared by the sign test of pairs. `n` values an arm.
+pub fn equal_arms_while_drifting(phi: f64, n: usize, trials: usize, seed: u64) -> (Rate, Rate) {
+    let mut rng = Rng::with_seed(seed);
+    let (mut blocks, mut paired) = (Rate::default(), Rate::default());
+    let noise = Noise::Lognormal { cv: 0.01 };
+    for trial in 0..trials {
+        let drift: Vec<f64> = autoregressive(2 * n, phi, &mut rng).iter().map(|z| (0.03 * z).exp()).collect();
+        let visits: Vec<f64> = drift.iter().map(|drift| drift * noise.draw(&mut rng)).collect();
+        let plan = Resampling { resamples: 499, ..Resampling::new(CONFIDENCE, trial as u64) };
+        let ratio = unpaired_ratio(&visits[..n], &visits[n..], plan);
+        let interval = ratio.and_then(|ratio| ratio.interval);
+        blocks.count(interval.is_some_and(|interval| !interval.contains(1.0)));
+        let mut arms = [Vec::new(), Vec::new()];
+        for (&arm, visit) in latin_order(2, n, trial as u64).iter().flatten().zip(&visits) {
+            arms[arm].push(*visit);
+        }
+        paired.count(paired_p(&arms[0], &arms[1]) < 0.05);
+    }
+    (blocks, paired)
+}

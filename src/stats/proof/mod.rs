@@ -1,0 +1,141 @@
+//! Experiments that measure what the methods are claimed to do, on noise whose truth is known.
+//!
+//! The tests below run them small and hold them against the bounds; `make prove` runs them large and writes the
+//! tables of METHODOLOGY.md, which states the same bounds.
+
+mod comparing;
+mod coverage;
+mod stopping;
+#[cfg(test)]
+mod tests;
+mod verdicts;
+
+pub use comparing::{EqualArms, equal_arms, equal_arms_while_drifting};
+pub use coverage::{Coverage, coverage, coverage_while_wandering, pooled_coverage, true_icc_below_bound};
+pub use stopping::{Stopped, stopping, stopping_greedily};
+pub use verdicts::{ANY_PRECISION, Trouble, Verdicts, explained_by_luck, judged, verdicts};
+
+use std::fmt;
+
+use fastrand::Rng;
+
+use super::noise::{Inside, Noise, nested};
+
+/// Least coverage of a nominal 95 % interval, of all intervals given.
+pub const COVERAGE_LEAST: f64 = 0.935;
+/// Least share of cases in which the upper bound of the intraclass correlation, nominal 95 %, is not below
+/// the true one.
+pub const ICC_BOUND_LEAST: f64 = 0.935;
+/// Most intervals that are given and wrong where windows stand in for fewer than six processes, of all series.
+pub const WINDOWS_WRONG_MOST: f64 = 0.02;
+/// Least share of clean series that are called trusted, where the precision is met.
+pub const TRUSTED_LEAST: f64 = 0.95;
+/// The same with a real slow tail (one value in ten is slower), whose slow values may count as a mode.
+pub const TRUSTED_LEAST_SLOW_TAIL: f64 = 0.85;
+/// Most clean series that one test of drift, nominal 1 %, calls moving.
+pub const DRIFT_FALSE_MOST: f64 = 0.02;
+/// Most series without an effect in which another test finds one, nominal 5 %.
+pub const OTHER_FALSE_MOST: f64 = 0.065;
+/// Most series of independent values in which a period is found.
+pub const PERIOD_FALSE_MOST: f64 = 0.01;
+/// Most series in which outliers without a cause are explained by one of eight unrelated covariates.
+pub const EXPLAINED_FALSE_MOST: f64 = 0.05;
+/// Most unimodal series that the mode rule suspects below 40 values ...
+pub const MODES_SUSPECTED_FALSE_MOST: f64 = 0.02;
+/// ... and calls multimodal from 40 on.
+pub const MODES_FALSE_MOST: f64 = 0.005;
+/// Least coverage of the 95 % interval that is reported after the stop rule ended the measurement.
+pub const STOPPED_COVERAGE_LEAST: f64 = 0.935;
+/// Most clean series that are called drifting or multimodal in the end, after all looks of the stop rule.
+pub const STOPPED_FALSE_MOST: f64 = 0.05;
+/// Most series given up as out of reach whose precision is in reach.
+pub const HOPELESS_FALSE_MOST: f64 = 0.05;
+/// Most comparisons of equal arms whose 95 % interval excludes 1, or whose test has p < 0.05.
+pub const SELF_DIFFERENT_MOST: f64 = 0.065;
+
+/// All bounds by name, as METHODOLOGY.md lists them.
+pub const BOUNDS: &[(&str, f64)] = &[
+    ("COVERAGE_LEAST", COVERAGE_LEAST),
+    ("ICC_BOUND_LEAST", ICC_BOUND_LEAST),
+    ("WINDOWS_WRONG_MOST", WINDOWS_WRONG_MOST),
+    ("TRUSTED_LEAST", TRUSTED_LEAST),
+    ("TRUSTED_LEAST_SLOW_TAIL", TRUSTED_LEAST_SLOW_TAIL),
+    ("DRIFT_FALSE_MOST", DRIFT_FALSE_MOST),
+    ("OTHER_FALSE_MOST", OTHER_FALSE_MOST),
+    ("PERIOD_FALSE_MOST", PERIOD_FALSE_MOST),
+    ("EXPLAINED_FALSE_MOST", EXPLAINED_FALSE_MOST),
+    ("MODES_SUSPECTED_FALSE_MOST", MODES_SUSPECTED_FALSE_MOST),
+    ("MODES_FALSE_MOST", MODES_FALSE_MOST),
+    ("STOPPED_COVERAGE_LEAST", STOPPED_COVERAGE_LEAST),
+    ("STOPPED_FALSE_MOST", STOPPED_FALSE_MOST),
+    ("HOPELESS_FALSE_MOST", HOPELESS_FALSE_MOST),
+    ("SELF_DIFFERENT_MOST", SELF_DIFFERENT_MOST),
+];
+
+/// How often something happened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rate {
+    pub hits: usize,
+    pub of: usize,
+}
+
+impl Rate {
+    pub fn count(&mut self, hit: bool) {
+        self.hits += usize::from(hit);
+        self.of += 1;
+    }
+
+    /// 0..1; NaN of nothing.
+    pub fn share(self) -> f64 {
+        self.hits as f64 / self.of as f64
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.of {
+            0 => f.write_str("–"),
+            _ => write!(f, "{:.1} %", 100.0 * self.share()),
+        }
+    }
+}
+
+/// How often `test` says yes to series made by `draw`.
+pub fn rate<T>(
+    trials: usize,
+    seed: u64,
+    draw: impl Fn(&mut Rng) -> T,
+    test: impl Fn(&T, u64) -> bool,
+) -> Rate {
+    let mut rng = Rng::with_seed(seed);
+    let mut rate = Rate::default();
+    for trial in 0..trials {
+        rate.count(test(&draw(&mut rng), trial as u64));
+    }
+    rate
+}
+
+/// What a simulated series looks like.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shape {
+    pub noise: Noise,
+    pub inside: Inside,
+    pub processes: usize,
+    pub windows: usize,
+}
+
+impl Shape {
+    /// Independent windows.
+    pub fn plain(noise: Noise, processes: usize, windows: usize) -> Shape {
+        Shape { noise, inside: Inside::Independent, processes, windows }
+    }
+
+    /// Log-normal noise of which a share belongs to the process.
+    pub fn shared(cv: f64, icc: f64, processes: usize, windows: usize) -> Shape {
+        Shape { noise: Noise::Lognormal { cv }, inside: Inside::Shared { icc }, processes, windows }
+    }
+
+    pub fn draw(self, rng: &mut Rng) -> Vec<Vec<f64>> {
+        nested(self.noise, self.inside, self.processes, self.windows, rng)
+    }
+}
