@@ -3,6 +3,7 @@
 use super::words::percent;
 use super::{Evidence, Rule};
 use crate::model::{Effect, Fact, Finding, Severity};
+use crate::stats::analysis::Judged;
 use crate::stats::order::quantile;
 
 pub const RULES: &[Rule] = &[CLOCKSOURCE, GOVERNOR, MOVING];
@@ -134,7 +135,8 @@ const MOVING: Rule = Rule {
             budgets, power limits, temperature and, in a guest, the neighbours on the host move it; everything that \
             runs in the core moves with it.",
     method: "Fires when the 5th and 95th percentile of the clocks beside all windows are more than 5 % apart. At least \
-             100 windows are needed.",
+             100 windows are needed. Series whose process medians go with the clock beside them (Spearman, p < 0.01 after \
+             adjustment) carry it as their cause.",
     calm: "steady core clock",
     source: file!(),
     check: moving,
@@ -165,7 +167,13 @@ fn moving(evidence: &Evidence) -> Option<Vec<Finding>> {
         confirm: "assay run --only cpu.clock --profile standard".into(),
         advice: "Look for power or thermal limits (turbostat on bare metal); in a guest only a dedicated host helps."
             .into(),
-        series: Vec::new(),
-        effect: Effect::None,
+        series: moved_with_it(evidence),
+        effect: Effect::Explains,
     }])
+}
+
+/// Keys of the series whose values go with the clock.
+fn moved_with_it(evidence: &Evidence) -> Vec<String> {
+    let goes = |judged: &&Judged| judged.analysis.correlations.iter().any(|(name, _)| name == "clock_ghz");
+    evidence.series.iter().filter(goes).map(|judged| judged.series.key.clone()).collect()
 }

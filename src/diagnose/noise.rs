@@ -19,12 +19,12 @@ const DRIFT: Rule = Rule {
     method: "Mann-Kendall's test with the Theil-Sen slope over the processes in visiting order, change points by \
              E-divisive means with a permutation test, and the order of windows inside processes; each at p < 0.01 and \
              only if the change exceeds 1 % and the interval's half-width. A run has dozens of series, so one that moves a \
-             little is expected by chance: the finding needs a change of 5 %, or two headline series of one benchmark. \
+             little is expected by chance: the finding needs a change of 5 %, or two headline series. \
              METHODOLOGY.md has the measured error rates.",
     calm: "",
     source: file!(),
     check: |evidence| {
-        grouped(
+        of_kind(
             evidence,
             VerdictKind::Drifting,
             &DRIFT,
@@ -48,7 +48,7 @@ const MODES: Rule = Rule {
     calm: "",
     source: file!(),
     check: |evidence| {
-        grouped(
+        of_kind(
             evidence,
             VerdictKind::Multimodal,
             &MODES,
@@ -59,55 +59,90 @@ const MODES: Rule = Rule {
     },
 };
 
-/// One finding for each benchmark that has series of this verdict.
-fn grouped(
+/// One finding for all headline series of this verdict: what moves a machine moves many of them.
+fn of_kind(
     evidence: &Evidence,
     kind: VerdictKind,
     rule: &Rule,
     what: &str,
     cause: &str,
 ) -> Option<Vec<Finding>> {
-    let mut benches: BTreeMap<&str, Vec<&Judged>> = BTreeMap::new();
-    let concerned = |judged: &&Judged| judged.analysis.verdict.kind == kind && judged.series.metric.headline;
-    for judged in evidence.series.iter().filter(concerned) {
-        benches.entry(judged.series.case.bench.as_ref()).or_default().push(judged);
+    let headline = || evidence.series.iter().filter(|judged| judged.series.metric.headline);
+    let of = headline().filter(|judged| judged.analysis.estimate.is_some()).count();
+    let mut found: Vec<&Judged> = headline().filter(|judged| judged.analysis.verdict.kind == kind).collect();
+    if of == 0 {
+        return None;
     }
-    let judgeable = evidence.series.iter().any(|judged| judged.analysis.estimate.is_some());
-    benches.retain(|_, series| series.len() > 1 || series.iter().any(|judged| moves_much(judged)));
-    judgeable.then(|| {
-        let found = benches.into_iter().map(|(bench, series)| {
-            let of = evidence.series.iter().filter(|judged| judged.series.case.bench == bench).count();
-            let headline = match series.as_slice() {
-                [one] => format!("{} {what}: {}", one.series.key, one.analysis.verdict.reason),
-                several => format!("{bench} {what} in {} of {of} series", several.len()),
-            };
-            Finding {
-                rule: rule.id.into(),
-                severity: Severity::Warning,
-                headline,
-                cause: cause.to_string(),
-                facts: series.iter().take(8).map(|judged| fact(judged)).collect(),
-                confirm: format!("assay run --only {bench} --profile standard --new"),
-                advice: "Measure again at another time, and longer: --profile full confirms or clears it."
-                    .into(),
-                series: series.iter().map(|judged| judged.series.key.clone()).collect(),
-                // The verdict says it already.
-                effect: Effect::None,
-            }
-        });
-        found.collect()
-    })
+    if found.is_empty() || (found.len() == 1 && !moves_much(found[0])) {
+        return Some(Vec::new());
+    }
+    found.sort_by(|one, other| change(other).total_cmp(&change(one)));
+    let headline = match found.as_slice() {
+        [one] => format!("{} {what}: {}", one.series.key, one.analysis.verdict.reason),
+        several => format!("{} of {of} series {what}", several.len()),
+    };
+    let mut cause = cause.to_string();
+    if let Some((covariate, count)) = companion(&found) {
+        cause = format!("{cause} In {count} of {} the value goes with the {covariate}.", found.len());
+    }
+    let mut benches: Vec<&str> = found.iter().map(|judged| judged.series.case.bench.as_ref()).collect();
+    benches.sort_unstable();
+    benches.dedup();
+    Some(vec![Finding {
+        rule: rule.id.into(),
+        severity: Severity::Warning,
+        headline,
+        cause,
+        facts: found.iter().take(8).map(|judged| fact(judged)).collect(),
+        confirm: format!("assay run --only {} --profile standard --new", benches.join(",")),
+        advice: "Measure again at another time, and longer: --profile full confirms or clears it.".into(),
+        series: found.iter().map(|judged| judged.series.key.clone()).collect(),
+        // The verdict says it already.
+        effect: Effect::None,
+    }])
+}
+
+/// What was recorded beside the windows and goes most often with the values of these series, and with how many.
+fn companion(found: &[&Judged]) -> Option<(String, usize)> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for judged in found {
+        if let Some((name, _)) = judged.analysis.correlations.first() {
+            *counts.entry(name.as_ref()).or_default() += 1;
+        }
+    }
+    let (name, count) = counts.into_iter().max_by_key(|(_, count)| *count)?;
+    Some((covariate_words(name), count))
+}
+
+/// A covariate as people call it.
+fn covariate_words(name: &str) -> String {
+    match name {
+        "clock_ghz" => "core clock".to_string(),
+        "wait_ns" => "time that the task waited for a CPU".to_string(),
+        "involuntary" => "involuntary context switches".to_string(),
+        "voluntary" => "voluntary context switches".to_string(),
+        "steal_ms" => "time that the hypervisor took".to_string(),
+        other => other.replace('_', " "),
+    }
 }
 
 /// A drift that chance alone hardly gives to one series of many; modes are proven severely enough by themselves.
 fn moves_much(judged: &Judged) -> bool {
     const MUCH: f64 = 0.05;
+    let drifts = judged.analysis.behaviour.as_ref().is_some_and(|behaviour| behaviour.drift.is_some());
+    !drifts || change(judged) >= MUCH
+}
+
+/// By how much a series moved, as a share; 0 where that has no size.
+fn change(judged: &Judged) -> f64 {
     match judged.analysis.behaviour.as_ref().and_then(|behaviour| behaviour.drift.as_ref()) {
-        None => true,
-        Some(Drift::Trend(trend)) => trend.relative_change.abs() >= MUCH,
-        Some(Drift::Inside(inside)) => inside.relative_change.abs() >= MUCH,
-        Some(Drift::Steps(steps)) => steps.iter().any(|step| (step.after / step.before).ln().abs() >= MUCH),
-        Some(Drift::Dependent { .. }) => false,
+        Some(Drift::Trend(trend)) => trend.relative_change.abs(),
+        Some(Drift::Inside(inside)) => inside.relative_change.abs(),
+        Some(Drift::Steps(steps)) => {
+            let sizes = steps.iter().map(|step| (step.after / step.before).ln().abs());
+            sizes.fold(0.0, f64::max)
+        }
+        Some(Drift::Dependent { .. }) | None => 0.0,
     }
 }
 
