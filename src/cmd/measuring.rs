@@ -195,7 +195,7 @@ fn conclude(args: &MeasureArgs, writer: &mut Writer, ended: Ended) -> anyhow::Re
     let exit = output::present(&diagnosis, args.json, Some(&args.out), writer.path(), args.fail_on)?;
     match ended {
         Ended::Interrupted => {
-            eprintln!("interrupted; the same command goes on with {}", writer.path().display());
+            output::tell(&format!("interrupted; the same command goes on with {}", writer.path().display()));
             Ok(ExitCode::from(130))
         }
         Ended::Complete | Ended::Budget => Ok(exit),
@@ -218,11 +218,11 @@ fn open(args: &MeasureArgs, header: Header) -> anyhow::Result<(Writer, Header, V
     };
     let mut writer = Writer::resume(&path)?;
     let text = format!("went on after {} visits", run.visits.len());
-    eprintln!(
+    output::tell(&format!(
         "  going on with {} ({} visits are there; --new begins afresh)",
         path.display(),
         run.visits.len()
-    );
+    ));
     let started: Option<jiff::Timestamp> = run.header.started.parse().ok();
     let at_ms =
         started.map_or(0.0, |started| jiff::Timestamp::now().duration_since(started).as_secs_f64() * 1e3);
