@@ -187,10 +187,13 @@ fn measure(
 /// Reads the run back from its file, as everybody else would, judges it, closes it with its summary and reports.
 fn conclude(args: &MeasureArgs, writer: &mut Writer, ended: Ended) -> anyhow::Result<ExitCode> {
     let run = run_file::read(writer.path())?;
-    let diagnosis = diagnose::diagnose(run);
+    let mut diagnosis = diagnose::diagnose(run);
     if ended != Ended::Interrupted {
-        writer.append(&Record::Summary(Box::new(diagnosis.summary())))?;
+        let summary = diagnosis.summary();
+        writer.append(&Record::Summary(Box::new(summary.clone())))?;
         writer.sync();
+        // From here on the run is what its file says: complete.
+        diagnosis.run.summary = Some(summary);
     }
     let exit = output::present(&diagnosis, args.json, Some(&args.out), writer.path(), args.fail_on)?;
     match ended {
