@@ -68,9 +68,9 @@ pub struct MeasureArgs {
     /// Read /proc and /sys below this folder (tests replay counters and settings so)
     #[arg(long, value_name = "DIR", hide = true, default_value = "/")]
     pub root: PathBuf,
-    /// Time limit of each visit, seconds
-    #[arg(long, value_name = "S", hide = true)]
-    pub visit_limit: Option<f64>,
+    /// Time limit of each visit
+    #[arg(long, value_name = "TIME", value_parser = duration, hide = true)]
+    pub visit_limit: Option<Duration>,
 }
 
 impl MeasureArgs {
@@ -175,7 +175,7 @@ fn measure(
         root: args.root.clone(),
         cgroup_stats: host.machine.limits.cpu_stat_files.clone(),
         patience: args.patience(),
-        visit_limit: args.visit_limit.map(Duration::from_secs_f64),
+        visit_limit: args.visit_limit,
         interrupted: &|| interrupted.load(Ordering::Relaxed),
     };
     let mut display = Display::new();
@@ -213,17 +213,19 @@ fn open(args: &MeasureArgs, header: Header) -> anyhow::Result<(Writer, Header, V
             && old.boot_id == header.boot_id
             && old.host == header.host
             && old.pretend == header.pretend
+            // The plan's names are the same for any CPUs and any budget; its seats and its cuts are not.
+            && old.allowed_cpus == header.allowed_cpus
+            && old.budget_s == header.budget_s
             && args.seed.is_none_or(|seed| seed == old.seed)
     };
     let found = (!args.new).then(|| run_file::resumable(&args.out, agrees)).flatten();
-    let Some((path, run)) = found else {
+    let Some((mut writer, run)) = found else {
         return Ok((Writer::create(&args.out, &header)?, header, Vec::new()));
     };
-    let mut writer = Writer::resume(&path)?;
     let text = format!("went on after {} visits", run.visits.len());
     output::tell(&format!(
         "  going on with {} ({} visits are there; --new begins afresh)",
-        path.display(),
+        writer.path().display(),
         run.visits.len()
     ));
     let started: Option<jiff::Timestamp> = run.header.started.parse().ok();
