@@ -19,7 +19,7 @@ use crate::model::{Header, Planned, Record, RunClock, SCHEMA, Severity, Snapshot
 use crate::placement::Floor;
 use crate::plan::{self, PROFILES, Profile};
 use crate::run_file::{self, Writer};
-use crate::sys::clock;
+use crate::sys::{clock, process};
 
 #[derive(clap::Args)]
 pub struct MeasureArgs {
@@ -287,12 +287,18 @@ fn pretended_clock() -> RunClock {
 
 /// The first Ctrl-C (or SIGTERM, SIGHUP) asks for an orderly end, the second ends at once: children die with us.
 fn catch_signals() -> anyhow::Result<Arc<AtomicBool>> {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
     let flag = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
+        // Whoever starts us by nohup wants the run to outlive the terminal.
+        if signal == SIGHUP && process::is_ignored(SIGHUP) {
+            continue;
+        }
         signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&flag))
             .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&flag)))
             .context("cannot catch signals")?;
     }
+    // Caught, a file size limit (ulimit -f) is an error of writing like a full disk instead of our death.
+    signal_hook::flag::register(SIGXFSZ, Arc::default()).context("cannot catch signals")?;
     Ok(flag)
 }
