@@ -1,7 +1,11 @@
 //! Assay from the outside: the real program, driven as a user does, and its report in a real browser.
 
 mod browser;
+mod faults;
+mod host;
 mod machine;
+mod rules;
+mod runs;
 mod synthetic;
 
 use std::process::Command;
