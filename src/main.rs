@@ -6,7 +6,7 @@ use clap::Parser;
 
 fn main() -> ExitCode {
     assay::cmd::Cli::parse().run().unwrap_or_else(|error| {
-        eprintln!("assay: {error:#}");
+        assay::cmd::tell(&format!("assay: {error:#}"));
         ExitCode::from(3)
     })
 }

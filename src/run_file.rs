@@ -1,24 +1,35 @@
 //! The run file: written a line at a time, read whole, tolerant of a torn tail and of what newer versions add.
 
+use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 use flate2::read::MultiGzDecoder;
+use rustix::fs::FlockOperation;
+use rustix::io::Errno;
 
 use crate::model::{Header, Packed, Record, Run, SCHEMA, Samples, Visit};
 
 /// A compressed file may not unpack to more than this: a run of a 512-CPU host's full profile takes a tenth of it.
 const LARGEST: u64 = 2 << 30;
 
+/// A longer line is none of ours: a visit's process may say half as much in all, a snapshot holds an eighth.
+const LONGEST_LINE: u64 = 512 << 20;
+
+/// Unreadable lines that are told one by one; the others are counted.
+const DAMAGE_TOLD: usize = 100;
+
 /// What a run file's name ends in.
 pub const EXTENSION: &str = ".assay.jsonl";
 
-/// Appends records to a run file.
+/// Appends records to a run file, which is locked meanwhile: two runs never write into one file.
 pub struct Writer {
     file: File,
     path: PathBuf,
+    /// The last line is torn: what is written next must not become a part of it.
+    torn: bool,
 }
 
 impl Writer {
@@ -33,8 +44,13 @@ impl Writer {
             let path = dir.join(format!("{stem}{suffix}{EXTENSION}"));
             match OpenOptions::new().append(true).create_new(true).open(&path) {
                 Ok(file) => {
-                    let mut writer = Writer { file, path };
-                    writer.append(&Record::Header(Box::new(header.clone())))?;
+                    lock(&file)?;
+                    let mut writer = Writer { file, path, torn: false };
+                    if let Err(error) = writer.append(&Record::Header(Box::new(header.clone()))) {
+                        // Half a header is of no use to anybody. If it cannot be removed either, it does no harm.
+                        let _ = std::fs::remove_file(&writer.path);
+                        return Err(error).context("nothing was measured");
+                    }
                     return Ok(writer);
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
@@ -48,23 +64,16 @@ impl Writer {
         bail!("a thousand run files of the name {stem} exist in {}", dir.display())
     }
 
-    /// Opens an incomplete run file for more. A torn last line is closed, so that what is written next stands alone.
-    pub fn resume(path: &Path) -> anyhow::Result<Writer> {
-        let mut file = OpenOptions::new()
-            .read(true)
-            .append(true)
-            .open(path)
-            .with_context(|| format!("cannot append to {}", path.display()))?;
+    /// Opens a run file for more; an error where another process is writing it.
+    fn open(path: &Path) -> io::Result<Writer> {
+        let mut file = OpenOptions::new().read(true).append(true).open(path)?;
+        lock(&file)?;
         let mut last = [b'\n'];
         if file.metadata()?.len() > 0 {
             io::Seek::seek(&mut file, io::SeekFrom::End(-1))?;
             file.read_exact(&mut last)?;
         }
-        let mut writer = Writer { file, path: path.to_path_buf() };
-        if last != *b"\n" {
-            writer.write(b"\n")?;
-        }
-        Ok(writer)
+        Ok(Writer { file, path: path.to_path_buf(), torn: last != *b"\n" })
     }
 
     pub fn path(&self) -> &Path {
@@ -73,9 +82,17 @@ impl Writer {
 
     /// Writes one record as one line, in one write, so that a crash tears one line at most.
     pub fn append(&mut self, record: &Record) -> anyhow::Result<()> {
-        let mut line = serde_json::to_vec(record).context("cannot serialise a record")?;
+        let mut line = if self.torn { b"\n".to_vec() } else { Vec::new() };
+        serde_json::to_writer(&mut line, record).context("cannot serialise a record")?;
         line.push(b'\n');
-        self.write(&line)
+        self.file.write_all(&line).with_context(|| {
+            format!(
+                "cannot append to {}; what it holds already is safe: make room and run the same command again to go on",
+                self.path.display()
+            )
+        })?;
+        self.torn = false;
+        Ok(())
     }
 
     /// Asks the kernel to bring everything to the disk.
@@ -83,14 +100,15 @@ impl Writer {
         // A file system that cannot sync (a pipe, some FUSE mounts) keeps its lines as safe as it can.
         let _ = self.file.sync_data();
     }
+}
 
-    fn write(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
-        self.file.write_all(bytes).with_context(|| {
-            format!(
-                "cannot append to {}; what it holds already is safe: make room and run the same command again to go on",
-                self.path.display()
-            )
-        })
+/// Takes the lock that says "I am writing this". Children do not inherit it (their copy is closed when they start),
+/// and it ends with the process, however that ends.
+fn lock(file: &File) -> io::Result<()> {
+    match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Err(Errno::WOULDBLOCK) => Err(io::Error::other("another process is writing it")),
+        // A file system without locks (some network mounts): as safe as it can be.
+        _ => Ok(()),
     }
 }
 
@@ -125,46 +143,63 @@ pub fn read(path: &Path) -> anyhow::Result<Run> {
 
 /// Reads a run from any text. Fails only where there is no usable header; everything else is noted as damage.
 pub fn parse(mut text: impl BufRead) -> anyhow::Result<Run> {
-    let mut run: Option<Run> = None;
+    let mut run = first_line(&mut text)?;
+    let mut seen = BTreeSet::new();
+    let mut left_out = 0usize;
     let mut line = Vec::new();
-    let mut number = 0;
-    loop {
-        line.clear();
-        number += 1;
-        match text.read_until(b'\n', &mut line) {
+    for number in 2.. {
+        let refused = match next_line(&mut text, &mut line) {
             Ok(0) => break,
-            Ok(_) => {}
+            Ok(_) if line.trim_ascii().is_empty() => continue,
+            Ok(_) => take(&mut run, &mut seen, line.trim_ascii()).err(),
             // A damaged gzip stream ends here; what came before is good.
-            Err(error) => match &mut run {
-                Some(run) => {
-                    run.damage.push(format!("line {number} and all after it cannot be read: {error}"));
-                    break;
-                }
-                None => return Err(error).context("cannot read the first line"),
-            },
+            Err(error) => Some(Refused::Rest(error.to_string())),
+        };
+        let torn = if line.last() == Some(&b'\n') { "" } else { " (the file ends in the middle of it)" };
+        let damage = match &refused {
+            None => continue,
+            Some(Refused::Line(why)) => format!("line {number} was left out{torn}: {why}"),
+            Some(Refused::Rest(why)) => format!("line {number} and all after it were left out: {why}"),
+        };
+        match run.damage.len() < DAMAGE_TOLD {
+            true => run.damage.push(damage),
+            false => left_out += 1,
         }
-        let whole = line.last() == Some(&b'\n');
-        let content = line.trim_ascii();
-        if content.is_empty() {
-            continue;
-        }
-        match &mut run {
-            None => run = Some(first_line(content)?),
-            Some(run) => {
-                if let Err(why) = next_line(run, content) {
-                    let torn = if whole { "" } else { " (the file ends in the middle of it)" };
-                    run.damage.push(format!("line {number} was left out{torn}: {why}"));
-                }
-            }
+        if matches!(refused, Some(Refused::Rest(_))) {
+            break;
         }
     }
-    run.context("it is empty")
+    if left_out > 0 {
+        run.damage.push(format!("{left_out} more lines were left out"));
+    }
+    Ok(run)
 }
 
-fn first_line(content: &[u8]) -> anyhow::Result<Run> {
+/// Reads up to and with the next line's end; no more than a line of ours may be long.
+fn next_line(text: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<usize> {
+    line.clear();
+    let length = text.take(LONGEST_LINE).read_until(b'\n', line)?;
+    match length as u64 == LONGEST_LINE && line.last() != Some(&b'\n') {
+        true => Err(io::Error::other("a line without an end")),
+        false => Ok(length),
+    }
+}
+
+/// The header of a run whose other lines are not (yet) of interest.
+fn first_line(text: &mut impl BufRead) -> anyhow::Result<Run> {
+    const FOREIGN: &str = "its first line is not the header of a run";
+    let mut line = Vec::new();
+    // Foreign files can be large and without line ends: one look at the first byte spares reading them.
+    let first = text.fill_buf().context("cannot read the first line")?.first().copied();
+    ensure!(first.is_some(), "it is empty");
+    ensure!(first.is_some_and(|byte| byte == b'{' || byte.is_ascii_whitespace()), FOREIGN);
+    while line.trim_ascii().is_empty() {
+        let length = next_line(text, &mut line).context("cannot read the first line")?;
+        ensure!(length > 0, "it is empty");
+    }
     let value: serde_json::Value =
-        serde_json::from_slice(content).context("its first line is not a whole JSON object")?;
-    let header = value.get("header").context("its first line is not the header of a run")?;
+        serde_json::from_slice(line.trim_ascii()).context("its first line is not a whole JSON object")?;
+    let header = value.get("header").context(FOREIGN)?;
     let schema =
         header.get("schema").and_then(serde_json::Value::as_u64).context("its header has no schema")?;
     ensure!(
@@ -183,33 +218,31 @@ fn first_line(content: &[u8]) -> anyhow::Result<Run> {
     })
 }
 
-fn next_line(run: &mut Run, content: &[u8]) -> Result<(), String> {
+/// Why a line was left out.
+enum Refused {
+    Line(String),
+    /// It, and nothing after it can belong to this run either.
+    Rest(String),
+}
+
+/// Adds a line's record to the run; `seen` holds the orders of its visits so far.
+fn take(run: &mut Run, seen: &mut BTreeSet<u32>, content: &[u8]) -> Result<(), Refused> {
     match serde_json::from_slice(content) {
-        Ok(Record::Header(_)) => Err("it is a second header".to_string()),
+        // Two run files in one: the visits of the second were measured by another plan.
+        Ok(Record::Header(_)) => return Err(Refused::Rest("another run begins there".to_string())),
         Ok(Record::Visit(visit)) => {
-            check_visit(run, &visit)?;
+            check_visit(run, seen, &visit).map_err(Refused::Line)?;
+            seen.insert(visit.order);
             run.visits.push(*visit);
-            Ok(())
         }
-        Ok(Record::TimeLine(line)) => {
-            run.time_lines.push(line);
-            Ok(())
-        }
-        Ok(Record::Event(event)) => {
-            run.events.push(event);
-            Ok(())
-        }
-        Ok(Record::Summary(summary)) => {
-            run.summary = Some(*summary);
-            Ok(())
-        }
-        Err(error) if is_unknown_record(content) => {
-            // A record kind that a newer version added: not ours to complain about.
-            let _ = error;
-            Ok(())
-        }
-        Err(error) => Err(error.to_string()),
+        Ok(Record::TimeLine(line)) => run.time_lines.push(line),
+        Ok(Record::Event(event)) => run.events.push(event),
+        Ok(Record::Summary(summary)) => run.summary = Some(*summary),
+        // A record kind that a newer version added: not ours to complain about.
+        Err(_) if is_unknown_record(content) => {}
+        Err(error) => return Err(Refused::Line(error.to_string())),
     }
+    Ok(())
 }
 
 fn is_unknown_record(content: &[u8]) -> bool {
@@ -219,11 +252,11 @@ fn is_unknown_record(content: &[u8]) -> bool {
 }
 
 /// Everything that later steps rely on without looking.
-fn check_visit(run: &Run, visit: &Visit) -> Result<(), String> {
+fn check_visit(run: &Run, seen: &BTreeSet<u32>, visit: &Visit) -> Result<(), String> {
     let Some(planned) = run.header.plan.get(visit.case as usize) else {
         return Err(format!("its case {} is not in the plan", visit.case));
     };
-    if run.visits.iter().any(|earlier| earlier.order == visit.order) {
+    if seen.contains(&visit.order) {
         return Err(format!("visit {} stands in the file twice", visit.order));
     }
     let title = run.header.catalogue.iter().find(|title| title.id == planned.case.bench);
@@ -265,20 +298,27 @@ pub fn check_columns(samples: &Samples) -> Result<(), String> {
     }
 }
 
-/// The newest incomplete run file of a folder that `agrees` says may be gone on with, and its content.
-pub fn resumable(dir: &Path, agrees: impl Fn(&Header) -> bool) -> Option<(PathBuf, Run)> {
+/// The newest incomplete run file of a folder that `agrees` says may be gone on with, opened for more, and its content.
+/// Files that cannot be read (cut inside their header, foreign) or written are left where they are.
+pub fn resumable(dir: &Path, agrees: impl Fn(&Header) -> bool) -> Option<(Writer, Run)> {
     let entries = std::fs::read_dir(dir).ok()?;
     let mut files: Vec<(std::time::SystemTime, PathBuf)> = entries
         .filter_map(|entry| {
-            let entry = entry.ok()?;
-            let name = entry.file_name();
-            let ours = name.to_str().is_some_and(|name| name.ends_with(EXTENSION));
-            Some((entry.metadata().ok().filter(|_| ours)?.modified().ok()?, entry.path()))
+            let path = entry.ok()?.path();
+            let ours = path.file_name()?.to_str()?.ends_with(EXTENSION);
+            // Only plain files: opening a pipe would wait for its writer.
+            let metadata = std::fs::metadata(&path).ok().filter(|metadata| ours && metadata.is_file())?;
+            Some((metadata.modified().ok()?, path))
         })
         .collect();
     files.sort();
-    // A file that cannot be read (cut inside its header, foreign) is left where it is.
-    let runs = files.into_iter().rev().filter_map(|(_, path)| Some((read(&path).ok()?, path)));
-    let mut open = runs.filter(|(run, _)| run.summary.is_none() && agrees(&run.header));
-    open.next().map(|(run, path)| (path, run))
+    files.into_iter().rev().find_map(|(_, path)| {
+        // A folder may hold hundreds of complete runs: most are told apart by their header.
+        let header = first_line(&mut BufReader::new(File::open(&path).ok()?)).ok()?.header;
+        agrees(&header).then_some(())?;
+        // Opened, and so locked, before it is read: nobody adds to it in between.
+        let writer = Writer::open(&path).ok()?;
+        let run = read(&path).ok()?;
+        run.summary.is_none().then_some((writer, run))
+    })
 }

@@ -29,7 +29,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         true => output::print_json(&json::output(&diagnosis))?,
         false => {
             let style = output::style(std::io::IsTerminal::is_terminal(&std::io::stdout()));
-            output::print(&text::render(&sections::compose(&diagnosis)?, style))?;
+            output::print_text(&text::render(&sections::compose(&diagnosis)?, style))?;
         }
     }
     Ok(output::exit_code(&diagnosis, args.fail_on))

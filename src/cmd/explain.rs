@@ -19,7 +19,7 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let width = output::style(std::io::stdout().is_terminal()).width;
     let Some(id) = args.id else {
-        output::print(&contents())?;
+        output::print_text(&contents())?;
         return Ok(ExitCode::SUCCESS);
     };
     // A series' key names its benchmark before the @.
@@ -30,11 +30,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         .or_else(|| verdict(wanted, width));
     match text {
         Some(text) => {
-            output::print(&text)?;
+            output::print_text(&text)?;
             Ok(ExitCode::SUCCESS)
         }
         None => {
-            eprintln!("assay: nothing is called {id:?}\n\n{}", contents());
+            output::tell(&format!("assay: nothing is called {id:?}\n\n{}", contents()));
             Ok(ExitCode::from(2))
         }
     }

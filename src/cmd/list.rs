@@ -43,7 +43,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     text.push_str(
         "\n`assay explain ID` tells how each is measured; `assay run --dry-run` what this machine allows.\n",
     );
-    output::print(&text)?;
+    output::print_text(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

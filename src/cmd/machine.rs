@@ -61,16 +61,15 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let machine = Machine::from(&snapshot);
     let blank = machine.is_blank();
-    let text = match args.json {
+    match args.json {
         true => {
             let report = Report { summary: machine.summary(), machine };
-            serde_json::to_string_pretty(&report).context("the machine cannot be written as JSON")? + "\n"
+            output::print_json(&report)?;
         }
-        false => text_machine::draw(&machine, style(args.ascii)),
-    };
-    output::print(&text)?;
+        false => output::print_text(&text_machine::draw(&machine, style(args.ascii)))?,
+    }
     if blank {
-        eprintln!("assay: {}", nothing_read(&args));
+        output::tell(&format!("assay: {}", nothing_read(&args)));
         return Ok(ExitCode::from(3));
     }
     Ok(ExitCode::SUCCESS)

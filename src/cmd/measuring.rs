@@ -19,7 +19,7 @@ use crate::model::{Header, Planned, Record, RunClock, SCHEMA, Severity, Snapshot
 use crate::placement::Floor;
 use crate::plan::{self, PROFILES, Profile};
 use crate::run_file::{self, Writer};
-use crate::sys::clock;
+use crate::sys::{clock, process};
 
 #[derive(clap::Args)]
 pub struct MeasureArgs {
@@ -68,9 +68,9 @@ pub struct MeasureArgs {
     /// Read /proc and /sys below this folder (tests replay counters and settings so)
     #[arg(long, value_name = "DIR", hide = true, default_value = "/")]
     pub root: PathBuf,
-    /// Time limit of each visit, seconds
-    #[arg(long, value_name = "S", hide = true)]
-    pub visit_limit: Option<f64>,
+    /// Time limit of each visit
+    #[arg(long, value_name = "TIME", value_parser = duration, hide = true)]
+    pub visit_limit: Option<Duration>,
 }
 
 impl MeasureArgs {
@@ -175,7 +175,7 @@ fn measure(
         root: args.root.clone(),
         cgroup_stats: host.machine.limits.cpu_stat_files.clone(),
         patience: args.patience(),
-        visit_limit: args.visit_limit.map(Duration::from_secs_f64),
+        visit_limit: args.visit_limit,
         interrupted: &|| interrupted.load(Ordering::Relaxed),
     };
     let mut display = Display::new();
@@ -187,15 +187,18 @@ fn measure(
 /// Reads the run back from its file, as everybody else would, judges it, closes it with its summary and reports.
 fn conclude(args: &MeasureArgs, writer: &mut Writer, ended: Ended) -> anyhow::Result<ExitCode> {
     let run = run_file::read(writer.path())?;
-    let diagnosis = diagnose::diagnose(run);
+    let mut diagnosis = diagnose::diagnose(run);
     if ended != Ended::Interrupted {
-        writer.append(&Record::Summary(Box::new(diagnosis.summary())))?;
+        let summary = diagnosis.summary();
+        writer.append(&Record::Summary(Box::new(summary.clone())))?;
         writer.sync();
+        // From here on the run is what its file says: complete.
+        diagnosis.run.summary = Some(summary);
     }
     let exit = output::present(&diagnosis, args.json, Some(&args.out), writer.path(), args.fail_on)?;
     match ended {
         Ended::Interrupted => {
-            eprintln!("interrupted; the same command goes on with {}", writer.path().display());
+            output::tell(&format!("interrupted; the same command goes on with {}", writer.path().display()));
             Ok(ExitCode::from(130))
         }
         Ended::Complete | Ended::Budget => Ok(exit),
@@ -210,19 +213,21 @@ fn open(args: &MeasureArgs, header: Header) -> anyhow::Result<(Writer, Header, V
             && old.boot_id == header.boot_id
             && old.host == header.host
             && old.pretend == header.pretend
+            // The plan's names are the same for any CPUs and any budget; its seats and its cuts are not.
+            && old.allowed_cpus == header.allowed_cpus
+            && old.budget_s == header.budget_s
             && args.seed.is_none_or(|seed| seed == old.seed)
     };
     let found = (!args.new).then(|| run_file::resumable(&args.out, agrees)).flatten();
-    let Some((path, run)) = found else {
+    let Some((mut writer, run)) = found else {
         return Ok((Writer::create(&args.out, &header)?, header, Vec::new()));
     };
-    let mut writer = Writer::resume(&path)?;
     let text = format!("went on after {} visits", run.visits.len());
-    eprintln!(
+    output::tell(&format!(
         "  going on with {} ({} visits are there; --new begins afresh)",
-        path.display(),
+        writer.path().display(),
         run.visits.len()
-    );
+    ));
     let started: Option<jiff::Timestamp> = run.header.started.parse().ok();
     let at_ms =
         started.map_or(0.0, |started| jiff::Timestamp::now().duration_since(started).as_secs_f64() * 1e3);
@@ -282,12 +287,18 @@ fn pretended_clock() -> RunClock {
 
 /// The first Ctrl-C (or SIGTERM, SIGHUP) asks for an orderly end, the second ends at once: children die with us.
 fn catch_signals() -> anyhow::Result<Arc<AtomicBool>> {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
     let flag = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
+        // Whoever starts us by nohup wants the run to outlive the terminal.
+        if signal == SIGHUP && process::is_ignored(SIGHUP) {
+            continue;
+        }
         signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&flag))
             .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&flag)))
             .context("cannot catch signals")?;
     }
+    // Caught, a file size limit (ulimit -f) is an error of writing like a full disk instead of our death.
+    signal_hook::flag::register(SIGXFSZ, Arc::default()).context("cannot catch signals")?;
     Ok(flag)
 }

@@ -17,6 +17,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+pub use output::tell;
+
 /// Tells the truth about a Linux server: measures it, and says for every number whether it can be believed, what
 /// moved it and which experiment shows that
 #[derive(Parser)]

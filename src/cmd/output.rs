@@ -1,5 +1,6 @@
 //! What verbs print and write: text for people, JSON for programs, files for later.
 
+use std::borrow::Cow;
 use std::io::{BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -15,21 +16,46 @@ use crate::diagnose::words;
 use crate::machine::Machine;
 use crate::model::{Header, Planned, Severity};
 use crate::plan::Profile;
-use crate::report::plain::plain;
+use crate::report::plain::{ascii, plain};
 use crate::report::text::{self, Style};
 use crate::report::{html, json, sections};
 
 /// How text should look on a stream.
 pub fn style(terminal: bool) -> Style {
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
-        .iter()
-        .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
-    let unicode = locale.is_none_or(|locale| locale.to_ascii_lowercase().replace('-', "").contains("utf8"));
     let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let size = || rustix::termios::tcgetwinsize(std::io::stderr()).ok().map(|size| usize::from(size.ws_col));
     let width = columns.or_else(|| size().filter(|_| terminal)).filter(|width| *width >= 40).unwrap_or(120);
-    Style { color: terminal && !no_color, unicode, width }
+    Style { color: terminal && !no_color && !dumb_terminal(), unicode: unicode(), width }
+}
+
+/// A terminal that knows no escape sequences: neither colours nor lines that are drawn again.
+pub fn dumb_terminal() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
+}
+
+/// Whether the user's locale speaks UTF-8; one that says nothing is taken to.
+fn unicode() -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
+    locale.is_none_or(|locale| locale.to_ascii_lowercase().replace('-', "").contains("utf8"))
+}
+
+/// Text as the user's locale can show it.
+fn shown(text: &str) -> Cow<'_, str> {
+    if unicode() { Cow::Borrowed(text) } else { Cow::Owned(ascii(text)) }
+}
+
+/// A line for people on standard error. That nobody is there to read it (a closed pipe, a full disk) must not end a
+/// measurement.
+pub fn tell(text: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{}", shown(text));
+}
+
+/// Text for people on standard output.
+pub fn print_text(text: &str) -> anyhow::Result<()> {
+    print(&shown(text))
 }
 
 /// Writes to standard output; a closed pipe (`| head`) is no failure.
@@ -54,12 +80,12 @@ pub fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
 pub fn greet(args: &MeasureArgs, machine: &Machine, header: &Header) {
     let runnable = header.plan.iter().filter(|planned| planned.unmet.is_none()).count();
     let cpus = machine.cpus.online.len();
-    eprintln!(
+    tell(&format!(
         "{}: measuring {runnable} cases on {cpus} CPUs, at most {:.0} s{}",
         plain(&header.host, 60),
         header.budget_s,
         if args.pretend.is_some() { " (invented samples)" } else { "" }
-    );
+    ));
 }
 
 /// Renders a diagnosis: text (or JSON) on standard output, `report.html` and `report.json` into `out`.
@@ -85,13 +111,13 @@ pub fn present(
     match as_json {
         true => {
             print_json(&json::output(diagnosis))?;
-            eprint!("{}", text::render(&report, style(std::io::stderr().is_terminal())));
+            tell(text::render(&report, style(std::io::stderr().is_terminal())).trim_end());
         }
-        false => print(&text::render(&report, style(std::io::stdout().is_terminal())))?,
+        false => print_text(&text::render(&report, style(std::io::stdout().is_terminal())))?,
     }
     let (code, words) = exit(diagnosis, fail_on);
     let files: Vec<String> = saved.iter().map(|path| path.display().to_string()).collect();
-    eprintln!("\n  saved {}    exit {code} ({words})", files.join(", "));
+    tell(&format!("\n  saved {}    exit {code} ({words})", files.join(", ")));
     Ok(ExitCode::from(code))
 }
 
@@ -198,7 +224,7 @@ pub fn dry_run(
         "  would write: a run file, report.html and report.json into {}\n",
         args.out.display()
     ));
-    print(&text)?;
+    print_text(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

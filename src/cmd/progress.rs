@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::output::{self, tell};
 use crate::measure::Progress;
 use crate::report::plain::plain;
 
@@ -21,11 +22,14 @@ const KEY_MAX: usize = 100;
 
 impl Display {
     pub fn new() -> Display {
-        let bar = std::io::stderr().is_terminal().then(|| {
-            let bar = ProgressBar::new(0).with_style(
-                ProgressStyle::with_template("  {pos}/{len} {bar:24} {msg}")
-                    .unwrap_or_else(|_| ProgressStyle::default_bar()),
-            );
+        let redrawable = std::io::stderr().is_terminal() && !output::dumb_terminal();
+        let bar = redrawable.then(|| {
+            let style = ProgressStyle::with_template("  {pos}/{len} {bar:24} {msg}")
+                .unwrap_or_else(|_| ProgressStyle::default_bar());
+            let bar = ProgressBar::new(0).with_style(match output::style(true).unicode {
+                true => style,
+                false => style.progress_chars("#>-"),
+            });
             bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(255));
             bar
         });
@@ -40,7 +44,7 @@ impl Display {
                     bar.tick();
                 }
                 None if since.as_secs() % 10 == 1 => {
-                    eprintln!("  waiting for a quiet machine, {} s so far: {why}", since.as_secs());
+                    tell(&format!("  waiting for a quiet machine, {} s so far: {why}", since.as_secs()));
                 }
                 None => {}
             },
@@ -54,7 +58,7 @@ impl Display {
                 None => {
                     if self.named.insert(key.to_string()) {
                         let (key, left) = (plain(key, KEY_MAX), seconds(left));
-                        eprintln!("  measuring {key}  ({done} of about {of} visits done, {left} left)");
+                        tell(&format!("  measuring {key}  ({done} of about {of} visits done, {left} left)"));
                     }
                 }
             },
@@ -68,7 +72,7 @@ impl Display {
     fn line(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.println(text),
-            None => eprintln!("{text}"),
+            None => tell(text),
         }
     }
 

@@ -46,7 +46,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             let page = dir.join("report.html");
             let report = sections::compose(&diagnosis)?;
             output::write_file(&page, |file| html::write(&report, file))?;
-            eprintln!("  saved {}", page.display());
+            output::tell(&format!("  saved {}", page.display()));
         }
     }
     Ok(ExitCode::SUCCESS)

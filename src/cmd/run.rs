@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use super::measuring::{MeasureArgs, measure_and_report};
+use super::output;
 use crate::plan;
 
 /// Evaluate this machine: measure, judge, report
@@ -24,7 +25,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Ok(benches) => benches,
         // A name that does not exist is a mistake of usage.
         Err(error) => {
-            eprintln!("assay: {error:#}");
+            output::tell(&format!("assay: {error:#}"));
             return Ok(ExitCode::from(2));
         }
     };

@@ -39,7 +39,7 @@ pub fn man(args: ManArgs) -> anyhow::Result<ExitCode> {
         Some(verb) => match command.find_subcommand(verb) {
             Some(found) => found.clone(),
             None => {
-                eprintln!("assay: there is no verb {verb:?}; `assay --help` lists them");
+                output::tell(&format!("assay: there is no verb {verb:?}; `assay --help` lists them"));
                 return Ok(ExitCode::from(2));
             }
         },

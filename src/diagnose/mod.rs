@@ -98,6 +98,8 @@ fn adjusted(verdict: &Verdict, finding: &Finding) -> Verdict {
     };
     match (finding.effect, verdict.kind) {
         (Effect::None, _) | (_, VerdictKind::Skipped | VerdictKind::Unverified) => verdict.clone(),
+        // What rejected it first (no visit gave a number) is not hidden by what else is wrong.
+        (Effect::Rejects, VerdictKind::Rejected) => Verdict::new(VerdictKind::Rejected, with_cause()),
         (Effect::Rejects, _) => Verdict::new(VerdictKind::Rejected, because),
         (Effect::Explains, VerdictKind::Trusted) => Verdict::new(VerdictKind::TrustedWithCause, because),
         (Effect::Explains, VerdictKind::Rejected) => verdict.clone(),

@@ -13,6 +13,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 use crate::bench::{Line, Order, find};
 use crate::model::{ProcessFacts, Reason, Samples};
 use crate::run_file;
+use crate::sys::process;
 
 /// What a visit's process had to say.
 #[derive(Debug, Default)]
@@ -32,6 +33,8 @@ const LONGEST_TALK: usize = 256 << 20;
 const COMPLAINT: usize = 4096;
 /// How often the interrupt flag and the time limit are looked at when the child is silent.
 const TICK: Duration = Duration::from_millis(50);
+/// A longer break between two looks was ours (stopped by Ctrl-Z, starved): the child is not charged with more of it.
+const LONGEST_LOOK: Duration = Duration::from_secs(1);
 /// How long a child may take to leave after its last line.
 const LEAVE: Duration = Duration::from_secs(5);
 
@@ -42,7 +45,7 @@ pub fn visit(
     limit: Duration,
     interrupted: &dyn Fn() -> bool,
 ) -> anyhow::Result<Heard> {
-    let mut child = Command::new(program)
+    let mut child = Command::new(process::running(program))
         .arg("case")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -178,14 +181,16 @@ fn listen(child: &mut Child, talk: &mut Talk, limit: Duration, interrupted: &dyn
     let (Some(mut stdout), Some(mut stderr)) = (child.stdout.take(), child.stderr.take()) else {
         return Listened::Nonsense("it has no output".to_string());
     };
-    let begin = Instant::now();
+    let (mut last_look, mut spent) = (Instant::now(), Duration::ZERO);
     let (mut out_open, mut err_open) = (true, true);
     let mut buffer = vec![0u8; 64 << 10];
     while out_open {
         if interrupted() {
             return Listened::Interrupted;
         }
-        if begin.elapsed() > limit {
+        spent += last_look.elapsed().min(LONGEST_LOOK);
+        last_look = Instant::now();
+        if spent > limit {
             return Listened::TooLong;
         }
         let (out_ready, err_ready) = ready(stdout.as_fd(), stderr.as_fd(), err_open);

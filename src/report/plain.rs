@@ -43,6 +43,23 @@ pub fn plain(text: &str, max: usize) -> String {
     shown
 }
 
+/// `text` for a terminal that does not speak UTF-8: our own marks by their nearest ASCII sign, all else by `?`. One
+/// character for one, so that columns stay aligned.
+pub fn ascii(text: &str) -> String {
+    let sign = |c: char| match c {
+        c if c.is_ascii() => c,
+        '┌' | '┐' | '└' | '┘' => '+',
+        '─' | '–' | '—' => '-',
+        '│' => '|',
+        '×' => 'x',
+        '·' => ';',
+        '…' | '±' => '~',
+        'µ' => 'u',
+        _ => '?',
+    };
+    text.chars().map(sign).collect()
+}
+
 /// Characters without a width of their own, or that change how their neighbours are shown.
 fn hidden(c: char) -> bool {
     c.is_control()
@@ -70,6 +87,13 @@ mod tests {
         assert_eq!(plain("\u{202e}evil\u{200b}\u{feff}", 99), "\\u{202e}evil\\u{200b}\\u{feff}");
         assert_eq!(plain("\u{9b}31m\u{7f}", 99), "\\x9b31m\\x7f");
         assert_eq!(plain("<script>é漢", 99), "<script>é漢");
+    }
+
+    #[test]
+    fn ascii_keeps_the_width() {
+        let text = "24.3 GHz ±2 % │ 4 × 16 GiB… é漢";
+        assert_eq!(ascii(text), "24.3 GHz ~2 % | 4 x 16 GiB~ ??");
+        assert_eq!(ascii(text).chars().count(), text.chars().count());
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Processes of our own: forked members of a visit that die with it.
 
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
@@ -47,6 +49,28 @@ pub fn die_with(parent: Pid) -> io::Result<()> {
         true => Ok(()),
         false => Err(io::Error::other("the parent process is gone")),
     }
+}
+
+/// The file of the running program: `program`, or, where an upgrade or a build has put another one in its place, the
+/// kernel's own handle on what still runs. All visits of a run are measured by the same code.
+pub fn running(program: &Path) -> &Path {
+    const RUNNING: &str = "/proc/self/exe";
+    let file = |path: &Path| std::fs::metadata(path).map(|file| (file.dev(), file.ino())).ok();
+    match file(Path::new(RUNNING)) {
+        Some(running) if file(program) != Some(running) => Path::new(RUNNING),
+        _ => program,
+    }
+}
+
+/// Whether the calling process was started with this signal ignored, as `nohup` does.
+pub fn is_ignored(signal: i32) -> bool {
+    let mut action = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: no new action is given, and the pointer is valid for a write of the old one.
+    if unsafe { libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) } != 0 {
+        return false;
+    }
+    // SAFETY: sigaction succeeded and filled it (and it was zeroed before).
+    unsafe { action.assume_init() }.sa_sigaction == libc::SIG_IGN
 }
 
 impl Child {

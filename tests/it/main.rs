@@ -2,8 +2,12 @@
 
 mod browser;
 mod cli;
+mod faults;
 mod golden;
+mod host;
 mod machine;
+mod rules;
+mod runs;
 mod synthetic;
 mod tidy;
 

@@ -1,0 +1,11 @@
+//! What goes wrong around a measurement, each planted for real: a fault costs what it touches and nothing else.
+
+mod children;
+mod cut;
+mod disk;
+mod ends;
+mod files;
+mod limits;
+mod many;
+mod streams;
+mod system;
