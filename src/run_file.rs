@@ -1,5 +1,6 @@
 //! The run file: written a line at a time, read whole, tolerant of a torn tail and of what newer versions add.
 
+use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -111,21 +112,22 @@ fn file_name_part(text: &str) -> String {
 /// Reads a run file, plain or gzip-compressed.
 pub fn read(path: &Path) -> anyhow::Result<Run> {
     let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
-    let mut reader = BufReader::new(file);
-    let compressed = reader
-        .fill_buf()
-        .with_context(|| format!("cannot read {}", path.display()))?
-        .starts_with(&[0x1f, 0x8b]);
-    let result = match compressed {
+    unpack(BufReader::new(file))
+        .with_context(|| format!("{} is not a run file that can be used", path.display()))
+}
+
+/// Reads a run from bytes that may be gzip-compressed.
+pub fn unpack(mut reader: impl BufRead) -> anyhow::Result<Run> {
+    let compressed = reader.fill_buf().context("cannot read it")?.starts_with(&[0x1f, 0x8b]);
+    match compressed {
         true => parse(BufReader::new(MultiGzDecoder::new(reader).take(LARGEST))),
         false => parse(reader.take(LARGEST)),
-    };
-    result.with_context(|| format!("{} is not a run file that can be used", path.display()))
+    }
 }
 
 /// Reads a run from any text. Fails only where there is no usable header; everything else is noted as damage.
 pub fn parse(mut text: impl BufRead) -> anyhow::Result<Run> {
-    let mut run: Option<Run> = None;
+    let mut run: Option<(Run, Known)> = None;
     let mut line = Vec::new();
     let mut number = 0;
     loop {
@@ -136,7 +138,7 @@ pub fn parse(mut text: impl BufRead) -> anyhow::Result<Run> {
             Ok(_) => {}
             // A damaged gzip stream ends here; what came before is good.
             Err(error) => match &mut run {
-                Some(run) => {
+                Some((run, _)) => {
                     run.damage.push(format!("line {number} and all after it cannot be read: {error}"));
                     break;
                 }
@@ -149,16 +151,38 @@ pub fn parse(mut text: impl BufRead) -> anyhow::Result<Run> {
             continue;
         }
         match &mut run {
-            None => run = Some(first_line(content)?),
-            Some(run) => {
-                if let Err(why) = next_line(run, content) {
+            None => {
+                let first = first_line(content)?;
+                let known = Known::of(&first);
+                run = Some((first, known));
+            }
+            Some((run, known)) => {
+                if let Err(why) = next_line(run, known, content) {
                     let torn = if whole { "" } else { " (the file ends in the middle of it)" };
                     run.damage.push(format!("line {number} was left out{torn}: {why}"));
                 }
             }
         }
     }
-    run.context("it is empty")
+    run.map(|(run, _)| run).context("it is empty")
+}
+
+/// What visits are held against, so that each costs the same however many there are.
+struct Known {
+    /// The metrics of each benchmark of the catalogue.
+    metrics: HashMap<String, HashSet<String>>,
+    orders: HashSet<u32>,
+}
+
+impl Known {
+    fn of(run: &Run) -> Known {
+        let mut metrics: HashMap<String, HashSet<String>> = HashMap::new();
+        for title in &run.header.catalogue {
+            let names = || title.metrics.iter().map(|metric| metric.name.to_string()).collect();
+            metrics.entry(title.id.to_string()).or_insert_with(names);
+        }
+        Known { metrics, orders: HashSet::new() }
+    }
 }
 
 fn first_line(content: &[u8]) -> anyhow::Result<Run> {
@@ -183,11 +207,12 @@ fn first_line(content: &[u8]) -> anyhow::Result<Run> {
     })
 }
 
-fn next_line(run: &mut Run, content: &[u8]) -> Result<(), String> {
+fn next_line(run: &mut Run, known: &mut Known, content: &[u8]) -> Result<(), String> {
     match serde_json::from_slice(content) {
         Ok(Record::Header(_)) => Err("it is a second header".to_string()),
         Ok(Record::Visit(visit)) => {
-            check_visit(run, &visit)?;
+            check_visit(run, known, &visit)?;
+            known.orders.insert(visit.order);
             run.visits.push(*visit);
             Ok(())
         }
@@ -219,20 +244,18 @@ fn is_unknown_record(content: &[u8]) -> bool {
 }
 
 /// Everything that later steps rely on without looking.
-fn check_visit(run: &Run, visit: &Visit) -> Result<(), String> {
+fn check_visit(run: &Run, known: &Known, visit: &Visit) -> Result<(), String> {
     let Some(planned) = run.header.plan.get(visit.case as usize) else {
         return Err(format!("its case {} is not in the plan", visit.case));
     };
-    if run.visits.iter().any(|earlier| earlier.order == visit.order) {
+    if known.orders.contains(&visit.order) {
         return Err(format!("visit {} stands in the file twice", visit.order));
     }
-    let title = run.header.catalogue.iter().find(|title| title.id == planned.case.bench);
-    let Some(title) = title else {
+    let Some(metrics) = known.metrics.get(planned.case.bench.as_ref()) else {
         return Err(format!("its benchmark {} is not in the catalogue", planned.case.bench));
     };
     for samples in &visit.samples {
-        let known = |name: &String| title.metrics.iter().any(|metric| metric.name == *name);
-        if let Some(metric) = samples.metrics.iter().find(|name| !known(name)) {
+        if let Some(metric) = samples.metrics.iter().find(|name| !metrics.contains(*name)) {
             return Err(format!("its metric {metric:?} is not in the catalogue"));
         }
         check_columns(samples)?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::words::figure;
+use super::words::{figure, shell};
 use super::{Evidence, Rule};
 use crate::model::{Effect, Fact, Finding, Severity, VerdictKind};
 use crate::stats::analysis::Judged;
@@ -87,7 +87,7 @@ fn grouped(
                 headline,
                 cause: cause.to_string(),
                 facts: series.iter().take(8).map(|judged| fact(judged)).collect(),
-                confirm: format!("assay run --only {bench} --profile standard --new"),
+                confirm: format!("assay run --only {} --profile standard --new", shell(bench)),
                 advice: "Measure again at another time, and longer: --profile full confirms or clears it."
                     .into(),
                 series: series.iter().map(|judged| judged.series.key.clone()).collect(),
