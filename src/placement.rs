@@ -2,7 +2,7 @@
 //!
 //! The distance of two CPUs is what the kernel *claims*; whether it is so, is for measurements to show.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::machine::{CacheKind, Machine};
 use crate::model::{Beside, CpuSet, Pages, Placement, Seat};
@@ -51,14 +51,47 @@ impl Distance {
     }
 }
 
+/// Pairs of CPUs that are looked at in search of every distance: all those of two thousand cores.
+const LOOKS: usize = 1 << 22;
+
+const NO_CPU: &str = "no CPU is known to be usable";
+
 /// Where each CPU belongs: equal numbers mean the same core, cache, node, package.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Address {
     core: Option<usize>,
     cluster: Option<usize>,
     llc: Option<usize>,
     node: Option<u32>,
     package: Option<i64>,
+}
+
+impl Address {
+    /// How far two different CPUs at these addresses are apart.
+    fn distance(&self, other: &Address) -> Distance {
+        let same = |x: Option<usize>, y: Option<usize>| x.is_some() && x == y;
+        let differ = |x: Option<i64>, y: Option<i64>| x.is_some() && y.is_some() && x != y;
+        if same(self.core, other.core) {
+            return Distance::SmtSibling;
+        }
+        if same(self.cluster, other.cluster) && self.cluster != self.llc {
+            return Distance::SameCluster;
+        }
+        if same(self.llc, other.llc) {
+            return Distance::SameLlc;
+        }
+        if differ(self.package, other.package) {
+            return Distance::OtherPackage;
+        }
+        if differ(self.node.map(i64::from), other.node.map(i64::from)) {
+            return Distance::OtherNode;
+        }
+        // Cores must be known: without them the two might be siblings of one core.
+        match (self.core.is_some(), other.core.is_some()) {
+            (true, true) => Distance::OtherLlc,
+            _ => Distance::OtherCpu,
+        }
+    }
 }
 
 /// The CPUs that this process may use, with what the kernel tells of each.
@@ -118,32 +151,9 @@ impl Floor {
     }
 
     pub fn distance(&self, one: u32, other: u32) -> Distance {
-        if one == other {
-            return Distance::SameCpu;
-        }
-        let (Some(a), Some(b)) = (self.addresses.get(&one), self.addresses.get(&other)) else {
-            return Distance::OtherCpu;
-        };
-        let same = |x: Option<usize>, y: Option<usize>| x.is_some() && x == y;
-        let differ = |x: Option<i64>, y: Option<i64>| x.is_some() && y.is_some() && x != y;
-        if same(a.core, b.core) {
-            return Distance::SmtSibling;
-        }
-        if same(a.cluster, b.cluster) && a.cluster != a.llc {
-            return Distance::SameCluster;
-        }
-        if same(a.llc, b.llc) {
-            return Distance::SameLlc;
-        }
-        if differ(a.package, b.package) {
-            return Distance::OtherPackage;
-        }
-        if differ(a.node.map(i64::from), b.node.map(i64::from)) {
-            return Distance::OtherNode;
-        }
-        // Cores must be known: without them the two might be siblings of one core.
-        match (a.core.is_some(), b.core.is_some()) {
-            (true, true) => Distance::OtherLlc,
+        match (self.addresses.get(&one), self.addresses.get(&other)) {
+            _ if one == other => Distance::SameCpu,
+            (Some(one), Some(other)) => one.distance(other),
             _ => Distance::OtherCpu,
         }
     }
@@ -160,13 +170,16 @@ impl Floor {
 
     /// One task, pinned.
     pub fn one_cpu(&self, role: &'static str) -> Result<Placement, String> {
-        let cpu = self.quiet_cpu().ok_or("no CPU is known to be usable")?;
+        let cpu = self.quiet_cpu().ok_or(NO_CPU)?;
         Ok(placement("one-cpu", vec![seat(role, CpuSet::one(cpu))]))
     }
 
     /// Tasks that the scheduler may put anywhere.
-    pub fn free(&self, roles: &[&'static str]) -> Placement {
-        placement("free", roles.iter().map(|role| seat(role, self.cpus())).collect())
+    pub fn free(&self, roles: &[&'static str]) -> Result<Placement, String> {
+        match self.addresses.is_empty() {
+            true => Err(NO_CPU.to_string()),
+            false => Ok(placement("free", roles.iter().map(|role| seat(role, self.cpus())).collect())),
+        }
     }
 
     /// One task on each usable CPU.
@@ -177,12 +190,20 @@ impl Floor {
     /// Two tasks at each distance, nearest first: pinned, or the reason why there is no such pair here.
     pub fn pairs(&self, roles: [&'static str; 2]) -> Vec<(Distance, Result<Placement, String>)> {
         let mut found: BTreeMap<Distance, (u32, u32)> = BTreeMap::new();
-        let anchors = self.quiet_cpu().into_iter().chain(self.addresses.keys().copied());
-        for anchor in anchors {
-            for other in self.addresses.keys().copied() {
-                found.entry(self.distance(anchor, other)).or_insert((anchor, other));
+        let mut looks = 0;
+        let mut anchored = BTreeSet::new();
+        for anchor in self.quiet_cpu().into_iter().chain(self.addresses.keys().copied()) {
+            let Some(address) = self.addresses.get(&anchor) else { continue };
+            // CPUs at one address are equally far from all others.
+            if !anchored.insert(address) {
+                continue;
             }
-            if Distance::ALL.iter().all(|distance| found.contains_key(distance)) {
+            for (other, there) in &self.addresses {
+                let distance = if *other == anchor { Distance::SameCpu } else { address.distance(there) };
+                found.entry(distance).or_insert((anchor, *other));
+            }
+            looks += self.addresses.len();
+            if Distance::ALL.iter().all(|distance| found.contains_key(distance)) || looks > LOOKS {
                 break;
             }
         }
@@ -190,6 +211,9 @@ impl Floor {
             Some((one, other)) => {
                 let seats = vec![seat(roles[0], CpuSet::one(*one)), seat(roles[1], CpuSet::one(*other))];
                 Ok(placement(distance.name(), seats))
+            }
+            None if looks > LOOKS => {
+                Err(format!("not found among {looks} pairs of CPUs, and no more were tried"))
             }
             None => Err(self.lack(distance)),
         };
@@ -306,6 +330,19 @@ mod tests {
     }
 
     #[test]
+    fn the_search_among_more_cpus_than_there_are_ends() {
+        let mut machine = Machine::default();
+        machine.cpus.online = (0..65_536).collect();
+        let core = |cpu| Core { cpus: CpuSet::one(cpu), ..Core::default() };
+        machine.cpus.cores = Some((0..65_536).map(core).collect());
+        let pairs = Floor::of(&machine).pairs(["ping", "pong"]);
+        let found: Vec<&str> =
+            pairs.iter().filter_map(|(at, pair)| pair.is_ok().then_some(at.name())).collect();
+        assert_eq!(found, ["same-cpu", "other-llc"]);
+        assert!(pairs[1].1.as_ref().is_err_and(|why| why.contains("no more were tried")), "{:?}", pairs[1].1);
+    }
+
+    #[test]
     fn nothing_known_but_numbers() {
         let mut machine = Machine::default();
         machine.cpus.online = set("0,5");
@@ -314,6 +351,7 @@ mod tests {
         assert_eq!(names(&machine), ["same-cpu 5"]);
         let pairs = Floor::of(&machine).pairs(["ping", "pong"]);
         assert!(pairs.iter().any(|(_, pair)| pair.as_ref().is_err_and(|why| why.contains("only CPU 5"))));
-        assert!(Floor::of(&Machine::default()).one_cpu("task").is_err());
+        let nothing = Floor::of(&Machine::default());
+        assert!(nothing.one_cpu("task").is_err() && nothing.free(&["ping"]).is_err());
     }
 }

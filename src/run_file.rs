@@ -1,6 +1,6 @@
 //! The run file: written a line at a time, read whole, tolerant of a torn tail and of what newer versions add.
 
-use std::collections::BTreeSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -129,29 +129,30 @@ fn file_name_part(text: &str) -> String {
 /// Reads a run file, plain or gzip-compressed.
 pub fn read(path: &Path) -> anyhow::Result<Run> {
     let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
-    let mut reader = BufReader::new(file);
-    let compressed = reader
-        .fill_buf()
-        .with_context(|| format!("cannot read {}", path.display()))?
-        .starts_with(&[0x1f, 0x8b]);
-    let result = match compressed {
+    unpack(BufReader::new(file))
+        .with_context(|| format!("{} is not a run file that can be used", path.display()))
+}
+
+/// Reads a run from bytes that may be gzip-compressed.
+pub fn unpack(mut reader: impl BufRead) -> anyhow::Result<Run> {
+    let compressed = reader.fill_buf().context("cannot read it")?.starts_with(&[0x1f, 0x8b]);
+    match compressed {
         true => parse(BufReader::new(MultiGzDecoder::new(reader).take(LARGEST))),
         false => parse(reader.take(LARGEST)),
-    };
-    result.with_context(|| format!("{} is not a run file that can be used", path.display()))
+    }
 }
 
 /// Reads a run from any text. Fails only where there is no usable header; everything else is noted as damage.
 pub fn parse(mut text: impl BufRead) -> anyhow::Result<Run> {
     let mut run = first_line(&mut text)?;
-    let mut seen = BTreeSet::new();
+    let mut known = Known::of(&run);
     let mut left_out = 0usize;
     let mut line = Vec::new();
     for number in 2.. {
         let refused = match next_line(&mut text, &mut line) {
             Ok(0) => break,
             Ok(_) if line.trim_ascii().is_empty() => continue,
-            Ok(_) => take(&mut run, &mut seen, line.trim_ascii()).err(),
+            Ok(_) => take(&mut run, &mut known, line.trim_ascii()).err(),
             // A damaged gzip stream ends here; what came before is good.
             Err(error) => Some(Refused::Rest(error.to_string())),
         };
@@ -173,6 +174,24 @@ pub fn parse(mut text: impl BufRead) -> anyhow::Result<Run> {
         run.damage.push(format!("{left_out} more lines were left out"));
     }
     Ok(run)
+}
+
+/// What visits are held against, so that each costs the same however many there are.
+struct Known {
+    /// The metrics of each benchmark of the catalogue.
+    metrics: HashMap<String, HashSet<String>>,
+    orders: HashSet<u32>,
+}
+
+impl Known {
+    fn of(run: &Run) -> Known {
+        let mut metrics: HashMap<String, HashSet<String>> = HashMap::new();
+        for title in &run.header.catalogue {
+            let names = || title.metrics.iter().map(|metric| metric.name.to_string()).collect();
+            metrics.entry(title.id.to_string()).or_insert_with(names);
+        }
+        Known { metrics, orders: HashSet::new() }
+    }
 }
 
 /// Reads up to and with the next line's end; no more than a line of ours may be long.
@@ -225,14 +244,14 @@ enum Refused {
     Rest(String),
 }
 
-/// Adds a line's record to the run; `seen` holds the orders of its visits so far.
-fn take(run: &mut Run, seen: &mut BTreeSet<u32>, content: &[u8]) -> Result<(), Refused> {
+/// Adds a line's record to the run; `known` learns the orders of its visits.
+fn take(run: &mut Run, known: &mut Known, content: &[u8]) -> Result<(), Refused> {
     match serde_json::from_slice(content) {
         // Two run files in one: the visits of the second were measured by another plan.
         Ok(Record::Header(_)) => return Err(Refused::Rest("another run begins there".to_string())),
         Ok(Record::Visit(visit)) => {
-            check_visit(run, seen, &visit).map_err(Refused::Line)?;
-            seen.insert(visit.order);
+            check_visit(run, known, &visit).map_err(Refused::Line)?;
+            known.orders.insert(visit.order);
             run.visits.push(*visit);
         }
         Ok(Record::TimeLine(line)) => run.time_lines.push(line),
@@ -252,20 +271,18 @@ fn is_unknown_record(content: &[u8]) -> bool {
 }
 
 /// Everything that later steps rely on without looking.
-fn check_visit(run: &Run, seen: &BTreeSet<u32>, visit: &Visit) -> Result<(), String> {
+fn check_visit(run: &Run, known: &Known, visit: &Visit) -> Result<(), String> {
     let Some(planned) = run.header.plan.get(visit.case as usize) else {
         return Err(format!("its case {} is not in the plan", visit.case));
     };
-    if seen.contains(&visit.order) {
+    if known.orders.contains(&visit.order) {
         return Err(format!("visit {} stands in the file twice", visit.order));
     }
-    let title = run.header.catalogue.iter().find(|title| title.id == planned.case.bench);
-    let Some(title) = title else {
+    let Some(metrics) = known.metrics.get(planned.case.bench.as_ref()) else {
         return Err(format!("its benchmark {} is not in the catalogue", planned.case.bench));
     };
     for samples in &visit.samples {
-        let known = |name: &String| title.metrics.iter().any(|metric| metric.name == *name);
-        if let Some(metric) = samples.metrics.iter().find(|name| !known(name)) {
+        if let Some(metric) = samples.metrics.iter().find(|name| !metrics.contains(*name)) {
             return Err(format!("its metric {metric:?} is not in the catalogue"));
         }
         check_columns(samples)?;

@@ -70,7 +70,11 @@ const STRETCH: f64 = 10.0;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let seconds = scope.seconds(2, STRETCH, 0.0);
-    let mut candidates = vec![Candidate::new(bench.id, scope.floor.free(&ROLES), 85, seconds)];
+    let free = scope.floor.free(&ROLES);
+    let mut candidates = vec![match free {
+        Ok(free) => Candidate::new(bench.id, free, 85, seconds),
+        Err(why) => return vec![Candidate::unmet(bench.id, "free", why)],
+    }];
     let pairs = scope.floor.pairs(ROLES);
     // `other-cpu` stands in where the kernel tells nothing; missing it is no lack.
     let wanted = pairs.into_iter().filter(|(distance, pair)| *distance != Distance::OtherCpu || pair.is_ok());

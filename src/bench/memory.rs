@@ -13,6 +13,9 @@ const TYPICAL_L1: u64 = 32 << 10;
 const TYPICAL_L2: u64 = 512 << 10;
 const TYPICAL_LLC: u64 = 32 << 20;
 
+/// No block is larger, whatever a machine claims to have: more than any server holds.
+const MOST_BYTES: u64 = 1 << 46;
+
 /// Data cache of one level that a CPU has, bytes, as the kernel claims.
 pub fn cache_bytes(machine: &Machine, cpu: u32, level: u32) -> Option<u64> {
     let cache = machine.caches.iter().find(|cache| {
@@ -35,9 +38,10 @@ pub fn cache_ladder(machine: &Machine, placement: &Placement) -> [u64; 3] {
 /// allows. Inside the last level where memory is short: the report says so.
 pub fn beyond_caches(scope: &Scope, placement: &Placement, share: u64) -> u64 {
     let [_, l2, last] = cache_ladder(scope.machine, placement);
-    let wanted = (2 * last).max(64 << 20).next_power_of_two();
-    let allowed = prev_power_of_two(scope.memory_bytes / share.max(1));
-    wanted.min(allowed).max(4 * l2.next_power_of_two().min(allowed / 4)).max(64 << 10)
+    let wanted = last.saturating_mul(2).max(64 << 20).checked_next_power_of_two().unwrap_or(MOST_BYTES);
+    let allowed = prev_power_of_two(scope.memory_bytes / share.max(1)).min(MOST_BYTES);
+    let beyond_l2 = l2.checked_next_power_of_two().unwrap_or(MOST_BYTES).min(allowed / 4) * 4;
+    wanted.min(allowed).max(beyond_l2).max(64 << 10)
 }
 
 fn prev_power_of_two(bytes: u64) -> u64 {

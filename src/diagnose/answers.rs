@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::words::shell;
 use super::{Evidence, Rule};
 use crate::model::{Effect, Fact, Finding, Reason, Severity, Visit};
 
@@ -98,5 +99,5 @@ fn by_case<'a>(evidence: &Evidence<'a>, wanted: impl Fn(&&Visit) -> bool) -> BTr
 }
 
 fn confirm(evidence: &Evidence, case: u32) -> String {
-    format!("assay run --only {}", evidence.run.header.plan[case as usize].case.bench)
+    format!("assay run --only {}", shell(&evidence.run.header.plan[case as usize].case.bench))
 }

@@ -1,6 +1,6 @@
 //! Numbers that no machine can reach.
 
-use super::words::{bytes, figure};
+use super::words::{bytes, figure, shell};
 use super::{Evidence, Rule};
 use crate::model::{Effect, Fact, Finding, Form, Severity};
 use crate::stats::analysis::Judged;
@@ -58,7 +58,7 @@ fn ceiling(evidence: &Evidence) -> Option<Vec<Finding>> {
                 Fact::new("measured", figure(estimate.median, unit), &judged.series.key),
                 Fact::new("ceiling", figure(most, unit), source),
             ],
-            confirm: format!("assay run --only {}", judged.series.case.bench),
+            confirm: format!("assay run --only {}", shell(&judged.series.case.bench)),
             advice: "Do not use this number. If it repeats, tell us: a benchmark of ours is wrong on this machine.".into(),
             series: vec![judged.series.key.clone()],
             effect: Effect::Rejects,

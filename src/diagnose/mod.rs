@@ -145,7 +145,8 @@ impl Diagnosis {
     /// From the run's start to the end of its last visit, s.
     pub fn elapsed_s(&self) -> f64 {
         let ends = self.run.visits.iter().map(|visit| visit.at_ms + visit.conditions.wall_ms);
-        ends.fold(0.0, f64::max) / 1e3
+        // Only a damaged file has times that add up to no number.
+        ends.filter(|end| end.is_finite()).fold(0.0, f64::max) / 1e3
     }
 
     /// What makes two hosts peers, as label and value.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::words::figure;
+use super::words::{figure, shell};
 use super::{Evidence, Rule};
 use crate::model::{Effect, Fact, Finding, Severity, VerdictKind};
 use crate::stats::analysis::Judged;
@@ -94,7 +94,7 @@ fn of_kind(
         headline,
         cause,
         facts: found.iter().take(8).map(|judged| fact(judged)).collect(),
-        confirm: format!("assay run --only {} --profile standard --new", benches.join(",")),
+        confirm: format!("assay run --only {} --profile standard --new", shell(&benches.join(","))),
         advice: "Measure again at another time, and longer: --profile full confirms or clears it.".into(),
         series: found.iter().map(|judged| judged.series.key.clone()).collect(),
         // The verdict says it already.

@@ -1,6 +1,6 @@
 //! Scores that depend on where the tasks land.
 
-use super::words::{figure, percent};
+use super::words::{figure, percent, shell};
 use super::{Evidence, Rule};
 use crate::model::{Effect, Fact, Finding, Severity};
 use crate::stats::analysis::Judged;
@@ -105,7 +105,7 @@ fn finding(evidence: &Evidence, free: &Judged) -> Option<Finding> {
             ))
         ),
         facts,
-        confirm: format!("assay run --only {} --profile standard", free.series.case.bench),
+        confirm: format!("assay run --only {} --profile standard", shell(&free.series.case.bench)),
         advice: "Compare machines by the pinned figures, each with its own kind.".into(),
         series: vec![free.series.key.clone()],
         effect: Effect::Explains,

@@ -51,6 +51,16 @@ pub fn bytes(bytes: f64) -> String {
     format!("{number} {}", UNITS[unit])
 }
 
+/// A word of a command that people may paste into a shell: whoever wrote a run file may have called a benchmark
+/// anything.
+pub fn shell(word: &str) -> String {
+    let harmless = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '/' | ':');
+    match !word.is_empty() && word.chars().all(harmless) {
+        true => word.to_string(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
 /// At most 200 characters of somebody else's text.
 pub fn clipped(text: &str) -> String {
     text.chars().take(200).collect()
@@ -106,5 +116,13 @@ mod tests {
         assert_eq!(bytes(49152.0), "48 KiB");
         assert_eq!(bytes(1.5 * 1048576.0), "1.5 MiB");
         assert_eq!(percent(0.4849), "48 %");
+    }
+
+    #[test]
+    fn words_that_a_shell_takes_for_one() {
+        assert_eq!(shell("memory.latency"), "memory.latency");
+        assert_eq!(shell("x; rm -rf ~"), "'x; rm -rf ~'");
+        assert_eq!(shell("it's $(x)"), "'it'\\''s $(x)'");
+        assert_eq!(shell(""), "''");
     }
 }

@@ -206,7 +206,8 @@ fn packages(
     }
     if !told {
         for cpu in online.iter() {
-            if let Some(id) = info.of(cpu, "physical id").and_then(|id| id.parse().ok()) {
+            let id = info.of(cpu, "physical id").and_then(|id| id.parse().ok());
+            if let Some(id) = id.filter(|id: &i64| *id >= 0) {
                 by_id.entry(id).or_default().insert(cpu);
             }
         }

@@ -71,12 +71,15 @@ fn checked(entry: &[u8]) -> Option<EntryPoint> {
 
 const MEMORY_DEVICE: u8 = 17;
 
-/// Length of a memory device in the newest specification (3.7), which the shorter ones of old tables are padded to:
-/// zero is "unknown" in every field that was added since.
+/// Length of a memory device in the newest specification (3.7), which the shorter ones of old tables are padded to
+/// (zero is "unknown" in every field that was added since), and longer ones of future tables cut to.
 const DEVICE_BYTES: usize = 0x5c;
 
+/// Where a memory device has the numbers of its strings.
+const STRING_NUMBERS: [usize; 7] = [0x10, 0x11, 0x17, 0x18, 0x19, 0x1a, 0x2b];
+
 /// The well-formed memory devices of a table as a new table: the crate panics on structures shorter than their own
-/// header, refuses devices of SMBIOS before 2.7, and loses a device whose strings are not UTF-8.
+/// header, refuses devices of SMBIOS before 2.7, and loses a device whose strings are not UTF-8 or not all there.
 fn memory_devices(table: &[u8]) -> Vec<u8> {
     let mut clean = Vec::new();
     let mut rest = table;
@@ -84,10 +87,15 @@ fn memory_devices(table: &[u8]) -> Vec<u8> {
         let length = usize::from(length);
         let Some(strings) = rest.get(length..).filter(|_| length >= 4) else { break };
         let Some(end) = strings.windows(2).position(|pair| pair == [0, 0]) else { break };
-        if kind == MEMORY_DEVICE && (0x15..=DEVICE_BYTES).contains(&length) {
-            let mut head = rest[..length].to_vec();
+        if kind == MEMORY_DEVICE && length >= 0x15 {
+            let mut head = rest[..length.min(DEVICE_BYTES)].to_vec();
             head.resize(DEVICE_BYTES, 0);
             head[1] = DEVICE_BYTES as u8;
+            let named = strings[..end].split(|byte| *byte == 0).take_while(|name| !name.is_empty()).count();
+            for at in STRING_NUMBERS {
+                // A string that is not there is as good as none; the slot is there all the same.
+                head[at] = if usize::from(head[at]) > named { 0 } else { head[at] };
+            }
             clean.extend(head);
             clean.extend(strings[..end].iter().map(|byte| if byte.is_ascii() { *byte } else { b'?' }));
             clean.extend([0, 0]);
@@ -170,6 +178,21 @@ mod tests {
         assert_eq!((dimms[3].speed_mts, dimms[3].configured_mts), (Some(667), None));
         assert_eq!(dimms[2].bank, "B?");
         assert_eq!(dimms[0].data_width_bits, Some(64));
+    }
+
+    #[test]
+    fn a_slot_without_its_strings_is_still_a_slot() {
+        let names = |strings: &[u8], length: usize| {
+            let dimms = decode(&entry_v3(0), &device(length, 1024, 667, strings));
+            dimms.into_iter().map(|dimm| (dimm.locator, dimm.bank)).collect::<Vec<_>>()
+        };
+        assert_eq!(names(b"A1", 0x28), [("A1".to_string(), String::new())]);
+        assert_eq!(names(b"", 0x28), [(String::new(), String::new())]);
+        // As long as no specification knows yet.
+        let mut long = device(0x28, 1024, 667, b"A1\0B");
+        long[1] = 0x80;
+        long.splice(0x28..0x28, [0xff; 0x58]);
+        assert_eq!(decode(&entry_v3(0), &long).len(), 1);
     }
 
     #[test]

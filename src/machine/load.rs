@@ -19,9 +19,11 @@ pub struct Load {
 }
 
 pub(super) fn parse(snapshot: &Snapshot) -> Load {
+    // A word that is no amount ends the list: those behind it must not move into its place.
     let numbers = |path: &str| -> Vec<f64> {
         let words = snapshot.text(path).unwrap_or("").split_whitespace();
-        words.map_while(|word| word.parse().ok()).filter(|value: &f64| value.is_finite()).collect()
+        let amount = |word: &str| word.parse().ok().filter(|value: &f64| value.is_finite() && *value >= 0.0);
+        words.map_while(amount).collect()
     };
     let average = numbers("/proc/loadavg");
     Load {
@@ -59,6 +61,8 @@ mod tests {
         assert_eq!(load.average, Some([0.71, 0.70, 0.61]));
         assert_eq!(load.uptime_s, Some(1798.81));
         assert_eq!((load.psi_cpu, load.psi_io, load.psi_memory), (Some(2.5), None, None));
-        assert_eq!(parse(&tree(&[("/proc/loadavg", "1 2")])), Load::default());
+        for damaged in ["1 2", "1 nan 3 4", "-1 2 3", "1 2 inf"] {
+            assert_eq!(parse(&tree(&[("/proc/loadavg", damaged)])), Load::default(), "{damaged}");
+        }
     }
 }

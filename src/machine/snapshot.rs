@@ -5,7 +5,7 @@
 //! every CPU), has side effects, or identifies the owner (serial numbers). What is long and repeats is shortened as
 //! `compact` says; a mask and a list that say the same are stored once, in the shorter form.
 
-mod compact;
+pub mod compact;
 mod tree;
 
 use std::path::{Path, PathBuf};

@@ -78,8 +78,7 @@ pub fn visit(
         Listened::Nonsense(why) => Some(Reason::Failed(why)),
         Listened::Done => talk.done.take().unwrap_or_else(|| Some(Reason::Failed(talk.death(status)))),
     };
-    heard.samples = talk.samples;
-    heard.process = talk.process;
+    (heard.samples, heard.process) = talk.said();
     Ok(heard)
 }
 
@@ -90,8 +89,8 @@ enum Listened {
     Nonsense(String),
 }
 
-/// What came in so far.
-struct Talk {
+/// What a child said so far: its lines parsed and checked, as nothing that it says is taken on trust.
+pub struct Talk {
     known_metrics: Vec<String>,
     pending: Vec<u8>,
     heard_bytes: usize,
@@ -104,7 +103,7 @@ struct Talk {
 }
 
 impl Talk {
-    fn new(order: &Order) -> Talk {
+    pub fn new(order: &Order) -> Talk {
         let bench = find(&order.case.bench);
         let metrics = bench.map_or(&[][..], |bench| bench.metrics);
         Talk {
@@ -120,7 +119,7 @@ impl Talk {
     }
 
     /// Takes bytes of standard output; an error says what was wrong with a line.
-    fn hear(&mut self, bytes: &[u8]) -> Result<(), String> {
+    pub fn hear(&mut self, bytes: &[u8]) -> Result<(), String> {
         self.heard_bytes += bytes.len();
         let mut rest = bytes;
         while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
@@ -134,6 +133,11 @@ impl Talk {
             return Err(format!("it talked without end ({} bytes)", self.heard_bytes));
         }
         Ok(())
+    }
+
+    /// The samples and facts of all lines.
+    pub fn said(self) -> (Vec<Samples>, ProcessFacts) {
+        (self.samples, self.process)
     }
 
     fn line(&mut self, line: &[u8]) -> Result<(), String> {

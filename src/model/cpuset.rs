@@ -8,17 +8,18 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// CPU or NUMA node numbers in rising order, without a limit at 1024.
 ///
-/// Written and read as the kernel's list format (`0-3,8`), the empty set as the empty string.
+/// Written and read as the kernel's list format (`0-3,8`), the empty set as the empty string. Numbers that no machine
+/// has are not taken in by any way, so that every set that is written can be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CpuSet(BTreeSet<u32>);
 
-/// Numbers above this are refused when text is parsed: a damaged file must not make us allocate gigabytes.
-/// Linux itself allows 8192 CPUs (`CONFIG_NR_CPUS`) today.
+/// Numbers above this are refused: a damaged file must not make us allocate gigabytes. Linux itself allows 8192 CPUs
+/// (`CONFIG_NR_CPUS`) today.
 const HIGHEST_CPU: u32 = 1 << 16;
 
 impl CpuSet {
     pub fn one(cpu: u32) -> CpuSet {
-        CpuSet(BTreeSet::from([cpu]))
+        CpuSet::from_iter([cpu])
     }
 
     /// Parses the kernel's list format; `None` where the text is anything else.
@@ -60,8 +61,11 @@ impl CpuSet {
             // Without commas a mask may be longer than one word (a few old kernels and hand-edited trees).
             for (digit_index, digit) in word.chars().rev().enumerate() {
                 let bits = digit.to_digit(16)?;
+                if bits == 0 {
+                    continue;
+                }
                 let base = u32::try_from(word_index * 32 + digit_index * 4).ok()?;
-                if base > HIGHEST_CPU {
+                if base + bits.ilog2() > HIGHEST_CPU {
                     return None;
                 }
                 set.extend((0..4).filter(|bit| bits & (1 << bit) != 0).map(|bit| base + bit));
@@ -70,8 +74,11 @@ impl CpuSet {
         Some(CpuSet(set))
     }
 
+    /// Takes a number in, but for one that no machine has.
     pub fn insert(&mut self, cpu: u32) {
-        self.0.insert(cpu);
+        if cpu <= HIGHEST_CPU {
+            self.0.insert(cpu);
+        }
     }
 
     pub fn contains(&self, cpu: u32) -> bool {
@@ -121,7 +128,7 @@ impl CpuSet {
 
 impl FromIterator<u32> for CpuSet {
     fn from_iter<I: IntoIterator<Item = u32>>(cpus: I) -> CpuSet {
-        CpuSet(cpus.into_iter().collect())
+        CpuSet(cpus.into_iter().filter(|cpu| *cpu <= HIGHEST_CPU).collect())
     }
 }
 
@@ -204,5 +211,17 @@ mod tests {
         assert_eq!(set("ff,00000000,000000f0").as_deref(), Some("4-7,64-71"));
         assert_eq!(set("0").as_deref(), Some(""));
         assert_eq!(set("xyz"), None);
+    }
+
+    #[test]
+    fn whatever_is_in_a_set_can_be_written_and_read() {
+        let set: CpuSet = [0, HIGHEST_CPU, HIGHEST_CPU + 1, u32::MAX].into_iter().collect();
+        assert_eq!(set.to_string(), "0,65536");
+        assert_eq!(CpuSet::parse_list(&set.to_string()), Some(set));
+        assert!(CpuSet::one(u32::MAX).is_empty());
+        // Words of zeros above the highest number are no CPUs.
+        let mask = format!("00000000,00000001{}", ",00000000".repeat(2048));
+        assert_eq!(CpuSet::parse_mask(&mask), Some(CpuSet::one(HIGHEST_CPU)));
+        assert_eq!(CpuSet::parse_mask(&mask.replace("00000001", "00000002")), None);
     }
 }

@@ -82,8 +82,9 @@ pub struct Histogram {
 }
 
 impl Histogram {
+    /// All entries; a damaged file may claim more than can be counted.
     pub fn total(&self) -> u64 {
-        self.count.iter().sum()
+        self.count.iter().fold(0, |sum, count| sum.saturating_add(*count))
     }
 
     /// The smallest recorded value at or below which a share `q` of all entries lies.
@@ -93,9 +94,9 @@ impl Histogram {
             return None;
         }
         let wanted = (q * total as f64).ceil().max(1.0) as u64;
-        let mut seen = 0;
+        let mut seen = 0u64;
         for (ns, count) in self.ns.iter().zip(&self.count) {
-            seen += count;
+            seen = seen.saturating_add(*count);
             if seen >= wanted {
                 return Some(*ns as f64);
             }
@@ -191,6 +192,8 @@ mod tests {
         assert_eq!(histogram.quantile(0.99), Some(20.0));
         assert_eq!(histogram.quantile(1.0), Some(100.0));
         assert_eq!(Histogram::default().quantile(0.5), None);
+        let endless = Histogram { ns: vec![1, 2], count: vec![u64::MAX, u64::MAX] };
+        assert_eq!((endless.total(), endless.quantile(0.5)), (u64::MAX, Some(1.0)));
     }
 
     #[test]

@@ -85,11 +85,17 @@ impl Snapshot {
         let mut numbers: Vec<u32> = self
             .children(folder)
             .into_iter()
-            .filter_map(|name| name.strip_prefix(prefix)?.parse().ok())
+            .filter_map(|name| plain_number(name.strip_prefix(prefix)?))
             .collect();
         numbers.sort_unstable();
         numbers
     }
+}
+
+/// A number as the kernel names folders: `+1` and `01` are other names, which no path made of the number would find.
+fn plain_number(digits: &str) -> Option<u32> {
+    let plain = digits == "0" || !digits.starts_with(['0', '+']);
+    digits.parse().ok().filter(|_| plain)
 }
 
 /// A folder while the tree is built for writing.
@@ -134,8 +140,9 @@ impl Serialize for Snapshot {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut root = Folder::default();
         for (path, entry) in &self.entries {
-            // The first component keeps what stands before the first slash: "" for /proc, "probe:cpuid" for probes.
-            let mut components = path.split('/').peekable();
+            // The first component keeps what stands before the first slash: "" for /proc, "probe:cpuid" for probes. What
+            // is deeper than folders of ours is the name of one file: writing must end, and be readable.
+            let mut components = path.splitn(DEEPEST, '/').peekable();
             let mut folder = &mut root;
             while let Some(name) = components.next() {
                 match components.peek() {
@@ -156,7 +163,8 @@ enum Node {
     File(Entry),
 }
 
-/// Deeper trees are refused: no path of /proc or /sys comes near, and recursion must end.
+/// Deeper trees are refused: no path of /proc or /sys but those of nested control groups comes near, and recursion must
+/// end (that of the JSON reader does at 128).
 const DEEPEST: usize = 64;
 
 struct NodeVisitor {
@@ -208,10 +216,10 @@ impl<'de> Visitor<'de> for NodeVisitor {
         }
         let mut content = Vec::new();
         while let Some(name) = map.next_key::<String>()? {
-            let name = name.strip_suffix('/').map(str::to_string).unwrap_or(name);
             match map.next_value_seed(NodeVisitor { depth: self.depth + 1 })? {
                 Node::File(entry) => content.push((name, entry)),
                 Node::Folder(inner) => {
+                    let name = name.strip_suffix('/').unwrap_or(&name);
                     content.extend(inner.into_iter().map(|(path, entry)| (format!("{name}/{path}"), entry)));
                 }
             }
@@ -289,6 +297,10 @@ mod tests {
     fn lookups() {
         let snapshot = sample();
         assert_eq!(snapshot.numbered("/sys/devices/system/cpu", "cpu"), vec![0, 10]);
+        assert_eq!(
+            ["0", "7", "07", "+7", "00", "", "-0"].map(plain_number),
+            [Some(0), Some(7), None, None, None, None, None]
+        );
         assert_eq!(snapshot.number::<u32>("/sys/devices/system/cpu/cpu0/online"), Some(1));
         assert_eq!(snapshot.text("/sys/class/dmi/id/product_name"), None);
         assert_eq!(snapshot.lossy("/sys/class/dmi/id/product_name").as_deref(), Some("\u{fffd}\0A"));
@@ -298,5 +310,11 @@ mod tests {
     fn nesting_is_bounded() {
         let deep = format!("{}\"x\"{}", "{\"a\":".repeat(100), "}".repeat(100));
         assert!(serde_json::from_str::<Snapshot>(&deep).is_err());
+        // Names may hold slashes: a path of a hundred thousand folders is written without as many calls, and read back.
+        let entry = |path: String| (path, Entry::Text("x".into()));
+        let paths = ["/a".repeat(100_000), "/a".repeat(62), "/a".repeat(63), "/".repeat(64), "/".repeat(65)];
+        let snapshot = Snapshot { entries: paths.into_iter().map(entry).collect() };
+        let json = serde_json::to_string(&snapshot).expect("serialises");
+        assert_eq!(serde_json::from_str::<Snapshot>(&json).expect("reads back"), snapshot);
     }
 }

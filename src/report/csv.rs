@@ -15,20 +15,27 @@ pub fn write(diagnosis: &Diagnosis, out: &mut dyn std::io::Write) -> anyhow::Res
         let series = &judged.series;
         let params: Vec<String> =
             series.params().iter().map(|(name, value)| format!("{name}={value}")).collect();
-        let params = harmless(&params.join(" "));
+        let [test, placement, param, metric, unit] = [
+            series.case.bench.as_ref(),
+            series.case.placement.name.as_ref(),
+            params.join(" ").as_str(),
+            series.metric.name.as_ref(),
+            series.metric.unit.as_ref(),
+        ]
+        .map(harmless);
         for (process, values) in series.values().iter().enumerate() {
             for (window, value) in values.iter().enumerate() {
                 writer
                     .write_record([
                         host.as_str(),
-                        series.case.bench.as_ref(),
-                        series.case.placement.name.as_ref(),
-                        params.as_str(),
-                        series.metric.name.as_ref(),
+                        test.as_str(),
+                        placement.as_str(),
+                        param.as_str(),
+                        metric.as_str(),
                         process.to_string().as_str(),
                         window.to_string().as_str(),
                         value.to_string().as_str(),
-                        series.metric.unit.as_ref(),
+                        unit.as_str(),
                         verdict_word(judged).as_str(),
                     ])
                     .context("cannot write CSV")?;
@@ -42,7 +49,8 @@ fn verdict_word(judged: &crate::stats::analysis::Judged) -> String {
     judged.analysis.verdict.kind.words().replace(", ", "_").replace(' ', "_")
 }
 
-/// A spreadsheet takes a cell that begins with one of these for a formula; and a host may call itself anything.
+/// A spreadsheet takes a cell that begins with one of these for a formula; and whoever wrote a run file may have called
+/// anything so.
 fn harmless(text: &str) -> String {
     let text = super::plain::plain(text, 200);
     match text.starts_with(['=', '+', '-', '@']) {

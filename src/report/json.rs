@@ -66,8 +66,8 @@ pub struct OutputSeries {
     pub more_needed: Option<usize>,
     /// Share of the variance that lies between processes (intraclass correlation).
     pub icc: Option<f64>,
-    /// Every counted value: one list a process, in visiting order.
-    pub values: Vec<Vec<f64>>,
+    /// Every counted value: one list a process, in visiting order; null where a window gave no finite number.
+    pub values: Vec<Vec<Option<f64>>>,
     /// Why visits did not count.
     pub failures: Vec<String>,
 }
@@ -94,6 +94,11 @@ pub fn output(diagnosis: &Diagnosis) -> Output {
     }
 }
 
+/// JSON has no infinity and no NaN.
+fn known(values: Vec<f64>) -> Vec<Option<f64>> {
+    values.into_iter().map(|value| Some(value).filter(|value| value.is_finite())).collect()
+}
+
 fn series(judged: &Judged) -> OutputSeries {
     let (series, analysis) = (&judged.series, &judged.analysis);
     let estimate = analysis.estimate.as_ref();
@@ -115,7 +120,7 @@ fn series(judged: &Judged) -> OutputSeries {
         reason: analysis.verdict.reason.clone(),
         more_needed: analysis.more_needed,
         icc: estimate.and_then(|estimate| estimate.icc).map(|icc| icc.value),
-        values: series.values(),
+        values: series.values().into_iter().map(known).collect(),
         failures: series.missing.iter().filter_map(|missing| failed(&missing.reason)).collect(),
     }
 }

@@ -89,14 +89,16 @@ fn block(block: &Block, style: Style) -> String {
         Block::Table(table) => self::table(table, style),
         Block::Chart(chart) => self::table(&chart.data, style),
         Block::Facts(facts) => {
-            let width = facts.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0);
+            let width = facts.iter().map(|(label, _)| plain(label, 60).chars().count()).max().unwrap_or(0);
             let line = |(label, value): &(String, String)| {
-                let label = paint(&format!("{label:width$}"), Tone::Dim, style);
+                let label = paint(&format!("{:width$}", plain(label, 60)), Tone::Dim, style);
                 format!("  {label}  {}\n", plain(value, LONGEST))
             };
             facts.iter().map(line).collect()
         }
-        Block::Preformatted(text) => text.lines().map(|line| format!("  {line}\n")).collect(),
+        Block::Preformatted(text) => {
+            text.lines().map(|line| format!("  {}\n", plain(line, LONGEST))).collect()
+        }
         Block::Boxes(_) => String::new(),
     }
 }

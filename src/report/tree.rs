@@ -51,6 +51,10 @@ impl Item {
 /// More sets than the largest machine has; a hostile tree may have more, whose smallest are left out.
 const MOST_SETS: usize = 16_384;
 
+/// More sets inside each other than any machine has (package, die, node, caches, cluster, core); a hostile tree may have
+/// a chain of thousands, which nobody could draw.
+const DEEPEST: usize = 24;
+
 /// The tree of a machine (its root holds all online CPUs), and the sets that cross others and so have no place in it.
 pub(super) fn build(machine: &Machine) -> (Item, Vec<String>) {
     let mut sets: BTreeMap<CpuSet, Vec<Part>> = BTreeMap::new();
@@ -84,7 +88,7 @@ pub(super) fn build(machine: &Machine) -> (Item, Vec<String>) {
     let mut crossing = Vec::new();
     for item in items {
         let item = split(item);
-        if let Err(item) = insert(&mut root, item) {
+        if let Err(item) = insert(&mut root, item, DEEPEST) {
             crossing.push(format!("{} (CPUs {})", name(&item.parts), item.cpus));
         }
     }
@@ -141,15 +145,16 @@ fn split(item: Item) -> Item {
     whole
 }
 
-/// Puts an item into the smallest that holds it; gives it back where it crosses another. Bigger ones come first.
-fn insert(parent: &mut Item, item: Item) -> Result<(), Item> {
+/// Puts an item into the smallest that holds it; gives it back where it crosses another or would be nested too deeply.
+/// Bigger ones come first.
+fn insert(parent: &mut Item, item: Item, deepest: usize) -> Result<(), Item> {
     if item.cpus == parent.cpus && parent.parts.is_empty() {
         parent.parts = item.parts;
         parent.children = item.children;
         return Ok(());
     }
     if let Some(holder) = parent.children.iter_mut().find(|child| item.cpus.is_subset(&child.cpus)) {
-        return insert(holder, item);
+        return if deepest > 0 { insert(holder, item, deepest - 1) } else { Err(item) };
     }
     if parent.children.iter().any(|child| !child.cpus.is_disjoint(&item.cpus)) {
         return Err(item);

@@ -177,7 +177,7 @@ impl Group {
         let join = "echo $$ > \"$0\" && exec \"$@\"";
         let mut inside = Command::new("sh");
         inside.args(["-c", join]).arg(self.folder.join("cgroup.procs"));
-        inside.arg(command.get_program()).args(command.get_arguments());
+        inside.arg(command.get_program()).args(command.get_args());
         copy_environment(&mut inside, command);
         inside
     }
@@ -203,7 +203,7 @@ fn remove_group(folder: &Path) {
 /// `command` started by another program that becomes it: `setpriv ... COMMAND ARGUMENTS`.
 pub fn wrapped(wrapper: &[&str], command: &Command) -> Command {
     let mut outer = Command::new(wrapper[0]);
-    outer.args(&wrapper[1..]).arg(command.get_program()).args(command.get_arguments());
+    outer.args(&wrapper[1..]).arg(command.get_program()).args(command.get_args());
     copy_environment(&mut outer, command);
     outer
 }

@@ -2,6 +2,7 @@
 
 mod browser;
 mod cli;
+mod corpus;
 mod faults;
 mod golden;
 mod host;

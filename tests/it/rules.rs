@@ -1,0 +1,1 @@
+//! Each rule with its fault and with a clean run.

@@ -8,7 +8,7 @@ const VOLATILE: &[&str] =
 
 /// /proc/cpuinfo with the first CPU's block whole, and of the others the processor number and the lines that differ
 /// from the first: two thousand CPUs repeat two kilobytes each. A reader takes a missing line from the first block.
-pub(super) fn cpuinfo(text: &str) -> String {
+pub fn cpuinfo(text: &str) -> String {
     let mut kept = String::new();
     let mut first: BTreeMap<&str, &str> = BTreeMap::new();
     for block in text.split("\n\n").filter(|block| !block.trim().is_empty()) {
@@ -38,7 +38,7 @@ fn key(line: &str) -> &str {
 }
 
 /// The lines of a file whose key (what stands before `:` or white space) is wanted.
-pub(super) fn lines(text: &str, wanted: &[&str]) -> String {
+pub fn lines(text: &str, wanted: &[&str]) -> String {
     let key = |line: &str| {
         let start = line.trim_start();
         let end = start.find(|c: char| c == ':' || c.is_whitespace()).unwrap_or(start.len());
@@ -47,7 +47,7 @@ pub(super) fn lines(text: &str, wanted: &[&str]) -> String {
     kept(text, |line| wanted.contains(&key(line).as_str()))
 }
 
-pub(super) fn kept(text: &str, keep: impl Fn(&str) -> bool) -> String {
+pub fn kept(text: &str, keep: impl Fn(&str) -> bool) -> String {
     let mut kept = String::new();
     for line in text.lines().filter(|line| keep(line)) {
         kept.push_str(line);
@@ -57,12 +57,12 @@ pub(super) fn kept(text: &str, keep: impl Fn(&str) -> bool) -> String {
 }
 
 /// A mount table's lines about control groups.
-pub(super) fn cgroup_mounts(text: &str) -> String {
+pub fn cgroup_mounts(text: &str) -> String {
     kept(text, |line| line.split_whitespace().any(|word| matches!(word, "cgroup" | "cgroup2" | "cpuset")))
 }
 
 /// The first two columns of /proc/bus/pci/devices: place, vendor and device.
-pub(super) fn pci_devices(text: &str) -> String {
+pub fn pci_devices(text: &str) -> String {
     let columns = |line: &str| line.split_whitespace().take(2).collect::<Vec<_>>().join("\t");
     text.lines().map(|line| columns(line) + "\n").collect()
 }
@@ -71,7 +71,7 @@ pub(super) fn pci_devices(text: &str) -> String {
 const SCHEDSTAT_LIMIT: usize = 256 << 10;
 
 /// /proc/schedstat without its counters: `cpuN` and `domainM [NAME] MASK`, whole CPUs up to the limit.
-pub(super) fn schedstat(text: &str) -> String {
+pub fn schedstat(text: &str) -> String {
     let mut kept = String::new();
     let mut whole = 0;
     for line in text.lines() {

@@ -13,6 +13,9 @@ use super::line::{Line, Role};
 /// Foreign strings are cut at this many characters.
 const LONGEST: usize = 240;
 
+/// A machine that contradicts itself more often is not described better by more words.
+const REMARKS: usize = 24;
+
 /// Column where the facts begin.
 const INDENT: usize = 14;
 
@@ -54,9 +57,13 @@ pub(super) fn lines(machine: &Machine, style: &Style) -> Vec<Line> {
         let head = Line::of(Role::Title, format!("{name:<INDENT$}"));
         lines.extend(wrapped(head, &fact, style.width, &" ".repeat(INDENT)));
     }
-    for remark in &machine.remarks {
+    for remark in machine.remarks.iter().take(REMARKS) {
         let head = Line::of(Role::Warning, format!("{:<INDENT$}", "note"));
         lines.extend(wrapped(head, &plain(remark, LONGEST), style.width, &" ".repeat(INDENT)));
+    }
+    if machine.remarks.len() > REMARKS {
+        let more = format!("… and {} more notes (all of them in --json)", machine.remarks.len() - REMARKS);
+        lines.push(Line::of(Role::Muted, plain(&more, style.width)));
     }
     lines
 }
@@ -155,7 +162,8 @@ fn memory(machine: &Machine) -> Option<String> {
         None => None,
     };
     let balancing = memory.numa_balancing.map(|on| format!("NUMA balancing {}", on_off(on)));
-    let side = machine.nodes.iter().map(|node| node.memory_side_caches.iter().sum::<u64>()).sum::<u64>();
+    let side = machine.nodes.iter().flat_map(|node| &node.memory_side_caches);
+    let side = side.fold(0u64, |sum, bytes| sum.saturating_add(*bytes));
     let side = (side > 0).then(|| format!("memory-side caches {}", size(side)));
     joined(
         vec![

@@ -63,7 +63,8 @@ impl Whole {
         for (index, end) in self.line_ends().into_iter().enumerate() {
             if length < end - 1 {
                 if length > begin && index > 0 {
-                    run.damage.push(format!("line {} was left out (the file ends in the middle of it)", index + 1));
+                    run.damage
+                        .push(format!("line {} was left out (the file ends in the middle of it)", index + 1));
                 }
                 return (index > 0).then_some(run);
             }
@@ -86,7 +87,8 @@ impl Whole {
         match (read, self.expected(length)) {
             (Ok(mut found), Some(expected)) => {
                 // How it is said why a line cannot be read is the JSON library's affair.
-                let told = found.damage.iter().zip(&expected.damage).all(|(found, start)| found.starts_with(start));
+                let told =
+                    found.damage.iter().zip(&expected.damage).all(|(found, start)| found.starts_with(start));
                 assert!(told && found.damage.len() == expected.damage.len(), "{length}: {:?}", found.damage);
                 found.damage.clone_from(&expected.damage);
                 assert!(found == expected, "{length} bytes give another run");
@@ -96,11 +98,9 @@ impl Whole {
                 let clear = words.contains("empty") || words.contains("first line");
                 assert!(clear, "{length}: {words}");
             }
-            (found, expected) => panic!(
-                "{length} bytes: readable {}, should be {}",
-                found.is_ok(),
-                expected.is_some()
-            ),
+            (found, expected) => {
+                panic!("{length} bytes: readable {}, should be {}", found.is_ok(), expected.is_some())
+            }
         }
     }
 
@@ -199,7 +199,9 @@ fn a_real_run_goes_on_after_a_cut() {
     let length = ends[ends.len() / 2] + 100;
     let left = whole.expected(length).expect("a header");
     let (dir, file) = whole.cut_to(length);
-    end(&mut run_into(dir.path(), &whole.words)).expect(0).says(&["going on with", &left.visits.len().to_string()]);
+    end(&mut run_into(dir.path(), &whole.words))
+        .expect(0)
+        .says(&["going on with", &left.visits.len().to_string()]);
     let finished = read(&file);
     assert_eq!(finished.visits[..left.visits.len()], left.visits);
     assert!(finished.visits.len() >= 10 && finished.summary.is_some() && finished.damage.len() == 1);

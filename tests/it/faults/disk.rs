@@ -5,7 +5,9 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 
 use crate::host::{Mount, skipped, works, wrapped};
-use crate::runs::{end, is_tidy, on_file, page_is_whole, pretended, read, results, run_file, run_files, run_into};
+use crate::runs::{
+    end, is_tidy, on_file, page_is_whole, pretended, read, results, run_file, run_files, run_into,
+};
 
 /// A small file system; enough for a report and little more.
 fn small(test: &str) -> Option<Mount> {
@@ -61,7 +63,11 @@ fn the_disk_has_room_for_the_run_but_not_for_its_report() {
     let ended = end(&mut run_into(mount.path(), &pretended("selftest.steady")));
     ended.expect(3).says(&["report.html", "No space left", "the run file is safe", "`assay report`"]);
     let old = fs::read_to_string(mount.path().join("report.html"));
-    assert_eq!(old.ok().as_deref(), Some("the old report"), "a report is replaced by a whole one or not at all");
+    assert_eq!(
+        old.ok().as_deref(),
+        Some("the old report"),
+        "a report is replaced by a whole one or not at all"
+    );
     mount.make_room();
     is_tidy(mount.path());
     let file = run_file(mount.path());

@@ -101,11 +101,17 @@ fn files_of_the_future() {
     assert!(run.damage.is_empty() && run.summary.is_some(), "{:?}", run.damage);
     // A schema of which nothing is known here.
     lines.lines[0]["header"] = json!({"schema": 2, "everything": "else"});
-    refused(&lines.write("schema", Lines::text(&lines.lines)), &["newer Assay", "schema 2", "use that version"]);
+    refused(
+        &lines.write("schema", Lines::text(&lines.lines)),
+        &["newer Assay", "schema 2", "use that version"],
+    );
     lines.lines[0]["header"] = json!({"schema": "two"});
     refused(&lines.write("words", Lines::text(&lines.lines)), &["no schema"]);
     lines.lines[0]["header"] = json!({"schema": 1});
-    refused(&lines.write("hollow", Lines::text(&lines.lines)), &["header cannot be understood", "missing field"]);
+    refused(
+        &lines.write("hollow", Lines::text(&lines.lines)),
+        &["header cannot be understood", "missing field"],
+    );
 }
 
 #[test]

@@ -137,7 +137,10 @@ fn with_one_cpu(test: &str, cpu: u32, confine: &dyn Fn(&Command) -> Command) {
         let placement = series["placement"].as_str().expect("a name");
         assert_eq!(measured, ["one-cpu", "same-cpu", "free"].contains(&placement), "{test}: {series}");
         assert!(measured || series["verdict"] == "skipped", "{test}: {series}");
-        assert!(measured || series["reason"].as_str().is_some_and(|why| why.contains("CPU")), "{test}: {series}");
+        assert!(
+            measured || series["reason"].as_str().is_some_and(|why| why.contains("CPU")),
+            "{test}: {series}"
+        );
     }
     page_is_whole(dir.path());
 }

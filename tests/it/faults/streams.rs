@@ -37,7 +37,9 @@ fn readers_that_leave_early_do_not_end_a_run() {
     }
     let (_dir, file) = finished();
     let file = file.to_str().expect("a path");
-    for verb in ["diagnose $1", "report $1 --format csv", "report $1 --json", "machine", "list", "explain", "man"] {
+    for verb in
+        ["diagnose $1", "report $1 --format csv", "report $1 --json", "machine", "list", "explain", "man"]
+    {
         assert_eq!(shell(&format!("$0 {verb} | head -c 1"), &[file]), 0, "{verb}");
         assert_eq!(shell(&format!("$0 {verb} >&-"), &[file]), 0, "{verb}");
     }
@@ -71,7 +73,9 @@ fn all_text(change: &dyn Fn(&mut Command)) -> String {
     let words = |line: String| line.split(' ').map(str::to_string).collect::<Vec<_>>();
     let fresh = dir.path().join("fresh").display().to_string();
     lines.push(words(format!("run {} --out {fresh}", pretended("selftest.steady,memory.latency,ipc.pipe"))));
-    for line in ["list", "explain", "machine", "run --dry-run --quick", "--help", "run --help", "explain nothing"] {
+    for line in
+        ["list", "explain", "machine", "run --dry-run --quick", "--help", "run --help", "explain nothing"]
+    {
         lines.push(words(line.to_string()));
     }
     let ids = assay::bench::all().map(|bench| bench.id).chain(assay::diagnose::rules().map(|rule| rule.id));

@@ -40,7 +40,9 @@ fn no_sys() {
     let ended = end(&mut hidden("/sys", &run_into(dir.path(), words)));
     assert!(ended.sane().code == 0 || ended.code == 3, "{ended:?}");
     let results = results(dir.path());
-    for key in ["cpu.clock@one-cpu", "ipc.pipe-pingpong@same-cpu", "memory.latency", "memory.bandwidth@one-cpu"] {
+    for key in
+        ["cpu.clock@one-cpu", "ipc.pipe-pingpong@same-cpu", "memory.latency", "memory.bandwidth@one-cpu"]
+    {
         assert!(series(&results, key)["median"].as_f64() > Some(0.0), "{key}");
     }
     let not_applicable = results["rules_not_applicable"].as_array().expect("a list");

@@ -94,7 +94,7 @@ pub fn value_axis(
         }
         scale => {
             let range = widened(span.low.log10(), span.high.log10(), room);
-            let ends = range.map(|end| 10_f64.powf(end));
+            let ends = range.map(|end| 10_f64.powf(end).clamp(f64::MIN_POSITIVE, f64::MAX));
             let ticks = match scale {
                 Scale::Bytes => ticks::bytes(ends[0], ends[1], most),
                 _ => ticks::log(ends[0], ends[1], most),

@@ -19,8 +19,16 @@ impl Ticks {
     }
 }
 
+/// Whether a logarithmic axis can reach from one to the other: zero and infinity are endlessly many decades away.
+fn reachable(low: f64, high: f64) -> bool {
+    low > 0.0 && low <= high && high.is_finite()
+}
+
 /// Ticks at powers of two from `low` to `high`, at most `most`.
 pub fn bytes(low: f64, high: f64, most: usize) -> Ticks {
+    if !reachable(low, high) {
+        return Ticks::default();
+    }
     let (first, last) = (low.log2().ceil() as i64, high.log2().floor() as i64);
     let count = (last - first + 1).max(0);
     let stride = (1_i64..).find(|stride| count.div_euclid(*stride) < most as i64).unwrap_or(1);
@@ -33,6 +41,9 @@ pub fn bytes(low: f64, high: f64, most: usize) -> Ticks {
 /// Ticks of a logarithmic axis: 1, 2, 5, 10 …, fewer where that is too many and evenly spaced ones where the range is
 /// too small for them.
 pub fn log(low: f64, high: f64, most: usize) -> Ticks {
+    if !reachable(low, high) {
+        return Ticks::default();
+    }
     if high / low < 4.0 {
         return Ticks::new(even(low, high, most), figure);
     }
@@ -133,6 +144,17 @@ pub fn rounded(value: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn axes_from_zero_or_to_infinity_end() {
+        for (low, high) in
+            [(0.0, 1.0), (1.0, f64::INFINITY), (0.0, f64::INFINITY), (f64::NAN, 1.0), (2.0, 1.0)]
+        {
+            assert_eq!((bytes(low, high, 9), log(low, high, 9)), (Ticks::default(), Ticks::default()));
+        }
+        assert!((1..=9).contains(&log(5e-324, f64::MAX, 9).values.len()));
+        assert!((1..=9).contains(&bytes(5e-324, f64::MAX, 9).values.len()));
+    }
 
     #[test]
     fn byte_ticks() {

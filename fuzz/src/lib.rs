@@ -1,0 +1,34 @@
+//! What each fuzz target does with its bytes. No target only looks for panics: each asserts what must hold of the
+//! answer. `tests/it/corpus.rs` includes this file and replays the committed corpus, without libFuzzer.
+
+mod cpuid;
+mod cpuset;
+mod machine;
+mod report;
+mod run_file;
+mod sample_line;
+mod smbios;
+pub mod tree;
+mod visible;
+mod visits;
+
+pub use cpuid::cpuid;
+pub use cpuset::cpuset;
+pub use machine::snapshot;
+pub use run_file::run_file;
+pub use sample_line::sample_line;
+pub use smbios::smbios;
+pub use tree::machine_tree;
+pub use visits::visits;
+
+/// Every target by the name of its program and of its corpus folder.
+pub const TARGETS: [(&str, fn(&[u8])); 8] = [
+    ("cpuid", cpuid),
+    ("cpuset", cpuset),
+    ("machine_tree", machine_tree),
+    ("run_file", run_file),
+    ("sample_line", sample_line),
+    ("smbios", smbios),
+    ("snapshot", snapshot),
+    ("visits", visits),
+];
