@@ -29,7 +29,7 @@ pub struct MeasureArgs {
     /// Short for --profile quick
     #[arg(long, conflicts_with = "profile")]
     pub quick: bool,
-    /// Only these: a group (memory), a benchmark (memory.latency) or the beginning of its name; may be repeated
+    /// Only these: a group (memory), a benchmark (memory.latency) or the beginning of its name; several with commas, or repeated
     #[arg(long, value_name = "GROUP[.NAME]", value_delimiter = ',')]
     pub only: Vec<String>,
     /// Folder for the run file and the report
