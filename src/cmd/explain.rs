@@ -7,6 +7,7 @@ use super::output;
 use crate::bench::{self, Benchmark};
 use crate::diagnose::{Rule, rules};
 use crate::model::VerdictKind;
+use crate::report::plain::lines;
 
 /// Explain a benchmark, a rule or a verdict
 #[derive(clap::Args)]
@@ -133,16 +134,6 @@ fn verdict(id: &str, width: usize) -> Option<String> {
 
 fn section(title: &str, about: &str, width: usize) -> String {
     let room = width.clamp(40, 100) - 2;
-    let mut lines: Vec<String> = Vec::new();
-    for word in about.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= room => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_string()),
-        }
-    }
-    let body: String = lines.iter().map(|line| format!("  {line}\n")).collect();
+    let body: String = lines(about, room).iter().map(|line| format!("  {line}\n")).collect();
     format!("{title}\n{body}\n")
 }

@@ -84,12 +84,22 @@ fn graded(
     rejected: Vec<String>,
     finding: impl Fn(Effect, Vec<String>) -> Finding,
 ) -> Vec<Finding> {
+    let series = |count: usize| if count == 1 { "1 series".to_string() } else { format!("{count} series") };
+    let ending = |mut finding: Finding, ending: String| {
+        finding.headline.push_str(&ending);
+        finding
+    };
     let mut findings = Vec::new();
     if !rejected.is_empty() {
-        findings.push(finding(Effect::Rejects, rejected));
+        let words = format!(": {} not to be believed", series(rejected.len()));
+        findings.push(ending(finding(Effect::Rejects, rejected), words));
     }
     if !told.is_empty() || findings.is_empty() {
-        findings.push(finding(Effect::Explains, told));
+        let words = match told.len() {
+            0 => String::new(),
+            count => format!(": {} may have moved", series(count)),
+        };
+        findings.push(ending(finding(Effect::Explains, told), words));
     }
     findings
 }

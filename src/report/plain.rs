@@ -43,6 +43,21 @@ pub fn plain(text: &str, max: usize) -> String {
     shown
 }
 
+/// The words of a text on lines of at most `width` characters, as far as words are short enough.
+pub fn lines(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_string()),
+        }
+    }
+    lines
+}
+
 /// `text` for a terminal that does not speak UTF-8: our own marks by their nearest ASCII sign, all else by `?`. One
 /// character for one, so that columns stay aligned.
 pub fn ascii(text: &str) -> String {

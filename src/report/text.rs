@@ -5,7 +5,7 @@ use std::fmt::Write;
 use anstyle::{AnsiColor, Color};
 
 use super::block::{Block, Cell, Check, FINDINGS, Mark, Report, Section, Table};
-use super::plain::plain;
+use super::plain::{lines, plain};
 pub use super::text_machine::Style;
 use crate::model::{Finding, Severity, VerdictKind};
 
@@ -116,9 +116,13 @@ fn finding(finding: &Finding, style: Style) -> String {
     out.push_str(&wrapped(&format!("{mark} {headline}"), 2, tone, style));
     out.push_str(&wrapped(&plain(&finding.cause, 2 * LONGEST), 4, Tone::Plain, style));
     let (confirm, rule) = (plain(&finding.confirm, LONGEST), plain(&finding.rule, 60));
+    let explain = format!("assay explain {rule}");
+    let one_line = 4 + 8 + confirm.chars().count() + 4 + 8 + explain.chars().count() <= style.width;
+    let between = if one_line { "    " } else { "\n    " };
+    // Commands are not wrapped: whoever copies one wants it whole. Writing to a string cannot fail.
     let _ = writeln!(
         out,
-        "    {} {confirm}    {} assay explain {rule}",
+        "    {} {confirm}{between}{} {explain}",
         paint("confirm", Tone::Dim, style),
         paint("explain", Tone::Dim, style)
     );
@@ -220,18 +224,7 @@ pub fn sparkline(values: &[f64], unicode: bool) -> String {
 
 fn wrapped(text: &str, indent: usize, tone: Tone, style: Style) -> String {
     let room = style.width.saturating_sub(indent).max(20);
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        let fits = |line: &String| line.chars().count() + 1 + word.chars().count() <= room;
-        match lines.last_mut() {
-            Some(line) if fits(line) => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_string()),
-        }
-    }
-    lines.iter().map(|line| format!("{}{}\n", " ".repeat(indent), paint(line, tone, style))).collect()
+    lines(text, room).iter().map(|line| format!("{}{}\n", " ".repeat(indent), paint(line, tone, style))).collect()
 }
 
 fn paint(text: &str, tone: Tone, style: Style) -> String {
