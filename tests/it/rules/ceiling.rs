@@ -1,23 +1,38 @@
 //! Physical ceilings: of a core, by a benchmark that claims too much; of memory, by modules that are too slow.
 
-use super::edited::{Edit, server};
+use serde_json::json;
+
+use super::edited::{Edit, server_of};
 use super::live::Live;
 use super::{Case, case};
-use crate::runs::{findings, pretended};
+use crate::runs::{findings, pretended, series};
 use crate::synthetic::Tree;
 
-/// The clean server with these modules in each of its slots: rated and configured speed.
+/// A clean server of one package with so many modules of this speed.
 fn with_modules(count: usize, speed: u16) -> Tree {
-    let tree = server();
+    let tree = server_of(1);
     tree.memory_modules(&vec![("A1", 16384, speed, speed); count]);
     tree
 }
 
-/// Reads of 256 MiB, invented, which is beyond the caches of the server: some 12 GB/s.
+/// Invented reads, also of blocks beyond the cache of the server: some 24 GB/s.
 fn reads_from_memory(tree: &Tree) -> Case {
     let words =
         format!("--only memory.bandwidth --pretend 7 --profile standard --root {}", tree.root().display());
     case("reads from memory", Edit::of(&words).diagnosed())
+}
+
+/// A steady case, the last window of whose third visit lasted so long.
+fn with_a_window_of(ns: f64) -> Case {
+    let mut run = Edit::invented("selftest.steady");
+    run.samples(|visit, samples| {
+        if visit == 2 {
+            samples["ns"][5] = json!(ns);
+            // The value is as it always was.
+            samples["work"][5] = json!(samples["work"][4].as_f64().expect("a number") * ns / 2e6);
+        }
+    });
+    case(format!("a window of {ns} ns"), run.diagnosed())
 }
 
 pub fn more_than_the_core_or_the_memory_can_do() -> Vec<Case> {
@@ -36,7 +51,11 @@ pub fn more_than_the_core_or_the_memory_can_do() -> Vec<Case> {
         assert!(finding["facts"][1]["source"].as_str().is_some_and(|source| source.contains("SMBIOS")));
         assert!(key.contains("bytes=") && !key.contains("bytes=32768#"), "{key}");
     }
-    vec![case("a benchmark that claims too much", core), memory]
+    let (short, long) = (with_a_window_of(0.5), with_a_window_of(101e6));
+    for timed in [&short, &long] {
+        assert_eq!(series(&timed.results, "selftest.steady")["verdict"], "rejected", "{}", timed.what);
+    }
+    vec![case("a benchmark that claims too much", core), memory, short, long]
 }
 
 pub fn what_the_hardware_can_do() -> Vec<Case> {
@@ -46,6 +65,9 @@ pub fn what_the_hardware_can_do() -> Vec<Case> {
     vec![
         reads_from_memory(&with_modules(8, 3200)),
         case("45 operations a nanosecond", close.diagnosed()),
+        // The clock's step is 1 ns, a visit takes 100 ms.
+        with_a_window_of(1.0),
+        with_a_window_of(99e6),
         case("a real core", Live::steady()),
     ]
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::edited::{Edit, changed, clocksource, policy};
-use super::live::Live;
+use super::live::{Live, first_seat};
 use super::{Case, case};
 use crate::runs::{findings, series};
 
@@ -46,7 +46,7 @@ pub fn governors_that_keep_cores_slow() -> Vec<Case> {
     assert_eq!(series(&late.results, "cpu.clock")["verdict"], "trusted_with_cause");
     let turbo_off = changed("powersave with turbo off", "cpu.clock", |tree| {
         tree.file("/sys/devices/system/cpu/cpufreq/boost", "0");
-        policy(tree, 0, "acpi-cpufreq", "powersave", 3_000_000);
+        (0..16).for_each(|cpu| policy(tree, cpu, "acpi-cpufreq", "powersave", 3_000_000));
     });
     let facts = &findings(&turbo_off.results, "slow-governor")[0]["facts"];
     assert!(
@@ -70,7 +70,8 @@ pub fn governors_at_full_speed() -> Vec<Case> {
         governed("amd-pstate-epp", "powersave", 3_000_000),
         // One that keeps a CPU slow on which nothing was measured.
         changed("powersave elsewhere", "cpu.clock", |tree| {
-            policy(tree, 9, "acpi-cpufreq", "powersave", 3_000_000)
+            let measured = first_seat(&format!("cpu.clock --root {}", tree.root().display()));
+            policy(tree, (measured + 1) % 16, "acpi-cpufreq", "powersave", 3_000_000);
         }),
     ]
 }

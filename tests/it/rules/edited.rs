@@ -110,12 +110,17 @@ pub fn changed(what: &str, only: &str, change: impl Fn(&Tree)) -> Case {
 
 /// Two packages, sixteen CPUs, two nodes, eight memory modules, all as it should be, and all of it told.
 pub fn server() -> Tree {
+    server_of(2)
+}
+
+/// The same of so many packages, eight CPUs each.
+pub fn server_of(packages: u32) -> Tree {
     let tree = Tree::new();
-    let shape = Shape { packages: 2, cores: 4, cores_per_l3: 4, threads: 2, first: 0, step: 1, lists: true };
+    let shape = Shape { packages, cores: 4, cores_per_l3: 4, threads: 2, first: 0, step: 1, lists: true };
     tree.build(shape, 1);
     let cpus = "/sys/devices/system/cpu";
-    tree.file(&format!("{cpus}/online"), "0-15");
-    for cpu in 0..16 {
+    tree.file(&format!("{cpus}/online"), &format!("0-{}", packages * 8 - 1));
+    for cpu in 0..packages * 8 {
         policy(&tree, cpu, "acpi-cpufreq", "performance", 3_000_000);
     }
     tree.file(&format!("{cpus}/cpufreq/boost"), "1");
