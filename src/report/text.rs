@@ -224,7 +224,10 @@ pub fn sparkline(values: &[f64], unicode: bool) -> String {
 
 fn wrapped(text: &str, indent: usize, tone: Tone, style: Style) -> String {
     let room = style.width.saturating_sub(indent).max(20);
-    lines(text, room).iter().map(|line| format!("{}{}\n", " ".repeat(indent), paint(line, tone, style))).collect()
+    lines(text, room)
+        .iter()
+        .map(|line| format!("{}{}\n", " ".repeat(indent), paint(line, tone, style)))
+        .collect()
 }
 
 fn paint(text: &str, tone: Tone, style: Style) -> String {
