@@ -40,7 +40,7 @@ pub fn somebody_elses_load() -> Vec<Case> {
             let hog = Hog::on(first_seat(STEADY));
             let loaded = case(
                 "a real process on the same CPU",
-                Live::of(&format!("--only {STEADY}")).seen().ending(3).run(),
+                Live::of(&format!("--only {STEADY} --profile standard")).seen().ending(3).run(),
             );
             drop(hog);
             assert_verdict(&loaded, "rejected");
