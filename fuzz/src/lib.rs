@@ -21,8 +21,11 @@ pub use smbios::smbios;
 pub use tree::machine_tree;
 pub use visits::visits;
 
+/// What a target does with its bytes.
+pub type Target = fn(&[u8]);
+
 /// Every target by the name of its program and of its corpus folder.
-pub const TARGETS: [(&str, fn(&[u8])); 8] = [
+pub const TARGETS: [(&str, Target); 8] = [
     ("cpuid", cpuid),
     ("cpuset", cpuset),
     ("machine_tree", machine_tree),

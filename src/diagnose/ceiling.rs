@@ -15,7 +15,7 @@ const CEILING: Rule = Rule {
     method: "Rejects: bandwidth above 128 bytes a core cycle and task (two 64-byte loads, the widest core built); \
              bandwidth of blocks beyond the last-level cache above the sum of all memory modules' rate × width; a load \
              or operation in less than 1/16 of a core cycle (no core retires more); a window shorter than the clock's \
-             step. The core cycle is the measured one.",
+             step or longer than its visit. The core cycle is the measured one.",
     calm: "nothing above a ceiling",
     source: file!(),
     check: ceiling,
@@ -35,6 +35,10 @@ fn ceiling(evidence: &Evidence) -> Option<Vec<Finding>> {
     let mut findings: Vec<Finding> = Vec::new();
     for judged in evidence.series {
         let Some(estimate) = &judged.analysis.estimate else { continue };
+        if let Some(finding) = impossible_window(evidence, judged) {
+            findings.push(finding);
+            continue;
+        }
         let limits = [core_ceiling(evidence, judged, ghz), memory_ceiling(evidence, judged)];
         let Some((most, why, source)) = limits
             .into_iter()
@@ -65,6 +69,43 @@ fn ceiling(evidence: &Evidence) -> Option<Vec<Finding>> {
         });
     }
     Some(findings)
+}
+
+/// A window that no clock can have timed: shorter than the clock's step, or longer than the visit around it.
+fn impossible_window(evidence: &Evidence, judged: &Judged) -> Option<Finding> {
+    let series = &judged.series;
+    if !matches!(series.metric.form, Form::WorkPerTime { .. } | Form::TimePerWork { .. }) {
+        return None;
+    }
+    let step_ns = evidence.run.header.clock.resolution_ns;
+    let visits = evidence.visits_of(series.planned as u32).filter(|visit| visit.reason.is_none());
+    let windows = visits.flat_map(|visit| {
+        let own = visit.samples.iter().filter(|samples| {
+            samples.point == series.point && samples.metrics.iter().any(|name| *name == series.metric.name)
+        });
+        own.flat_map(|samples| samples.ns.iter().skip(samples.warm_up)).map(move |ns| (*ns, visit))
+    });
+    let (ns, visit) = windows.into_iter().find(|(ns, visit)| {
+        let visit_ns = visit.conditions.wall_ms * 1e6;
+        *ns < step_ns || *ns > visit_ns
+    })?;
+    Some(Finding {
+        rule: CEILING.id.into(),
+        severity: Severity::Problem,
+        headline: format!("a window of {} was noted, which cannot be: {}", figure(ns, "ns"), series.key),
+        cause: "A window takes at least one step of the clock and at most as long as its visit: the clock stood still \
+                or jumped, or the file was damaged."
+            .into(),
+        facts: vec![
+            Fact::new("window", figure(ns, "ns"), &series.key),
+            Fact::new("step of the clock", figure(step_ns, "ns"), "run header"),
+            Fact::new("its visit", figure(visit.conditions.wall_ms, "ms"), format!("visit {}", visit.order)),
+        ],
+        confirm: format!("assay run --only {}", shell(&series.case.bench)),
+        advice: "Do not use this number. If it repeats, tell us which clock the run's header names.".into(),
+        series: vec![series.key.clone()],
+        effect: Effect::Rejects,
+    })
 }
 
 fn beyond(form: Form, value: f64, limit: f64) -> bool {

@@ -13,6 +13,10 @@ pub fn percent(share: f64) -> String {
 
 /// Three significant digits, thousands in k and M for plain counts.
 pub fn figure(value: f64, unit: &str) -> String {
+    // Only a damaged file has such numbers; nobody reads three hundred digits.
+    if value != 0.0 && !(1e-9..1e15).contains(&value.abs()) {
+        return format!("{value:.2e} {unit}").trim_end().to_string();
+    }
     let (value, prefix) = match (value.abs(), unit) {
         (size, "1/s" | "") if size >= 1e6 => (value / 1e6, "M"),
         (size, "1/s" | "") if size >= 1e4 => (value / 1e3, "k"),
@@ -109,6 +113,9 @@ mod tests {
             (1.2345, "ns", "1.23 ns"),
             (35.5, "GB/s", "35.5 GB/s"),
             (0.05, "", "0.050"),
+            (1e308, "ns", "1.00e308 ns"),
+            (-2.5e-300, "GB/s", "-2.50e-300 GB/s"),
+            (0.0, "ms", "0 ms"),
         ];
         for (value, unit, words) in figures {
             assert_eq!(figure(value, unit), words);

@@ -138,14 +138,16 @@ impl Samples {
         self.ns.is_empty()
     }
 
-    /// The metric's value in each window; a window whose numbers make none (zero work, no histogram) gives NaN.
+    /// The metric's value in each window. A window whose numbers make none gives no finite one: zero or negative time
+    /// (a clock that ran backwards), zero work in a latency, no histogram.
     pub fn values(&self, form: Form) -> Vec<f64> {
+        let amount = |value: f64| if value < 0.0 { f64::NAN } else { value };
         (0..self.len())
             .map(|index| {
                 let (work, ns) = (self.work.get(index).unwrap_or(f64::NAN), self.ns[index]);
                 match form {
-                    Form::WorkPerTime { scale } => work / ns * scale,
-                    Form::TimePerWork { scale } => ns / work * scale,
+                    Form::WorkPerTime { scale } => amount(work) / amount(ns) * scale,
+                    Form::TimePerWork { scale } => amount(ns) / amount(work) * scale,
                     Form::Value => work,
                     Form::Quantile { q, scale } => {
                         let quantile = self.histograms.get(index).and_then(|h| h.quantile(q));
@@ -212,5 +214,11 @@ mod tests {
         assert_eq!(samples.values(Form::WorkPerTime { scale: 1.0 }), vec![2.0, 4.0]);
         assert_eq!(samples.values(Form::TimePerWork { scale: 1.0 }), vec![0.5, 0.25]);
         assert_eq!(Packed::pack(vec![1.0, 2.0]), Packed::Each(vec![1.0, 2.0]));
+        // No clock runs backwards and no work is undone: such windows give nothing to believe.
+        let backwards = Samples { ns: vec![-500.0, 0.0], ..samples };
+        for form in [Form::WorkPerTime { scale: 1.0 }, Form::TimePerWork { scale: 1.0 }] {
+            assert!(!backwards.values(form)[0].is_finite());
+        }
+        assert!(!backwards.values(Form::WorkPerTime { scale: 1.0 })[1].is_finite());
     }
 }

@@ -1,7 +1,6 @@
 //! Processes of our own: forked members of a visit that die with it.
 
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
@@ -55,7 +54,7 @@ pub fn die_with(parent: Pid) -> io::Result<()> {
 /// kernel's own handle on what still runs. All visits of a run are measured by the same code.
 pub fn running(program: &Path) -> &Path {
     const RUNNING: &str = "/proc/self/exe";
-    let file = |path: &Path| std::fs::metadata(path).map(|file| (file.dev(), file.ino())).ok();
+    let file = |path: &Path| rustix::fs::stat(path).map(|file| (file.st_dev, file.st_ino)).ok();
     match file(Path::new(RUNNING)) {
         Some(running) if file(program) != Some(running) => Path::new(RUNNING),
         _ => program,

@@ -52,7 +52,7 @@ fn files_that_are_no_runs_are_told_apart() {
     };
     let cases = [
         (file("empty", ""), "empty"),
-        (file("text", "hello\n"), "not a whole JSON object"),
+        (file("text", "hello\n"), "not the header"),
         (file("other", "{\"a\":1}\n"), "not the header"),
         (file("newer", "{\"header\":{\"schema\":99}}\n"), "newer Assay"),
         (file("partial", "{\"header\":{\"schema\":1}}\n"), "cannot be understood"),

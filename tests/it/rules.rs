@@ -1,1 +1,202 @@
-//! Each rule with its fault and with a clean run.
+//! Each rule with its faults and with clean runs. Whoever adds a rule adds its line to the table below: a test that
+//! plants what the rule must find, and one that shows what it must not call a fault.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::runs::{Ended, end, findings, fired};
+
+mod edited;
+mod live;
+
+/// What one run was made of, and its results.
+pub struct Case {
+    what: String,
+    results: Value,
+}
+
+fn case(what: impl Into<String>, results: Value) -> Case {
+    Case { what: what.into(), results }
+}
+
+/// The table: files of rules as in `src/diagnose`, in each its rules with their two tests.
+macro_rules! table {
+    ($($file:ident { $($rule:literal: $fires:ident, $quiet:ident;)+ })+) => {
+        $(mod $file;)+
+        const TABLE: &[&str] = &[$($($rule),+),+];
+        $($(
+            #[test]
+            fn $fires() {
+                fires($rule, &$file::$fires());
+            }
+
+            #[test]
+            fn $quiet() {
+                stays_quiet($rule, &$file::$quiet());
+            }
+        )+)+
+    };
+}
+
+table! {
+    answers {
+        "wrong-answer": a_wrong_answer_rejects_its_case, right_answers_are_called_so;
+        "failed-case": a_crash_a_hang_and_a_kill_are_told, cases_that_work_are_no_failures;
+    }
+    ceiling {
+        "above-ceiling": more_than_the_core_or_the_memory_can_do, what_the_hardware_can_do;
+    }
+    placement {
+        "free-placement": a_free_score_between_unequal_placements, placements_that_are_alike;
+    }
+    environment {
+        "background-load": somebody_elses_load, nobody_else_or_next_to_nothing;
+        "steal": time_that_a_hypervisor_took, no_stolen_time_or_next_to_none;
+        "cpu-quota": a_quota_that_throttles_or_would, a_quota_that_leaves_enough;
+        "swapping": pages_swapped_meanwhile, no_page_swapped;
+    }
+    clock {
+        "unstable-clocksource": a_clock_that_the_kernel_fell_back_to, clocks_that_are_read_without_a_call;
+        "slow-governor": governors_that_keep_cores_slow, governors_at_full_speed;
+        "moving-clock": a_clock_that_moved, a_clock_that_stood_nearly_still;
+    }
+    memory {
+        "no-huge-pages": huge_pages_that_were_not_given, huge_pages_that_were_given;
+    }
+    numa {
+        "numa-balancing": pages_moved_between_nodes, no_page_moved_between_nodes;
+    }
+    noise {
+        "drift": values_that_move, values_that_stay;
+        "modes": two_values_instead_of_one, one_value_however_wide;
+    }
+}
+
+/// Every case makes the rule fire, with all that a finding must have, and with its effect on the verdicts.
+#[track_caller]
+fn fires(rule: &str, cases: &[Case]) {
+    assert!(!cases.is_empty(), "{rule}: no fault was planted");
+    for Case { what, results } in cases {
+        let found = findings(results, rule);
+        assert!(!found.is_empty(), "{rule} is silent about {what}: {:?}", fired(results));
+        for finding in found {
+            has_all_that_a_finding_needs(finding);
+            reaches_its_series(finding, results);
+        }
+    }
+}
+
+/// In every case the rule looked and found nothing; that it could not look would prove nothing.
+#[track_caller]
+fn stays_quiet(rule: &str, cases: &[Case]) {
+    assert!(!cases.is_empty(), "{rule}: no clean run was made");
+    for Case { what, results } in cases {
+        let found = findings(results, rule);
+        assert!(found.is_empty(), "{rule} fires on {what}: {found:#?}");
+        assert!(results["rules_clean"].as_array().expect("a list").contains(&rule.into()), "{rule}: {what}");
+    }
+}
+
+#[track_caller]
+fn has_all_that_a_finding_needs(finding: &Value) {
+    for text in ["headline", "cause", "confirm", "advice"] {
+        assert!(finding[text].as_str().is_some_and(|text| !text.trim().is_empty()), "{text}: {finding:#}");
+    }
+    let facts = finding["facts"].as_array().expect("a list");
+    assert!(!facts.is_empty(), "no fact: {finding:#}");
+    for fact in facts {
+        for text in ["label", "value", "source"] {
+            assert!(fact[text].as_str().is_some_and(|text| !text.is_empty()), "{text}: {finding:#}");
+        }
+    }
+}
+
+/// The verdicts of the series that a finding names say what it did to them, and name the rule.
+#[track_caller]
+fn reaches_its_series(finding: &Value, results: &Value) {
+    let rule = finding["rule"].as_str().expect("a rule");
+    for key in finding["series"].as_array().into_iter().flatten() {
+        let all = results["series"].as_array().expect("a list");
+        let series = all.iter().find(|series| series["key"] == *key).expect("the finding names a series");
+        let (verdict, reason) =
+            (series["verdict"].as_str().expect("a word"), series["reason"].as_str().expect("a text"));
+        match finding["effect"].as_str() {
+            Some("rejects") => assert!(verdict == "rejected" && reason.contains(rule), "{rule}: {series}"),
+            Some("explains") if verdict == "skipped" || verdict == "rejected" => {}
+            Some("explains") => assert!(verdict != "trusted" && reason.contains(rule), "{rule}: {series}"),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn every_rule_stands_in_the_table() {
+    let registered: BTreeSet<&str> = assay::diagnose::rules().map(|rule| rule.id).collect();
+    let tested: BTreeSet<&str> = TABLE.iter().copied().collect();
+    assert_eq!(tested.len(), TABLE.len(), "a rule stands in the table twice");
+    let untested: Vec<&&str> = registered.difference(&tested).collect();
+    assert!(untested.is_empty(), "add these rules to the table in tests/it/rules.rs: {untested:?}");
+    let unknown: Vec<&&str> = tested.difference(&registered).collect();
+    assert!(unknown.is_empty(), "the table names rules that are not there: {unknown:?}");
+}
+
+#[test]
+fn every_rule_explains_itself() {
+    let text = |ended: Ended| ended.expect(0).sane().out.clone();
+    let contents = text(end(crate::assay().arg("explain")));
+    for rule in assay::diagnose::rules() {
+        assert!(contents.contains(rule.id), "{} is not listed", rule.id);
+        let own = text(end(crate::assay().args(["explain", rule.id])));
+        for part in [rule.id, rule.title, "When it fires", rule.source] {
+            assert!(own.contains(part), "{}: {part:?} is missing in {own}", rule.id);
+        }
+    }
+}
+
+/// What a clean run may say: that a score without a placement is a mix is true of every machine.
+const INFORMATIVE: [&str; 1] = ["free-placement"];
+
+#[test]
+fn on_a_clean_server_all_rules_look_and_only_informative_ones_speak() {
+    let tree = edited::server();
+    let root = tree.root().display().to_string();
+    for seed in [3, 5, 7] {
+        let mut run = edited::Edit::of(&format!("--quick --pretend {seed} --root {root}"));
+        // Invented samples come with conditions of a quiet machine, all but this counter.
+        run.conditions(|_, conditions| conditions["numa_migrated_pages"] = 0.into());
+        let results = run.diagnosed();
+        let found = fired(&results);
+        assert!(found.iter().all(|rule| INFORMATIVE.contains(&rule.as_str())), "{seed}: {found:?}");
+        assert_eq!(results["rules_not_applicable"], serde_json::json!([]), "{seed}: a rule could not look");
+        let looked = results["rules_clean"].as_array().expect("a list").len() + found.len();
+        assert_eq!(looked, TABLE.len(), "{seed}: {results:#}");
+    }
+}
+
+#[test]
+fn rules_that_know_nothing_do_not_apply() {
+    // A machine that tells nothing but its CPUs, and visits without conditions.
+    let tree = crate::synthetic::Tree::new();
+    tree.file("/sys/devices/system/cpu/online", "0-1");
+    let root = tree.root().display().to_string();
+    let mut run = edited::Edit::of(&format!("--quick --only selftest.steady --pretend 7 --root {root}"));
+    run.conditions(|_, conditions| {
+        *conditions = serde_json::json!({"wall_ms": 100.0});
+    });
+    run.samples(|_, samples| samples["beside"] = serde_json::json!({}));
+    let results = run.diagnosed();
+    assert_eq!(fired(&results), [""; 0]);
+    let unknown: Vec<&str> = results["rules_not_applicable"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
+    for rule in TABLE.iter().filter(|rule| {
+        // These need nothing but visits and their values.
+        !["wrong-answer", "failed-case", "above-ceiling", "drift", "modes"].contains(rule)
+    }) {
+        assert!(unknown.contains(rule), "{rule} calls a machine clean of which nothing is known");
+    }
+}

@@ -102,12 +102,38 @@ impl Tree {
         self
     }
 
+    /// SMBIOS tables with these slots: name, size in MiB, rated and configured speed.
+    pub fn memory_modules(&self, slots: &[(&str, u16, u16, u16)]) -> &Tree {
+        let devices = slots
+            .iter()
+            .flat_map(|(name, size, rated, configured)| memory_device(name, *size, *rated, *configured));
+        let table: Vec<u8> = devices.chain([127, 4, 0, 0, 0, 0]).collect();
+        let mut entry = b"_SM3_\0\x18\x03\x02\0\x01\0".to_vec();
+        entry.extend((table.len() as u32).to_le_bytes());
+        entry.extend([0; 8]);
+        entry[5] = 0u8.wrapping_sub(entry.iter().fold(0u8, |sum, byte| sum.wrapping_add(*byte)));
+        self.bytes("/sys/firmware/dmi/tables/DMI", &table);
+        self.bytes("/sys/firmware/dmi/tables/smbios_entry_point", &entry)
+    }
+
     pub fn cache(&self, cpu: u32, index: u32, level: u32, kind: &str, size: &str, map: &str) {
         let files = [("level", level.to_string()), ("type", kind.to_string()), ("size", size.to_string())];
         for (file, text) in files.into_iter().chain([("shared_cpu_map", map.to_string())]) {
             self.cpu(cpu, &format!("cache/index{index}/{file}"), &text);
         }
     }
+}
+
+/// A memory device of SMBIOS 2.8: size in MiB, rated and configured speed.
+fn memory_device(locator: &str, mebibytes: u16, rated: u16, configured: u16) -> Vec<u8> {
+    let mut bytes = vec![0u8; 0x28];
+    (bytes[0], bytes[1], bytes[0x10], bytes[0x11]) = (17, 0x28, 1, 2);
+    bytes[0x0c..0x0e].copy_from_slice(&mebibytes.to_le_bytes());
+    bytes[0x15..0x17].copy_from_slice(&rated.to_le_bytes());
+    bytes[0x20..0x22].copy_from_slice(&configured.to_le_bytes());
+    bytes.extend(locator.as_bytes());
+    bytes.extend(b"\0BANK\0\0");
+    bytes
 }
 
 /// CPUs as the kernel's mask of `words` words.

@@ -1,3 +1,5 @@
+//! Leaves of processors that are rare or strange, and of none.
+
 use super::*;
 use crate::model::Entry;
 

@@ -66,11 +66,14 @@ fn what_is_no_run_file() {
     refused(&lines.write("object", "{\"a\": 1}\n"), &["not the header of a run"]);
     refused(&lines.write("half", &header[..header.len() / 2]), &["not a whole JSON object"]);
     refused(&lines.write("headless", Lines::text(&lines.lines[1..])), &["not the header of a run"]);
-    refused(&lines.write("packed", b"\x1f\x8b\x08\x00nonsense"), &["cannot read the first line"]);
+    refused(
+        &lines.write("packed", b"\x1f\x8b\x08\0\0\0\0\0\0\0\xff\xff\xff"),
+        &["cannot read the first line"],
+    );
     refused(&lines.write("utf16", b"\xff\xfe{\0\"\0"), &["not the header of a run"]);
     refused(&lines.dir.path().join("missing"), &["cannot open", "No such file"]);
     refused(lines.dir.path(), &["cannot read", "directory"]);
-    refused(Path::new(&crate::runs::recorded()), &["not the header of a run"]);
+    refused(Path::new(&crate::runs::recorded()), &["not a whole JSON object"]);
     let deep = format!("{{\"header\":{}1{}}}\n", "[".repeat(100_000), "]".repeat(100_000));
     refused(&lines.write("deep", deep), &["not a whole JSON object", "recursion limit"]);
 }

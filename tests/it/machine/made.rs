@@ -250,34 +250,10 @@ fn hybrid_cores() {
     assert_eq!(machine["summary"]["packages"], Value::Null);
 }
 
-/// A memory device of SMBIOS 2.8: size in MiB, rated and configured speed.
-fn memory_device(locator: &str, mebibytes: u16, rated: u16, configured: u16) -> Vec<u8> {
-    let mut bytes = vec![0u8; 0x28];
-    (bytes[0], bytes[1], bytes[0x10], bytes[0x11]) = (17, 0x28, 1, 2);
-    bytes[0x0c..0x0e].copy_from_slice(&mebibytes.to_le_bytes());
-    bytes[0x15..0x17].copy_from_slice(&rated.to_le_bytes());
-    bytes[0x20..0x22].copy_from_slice(&configured.to_le_bytes());
-    bytes.extend(locator.as_bytes());
-    bytes.extend(b"\0BANK\0\0");
-    bytes
-}
-
 #[test]
 fn memory_modules() {
     let tree = Tree::new();
-    let table = [
-        memory_device("A1", 16384, 2933, 2400),
-        memory_device("A2", 0, 0, 0),
-        memory_device("B1", 16384, 2933, 2400),
-        vec![127, 4, 0, 0, 0, 0],
-    ];
-    let table = table.concat();
-    let mut entry = b"_SM3_\0\x18\x03\x02\0\x01\0".to_vec();
-    entry.extend((table.len() as u32).to_le_bytes());
-    entry.extend([0; 8]);
-    entry[5] = 0u8.wrapping_sub(entry.iter().fold(0u8, |sum, byte| sum.wrapping_add(*byte)));
-    tree.bytes("/sys/firmware/dmi/tables/DMI", &table);
-    tree.bytes("/sys/firmware/dmi/tables/smbios_entry_point", &entry);
+    tree.memory_modules(&[("A1", 16384, 2933, 2400), ("A2", 0, 0, 0), ("B1", 16384, 2933, 2400)]);
     tree.file("/proc/meminfo", "MemTotal: 32000000 kB");
     let machine = machine_of("--root", tree.root());
     let slots: Vec<Value> =

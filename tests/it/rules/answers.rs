@@ -1,0 +1,42 @@
+//! Wrong answers and failures, by the benchmarks that plant them.
+
+use super::live::Live;
+use super::{Case, case};
+use crate::runs::{findings, series};
+
+/// A planted fault beside a case that works.
+fn beside_a_clean_case(fault: &str) -> Case {
+    let results = Live::of(&format!("--only selftest.steady,{fault} --visit-limit 2s --budget 20s")).run();
+    assert_ne!(series(&results, "selftest.steady")["verdict"], "rejected", "{fault} reached its neighbour");
+    assert_eq!(series(&results, fault)["verdict"], "rejected", "{fault}");
+    case(fault, results)
+}
+
+pub fn a_wrong_answer_rejects_its_case() -> Vec<Case> {
+    let wrong = beside_a_clean_case("selftest.wrong-answer");
+    let found = findings(&wrong.results, "wrong-answer");
+    assert_eq!(found.len(), 1);
+    assert_eq!(
+        (found[0]["severity"].as_str(), found[0]["effect"].as_str()),
+        (Some("problem"), Some("rejects"))
+    );
+    assert!(findings(&wrong.results, "failed-case").is_empty(), "it is told twice");
+    vec![wrong]
+}
+
+pub fn right_answers_are_called_so() -> Vec<Case> {
+    // A crash is no wrong answer.
+    let crash = Live::of("--only selftest.crash --budget 5s").ending(3).run();
+    vec![case("steady", Live::steady()), case("a crash", crash)]
+}
+
+pub fn a_crash_a_hang_and_a_kill_are_told() -> Vec<Case> {
+    ["selftest.crash", "selftest.hang", "selftest.killed", "selftest.garbage"]
+        .map(beside_a_clean_case)
+        .into_iter()
+        .collect()
+}
+
+pub fn cases_that_work_are_no_failures() -> Vec<Case> {
+    vec![case("steady", Live::steady())]
+}

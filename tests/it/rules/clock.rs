@@ -1,0 +1,100 @@
+//! Clocks, on machines made for it; the invented core clock is 3 GHz.
+
+use serde_json::json;
+
+use super::edited::{Edit, changed, clocksource, policy};
+use super::live::{Live, first_seat};
+use super::{Case, case};
+use crate::runs::{findings, series};
+
+const STEADY: &str = "selftest.steady";
+
+fn kept_by(current: &str, available: &str) -> Case {
+    changed(&format!("time kept by {current}"), STEADY, |tree| clocksource(tree, current, available))
+}
+
+pub fn a_clock_that_the_kernel_fell_back_to() -> Vec<Case> {
+    let (lost, chosen) = (kept_by("hpet", "hpet acpi_pm"), kept_by("acpi_pm", "tsc hpet acpi_pm"));
+    let cause = |case: &Case| findings(&case.results, "unstable-clocksource")[0]["cause"].to_string();
+    assert!(cause(&lost).contains("found the time-stamp counter unstable"), "{}", cause(&lost));
+    assert!(cause(&chosen).contains("somebody chose"), "{}", cause(&chosen));
+    let live =
+        Live::of(&format!("--only {STEADY}")).with(|tree| clocksource(tree, "hpet", "hpet acpi_pm")).run();
+    vec![lost, chosen, kept_by("jiffies", "jiffies"), case("a real run of such a machine", live)]
+}
+
+pub fn clocks_that_are_read_without_a_call() -> Vec<Case> {
+    let clocks = ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "xen", "arch_sys_counter"];
+    clocks.map(|clock| kept_by(clock, clock)).into_iter().collect()
+}
+
+/// All CPUs under this governor, with this highest clock; 3 GHz are measured.
+fn governed(driver: &str, governor: &str, max_khz: u32) -> Case {
+    changed(&format!("{governor} under {driver} up to {max_khz} kHz"), "cpu.clock", |tree| {
+        for cpu in 0..16 {
+            policy(tree, cpu, driver, governor, max_khz);
+        }
+    })
+}
+
+pub fn governors_that_keep_cores_slow() -> Vec<Case> {
+    let literal = governed("acpi-cpufreq", "powersave", 3_000_000);
+    let cause = |case: &Case| findings(&case.results, "slow-governor")[0]["cause"].to_string();
+    assert!(cause(&literal).contains("at their lowest clock"));
+    let late = governed("acpi-cpufreq", "ondemand", 4_000_000);
+    assert!(cause(&late).contains("raises the clock late"));
+    assert_eq!(series(&late.results, "cpu.clock")["verdict"], "trusted_with_cause");
+    let turbo_off = changed("powersave with turbo off", "cpu.clock", |tree| {
+        tree.file("/sys/devices/system/cpu/cpufreq/boost", "0");
+        (0..16).for_each(|cpu| policy(tree, cpu, "acpi-cpufreq", "powersave", 3_000_000));
+    });
+    let facts = &findings(&turbo_off.results, "slow-governor")[0]["facts"];
+    assert!(
+        facts
+            .as_array()
+            .is_some_and(|facts| facts.iter().any(|fact| fact["label"] == "turbo" && fact["value"] == "off"))
+    );
+    let one_in_sixteen = changed("userspace on one CPU that is measured", "memory.bandwidth", |tree| {
+        policy(tree, 5, "acpi-cpufreq", "userspace", 3_000_000);
+    });
+    vec![literal, late, governed("intel_pstate", "powersave", 4_000_000), turbo_off, one_in_sixteen]
+}
+
+pub fn governors_at_full_speed() -> Vec<Case> {
+    vec![
+        governed("acpi-cpufreq", "performance", 3_000_000),
+        // Below its highest clock, but not by the governor's doing.
+        governed("acpi-cpufreq", "performance", 4_000_000),
+        governed("acpi-cpufreq", "schedutil", 3_000_000),
+        governed("intel_pstate", "powersave", 3_000_000),
+        governed("amd-pstate-epp", "powersave", 3_000_000),
+        // One that keeps a CPU slow on which nothing was measured.
+        changed("powersave elsewhere", "cpu.clock", |tree| {
+            let measured = first_seat(&format!("cpu.clock --root {}", tree.root().display()));
+            policy(tree, (measured + 1) % 16, "acpi-cpufreq", "powersave", 3_000_000);
+        }),
+    ]
+}
+
+/// Three benchmarks whose clock falls to this on every second visit, with values that follow it or do not.
+fn falling_to(ghz: f64, values_follow: bool) -> Case {
+    let mut run = Edit::invented("memory.latency");
+    run.repeated(40, 0.001, |visit| if values_follow && visit % 2 == 1 { 3.0 / ghz } else { 1.0 });
+    run.samples(|visit, samples| {
+        samples["beside"]["clock_ghz"] = json!(if visit % 2 == 1 { ghz } else { 3.0 });
+    });
+    case(format!("every second visit at {ghz} GHz"), run.diagnosed())
+}
+
+pub fn a_clock_that_moved() -> Vec<Case> {
+    let (followed, alone) = (falling_to(2.5, true), falling_to(2.5, false));
+    let named =
+        |case: &Case| findings(&case.results, "moving-clock")[0]["series"].as_array().map_or(0, Vec::len);
+    assert!(named(&followed) > 0, "values that go with the clock carry it as their cause");
+    assert_eq!(named(&alone), 0, "values that do not go with the clock are not explained by it");
+    vec![followed, alone]
+}
+
+pub fn a_clock_that_stood_nearly_still() -> Vec<Case> {
+    vec![falling_to(3.0, false), falling_to(2.9, false)]
+}

@@ -1,0 +1,163 @@
+//! Runs with invented samples, on machines made for the purpose, changed line by line and judged again.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::{Case, case};
+use crate::runs::{diagnosed, end, pretended, run_file, run_into};
+use crate::synthetic::{Shape, Tree};
+
+/// A run file as lines of JSON.
+pub struct Edit {
+    _dir: TempDir,
+    file: PathBuf,
+    lines: Vec<Value>,
+}
+
+impl Edit {
+    /// The file of `assay run` with these words.
+    pub fn of(words: &str) -> Edit {
+        let dir = tempfile::tempdir().expect("a folder");
+        end(&mut run_into(dir.path(), words)).expect(0).sane();
+        let file = run_file(dir.path());
+        let text = fs::read_to_string(&file).expect("readable");
+        let lines = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        Edit { _dir: dir, file, lines }
+    }
+
+    /// Invented samples of these benchmarks on the recorded machine.
+    pub fn invented(only: &str) -> Edit {
+        Edit::of(&pretended(only))
+    }
+
+    pub fn header(&mut self) -> &mut Value {
+        &mut self.lines[0]["header"]
+    }
+
+    fn visits(&mut self) -> impl Iterator<Item = &mut Value> {
+        self.lines.iter_mut().filter_map(|line| line.get_mut("visit"))
+    }
+
+    /// Changes every visit, told its number.
+    pub fn each(&mut self, mut change: impl FnMut(usize, &mut Value)) {
+        for (number, visit) in self.visits().enumerate() {
+            change(number, visit);
+        }
+    }
+
+    pub fn conditions(&mut self, mut change: impl FnMut(usize, &mut Value)) {
+        self.each(|number, visit| change(number, &mut visit["conditions"]));
+    }
+
+    /// Changes the samples of every point and metric of every visit.
+    pub fn samples(&mut self, mut change: impl FnMut(usize, &mut Value)) {
+        self.each(|number, visit| {
+            for samples in visit["samples"].as_array_mut().into_iter().flatten() {
+                change(number, samples);
+            }
+        });
+    }
+
+    /// The first visit as often as this, one after the other, with windows that scatter by `spread` around a level.
+    pub fn repeated(&mut self, times: usize, spread: f64, level: impl Fn(usize) -> f64) {
+        let at = self.lines.iter().position(|line| line["visit"].is_object()).expect("a visit");
+        let first = self.lines[at].clone();
+        self.lines.retain(|line| !line["visit"].is_object());
+        let mut random = fastrand::Rng::with_seed(42);
+        // Near enough to a normal number: the sum of twelve.
+        let mut scatter = move || (0..12).map(|_| random.f64()).sum::<f64>() - 6.0;
+        for number in 0..times {
+            let mut line = first.clone();
+            let visit = &mut line["visit"];
+            (visit["order"], visit["pass"]) = (number.into(), number.into());
+            visit["at_ms"] = (number * 100).into();
+            let process = level(number) * (1.0 + spread * scatter());
+            for samples in visit["samples"].as_array_mut().expect("samples") {
+                let windows = samples["ns"].as_array().expect("a column").len();
+                let work: Vec<f64> =
+                    (0..windows).map(|_| 1e6 * process * (1.0 + spread * scatter())).collect();
+                samples["work"] = json!(work);
+                samples["ns"] = json!(vec![2e6; windows]);
+            }
+            self.lines.insert(at + number, line);
+        }
+    }
+
+    /// What `assay diagnose` says of the changed file.
+    pub fn diagnosed(&self) -> Value {
+        let text: String = self.lines.iter().map(|line| format!("{line}\n")).collect();
+        fs::write(&self.file, text).expect("written");
+        let results = diagnosed(&self.file);
+        assert_eq!(results["damage"], json!([]), "the change made a line that cannot be read");
+        results
+    }
+}
+
+/// Invented samples of these benchmarks on a machine made for it.
+pub fn on(tree: &Tree, only: &str) -> Value {
+    Edit::of(&format!("--quick --only {only} --pretend 7 --root {}", tree.root().display())).diagnosed()
+}
+
+/// The clean server with one change to its files.
+pub fn changed(what: &str, only: &str, change: impl Fn(&Tree)) -> Case {
+    let tree = server();
+    change(&tree);
+    case(what, on(&tree, only))
+}
+
+/// Two packages, sixteen CPUs, two nodes, eight memory modules, all as it should be, and all of it told.
+pub fn server() -> Tree {
+    server_of(2)
+}
+
+/// The same of so many packages, eight CPUs each.
+pub fn server_of(packages: u32) -> Tree {
+    let tree = Tree::new();
+    let shape = Shape { packages, cores: 4, cores_per_l3: 4, threads: 2, first: 0, step: 1, lists: true };
+    tree.build(shape, 1);
+    let cpus = "/sys/devices/system/cpu";
+    tree.file(&format!("{cpus}/online"), &format!("0-{}", packages * 8 - 1));
+    for cpu in 0..packages * 8 {
+        policy(&tree, cpu, "acpi-cpufreq", "performance", 3_000_000);
+    }
+    tree.file(&format!("{cpus}/cpufreq/boost"), "1");
+    clocksource(&tree, "tsc", "tsc hpet acpi_pm");
+    tree.file("/proc/meminfo", "MemTotal: 131072000 kB\nMemAvailable: 120000000 kB\nSwapTotal: 0 kB");
+    tree.file("/proc/sys/kernel/numa_balancing", "1");
+    tree.file("/sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never");
+    quota(&tree, "max 100000");
+    tree.memory_modules(&[("A1", 16384, 3200, 3200); 8]);
+    tree
+}
+
+/// A frequency policy of one CPU, which the invented clock of 3 GHz is held against.
+pub fn policy(tree: &Tree, cpu: u32, driver: &str, governor: &str, max_khz: u32) {
+    let policy = format!("/sys/devices/system/cpu/cpufreq/policy{cpu}");
+    for (file, text) in [
+        ("affected_cpus", cpu.to_string()),
+        ("scaling_driver", driver.to_string()),
+        ("scaling_governor", governor.to_string()),
+        ("scaling_min_freq", "800000".to_string()),
+        ("scaling_max_freq", max_khz.to_string()),
+        ("cpuinfo_max_freq", max_khz.to_string()),
+    ] {
+        tree.file(&format!("{policy}/{file}"), &text);
+    }
+}
+
+pub fn clocksource(tree: &Tree, current: &str, available: &str) {
+    let folder = "/sys/devices/system/clocksource/clocksource0";
+    tree.file(&format!("{folder}/current_clocksource"), current);
+    tree.file(&format!("{folder}/available_clocksource"), available);
+}
+
+/// A control group (version 2) with this `cpu.max`, never throttled so far.
+pub fn quota(tree: &Tree, max: &str) {
+    tree.file("/proc/self/cgroup", "0::/job");
+    tree.file("/proc/self/mounts", "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0");
+    tree.file("/sys/fs/cgroup/job/cpu.max", max);
+    tree.file("/sys/fs/cgroup/job/cpu.stat", "nr_throttled 0\nthrottled_usec 0000000000");
+}

@@ -1,0 +1,143 @@
+//! What others do to a measurement: for real where this host lets us, by replayed counters, and at the thresholds.
+
+use serde_json::{Value, json};
+
+use super::edited::{Edit, changed, quota};
+use super::live::{Live, Moving, first_seat};
+use super::{Case, case};
+use crate::host::{Group, Hog, skipped, works};
+use crate::runs::{findings, series};
+
+const STEADY: &str = "selftest.steady";
+
+/// A run of one case in visits of 100 ms, 2 CPUs, quiet but for this.
+fn with_conditions(what: &str, change: impl Fn(&mut Value)) -> Case {
+    let mut run = Edit::invented(STEADY);
+    run.conditions(|_, conditions| change(conditions));
+    case(what, run.diagnosed())
+}
+
+#[track_caller]
+fn assert_verdict(case: &Case, verdict: &str) {
+    assert_eq!(series(&case.results, STEADY)["verdict"], verdict, "{}", case.what);
+}
+
+/// Others use this share of the CPU that the case sits on.
+fn load(share: f64) -> Case {
+    with_conditions(&format!("{share} of the case's CPU used by others"), |conditions| {
+        conditions["busy_ms"] = json!(100.0 + 100.0 * share);
+        conditions["others_on_seats_ms"] = json!(100.0 * share);
+    })
+}
+
+pub fn somebody_elses_load() -> Vec<Case> {
+    let (some, much) = (load(0.12), load(0.25));
+    assert_verdict(&some, "trusted_with_cause");
+    assert_verdict(&much, "rejected");
+    let mut cases = vec![some, much];
+    match works("taskset", &["-c", "0", "true"]) {
+        true => {
+            let hog = Hog::on(first_seat(STEADY));
+            let loaded = case(
+                "a real process on the same CPU",
+                Live::of(&format!("--only {STEADY} --profile standard")).seen().ending(3).run(),
+            );
+            drop(hog);
+            assert_verdict(&loaded, "rejected");
+            cases.push(loaded);
+        }
+        false => skipped("somebody_elses_load (a real process)", "taskset is not here"),
+    }
+    cases
+}
+
+pub fn nobody_else_or_next_to_nothing() -> Vec<Case> {
+    let (little, none) = (load(0.04), load(0.0));
+    assert_verdict(&little, "trusted");
+    vec![little, none, case("a real run in quiet", Live::steady())]
+}
+
+/// A hypervisor takes this share of both CPUs.
+fn stolen(share: f64) -> Case {
+    with_conditions(&format!("{share} stolen"), |conditions| conditions["steal_ms"] = json!(200.0 * share))
+}
+
+pub fn time_that_a_hypervisor_took() -> Vec<Case> {
+    let (little, some, much) = (stolen(0.01), stolen(0.03), stolen(0.12));
+    assert_verdict(&little, "trusted");
+    assert_verdict(&some, "trusted_with_cause");
+    assert_verdict(&much, "rejected");
+    let moving = Moving::run();
+    assert_eq!(findings(moving, "steal")[0]["effect"], "rejects");
+    vec![little, some, much, case("stolen time in /proc/stat", moving.clone())]
+}
+
+pub fn no_stolen_time_or_next_to_none() -> Vec<Case> {
+    vec![stolen(0.0), stolen(0.004), case("a real run in quiet", Live::steady())]
+}
+
+pub fn a_quota_that_throttles_or_would() -> Vec<Case> {
+    let throttled = |ms: f64| {
+        with_conditions(&format!("throttled {ms} of 100 ms"), |conditions| {
+            conditions["throttled_ms"] = json!(ms)
+        })
+    };
+    let (little, much) = (throttled(0.5), throttled(2.0));
+    assert_verdict(&little, "trusted");
+    assert_verdict(&much, "rejected");
+    let planned =
+        changed("half a CPU allowed, not yet throttled", STEADY, |tree| quota(tree, "50000 100000"));
+    let fact = &findings(&planned.results, "cpu-quota")[0]["facts"][0];
+    assert_eq!(
+        (fact["value"].as_str(), fact["source"].as_str()),
+        (Some("0.50 CPUs of 16"), Some("/sys/fs/cgroup/job"))
+    );
+    let moving = case("throttling counted in cpu.stat", Moving::run().clone());
+    let mut cases = vec![little, much, planned, moving];
+    let group = Group::new("cpu").and_then(|group| {
+        group.set("cpu.cfs_period_us", 50_000)?;
+        group.set("cpu.cfs_quota_us", 25_000)?;
+        Ok(group)
+    });
+    match group {
+        Ok(group) => {
+            let held =
+                Live::of(&format!("--only {STEADY} --budget 20s")).seen().any_end().inside(&group).run();
+            let facts = &findings(&held, "cpu-quota").first().expect("a finding")["facts"];
+            assert_eq!(
+                facts[0]["value"].as_str().map(|value| value.starts_with("0.50 CPUs")),
+                Some(true),
+                "{facts}"
+            );
+            assert_eq!(series(&held, STEADY)["verdict"], "rejected");
+            cases.push(case("a real control group with half a CPU", held));
+        }
+        Err(why) => skipped("a_quota_that_throttles_or_would (a real control group)", why),
+    }
+    cases
+}
+
+pub fn a_quota_that_leaves_enough() -> Vec<Case> {
+    vec![
+        changed("no quota", STEADY, |tree| quota(tree, "max 100000")),
+        changed("a quota of as many CPUs as there are", STEADY, |tree| quota(tree, "1600000 100000")),
+        case("a real run in quiet", Live::steady()),
+    ]
+}
+
+fn swapped(pages: f64) -> Case {
+    let what = format!("{pages} pages swapped in each visit");
+    with_conditions(&what, |conditions| conditions["swapped_pages"] = json!(pages))
+}
+
+pub fn pages_swapped_meanwhile() -> Vec<Case> {
+    // 0.5 pages a second are told, and not held against a number.
+    let (few, many) = (swapped(0.05), swapped(5.0));
+    assert_verdict(&few, "trusted");
+    assert_verdict(&many, "trusted_with_cause");
+    vec![few, many, case("pages counted in /proc/vmstat", Moving::run().clone())]
+}
+
+pub fn no_page_swapped() -> Vec<Case> {
+    vec![swapped(0.0), case("a real run in quiet", Live::steady())]
+}
