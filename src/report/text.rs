@@ -10,8 +10,9 @@ pub use super::text_machine::Style;
 use crate::model::{Finding, Severity, VerdictKind};
 
 /// What a piece of text is, for its colour.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, Default, PartialEq)]
 enum Tone {
+    #[default]
     Plain,
     Strong,
     Dim,
@@ -49,8 +50,19 @@ pub fn render(report: &Report, style: Style) -> String {
 pub fn heading(report: &Report, style: Style) -> String {
     let mut out = String::new();
     let (machine, subtitle) = (plain(&report.machine, LONGEST), plain(&report.subtitle, LONGEST));
-    // Writing to a string cannot fail.
-    let _ = writeln!(out, "{}  {}", paint(&machine, Tone::Strong, style), paint(&subtitle, Tone::Dim, style));
+    let one_line = machine.chars().count() + 2 + subtitle.chars().count() <= style.width;
+    match one_line {
+        // Writing to a string cannot fail.
+        true => {
+            let (machine, subtitle) =
+                (paint(&machine, Tone::Strong, style), paint(&subtitle, Tone::Dim, style));
+            let _ = writeln!(out, "{machine}  {subtitle}");
+        }
+        false => {
+            out.push_str(&wrapped(&machine, 0, Tone::Strong, style));
+            out.push_str(&wrapped(&subtitle, 0, Tone::Dim, style));
+        }
+    }
     out.push_str(&checks(&report.checks, style));
     out
 }
@@ -113,7 +125,9 @@ fn finding(finding: &Finding, style: Style) -> String {
     };
     let mut out = String::new();
     let headline = plain(&finding.headline, LONGEST);
-    out.push_str(&wrapped(&format!("{mark} {headline}"), 2, tone, style));
+    let headline = wrapped(&headline, 4, tone, style);
+    // The mark stands in the first line's margin.
+    let _ = write!(out, "  {} {}", paint(mark, tone, style), headline.trim_start());
     out.push_str(&wrapped(&plain(&finding.cause, 2 * LONGEST), 4, Tone::Plain, style));
     let (confirm, rule) = (plain(&finding.confirm, LONGEST), plain(&finding.rule, 60));
     let explain = format!("assay explain {rule}");
@@ -129,41 +143,51 @@ fn finding(finding: &Finding, style: Style) -> String {
     out
 }
 
+/// On narrower lines a picture of the distribution gives its room to the words of the verdict.
+const ROOM_FOR_PICTURES: usize = 110;
+
 /// Columns two spaces apart; the last one takes what is left of the line and is cut there.
 fn table(table: &Table, style: Style) -> String {
     if table.rows.is_empty() {
         return String::new();
     }
+    let picture = |at: usize| table.rows.iter().any(|row| matches!(row.get(at), Some(Cell::Distribution(_))));
+    let shown_columns: Vec<usize> =
+        (0..table.columns.len()).filter(|at| style.width >= ROOM_FOR_PICTURES || !picture(*at)).collect();
+    let titles: Vec<(String, Tone)> =
+        shown_columns.iter().map(|at| (plain(&table.columns[*at].title, 60), Tone::Dim)).collect();
+    let cells = |row: &Vec<Cell>| {
+        let cells =
+            shown_columns.iter().map(|at| row.get(*at).map_or_else(Default::default, |c| shown(c, style)));
+        cells.collect::<Vec<(String, Tone)>>()
+    };
     let rows: Vec<Vec<(String, Tone)>> =
-        table.rows.iter().map(|row| row.iter().map(|cell| shown(cell, style)).collect()).collect();
-    let count = table.columns.len();
-    let mut widths: Vec<usize> =
-        table.columns.iter().map(|column| plain(&column.title, 60).chars().count()).collect();
+        std::iter::once(titles).chain(table.rows.iter().map(cells)).collect();
+    let mut widths = vec![0; shown_columns.len()];
     for row in &rows {
         for (width, (text, _)) in widths.iter_mut().zip(row) {
             *width = (*width).max(text.chars().count());
         }
     }
-    let before_last: usize = widths.iter().take(count.saturating_sub(1)).map(|width| width + 2).sum();
-    if let Some(last) = widths.last_mut() {
-        *last = (*last).min(style.width.saturating_sub(2 + before_last).max(12));
+    if let Some((last, before)) = widths.split_last_mut() {
+        let taken: usize = before.iter().map(|width| width + 2).sum();
+        *last = (*last).min(style.width.saturating_sub(2 + taken).max(12));
     }
-    let line = |cells: &[(String, Tone)]| {
+    let line = |cells: &Vec<(String, Tone)>| {
         let mut line = String::from("  ");
-        for (index, ((text, tone), width)) in cells.iter().zip(&widths).enumerate() {
+        for ((text, tone), (width, at)) in cells.iter().zip(widths.iter().zip(&shown_columns)) {
             let text = plain(text, *width);
             let pad = " ".repeat(width - text.chars().count());
             let painted = paint(&text, *tone, style);
-            let _ = match table.columns[index].right {
+            // Writing to a string cannot fail.
+            let _ = match table.columns[*at].right {
                 true => write!(line, "{pad}{painted}  "),
                 false => write!(line, "{painted}{pad}  "),
             };
         }
         format!("{}\n", line.trim_end())
     };
-    let titles: Vec<(String, Tone)> =
-        table.columns.iter().map(|column| (plain(&column.title, 60), Tone::Dim)).collect();
-    std::iter::once(&titles).chain(&rows).map(|cells| line(cells)).collect()
+    rows.iter().map(line).collect()
 }
 
 fn shown(cell: &Cell, style: Style) -> (String, Tone) {

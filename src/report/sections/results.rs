@@ -33,18 +33,19 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     })
 }
 
-/// `Pipe ping-pong smt-sibling (no two usable CPUs are SMT siblings), ...`, each reason once.
+/// `Pipe ping-pong: smt-sibling (no two usable CPUs are SMT siblings), ...`, each name once.
 fn not_measured(diagnosis: &Diagnosis, skipped: &[&Judged]) -> String {
-    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    let mut names: Vec<(String, Vec<String>)> = Vec::new();
     for judged in skipped {
-        let what = format!("{} {}", label(diagnosis, judged), judged.series.case.placement.name);
-        let reason = judged.analysis.verdict.reason.as_str();
-        match reasons.iter_mut().find(|(other, _)| *other == reason) {
-            Some((_, list)) => list.push(what),
-            None => reasons.push((reason, vec![what])),
+        let name = label(diagnosis, judged);
+        let why =
+            format!("{} ({})", judged.series.case.placement.name, judged.analysis.verdict.reason.as_str());
+        match names.iter_mut().find(|(other, _)| *other == name) {
+            Some((_, list)) => list.push(why),
+            None => names.push((name, vec![why])),
         }
     }
-    let words = reasons.iter().map(|(reason, list)| format!("{} ({reason})", list.join(", ")));
+    let words = names.iter().map(|(name, list)| format!("{name}: {}", list.join(", ")));
     words.collect::<Vec<_>>().join("; ")
 }
 
