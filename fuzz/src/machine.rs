@@ -51,7 +51,7 @@ pub fn consistent(machine: &Machine) {
         for set in sets {
             assert!(!set.is_empty() && set.is_subset(&cpus.online), "{what} {set}");
             assert!(set.is_disjoint(&seen), "{what} {set} overlaps another");
-            seen = seen.union(set);
+            set.iter().for_each(|cpu| seen.insert(cpu));
         }
         assert!(!whole || odd || seen == cpus.online, "not every CPU is in a {what}: {seen}");
     };
@@ -72,14 +72,14 @@ pub fn consistent(machine: &Machine) {
         assert!(!sharing.is_empty() && sharing.is_subset(&cpus.online), "L{level} of {sharing}");
         let seen = levels.entry((*level, *kind)).or_default();
         assert!(odd || seen.is_disjoint(sharing), "CPUs {sharing} are in two L{level}");
-        *seen = seen.union(sharing);
+        sharing.iter().for_each(|cpu| seen.insert(cpu));
     }
     let mut seen = CpuSet::default();
     for node in &machine.nodes {
         assert!(node.cpus.is_subset(&cpus.online) && node.offline.is_disjoint(&cpus.online));
         assert!(odd || node.cpus.is_disjoint(&seen), "CPUs {} are in two nodes", node.cpus);
         assert!(node.distances.is_empty() || node.distances.len() == machine.nodes.len());
-        seen = seen.union(&node.cpus);
+        node.cpus.iter().for_each(|cpu| seen.insert(cpu));
     }
     let summary = machine.summary();
     assert_eq!(summary.cpus.unwrap_or(0), cpus.online.len());

@@ -81,8 +81,8 @@ fn governor(evidence: &Evidence) -> Option<Vec<Finding>> {
         return None;
     }
     let measured = evidence.run.header.plan.iter().filter(|planned| planned.unmet.is_none());
-    let cpus = measured
-        .fold(crate::model::CpuSet::default(), |all, planned| all.union(&planned.case.placement.cpus()));
+    let seats = measured.flat_map(|planned| planned.case.placement.cpus().iter().collect::<Vec<u32>>());
+    let cpus: crate::model::CpuSet = seats.collect();
     let driver = frequency.driver.as_deref().unwrap_or("unknown");
     let dynamic = driver.starts_with("intel_pstate") || driver.contains("epp") || driver == "intel_cpufreq";
     let clock_khz = evidence.core_clock_ghz().map(|ghz| ghz * 1e6);

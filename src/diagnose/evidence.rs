@@ -4,6 +4,11 @@ use crate::machine::Machine;
 use crate::model::{Conditions, Planned, Run, Visit};
 use crate::stats::analysis::Judged;
 
+/// What no counter says in a run (30 thousand years, exabytes of pages), and no process takes to start: what is beyond
+/// is a damaged number, and as good as none.
+const LARGEST: f64 = 1e15;
+const SHORTEST_MS: f64 = 1e-3;
+
 /// A run, the machine that it describes, and every series with the verdict that its numbers alone give it.
 pub struct Evidence<'a> {
     pub run: &'a Run,
@@ -54,13 +59,15 @@ impl<'a> Evidence<'a> {
         visits: impl Iterator<Item = &'a Visit>,
         value: impl Fn(&Conditions) -> Option<f64>,
     ) -> Option<Total> {
-        visits.filter_map(|visit| Some((visit.conditions.wall_ms, value(&visit.conditions)?))).fold(
-            None,
-            |total: Option<Total>, (wall_ms, value)| {
-                let total = total.unwrap_or_default();
-                Some(Total { wall_ms: total.wall_ms + wall_ms, value: total.value + value })
-            },
-        )
+        let known = |visit: &Visit| {
+            let (wall_ms, value) = (visit.conditions.wall_ms, value(&visit.conditions)?);
+            let possible = (SHORTEST_MS..=LARGEST).contains(&wall_ms) && value.abs() <= LARGEST;
+            possible.then_some((wall_ms, value))
+        };
+        visits.filter_map(known).fold(None, |total: Option<Total>, (wall_ms, value)| {
+            let total = total.unwrap_or_default();
+            Some(Total { wall_ms: total.wall_ms + wall_ms, value: total.value + value })
+        })
     }
 
     /// Series of a case.
@@ -104,5 +111,29 @@ impl<'a> Evidence<'a> {
             .flat_map(|(windows, column)| (0..windows).filter_map(|index| column.get(index)))
             .filter(|ghz| ghz.is_finite() && *ghz > 0.0)
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::ProcessFacts;
+
+    #[test]
+    fn damaged_counters_are_left_out_of_totals() {
+        let visit = |wall_ms: f64, pages: f64| Visit {
+            order: 0,
+            case: 0,
+            pass: 0,
+            at_ms: 0.0,
+            conditions: Conditions { wall_ms, swapped_pages: Some(pages), ..Conditions::default() },
+            process: ProcessFacts::default(),
+            samples: Vec::new(),
+            reason: None,
+        };
+        let visits = [visit(10.0, 2.0), visit(10.0, f64::MAX), visit(5e-324, 1.0), visit(f64::MAX, 1.0)];
+        let total = Evidence::total(visits.iter(), |c| c.swapped_pages);
+        assert_eq!(total, Some(Total { wall_ms: 10.0, value: 2.0 }));
+        assert_eq!(Evidence::total(visits[1..].iter(), |c| c.swapped_pages), None);
     }
 }

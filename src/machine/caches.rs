@@ -68,10 +68,10 @@ pub(super) fn parse(snapshot: &Snapshot, online: &CpuSet, remarks: &mut Vec<Stri
         let cache = attributes(snapshot, &place, level, kind, cpus.clone());
         caches.entry((level, kind, cpus)).or_insert(cache);
     }
-    if caches.is_empty() {
-        return cpuid::caches(snapshot, online);
-    }
-    let mut caches: Vec<Cache> = caches.into_values().collect();
+    let mut caches: Vec<Cache> = match caches.is_empty() {
+        true => cpuid::caches(snapshot, online),
+        false => caches.into_values().collect(),
+    };
     caches.sort_by_key(|cache| (cache.level, cache.kind, cache.cpus.first()));
     remark_overlaps(&caches, remarks);
     caches

@@ -170,7 +170,7 @@ pub(super) fn complete_cpus(all: &mut Cpus, snapshot: &Snapshot, remarks: &mut V
     all.dies = (!dies.is_empty()).then_some(dies);
 }
 
-/// Caches where sysfs told none.
+/// Caches where sysfs told none, in no order.
 pub(super) fn caches(snapshot: &Snapshot, online: &CpuSet) -> Vec<Cache> {
     let mut caches: BTreeMap<(u32, CacheKind, u32, u32), Cache> = BTreeMap::new();
     for (cpu, place) in places(snapshot, online) {
@@ -188,9 +188,7 @@ pub(super) fn caches(snapshot: &Snapshot, online: &CpuSet) -> Vec<Cache> {
             cache.cpus.insert(cpu);
         }
     }
-    let mut caches: Vec<Cache> = caches.into_values().collect();
-    caches.sort_by_key(|cache| (cache.level, cache.kind, cache.cpus.first()));
-    caches
+    caches.into_values().collect()
 }
 
 /// Kinds of core by name, where the processors say that they are hybrid.

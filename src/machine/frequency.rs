@@ -55,7 +55,7 @@ pub(super) fn parse(snapshot: &Snapshot, cpus: &Cpus) -> Frequency {
         for (map, file) in named {
             if let Some(name) = text(file) {
                 let known = map.entry(name.to_string()).or_default();
-                *known = known.union(&governed);
+                governed.iter().for_each(|cpu| known.insert(cpu));
             }
         }
         frequency.min_khz = least(frequency.min_khz, khz("scaling_min_freq"));

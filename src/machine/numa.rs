@@ -1,5 +1,7 @@
 //! NUMA nodes: CPUs, memory, distances.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -53,7 +55,9 @@ impl Node {
 pub(super) fn parse(snapshot: &Snapshot, online: &CpuSet, remarks: &mut Vec<String>) -> Vec<Node> {
     let mut ids: CpuSet = snapshot.numbered(NODES, "node").into_iter().collect();
     ids = ids.union(&snapshot.text("probe:folders/node").and_then(CpuSet::parse_list).unwrap_or_default());
-    let mut nodes: Vec<Node> = ids.iter().map(|id| node(snapshot, id, online, remarks)).collect();
+    let links = links(snapshot);
+    let cpus = |id, remarks: &mut Vec<String>| cpus_of(snapshot, id, &links, remarks);
+    let mut nodes: Vec<Node> = ids.iter().map(|id| node(snapshot, id, &cpus(id, remarks), online)).collect();
     let count = nodes.len();
     for node in &mut nodes {
         if !node.distances.is_empty() && node.distances.len() != count {
@@ -72,18 +76,19 @@ pub(super) fn parse(snapshot: &Snapshot, online: &CpuSet, remarks: &mut Vec<Stri
 fn remark_overlaps(nodes: &[Node], remarks: &mut Vec<String>) {
     let (mut seen, mut twice) = (CpuSet::default(), CpuSet::default());
     for node in nodes {
-        twice = twice.union(&seen.intersection(&node.cpus));
-        seen = seen.union(&node.cpus);
+        for cpu in node.cpus.iter() {
+            let set = if seen.contains(cpu) { &mut twice } else { &mut seen };
+            set.insert(cpu);
+        }
     }
     if !twice.is_empty() {
         remarks.push(format!("nodes contradict each other: CPUs {twice} are in more than one"));
     }
 }
 
-fn node(snapshot: &Snapshot, id: u32, online: &CpuSet, remarks: &mut Vec<String>) -> Node {
+fn node(snapshot: &Snapshot, id: u32, all: &CpuSet, online: &CpuSet) -> Node {
     let folder = format!("{NODES}/node{id}");
     let path = |file: &str| format!("{folder}/{file}");
-    let all = cpus_of(snapshot, id, remarks);
     let meminfo = snapshot.text(&path("meminfo")).map(without_node_prefix);
     let meminfo = meminfo.as_deref();
     let distance = snapshot.text(&path("distance")).unwrap_or("");
@@ -107,7 +112,7 @@ fn node(snapshot: &Snapshot, id: u32, online: &CpuSet, remarks: &mut Vec<String>
 }
 
 /// The CPUs of a node: its map, else its list, else the links between nodes and CPUs.
-fn cpus_of(snapshot: &Snapshot, id: u32, remarks: &mut Vec<String>) -> CpuSet {
+fn cpus_of(snapshot: &Snapshot, id: u32, links: &BTreeMap<u32, CpuSet>, remarks: &mut Vec<String>) -> CpuSet {
     let (mask, list) = (format!("{NODES}/node{id}/cpumap"), format!("{NODES}/node{id}/cpulist"));
     let by_mask = snapshot.text(&mask).and_then(CpuSet::parse_mask);
     let by_list = snapshot.text(&list).and_then(CpuSet::parse_list);
@@ -119,9 +124,19 @@ fn cpus_of(snapshot: &Snapshot, id: u32, remarks: &mut Vec<String>) -> CpuSet {
     if let Some(set) = SetText::find(snapshot, &mask, &list).and_then(SetText::parse) {
         return set;
     }
-    let linked = |cpu: &u32| snapshot.get(&format!("{CPUS}/cpu{cpu}/node{id}")).is_some();
-    let by_links: CpuSet = snapshot.numbered(CPUS, "cpu").into_iter().filter(linked).collect();
-    by_links.union(&snapshot.numbered(&format!("{NODES}/node{id}"), "cpu").into_iter().collect())
+    let linked: CpuSet = snapshot.numbered(&format!("{NODES}/node{id}"), "cpu").into_iter().collect();
+    links.get(&id).map_or(linked.clone(), |cpus| cpus.union(&linked))
+}
+
+/// CPUs of each node by the links in the CPUs' folders.
+fn links(snapshot: &Snapshot) -> BTreeMap<u32, CpuSet> {
+    let mut links: BTreeMap<u32, CpuSet> = BTreeMap::new();
+    for cpu in snapshot.numbered(CPUS, "cpu") {
+        for id in snapshot.numbered(&format!("{CPUS}/cpu{cpu}"), "node") {
+            links.entry(id).or_default().insert(cpu);
+        }
+    }
+    links
 }
 
 /// `Node 0 MemTotal: 1 kB` as `MemTotal: 1 kB`.

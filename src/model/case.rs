@@ -124,7 +124,7 @@ impl Placement {
     /// All CPUs that any seat of this host may use.
     pub fn cpus(&self) -> CpuSet {
         let local = self.seats.iter().filter(|seat| seat.host.is_none());
-        local.fold(CpuSet::default(), |all, seat| all.union(&seat.cpus))
+        local.flat_map(|seat| seat.cpus.iter()).collect()
     }
 
     pub fn pages(mut self, pages: Pages) -> Placement {

@@ -86,15 +86,20 @@ impl Conditions {
     pub fn background(&self) -> Option<f64> {
         let total = self.wall_ms * f64::from(self.cpus);
         let others = self.busy_ms? - self.own_ms?;
-        (total > 0.0).then(|| (others / total).clamp(0.0, 1.0))
+        share(others, total)
     }
 
     /// Share of the machine's CPU time that the hypervisor took, 0..1.
     pub fn steal(&self) -> Option<f64> {
         let total = self.wall_ms * f64::from(self.cpus);
         let steal = self.steal_ms?;
-        (total > 0.0).then(|| (steal / total).clamp(0.0, 1.0))
+        share(steal, total)
     }
+}
+
+/// `None` where the whole is nothing, or so large that nobody can have counted it.
+fn share(part: f64, whole: f64) -> Option<f64> {
+    (whole > 0.0 && whole.is_finite()).then(|| (part / whole).clamp(0.0, 1.0))
 }
 
 /// One process's work on one case.
