@@ -66,8 +66,8 @@ fn contract(diagnosis: &Diagnosis, json: &Value) {
         assert!(!finding.confirm.is_empty() && !finding.headline.is_empty(), "{finding:?}");
         assert!(!finding.headline.contains("NaN") && !finding.headline.contains("inf "), "{finding:?}");
         for fact in &finding.facts {
-            let number = fact.value.split_whitespace().next().and_then(|word| word.parse::<f64>().ok());
-            assert!(number.is_none_or(f64::is_finite), "{finding:?}");
+            let number = fact.value.split_whitespace().next().unwrap_or("");
+            assert!(!["inf", "-inf", "NaN"].contains(&number), "{finding:?}");
         }
     }
 }
