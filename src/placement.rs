@@ -60,7 +60,10 @@ const NO_CPU: &str = "no CPU is known to be usable";
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Address {
     core: Option<usize>,
+    /// A cluster that is smaller or larger than an LLC.
     cluster: Option<usize>,
+    /// The cache below the LLC, from L2 up.
+    inner: Option<usize>,
     llc: Option<usize>,
     node: Option<u32>,
     package: Option<i64>,
@@ -74,7 +77,7 @@ impl Address {
         if same(self.core, other.core) {
             return Distance::SmtSibling;
         }
-        if same(self.cluster, other.cluster) && self.cluster != self.llc {
+        if same(self.cluster, other.cluster) || same(self.inner, other.inner) {
             return Distance::SameCluster;
         }
         if same(self.llc, other.llc) {
@@ -127,10 +130,7 @@ impl Floor {
         for node in &machine.nodes {
             mark(&node.cpus, &|address| address.node = Some(node.id));
         }
-        for (index, cluster) in machine.cpus.clusters.iter().flatten().enumerate() {
-            mark(cluster, &|address| address.cluster = Some(index));
-        }
-        // By rising level: the last cache that a CPU is part of is its LLC, the one before (from L2 up) its cluster.
+        // By rising level: the last cache that a CPU is part of is its LLC.
         for (index, cache) in machine.caches.iter().enumerate() {
             if cache.kind == CacheKind::Instruction {
                 continue;
@@ -138,10 +138,22 @@ impl Floor {
             let level = cache.level;
             mark(&cache.cpus, &|address| {
                 if level > 2 {
-                    address.cluster = address.llc.or(address.cluster);
+                    address.inner = address.llc;
                 }
                 address.llc = Some(index);
             });
+        }
+        for (index, cluster) in machine.cpus.clusters.iter().flatten().enumerate() {
+            let llc = cluster.iter().find_map(|cpu| addresses.get(&cpu)?.llc);
+            // What is told twice, is told by the LLC.
+            if llc.is_some_and(|llc| machine.caches[llc].cpus == *cluster) {
+                continue;
+            }
+            for cpu in cluster.iter() {
+                if let Some(address) = addresses.get_mut(&cpu) {
+                    address.cluster = Some(index);
+                }
+            }
         }
         Floor { addresses, online: machine.cpus.online.len() }
     }
@@ -327,6 +339,28 @@ mod tests {
         assert_eq!(names(&machine), ["same-cpu 1", "other-llc 0-1"]);
         machine.caches.push(cache(3, "0-1"));
         assert_eq!(names(&machine), ["same-cpu 1", "same-llc 0-1"]);
+    }
+
+    #[test]
+    fn clusters_that_no_cache_shows() {
+        let mut machine = Machine::default();
+        machine.cpus.online = set("0-7");
+        machine.cpus.allowed = set("0-7");
+        let one = |cpu: u32| CpuSet::one(cpu);
+        machine.cpus.cores = Some((0..8).map(|cpu| Core { cpus: one(cpu), ..Core::default() }).collect());
+        machine.cpus.clusters = Some(vec![set("0-3"), set("4-7")]);
+        // As wide as an LLC: nothing of its own.
+        machine.caches = vec![cache(2, "0-3"), cache(2, "4-7")];
+        assert_eq!(names(&machine), ["same-cpu 1", "same-llc 0-1", "other-llc 1,4"]);
+        // Cores with an L2 each, in clusters below one LLC.
+        machine.caches = (0..8).map(|cpu| cache(2, &cpu.to_string())).chain([cache(3, "0-7")]).collect();
+        assert_eq!(names(&machine), ["same-cpu 1", "same-cluster 0-1", "same-llc 1,4"]);
+        // CPUs that contradict each other about caches are still equally far apart in both directions.
+        machine.caches = vec![cache(1, "0"), cache(2, "0-1"), cache(2, "1-2")];
+        let floor = Floor::of(&machine);
+        for (one, other) in (0..8).flat_map(|one| (0..8).map(move |other| (one, other))) {
+            assert_eq!(floor.distance(one, other), floor.distance(other, one));
+        }
     }
 
     #[test]

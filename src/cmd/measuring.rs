@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 
-use super::output;
 use super::progress::Display;
+use super::{dry_run, output};
 use crate::bench::{Benchmark, Scope};
 use crate::diagnose;
 use crate::kernels;
@@ -29,7 +29,7 @@ pub struct MeasureArgs {
     /// Short for --profile quick
     #[arg(long, conflicts_with = "profile")]
     pub quick: bool,
-    /// Only these: a group (memory), a benchmark (memory.latency) or the beginning of its name; may be repeated
+    /// Only these: a group (memory), a benchmark (memory.latency) or the beginning of its name; several with commas, or repeated
     #[arg(long, value_name = "GROUP[.NAME]", value_delimiter = ',')]
     pub only: Vec<String>,
     /// Folder for the run file and the report
@@ -149,12 +149,12 @@ pub fn measure_and_report(args: &MeasureArgs, benches: &[&Benchmark]) -> anyhow:
     };
     let planned = plan::make(&scope, benches, &profile);
     if args.dry_run {
-        return output::dry_run(args, &host.machine, &planned, &profile);
+        return dry_run::show(&host.machine, &planned, &profile, &args.out, args.json);
     }
     let interrupted = catch_signals()?;
     let header = header(args, &host, &profile, planned, benches);
     let (mut writer, header, visits) = open(args, header)?;
-    output::greet(args, &host.machine, &header);
+    output::greet(&host.machine, &header, args.pretend.is_some());
     let ended = measure(args, &host, &profile, &header, &mut writer, visits, &interrupted)?;
     conclude(args, &mut writer, ended)
 }

@@ -2,6 +2,7 @@
 
 mod case;
 mod diagnose;
+mod dry_run;
 mod explain;
 mod list;
 mod machine;

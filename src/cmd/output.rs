@@ -6,16 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::measuring::MeasureArgs;
-use crate::bench;
 use crate::diagnose::Diagnosis;
-use crate::diagnose::words;
 use crate::machine::Machine;
-use crate::model::{Header, Planned, Severity};
-use crate::plan::Profile;
+use crate::model::{Header, Severity};
 use crate::report::plain::{ascii, plain};
 use crate::report::text::{self, Style};
 use crate::report::{html, json, sections};
@@ -77,14 +72,14 @@ pub fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
 }
 
 /// The first lines of a measuring verb: which machine, how long.
-pub fn greet(args: &MeasureArgs, machine: &Machine, header: &Header) {
+pub fn greet(machine: &Machine, header: &Header, pretended: bool) {
     let runnable = header.plan.iter().filter(|planned| planned.unmet.is_none()).count();
     let cpus = machine.cpus.online.len();
     tell(&format!(
         "{}: measuring {runnable} cases on {cpus} CPUs, at most {:.0} s{}",
         plain(&header.host, 60),
         header.budget_s,
-        if args.pretend.is_some() { " (invented samples)" } else { "" }
+        if pretended { " (invented samples)" } else { "" }
     ));
 }
 
@@ -158,74 +153,6 @@ pub fn write_file(
     temporary.as_file().set_permissions(mode).with_context(advice)?;
     temporary.persist(path).map_err(|error| error.error).with_context(advice)?;
     Ok(())
-}
-
-/// What `--dry-run --json` prints.
-#[derive(Serialize, JsonSchema)]
-pub struct DryRun {
-    pub profile: String,
-    pub budget_s: f64,
-    /// Estimated seconds for the fewest passes that give intervals.
-    pub estimated_s: f64,
-    pub plan: Vec<Planned>,
-    /// Cases that would need root.
-    pub needs_root: Vec<String>,
-    /// What would be changed on this system.
-    pub changes: Vec<String>,
-}
-
-/// Says what would be done, and does nothing.
-pub fn dry_run(
-    args: &MeasureArgs,
-    machine: &Machine,
-    planned: &[Planned],
-    profile: &Profile,
-) -> anyhow::Result<ExitCode> {
-    let passes = f64::from(profile.passes_min);
-    let runnable = || planned.iter().filter(|planned| planned.unmet.is_none());
-    let estimated_s = runnable().map(|planned| planned.seconds).sum::<f64>() * passes;
-    let dry = DryRun {
-        profile: profile.name.to_string(),
-        budget_s: profile.budget_s,
-        estimated_s,
-        plan: planned.to_vec(),
-        needs_root: Vec::new(),
-        changes: Vec::new(),
-    };
-    if args.json {
-        print_json(&dry)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let mut text = format!(
-        "{}, {} profile: {} passes or more take about {estimated_s:.0} s of at most {:.0} s\n\n",
-        plain(machine.host.as_deref().unwrap_or("this host"), 60),
-        profile.name,
-        profile.passes_min,
-        profile.budget_s
-    );
-    for planned in planned {
-        let key = plain(&planned.case.key(), 70);
-        match &planned.unmet {
-            None => {
-                let memory = words::bytes(planned.memory_bytes as f64);
-                let points =
-                    bench::find(&planned.case.bench).map_or(1, |row| (row.points)(&planned.case).len());
-                let cpus = planned.case.placement.cpus();
-                text.push_str(&format!(
-                    "  {key:70} {:6.2} s a visit, {points:3} points, {memory:>9}, CPUs {cpus}\n",
-                    planned.seconds
-                ));
-            }
-            Some(why) => text.push_str(&format!("  {key:70} not measured: {}\n", plain(why, 120))),
-        }
-    }
-    text.push_str("\n  needs root: nothing\n  would change on this system: nothing\n");
-    text.push_str(&format!(
-        "  would write: a run file, report.html and report.json into {}\n",
-        args.out.display()
-    ));
-    print_text(&text)?;
-    Ok(ExitCode::SUCCESS)
 }
 
 /// Where a verb that reads a run file puts what it makes: the folder given, or the run file's own.

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use schemars::schema_for;
 
-use super::{list, machine, output};
+use super::{dry_run, list, machine, output};
 use crate::model::Record;
 use crate::report::json::Output;
 
@@ -22,7 +22,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         "run-file" => schema_for!(Record),
         "machine" => schema_for!(machine::Report),
         "list" => schema_for!(Vec<list::Listed>),
-        "dry-run" => schema_for!(output::DryRun),
+        "dry-run" => schema_for!(dry_run::DryRun),
         _ => schema_for!(Output),
     };
     output::print_json(&schema)?;

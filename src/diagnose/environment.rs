@@ -91,13 +91,13 @@ fn graded(
     };
     let mut findings = Vec::new();
     if !rejected.is_empty() {
-        let words = format!(": {} not to be believed", series(rejected.len()));
+        let words = format!("; {} not to be believed", series(rejected.len()));
         findings.push(ending(finding(Effect::Rejects, rejected), words));
     }
     if !told.is_empty() || findings.is_empty() {
         let words = match told.len() {
             0 => String::new(),
-            count => format!(": {} may have moved", series(count)),
+            count => format!("; {} may have moved", series(count)),
         };
         findings.push(ending(finding(Effect::Explains, told), words));
     }

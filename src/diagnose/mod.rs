@@ -91,7 +91,7 @@ pub fn diagnose(run: Run) -> Diagnosis {
 
 /// A verdict after a finding that concerns its series.
 fn adjusted(verdict: &Verdict, finding: &Finding) -> Verdict {
-    let because = format!("{}: {}", finding.rule, finding.headline);
+    let because = finding.reason();
     let with_cause = || match verdict.reason.as_str() {
         "" => because.clone(),
         reason => format!("{reason}; {because}"),

@@ -65,7 +65,19 @@ pub(super) fn parse(snapshot: &Snapshot, online: &CpuSet, remarks: &mut Vec<Stri
             node.distances.clear();
         }
     }
+    remark_overlaps(&nodes, remarks);
     nodes
+}
+
+fn remark_overlaps(nodes: &[Node], remarks: &mut Vec<String>) {
+    let (mut seen, mut twice) = (CpuSet::default(), CpuSet::default());
+    for node in nodes {
+        twice = twice.union(&seen.intersection(&node.cpus));
+        seen = seen.union(&node.cpus);
+    }
+    if !twice.is_empty() {
+        remarks.push(format!("nodes contradict each other: CPUs {twice} are in more than one"));
+    }
 }
 
 fn node(snapshot: &Snapshot, id: u32, online: &CpuSet, remarks: &mut Vec<String>) -> Node {
@@ -166,6 +178,19 @@ mod tests {
         assert!(nodes[1].memory_only() && !nodes[0].memory_only());
         assert_eq!(nodes[1].distances, Vec::<u32>::new());
         assert_eq!(remarks.len(), 2, "{remarks:?}");
+    }
+
+    #[test]
+    fn nodes_that_share_cpus() {
+        let nodes = "/sys/devices/system/node";
+        let (zero, one) = (format!("{nodes}/node0/cpulist"), format!("{nodes}/node1/cpulist"));
+        let remarks = |second: &str| {
+            let mut remarks = Vec::new();
+            parse(&tree(&[(&zero, "0-3"), (&one, second)]), &(0..8).collect(), &mut remarks);
+            remarks
+        };
+        assert_eq!(remarks("4-7"), Vec::<String>::new());
+        assert_eq!(remarks("2-7"), ["nodes contradict each other: CPUs 2-3 are in more than one"]);
     }
 
     #[test]

@@ -137,7 +137,7 @@ pub struct Finding {
     /// The rule's id; `assay explain ID` tells more.
     pub rule: String,
     pub severity: Severity,
-    /// One line with the number in it.
+    /// One line with the number in it. What follows a semicolon is about the finding, not about each series.
     pub headline: String,
     /// Why, in a sentence or two.
     pub cause: String,
@@ -152,4 +152,12 @@ pub struct Finding {
     pub series: Vec<String>,
     #[serde(default)]
     pub effect: Effect,
+}
+
+impl Finding {
+    /// What the verdict of a series that it concerns quotes.
+    pub fn reason(&self) -> String {
+        let headline = self.headline.split(';').next().unwrap_or_default();
+        format!("{}: {headline}", self.rule)
+    }
 }

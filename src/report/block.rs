@@ -152,6 +152,8 @@ pub enum Scale {
 pub struct Line {
     pub name: String,
     pub points: Vec<LinePoint>,
+    /// Whether a line goes through the points; without it they are hollow marks.
+    pub joined: bool,
 }
 
 #[derive(Clone, Copy, Debug)]

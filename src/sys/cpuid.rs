@@ -1,8 +1,6 @@
 //! What the CPU says of itself, as text in the snapshot: for the hypervisor's name and what the kernel does not pass on.
 
-use crate::model::{Entry, Snapshot};
-
-use super::affinity;
+use crate::model::Snapshot;
 
 /// Adds the leaves of the CPU that we happen to be on as `probe:cpuid/N`, a line each:
 /// `mask eax ebx ecx edx => eax ebx ecx edx`, all hexadecimal; mask bit 0: eax is significant, bit 2: ecx is.
@@ -11,15 +9,13 @@ use super::affinity;
 #[cfg(target_arch = "x86_64")]
 pub fn probe(snapshot: &mut Snapshot) {
     let text = x86::dump();
-    let cpu = affinity::current_cpu().unwrap_or(0);
-    snapshot.entries.insert(format!("probe:cpuid/{cpu}"), Entry::Text(text));
+    let cpu = super::affinity::current_cpu().unwrap_or(0);
+    snapshot.entries.insert(format!("probe:cpuid/{cpu}"), crate::model::Entry::Text(text));
 }
 
 /// Other architectures tell their identity in /proc/cpuinfo and /sys alone.
 #[cfg(not(target_arch = "x86_64"))]
-pub fn probe(_: &mut Snapshot) {
-    let _ = affinity::current_cpu;
-}
+pub fn probe(_: &mut Snapshot) {}
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {

@@ -7,7 +7,7 @@ mod bars;
 mod lines;
 mod matrix;
 mod rows;
-mod strips;
+pub mod strips;
 mod theme;
 pub mod ticks;
 

@@ -156,6 +156,11 @@ impl ChartView<'_> {
         matches!(self.chart.kind, ChartKind::Strips { .. })
     }
 
+    /// Whether samples stand at the edge of the drawing because they lie beyond it.
+    fn far(&self) -> bool {
+        matches!(&self.chart.kind, ChartKind::Strips { strips } if charts::strips::any_beyond(strips))
+    }
+
     fn warm_ups(&self) -> bool {
         match &self.chart.kind {
             ChartKind::Strips { strips } => {

@@ -87,6 +87,7 @@ fn time_line(diagnosis: &Diagnosis, visits: &[&Visit]) -> Option<Chart> {
                     Some(LinePoint { x: visit.at_ms / 1e3, y, low_high: None })
                 })
                 .collect(),
+            joined: true,
         })
         .collect();
     for line in &diagnosis.run.time_lines {
@@ -94,6 +95,7 @@ fn time_line(diagnosis: &Diagnosis, visits: &[&Visit]) -> Option<Chart> {
         lines.push(Line {
             name: format!("{} at the gate", line.name),
             points: points.map(|(at, y)| LinePoint { x: at / 1e3, y: *y, low_high: None }).collect(),
+            joined: true,
         });
     }
     lines.retain(|line| !line.points.is_empty());

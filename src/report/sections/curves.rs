@@ -26,7 +26,7 @@ pub fn sections(diagnosis: &Diagnosis) -> Vec<Section> {
 
 fn curve(diagnosis: &Diagnosis, title: &Title, x: &str, log: bool) -> Option<Section> {
     let metric = title.metrics.iter().find(|metric| metric.headline)?;
-    let mut lines: BTreeMap<usize, (String, Vec<LinePoint>)> = BTreeMap::new();
+    let mut lines: BTreeMap<(usize, bool), Line> = BTreeMap::new();
     let mut rows = Vec::new();
     let mut cpu = None;
     let own =
@@ -35,13 +35,15 @@ fn curve(diagnosis: &Diagnosis, title: &Title, x: &str, log: bool) -> Option<Sec
         let at = judged.series.point.get(x).and_then(|value| value.number());
         let (Some(at), Some(estimate)) = (at, &judged.analysis.estimate) else { continue };
         cpu = cpu.or(judged.series.case.placement.cpus().first());
-        let name = judged.series.case.key();
-        let line = lines.entry(judged.series.planned).or_insert_with(|| (name, Vec::new()));
-        // A rejected number is in the table, marked; a line through it would say that it is one.
-        if judged.analysis.verdict.kind != VerdictKind::Rejected {
-            let low_high = estimate.interval.map(|interval| [interval.low, interval.high]);
-            line.1.push(LinePoint { x: at, y: estimate.median, low_high });
-        }
+        // A rejected number is shown, but a line through it would say that it is one.
+        let rejected = judged.analysis.verdict.kind == VerdictKind::Rejected;
+        let line = lines.entry((judged.series.planned, rejected)).or_insert_with(|| Line {
+            name: format!("{}{}", judged.series.case.key(), if rejected { ", rejected" } else { "" }),
+            points: Vec::new(),
+            joined: !rejected,
+        });
+        let low_high = estimate.interval.map(|interval| [interval.low, interval.high]);
+        line.points.push(LinePoint { x: at, y: estimate.median, low_high });
         rows.push(vec![
             text(if x == "bytes" { bytes(at) } else { at.to_string() }),
             text(judged.series.case.placement.name.to_string()),
@@ -72,14 +74,14 @@ fn curve(diagnosis: &Diagnosis, title: &Title, x: &str, log: bool) -> Option<Sec
             title: format!("{}, {}", metric.title, metric.unit),
             scale: if log { Scale::Log } else { Scale::Linear },
         },
-        lines: lines.into_values().map(|(name, points)| Line { name, points }).collect(),
+        lines: lines.into_values().collect(),
         marks,
     };
     let id = title.id.replace('.', "-");
     let chart = Chart {
         id: format!("chart-{id}"),
         title: title.title.to_string(),
-        about: "Median of processes with its 95 % interval. Dashed: the sizes that the kernel claims.".into(),
+        about: "Median of processes with its 95 % interval. Hollow: rejected. Dashed: the sizes that the kernel claims.".into(),
         kind,
         data: Table { columns, rows, folded: true },
     };

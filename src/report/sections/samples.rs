@@ -76,7 +76,8 @@ fn strip(diagnosis: &Diagnosis, judged: &Judged) -> Option<Strip> {
     }
     let spread = estimate.cv.map_or(String::new(), |cv| format!(", CV {}", percent(cv)));
     Some(Strip {
-        label: format!("{} @ {}", label(diagnosis, judged), judged.series.case.placement.name),
+        // The place first: names that are too long are cut at their end.
+        label: format!("{} · {}", judged.series.case.placement.name, label(diagnosis, judged)),
         figure: format!("{}{spread}", figure(estimate.median, unit)),
         dots,
         low_high: estimate.interval.map(|interval| [interval.low / median, interval.high / median]),

@@ -236,7 +236,7 @@ fn family(noise: &mut Noise) -> (ChartKind, Table) {
                 + 0.2 * noise.normal().abs();
             LinePoint { x: f64::from(threads), y, low_high: Some([y * 0.97, y * 1.03]) }
         });
-        Line { name: format!("stride {}", 64 << power), points: points.collect() }
+        Line { name: format!("stride {}", 64 << power), points: points.collect(), joined: true }
     });
     let axis = |title: &str| Axis { title: title.to_owned(), scale: Scale::Linear };
     let kind =
@@ -263,7 +263,7 @@ fn ladder(noise: &mut Noise, points: usize) -> (ChartKind, Table) {
             rows.push(vec![Cell::Text(name.to_owned()), number(point.x), number(value)]);
             point
         });
-        Line { name: name.to_owned(), points: made.collect() }
+        Line { name: name.to_owned(), points: made.collect(), joined: true }
     });
     let axis = |title: &str, scale| Axis { title: title.to_owned(), scale };
     let marks = [
@@ -472,7 +472,7 @@ fn conditions(noise: &mut Noise) -> Block {
                     [3.65, 3.6, 1.0][index] + 0.05 * noise.normal() + if second > 120 { -0.3 } else { 0.0 };
                 LinePoint { x: f64::from(second), y: y.max(0.0), low_high: None }
             });
-            Line { name: (*name).to_owned(), points: points.collect() }
+            Line { name: (*name).to_owned(), points: points.collect(), joined: true }
         });
     let axis = |title: &str| Axis { title: title.to_owned(), scale: Scale::Linear };
     let kind = ChartKind::Lines {

@@ -47,8 +47,11 @@ fn hostile_blocks() -> Vec<Block> {
     let verdict = Verdict::new(VerdictKind::Rejected, text.clone());
     let axis = |scale| Axis { title: text.clone(), scale };
     let point = |x: f64| LinePoint { x, y: x, low_high: None };
-    let lines =
-        (0..2).map(|index| Line { name: evil(index), points: (1..9).map(|x| point(f64::from(x))).collect() });
+    let lines = (0..2).map(|index| Line {
+        name: evil(index),
+        points: (1..9).map(|x| point(f64::from(x))).collect(),
+        joined: index == 0,
+    });
     let lines = ChartKind::Lines {
         x: axis(Scale::Log),
         y: axis(Scale::Log),
@@ -107,7 +110,7 @@ fn empty_charts() -> Vec<Block> {
     let verdict = Verdict::new(VerdictKind::Skipped, String::new());
     let axis = |scale| Axis { title: String::new(), scale };
     let none = LinePoint { x: f64::NAN, y: f64::INFINITY, low_high: Some([f64::NAN, -1.0]) };
-    let nothing = Line { name: String::new(), points: vec![none; 3] };
+    let nothing = Line { name: String::new(), points: vec![none; 3], joined: true };
     let no_lines = |scale| ChartKind::Lines {
         x: axis(scale),
         y: axis(scale),

@@ -1,7 +1,8 @@
 //! Curves with their intervals as bands, and dashed vertical marks.
 
 use plotly::common::{
-    Anchor, DashType, ErrorData, ErrorType, Fill, HoverInfo, Line as Stroke, Marker, Mode, Orientation,
+    Anchor, DashType, ErrorData, ErrorType, Fill, HoverInfo, Line as Stroke, Marker, MarkerSymbol, Mode,
+    Orientation,
 };
 use plotly::layout::{
     Annotation, HoverMode, Legend, Shape as Drawn, ShapeLayer, ShapeLine, ShapeType, SpikeMode,
@@ -100,20 +101,27 @@ fn traces(data: &mut Vec<Box<dyn Trace>>, line: &Line, pen: &Pen, [x, y]: [Scale
     let height = |point: &LinePoint| if drawable(y, point.y) { point.y } else { f64::NAN };
     let name = label(&line.name, NAME);
     let said = points.iter().map(|point| format!("{name} · {}", said(point, x)));
-    let dots = points.len() <= 80;
+    let dots = points.len() <= 80 || !line.joined;
+    let mode = match (line.joined, dots) {
+        (true, true) => Mode::LinesMarkers,
+        (true, false) => Mode::Lines,
+        (false, _) => Mode::Markers,
+    };
     let mut curve = Scatter::new(
         points.iter().map(|point| point.x).collect::<Vec<f64>>(),
         points.iter().map(|point| height(point)).collect::<Vec<f64>>(),
     )
     .name(&name)
-    .mode(if dots { Mode::LinesMarkers } else { Mode::Lines })
+    .mode(mode)
     .line(Stroke::new().color(pen.colour.clone()).width(2.0).dash(pen.dash.clone()))
     .text_array(said.collect())
     .hover_info(HoverInfo::Text);
     if dots {
-        curve = curve.marker(Marker::new().color(pen.colour.clone()).size(5).symbol(pen.symbol.clone()));
+        let (symbol, size) =
+            if line.joined { (pen.symbol.clone(), 5) } else { (MarkerSymbol::CircleOpen, 8) };
+        curve = curve.marker(Marker::new().color(pen.colour.clone()).size(size).symbol(symbol));
     }
-    if points.len() < 3 {
+    if points.len() < 3 || !line.joined {
         let ends = |side: usize, sign: f64| {
             points
                 .iter()
@@ -290,7 +298,7 @@ mod tests {
         let point = |x: f64, y: f64| LinePoint { x, y, low_high: Some([y * 0.9, y * 1.1]) };
         let points =
             vec![point(1.0, 1.0), point(2.0, 0.0), point(0.0, 1.0), point(4.0, 2.0), point(5.0, 3.0)];
-        let lines = [Line { name: "a".to_owned(), points }];
+        let lines = [Line { name: "a".to_owned(), points, joined: true }];
         let spec = spec(&axis(Scale::Log), &axis(Scale::Log), &lines, &[]);
         assert_eq!(spec.notes.len(), 1, "{:?}", spec.notes);
         let json = serde_json::to_value(&spec).expect("serialises");

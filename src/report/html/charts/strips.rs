@@ -5,7 +5,7 @@ use plotly::layout::{HoverMode, Margin, Shape as Drawn, ShapeLayer, ShapeLine, S
 use plotly::{Scatter, Trace};
 
 use super::rows::{self, Row};
-use super::theme::{Span, layout, ticked, value_axis};
+use super::theme::{Span, layout, value_axis};
 use super::{Spec, ticks};
 use crate::report::block::{Axis, Dot, Scale, Strip};
 use crate::report::html::text::label;
@@ -17,28 +17,47 @@ const COLUMNS: f64 = 150.0;
 /// The most strips in one drawing.
 const MOST: usize = 25;
 
+/// What all but one of so many counted samples need is drawn in place; what lies further out stands at the edge.
+const BEYOND: usize = 50;
+
+/// No more than from nought to twice the median is drawn in place, and no less than this to both sides.
+const NARROWEST: f64 = 0.02;
+
 /// Drawings of up to `MOST` strips with the same axis, as equally full as can be.
 pub fn specs(strips: &[Strip]) -> Vec<Spec> {
-    let dots = || strips.iter().flat_map(|strip| strip.dots.iter().map(|dot| dot.relative));
-    let ends = strips.iter().filter_map(|strip| strip.low_high).flatten();
-    let scale = scale(dots());
-    let span =
-        Span::of(scale, dots().chain(ends).chain([0.98, 1.02])).unwrap_or(Span { low: 0.98, high: 1.02 });
+    let span = span(strips);
     let each = strips.len().div_ceil(strips.len().div_ceil(MOST).max(1)).max(1);
-    strips.chunks(each).map(|strips| spec(strips, scale, span)).collect()
+    strips.chunks(each).map(|strips| spec(strips, span)).collect()
 }
 
-fn spec(strips: &[Strip], scale: Scale, span: Span) -> Spec {
+/// Both ends of what is drawn in place: a sample at a hundred times the median must not press all others into a line.
+fn span(strips: &[Strip]) -> Span {
+    let all = || strips.iter().flat_map(|strip| &strip.dots).filter(|dot| dot.relative.is_finite());
+    let mut far: Vec<f64> = all().filter(|dot| !dot.warm_up).map(|dot| (dot.relative - 1.0).abs()).collect();
+    far.sort_by(f64::total_cmp);
+    let most = far.len().checked_sub(1 + far.len() / BEYOND).map_or(0.0, |at| far[at]);
+    let most = (most * 1.05).clamp(NARROWEST, 1.0);
+    let ends = strips.iter().filter_map(|strip| strip.low_high).flatten();
+    let within = |value: f64| value.clamp(1.0 - most, 1.0 + most);
+    let values = all().map(|dot| dot.relative).chain(ends).map(within);
+    let narrowest = [1.0 - NARROWEST, 1.0 + NARROWEST];
+    Span::of(Scale::Linear, values.chain(narrowest)).unwrap_or(Span { low: narrowest[0], high: narrowest[1] })
+}
+
+/// Whether any sample lies beyond what is drawn in place.
+pub fn any_beyond(strips: &[Strip]) -> bool {
+    let span = span(strips);
+    strips.iter().flat_map(|strip| &strip.dots).any(|dot| symbol(dot, span) > 1)
+}
+
+fn spec(strips: &[Strip], span: Span) -> Spec {
     let rows: Vec<Row> =
         strips.iter().map(|strip| Row::new(&strip.label, &strip.figure, &strip.verdict)).collect();
     let title = "relative to the median of each series".to_owned();
-    let (x, range) = value_axis(&Axis { title, scale }, Some(span), 9, [0.02, 0.02]);
-    let x = match scale {
-        Scale::Linear => x.tick_suffix("×"),
-        _ => ticked(x, ticks::log(span.low, span.high, 9).with_suffix("×")),
-    };
-    let mut data = intervals(strips);
-    data.extend(samples(strips, scale, range.unwrap_or([0.0, 2.0])));
+    let (x, range) = value_axis(&Axis { title, scale: Scale::Linear }, Some(span), 9, [0.02, 0.02]);
+    let x = x.tick_suffix("×");
+    let mut data = intervals(strips, span);
+    data.extend(samples(strips, span, range.unwrap_or([0.0, 2.0])));
     data.push(medians(strips));
     let [names, figures] = rows::axes(&rows);
     let one =
@@ -53,21 +72,16 @@ fn spec(strips: &[Strip], scale: Scale, span: Span) -> Spec {
     Spec { data, layout, narrow, orders: Vec::new(), shape, notes: Vec::new() }
 }
 
-/// Logarithmic where one far sample would press all others into a line.
-fn scale(dots: impl Iterator<Item = f64>) -> Scale {
-    match Span::of(Scale::Linear, dots) {
-        Some(span) if span.low > 0.0 && span.high / span.low > 4.0 => Scale::Log,
-        _ => Scale::Linear,
-    }
-}
-
 /// The intervals as wide pale bars, a trace a colour.
-fn intervals(strips: &[Strip]) -> Vec<Box<dyn Trace>> {
+fn intervals(strips: &[Strip], span: Span) -> Vec<Box<dyn Trace>> {
     let mut traces: Vec<Box<dyn Trace>> = Vec::new();
     for colour in ["$c0", "$c1", "$off"] {
         let shown = strips.iter().enumerate().filter(|(_, strip)| worth(strip.verdict.kind).colour == colour);
-        let ends: Vec<(f64, [f64; 2])> =
-            shown.filter_map(|(row, strip)| strip.low_high.map(|ends| (row as f64, ends))).collect();
+        let ends: Vec<(f64, [f64; 2])> = shown
+            .filter_map(|(row, strip)| {
+                strip.low_high.map(|ends| (row as f64, ends.map(|end| end.clamp(span.low, span.high))))
+            })
+            .collect();
         if ends.is_empty() {
             continue;
         }
@@ -85,18 +99,31 @@ fn intervals(strips: &[Strip]) -> Vec<Box<dyn Trace>> {
     traces
 }
 
-/// The dots, a trace for each colour, hollow ones apart.
-fn samples(strips: &[Strip], scale: Scale, range: [f64; 2]) -> Vec<Box<dyn Trace>> {
+/// How a dot is drawn: beyond an edge it is an arrowhead that points there.
+fn symbol(dot: &Dot, span: Span) -> usize {
+    match dot.relative {
+        far if far < span.low => 2,
+        far if far > span.high => 3,
+        _ => usize::from(dot.warm_up),
+    }
+}
+
+const SYMBOLS: [MarkerSymbol; 4] =
+    [MarkerSymbol::Circle, MarkerSymbol::CircleOpen, MarkerSymbol::TriangleLeft, MarkerSymbol::TriangleRight];
+
+/// The dots, a trace for each colour and symbol.
+fn samples(strips: &[Strip], span: Span, range: [f64; 2]) -> Vec<Box<dyn Trace>> {
     let mut traces: Vec<Box<dyn Trace>> = Vec::new();
     for colour in ["$c0", "$c1", "$off"] {
-        for warm_up in [false, true] {
+        for (which, shape) in SYMBOLS.iter().enumerate() {
             let (mut xs, mut ys, mut texts) = (Vec::new(), Vec::new(), Vec::new());
             let shown =
                 strips.iter().enumerate().filter(|(_, strip)| worth(strip.verdict.kind).colour == colour);
             for (row, strip) in shown {
-                let beside = swarm(&strip.dots, scale, range);
-                for (dot, offset) in strip.dots.iter().zip(beside).filter(|(dot, _)| dot.warm_up == warm_up) {
-                    xs.push(ticks::rounded(dot.relative));
+                let beside = swarm(&strip.dots, span, range);
+                let dots = strip.dots.iter().zip(beside);
+                for (dot, offset) in dots.filter(|(dot, _)| symbol(dot, span) == which) {
+                    xs.push(ticks::rounded(dot.relative.clamp(span.low, span.high)));
                     ys.push(((row as f64 + offset) * 1e3).round() / 1e3);
                     texts.push(label(&dot.label, 160));
                 }
@@ -104,8 +131,8 @@ fn samples(strips: &[Strip], scale: Scale, range: [f64; 2]) -> Vec<Box<dyn Trace
             if xs.is_empty() {
                 continue;
             }
-            let symbol = if warm_up { MarkerSymbol::CircleOpen } else { MarkerSymbol::Circle };
-            let marker = Marker::new().color(colour).size(5).opacity(0.75).symbol(symbol);
+            let size = if which < 2 { 5 } else { 8 };
+            let marker = Marker::new().color(colour).size(size).opacity(0.75).symbol(shape.clone());
             let dots = Scatter::new(xs, ys).mode(Mode::Markers).marker(marker).text_array(texts);
             traces.push(dots.hover_info(HoverInfo::Text));
         }
@@ -114,8 +141,8 @@ fn samples(strips: &[Strip], scale: Scale, range: [f64; 2]) -> Vec<Box<dyn Trace
 }
 
 /// Where each dot stands above or below its row's middle so that neighbours do not cover each other.
-fn swarm(dots: &[Dot], scale: Scale, range: [f64; 2]) -> Vec<f64> {
-    let place = |dot: &Dot| if scale == Scale::Linear { dot.relative } else { dot.relative.log10() };
+fn swarm(dots: &[Dot], span: Span, range: [f64; 2]) -> Vec<f64> {
+    let place = |dot: &Dot| dot.relative.clamp(span.low, span.high);
     let column = |dot: &Dot| ((place(dot) - range[0]) / (range[1] - range[0]) * COLUMNS).round() as i64;
     let mut height = std::collections::BTreeMap::<i64, usize>::new();
     let ranks: Vec<usize> = dots
@@ -194,9 +221,31 @@ mod tests {
     #[test]
     fn equal_samples_stand_apart() {
         let dots = [dot(1.0, false), dot(1.0, false), dot(1.0, false), dot(1.5, false)];
-        let offsets = swarm(&dots, Scale::Linear, [0.5, 2.0]);
+        let offsets = swarm(&dots, Span { low: 0.5, high: 2.0 }, [0.5, 2.0]);
         assert_eq!(offsets, [0.0, -0.13, 0.13, 0.0]);
-        assert_eq!(scale([1.0, 12.0].into_iter()), Scale::Log);
-        assert_eq!(scale([0.0, 12.0].into_iter()), Scale::Linear);
+    }
+
+    #[test]
+    fn a_far_sample_stands_at_the_edge_and_presses_no_other() {
+        let mut dots: Vec<Dot> = (0..100).map(|index| dot(0.95 + 0.001 * f64::from(index), false)).collect();
+        dots.push(dot(150.0, false));
+        dots.push(dot(0.0, true));
+        let strip = Strip {
+            label: "s".to_owned(),
+            figure: String::new(),
+            dots,
+            low_high: Some([0.97, 1.03]),
+            verdict: Verdict::trusted(),
+        };
+        let span = span(std::slice::from_ref(&strip));
+        assert!(span.low > 0.94 && span.high < 1.06, "{span:?}");
+        let json = serde_json::to_value(&specs(&[strip])[0]).expect("serialises");
+        let traces = json["data"].as_array().expect("traces");
+        let dots = traces.iter().filter(|trace| trace["text"].is_array());
+        let drawn: usize = dots.map(|trace| trace["x"].as_array().map_or(0, Vec::len)).sum();
+        assert_eq!(drawn, 102, "none is left out");
+        let arrows: Vec<&str> =
+            traces.iter().filter_map(|trace| trace["marker"]["symbol"].as_str()).collect();
+        assert!(arrows.contains(&"triangle-left") && arrows.contains(&"triangle-right"), "{arrows:?}");
     }
 }

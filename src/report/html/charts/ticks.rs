@@ -12,11 +12,6 @@ impl Ticks {
         let text = values.iter().map(|value| text(*value)).collect();
         Ticks { values, text }
     }
-
-    pub fn with_suffix(mut self, suffix: &str) -> Ticks {
-        self.text.iter_mut().for_each(|text| text.push_str(suffix));
-        self
-    }
 }
 
 /// Whether a logarithmic axis can reach from one to the other: zero and infinity are endlessly many decades away.

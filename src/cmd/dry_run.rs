@@ -1,0 +1,95 @@
+//! What a measuring verb would do: the plan in words or as JSON, and nothing done.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::ExitCode;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::output::{print_json, print_text};
+use crate::bench;
+use crate::diagnose::words;
+use crate::machine::Machine;
+use crate::model::Planned;
+use crate::plan::Profile;
+use crate::report::plain::plain;
+
+/// What `--dry-run --json` prints.
+#[derive(Serialize, JsonSchema)]
+pub struct DryRun {
+    pub profile: String,
+    pub budget_s: f64,
+    /// Estimated seconds for the fewest passes that give intervals.
+    pub estimated_s: f64,
+    pub plan: Vec<Planned>,
+    /// Cases that would need root.
+    pub needs_root: Vec<String>,
+    /// What would be changed on this system.
+    pub changes: Vec<String>,
+}
+
+/// Says what would be done, and does nothing.
+pub fn show(
+    machine: &Machine,
+    planned: &[Planned],
+    profile: &Profile,
+    out: &Path,
+    as_json: bool,
+) -> anyhow::Result<ExitCode> {
+    let passes = f64::from(profile.passes_min);
+    let runnable = || planned.iter().filter(|planned| planned.unmet.is_none());
+    let estimated_s = runnable().map(|planned| planned.seconds).sum::<f64>() * passes;
+    // Nothing but a kernel knob changes the system, and nobody but root may turn one.
+    let changing = || runnable().filter(|planned| !planned.case.knobs.is_empty());
+    let knobs = changing().flat_map(|planned| &planned.case.knobs);
+    let changes: BTreeSet<String> = knobs.map(|(name, value)| format!("{name} to {value}")).collect();
+    let dry = DryRun {
+        profile: profile.name.to_string(),
+        budget_s: profile.budget_s,
+        estimated_s,
+        plan: planned.to_vec(),
+        needs_root: changing().map(|planned| planned.case.key()).collect(),
+        changes: changes.into_iter().collect(),
+    };
+    if as_json {
+        print_json(&dry)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut text = format!(
+        "{}, {} profile: {} passes or more take about {estimated_s:.0} s of at most {:.0} s\n\n",
+        plain(machine.host.as_deref().unwrap_or("this host"), 60),
+        profile.name,
+        profile.passes_min,
+        profile.budget_s
+    );
+    for planned in planned {
+        let key = plain(&planned.case.key(), 70);
+        match &planned.unmet {
+            None => {
+                let memory = words::bytes(planned.memory_bytes as f64);
+                let points =
+                    bench::find(&planned.case.bench).map_or(1, |row| (row.points)(&planned.case).len());
+                let cpus = planned.case.placement.cpus();
+                text.push_str(&format!(
+                    "  {key:70} {:6.2} s a visit, {points:3} points, {memory:>9}, CPUs {cpus}\n",
+                    planned.seconds
+                ));
+            }
+            Some(why) => text.push_str(&format!("  {key:70} not measured: {}\n", plain(why, 120))),
+        }
+    }
+    let listed = |list: &[String]| match list {
+        [] => "nothing".to_string(),
+        list => plain(&list.join(", "), 600),
+    };
+    text.push_str(&format!(
+        "\n  needs root: {}\n  would change on this system: {}\n  would write: a run file, report.html and report.json \
+         into {}\n",
+        listed(&dry.needs_root),
+        listed(&dry.changes),
+        out.display()
+    ));
+    print_text(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
