@@ -149,7 +149,9 @@ fn turbo(evidence: &Evidence) -> Option<Vec<Finding>> {
     facts.extend(frequency.base_khz.map(|khz| Fact::new("base clock", ghz(khz), "base_frequency")));
     facts.extend(frequency.max_khz.map(|khz| Fact::new("highest clock", ghz(khz), "cpuinfo_max_freq")));
     let clock = evidence.core_clock_ghz();
-    facts.extend(clock.map(|ghz| Fact::new("measured clock", format!("{ghz:.2} GHz"), "cpu.clock@one-cpu#clock")));
+    facts.extend(
+        clock.map(|ghz| Fact::new("measured clock", format!("{ghz:.2} GHz"), "cpu.clock@one-cpu#clock")),
+    );
     Some(vec![Finding {
         rule: TURBO.id.into(),
         severity: Severity::Note,
