@@ -6,7 +6,7 @@ use crate::model::{Effect, Fact, Finding, Severity};
 use crate::stats::analysis::Judged;
 use crate::stats::order::quantile;
 
-pub const RULES: &[Rule] = &[CLOCKSOURCE, GOVERNOR, MOVING];
+pub const RULES: &[Rule] = &[CLOCKSOURCE, GOVERNOR, TURBO, MOVING];
 
 const CLOCKSOURCE: Rule = Rule {
     id: "unstable-clocksource",
@@ -65,7 +65,7 @@ const GOVERNOR: Rule = Rule {
     id: "slow-governor",
     title: "A frequency governor keeps cores slow",
     about: "A governor that holds cores at their lowest clock, or raises it only after a load has lasted, makes short \
-            work slow: numbers then measure the governor. Turbo switched off is a choice that a report must name.",
+            work slow: numbers then measure the governor.",
     method: "Fires when a CPU that was measured has the governor powersave or userspace under a driver that takes it \
              literally (acpi-cpufreq, cppc_cpufreq, ...; under intel_pstate and amd-pstate-epp powersave is the usual \
              dynamic policy and fires only if the measured clock is below 95 % of the highest), or when ondemand, \
@@ -126,6 +126,45 @@ fn governor(evidence: &Evidence) -> Option<Vec<Finding>> {
         });
     }
     Some(findings)
+}
+
+const TURBO: Rule = Rule {
+    id: "turbo-off",
+    title: "Turbo is switched off",
+    about: "Without turbo the cores run at their base clock: steadier, and slower than what the same machine does as it is \
+            sold. Some switch it off on purpose; whoever compares machines must know.",
+    method: "Fires when intel_pstate/no_turbo is 1 or cpufreq/boost is 0.",
+    calm: "turbo allowed",
+    source: file!(),
+    check: turbo,
+};
+
+fn turbo(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let frequency = &evidence.machine.frequency;
+    if frequency.turbo? {
+        return Some(Vec::new());
+    }
+    let ghz = |khz: u64| format!("{:.2} GHz", khz as f64 / 1e6);
+    let mut facts = vec![Fact::new("turbo", "off", "/sys/devices/system/cpu")];
+    facts.extend(frequency.base_khz.map(|khz| Fact::new("base clock", ghz(khz), "base_frequency")));
+    facts.extend(frequency.max_khz.map(|khz| Fact::new("highest clock", ghz(khz), "cpuinfo_max_freq")));
+    let clock = evidence.core_clock_ghz();
+    facts.extend(
+        clock.map(|ghz| Fact::new("measured clock", format!("{ghz:.2} GHz"), "cpu.clock@one-cpu#clock")),
+    );
+    Some(vec![Finding {
+        rule: TURBO.id.into(),
+        severity: Severity::Note,
+        headline: "turbo is switched off".into(),
+        cause: "Somebody (or the firmware) keeps the cores at their base clock.".into(),
+        facts,
+        confirm: "grep . /sys/devices/system/cpu/intel_pstate/no_turbo /sys/devices/system/cpu/cpufreq/boost".into(),
+        advice: "Compare only with machines whose turbo is off too, or allow it (no_turbo to 0, boost to 1) and measure \
+                 again."
+            .into(),
+        series: Vec::new(),
+        effect: Effect::None,
+    }])
 }
 
 const MOVING: Rule = Rule {

@@ -59,6 +59,7 @@ table! {
     clock {
         "unstable-clocksource": a_clock_that_the_kernel_fell_back_to, clocks_that_are_read_without_a_call;
         "slow-governor": governors_that_keep_cores_slow, governors_at_full_speed;
+        "turbo-off": turbo_switched_off, turbo_allowed;
         "moving-clock": a_clock_that_moved, a_clock_that_stood_nearly_still;
     }
     memory {

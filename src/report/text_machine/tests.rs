@@ -1,3 +1,5 @@
+//! Drawings: small, folded, partly unknown, narrow, in ASCII.
+
 use super::*;
 use crate::machine::{Cache, CacheKind, Core, Node, Package};
 use crate::model::CpuSet;

@@ -76,6 +76,20 @@ pub fn governors_at_full_speed() -> Vec<Case> {
     ]
 }
 
+fn turbo(file: &str, value: &str) -> Case {
+    changed(&format!("{file} is {value}"), "cpu.clock", |tree| {
+        tree.file(&format!("/sys/devices/system/cpu/{file}"), value);
+    })
+}
+
+pub fn turbo_switched_off() -> Vec<Case> {
+    vec![turbo("cpufreq/boost", "0"), turbo("intel_pstate/no_turbo", "1")]
+}
+
+pub fn turbo_allowed() -> Vec<Case> {
+    vec![turbo("cpufreq/boost", "1"), turbo("intel_pstate/no_turbo", "0")]
+}
+
 /// Three benchmarks whose clock falls to this on every second visit, with values that follow it or do not.
 fn falling_to(ghz: f64, values_follow: bool) -> Case {
     let mut run = Edit::invented("memory.latency");

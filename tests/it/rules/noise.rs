@@ -3,6 +3,7 @@
 use super::edited::Edit;
 use super::live::Live;
 use super::{Case, case};
+use crate::host::skipped;
 use crate::runs::{findings, series};
 
 const STEADY: &str = "selftest.steady";
@@ -25,9 +26,14 @@ pub fn values_that_move() -> Vec<Case> {
         at_levels("a step of 20 % in the middle", 30, |process| if process < 15 { 1.0 } else { 1.2 });
     let fact = &findings(&stepping.results, "drift")[0]["facts"][0];
     assert!(fact["value"].as_str().is_some_and(|value| value.contains("steps from")), "{fact}");
-    // For real: 2 % slower with every process, 48 % in the end, whatever else happens on this machine.
-    let live = Live::of("--only selftest.drift --profile standard --budget 15s").any_end().run();
-    vec![rising, stepping, case("a benchmark that slows down", live)]
+    let mut cases = vec![rising, stepping];
+    // For real, 2 % slower with every process; other load can drown that, and then it is told itself.
+    let live = Live::of("--only selftest.drift --profile standard --budget 15s").seen().any_end().run();
+    match findings(&live, "background-load").first() {
+        None => cases.push(case("a benchmark that slows down", live)),
+        Some(load) => skipped("values_that_move (a real run)", &load["headline"]),
+    }
+    cases
 }
 
 pub fn values_that_stay() -> Vec<Case> {
