@@ -5,8 +5,5 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
-    assay::cmd::Cli::parse().run().unwrap_or_else(|error| {
-        assay::cmd::tell(&format!("assay: {error:#}"));
-        ExitCode::from(3)
-    })
+    assay::cmd::Cli::parse().run().unwrap_or_else(|error| assay::cmd::complain(&error))
 }

@@ -85,12 +85,14 @@ pub fn memory_budget(machine: &crate::machine::Machine, depth: Depth) -> u64 {
     }
 }
 
-/// The rows that `--only` names: `group`, `group.name` or the beginning of a name. Empty: all that are not hidden.
+/// The rows that `--only` names: `group`, `group.name` or the beginning of a name (hidden rows whole only). Empty: all that are not hidden.
 pub fn select(only: &[String]) -> anyhow::Result<Vec<&'static Benchmark>> {
     let named = |bench: &Benchmark, wish: &str| {
-        bench.group() == wish || (wish.contains('.') && bench.id.starts_with(wish))
+        let begins = || bench.id.strip_prefix(wish).is_some_and(|rest| !rest.is_empty() && !bench.hidden);
+        bench.group() == wish || bench.id == wish || begins()
     };
-    if let Some(wish) = only.iter().find(|wish| !bench::all().any(|bench| named(bench, wish))) {
+    let only: Vec<&str> = only.iter().map(String::as_str).filter(|wish| !wish.is_empty()).collect();
+    if let Some(wish) = only.iter().copied().find(|wish| !bench::all().any(|bench| named(bench, wish))) {
         let mut groups: Vec<&str> = shown().map(Benchmark::group).collect();
         groups.dedup();
         bail!(
@@ -98,7 +100,7 @@ pub fn select(only: &[String]) -> anyhow::Result<Vec<&'static Benchmark>> {
             groups.join(", ")
         );
     }
-    let wanted = |bench: &&Benchmark| match only {
+    let wanted = |bench: &&Benchmark| match only.as_slice() {
         [] => !bench.hidden,
         only => only.iter().any(|wish| named(bench, wish)),
     };

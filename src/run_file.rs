@@ -46,10 +46,16 @@ impl Writer {
                 Ok(file) => {
                     lock(&file)?;
                     let mut writer = Writer { file, path, torn: false };
-                    if let Err(error) = writer.append(&Record::Header(Box::new(header.clone()))) {
+                    if let Err(error) = writer.write_line(&Record::Header(Box::new(header.clone()))) {
                         // Half a header is of no use to anybody. If it cannot be removed either, it does no harm.
                         let _ = std::fs::remove_file(&writer.path);
-                        return Err(error).context("nothing was measured");
+                        return Err(error).with_context(|| {
+                            format!(
+                                "cannot write {}, and nothing was measured: make room, or choose another folder with \
+                                 --out",
+                                writer.path.display()
+                            )
+                        });
                     }
                     return Ok(writer);
                 }
@@ -80,17 +86,22 @@ impl Writer {
         &self.path
     }
 
-    /// Writes one record as one line, in one write, so that a crash tears one line at most.
+    /// Adds one record.
     pub fn append(&mut self, record: &Record) -> anyhow::Result<()> {
-        let mut line = if self.torn { b"\n".to_vec() } else { Vec::new() };
-        serde_json::to_writer(&mut line, record).context("cannot serialise a record")?;
-        line.push(b'\n');
-        self.file.write_all(&line).with_context(|| {
+        self.write_line(record).with_context(|| {
             format!(
                 "cannot append to {}; what it holds already is safe: make room and run the same command again to go on",
                 self.path.display()
             )
-        })?;
+        })
+    }
+
+    /// One record as one line, in one write, so that a crash tears one line at most.
+    fn write_line(&mut self, record: &Record) -> anyhow::Result<()> {
+        let mut line = if self.torn { b"\n".to_vec() } else { Vec::new() };
+        serde_json::to_writer(&mut line, record).context("cannot serialise a record")?;
+        line.push(b'\n');
+        self.file.write_all(&line)?;
         self.torn = false;
         Ok(())
     }

@@ -1,19 +1,20 @@
 //! What a measuring verb would do: the plan in words or as JSON, and nothing done.
 
 use std::collections::BTreeSet;
+use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::output::{print_json, print_text};
+use super::output::{counted, print_json, print_text};
 use crate::bench;
 use crate::diagnose::words;
 use crate::machine::Machine;
 use crate::model::Planned;
 use crate::plan::Profile;
-use crate::report::plain::plain;
+use crate::report::plain::{lines, plain};
 
 /// What `--dry-run --json` prints.
 #[derive(Serialize, JsonSchema)]
@@ -63,6 +64,9 @@ pub fn show(
         profile.passes_min,
         profile.budget_s
     );
+    let width =
+        planned.iter().map(|planned| plain(&planned.case.key(), 70).chars().count()).max().unwrap_or(0);
+    let style = super::output::style(std::io::stdout().is_terminal());
     for planned in planned {
         let key = plain(&planned.case.key(), 70);
         match &planned.unmet {
@@ -72,11 +76,21 @@ pub fn show(
                     bench::find(&planned.case.bench).map_or(1, |row| (row.points)(&planned.case).len());
                 let cpus = planned.case.placement.cpus();
                 text.push_str(&format!(
-                    "  {key:70} {:6.2} s a visit, {points:3} points, {memory:>9}, CPUs {cpus}\n",
-                    planned.seconds
+                    "  {key:width$} {:6.2} s a visit, {:>9}, {memory:>9}, CPUs {}\n",
+                    planned.seconds,
+                    counted(points, "point"),
+                    plain(&cpus.to_string(), 40)
                 ));
             }
-            Some(why) => text.push_str(&format!("  {key:70} not measured: {}\n", plain(why, 120))),
+            Some(why) => {
+                let why = format!("not measured: {}", plain(why, 300));
+                let indent = " ".repeat(width + 4);
+                let room = style.width.saturating_sub(indent.len()).max(30);
+                text.push_str(&format!(
+                    "  {key:width$}  {}\n",
+                    lines(&why, room).join(&format!("\n{indent}"))
+                ));
+            }
         }
     }
     let listed = |list: &[String]| match list {

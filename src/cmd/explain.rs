@@ -20,11 +20,11 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let width = output::style(std::io::stdout().is_terminal()).width;
     let Some(id) = args.id else {
-        output::print_text(&contents())?;
+        output::print_text(&contents(width))?;
         return Ok(ExitCode::SUCCESS);
     };
     // A series' key names its benchmark before the @.
-    let wanted = id.split('@').next().unwrap_or(&id);
+    let wanted = &id.split('@').next().unwrap_or(&id).to_lowercase();
     let text = bench::find(wanted)
         .map(|bench| benchmark(bench, width))
         .or_else(|| rules().find(|rule| rule.id == wanted).map(|rule| self::rule(rule, width)))
@@ -35,22 +35,21 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         None => {
-            output::tell(&format!("assay: nothing is called {id:?}\n\n{}", contents()));
+            output::tell(&format!("assay: nothing is called {id:?}\n\n{}", contents(width)));
             Ok(ExitCode::from(2))
         }
     }
 }
 
-fn contents() -> String {
-    let benches: Vec<&str> = crate::plan::shown().map(|bench| bench.id).collect();
-    let rules: Vec<&str> = rules().map(|rule| rule.id).collect();
+fn contents(width: usize) -> String {
+    let benches: Vec<String> = crate::plan::shown().map(|bench| bench.id.to_string()).collect();
+    let rules: Vec<String> = rules().map(|rule| rule.id.to_string()).collect();
     let verdicts: Vec<String> = VERDICTS.iter().map(|(kind, _)| word(*kind)).collect();
-    format!(
-        "benchmarks: {}\nrules: {}\nverdicts: {}\n",
-        benches.join(", "),
-        rules.join(", "),
-        verdicts.join(", ")
-    )
+    let list = |title: &str, ids: &[String]| {
+        let text = format!("{title}: {}", ids.join(", "));
+        lines(&text, width.clamp(40, 100)).iter().map(|line| format!("{line}\n")).collect::<String>()
+    };
+    list("benchmarks", &benches) + &list("rules", &rules) + &list("verdicts", &verdicts)
 }
 
 fn benchmark(bench: &Benchmark, width: usize) -> String {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 
@@ -15,7 +15,9 @@ use crate::diagnose;
 use crate::kernels;
 use crate::machine::Machine;
 use crate::measure::{Ended, Patience, Session};
-use crate::model::{Header, Planned, Record, RunClock, SCHEMA, Severity, Snapshot, Title, Visit};
+use crate::model::{
+    Header, Planned, Record, RunClock, SCHEMA, Severity, Snapshot, Title, Visit, measured_ms,
+};
 use crate::placement::Floor;
 use crate::plan::{self, PROFILES, Profile};
 use crate::run_file::{self, Writer};
@@ -195,14 +197,12 @@ fn conclude(args: &MeasureArgs, writer: &mut Writer, ended: Ended) -> anyhow::Re
         // From here on the run is what its file says: complete.
         diagnosis.run.summary = Some(summary);
     }
-    let exit = output::present(&diagnosis, args.json, Some(&args.out), writer.path(), args.fail_on)?;
-    match ended {
-        Ended::Interrupted => {
-            output::tell(&format!("interrupted; the same command goes on with {}", writer.path().display()));
-            Ok(ExitCode::from(130))
-        }
-        Ended::Complete | Ended::Budget => Ok(exit),
+    let stopped = ended == Ended::Interrupted;
+    let exit = output::present(&diagnosis, args.json, Some(&args.out), writer.path(), args.fail_on, stopped)?;
+    if stopped {
+        output::tell(&format!("interrupted; the same command goes on with {}", writer.path().display()));
     }
+    Ok(exit)
 }
 
 /// A new run file, or an interrupted one of the same plan, version and boot.
@@ -228,9 +228,7 @@ fn open(args: &MeasureArgs, header: Header) -> anyhow::Result<(Writer, Header, V
         writer.path().display(),
         run.visits.len()
     ));
-    let started: Option<jiff::Timestamp> = run.header.started.parse().ok();
-    let at_ms =
-        started.map_or(0.0, |started| jiff::Timestamp::now().duration_since(started).as_secs_f64() * 1e3);
+    let at_ms = measured_ms(&run.visits);
     writer.append(&Record::Event(crate::model::Event { at_ms, kind: "resumed".into(), text }))?;
     Ok((writer, run.header, run.visits))
 }
@@ -285,19 +283,31 @@ fn pretended_clock() -> RunClock {
     }
 }
 
-/// The first Ctrl-C (or SIGTERM, SIGHUP) asks for an orderly end, the second ends at once: children die with us.
+/// Further signals so soon after the first are the same wish: `timeout` signals the process and then its group.
+const SAME_WISH: Duration = Duration::from_millis(500);
+
+/// The first Ctrl-C (or SIGTERM, SIGHUP) asks for an orderly end, a later one ends at once: children die with us.
 fn catch_signals() -> anyhow::Result<Arc<AtomicBool>> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
     let flag = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        // Whoever starts us by nohup wants the run to outlive the terminal.
-        if signal == SIGHUP && process::is_ignored(SIGHUP) {
-            continue;
+    // Whoever starts us by nohup wants the run to outlive the terminal.
+    let caught = [SIGINT, SIGTERM, SIGHUP]
+        .into_iter()
+        .filter(|signal| *signal != SIGHUP || !process::is_ignored(SIGHUP));
+    let mut signals = signal_hook::iterator::Signals::new(caught).context("cannot catch signals")?;
+    let asked = Arc::clone(&flag);
+    // A thread of the parent, which only waits while its children measure.
+    std::thread::spawn(move || {
+        let mut first = None;
+        for _ in signals.forever() {
+            match first {
+                None => first = Some(Instant::now()),
+                Some(first) if first.elapsed() > SAME_WISH => std::process::exit(130),
+                Some(_) => {}
+            }
+            asked.store(true, Ordering::Relaxed);
         }
-        signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&flag))
-            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&flag)))
-            .context("cannot catch signals")?;
-    }
+    });
     // Caught, a file size limit (ulimit -f) is an error of writing like a full disk instead of our death.
     signal_hook::flag::register(SIGXFSZ, Arc::default()).context("cannot catch signals")?;
     Ok(flag)

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-pub use output::tell;
+pub use output::{complain, tell};
 
 /// Tells the truth about a Linux server: measures it, and says for every number whether it can be believed, what
 /// moved it and which experiment shows that

@@ -48,6 +48,12 @@ pub fn tell(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{}", shown(text));
 }
 
+/// What ended a verb, as one line: it may quote what a stranger wrote into a file.
+pub fn complain(error: &anyhow::Error) -> ExitCode {
+    tell(&format!("assay: {}", plain(&format!("{error:#}"), 4000)));
+    ExitCode::from(3)
+}
+
 /// Text for people on standard output.
 pub fn print_text(text: &str) -> anyhow::Result<()> {
     print(&shown(text))
@@ -66,9 +72,7 @@ pub fn print(text: &str) -> anyhow::Result<()> {
 
 /// JSON of anything, for people to read too.
 pub fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
-    let mut text = serde_json::to_string_pretty(value).context("cannot write JSON")?;
-    text.push('\n');
-    print(&text)
+    print(&json::pretty(value)?)
 }
 
 /// The first lines of a measuring verb: which machine, how long.
@@ -76,11 +80,18 @@ pub fn greet(machine: &Machine, header: &Header, pretended: bool) {
     let runnable = header.plan.iter().filter(|planned| planned.unmet.is_none()).count();
     let cpus = machine.cpus.online.len();
     tell(&format!(
-        "{}: measuring {runnable} cases on {cpus} CPUs, at most {:.0} s{}",
+        "{}: measuring {} on {}, at most {:.0} s{}",
         plain(&header.host, 60),
+        counted(runnable, "case"),
+        counted(cpus, "CPU"),
         header.budget_s,
         if pretended { " (invented samples)" } else { "" }
     ));
+}
+
+/// `1 case`, `2 cases`.
+pub fn counted(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 /// Renders a diagnosis: text (or JSON) on standard output, `report.html` and `report.json` into `out`.
@@ -90,19 +101,10 @@ pub fn present(
     out: Option<&Path>,
     run_file: &Path,
     fail_on: Option<Severity>,
+    stopped: bool,
 ) -> anyhow::Result<ExitCode> {
     let report = sections::compose(diagnosis)?;
-    let mut saved = vec![run_file.to_path_buf()];
-    if let Some(dir) = out {
-        let page = dir.join("report.html");
-        write_file(&page, |file| html::write(&report, file))?;
-        let data = dir.join("report.json");
-        write_file(&data, |file| {
-            file.write_all(report.json.as_bytes())?;
-            Ok(())
-        })?;
-        saved.extend([page, data]);
-    }
+    // Shown first: an hour of measuring is not lost to a full disk.
     match as_json {
         true => {
             print_json(&json::output(diagnosis))?;
@@ -110,7 +112,17 @@ pub fn present(
         }
         false => print_text(&text::render(&report, style(std::io::stdout().is_terminal())))?,
     }
-    let (code, words) = exit(diagnosis, fail_on);
+    let mut saved = vec![run_file.to_path_buf()];
+    if let Some(dir) = out {
+        let (page, data) = (dir.join("report.html"), dir.join("report.json"));
+        let written = write_file(&data, |file| Ok(file.write_all(report.json.as_bytes())?));
+        write_file(&page, |file| html::write(&report, file)).and(written)?;
+        saved.extend([page, data]);
+    }
+    let (code, words) = match stopped {
+        true => (130, "interrupted"),
+        false => exit(diagnosis, fail_on),
+    };
     let files: Vec<String> = saved.iter().map(|path| path.display().to_string()).collect();
     tell(&format!("\n  saved {}    exit {code} ({words})", files.join(", ")));
     Ok(ExitCode::from(code))
@@ -139,7 +151,8 @@ pub fn write_file(
 ) -> anyhow::Result<()> {
     let advice = || {
         format!(
-            "cannot write {}; the run file is safe: make room and run `assay report` on it",
+            "cannot write {}; the run file is safe: `assay report` on it makes the page again, once there is room or \
+             with --out and another folder",
             path.display()
         )
     };

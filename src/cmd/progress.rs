@@ -24,12 +24,7 @@ impl Display {
     pub fn new() -> Display {
         let redrawable = std::io::stderr().is_terminal() && !output::dumb_terminal();
         let bar = redrawable.then(|| {
-            let style = ProgressStyle::with_template("  {pos}/{len} {bar:24} {msg}")
-                .unwrap_or_else(|_| ProgressStyle::default_bar());
-            let bar = ProgressBar::new(0).with_style(match output::style(true).unicode {
-                true => style,
-                false => style.progress_chars("#>-"),
-            });
+            let bar = ProgressBar::new(0).with_style(look("  {wide_msg}"));
             bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(255));
             bar
         });
@@ -40,6 +35,7 @@ impl Display {
         match progress {
             Progress::Waiting { why, since } => match &self.bar {
                 Some(bar) => {
+                    bar.set_style(look("  {wide_msg}"));
                     bar.set_message(format!("waiting for a quiet machine, {} s: {why}", since.as_secs()));
                     bar.tick();
                 }
@@ -50,6 +46,7 @@ impl Display {
             },
             Progress::Visit { key, done, of, left } => match &self.bar {
                 Some(bar) => {
+                    bar.set_style(look("  {pos}/{len} {bar:24} {wide_msg}"));
                     bar.set_length(of as u64);
                     bar.set_position(done as u64);
                     bar.set_message(format!("{} left  {}", seconds(left), plain(key, KEY_MAX)));
@@ -80,6 +77,15 @@ impl Display {
         if let Some(bar) = self.bar {
             bar.finish_and_clear();
         }
+    }
+}
+
+/// A line of this shape, cut to the terminal's width.
+fn look(template: &str) -> ProgressStyle {
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    match output::style(true).unicode {
+        true => style,
+        false => style.progress_chars("#>-"),
     }
 }
 

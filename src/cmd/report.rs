@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::Context;
+
 use super::output;
 use crate::diagnose;
 use crate::report::{csv, html, json, markdown, sections};
@@ -19,35 +21,44 @@ pub struct Args {
     /// A run file (.assay.jsonl, may be gzip-compressed)
     #[arg(value_name = "RUN")]
     run: PathBuf,
-    /// html (a file), json, markdown or csv (standard output)
+    /// html (a file), json, markdown or csv (standard output, or a file in --out)
     #[arg(long, value_name = "FORMAT", default_value = "html", value_parser = ["html", "json", "markdown", "csv"])]
     format: String,
     /// Short for --format json
     #[arg(long, conflicts_with = "format")]
     json: bool,
-    /// Folder for report.html (default: beside the run file)
+    /// Folder for the report (default: html beside the run file, all else on standard output)
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let diagnosis = diagnose::diagnose(run_file::read(&args.run)?);
-    match if args.json { "json" } else { args.format.as_str() } {
-        "json" => output::print_json(&json::output(&diagnosis))?,
-        "markdown" => output::print(&markdown::render(&sections::compose(&diagnosis)?))?,
+    let format = if args.json { "json" } else { args.format.as_str() };
+    let text = match format {
+        "json" => json::pretty(&json::output(&diagnosis))?,
+        "markdown" => markdown::render(&sections::compose(&diagnosis)?),
         "csv" => {
             let mut text = Vec::new();
             csv::write(&diagnosis, &mut text)?;
-            output::print(&String::from_utf8_lossy(&text))?;
+            String::from_utf8(text).context("a CSV that is no text")?
         }
         _ => {
-            let dir = output::beside(&args.run, &args.out);
-            std::fs::create_dir_all(&dir)?;
-            let page = dir.join("report.html");
-            let report = sections::compose(&diagnosis)?;
-            output::write_file(&page, |file| html::write(&report, file))?;
-            output::tell(&format!("  saved {}", page.display()));
+            let mut page = Vec::new();
+            html::write(&sections::compose(&diagnosis)?, &mut page)?;
+            String::from_utf8(page).context("a page that is no text")?
         }
+    };
+    if args.out.is_none() && format != "html" {
+        output::print(&text)?;
+        return Ok(ExitCode::SUCCESS);
     }
+    let dir = output::beside(&args.run, &args.out);
+    std::fs::create_dir_all(&dir).with_context(|| {
+        format!("cannot create the folder {}; choose another one with --out", dir.display())
+    })?;
+    let file = dir.join(format!("report.{}", if format == "markdown" { "md" } else { format }));
+    output::write_file(&file, |out| Ok(out.write_all(text.as_bytes())?))?;
+    output::tell(&format!("  saved {}", file.display()));
     Ok(ExitCode::SUCCESS)
 }

@@ -14,7 +14,7 @@ Examples:
   assay run --only memory --only ipc.pipe the memory group and one benchmark
   assay run --dry-run                     what would be done, and how long it would take
   assay run --json > result.json          for programs
-Exit codes: 0 measured, 1 finding at or above --fail-on, 2 usage, 3 nothing valid measured, 130 interrupted")]
+Exit codes: 0 measured, 1 finding at or above --fail-on, 2 usage, 3 an error or nothing valid measured, 130 interrupted")]
 pub struct Args {
     #[command(flatten)]
     measure: MeasureArgs,

@@ -2,7 +2,7 @@
 
 use super::words::{bytes, figure, shell};
 use super::{Evidence, Rule};
-use crate::model::{Effect, Fact, Finding, Form, Severity};
+use crate::model::{Effect, Fact, Finding, Form, Samples, Severity};
 use crate::stats::analysis::Judged;
 
 pub const RULES: &[Rule] = &[CEILING];
@@ -14,8 +14,8 @@ const CEILING: Rule = Rule {
             a cache, bytes that were never moved, a clock that stood still. Leaderboards are full of them.",
     method: "Rejects: bandwidth above 128 bytes a core cycle and task (two 64-byte loads, the widest core built); \
              bandwidth of blocks beyond the last-level cache above the sum of all memory modules' rate × width; a load \
-             or operation in less than 1/16 of a core cycle (no core retires more); a window shorter than the clock's \
-             step or longer than its visit. The core cycle is the measured one.",
+             or operation in less than 1/16 of a core cycle (no core retires more); a window without work, shorter than the \
+             clock's step or longer than its visit. The core cycle is the measured one.",
     calm: "nothing above a ceiling",
     source: file!(),
     check: ceiling,
@@ -78,6 +78,10 @@ fn impossible_window(evidence: &Evidence, judged: &Judged) -> Option<Finding> {
         return None;
     }
     let step_ns = evidence.run.header.clock.resolution_ns;
+    let idle = idle_window(evidence, judged);
+    if idle.is_some() {
+        return idle;
+    }
     let visits = evidence.visits_of(series.planned as u32).filter(|visit| visit.reason.is_none());
     let windows = visits.flat_map(|visit| {
         let own = visit.samples.iter().filter(|samples| {
@@ -103,6 +107,37 @@ fn impossible_window(evidence: &Evidence, judged: &Judged) -> Option<Finding> {
         ],
         confirm: format!("assay run --only {}", shell(&series.case.bench)),
         advice: "Do not use this number. If it repeats, tell us which clock the run's header names.".into(),
+        series: vec![series.key.clone()],
+        effect: Effect::Rejects,
+    })
+}
+
+/// A window in which nothing was done: a rate of zero is no speed, and no time divided by no work is no latency.
+fn idle_window(evidence: &Evidence, judged: &Judged) -> Option<Finding> {
+    let series = &judged.series;
+    let own = |samples: &&Samples| {
+        samples.point == series.point && samples.metrics.iter().any(|name| *name == series.metric.name)
+    };
+    let good = evidence.visits_of(series.planned as u32).filter(|visit| visit.reason.is_none());
+    let visit = good.into_iter().find(|visit| {
+        let idle = |samples: &Samples| {
+            (samples.warm_up..samples.len())
+                .any(|window| samples.work.get(window).is_some_and(|work| work <= 0.0))
+        };
+        visit.samples.iter().filter(own).any(idle)
+    })?;
+    Some(Finding {
+        rule: CEILING.id.into(),
+        severity: Severity::Problem,
+        headline: format!("a window was noted in which no work was done: {}", series.key),
+        cause:
+            "A benchmark does a whole number of iterations in every window: it lies, or the file was damaged."
+                .into(),
+        facts: vec![Fact::new("work of a window", 0, format!("visit {}", visit.order))],
+        confirm: format!("assay run --only {}", shell(&series.case.bench)),
+        advice:
+            "Do not use this number. If it repeats, tell us: a benchmark of ours is wrong on this machine."
+                .into(),
         series: vec![series.key.clone()],
         effect: Effect::Rejects,
     })

@@ -5,7 +5,7 @@
 
 use crate::machine::Machine;
 use crate::model::{
-    Effect, Finding, Run, SCHEMA, Summary, SummaryFinding, SummarySeries, Verdict, VerdictKind,
+    Effect, Finding, Run, SCHEMA, Summary, SummaryFinding, SummarySeries, Verdict, VerdictKind, measured_ms,
 };
 use crate::stats::analysis::Judged;
 
@@ -72,10 +72,13 @@ pub fn diagnose(run: Run) -> Diagnosis {
     let machine = Machine::from(&run.header.snapshot);
     let mut series = crate::stats::analysis::judge_run(&run);
     let (mut findings, mut clean, mut not_applicable) = (Vec::new(), Vec::new(), Vec::new());
+    let nothing_ran = run.visits.is_empty();
     for rule in rules() {
         // Each rule sees the verdicts that the numbers alone gave, whatever other rules found.
         match (rule.check)(&Evidence::new(&run, &machine, &series)) {
             None => not_applicable.push(rule),
+            // Where nothing was measured, nothing was looked at.
+            Some(found) if found.is_empty() && nothing_ran => not_applicable.push(rule),
             Some(found) if found.is_empty() => clean.push(rule),
             Some(found) => findings.extend(found),
         }
@@ -144,9 +147,7 @@ impl Diagnosis {
 
     /// From the run's start to the end of its last visit, s.
     pub fn elapsed_s(&self) -> f64 {
-        let ends = self.run.visits.iter().map(|visit| visit.at_ms + visit.conditions.wall_ms);
-        // Only a damaged file has times that add up to no number.
-        ends.filter(|end| end.is_finite()).fold(0.0, f64::max) / 1e3
+        measured_ms(&self.run.visits) / 1e3
     }
 
     /// What makes two hosts peers, as label and value.

@@ -79,7 +79,7 @@ fn of_kind(
     found.sort_by(|one, other| change(other).total_cmp(&change(one)));
     let headline = match found.as_slice() {
         [one] => format!("{} {what}: {}", one.series.key, one.analysis.verdict.reason),
-        several => format!("{} of {of} series {what}", several.len()),
+        several => format!("{} of {of} headline series {what}", several.len()),
     };
     let mut cause = cause.to_string();
     if let Some((covariate, count)) = companion(&found) {

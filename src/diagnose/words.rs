@@ -2,38 +2,7 @@
 
 use crate::machine::{Hypervisor, Machine};
 
-/// A share as per cent: two digits, no more precision than findings have.
-pub fn percent(share: f64) -> String {
-    match share * 100.0 {
-        value if value.abs() >= 10.0 => format!("{value:.0} %"),
-        value if value.abs() >= 1.0 => format!("{value:.1} %"),
-        value => format!("{value:.2} %"),
-    }
-}
-
-/// Three significant digits, thousands in k and M for plain counts.
-pub fn figure(value: f64, unit: &str) -> String {
-    // Only a damaged file has such numbers; nobody reads three hundred digits.
-    if value != 0.0 && !(1e-9..1e15).contains(&value.abs()) {
-        return format!("{value:.2e} {unit}").trim_end().to_string();
-    }
-    let (value, prefix) = match (value.abs(), unit) {
-        (size, "1/s" | "") if size >= 1e6 => (value / 1e6, "M"),
-        (size, "1/s" | "") if size >= 1e4 => (value / 1e3, "k"),
-        _ => (value, ""),
-    };
-    let digits = match value.abs() {
-        size if size >= 100.0 || size == 0.0 => 0,
-        size if size >= 10.0 => 1,
-        size if size >= 1.0 => 2,
-        _ => 3,
-    };
-    match (prefix, unit) {
-        ("", "") => format!("{value:.digits$}"),
-        (prefix, "1/s") => format!("{value:.digits$}{prefix}/s"),
-        (prefix, unit) => format!("{value:.digits$}{prefix} {unit}").trim_end().to_string(),
-    }
-}
+pub use crate::model::{figure, percent};
 
 /// Bytes in the binary unit that makes them readable: `48 KiB`, `1.25 MiB`, `46.9 GiB`, `105 MiB`.
 pub fn bytes(bytes: f64) -> String {
@@ -105,24 +74,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_as_people_read_them() {
-        let figures = [
-            (470_123.0, "1/s", "470k/s"),
-            (14_040.0, "1/s", "14.0k/s"),
-            (9_500.0, "1/s", "9500/s"),
-            (1.2345, "ns", "1.23 ns"),
-            (35.5, "GB/s", "35.5 GB/s"),
-            (0.05, "", "0.050"),
-            (1e308, "ns", "1.00e308 ns"),
-            (-2.5e-300, "GB/s", "-2.50e-300 GB/s"),
-            (0.0, "ms", "0 ms"),
-        ];
-        for (value, unit, words) in figures {
-            assert_eq!(figure(value, unit), words);
-        }
+    fn sizes_as_people_read_them() {
         assert_eq!(bytes(49152.0), "48 KiB");
         assert_eq!(bytes(1.5 * 1048576.0), "1.5 MiB");
-        assert_eq!(percent(0.4849), "48 %");
     }
 
     #[test]

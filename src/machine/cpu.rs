@@ -105,6 +105,10 @@ fn online(snapshot: &Snapshot, info: &CpuInfo, remarks: &mut Vec<String>) -> (Cp
     folders =
         folders.union(&snapshot.text("probe:folders/cpu").and_then(CpuSet::parse_list).unwrap_or_default());
     let listed = snapshot.text(&format!("{CPUS}/online")).and_then(CpuSet::parse_list);
+    if let Some(text) = snapshot.text(&format!("{CPUS}/online")).filter(|_| listed.is_none()) {
+        let text: String = text.chars().take(60).collect();
+        remarks.push(format!("the list of online CPUs cannot be understood: {text:?}"));
+    }
     let listed = listed.filter(|set| !set.is_empty());
     if folders.is_empty() {
         let told = listed.or_else(|| Some(info.cpus()).filter(|set| !set.is_empty()));

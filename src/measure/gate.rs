@@ -105,6 +105,7 @@ pub fn wait(
     };
     let waited = begin.elapsed().as_secs_f64();
     let text = match &disturbed {
+        Some(why) if interrupted() => format!("interrupted after {waited:.0} s of waiting: {why}"),
         None => format!("quiet after {waited:.0} s"),
         Some(why) => format!("went on after {waited:.0} s although {why}"),
     };

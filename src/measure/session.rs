@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use crate::bench::Order;
 use crate::model::Metric;
-use crate::model::{Conditions, CpuSet, Event, Header, Planned, Reason, Record, Visit, fingerprint};
+use crate::model::{
+    Conditions, CpuSet, Event, Header, Planned, Reason, Record, Visit, fingerprint, measured_ms,
+};
 use crate::plan::{self, Profile};
 use crate::run_file::Writer;
 use crate::stats::stop::{self, Decision, Target};
@@ -102,7 +104,7 @@ struct Loop<'s, 'h> {
     finished: Vec<bool>,
     counters: Counters,
     begin: Instant,
-    /// Where `begin` stands on the run's own time line (a resumed run began earlier), ms.
+    /// Where `begin` stands on the run's own time line: after what earlier parts of a resumed run measured, ms.
     begin_ms: f64,
     /// Patience that the gate has left.
     patience: Patience,
@@ -110,11 +112,7 @@ struct Loop<'s, 'h> {
 
 impl<'s, 'h> Loop<'s, 'h> {
     fn new(session: &'s Session<'h>, visits: Vec<Visit>) -> Loop<'s, 'h> {
-        let started: Option<jiff::Timestamp> = session.header.started.parse().ok();
-        let begin_ms = started
-            .map(|started| jiff::Timestamp::now().duration_since(started).as_secs_f64() * 1e3)
-            .unwrap_or(0.0)
-            .max(0.0);
+        let begin_ms = measured_ms(&visits);
         let next_order = visits.iter().map(|visit| visit.order + 1).max().unwrap_or(0);
         Loop {
             session,

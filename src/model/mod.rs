@@ -6,6 +6,7 @@
 
 mod case;
 mod cpuset;
+mod figure;
 mod finding;
 mod metric;
 mod run;
@@ -14,11 +15,12 @@ mod snapshot;
 
 pub use case::{Beside, Case, Pages, Params, Placement, Seat, Value, fingerprint};
 pub use cpuset::CpuSet;
+pub use figure::{figure, percent};
 pub use finding::{Effect, Fact, Finding, Severity, Verdict, VerdictKind};
 pub use metric::{Better, Form, Metric, Title, View};
 pub use run::{
     Conditions, Event, Header, Planned, Reason, Record, Run, RunClock, SCHEMA, Summary, SummaryFinding,
-    SummarySeries, TimeLine, Visit,
+    SummarySeries, TimeLine, Visit, measured_ms,
 };
 pub use sample::{Covariates, Histogram, Packed, ProcessFacts, Samples};
 pub use snapshot::{Entry, Snapshot};

@@ -256,6 +256,14 @@ pub enum Record {
     Summary(Box<Summary>),
 }
 
+/// From the run's start to the end of its last visit, ms; the time between an interruption and the next part of the
+/// run is no part of it.
+pub fn measured_ms(visits: &[Visit]) -> f64 {
+    let ends = visits.iter().map(|visit| visit.at_ms + visit.conditions.wall_ms);
+    // Only a damaged file has times that add up to no number.
+    ends.filter(|end| end.is_finite()).fold(0.0, f64::max)
+}
+
 /// A run file, read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {

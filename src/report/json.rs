@@ -1,11 +1,13 @@
 //! The machine-readable contract: what `--json`, `report.json` and the page's embedded data hold.
 
+use anyhow::Context;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::diagnose::Diagnosis;
 use crate::machine;
 use crate::model::{Better, Finding, Params, Reason, SCHEMA, VerdictKind};
+use crate::report::plain::hidden;
 use crate::stats::analysis::Judged;
 
 /// A run's results. Names change only with `schema`; readers must accept fields that they do not know.
@@ -92,6 +94,25 @@ pub fn output(diagnosis: &Diagnosis) -> Output {
         rules_not_applicable: diagnosis.not_applicable.iter().map(|rule| rule.id.to_string()).collect(),
         damage: diagnosis.run.damage.clone(),
     }
+}
+
+/// JSON for people to read too. What a terminal would obey (C1 controls) or hide (overrides of the writing direction) is
+/// escaped as well; such characters stand in strings only.
+pub fn pretty(value: &impl Serialize) -> anyhow::Result<String> {
+    let text = serde_json::to_string_pretty(value).context("cannot write JSON")?;
+    let mut shown = String::with_capacity(text.len() + 1);
+    for c in text.chars() {
+        match c {
+            c if c != '\n' && (c.is_control() || hidden(c)) => {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    shown.push_str(&format!("\\u{unit:04x}"));
+                }
+            }
+            c => shown.push(c),
+        }
+    }
+    shown.push('\n');
+    Ok(shown)
 }
 
 /// JSON has no infinity and no NaN.

@@ -76,7 +76,7 @@ pub fn ascii(text: &str) -> String {
 }
 
 /// Characters without a width of their own, or that change how their neighbours are shown.
-fn hidden(c: char) -> bool {
+pub fn hidden(c: char) -> bool {
     c.is_control()
         || matches!(u32::from(c),
             0xad | 0x34f | 0x61c | 0x115f | 0x1160 | 0x17b4 | 0x17b5

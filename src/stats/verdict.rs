@@ -9,7 +9,7 @@ use super::modes::{CONFIRMING_MODES, Modality, Modes};
 use super::order::median_ranks;
 use super::outliers::Attribution;
 use super::stop::runs_needed;
-use crate::model::{Verdict, VerdictKind};
+use crate::model::{Verdict, VerdictKind, figure, percent};
 
 /// All that a verdict rests on.
 #[derive(Clone, Copy, Debug)]
@@ -187,29 +187,6 @@ fn count(n: usize, noun: &str) -> String {
     }
 }
 
-/// Three significant digits and the unit.
-fn figure(value: f64, unit: &str) -> String {
-    let digits = match value.abs() {
-        size if size > 0.0 && size.is_finite() => (2 - size.log10().floor() as i32).clamp(0, 12) as usize,
-        _ => 0,
-    };
-    let space = if unit.is_empty() { "" } else { " " };
-    match value.abs() {
-        size if size > 0.0 && !(1e-9..1e15).contains(&size) => format!("{value:.2e}{space}{unit}"),
-        _ => format!("{value:.digits$}{space}{unit}"),
-    }
-}
-
-/// A share as per cent with two significant digits.
-fn percent(share: f64) -> String {
-    let value = share * 100.0;
-    match value.abs() {
-        size if size >= 9.95 => format!("{value:.0} %"),
-        size if size >= 0.995 => format!("{value:.1} %"),
-        _ => format!("{value:.2} %"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use fastrand::Rng;
@@ -354,16 +331,5 @@ mod tests {
         assert_eq!(verdict.kind, VerdictKind::TrustedWithCause, "{verdict:?}");
         let words = "2 of 2 outliers explained, mostly by steal; without them ";
         assert!(verdict.reason.starts_with(words), "{}", verdict.reason);
-    }
-
-    #[test]
-    fn figures_keep_three_digits() {
-        let figures: Vec<String> = [0.0, 0.012345, 1.0, 99.96, 12345.6, -2.5, 1e-12, 1e18, f64::INFINITY]
-            .into_iter()
-            .map(|value| figure(value, ""))
-            .collect();
-        assert_eq!(figures, ["0", "0.0123", "1.00", "100.0", "12346", "-2.50", "1.00e-12", "1.00e18", "inf"]);
-        let percents: Vec<String> = [0.0001, 0.00995, 0.0123, 0.5, 12.0].into_iter().map(percent).collect();
-        assert_eq!(percents, ["0.01 %", "1.0 %", "1.2 %", "50 %", "1200 %"]);
     }
 }

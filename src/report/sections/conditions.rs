@@ -2,7 +2,7 @@
 
 use super::{column, number, right, text};
 use crate::diagnose::Diagnosis;
-use crate::diagnose::words::percent;
+use crate::diagnose::words::{figure, percent};
 use crate::model::{Conditions, Visit};
 use crate::report::block::{Axis, Block, Chart, ChartKind, Line, LinePoint, Scale, Section, Table};
 
@@ -19,7 +19,11 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
         .events
         .iter()
         .map(|event| {
-            let seconds = format!("{:.1} s", event.at_ms / 1e3);
+            let seconds = if event.at_ms < 1e9 {
+                format!("{:.1} s", event.at_ms / 1e3)
+            } else {
+                figure(event.at_ms / 1e3, "s")
+            };
             vec![number(seconds), text(event.kind.to_string()), text(event.text.clone())]
         })
         .collect();

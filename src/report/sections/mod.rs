@@ -76,9 +76,12 @@ fn checks(diagnosis: &Diagnosis) -> Vec<Check> {
     }
     let calm = diagnosis.clean.iter().filter(|rule| !rule.calm.is_empty());
     checks.extend(calm.map(|rule| Check { mark: Mark::Good, text: rule.calm.to_string() }));
-    checks.extend(
-        diagnosis.run.damage.iter().take(3).map(|text| Check { mark: Mark::Bad, text: text.clone() }),
-    );
+    let damage = &diagnosis.run.damage;
+    checks.extend(damage.iter().take(3).map(|text| Check { mark: Mark::Bad, text: text.clone() }));
+    if damage.len() > 3 {
+        let text = format!("{} more damages of the file (all of them in --json)", damage.len() - 3);
+        checks.push(Check { mark: Mark::Bad, text });
+    }
     checks
 }
 

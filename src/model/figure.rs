@@ -1,0 +1,67 @@
+//! Numbers as people read them: three significant digits, and a unit.
+
+/// Three significant digits and the unit; plain counts and rates from ten thousand on in k and M.
+pub fn figure(value: f64, unit: &str) -> String {
+    let size = value.abs();
+    let space = if unit.is_empty() { "" } else { " " };
+    // The rest only a damaged file has; nobody reads three hundred digits.
+    if size > 0.0 && !(1e-4..1e15).contains(&size) {
+        return format!("{value:.2e}{space}{unit}");
+    }
+    let (value, prefix) = match (size, unit) {
+        (size, "1/s" | "") if size >= 1e6 => (value / 1e6, "M"),
+        (size, "1/s" | "") if size >= 1e4 => (value / 1e3, "k"),
+        _ => (value, ""),
+    };
+    let digits = match value.abs() {
+        size if size > 0.0 && size.is_finite() => (2 - size.log10().floor() as i32).clamp(0, 6) as usize,
+        _ => 0,
+    };
+    match unit {
+        "1/s" => format!("{value:.digits$}{prefix}/s"),
+        unit => format!("{value:.digits$}{prefix}{space}{unit}"),
+    }
+}
+
+/// A share as per cent with two significant digits.
+pub fn percent(share: f64) -> String {
+    let value = share * 100.0;
+    match value.abs() {
+        size if size >= 1e15 => format!("{value:.1e} %"),
+        size if size >= 9.95 => format!("{value:.0} %"),
+        size if size >= 0.995 => format!("{value:.1} %"),
+        _ => format!("{value:.2} %"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_keep_three_digits() {
+        let cases = [
+            (0.0, "", "0"),
+            (0.012345, "ns", "0.0123 ns"),
+            (1.0, "", "1.00"),
+            (6.2, "ns", "6.20 ns"),
+            (99.94, "GB/s", "99.9 GB/s"),
+            (12345.6, "ns", "12346 ns"),
+            (12345.6, "", "12.3k"),
+            (470_123.0, "1/s", "470k/s"),
+            (14_040.0, "1/s", "14.0k/s"),
+            (9_500.0, "1/s", "9500/s"),
+            (-2.5e-300, "GB/s", "-2.50e-300 GB/s"),
+            (2.5e6, "1/s", "2.50M/s"),
+            (-2.5, "", "-2.50"),
+            (1e-12, "s", "1.00e-12 s"),
+            (1e18, "1/s", "1.00e18 1/s"),
+            (f64::INFINITY, "", "infM"),
+        ];
+        for (value, unit, text) in cases {
+            assert_eq!(figure(value, unit), text);
+        }
+        let percents = [0.0001, 0.00995, 0.0123, 0.5, 12.0].map(percent);
+        assert_eq!(percents, ["0.01 %", "1.0 %", "1.2 %", "50 %", "1200 %"]);
+    }
+}
