@@ -43,7 +43,7 @@ fn ceiling(evidence: &Evidence) -> Option<Vec<Finding>> {
         let Some((most, why, source)) = limits
             .into_iter()
             .flatten()
-            .find(|(most, ..)| beyond(judged.series.metric.form, estimate.median, *most))
+            .find(|(most, ..)| most.is_finite() && beyond(judged.series.metric.form, estimate.median, *most))
         else {
             continue;
         };

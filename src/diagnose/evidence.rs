@@ -9,6 +9,11 @@ use crate::stats::analysis::Judged;
 const LARGEST: f64 = 1e15;
 const SHORTEST_MS: f64 = 1e-3;
 
+/// Whether any core could run at such a clock: 1 MHz to 100 GHz.
+fn is_clock(ghz: &f64) -> bool {
+    (1e-3..=100.0).contains(ghz)
+}
+
 /// A run, the machine that it describes, and every series with the verdict that its numbers alone give it.
 pub struct Evidence<'a> {
     pub run: &'a Run,
@@ -100,16 +105,17 @@ impl<'a> Evidence<'a> {
     pub fn core_clock_ghz(&self) -> Option<f64> {
         let measured =
             self.find("cpu.clock", "one-cpu", "clock").and_then(|judged| judged.analysis.estimate.as_ref());
-        measured.map(|estimate| estimate.median).or_else(|| crate::stats::order::median(&self.clocks_ghz()))
+        let measured = measured.map(|estimate| estimate.median).filter(is_clock);
+        measured.or_else(|| crate::stats::order::median(&self.clocks_ghz()))
     }
 
-    /// The core clock beside every window of every visit, GHz.
+    /// The core clock beside every window of every visit, GHz; without what no core's clock can be.
     pub fn clocks_ghz(&self) -> Vec<f64> {
         let samples = self.visits().flat_map(|visit| &visit.samples);
         samples
             .filter_map(|samples| Some((samples.len(), samples.beside.clock_ghz.as_ref()?)))
             .flat_map(|(windows, column)| (0..windows).filter_map(|index| column.get(index)))
-            .filter(|ghz| ghz.is_finite() && *ghz > 0.0)
+            .filter(is_clock)
             .collect()
     }
 }
