@@ -30,8 +30,9 @@ fn huge_pages(evidence: &Evidence) -> Option<Vec<Finding>> {
         if planned.case.placement.pages != Pages::Huge {
             continue;
         }
-        let shares: Vec<f64> =
-            evidence.visits_of(case).filter_map(|visit| visit.process.huge_share).collect();
+        let shares = evidence.visits_of(case).filter_map(|visit| visit.process.huge_share);
+        // What is no share is a damaged number.
+        let shares: Vec<f64> = shares.filter(|share| (0.0..=1.0).contains(share)).collect();
         let Some(share) = median(&shares) else { continue };
         judged_any = true;
         if share < ENOUGH {

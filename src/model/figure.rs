@@ -25,7 +25,8 @@ pub fn figure(value: f64, unit: &str) -> String {
 
 /// A share as per cent with two significant digits.
 pub fn percent(share: f64) -> String {
-    let value = share * 100.0;
+    // Damaged files hold what is finite only before it is made a percentage.
+    let value = (share * 100.0).clamp(f64::MIN, f64::MAX);
     match value.abs() {
         size if size >= 1e15 => format!("{value:.1e} %"),
         size if size >= 9.95 => format!("{value:.0} %"),
