@@ -234,6 +234,8 @@ mod tests {
         };
         assert_eq!(ids(&["ipc.pipe"]), ["ipc.pipe-pingpong"]);
         assert!(ids(&["memory"]).len() >= 2);
-        assert!(ids(&["mem"]).is_empty() && ids(&["nothing"]).is_empty());
+        assert_eq!(ids(&["mem"]), ids(&["memory", ""]));
+        assert!(ids(&["nothing"]).is_empty() && ids(&["selftest.st"]).is_empty());
+        assert_eq!(ids(&["selftest.steady"]), ["selftest.steady"]);
     }
 }

@@ -57,7 +57,7 @@ mod tests {
             (-2.5, "", "-2.50"),
             (1e-12, "s", "1.00e-12 s"),
             (1e18, "1/s", "1.00e18 1/s"),
-            (f64::INFINITY, "", "infM"),
+            (f64::INFINITY, "", "inf"),
         ];
         for (value, unit, text) in cases {
             assert_eq!(figure(value, unit), text);
