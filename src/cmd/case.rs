@@ -22,6 +22,7 @@ pub fn run(_: Args) -> anyhow::Result<ExitCode> {
         process::die_with(parent).context("cannot tie this process to its parent")?;
     }
     counters::be_first_to_die();
+    process::name_as(c"assay");
     let mut text = String::new();
     std::io::stdin().take(LONGEST_ORDER).read_to_string(&mut text).context("cannot read the order")?;
     ensure!(!text.trim().is_empty(), "no order on standard input; `assay run --dry-run --json` lists cases");

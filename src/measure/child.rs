@@ -46,6 +46,7 @@ pub fn visit(
     interrupted: &dyn Fn() -> bool,
 ) -> anyhow::Result<Heard> {
     let mut child = Command::new(process::running(program))
+        .arg0(program)
         .arg("case")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -50,15 +50,21 @@ pub fn die_with(parent: Pid) -> io::Result<()> {
     }
 }
 
-/// The file of the running program: `program`, or, where an upgrade or a build has put another one in its place, the
-/// kernel's own handle on what still runs. All visits of a run are measured by the same code.
+/// What to start to get the running program once more: the kernel's own handle on it, because an upgrade or a build may
+/// put another file in `program`'s place at any moment; `program` where there is no /proc. All visits of a run are
+/// measured by the same code.
 pub fn running(program: &Path) -> &Path {
-    const RUNNING: &str = "/proc/self/exe";
-    let file = |path: &Path| rustix::fs::stat(path).map(|file| (file.st_dev, file.st_ino)).ok();
-    match file(Path::new(RUNNING)) {
-        Some(running) if file(program) != Some(running) => Path::new(RUNNING),
-        _ => program,
+    let handle = Path::new("/proc/self/exe");
+    match rustix::fs::stat(handle) {
+        Ok(_) => handle,
+        Err(_) => program,
     }
+}
+
+/// What tools like `top` call this process. Started by the kernel's handle it would be `exe`.
+pub fn name_as(name: &std::ffi::CStr) {
+    // A nicer name is all that is lost.
+    let _ = rustix::thread::set_name(name);
 }
 
 /// Whether the calling process was started with this signal ignored, as `nohup` does.
