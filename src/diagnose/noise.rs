@@ -28,7 +28,7 @@ const DRIFT: Rule = Rule {
             evidence,
             VerdictKind::Drifting,
             &DRIFT,
-            "moved while it was measured",
+            ["moved while it was measured", "moved while they were measured"],
             "Something that changes slowly \
              moved these values: heat, power budgets, other guests or load.",
         )
@@ -52,7 +52,7 @@ const MODES: Rule = Rule {
             evidence,
             VerdictKind::Multimodal,
             &MODES,
-            "has several values",
+            ["has several values", "have several values"],
             "Each process got one of several levels: \
              look at what a process gets at its start, such as pages, CPU or layout.",
         )
@@ -64,7 +64,7 @@ fn of_kind(
     evidence: &Evidence,
     kind: VerdictKind,
     rule: &Rule,
-    what: &str,
+    [one_does, several_do]: [&str; 2],
     cause: &str,
 ) -> Option<Vec<Finding>> {
     let headline = || evidence.series.iter().filter(|judged| judged.series.metric.headline);
@@ -78,8 +78,8 @@ fn of_kind(
     }
     found.sort_by(|one, other| change(other).total_cmp(&change(one)));
     let headline = match found.as_slice() {
-        [one] => format!("{} {what}: {}", one.series.key, one.analysis.verdict.reason),
-        several => format!("{} of {of} headline series {what}", several.len()),
+        [one] => format!("{} {one_does}: {}", one.series.key, one.analysis.verdict.reason),
+        several => format!("{} of {of} headline series {several_do}", several.len()),
     };
     let mut cause = cause.to_string();
     if let Some((covariate, count)) = companion(&found) {

@@ -27,7 +27,7 @@ pub fn bytes(bytes: f64) -> String {
 /// A word of a command that people may paste into a shell: whoever wrote a run file may have called a benchmark
 /// anything.
 pub fn shell(word: &str) -> String {
-    let harmless = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '/' | ':');
+    let harmless = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '/' | ':' | ',');
     match !word.is_empty() && word.chars().all(harmless) {
         true => word.to_string(),
         false => format!("'{}'", word.replace('\'', "'\\''")),
