@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::words::{figure, shell};
 use super::{Evidence, Rule};
-use crate::model::{Effect, Fact, Finding, Severity, VerdictKind};
+use crate::model::{Covariates, Effect, Fact, Finding, Severity, VerdictKind};
 use crate::stats::analysis::Judged;
 use crate::stats::behaviour::Drift;
 
@@ -106,24 +106,14 @@ fn of_kind(
 fn companion(found: &[&Judged]) -> Option<(String, usize)> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for judged in found {
-        if let Some((name, _)) = judged.analysis.correlations.first() {
-            *counts.entry(name.as_ref()).or_default() += 1;
+        let cause = judged.analysis.mode_cause.as_ref().map(|cause| cause.name.as_ref());
+        let companion = || judged.analysis.correlations.first().map(|(name, _)| name.as_ref());
+        if let Some(name) = cause.or_else(companion) {
+            *counts.entry(name).or_default() += 1;
         }
     }
     let (name, count) = counts.into_iter().max_by_key(|(_, count)| *count)?;
-    Some((covariate_words(name), count))
-}
-
-/// A covariate as people call it.
-fn covariate_words(name: &str) -> String {
-    match name {
-        "clock_ghz" => "core clock".to_string(),
-        "wait_ns" => "time that the task waited for a CPU".to_string(),
-        "involuntary" => "involuntary context switches".to_string(),
-        "voluntary" => "voluntary context switches".to_string(),
-        "steal_ms" => "time that the hypervisor took".to_string(),
-        other => other.replace('_', " "),
-    }
+    Some((Covariates::words(name), count))
 }
 
 /// A drift that chance alone hardly gives to one series of many; modes are proven severely enough by themselves.

@@ -57,6 +57,20 @@ pub struct Covariates {
 }
 
 impl Covariates {
+    /// A covariate as people call it, by its name here or in an analysis.
+    pub fn words(name: &str) -> String {
+        match name {
+            "clock_ghz" => "core clock".to_string(),
+            "wait_ns" => "time that the task waited for a CPU".to_string(),
+            "involuntary" => "number of involuntary context switches".to_string(),
+            "voluntary" => "number of voluntary context switches".to_string(),
+            "faults" => "number of page faults".to_string(),
+            "steal_ms" | "steal" => "time that the hypervisor took".to_string(),
+            "cpu_start" | "cpu_end" => "CPU".to_string(),
+            other => other.replace('_', " "),
+        }
+    }
+
     /// Name and column of every covariate that was recorded.
     pub fn columns(&self) -> impl Iterator<Item = (&'static str, &Packed)> {
         [

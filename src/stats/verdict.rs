@@ -9,7 +9,7 @@ use super::modes::{CONFIRMING_MODES, Modality, Modes};
 use super::order::median_ranks;
 use super::outliers::Attribution;
 use super::stop::runs_needed;
-use crate::model::{Verdict, VerdictKind, figure, percent};
+use crate::model::{Covariates, Verdict, VerdictKind, figure, percent};
 
 /// All that a verdict rests on.
 #[derive(Clone, Copy, Debug)]
@@ -64,8 +64,10 @@ fn judge_modes(judgement: &Judgement) -> Option<(Verdict, Option<usize>)> {
     let n = judgement.estimate.processes;
     let words = |modes: &Modes| modes_words(modes, judgement.unit);
     let certain = |modes: &Modes, what: &str| {
-        let cause =
-            judgement.mode_cause.map(|cause| format!("; the {cause} goes with it")).unwrap_or_default();
+        let cause = judgement
+            .mode_cause
+            .map(|cause| format!("; the {} goes with it", Covariates::words(cause)))
+            .unwrap_or_default();
         (Verdict::new(VerdictKind::Multimodal, format!("{}{what}{cause}", words(modes))), None)
     };
     match (&behaviour.modality, &behaviour.modes_inside) {
@@ -90,7 +92,7 @@ fn judge_without_explained(judgement: &Judgement) -> Option<Verdict> {
     let reason = format!(
         "{explained} of {} explained, mostly by {}; without them {} ±{}",
         count(attribution.outliers(), "outlier"),
-        first.covariate,
+        Covariates::words(&first.covariate),
         figure(without.median, judgement.unit),
         percent(half),
     );
@@ -329,7 +331,7 @@ mod tests {
         assert!(wide > narrow);
         let (verdict, _) = judge(&judgement);
         assert_eq!(verdict.kind, VerdictKind::TrustedWithCause, "{verdict:?}");
-        let words = "2 of 2 outliers explained, mostly by steal; without them ";
+        let words = "2 of 2 outliers explained, mostly by time that the hypervisor took; without them ";
         assert!(verdict.reason.starts_with(words), "{}", verdict.reason);
     }
 }
