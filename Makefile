@@ -16,7 +16,8 @@ test:
 bench:
 	cargo bench --locked --bench peers
 
-# The tables of METHODOLOGY.md: coverage, false positives, detection; and ten minutes of fuzzing a parser.
+# The tables of METHODOLOGY.md: coverage, false positives, detection; and ten minutes of fuzzing for each of eight
+# readers and parsers (an hour and a half; fuzz/run needs a C++ compiler).
 prove:
 	cargo bench --locked --bench prove
 	fuzz/run 600

@@ -12,7 +12,7 @@ use crate::report::plain::lines;
 /// Explain a benchmark, a rule or a verdict
 #[derive(clap::Args)]
 pub struct Args {
-    /// A benchmark (memory.latency), a rule (background-load) or a verdict (imprecise); without it: what there is
+    /// A group (memory), a benchmark (memory.latency), a rule (background-load) or a verdict (imprecise); without it: what there is
     #[arg(value_name = "ID")]
     id: Option<String>,
 }
@@ -28,7 +28,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let text = bench::find(wanted)
         .map(|bench| benchmark(bench, width))
         .or_else(|| rules().find(|rule| rule.id == wanted).map(|rule| self::rule(rule, width)))
-        .or_else(|| verdict(wanted, width));
+        .or_else(|| verdict(wanted, width))
+        .or_else(|| group(wanted));
     match text {
         Some(text) => {
             output::print_text(&text)?;
@@ -50,6 +51,13 @@ fn contents(width: usize) -> String {
         lines(&text, width.clamp(40, 100)).iter().map(|line| format!("{line}\n")).collect::<String>()
     };
     list("benchmarks", &benches) + &list("rules", &rules) + &list("verdicts", &verdicts)
+}
+
+/// The benchmarks of a group, by name and title.
+fn group(wanted: &str) -> Option<String> {
+    let own = crate::plan::shown().filter(|bench| bench.group() == wanted);
+    let lines: Vec<String> = own.map(|bench| format!("  {}: {}\n", bench.id, bench.title)).collect();
+    (!lines.is_empty()).then(|| format!("Group {wanted}\n{}", lines.concat()))
 }
 
 fn benchmark(bench: &Benchmark, width: usize) -> String {

@@ -105,12 +105,12 @@ fn duration(text: &str) -> Result<Duration, String> {
         "" | "s" => 1.0,
         "m" => 60.0,
         "h" => 3600.0,
-        _ => return Err("a time is a number with s, m or h, like 90s or 10m".to_string()),
+        _ => return Err("a time is a number above 0 with s, m or h, like 90s or 10m".to_string()),
     };
-    let seconds = number.parse::<f64>().ok().filter(|number| *number >= 0.0 && *number < 1e7);
+    let seconds = number.parse::<f64>().ok().filter(|number| *number > 0.0 && *number < 1e7);
     seconds
         .map(|seconds| Duration::from_secs_f64(seconds * factor))
-        .ok_or_else(|| "a time is a number with s, m or h, like 90s or 10m".to_string())
+        .ok_or_else(|| "a time is a number above 0 with s, m or h, like 90s or 10m".to_string())
 }
 
 /// The machine that is measured, described.

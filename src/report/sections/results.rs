@@ -85,16 +85,28 @@ fn columns() -> Vec<crate::report::block::Column> {
 fn row(diagnosis: &Diagnosis, judged: &Judged) -> Vec<Cell> {
     let (series, analysis) = (&judged.series, &judged.analysis);
     let estimate = analysis.estimate.as_ref();
-    let half = estimate.and_then(|estimate| estimate.relative_half_width());
     vec![
         text(label(diagnosis, judged)),
         text(series.case.placement.name.to_string()),
         number(estimate.map_or(String::new(), |estimate| estimate.n.to_string())),
         number(estimate.map_or("–".to_string(), |estimate| figure(estimate.median, &series.metric.unit))),
-        number(half.map_or(String::new(), |half| format!("±{}", percent(half)))),
+        number(width_words(judged)),
         Cell::Distribution(medians(judged)),
         Cell::Verdict(analysis.verdict.clone()),
     ]
+}
+
+/// The interval's half-width as a share of the median; both ends where "±" would say that they lie alike and it is wide.
+fn width_words(judged: &Judged) -> String {
+    const WIDE: f64 = 0.25;
+    let Some(estimate) = &judged.analysis.estimate else { return String::new() };
+    match (estimate.relative_half_width(), estimate.interval) {
+        (Some(half), Some(interval)) if half > WIDE => {
+            format!("{}–{}", figure(interval.low, ""), figure(interval.high, ""))
+        }
+        (Some(half), _) => format!("±{}", percent(half)),
+        (None, _) => String::new(),
+    }
 }
 
 /// The process medians: what the interval rests on.
