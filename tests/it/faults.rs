@@ -9,3 +9,4 @@ mod limits;
 mod many;
 mod streams;
 mod system;
+mod told;

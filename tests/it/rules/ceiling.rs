@@ -35,6 +35,13 @@ fn with_a_window_of(ns: f64) -> Case {
     case(format!("a window of {ns} ns"), run.diagnosed())
 }
 
+/// A steady case that did nothing in any window.
+fn without_work() -> Case {
+    let mut run = Edit::invented("selftest.steady");
+    run.samples(|_, samples| samples["work"] = json!(0.0));
+    case("windows without work", run.diagnosed())
+}
+
 pub fn more_than_the_core_or_the_memory_can_do() -> Vec<Case> {
     let core = Live::of("--only selftest.too-fast --budget 5s").ending(3).run();
     let found = findings(&core, "above-ceiling");
@@ -51,11 +58,11 @@ pub fn more_than_the_core_or_the_memory_can_do() -> Vec<Case> {
         assert!(finding["facts"][1]["source"].as_str().is_some_and(|source| source.contains("SMBIOS")));
         assert!(key.contains("bytes=") && !key.contains("bytes=32768#"), "{key}");
     }
-    let (short, long) = (with_a_window_of(0.5), with_a_window_of(101e6));
-    for timed in [&short, &long] {
+    let (short, long, idle) = (with_a_window_of(0.5), with_a_window_of(101e6), without_work());
+    for timed in [&short, &long, &idle] {
         assert_eq!(series(&timed.results, "selftest.steady")["verdict"], "rejected", "{}", timed.what);
     }
-    vec![case("a benchmark that claims too much", core), memory, short, long]
+    vec![case("a benchmark that claims too much", core), memory, short, long, idle]
 }
 
 pub fn what_the_hardware_can_do() -> Vec<Case> {
