@@ -83,7 +83,10 @@ fn of_kind(
     };
     let mut cause = cause.to_string();
     if let Some((covariate, count)) = companion(&found) {
-        cause = format!("{cause} In {count} of {} the value goes with the {covariate}.", found.len());
+        cause = match found.len() {
+            1 => format!("{cause} The value goes with the {covariate}."),
+            of => format!("{cause} In {count} of {of} the value goes with the {covariate}."),
+        };
     }
     let mut benches: Vec<&str> = found.iter().map(|judged| judged.series.case.bench.as_ref()).collect();
     benches.sort_unstable();
