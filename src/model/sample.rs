@@ -67,6 +67,7 @@ impl Covariates {
             "faults" => "number of page faults".to_string(),
             "steal_ms" | "steal" => "time that the hypervisor took".to_string(),
             "cpu_start" | "cpu_end" => "CPU".to_string(),
+            "background" => "CPU time of other processes".to_string(),
             other => other.replace('_', " "),
         }
     }
