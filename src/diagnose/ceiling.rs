@@ -2,8 +2,9 @@
 
 use super::words::{bytes, figure, shell};
 use super::{Evidence, Rule};
-use crate::model::{Effect, Fact, Finding, Form, Samples, Severity};
+use crate::model::{Effect, Fact, Finding, Form, Severity, Visit};
 use crate::stats::analysis::Judged;
+use crate::stats::series::Series;
 
 pub const RULES: &[Rule] = &[CEILING];
 
@@ -82,14 +83,7 @@ fn impossible_window(evidence: &Evidence, judged: &Judged) -> Option<Finding> {
     if idle.is_some() {
         return idle;
     }
-    let visits = evidence.visits_of(series.planned as u32).filter(|visit| visit.reason.is_none());
-    let windows = visits.flat_map(|visit| {
-        let own = visit.samples.iter().filter(|samples| {
-            samples.point == series.point && samples.metrics.iter().any(|name| *name == series.metric.name)
-        });
-        own.flat_map(|samples| samples.ns.iter().skip(samples.warm_up)).map(move |ns| (*ns, visit))
-    });
-    let (ns, visit) = windows.into_iter().find(|(ns, visit)| {
+    let (_, ns, visit) = counted_windows(evidence, series).find(|(_, ns, visit)| {
         let visit_ns = visit.conditions.wall_ms * 1e6;
         *ns < step_ns || *ns > visit_ns
     })?;
@@ -112,20 +106,27 @@ fn impossible_window(evidence: &Evidence, judged: &Judged) -> Option<Finding> {
     })
 }
 
+/// Work, nanoseconds and visit of every window of a series that counts.
+fn counted_windows<'a>(
+    evidence: &Evidence<'a>,
+    series: &'a Series,
+) -> impl Iterator<Item = (f64, f64, &'a Visit)> {
+    let good = evidence.visits_of(series.planned as u32).filter(|visit| visit.reason.is_none());
+    good.flat_map(move |visit| {
+        let own = visit.samples.iter().filter(|samples| {
+            samples.point == series.point && samples.metrics.iter().any(|name| *name == series.metric.name)
+        });
+        own.flat_map(move |samples| {
+            (samples.warm_up..samples.len())
+                .filter_map(move |window| Some((samples.work.get(window)?, *samples.ns.get(window)?, visit)))
+        })
+    })
+}
+
 /// A window in which nothing was done: a rate of zero is no speed, and no time divided by no work is no latency.
 fn idle_window(evidence: &Evidence, judged: &Judged) -> Option<Finding> {
     let series = &judged.series;
-    let own = |samples: &&Samples| {
-        samples.point == series.point && samples.metrics.iter().any(|name| *name == series.metric.name)
-    };
-    let good = evidence.visits_of(series.planned as u32).filter(|visit| visit.reason.is_none());
-    let visit = good.into_iter().find(|visit| {
-        let idle = |samples: &Samples| {
-            (samples.warm_up..samples.len())
-                .any(|window| samples.work.get(window).is_some_and(|work| work <= 0.0))
-        };
-        visit.samples.iter().filter(own).any(idle)
-    })?;
+    let (_, _, visit) = counted_windows(evidence, series).find(|(work, ..)| *work <= 0.0)?;
     Some(Finding {
         rule: CEILING.id.into(),
         severity: Severity::Problem,
