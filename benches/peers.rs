@@ -81,7 +81,7 @@ fn main() {
 
 fn compare(row: &Row, machine: &Machine, floor: &Floor, run_clock: &RunClock) -> Result<String, String> {
     let windows = Windows { window_ns: 10e6, count: 5, warm_up: 1, limit_s: 5.0 };
-    let scope = Scope { machine, floor, depth: Depth::Quick, memory_bytes: 256 << 20, windows };
+    let scope = Scope { machine, floor, depth: Depth::Quick, memory_bytes: 256 << 20, windows, all: false };
     let bench = bench::find(row.bench).ok_or("no such benchmark")?;
     let mut candidates = (bench.cases)(bench, &scope).into_iter();
     let found = candidates.find(|candidate| candidate.case.placement.name == row.placement);

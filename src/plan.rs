@@ -190,6 +190,7 @@ mod tests {
             depth: profile.depth,
             memory_bytes,
             windows: profile.windows,
+            all: false,
         };
         make(&scope, &select(&[]).expect("all"), &profile)
     }

@@ -136,6 +136,7 @@ fn planned(machine: &Machine, snapshot: &Snapshot) {
             depth: profile.depth,
             memory_bytes: plan::memory_budget(machine, profile.depth),
             windows: profile.windows,
+            all: false,
         };
         let benches: Vec<_> = plan::shown().collect();
         let cases = plan::make(&scope, &benches, profile);

@@ -108,6 +108,8 @@ pub struct Scope<'a> {
     /// Memory that one visit may touch, bytes, all its processes together.
     pub memory_bytes: u64,
     pub windows: Windows,
+    /// Whatever is sampled on large machines (pairs of CPUs) is measured whole.
+    pub all: bool,
 }
 
 impl Scope<'_> {

@@ -12,6 +12,7 @@ use crate::model::{Covariates, Form, Histogram, Metric, Packed, Params, ProcessF
 /// Relative spread between processes and between windows of one process.
 const BETWEEN: f64 = 0.004;
 const WITHIN: f64 = 0.006;
+const PRETENDED_GHZ: f64 = 3.0;
 
 /// What a child would have said.
 fn lines(bench: &Benchmark, order: &Order, seed: u64) -> Vec<Line> {
@@ -56,6 +57,7 @@ fn samples(order: &Order, point: &Params, metric: &Metric, seed: u64) -> Samples
     let work: Vec<f64> = match metric.form {
         Form::WorkPerTime { scale } => values.iter().map(|value| value * ns / scale).collect(),
         Form::TimePerWork { scale } => values.iter().map(|value| ns * scale / value).collect(),
+        Form::CyclesPerWork => values.iter().map(|value| ns * PRETENDED_GHZ / value).collect(),
         Form::Value => values.iter().map(|value| value.min(1.0)).collect(),
         Form::Quantile { scale, .. } => {
             histograms = values.iter().map(|value| spread(value / scale)).collect();
@@ -70,7 +72,7 @@ fn samples(order: &Order, point: &Params, metric: &Metric, seed: u64) -> Samples
         ns: vec![ns; windows],
         beside: Covariates {
             involuntary: Some(Packed::Same(0.0)),
-            clock_ghz: Some(Packed::Same(3.0)),
+            clock_ghz: Some(Packed::Same(PRETENDED_GHZ)),
             ..Covariates::default()
         },
         histograms,
@@ -82,7 +84,7 @@ fn samples(order: &Order, point: &Params, metric: &Metric, seed: u64) -> Samples
 fn level(metric: &Metric, point: &Params, random: &mut fastrand::Rng) -> f64 {
     let drawn = (random.f64() * 3.0).exp();
     if metric.unit == "GHz" {
-        return 3.0;
+        return PRETENDED_GHZ;
     }
     match (metric.form, point.get("bytes").and_then(|bytes| bytes.number())) {
         (Form::TimePerWork { .. }, Some(bytes)) => match bytes {

@@ -54,6 +54,10 @@ pub enum Line {
 pub struct Point {
     pub params: Params,
     pub metric: &'static str,
+    /// Further metrics that read the same windows (the same latency in cycles).
+    pub also: &'static [&'static str],
+    /// A metric of the same windows whose work is this many times as much (bytes on the bus).
+    pub times: Option<(&'static str, f64)>,
     /// Work of one iteration, in the metric's unit of work.
     pub work: f64,
     /// Window length in units of the usual one: slow or ragged operations need longer windows.
@@ -62,7 +66,21 @@ pub struct Point {
 
 impl Point {
     pub fn new(metric: &'static str, work: f64) -> Point {
-        Point { params: Params::new(), metric, work, stretch: 1.0 }
+        Point { params: Params::new(), metric, also: &[], times: None, work, stretch: 1.0 }
+    }
+
+    pub fn also(mut self, metrics: &'static [&'static str]) -> Point {
+        self.also = metrics;
+        self
+    }
+
+    pub fn times(mut self, metric: &'static str, factor: f64) -> Point {
+        self.times = Some((metric, factor));
+        self
+    }
+
+    fn metrics(&self) -> Vec<String> {
+        [self.metric].iter().chain(self.also).map(|metric| metric.to_string()).collect()
     }
 
     pub fn at(mut self, params: Params) -> Point {
@@ -167,7 +185,44 @@ impl<'a> Sampler<'a> {
         }
         // A point cut short keeps at least its last window as a counted one.
         let warm_up = self.windows.warm_up.min(columns.ns.len().saturating_sub(1));
-        self.emit(columns.samples(point.params, vec![point.metric.to_string()], warm_up, Some(linearity)))
+        let metrics = point.metrics();
+        let samples = columns.samples(point.params, metrics, warm_up, Some(linearity));
+        if let Some((metric, factor)) = point.times {
+            self.emit(samples.times(metric, factor))?;
+        }
+        self.emit(samples)
+    }
+
+    /// Times windows in which several things are timed at once, a point each: `body` does the given number of
+    /// iterations of all and reports the nanoseconds of each. Calibrated by the slowest.
+    pub fn time_each(
+        &mut self,
+        points: Vec<Point>,
+        mut body: impl FnMut(u64) -> anyhow::Result<Vec<f64>>,
+    ) -> anyhow::Result<()> {
+        let Some(stretch) = points.iter().map(|point| point.stretch).reduce(f64::max) else { return Ok(()) };
+        let mut slowest = |iterations| Ok(body(iterations)?.into_iter().fold(0.0, f64::max));
+        let iterations =
+            calibrate(self.windows.window_ns * stretch, &mut slowest).context("while calibrating")?;
+        let linearity = linearity(iterations, &mut slowest)?;
+        let mut columns: Vec<Columns> = points.iter().map(|_| Columns::default()).collect();
+        let begin = self.clock.now();
+        for _ in 0..self.windows.warm_up + self.windows.count {
+            let laps = body(iterations)?;
+            for ((point, columns), ns) in points.iter().zip(&mut columns).zip(laps) {
+                columns.work.push(iterations as f64 * point.work);
+                columns.ns.push(ns);
+            }
+            if self.clock.now() - begin > self.windows.limit_s * 1e9 {
+                break;
+            }
+        }
+        for (point, columns) in points.into_iter().zip(columns) {
+            let warm_up = self.windows.warm_up.min(columns.ns.len().saturating_sub(1));
+            let metrics = point.metrics();
+            self.emit(columns.samples(point.params, metrics, warm_up, Some(linearity)))?;
+        }
+        Ok(())
     }
 
     /// Emits `windows` histograms of latencies, each made by `body`, which also reports the window's length, ns.

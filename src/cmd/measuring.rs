@@ -52,6 +52,9 @@ pub struct MeasureArgs {
     /// Seed of the visiting order, so that a run can be repeated in the same order
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+    /// Measure every pair of CPUs on machines where otherwise a sample of them is
+    #[arg(long)]
+    pub all: bool,
     /// Say what would be measured, how long it would take and what would be changed, and do nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -148,6 +151,7 @@ pub fn measure_and_report(args: &MeasureArgs, benches: &[&Benchmark]) -> anyhow:
         depth: profile.depth,
         memory_bytes: plan::memory_budget(&host.machine, profile.depth),
         windows: profile.windows,
+        all: args.all,
     };
     let planned = plan::make(&scope, benches, &profile);
     if args.dry_run {

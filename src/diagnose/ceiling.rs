@@ -75,7 +75,7 @@ fn ceiling(evidence: &Evidence) -> Option<Vec<Finding>> {
 /// A window that no clock can have timed: shorter than the clock's step, or longer than the visit around it.
 fn impossible_window(evidence: &Evidence, judged: &Judged) -> Option<Finding> {
     let series = &judged.series;
-    if !matches!(series.metric.form, Form::WorkPerTime { .. } | Form::TimePerWork { .. }) {
+    if matches!(series.metric.form, Form::Value | Form::Quantile { .. }) {
         return None;
     }
     let step_ns = evidence.run.header.clock.resolution_ns;
@@ -146,7 +146,7 @@ fn idle_window(evidence: &Evidence, judged: &Judged) -> Option<Finding> {
 
 fn beyond(form: Form, value: f64, limit: f64) -> bool {
     match form {
-        Form::TimePerWork { .. } | Form::Quantile { .. } => value < limit,
+        Form::TimePerWork { .. } | Form::CyclesPerWork | Form::Quantile { .. } => value < limit,
         Form::WorkPerTime { .. } => value > limit,
         Form::Value => false,
     }
@@ -183,6 +183,11 @@ fn core_ceiling(evidence: &Evidence, judged: &Judged, ghz: Option<f64>) -> Optio
         (Form::TimePerWork { scale }, _) => Some((
             scale / (OPERATIONS_A_CYCLE * ghz),
             format!("No core completes more than {OPERATIONS_A_CYCLE} operations in a cycle."),
+            source,
+        )),
+        (Form::CyclesPerWork, _) => Some((
+            1.0 / OPERATIONS_A_CYCLE,
+            "No core completes more operations in a cycle.".to_string(),
             source,
         )),
         (Form::Quantile { .. } | Form::Value, _) => None,

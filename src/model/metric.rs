@@ -22,6 +22,8 @@ pub enum Form {
     WorkPerTime { scale: f64 },
     /// `ns / work * scale`: latency.
     TimePerWork { scale: f64 },
+    /// `ns * clock / work`: latency in core cycles, by the core clock that was measured right after the same window.
+    CyclesPerWork,
     /// The sample's work is the value itself (a share, a count).
     Value,
     /// Quantile `q` (0..1) of the sample's histogram of nanoseconds, times `scale`.
@@ -76,8 +78,12 @@ pub enum View {
     Table,
     /// A curve over one point parameter; `log`: both axes logarithmic, ticks as powers of two for bytes.
     Curve { x: Cow<'static, str>, log: bool },
-    /// A matrix over two point parameters.
+    /// A matrix over two parameters, of the cases or of their points.
     Matrix { row: Cow<'static, str>, column: Cow<'static, str> },
+    /// A row a case, a column a metric; cases that are impossible here have a row that says why.
+    Wide,
+    /// One metric over another, a line a case through its points in their order.
+    Trade { x: Cow<'static, str>, y: Cow<'static, str> },
 }
 
 /// A benchmark as the run file's catalogue describes it.

@@ -153,6 +153,15 @@ impl Samples {
         self.ns.is_empty()
     }
 
+    /// The same windows for another metric, whose work is `factor` times as much.
+    pub fn times(&self, metric: &str, factor: f64) -> Samples {
+        let work = match &self.work {
+            Packed::Same(work) => Packed::Same(work * factor),
+            Packed::Each(works) => Packed::Each(works.iter().map(|work| work * factor).collect()),
+        };
+        Samples { metrics: vec![metric.to_string()], work, ..self.clone() }
+    }
+
     /// The metric's value in each window. A window whose numbers make none gives no finite one: zero or negative time
     /// (a clock that ran backwards), zero work in a latency, no histogram.
     pub fn values(&self, form: Form) -> Vec<f64> {
@@ -163,6 +172,10 @@ impl Samples {
                 match form {
                     Form::WorkPerTime { scale } => amount(work) / amount(ns) * scale,
                     Form::TimePerWork { scale } => amount(ns) / amount(work) * scale,
+                    Form::CyclesPerWork => {
+                        let clock = self.beside.clock_ghz.as_ref().and_then(|clock| clock.get(index));
+                        amount(ns) * amount(clock.unwrap_or(f64::NAN)) / amount(work)
+                    }
                     Form::Value => work,
                     Form::Quantile { q, scale } => {
                         let quantile = self.histograms.get(index).and_then(|h| h.quantile(q));
@@ -186,6 +199,9 @@ pub struct ProcessFacts {
     /// Share of the measured memory that was resident when measuring began, 0..1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resident_share: Option<f64>,
+    /// Share of the measured memory that lies on other NUMA nodes than it was meant for, 0..1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remote_share: Option<f64>,
     /// CPU migrations of the measuring task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub migrations: Option<u64>,
