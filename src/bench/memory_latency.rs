@@ -82,7 +82,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let largest = sizes.iter().copied().max().unwrap_or(0);
     let nodes = case.placement.seats.first().map_or_else(CpuSet::default, |seat| seat.mem_nodes.clone());
     let mut memory = resident(largest, case.placement.pages, &nodes, |index| index as u64)?;
-    note_memory(sampler, &memory);
+    note_memory(sampler, &memory, &nodes);
     for bytes in sizes {
         let words = &mut memory.words_mut()[..bytes as usize / 8];
         let mut chain = Chain::random(words, LINE_BYTES, sampler.seed() ^ bytes);

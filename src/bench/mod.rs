@@ -11,6 +11,7 @@ use crate::placement::Floor;
 mod memory;
 pub mod pretend;
 pub mod sampler;
+mod stream_crew;
 
 pub use sampler::{Line, Order, Point, Sampler, Windows};
 

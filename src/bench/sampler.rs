@@ -40,6 +40,14 @@ pub struct Windows {
     pub limit_s: f64,
 }
 
+impl Windows {
+    /// The stretch (at most 1) with which a window is no longer than this: loops that repeat within microseconds need
+    /// not fill the long windows of deep profiles.
+    pub fn no_longer_than(&self, ns: f64) -> f64 {
+        (ns / self.window_ns).min(1.0)
+    }
+}
+
 /// What a child says, one JSON object a line on its standard output.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -138,6 +146,10 @@ impl<'a> Sampler<'a> {
 
     pub fn clock(&self) -> Clock {
         self.clock
+    }
+
+    pub fn windows(&self) -> Windows {
+        self.windows
     }
 
     pub fn seed(&self) -> u64 {
