@@ -28,6 +28,11 @@ benchmarks! {
     cpu_clock
     memory_bandwidth
     memory_latency
+    memory_parallelism
+    memory_tlb
+    memory_line
+    memory_nodes
+    memory_loaded
     syscall
     ipc_pipe
     selftest

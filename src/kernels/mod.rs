@@ -13,7 +13,7 @@ mod machine_code;
 mod chain;
 mod streams;
 
-pub use chain::Chain;
+pub use chain::{Chain, TOGETHER, Visits, walk_together};
 pub use machine_code::{CLOCK_SOURCES, WIDEST_LOAD_BYTES_PER_CYCLE, add_chain, multiply_chain, process_ids};
 pub use streams::{BLOCK_BYTES, Op, Stream, array_bytes, streams};
 

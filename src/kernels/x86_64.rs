@@ -46,6 +46,70 @@ pub unsafe fn chase(at: *const u64, turns: u64) -> *const u64 {
     at
 }
 
+/// Multiplications in one turn of a pause.
+pub const PAUSE_UNROLL: u64 = 16;
+
+/// Follows a pointer chain with idle time before each load: the address is multiplied by one `pause` ×
+/// [`PAUSE_UNROLL`] times (three cycles each, and no core knows that one changes nothing).
+///
+/// # Safety
+/// As [`chase`].
+pub unsafe fn chase_spaced(at: *const u64, loads: u64, pause: u64) -> *const u64 {
+    // SAFETY: by this function's contract.
+    unsafe { spaced::<true>(at, loads, pause) }
+}
+
+/// The pauses of [`chase_spaced`] without the loads.
+pub fn pauses(loads: u64, pause: u64) {
+    // SAFETY: without loads the pointer is a number like any other.
+    unsafe { spaced::<false>(std::ptr::dangling(), loads, pause) };
+}
+
+/// # Safety
+/// With `LOADS` as [`chase`], else none.
+unsafe fn spaced<const LOADS: bool>(at: *const u64, loads: u64, pause: u64) -> *const u64 {
+    if loads == 0 {
+        return at;
+    }
+    let mut at = at;
+    macro_rules! spaced {
+        ($load:literal) => {
+            asm!(
+                ".p2align 5",
+                "2:",
+                "mov {left}, {pause}",
+                "test {left}, {left}",
+                "jz 4f",
+                "3:",
+                ".rept {unroll}",
+                "imul {at}, {one}",
+                ".endr",
+                "dec {left}",
+                "jnz 3b",
+                "4:",
+                $load,
+                "dec {loads}",
+                "jnz 2b",
+                unroll = const PAUSE_UNROLL,
+                at = inout(reg) at,
+                loads = inout(reg) loads => _,
+                pause = in(reg) pause,
+                one = in(reg) 1u64,
+                left = out(reg) _,
+                options(nostack, readonly),
+            )
+        };
+    }
+    // SAFETY: by this function's contract; nothing is written.
+    unsafe {
+        match LOADS {
+            true => spaced!("mov {at}, [{at}]"),
+            false => spaced!("mov {at}, {at}"),
+        }
+    }
+    at
+}
+
 /// `rounds` × [`CHAIN_UNROLL`] dependent 64-bit additions: one cycle each on every x86 core. Register operands, since
 /// additions of an immediate are eliminated at rename by recent cores and would show a clock that no core has.
 pub fn add_chain(rounds: u64, start: u64, step: u64) -> u64 {
