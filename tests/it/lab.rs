@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::{Mutex, PoisonError};
 
-use assay::model::{CpuSet, Params, Planned, Visit};
+use assay::model::{CpuSet, Planned, Visit};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -94,23 +94,17 @@ fn one_node_has_nothing_to_compare() {
         assert_eq!(cases.len(), 1, "{cases:?}");
         assert!(cases[0].unmet.as_ref().is_some_and(|why| why.contains("node")), "{cases:?}");
     }
-    let remote: Vec<&Planned> =
-        plan.iter().filter(|planned| is_remote_memory(&planned.case.params)).collect();
-    assert!(!remote.is_empty() && remote.iter().all(|planned| planned.unmet.is_some()), "{remote:?}");
 }
 
 #[test]
 fn two_nodes() {
-    let script = "assay machine --json >machine.json; every_case_once memory.node,memory.data-source";
+    let script = "assay machine --json >machine.json; every_case_once memory.node";
     let Some(folder) = in_guest("two_nodes", "two-nodes", script) else { return };
     let machine = read_json(&folder, "machine.json");
     assert_eq!(nodes(&machine), json!([["0-1", [10, 21]], ["2-3", [21, 10]]]));
     assert_eq!(machine["summary"]["packages"], 2);
     assert_eq!(cores(&machine), json!(["0", "1", "2", "3"]));
-    let run = measured(&folder);
-    check_nodes(&run, &["0-1", "2-3"], 2);
-    let remote: Vec<_> = run.iter().filter(|(planned, _)| is_remote_memory(&planned.case.params)).collect();
-    assert!(!remote.is_empty() && remote.iter().all(|(_, visit)| visit.reason.is_none()), "{remote:?}");
+    check_nodes(&measured(&folder), &["0-1", "2-3"], 2);
 }
 
 #[test]
@@ -143,11 +137,6 @@ fn a_recorded_machine_plans_its_nodes() {
 
 fn planned(dry_run: &Value) -> Vec<Planned> {
     serde_json::from_value(dry_run["plan"].clone()).expect("a plan")
-}
-
-/// Whether a case measures where data comes from when it lies in another node's memory.
-fn is_remote_memory(params: &Params) -> bool {
-    params.get("source").and_then(|source| source.text()) == Some("dram-remote")
 }
 
 /// The visits of a guest's run with their cases; every case was visited.
