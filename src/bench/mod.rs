@@ -27,6 +27,7 @@ benchmarks! {
     cpu_clock
     memory_bandwidth
     memory_latency
+    memory_data_source
     syscall
     ipc_pipe
     selftest

@@ -11,9 +11,11 @@ mod machine_code;
 mod machine_code;
 
 mod chain;
+mod ring;
 
 pub use chain::Chain;
 pub use machine_code::{CLOCK_SOURCES, WIDEST_LOAD_BYTES_PER_CYCLE, add_chain, multiply_chain, process_ids};
+pub use ring::{LINE_BYTES, Ring};
 
 /// A kernel's block: buffers are read in whole blocks.
 pub const BLOCK_BYTES: usize = 512;

@@ -4,6 +4,11 @@ use std::arch::asm;
 
 use super::{CHAIN_UNROLL, ReadKernel};
 
+#[path = "x86_64/lines.rs"]
+mod lines;
+
+pub use lines::Flusher;
+
 /// Clock sources of the kernel that are this architecture's own counter.
 pub const CLOCK_SOURCES: &[&str] = &["tsc"];
 
