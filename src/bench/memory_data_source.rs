@@ -4,7 +4,7 @@ use anyhow::{Context, bail};
 
 use super::memory::{self, huge_share, note_memory, resident};
 use super::{Benchmark, Candidate, Param, Point, Range, Sampler, Scope, View, check_answer, single_point};
-use crate::kernels::{LINE_BYTES, Ring, read_kernels};
+use crate::kernels::{LINE_BYTES, Op, Ring, streams};
 use crate::machine::{Cache, CacheKind, Machine, Node};
 use crate::model::{Better, Case, CpuSet, Form, Metric, Pages, Placement, Seat};
 use crate::placement::Distance;
@@ -293,7 +293,7 @@ fn alone(case: &Case, source: &str, sampler: &mut Sampler) -> anyhow::Result<()>
     let bytes = conflict.map_or(block, |conflict| conflict.bytes().max(block)).next_multiple_of(HUGE_PAGE);
     let nodes = case.placement.seats.first().map_or_else(CpuSet::default, |seat| seat.mem_nodes.clone());
     let memory = resident(bytes, case.placement.pages, &nodes, |_| 0)?;
-    note_memory(sampler, &memory);
+    note_memory(sampler, &memory, &nodes);
     let all_huge = huge_share(&memory).is_some_and(|share| share > 0.99);
     let lines = match (conflict, source) {
         // Within a base page the place in the cache is known anyway; beyond one only huge pages keep it.
@@ -366,7 +366,7 @@ fn with_partner(case: &Case, source: &str, sampler: &mut Sampler) -> anyhow::Res
     let memory = Mapping::shared((pages * BASE_PAGE) as usize)?;
     // Linked before the partner is there: all its pages are first touched here.
     let mut ring = Ring::new(memory, spread(pages), sampler.seed(), FIRST_MARK);
-    note_memory(sampler, ring.memory());
+    note_memory(sampler, ring.memory(), &CpuSet::default());
     let seed = sampler.seed();
     let mut partner =
         Partner::start(&owner.cpus, Wait::Spin, || owner_of(case, owner, source, seed, &mut ring))?;
@@ -419,13 +419,13 @@ fn owner_of<'a>(
         }),
         L3_REMOTE => {
             let bytes = input(case, "sweep").context("a case without its sweep")?;
-            let sweep = resident(bytes, Pages::Huge, &seat.mem_nodes, |_| 0)?;
-            let kernel = read_kernels()[0];
+            let mut sweep = resident(bytes, Pages::Huge, &seat.mem_nodes, |_| 0)?;
+            let read = streams(Op::Read)[0];
             Box::new(move |_| {
                 ring.flush();
                 // Twice: some caches drop what was used only once instead of passing it on to the next level.
                 let seen = ring.read();
-                let twice = ring.read() == seen && kernel.run(sweep.words(), 1) == 0;
+                let twice = ring.read() == seen && read.run(sweep.words_mut(), 1, 0) == 0;
                 Ok(if twice { seen } else { u64::MAX })
             })
         }
