@@ -29,6 +29,7 @@ benchmarks! {
     memory_bandwidth
     memory_latency
     memory_data_source
+    memory_core_to_core
     memory_parallelism
     memory_tlb
     memory_line
