@@ -45,6 +45,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
         Param { name: "to", about: "CPU that answers", range: CPU },
     ],
     view: View::Matrix { row: std::borrow::Cow::Borrowed("from"), column: std::borrow::Cow::Borrowed("to") },
+    from: Depth::Quick,
     hidden: false,
     cases,
     points,

@@ -3,7 +3,9 @@
 use anyhow::{Context, bail};
 
 use super::memory::{self, huge_share, note_memory, resident};
-use super::{Benchmark, Candidate, Param, Point, Range, Sampler, Scope, View, check_answer, single_point};
+use super::{
+    Benchmark, Candidate, Depth, Param, Point, Range, Sampler, Scope, View, check_answer, single_point,
+};
 use crate::kernels::{LINE_BYTES, Op, Ring, streams};
 use crate::machine::{Cache, CacheKind, Machine, Node};
 use crate::model::{Better, Case, CpuSet, Form, Metric, Pages, Placement, Seat};
@@ -42,6 +44,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
         range: Range::Choice(&[L1, L2, L3, CORE_SHARED, CORE_MODIFIED, L3_REMOTE, DRAM, DRAM_REMOTE]),
     }],
     view: View::Wide,
+    from: Depth::Quick,
     hidden: false,
     cases,
     points: single_point,

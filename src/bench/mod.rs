@@ -30,6 +30,7 @@ benchmarks! {
     memory_latency
     memory_data_source
     memory_core_to_core
+    memory_cores
     memory_parallelism
     memory_tlb
     memory_line
