@@ -1,7 +1,7 @@
 //! Where a curve that rose slowly begins to rise fast: latency over load has such a point.
 
 /// A knee must lie at least this far below the chord, as a share of the whole rise: noise on a straight line stays above.
-const LEAST_DEPTH: f64 = 0.2;
+const LEAST_DEPTH: f64 = 0.25;
 
 /// A curve that rises by less than this share of where it began is flat: noise of 3 % at both ends stays below.
 const LEAST_RISE: f64 = 0.25;
