@@ -97,6 +97,7 @@ pub fn value_axis(
             let ends = range.map(|end| 10_f64.powf(end).clamp(f64::MIN_POSITIVE, f64::MAX));
             let ticks = match scale {
                 Scale::Bytes => ticks::bytes(ends[0], ends[1], most),
+                Scale::Powers => ticks::powers(ends[0], ends[1], most, ticks::figure),
                 _ => ticks::log(ends[0], ends[1], most),
             };
             (ticked(axis.type_(AxisType::Log).range(range.to_vec()), ticks), Some(range))
