@@ -1,7 +1,7 @@
 //! Charts over a parameter.
 
 use super::levels::claimed_caches;
-use super::names::{PLACE, Subject, told_apart, traits_with_place};
+use super::names::{PLACE, Subject, Trait, told_apart, traits_with_place};
 use super::results::value_words;
 use super::{column, number, right, text};
 use crate::diagnose::Diagnosis;
@@ -10,8 +10,10 @@ use crate::model::{Case, Metric, Title, VerdictKind};
 use crate::report::block::{Axis, Block, Cell, Chart, ChartKind, Line, LinePoint, Scale, Section, Table};
 use crate::stats::analysis::Judged;
 
-/// More lines than this are not told apart in one chart, if they can be divided.
+/// More lines than this are not told apart in one chart, if they can be divided; of lines that differ in a number, as a
+/// family does, a few more.
 const MOST_LINES: usize = 8;
+const MOST_OF_A_FAMILY: usize = 12;
 
 /// A case and what was measured of it at rising places.
 type Curve<'a> = (&'a Case, Vec<(f64, &'a Judged)>);
@@ -52,7 +54,27 @@ pub fn section(diagnosis: &Diagnosis, title: &Title, x: &str, log: bool) -> Opti
 
 /// Cases that stand in one chart together: all, or those of one placement, or those that also share a word.
 pub fn split<T>(cases: Vec<(&Case, T)>) -> Vec<(String, Vec<(&Case, T)>)> {
-    divide(String::new(), cases)
+    divide(String::new(), sorted(cases))
+}
+
+/// In the order of the plan, but families by their numbers.
+fn sorted<T>(cases: Vec<(&Case, T)>) -> Vec<(&Case, T)> {
+    let mut families: Vec<Vec<Trait>> = Vec::new();
+    let mut placed: Vec<(usize, (&Case, T))> = Vec::new();
+    for (case, more) in cases {
+        let words: Vec<Trait> = traits_with_place(case).into_iter().filter(|one| !one.number).collect();
+        let family = families.iter().position(|other| *other == words).unwrap_or_else(|| {
+            families.push(words);
+            families.len() - 1
+        });
+        placed.push((family, (case, more)));
+    }
+    let numbers = |case: &Case| case.params.values().filter_map(|value| value.number()).collect::<Vec<f64>>();
+    placed.sort_by(|(family, (case, _)), (other_family, (other, _))| {
+        let order = numbers(case).partial_cmp(&numbers(other)).unwrap_or(std::cmp::Ordering::Equal);
+        family.cmp(other_family).then(order)
+    });
+    placed.into_iter().map(|(_, case)| case).collect()
 }
 
 fn divide<T>(name: String, cases: Vec<(&Case, T)>) -> Vec<(String, Vec<(&Case, T)>)> {
@@ -68,12 +90,13 @@ fn divide<T>(name: String, cases: Vec<(&Case, T)>) -> Vec<(String, Vec<(&Case, T
         let first = words(cases[0].0, by);
         cases.iter().any(|(case, _)| words(case, by) != first)
     };
-    if cases.len() <= MOST_LINES {
+    let all: Vec<Trait> = cases.iter().flat_map(|(case, _)| traits_with_place(case)).collect();
+    let family = all.iter().any(|one| one.number && differ(&one.name));
+    if cases.len() <= if family { MOST_OF_A_FAMILY } else { MOST_LINES } {
         return vec![(name, cases)];
     }
-    let wordy = cases.iter().flat_map(|(case, _)| traits_with_place(case)).filter(|one| !one.number);
     let mut by = vec![PLACE.to_string()];
-    for one in wordy {
+    for one in all.into_iter().filter(|one| !one.number) {
         if !by.contains(&one.name) {
             by.push(one.name);
         }
@@ -87,11 +110,30 @@ fn divide<T>(name: String, cases: Vec<(&Case, T)>) -> Vec<(String, Vec<(&Case, T
             None => groups.push((group, vec![(case, more)])),
         }
     }
+    if by != PLACE {
+        groups = together(groups);
+    }
     let named = groups.into_iter().map(|(group, cases)| {
         let both = [name.as_str(), group.as_str()].into_iter().filter(|word| !word.is_empty());
         (both.collect::<Vec<_>>().join(", "), cases)
     });
     named.flat_map(|(name, cases)| divide(name, cases)).collect()
+}
+
+/// Neighbouring groups that one chart has room for: what is compared should stand side by side.
+fn together<T>(groups: Vec<(String, Vec<T>)>) -> Vec<(String, Vec<T>)> {
+    let mut merged: Vec<(String, Vec<T>)> = Vec::new();
+    for (name, list) in groups {
+        match merged.last_mut() {
+            Some((names, before)) if before.len() + list.len() <= MOST_LINES => {
+                names.push_str(if names.is_empty() || name.is_empty() { "" } else { " and " });
+                names.push_str(&name);
+                before.extend(list);
+            }
+            _ => merged.push((name, list)),
+        }
+    }
+    merged
 }
 
 fn case_word(case: &Case, by: &str) -> String {
@@ -269,6 +311,26 @@ mod tests {
         let labels: Vec<String> = shown::first(&diagnosis).0.into_iter().map(|shown| shown.label).collect();
         assert_eq!(labels.len(), 4 + 4, "{labels:?}");
         assert_eq!(labels.last().map(String::as_str), Some("Test, copy, LLC 9, 256 MiB (memory)"));
+    }
+
+    #[test]
+    fn what_is_compared_stands_together_and_families_by_their_numbers() {
+        let order = |order: &str| ("order", Value::from(order));
+        let random = case("one-cpu", &[order("random")]);
+        let spaced = case("one-cpu", &[order("random"), ("pace", Value::from("spaced"))]);
+        let page_random = case("one-cpu", &[order("page-random")]);
+        let strides = [64u64, 16, 4096, 128, 256, 512, 1024, 2048, 32, 8192];
+        let mut cases = vec![random, spaced, page_random];
+        cases.extend(strides.map(|bytes| case("one-cpu", &[order("stride"), ("stride", bytes.into())])));
+        let divided = split(cases.iter().map(|case| (case, ())).collect());
+        let names: Vec<&str> = divided.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["random and page-random", "stride"]);
+        let strides = told_apart(&divided[1].1.iter().map(|(case, _)| *case).collect::<Vec<_>>());
+        assert_eq!(
+            (strides.len(), &strides[..2]),
+            (10, &["stride 16".to_string(), "stride 32".to_string()][..])
+        );
+        assert_eq!(split(cases[..12].iter().map(|case| (case, ())).collect()).len(), 1, "a family and a few");
     }
 
     #[test]

@@ -135,7 +135,7 @@ pub fn color_bar(unit: &str) -> ColorBar {
         .x_pad(12.0)
 }
 
-/// How the line at `index` of `count` is told from the others: by colour, sign and dash. Up to six are blue, orange and
+/// How the line at `index` of `count` is told from the others: by colour, sign and dash. Up to eight are blue, orange and
 /// so on; more of them are a family and get the steps of viridis.
 pub struct Pen {
     pub colour: String,
@@ -146,7 +146,7 @@ pub struct Pen {
 
 pub fn pen(index: usize, count: usize) -> Pen {
     let colour = match count {
-        0..=6 => format!("$c{index}"),
+        0..=8 => format!("$c{index}"),
         _ => format!("$v{}", index * 9 / (count - 1)),
     };
     let symbols = [
