@@ -67,7 +67,7 @@ fn not_measured(diagnosis: &Diagnosis) -> String {
 }
 
 /// More rows than this no page and no reader can bear.
-const MOST_SERIES: usize = 5000;
+const MOST_SERIES: usize = 2000;
 
 /// Every series there is, folded.
 pub fn raw(diagnosis: &Diagnosis) -> Section {

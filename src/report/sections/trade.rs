@@ -141,8 +141,8 @@ fn chart(id: String, title: String, cases: &[(&Case, Vec<Both>)]) -> Option<Char
         id,
         title,
         about: format!(
-            "{} over {}: medians of {points} points, with the 95 % interval of the {}. Hollow: rejected.{knees}",
-            y.title, x.title, y.title
+            "Medians of {points} points: {} with its 95 % interval, over {}. Hollow: rejected.{knees}",
+            y.title, x.title
         ),
         kind: ChartKind::Lines { x: axis(x), y: axis(y), lines, marks: Vec::new(), callouts },
         data: Table { columns, rows, folded: true },

@@ -92,7 +92,7 @@ fn numbers(order: &Order, low: f64, high: f64) -> Vec<Annotation> {
     });
     let number = |(x, y, value): (String, String, f64)| {
         let colour = if (value - low) / (high - low) > 0.55 { "#10141c" } else { "#ffffff" };
-        note(&figure(value), colour).x(x).y(y).font(font(12).color(colour))
+        note(&crate::model::figure(value, ""), colour).x(x).y(y).font(font(12).color(colour))
     };
     cells.map(number).collect()
 }
