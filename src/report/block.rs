@@ -110,6 +110,8 @@ pub struct Chart {
     pub title: String,
     pub about: String,
     pub kind: ChartKind,
+    /// What the drawing comes to, short enough to stand open beside it.
+    pub summary: Option<Table>,
     pub data: Table,
 }
 

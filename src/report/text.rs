@@ -104,7 +104,7 @@ fn block(block: &Block, style: Style) -> String {
         Block::Prose(text) => wrapped(&plain(text, 4 * LONGEST), 2, Tone::Plain, style),
         Block::Findings(findings) => findings.iter().map(|finding| self::finding(finding, style)).collect(),
         Block::Table(table) => self::table(table, style),
-        Block::Chart(chart) => self::table(&chart.data, style),
+        Block::Chart(chart) => self::table(chart.summary.as_ref().unwrap_or(&chart.data), style),
         Block::Facts(facts) => {
             let width = facts.iter().map(|(label, _)| plain(label, 60).chars().count()).max().unwrap_or(0);
             let line = |(label, value): &(String, String)| {

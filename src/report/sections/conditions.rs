@@ -131,6 +131,7 @@ fn time_line(diagnosis: &Diagnosis, visits: &[&Visit]) -> Option<Chart> {
             marks: Vec::new(),
             callouts: Vec::new(),
         },
+        summary: None,
         data: Table { columns: vec![column("line"), right("at, s"), right("CPUs")], rows, folded: true },
     })
 }

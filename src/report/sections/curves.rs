@@ -206,6 +206,7 @@ fn chart(diagnosis: &Diagnosis, metric: &Metric, curves: &[Curve], x: &str, log:
             marks,
             callouts: Vec::new(),
         },
+        summary: None,
         data: Table { columns, rows, folded: true },
     }
 }

@@ -167,7 +167,7 @@ impl<'a> Grid<'a> {
         let places = Places::of(machine);
         let mut groups: BTreeMap<(u32, String), Vec<Pair>> = BTreeMap::new();
         for pair in &self.pairs {
-            let relation = self.relation(machine, &places, pair).unwrap_or_default();
+            let relation = self.relation(machine, &places, pair).unwrap_or((u32::MAX, String::new()));
             groups.entry(relation).or_default().push(*pair);
         }
         groups.into_iter().map(|((_, name), pairs)| (name, pairs)).collect()
@@ -183,7 +183,9 @@ impl<'a> Grid<'a> {
                 values[*index].int().and_then(|cpu| u32::try_from(cpu).ok()).map(|cpu| places.rank(cpu))
             });
         }
-        Side { title: side_title(self.params[at]), labels, topology_order }
+        // CPUs say themselves what they are.
+        let title = if subject == Subject::Cpu { String::new() } else { side_title(self.params[at]) };
+        Side { title, labels, topology_order }
     }
 
     /// The values as a table, for terminals.
@@ -244,7 +246,6 @@ pub fn section(diagnosis: &Diagnosis, title: &Title, params: [&str; 2]) -> Optio
         let (chart, left_out) = chart(diagnosis, title, grid, chart_id);
         blocks.push(Block::Chart(chart));
         blocks.extend(left_out.map(Block::Prose));
-        blocks.extend(distances(diagnosis, grid).map(Block::Table));
     }
     (!blocks.is_empty()).then(|| Section {
         id,
@@ -288,6 +289,7 @@ fn chart(diagnosis: &Diagnosis, title: &Title, grid: &Grid, id: String) -> (Char
             grid.pairs.len()
         ),
         kind: ChartKind::Matrix { unit: grid.metric.unit.to_string(), rows, columns, values, rejected },
+        summary: distances(diagnosis, grid),
         data,
     };
     (chart, left_out)

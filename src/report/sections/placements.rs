@@ -64,6 +64,7 @@ fn bars(diagnosis: &Diagnosis, title: &Title, metric: &Metric) -> Option<Chart> 
             y: Axis { title: format!("{}, {unit}", metric.title), scale: Scale::Linear },
             bars: bars.collect(),
         },
+        summary: None,
         data: Table {
             columns: vec![column("placement"), right("median (95 %)"), column("verdict")],
             rows: rows.collect(),

@@ -89,6 +89,7 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
                 Bar: the median with its 95 % interval."
             .into(),
         kind: ChartKind::Strips { strips },
+        summary: None,
         data: Table { columns, rows: rows.collect(), folded: true },
     };
     let mut blocks = vec![Block::Chart(chart)];

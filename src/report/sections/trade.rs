@@ -91,16 +91,14 @@ fn chart(id: String, title: String, cases: &[(&Case, Vec<Both>)]) -> Option<Char
     let names = told_apart(&cases.iter().map(|(case, _)| *case).collect::<Vec<_>>());
     let first = cases.iter().find_map(|(_, points)| points.first())?;
     let [x, y] = [&first.x.series.metric, &first.y.series.metric];
-    let (mut lines, mut callouts, mut rows) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut lines, mut callouts, mut knees, mut rows) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (index, ((case, points), name)) in cases.iter().zip(&names).enumerate() {
         let good: Vec<&LinePoint> = points.iter().map(|both| &both.at).filter(|at| !at.hollow).collect();
         let knee = knee(&good.iter().map(|at| (at.x, at.y)).collect::<Vec<_>>()).map(|at| good[at]);
-        callouts.extend(knee.map(|at| Callout {
-            x: at.x,
-            y: at.y,
-            text: format!("knee at {}: {}", figure(at.x, &x.unit), figure(at.y, &y.unit)),
-            line: index,
-        }));
+        if let Some(at) = knee {
+            callouts.push(Callout { x: at.x, y: at.y, text: "knee".into(), line: index });
+            knees.push(format!("{name} at {} and {}", figure(at.x, &x.unit), figure(at.y, &y.unit)));
+        }
         lines.push(Line {
             name: name.clone(),
             points: points.iter().map(|both| both.at).collect(),
@@ -133,18 +131,21 @@ fn chart(id: String, title: String, cases: &[(&Case, Vec<Both>)]) -> Option<Char
         title: format!("{}, {}", metric.title, metric.unit),
         scale: Scale::Linear,
     };
-    let knees = match callouts.len() {
-        0 => " No line has a knee.",
-        _ => " Ring: the knee, farthest below the straight line between the ends.",
+    let knees = match knees.as_slice() {
+        [] => "No line has a knee.".to_string(),
+        some => {
+            format!("Rings: the knees, farthest below a straight line between the ends: {}.", some.join(", "))
+        }
     };
     Some(Chart {
         id,
         title,
         about: format!(
-            "Medians of {points} points: {} with its 95 % interval, over {}. Hollow: rejected.{knees}",
+            "Medians of {points} points: {} with its 95 % interval, over {}. Hollow: rejected. {knees}",
             y.title, x.title
         ),
         kind: ChartKind::Lines { x: axis(x), y: axis(y), lines, marks: Vec::new(), callouts },
+        summary: None,
         data: Table { columns, rows, folded: true },
     })
 }
@@ -203,7 +204,7 @@ mod tests {
         assert!(lines[0].points[0].x > 23.9 && lines[0].points[5].x < 0.5, "in the order of the points");
         assert_eq!(callouts.len(), 2);
         assert_eq!((callouts[0].x.round(), callouts[1].line), (18.0, 1));
-        assert!(callouts[0].text.starts_with("knee at 18.0 GB/s: 118 ns"), "{}", callouts[0].text);
+        assert!(chart.about.contains("reads at 18.0 GB/s and 118 ns"), "{}", chart.about);
         let rows = texts(&chart.data);
         assert_eq!((rows[2][2].as_str(), rows[2][5].as_str(), rows[3][5].as_str()), ("pause 40", "knee", ""));
     }

@@ -45,11 +45,9 @@ pub fn spec(x: &Axis, y: &Axis, lines: &[Line], marks: &[(f64, String)], callout
     let named = |callout: &&Callout| drawable(x.scale, callout.x) && drawable(y.scale, callout.y);
     let callouts: Vec<&Callout> = callouts.iter().filter(named).collect();
     data.extend(callouts.iter().map(|callout| ring(callout, &pen(callout.line, lines.len()))));
-    let called = |span: f64| -> Vec<Annotation> {
-        let names = callouts.iter().enumerate();
-        names.map(|(index, callout)| name_of(callout, index, [x.scale, y.scale], across, span)).collect()
-    };
-    let labels = |marks: &Marks, span: f64| [marks.labels(), called(span)].concat();
+    let names: Vec<Annotation> =
+        callouts.iter().map(|callout| name_of(callout, [x.scale, y.scale])).collect();
+    let labels = |marks: &Marks| [marks.labels(), names.clone()].concat();
     let [legend, narrow_legend] = [WIDE, NARROW].map(|width| legend_rows(lines, width));
     let hover = if lines.len() <= 6 { HoverMode::X } else { HoverMode::Closest };
     let layout = with_legend(layout(hover), lines.len())
@@ -63,11 +61,11 @@ pub fn spec(x: &Axis, y: &Axis, lines: &[Line], marks: &[(f64, String)], callout
         )
         .y_axis(y_axis)
         .shapes(placed.lines())
-        .annotations(labels(&placed, WIDE));
+        .annotations(labels(&placed));
     Spec {
         data,
         layout,
-        narrow: Some(json!({ "annotations": labels(&narrow_marks, NARROW), "xaxis": narrow_x })),
+        narrow: Some(json!({ "annotations": labels(&narrow_marks), "xaxis": narrow_x })),
         orders: Vec::new(),
         shape: Shape::Tall(330 + legend * 20, 290 + narrow_legend * 20),
         notes: notes(x.scale, y.scale, lines, &placed),
@@ -171,25 +169,12 @@ fn ring(callout: &Callout, pen: &Pen) -> Box<dyn Trace> {
     ring.hover_info(HoverInfo::Skip).show_legend(false)
 }
 
-/// The name of a point, at the end of an arrow that leads away from the curve: up, and to where there is room. Each stands
-/// a line above the one before.
-fn name_of(
-    callout: &Callout,
-    index: usize,
-    scales: [Scale; 2],
-    across: Option<Span>,
-    width: f64,
-) -> Annotation {
+/// The name of a point, above and left of it: rising curves leave room there.
+fn name_of(callout: &Callout, scales: [Scale; 2]) -> Annotation {
     let at = |scale: Scale, value: f64| if scale == Scale::Linear { value } else { value.log10() };
-    let text = label(&callout.text, NAME);
-    let span = across.map_or(1.0, |span| at(scales[0], span.high) - at(scales[0], span.low));
-    let from = across.map_or(0.0, |span| at(scales[0], callout.x) - at(scales[0], span.low));
-    let room = (1.0 - from / span.max(f64::MIN_POSITIVE)) * width;
-    let left = room < text.chars().count() as f64 * LETTER + 24.0;
-    let name = note(&text, "$ink").x(at(scales[0], callout.x)).y(at(scales[1], callout.y));
-    let name = name.show_arrow(true).arrow_color("$axis").arrow_width(1.0).arrow_head(0).stand_off(9.0);
-    let name = name.ay(-34.0 - 18.0 * index as f64).ax(if left { -16.0 } else { 16.0 });
-    name.x_anchor(if left { Anchor::Right } else { Anchor::Left })
+    let name =
+        note(&label(&callout.text, NAME), "$ink").x(at(scales[0], callout.x)).y(at(scales[1], callout.y));
+    name.x_anchor(Anchor::Right).x_shift(-5.0).y_anchor(Anchor::Bottom).y_shift(5.0)
 }
 
 /// The intervals as one area for each run of points that have one.

@@ -4,9 +4,9 @@ use plotly::common::{ErrorData, ErrorType, HoverInfo, Line as Stroke, Marker, Ma
 use plotly::layout::{HoverMode, Margin, Shape as Drawn, ShapeLayer, ShapeLine, ShapeType};
 use plotly::{Scatter, Trace};
 
+use super::Spec;
 use super::rows::{self, Row};
 use super::theme::{Span, layout, value_axis};
-use super::Spec;
 use crate::report::block::{Axis, Dot, Scale, Strip};
 use crate::report::html::text::label;
 use crate::report::html::verdict::worth;

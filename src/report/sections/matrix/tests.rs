@@ -1,6 +1,6 @@
 //! Matrices of made runs.
 
-use super::super::made::{Made, bandwidth, case, charts, latency, machine, of, tables, texts};
+use super::super::made::{Made, bandwidth, case, charts, latency, machine, of, texts};
 use super::super::shown;
 use super::*;
 use crate::model::View;
@@ -37,7 +37,7 @@ fn pairs_of_cpus_stand_in_topology_order_on_both_sides() {
     assert_eq!((rows.labels[3].as_str(), columns.labels.len(), rejected.len()), ("CPU 3", 16, 0));
     assert_eq!((values[0][8], values[8][0], values[0][0]), (values[8][0], values[0][8], None));
     assert!(chart.about.contains("120 pairs") && chart.about.contains("both sides"), "{}", chart.about);
-    let by_distance = texts(tables(&section)[0]);
+    let by_distance = texts(chart.summary.as_ref().expect("a summary"));
     let names: Vec<[&str; 2]> = by_distance.iter().map(|row| [row[0].as_str(), row[1].as_str()]).collect();
     assert_eq!(
         names,
