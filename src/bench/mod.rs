@@ -58,6 +58,8 @@ pub struct Benchmark {
     /// Parameters of its cases and points; nothing else may appear there.
     pub params: &'static [Param],
     pub view: View,
+    /// The first profile that has it; a shallower one measures it when it is named.
+    pub from: Depth,
     /// Left out of every profile and list: runs only when named (`selftest`).
     pub hidden: bool,
     /// The cases on this machine, the impossible ones with their reason.
