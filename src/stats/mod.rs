@@ -20,6 +20,7 @@ pub mod drift;
 pub mod estimate;
 pub mod index;
 pub mod interleave;
+pub mod knee;
 pub mod mixture;
 pub mod modes;
 pub mod multiple;
@@ -45,4 +46,4 @@ mod any_input;
 #[cfg(test)]
 mod published;
 #[cfg(test)]
-mod run_of;
+pub mod run_of;
