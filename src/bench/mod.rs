@@ -28,6 +28,9 @@ benchmarks! {
     cpu_clock
     memory_bandwidth
     memory_latency
+    memory_data_source
+    memory_core_to_core
+    memory_cores
     memory_parallelism
     memory_tlb
     memory_line
