@@ -199,6 +199,33 @@ impl Floor {
         placement("all", self.addresses.keys().map(|cpu| seat(role, CpuSet::one(*cpu))).collect())
     }
 
+    /// One task on the first usable CPU of each core: SMT siblings stay idle.
+    pub fn one_per_core(&self, role: &'static str) -> Placement {
+        placement("one-per-core", self.seats(role, |_| true))
+    }
+
+    /// For each last-level cache of which the kernel tells, one task on each of its cores.
+    pub fn per_llc(&self, role: &'static str) -> Vec<Placement> {
+        let llcs: BTreeSet<usize> = self.addresses.values().filter_map(|address| address.llc).collect();
+        let own = |llc| placement("per-llc", self.seats(role, |address| address.llc == Some(llc)));
+        llcs.into_iter().map(own).collect()
+    }
+
+    /// For each NUMA node with usable CPUs, its number and one task on each of its cores.
+    pub fn per_node(&self, role: &'static str) -> Vec<(u32, Placement)> {
+        let nodes: BTreeSet<u32> = self.addresses.values().filter_map(|address| address.node).collect();
+        let own = |node| placement("per-node", self.seats(role, |address| address.node == Some(node)));
+        nodes.into_iter().map(|node| (node, own(node))).collect()
+    }
+
+    /// A seat on the first CPU of each core that has a CPU at such an address.
+    fn seats(&self, role: &'static str, belongs: impl Fn(&Address) -> bool) -> Vec<Seat> {
+        let mut seen = BTreeSet::new();
+        let here = self.addresses.iter().filter(|(_, address)| belongs(address));
+        let firsts = here.filter(|(_, address)| address.core.is_none_or(|core| seen.insert(core)));
+        firsts.map(|(cpu, _)| seat(role, CpuSet::one(*cpu))).collect()
+    }
+
     /// Two tasks at each distance, nearest first: pinned, or the reason why there is no such pair here.
     pub fn pairs(&self, roles: [&'static str; 2]) -> Vec<(Distance, Result<Placement, String>)> {
         let mut found: BTreeMap<Distance, (u32, u32)> = BTreeMap::new();
@@ -327,6 +354,24 @@ mod tests {
                 "other-package 2,32"
             ]
         );
+    }
+
+    #[test]
+    fn groups_take_one_cpu_of_each_core() {
+        let floor = Floor::of(&big());
+        assert_eq!(floor.one_per_core("task").cpus().len(), 32);
+        let llcs: Vec<String> =
+            floor.per_llc("task").iter().take(2).map(|group| group.cpus().to_string()).collect();
+        assert_eq!(llcs, ["0,2,4,6", "8,10,12,14"]);
+        let nodes = floor.per_node("task");
+        assert_eq!(nodes.len(), 4);
+        assert_eq!((nodes[1].0, nodes[1].1.cpus().to_string().as_str()), (1, "16,18,20,22,24,26,28,30"));
+        // Where cores are not told, every CPU counts as one.
+        let mut machine = Machine::default();
+        machine.cpus.online = set("0-2");
+        let floor = Floor::of(&machine);
+        assert_eq!(floor.one_per_core("task").seats.len(), 3);
+        assert!(floor.per_llc("task").is_empty() && floor.per_node("task").is_empty());
     }
 
     #[test]

@@ -5,8 +5,8 @@ use anyhow::{Context, bail};
 use super::{Sampler, Scope};
 use crate::machine::{CacheKind, Machine};
 use crate::model::{Case, CpuSet, Pages, Params, Placement};
-use crate::sys::counters;
 use crate::sys::mapping::Mapping;
+use crate::sys::{affinity, counters};
 
 /// Sizes where the kernel tells of no cache: typical of the last fifteen years.
 const TYPICAL_L1: u64 = 32 << 10;
@@ -34,14 +34,36 @@ pub fn cache_ladder(machine: &Machine, placement: &Placement) -> [u64; 3] {
     [l1, l2, last.unwrap_or(TYPICAL_LLC.max(l2))]
 }
 
-/// The size that stands for DRAM: a power of two of at least twice the claimed last level, within what the plan
-/// allows. Inside the last level where memory is short: the report says so.
+/// What all last-level caches that a placement's CPUs use hold together, bytes, as the kernel claims.
+pub fn last_level_bytes(machine: &Machine, placement: &Placement) -> u64 {
+    let mut seen: Vec<&CpuSet> = Vec::new();
+    let mut bytes = 0u64;
+    for cpu in placement.cpus().iter() {
+        let Some(cache) = machine.last_level_cache(cpu) else { continue };
+        if !seen.contains(&&cache.cpus) {
+            seen.push(&cache.cpus);
+            bytes = bytes.saturating_add(cache.size_bytes.unwrap_or(0));
+        }
+    }
+    bytes.max(cache_ladder(machine, placement)[2])
+}
+
+/// The size that stands for DRAM, of all tasks together: a power of two of at least twice the claimed last level
+/// (of all that the placement uses), within what the plan allows. Inside the last level where memory is short: the
+/// report says so.
 pub fn beyond_caches(scope: &Scope, placement: &Placement, share: u64) -> u64 {
-    let [_, l2, last] = cache_ladder(scope.machine, placement);
+    let [_, l2, _] = cache_ladder(scope.machine, placement);
+    let last = last_level_bytes(scope.machine, placement);
     let wanted = last.saturating_mul(2).max(64 << 20).checked_next_power_of_two().unwrap_or(MOST_BYTES);
     let allowed = prev_power_of_two(scope.memory_bytes / share.max(1)).min(MOST_BYTES);
     let beyond_l2 = l2.checked_next_power_of_two().unwrap_or(MOST_BYTES).min(allowed / 4) * 4;
     wanted.min(allowed).max(beyond_l2).max(64 << 10)
+}
+
+/// Sizes from `from` in steps of `factor` up to `to`, which is always the last one.
+pub fn sizes_up_to(from: u64, to: u64, factor: u64) -> Vec<u64> {
+    let steps = std::iter::successors(Some(from), |size| size.checked_mul(factor));
+    steps.take_while(|size| *size < to).chain([to]).collect()
 }
 
 fn prev_power_of_two(bytes: u64) -> u64 {
@@ -91,10 +113,23 @@ pub fn huge_share(memory: &Mapping) -> Option<f64> {
     (could_be_huge > 0).then(|| huge as f64 / could_be_huge as f64)
 }
 
-/// Notes size, residency and huge pages of a visit's memory.
-pub fn note_memory(sampler: &mut Sampler, memory: &Mapping) {
+/// Pages looked at for where they lie.
+const LOOKS: usize = 512;
+
+/// Share of a mapping's pages that lie on other NUMA nodes than `meant` (empty: the node of the CPU that asks), 0..1;
+/// `None` where the kernel does not tell.
+pub fn remote_share(memory: &Mapping, meant: &CpuSet) -> Option<f64> {
+    let nodes = memory.nodes_of_pages(LOOKS).ok().filter(|nodes| !nodes.is_empty())?;
+    let here = affinity::current_node()?;
+    let is_meant = |node: u32| if meant.is_empty() { node == here } else { meant.contains(node) };
+    Some(nodes.iter().filter(|node| !is_meant(**node)).count() as f64 / nodes.len() as f64)
+}
+
+/// Notes size, residency, huge pages and place of a visit's memory, which was meant to lie on `nodes`.
+pub fn note_memory(sampler: &mut Sampler, memory: &Mapping, nodes: &CpuSet) {
     let facts = sampler.facts();
     facts.memory_bytes = Some(memory.len() as u64);
     facts.resident_share = memory.resident_share().ok();
     facts.huge_share = huge_share(memory);
+    facts.remote_share = remote_share(memory, nodes);
 }

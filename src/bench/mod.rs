@@ -11,6 +11,7 @@ use crate::placement::Floor;
 mod memory;
 pub mod pretend;
 pub mod sampler;
+mod stream_crew;
 
 pub use sampler::{Line, Order, Point, Sampler, Windows};
 
@@ -27,6 +28,11 @@ benchmarks! {
     cpu_clock
     memory_bandwidth
     memory_latency
+    memory_parallelism
+    memory_tlb
+    memory_line
+    memory_nodes
+    memory_loaded
     syscall
     ipc_pipe
     selftest

@@ -40,6 +40,14 @@ pub struct Windows {
     pub limit_s: f64,
 }
 
+impl Windows {
+    /// The stretch (at most 1) with which a window is no longer than this: loops that repeat within microseconds need
+    /// not fill the long windows of deep profiles.
+    pub fn no_longer_than(&self, ns: f64) -> f64 {
+        (ns / self.window_ns).min(1.0)
+    }
+}
+
 /// What a child says, one JSON object a line on its standard output.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -140,6 +148,10 @@ impl<'a> Sampler<'a> {
         self.clock
     }
 
+    pub fn windows(&self) -> Windows {
+        self.windows
+    }
+
     pub fn seed(&self) -> u64 {
         self.seed
     }
@@ -167,8 +179,21 @@ impl<'a> Sampler<'a> {
     pub fn time_by(
         &mut self,
         point: Point,
-        mut body: impl FnMut(u64) -> anyhow::Result<f64>,
+        body: impl FnMut(u64) -> anyhow::Result<f64>,
     ) -> anyhow::Result<()> {
+        let samples = self.windows_of(&point, body)?;
+        if let Some((metric, factor)) = point.times {
+            self.emit(samples.times(metric, factor))?;
+        }
+        self.emit(samples)
+    }
+
+    /// Calibrates, checks linearity and times the windows of a point.
+    fn windows_of(
+        &mut self,
+        point: &Point,
+        mut body: impl FnMut(u64) -> anyhow::Result<f64>,
+    ) -> anyhow::Result<Samples> {
         let window_ns = self.windows.window_ns * point.stretch;
         let iterations = calibrate(window_ns, &mut body).context("while calibrating")?;
         let linearity = linearity(iterations, &mut body)?;
@@ -185,12 +210,30 @@ impl<'a> Sampler<'a> {
         }
         // A point cut short keeps at least its last window as a counted one.
         let warm_up = self.windows.warm_up.min(columns.ns.len().saturating_sub(1));
-        let metrics = point.metrics();
-        let samples = columns.samples(point.params, metrics, warm_up, Some(linearity));
-        if let Some((metric, factor)) = point.times {
-            self.emit(samples.times(metric, factor))?;
-        }
-        self.emit(samples)
+        Ok(columns.samples(point.params.clone(), point.metrics(), warm_up, Some(linearity)))
+    }
+
+    /// As [`Self::time_by`], with a second metric of the same windows whose work `body` reports beside the
+    /// nanoseconds (bytes that others moved meanwhile).
+    pub fn time_beside(
+        &mut self,
+        point: Point,
+        beside: &str,
+        mut body: impl FnMut(u64) -> anyhow::Result<(f64, f64)>,
+    ) -> anyhow::Result<()> {
+        let mut works = Vec::new();
+        let windows = self.windows.warm_up + self.windows.count;
+        let samples = self.windows_of(&point, |iterations| {
+            let (ns, work) = body(iterations)?;
+            works.push(work);
+            Ok(ns)
+        })?;
+        // The last rounds are the windows; those before calibrated.
+        let works = works.split_off(works.len().saturating_sub(samples.len().min(windows)));
+        let second =
+            Samples { metrics: vec![beside.to_string()], work: Packed::pack(works), ..samples.clone() };
+        self.emit(samples)?;
+        self.emit(second)
     }
 
     /// Times windows in which several things are timed at once, a point each: `body` does the given number of

@@ -2,7 +2,12 @@
 
 use std::arch::asm;
 
-use super::{CHAIN_UNROLL, ReadKernel};
+use super::CHAIN_UNROLL;
+
+#[path = "aarch64/streams.rs"]
+mod streams;
+
+pub use streams::loops;
 
 /// Clock sources of the kernel that are this architecture's own counter.
 pub const CLOCK_SOURCES: &[&str] = &["arch_sys_counter"];
@@ -12,61 +17,6 @@ pub const WIDEST_LOAD_BYTES_PER_CYCLE: f64 = 128.0;
 
 /// Loads in one turn of [`chase`].
 pub const CHASE_UNROLL: u64 = 16;
-
-/// Read kernels of this CPU: NEON is part of the architecture.
-pub fn read_kernels() -> Vec<ReadKernel> {
-    vec![ReadKernel { name: "neon", run: read_neon }]
-}
-
-/// Eight accumulators and pair loads; see the x86 loops for the reasons.
-///
-/// # Safety
-/// `blocks` (≥ 1) blocks at `memory`, aligned to 64 bytes, must be readable; `passes` ≥ 1.
-unsafe fn read_neon(memory: *const u8, blocks: usize, passes: u64) -> u64 {
-    let mut lanes = [0u64; 16];
-    // SAFETY: reads exactly `blocks` blocks of 512 bytes and writes eight 16-byte registers to `lanes`.
-    unsafe {
-        asm!(
-            ".irp acc,0,1,2,3,4,5,6,7", "movi v\\acc\\().2d, #0", ".endr",
-            "2:",
-            "mov {at}, {memory}",
-            "mov {left}, {blocks}",
-            "3:",
-            ".rept 4",
-            "ldp q16, q17, [{at}]",
-            "ldp q18, q19, [{at}, #32]",
-            "ldp q20, q21, [{at}, #64]",
-            "ldp q22, q23, [{at}, #96]",
-            "add {at}, {at}, #128",
-            "add v0.2d, v0.2d, v16.2d",
-            "add v1.2d, v1.2d, v17.2d",
-            "add v2.2d, v2.2d, v18.2d",
-            "add v3.2d, v3.2d, v19.2d",
-            "add v4.2d, v4.2d, v20.2d",
-            "add v5.2d, v5.2d, v21.2d",
-            "add v6.2d, v6.2d, v22.2d",
-            "add v7.2d, v7.2d, v23.2d",
-            ".endr",
-            "subs {left}, {left}, #1",
-            "b.ne 3b",
-            "subs {passes}, {passes}, #1",
-            "b.ne 2b",
-            ".irp acc,0,1,2,3,4,5,6,7", "str q\\acc, [{lanes}, #16*\\acc]", ".endr",
-            memory = in(reg) memory,
-            blocks = in(reg) blocks,
-            passes = inout(reg) passes => _,
-            lanes = in(reg) lanes.as_mut_ptr(),
-            at = out(reg) _,
-            left = out(reg) _,
-            out("v0") _, out("v1") _, out("v2") _, out("v3") _,
-            out("v4") _, out("v5") _, out("v6") _, out("v7") _,
-            out("v16") _, out("v17") _, out("v18") _, out("v19") _,
-            out("v20") _, out("v21") _, out("v22") _, out("v23") _,
-            options(nostack),
-        );
-    }
-    lanes.iter().fold(0, |sum: u64, lane| sum.wrapping_add(*lane))
-}
 
 /// Follows a pointer chain for `turns` × [`CHASE_UNROLL`] loads, each of which needs the one before.
 ///
@@ -91,6 +41,67 @@ pub unsafe fn chase(at: *const u64, turns: u64) -> *const u64 {
             turns = inout(reg) turns => _,
             options(nostack, readonly),
         );
+    }
+    at
+}
+
+/// Multiplications in one turn of a pause.
+pub const PAUSE_UNROLL: u64 = 16;
+
+/// Follows a pointer chain with idle time before each load; see the x86 loop.
+///
+/// # Safety
+/// As [`chase`].
+pub unsafe fn chase_spaced(at: *const u64, loads: u64, pause: u64) -> *const u64 {
+    // SAFETY: by this function's contract.
+    unsafe { spaced::<true>(at, loads, pause) }
+}
+
+/// The pauses of [`chase_spaced`] without the loads.
+pub fn pauses(loads: u64, pause: u64) {
+    // SAFETY: without loads the pointer is a number like any other.
+    unsafe { spaced::<false>(std::ptr::dangling(), loads, pause) };
+}
+
+/// # Safety
+/// With `LOADS` as [`chase`], else none.
+unsafe fn spaced<const LOADS: bool>(at: *const u64, loads: u64, pause: u64) -> *const u64 {
+    if loads == 0 {
+        return at;
+    }
+    let mut at = at;
+    macro_rules! spaced {
+        ($load:literal) => {
+            asm!(
+                "2:",
+                "mov {left}, {pause}",
+                "cbz {left}, 4f",
+                "3:",
+                ".rept {unroll}",
+                "mul {at}, {at}, {one}",
+                ".endr",
+                "subs {left}, {left}, #1",
+                "b.ne 3b",
+                "4:",
+                $load,
+                "subs {loads}, {loads}, #1",
+                "b.ne 2b",
+                unroll = const PAUSE_UNROLL,
+                at = inout(reg) at,
+                loads = inout(reg) loads => _,
+                pause = in(reg) pause,
+                one = in(reg) 1u64,
+                left = out(reg) _,
+                options(nostack, readonly),
+            )
+        };
+    }
+    // SAFETY: by this function's contract; nothing is written.
+    unsafe {
+        match LOADS {
+            true => spaced!("ldr {at}, [{at}]"),
+            false => spaced!("mov {at}, {at}"),
+        }
     }
     at
 }

@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use super::machine_code;
 
 /// A closed chain of dependent loads over `lines` lines of a buffer that it borrows.
+#[derive(Clone)]
 pub struct Chain<'a> {
     at: *const u64,
     start: *const u64,
@@ -12,32 +13,80 @@ pub struct Chain<'a> {
     memory: PhantomData<&'a mut [u64]>,
 }
 
+/// In which order a chain visits what it visits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Visits {
+    /// All in one random cycle: no prefetcher can guess the next.
+    Random,
+    /// Upwards and round again: what prefetchers are made for.
+    Ascending,
+    /// Page by page of this many bytes, pages in random order and the lines in each: few address translations, and
+    /// little for prefetchers.
+    RandomInPages(usize),
+}
+
 impl<'a> Chain<'a> {
-    /// Links the lines of `memory`, `line_bytes` apart, in a random single cycle (Sattolo's shuffle), so that no
-    /// prefetcher can guess the next one and no line is left out.
-    ///
-    /// `line_bytes`: a multiple of 8, at least 8. The last incomplete line of `memory` is left alone.
-    pub fn random(memory: &'a mut [u64], line_bytes: usize, seed: u64) -> Chain<'a> {
+    /// Links all of `memory` in steps of `step_bytes` (a multiple of 8, at least 8). The last incomplete step of
+    /// `memory` is left alone.
+    pub fn linked(memory: &'a mut [u64], step_bytes: usize, visits: Visits, seed: u64) -> Chain<'a> {
         assert!(
-            line_bytes >= 8 && line_bytes.is_multiple_of(8),
-            "a line of {line_bytes} bytes holds no pointer"
+            step_bytes >= 8 && step_bytes.is_multiple_of(8),
+            "a step of {step_bytes} bytes holds no pointer"
         );
+        let words = step_bytes / 8;
+        let steps = memory.len() / words;
+        assert!(steps <= u32::MAX as usize, "a chain of {steps} loads is longer than its numbers");
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut order: Vec<u32> = (0..steps as u32).collect();
+        match visits {
+            Visits::Ascending => {}
+            Visits::Random => random.shuffle(&mut order),
+            Visits::RandomInPages(page_bytes) => {
+                let page = (page_bytes / step_bytes).max(1);
+                let mut pages: Vec<&[u32]> = order.chunks(page).collect();
+                random.shuffle(&mut pages);
+                let mut shuffled = Vec::with_capacity(steps);
+                for page in pages {
+                    let begin = shuffled.len();
+                    shuffled.extend_from_slice(page);
+                    random.shuffle(&mut shuffled[begin..]);
+                }
+                order = shuffled;
+            }
+        }
+        Chain::through(memory, words, &order)
+    }
+
+    /// Links the lines of `memory`, `line_bytes` apart, in one random cycle.
+    pub fn random(memory: &'a mut [u64], line_bytes: usize, seed: u64) -> Chain<'a> {
+        Chain::linked(memory, line_bytes, Visits::Random, seed)
+    }
+
+    /// One random cycle through all lines, with `parts` chains that start at even distances along it. However many
+    /// of them are walked together, each line comes again only after (nearly) all others.
+    pub fn random_parts(memory: &'a mut [u64], line_bytes: usize, parts: usize, seed: u64) -> Vec<Chain<'a>> {
         let words = line_bytes / 8;
         let lines = memory.len() / words;
-        assert!(lines >= 2, "a chain needs two lines");
-        let mut random = fastrand::Rng::with_seed(seed);
-        // Sattolo: swapping with a strictly smaller index always leaves one cycle.
         let mut order: Vec<u32> = (0..lines as u32).collect();
-        for index in (1..lines).rev() {
-            order.swap(index, random.usize(..index));
-        }
+        fastrand::Rng::with_seed(seed).shuffle(&mut order);
+        let base = memory.as_ptr();
+        let whole = Chain::through(memory, words, &order);
+        let starts = (0..parts).map(|part| base.wrapping_add(order[lines * part / parts] as usize * words));
+        starts.map(|start| Chain { at: start, start, ..whole.clone() }).collect()
+    }
+
+    /// Links the words at `order[0] × unit_words`, `order[1] × unit_words`, ... and back to the first; each may appear
+    /// once, and there must be two at least.
+    pub fn through(memory: &'a mut [u64], unit_words: usize, order: &[u32]) -> Chain<'a> {
+        assert!(order.len() >= 2, "a chain needs two lines");
         let base = memory.as_mut_ptr();
-        for (line, next) in order.iter().enumerate() {
-            // Both are < lines, so both addresses lie inside `memory`.
-            let next = base.wrapping_add(*next as usize * words);
-            memory[line * words] = next as u64;
+        for (index, from) in order.iter().enumerate() {
+            let to = order[(index + 1) % order.len()] as usize * unit_words;
+            assert!(to < memory.len(), "a chain stays inside its memory");
+            memory[*from as usize * unit_words] = base.wrapping_add(to) as u64;
         }
-        Chain { at: base, start: base, lines, memory: PhantomData }
+        let start = base.wrapping_add(order[0] as usize * unit_words);
+        Chain { at: start, start, lines: order.len(), memory: PhantomData }
     }
 
     pub fn lines(&self) -> usize {
@@ -50,6 +99,21 @@ impl<'a> Chain<'a> {
         // SAFETY: `at` points to a line of the borrowed buffer, and every line holds the address of another one.
         self.at = unsafe { machine_code::chase(self.at, steps.div_ceil(Self::UNROLL)) };
     }
+
+    /// The same with idle time before each load: `pause` × [`Chain::PAUSE_UNROLL`] dependent multiplications by one,
+    /// which the load's address must wait for.
+    pub fn walk_spaced(&mut self, steps: u64, pause: u64) {
+        // SAFETY: as in `walk`; the pauses leave the pointer as it is.
+        self.at = unsafe { machine_code::chase_spaced(self.at, steps, pause) };
+    }
+
+    /// The pauses of [`Chain::walk_spaced`] without the loads.
+    pub fn pauses(steps: u64, pause: u64) {
+        machine_code::pauses(steps, pause);
+    }
+
+    /// Multiplications in one turn of a pause.
+    pub const PAUSE_UNROLL: u64 = machine_code::PAUSE_UNROLL;
 
     /// Whether the last walk ended where the chain starts.
     pub fn at_start(&self) -> bool {
@@ -73,9 +137,85 @@ impl<'a> Chain<'a> {
     }
 }
 
+/// How many chains [`walk_together`] can walk.
+pub const TOGETHER: [usize; 9] = [1, 2, 4, 6, 8, 12, 16, 24, 32];
+
+/// Walks several chains at once (as many as [`TOGETHER`] has), a load of each in turn, for `turns` loads of each: how
+/// many are under way together is up to the core.
+pub fn walk_together(chains: &mut [Chain], turns: u64) {
+    /// The pointers live in registers as far as there are any; a spilled one costs a few cycles beside a miss.
+    fn walk<const N: usize>(chains: &mut [Chain], turns: u64) {
+        let mut at: [*const u64; N] = std::array::from_fn(|index| chains[index].at);
+        for _ in 0..turns {
+            for pointer in &mut at {
+                // SAFETY: as in `Chain::walk`: each points to a line that holds the address of another one.
+                *pointer = unsafe { std::ptr::read_volatile(*pointer) } as *const u64;
+            }
+        }
+        chains.iter_mut().zip(at).for_each(|(chain, at)| chain.at = at);
+    }
+    match chains.len() {
+        1 => walk::<1>(chains, turns),
+        2 => walk::<2>(chains, turns),
+        4 => walk::<4>(chains, turns),
+        6 => walk::<6>(chains, turns),
+        8 => walk::<8>(chains, turns),
+        12 => walk::<12>(chains, turns),
+        16 => walk::<16>(chains, turns),
+        24 => walk::<24>(chains, turns),
+        32 => walk::<32>(chains, turns),
+        other => panic!("{other} chains cannot be walked together: {TOGETHER:?} can"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_order_visits_every_line_once() {
+        for visits in [Visits::Random, Visits::Ascending, Visits::RandomInPages(512)] {
+            for steps in [2usize, 3, 17, 1000] {
+                let mut memory = vec![0u64; steps * 8 + 3];
+                let mut chain = Chain::linked(&mut memory, 64, visits, 5);
+                assert!(chain.visits_every_line(), "{visits:?} {steps}");
+                chain.walk_spaced(steps as u64 * 2, 3);
+                assert!(chain.at_start(), "{visits:?} {steps}");
+                chain.walk_spaced(1, 1);
+                assert!(!chain.at_start());
+            }
+        }
+        Chain::pauses(10, 2);
+    }
+
+    #[test]
+    fn pages_are_left_only_when_they_are_done() {
+        let mut memory = vec![0u64; 64 * 8 * 4];
+        let base = memory.as_ptr() as u64;
+        let chain = Chain::linked(&mut memory, 64, Visits::RandomInPages(1024), 9);
+        let mut pages = Vec::new();
+        let mut at = chain.start;
+        for _ in 0..chain.lines() {
+            pages.push((at as u64 - base) / 1024);
+            // SAFETY: the chain stays inside `memory`, which it borrows.
+            at = unsafe { std::ptr::read(at) } as *const u64;
+        }
+        pages.dedup();
+        assert_eq!(pages.len(), 16);
+    }
+
+    #[test]
+    fn chains_that_are_walked_together_all_come_round() {
+        for count in TOGETHER {
+            let mut memory = vec![0u64; 96 * 8];
+            let mut chains = Chain::random_parts(&mut memory, 64, count, count as u64);
+            assert!(chains.iter().all(Chain::visits_every_line));
+            walk_together(&mut chains, 95);
+            assert!(chains.iter().all(|chain| !chain.at_start()), "{count}");
+            walk_together(&mut chains, 1);
+            assert!(chains.iter().all(Chain::at_start), "{count}");
+        }
+    }
 
     #[test]
     fn a_random_chain_is_one_cycle_of_all_lines() {

@@ -2,7 +2,12 @@
 
 use std::arch::asm;
 
-use super::{CHAIN_UNROLL, ReadKernel};
+use super::CHAIN_UNROLL;
+
+#[path = "x86_64/streams.rs"]
+mod streams;
+
+pub use streams::loops;
 
 /// Clock sources of the kernel that are this architecture's own counter.
 pub const CLOCK_SOURCES: &[&str] = &["tsc"];
@@ -12,91 +17,6 @@ pub const WIDEST_LOAD_BYTES_PER_CYCLE: f64 = 128.0;
 
 /// Loads in one turn of [`chase`].
 pub const CHASE_UNROLL: u64 = 16;
-
-/// Read kernels of this CPU, the widest first.
-pub fn read_kernels() -> Vec<ReadKernel> {
-    let mut kernels = Vec::new();
-    if std::arch::is_x86_feature_detected!("avx512f") {
-        kernels.push(ReadKernel { name: "avx512", run: read_avx512 });
-    }
-    if std::arch::is_x86_feature_detected!("avx2") {
-        kernels.push(ReadKernel { name: "avx2", run: read_avx2 });
-    }
-    kernels.push(ReadKernel { name: "sse2", run: read_sse2 });
-    kernels
-}
-
-// The three read loops: eight accumulators, because an add takes a cycle and two or three loads start per cycle, so
-// that no accumulator is ever waited for. The add takes its operand from memory: it costs the load and nothing more,
-// and makes every word count. The loop over passes is inside, so that a 4 KiB buffer is not timed with its call.
-macro_rules! read_loop {
-    ($name:ident, $zero:literal, [$($add:literal),+], $store:literal, $end:literal) => {
-        /// # Safety
-        /// `blocks` (≥ 1) blocks at `memory`, aligned to 64 bytes, must be readable; `passes` ≥ 1; the CPU must have
-        /// the instructions.
-        unsafe fn $name(memory: *const u8, blocks: usize, passes: u64) -> u64 {
-            let mut lanes = [0u64; 64];
-            // SAFETY: reads exactly `blocks` blocks of 512 bytes and writes eight registers of up to 64 bytes to `lanes`.
-            unsafe {
-                asm!(
-                    ".irp acc,0,1,2,3,4,5,6,7", $zero, ".endr",
-                    "2:",
-                    "mov {at}, {memory}",
-                    "mov {left}, {blocks}",
-                    ".p2align 5",
-                    "3:",
-                    $(".irp acc,0,1,2,3,4,5,6,7", $add, ".endr",)+
-                    "add {at}, 512",
-                    "dec {left}",
-                    "jnz 3b",
-                    "dec {passes}",
-                    "jnz 2b",
-                    ".irp acc,0,1,2,3,4,5,6,7", $store, ".endr",
-                    $end,
-                    memory = in(reg) memory,
-                    blocks = in(reg) blocks,
-                    passes = inout(reg) passes => _,
-                    lanes = in(reg) lanes.as_mut_ptr(),
-                    at = out(reg) _,
-                    left = out(reg) _,
-                    out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
-                    out("xmm4") _, out("xmm5") _, out("xmm6") _, out("xmm7") _,
-                    options(nostack),
-                );
-            }
-            lanes.iter().fold(0, |sum: u64, lane| sum.wrapping_add(*lane))
-        }
-    };
-}
-
-read_loop!(
-    read_avx512,
-    "vpxorq zmm\\acc, zmm\\acc, zmm\\acc",
-    ["vpaddq zmm\\acc, zmm\\acc, [{at} + 64*\\acc]"],
-    "vmovdqu64 [{lanes} + 64*\\acc], zmm\\acc",
-    "vzeroupper"
-);
-
-read_loop!(
-    read_avx2,
-    "vpxor ymm\\acc, ymm\\acc, ymm\\acc",
-    ["vpaddq ymm\\acc, ymm\\acc, [{at} + 32*\\acc]", "vpaddq ymm\\acc, ymm\\acc, [{at} + 256 + 32*\\acc]"],
-    "vmovdqu [{lanes} + 32*\\acc], ymm\\acc",
-    "vzeroupper"
-);
-
-read_loop!(
-    read_sse2,
-    "pxor xmm\\acc, xmm\\acc",
-    [
-        "paddq xmm\\acc, [{at} + 16*\\acc]",
-        "paddq xmm\\acc, [{at} + 128 + 16*\\acc]",
-        "paddq xmm\\acc, [{at} + 256 + 16*\\acc]",
-        "paddq xmm\\acc, [{at} + 384 + 16*\\acc]"
-    ],
-    "movdqu [{lanes} + 16*\\acc], xmm\\acc",
-    ""
-);
 
 /// Follows a pointer chain for `turns` × [`CHASE_UNROLL`] loads, each of which needs the one before.
 ///
@@ -122,6 +42,70 @@ pub unsafe fn chase(at: *const u64, turns: u64) -> *const u64 {
             turns = inout(reg) turns => _,
             options(nostack, readonly),
         );
+    }
+    at
+}
+
+/// Multiplications in one turn of a pause.
+pub const PAUSE_UNROLL: u64 = 16;
+
+/// Follows a pointer chain with idle time before each load: the address is multiplied by one `pause` ×
+/// [`PAUSE_UNROLL`] times (three cycles each, and no core knows that one changes nothing).
+///
+/// # Safety
+/// As [`chase`].
+pub unsafe fn chase_spaced(at: *const u64, loads: u64, pause: u64) -> *const u64 {
+    // SAFETY: by this function's contract.
+    unsafe { spaced::<true>(at, loads, pause) }
+}
+
+/// The pauses of [`chase_spaced`] without the loads.
+pub fn pauses(loads: u64, pause: u64) {
+    // SAFETY: without loads the pointer is a number like any other.
+    unsafe { spaced::<false>(std::ptr::dangling(), loads, pause) };
+}
+
+/// # Safety
+/// With `LOADS` as [`chase`], else none.
+unsafe fn spaced<const LOADS: bool>(at: *const u64, loads: u64, pause: u64) -> *const u64 {
+    if loads == 0 {
+        return at;
+    }
+    let mut at = at;
+    macro_rules! spaced {
+        ($load:literal) => {
+            asm!(
+                ".p2align 5",
+                "2:",
+                "mov {left}, {pause}",
+                "test {left}, {left}",
+                "jz 4f",
+                "3:",
+                ".rept {unroll}",
+                "imul {at}, {one}",
+                ".endr",
+                "dec {left}",
+                "jnz 3b",
+                "4:",
+                $load,
+                "dec {loads}",
+                "jnz 2b",
+                unroll = const PAUSE_UNROLL,
+                at = inout(reg) at,
+                loads = inout(reg) loads => _,
+                pause = in(reg) pause,
+                one = in(reg) 1u64,
+                left = out(reg) _,
+                options(nostack, readonly),
+            )
+        };
+    }
+    // SAFETY: by this function's contract; nothing is written.
+    unsafe {
+        match LOADS {
+            true => spaced!("mov {at}, [{at}]"),
+            false => spaced!("mov {at}, {at}"),
+        }
     }
     at
 }

@@ -131,6 +131,14 @@ impl Placement {
         self.pages = pages;
         self
     }
+
+    /// The same seats with their memory bound to a NUMA node.
+    pub fn memory_on(mut self, node: u32) -> Placement {
+        for seat in &mut self.seats {
+            seat.mem_nodes = CpuSet::one(node);
+        }
+        self
+    }
 }
 
 /// One measurable thing: one child process a visit, which may emit many points (a ladder, a chunk map, rate steps).

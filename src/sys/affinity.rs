@@ -47,6 +47,21 @@ pub fn current_cpu() -> Option<u32> {
     u32::try_from(unsafe { libc::sched_getcpu() }).ok()
 }
 
+/// The NUMA node of the CPU that the caller is on; `None` where the kernel does not tell.
+pub fn current_node() -> Option<u32> {
+    let mut node = 0u32;
+    // SAFETY: the kernel writes one 32-bit number; the CPU's number and the third argument may be null.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_getcpu,
+            std::ptr::null_mut::<u32>(),
+            &raw mut node,
+            std::ptr::null_mut::<u8>(),
+        )
+    };
+    (result == 0).then_some(node)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -99,6 +99,33 @@ impl Mapping {
         }
         Ok(map.iter().filter(|byte| **byte & 1 == 1).count() as f64 / pages as f64)
     }
+
+    /// The NUMA nodes that up to `looks` pages, evenly spread over the mapping, lie on (`move_pages` asked to move
+    /// nothing); pages that are not in memory are left out.
+    pub fn nodes_of_pages(&self, looks: usize) -> io::Result<Vec<u32>> {
+        let page = rustix::param::page_size();
+        let pages = self.len.div_ceil(page);
+        let looks = looks.clamp(1, pages);
+        let addresses: Vec<*mut u8> =
+            (0..looks).map(|look| self.start.as_ptr().wrapping_add(pages * look / looks * page)).collect();
+        let mut nodes = vec![-1i32; looks];
+        // SAFETY: both vectors hold `looks` entries; without target nodes the call only fills `nodes`.
+        let result = unsafe {
+            libc::syscall(
+                libc::SYS_move_pages,
+                0,
+                looks,
+                addresses.as_ptr(),
+                std::ptr::null::<i32>(),
+                nodes.as_mut_ptr(),
+                0,
+            )
+        };
+        match result {
+            0.. => Ok(nodes.into_iter().filter_map(|node| u32::try_from(node).ok()).collect()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
 }
 
 impl Drop for Mapping {
@@ -144,6 +171,10 @@ mod tests {
         mapping.words_mut().fill(7);
         assert_eq!(mapping.resident_share().expect("mincore"), 1.0);
         assert_eq!(mapping.words().iter().sum::<u64>(), 7 * (4 << 20) / 8);
+        // A sandbox may forbid the question; whoever answers knows every page that was touched.
+        if let Ok(nodes) = mapping.nodes_of_pages(100) {
+            assert_eq!(nodes.len(), 100);
+        }
     }
 
     #[test]
