@@ -20,6 +20,7 @@ pub mod drift;
 pub mod estimate;
 pub mod index;
 pub mod interleave;
+pub mod knee;
 pub mod mixture;
 pub mod modes;
 pub mod multiple;
