@@ -1,6 +1,8 @@
 //! From a machine and a wish to an ordered list of visits: what is measured, how often, in which order, and what the
 //! budget cuts.
 
+use std::collections::BTreeSet;
+
 use anyhow::bail;
 
 use crate::bench::{self, Benchmark, Candidate, Depth, Scope, Windows};
@@ -13,8 +15,9 @@ pub struct Profile {
     pub name: &'static str,
     pub about: &'static str,
     pub depth: Depth,
-    /// Seconds that measuring may take.
+    /// Seconds that measuring may take: the whole run, or each group of benchmarks.
     pub budget_s: f64,
+    pub budget_per_group: bool,
     /// Relative half-width of the 99 % interval of the median at which a series has enough.
     pub precision: f64,
     /// Passes that every case gets where the budget allows: six processes are the fewest that have a 95 % interval.
@@ -29,6 +32,7 @@ pub const PROFILES: [Profile; 3] = [
         about: "the essentials in 90 s",
         depth: Depth::Quick,
         budget_s: 75.0,
+        budget_per_group: false,
         precision: 0.03,
         passes_min: 6,
         passes_max: 20,
@@ -39,6 +43,7 @@ pub const PROFILES: [Profile; 3] = [
         about: "a whole evaluation in 10 minutes",
         depth: Depth::Standard,
         budget_s: 570.0,
+        budget_per_group: false,
         precision: 0.01,
         passes_min: 10,
         passes_max: 56,
@@ -46,9 +51,10 @@ pub const PROFILES: [Profile; 3] = [
     },
     Profile {
         name: "full",
-        about: "everything, as precisely as it gets, in an hour or more",
+        about: "everything, as precisely as it gets, in 10 minutes a group",
         depth: Depth::Full,
-        budget_s: 7200.0,
+        budget_s: 570.0,
+        budget_per_group: true,
         precision: 0.01,
         passes_min: 10,
         passes_max: 80,
@@ -60,12 +66,26 @@ pub fn profile(name: &str) -> Option<Profile> {
     PROFILES.into_iter().find(|profile| profile.name == name)
 }
 
+impl Profile {
+    /// With the budget of a whole run of `benches`.
+    pub fn for_run_of(mut self, benches: &[&Benchmark]) -> Profile {
+        if self.budget_per_group {
+            let groups: BTreeSet<&str> = benches.iter().map(|bench| bench.group()).collect();
+            self.budget_s *= groups.len() as f64;
+            self.budget_per_group = false;
+        }
+        self
+    }
+}
+
 /// Share of the free memory that a visit may touch: the rest is for the kernel, for us and for everybody else.
 const MEMORY_SHARE: f64 = 0.7;
 /// Memory that the parent and the child need for themselves, bytes.
 const OWN_MEMORY: u64 = 24 << 20;
-/// The quick profile never touches more than this.
+/// The quick profile never touches more than this, the standard one neither: only the full profile goes beyond a
+/// last-level cache of any claimed size.
 const QUICK_MEMORY: u64 = 256 << 20;
+const STANDARD_MEMORY: u64 = 1 << 30;
 /// Where the kernel does not tell how much memory is free.
 const MODEST_MEMORY: u64 = 256 << 20;
 
@@ -81,7 +101,8 @@ pub fn memory_budget(machine: &crate::machine::Machine, depth: Depth) -> u64 {
     };
     match depth {
         Depth::Quick => usable.min(QUICK_MEMORY),
-        _ => usable,
+        Depth::Standard => usable.min(STANDARD_MEMORY),
+        Depth::Full => usable,
     }
 }
 
@@ -214,6 +235,17 @@ mod tests {
                 assert!(case.memory_bytes <= memory, "{} of {memory}", case.memory_bytes);
             }
         }
+    }
+
+    #[test]
+    fn the_full_profile_has_its_time_for_each_group() {
+        let budget = |only: &str, profile: usize| {
+            let benches = select(&[only.to_string()]).expect("a group");
+            PROFILES[profile].for_run_of(&benches).budget_s
+        };
+        assert_eq!(budget("memory", 2), PROFILES[2].budget_s);
+        assert!(budget("", 2) >= 3.0 * PROFILES[2].budget_s);
+        assert_eq!(budget("", 1), PROFILES[1].budget_s);
     }
 
     #[test]

@@ -87,6 +87,7 @@ impl MeasureArgs {
         })?;
         if let Some(budget) = self.budget {
             profile.budget_s = budget.as_secs_f64();
+            profile.budget_per_group = false;
         }
         Ok(profile)
     }
@@ -143,7 +144,7 @@ impl Host {
 
 /// Plans `benches` on this host, measures them and reports; the whole of `assay run`, and the end of every study.
 pub fn measure_and_report(args: &MeasureArgs, benches: &[&Benchmark]) -> anyhow::Result<ExitCode> {
-    let profile = args.profile()?;
+    let profile = args.profile()?.for_run_of(benches);
     let host = Host::look(args)?;
     let scope = Scope {
         machine: &host.machine,
