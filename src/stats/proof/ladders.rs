@@ -52,7 +52,7 @@ pub struct Hierarchy {
 
 impl Hierarchy {
     /// A server, or a guest on one, as they come: two to four levels, the last one between a guest's share and the
-    /// cache of a whole package, a ladder that ends at 4 or more times that.
+    /// cache of a whole package, a ladder that ends at twice that or later.
     pub fn draw(rng: &mut Rng, per_octave: u32, noise: f64) -> Hierarchy {
         let pick = |rng: &mut Rng, from: &[f64]| from[rng.usize(..from.len())];
         let kib = 1024.0;
@@ -76,7 +76,7 @@ impl Hierarchy {
             _ => Transition::Blurred(0.02 + 0.18 * rng.f64()),
         };
         let transitions = (0..levels).map(transition).collect();
-        let end = sizes[levels - 1] * (4.0 + 8.0 * rng.f64());
+        let end = sizes[levels - 1] * (2.0 + 6.0 * rng.f64());
         let slope = 0.03 * rng.f64();
         Hierarchy { sizes, latencies, transitions, noise, per_octave, end, slope }
     }
@@ -129,7 +129,7 @@ pub struct Ladders {
     /// The end of the ladder shows memory; of these: its latency is within 10 % of the truth there.
     pub settled: Rate,
     pub memory: Rate,
-    /// Of these: the last cache's true size does not agree: a false alarm.
+    /// The last cache's true size does not agree: a false alarm.
     pub last_wrong: Rate,
     /// A claim of a quarter, half, twice and four times the last cache's size is found to be wrong.
     pub claims: [Rate; 4],
@@ -163,11 +163,9 @@ fn score(machine: &Hierarchy, read: &Steps, seen: &mut Ladders) {
         }
     }
     let (Some(size), Some(last)) = (machine.sizes.last(), read.steps.last()) else { return };
-    if read.settled {
-        seen.last_wrong.count(!last.agrees(*size));
-        for (rate, factor) in seen.claims.iter_mut().zip(CLAIMS) {
-            rate.count(!last.agrees(factor * size));
-        }
+    seen.last_wrong.count(!last.agrees(*size));
+    for (rate, factor) in seen.claims.iter_mut().zip(CLAIMS) {
+        rate.count(!last.agrees(factor * size));
     }
     seen.settled.count(read.settled);
     if let Some(memory) = read.last() {
