@@ -1,0 +1,250 @@
+//! `make bench`: our figures beside those of other people's tools, on this machine, interleaved.
+//!
+//! A row runs our benchmark and the peer's turn by turn (ABBA), until the interval of their ratio is within ±3 % or its
+//! time ends; beside it stands the peer against itself, which shows what this machine's noise alone makes of two equal
+//! things. A limit is missed only where the whole interval lies beyond it. Peers come from the distribution
+//! (`benches/install-peers`); a row whose peer is not installed says so.
+//!
+//! `cargo bench --bench peers -- WORD...` runs the rows whose name contains one of the words.
+
+mod chain;
+mod memory;
+mod system;
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use assay::bench::{self, Depth, Order, Scope, Windows};
+use assay::kernels;
+use assay::machine::{Machine, snapshot};
+use assay::measure::child;
+use assay::model::{Case, CpuSet, RunClock, figure};
+use assay::placement::Floor;
+use assay::stats::compare::{Ratio, paired_ratio};
+use assay::stats::order::median;
+use assay::sys::clock::{self, Clock};
+
+/// One comparison.
+pub struct Row {
+    pub name: String,
+    /// Of both figures.
+    pub unit: &'static str,
+    pub ours: Ours,
+    /// From our metric's value to the peer's unit.
+    pub scale: f64,
+    pub peer: Peer,
+    pub wanted: Wanted,
+}
+
+/// A visit of ours that emits one point.
+pub struct Ours {
+    pub case: Case,
+    pub metric: &'static str,
+}
+
+pub enum Peer {
+    /// A program with its arguments, and from its output to a value.
+    Program(Vec<String>, fn(&str) -> Option<f64>),
+    /// Another metric of ours.
+    Ours(Ours),
+    /// A chain of dependent loads written differently, through a block of so many bytes.
+    Chain { bytes: u64, cpu: u32 },
+}
+
+/// What the ratio ours / peer should be.
+#[derive(Clone, Copy)]
+pub enum Wanted {
+    AtLeast(f64),
+    Within(f64),
+}
+
+/// What rows are made for.
+pub struct Bench {
+    pub machine: Machine,
+    pub floor: Floor,
+    clock: RunClock,
+}
+
+pub const WINDOWS: Windows = Windows { window_ns: 10e6, count: 5, warm_up: 1, limit_s: 5.0 };
+
+impl Bench {
+    /// The case of ours that fits; of the deepest profile, so that every case is offered.
+    pub fn case(&self, id: &str, fits: impl Fn(&Case) -> bool) -> Option<Case> {
+        let scope = Scope {
+            machine: &self.machine,
+            floor: &self.floor,
+            depth: Depth::Full,
+            memory_bytes: 4 << 30,
+            windows: WINDOWS,
+            all: false,
+        };
+        let bench = bench::find(id)?;
+        let candidates = (bench.cases)(bench, &scope).into_iter();
+        candidates.filter(|candidate| candidate.unmet.is_none()).map(|c| c.case).find(fits)
+    }
+
+    /// The same case seated on the first usable CPU, where peers of one thread sit.
+    pub fn on_first_cpu(&self, mut case: Case) -> Case {
+        let cpu = self.first_cpu();
+        case.placement.seats.iter_mut().for_each(|seat| seat.cpus = CpuSet::one(cpu));
+        case
+    }
+
+    pub fn first_cpu(&self) -> u32 {
+        self.floor.cpus().first().unwrap_or(0)
+    }
+
+    /// One visit of ours: the median of its windows.
+    fn own(&self, ours: &Ours) -> Result<f64, String> {
+        let order = Order {
+            case: ours.case.clone(),
+            windows: WINDOWS,
+            clock: self.clock.clone(),
+            seed: 1,
+            pass: 0,
+            pretend: None,
+        };
+        let program = Path::new(env!("CARGO_BIN_EXE_assay"));
+        let heard = child::visit(program, &order, Duration::from_secs(60), &|| false);
+        let heard = heard.map_err(|error| format!("{error:#}"))?;
+        let bench = bench::find(&ours.case.bench).ok_or("no such benchmark")?;
+        let metric =
+            bench.metrics.iter().find(|metric| metric.name == ours.metric).ok_or("no such metric")?;
+        let mut samples = heard.samples.iter();
+        let samples = samples.find(|samples| samples.metrics.iter().any(|name| *name == metric.name));
+        let values = samples.map(|samples| samples.values(metric.form).split_off(samples.warm_up));
+        let value = values.and_then(|values| median(&values));
+        value.ok_or_else(|| format!("our benchmark gave no value: {:?}", heard.reason))
+    }
+
+    fn peer(&self, row: &Row) -> Result<f64, String> {
+        match &row.peer {
+            Peer::Ours(ours) => self.own(ours),
+            Peer::Chain { bytes, cpu } => chain::latency_ns(*bytes, *cpu, Clock::from_run(&self.clock)),
+            Peer::Program(arguments, value) => {
+                let output = Command::new(&arguments[0]).args(&arguments[1..]).output();
+                let output =
+                    output.map_err(|error| format!("{} cannot be started ({error})", arguments[0]))?;
+                let text = [output.stdout, output.stderr].concat();
+                let figure = value(&String::from_utf8_lossy(&text));
+                figure.ok_or_else(|| format!("`{}` gave no figure: is it installed?", arguments.join(" ")))
+            }
+        }
+    }
+
+    fn compare(&self, row: &Row) -> Result<String, String> {
+        let ours_now = || self.own(&row.ours).map(|value| value * row.scale);
+        let (mut ours, mut peers, mut again) = (Vec::new(), Vec::new(), Vec::new());
+        let begin = Instant::now();
+        loop {
+            // ABBA: drift hits both alike.
+            match ours.len() % 2 {
+                0 => {
+                    ours.push(ours_now()?);
+                    peers.push(self.peer(row)?);
+                    again.push(self.peer(row)?);
+                }
+                _ => {
+                    again.push(self.peer(row)?);
+                    peers.push(self.peer(row)?);
+                    ours.push(ours_now()?);
+                }
+            }
+            if ours.len() < PAIRS_MIN {
+                continue;
+            }
+            let ratio = paired_ratio(&peers, &ours, 0.95).ok_or("no ratio")?;
+            let control = paired_ratio(&peers, &again, 0.95).ok_or("no ratio")?;
+            let narrow = ratio.interval.is_some_and(|interval| interval.half_width() / ratio.ratio <= NARROW);
+            if !narrow && begin.elapsed() < ROW_LIMIT {
+                continue;
+            }
+            let value = |values: &[f64]| median(values).map_or("–".to_string(), |v| figure(v, row.unit));
+            return Ok(format!(
+                "| {} | {} | {} | {} | {} | {} | {} |",
+                row.name,
+                value(&ours),
+                value(&peers),
+                words(&ratio),
+                words(&control),
+                ours.len(),
+                row.wanted.judge(&ratio)
+            ));
+        }
+    }
+}
+
+impl Wanted {
+    fn judge(self, ratio: &Ratio) -> &'static str {
+        let Some(interval) = ratio.interval else { return "no interval" };
+        match self {
+            Wanted::AtLeast(least) if interval.high < least => "below",
+            Wanted::AtLeast(least) if interval.low >= least => "at least as good",
+            Wanted::AtLeast(_) => "not below",
+            Wanted::Within(part) if interval.low > 1.0 + part || interval.high < 1.0 - part => "outside",
+            Wanted::Within(part) if interval.low >= 1.0 - part && interval.high <= 1.0 + part => "within",
+            Wanted::Within(_) => "not decided",
+        }
+    }
+}
+
+fn words(ratio: &Ratio) -> String {
+    match ratio.interval {
+        Some(interval) => format!("{:.3} ({:.3} to {:.3})", ratio.ratio, interval.low, interval.high),
+        None => format!("{:.3}", ratio.ratio),
+    }
+}
+
+/// Each row's time at most, and the half-width of the ratio's interval at which it ends.
+const ROW_LIMIT: Duration = Duration::from_secs(45);
+const NARROW: f64 = 0.03;
+const PAIRS_MIN: usize = 8;
+
+/// The number before a unit in the first line that has it.
+pub fn number_before(text: &str, unit: &str) -> Option<f64> {
+    let line = text.lines().find(|line| line.contains(unit))?;
+    let number = line.split(unit).next()?.split_whitespace().next_back()?;
+    number.trim_start_matches('(').replace(',', "").parse().ok()
+}
+
+/// The number after a label in the first line that has it.
+pub fn number_after(text: &str, label: &str) -> Option<f64> {
+    let line = text.lines().find(|line| line.contains(label))?;
+    line.split(label).nth(1)?.split_whitespace().next()?.parse().ok()
+}
+
+fn main() {
+    // `cargo test --benches` asks for nothing to be measured.
+    if std::env::args().any(|argument| argument == "--test") {
+        return;
+    }
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let machine = Machine::from(&snapshot::read(Path::new("/")));
+    let floor = Floor::of(&machine);
+    let current = machine.clock.current.as_deref();
+    let clock = clock::calibrate(current.is_some_and(|source| kernels::CLOCK_SOURCES.contains(&source)));
+    let bench = Bench { machine, floor, clock };
+    println!("| what | ours | peer | ours / peer (95 %) | peer / itself (95 %) | pairs | verdict |");
+    println!("|---|---:|---:|---:|---:|---:|---|");
+    let rows = system::rows(&bench).into_iter().chain(memory::rows(&bench));
+    for row in rows {
+        let name = match &row {
+            Ok(row) => &row.name,
+            Err(name) => name,
+        };
+        if !words.is_empty() && !words.iter().any(|word| name.contains(word.as_str())) {
+            continue;
+        }
+        match row {
+            Err(name) => println!("| {name} | – | – | not possible on this machine | – | – | – |"),
+            Ok(row) => match bench.compare(&row) {
+                Ok(line) => println!("{line}"),
+                Err(why) => println!("| {} | – | – | not compared: {why} | – | – | – |", row.name),
+            },
+        }
+    }
+}
+
+/// Rows, or the names of those that this machine cannot have.
+pub type Rows = Vec<Result<Row, String>>;
