@@ -51,6 +51,7 @@ fn odd(evidence: &Evidence) -> Option<Vec<Finding>> {
         let core = Core { cpu, value: estimate.median, interval, judged };
         groups.entry(kind(evidence, cpu)).or_default().push(core);
     }
+    groups.values_mut().for_each(|cores| cores.sort_by_key(|core| core.cpu));
     groups.retain(|_, cores| cores.len() > 1);
     if groups.is_empty() {
         return None;

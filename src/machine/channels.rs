@@ -33,23 +33,27 @@ pub fn channels(dimms: &[Dimm], snapshot: &Snapshot) -> Option<Channels> {
     by_names(&populated).or_else(|| by_edac(&populated, snapshot))
 }
 
+/// Modules of one channel by both their names, and what the fastest moves.
+#[derive(Default)]
+struct Shared<'a> {
+    modules: BTreeSet<(&'a str, &'a str)>,
+    gb_per_s: f64,
+}
+
 fn by_names(populated: &[&Dimm]) -> Option<Channels> {
-    let mut channels: BTreeMap<String, (BTreeSet<(&str, &str)>, f64)> = BTreeMap::new();
+    let mut channels: BTreeMap<String, Shared> = BTreeMap::new();
     for dimm in populated {
         let name = channel_name(&dimm.bank).or_else(|| channel_name(&dimm.locator))?;
-        let (modules, most) = channels.entry(name).or_default();
+        let channel = channels.entry(name).or_default();
         // Two modules of one name: the name lacks the socket.
-        if !modules.insert((&dimm.bank, &dimm.locator)) || modules.len() > MODULES_MOST {
+        if !channel.modules.insert((&dimm.bank, &dimm.locator)) || channel.modules.len() > MODULES_MOST {
             return None;
         }
-        *most = most.max(module_gb_per_s(dimm)?);
+        channel.gb_per_s = channel.gb_per_s.max(module_gb_per_s(dimm)?);
     }
-    let gb_per_s = channels.values().map(|(_, most)| most).sum();
-    (!channels.is_empty()).then(|| Channels {
-        count: channels.len(),
-        gb_per_s,
-        source: "channels by the modules' names in SMBIOS type 17",
-    })
+    let gb_per_s = channels.values().map(|channel| channel.gb_per_s).sum();
+    let source = "channels by the modules' names in SMBIOS type 17";
+    (!channels.is_empty()).then_some(Channels { count: channels.len(), gb_per_s, source })
 }
 
 /// A name up to the channel that it spells out: `P0_Node0_Channel1_Dimm0` gives `p0_node0_channel1`, `P0 CHANNEL A`

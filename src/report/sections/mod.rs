@@ -4,6 +4,7 @@ mod conditions;
 mod curves;
 mod machine;
 mod method;
+mod readings;
 mod results;
 mod samples;
 
@@ -24,6 +25,7 @@ pub fn compose(diagnosis: &Diagnosis) -> anyhow::Result<Report> {
     }];
     sections.extend(results::section(diagnosis));
     sections.extend(curves::sections(diagnosis));
+    sections.extend(readings::section(diagnosis));
     sections.extend(samples::section(diagnosis));
     sections.push(machine::section(diagnosis));
     sections.extend(conditions::section(diagnosis));
