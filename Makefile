@@ -14,7 +14,7 @@ test:
 
 # Side by side with peer tools on this machine.
 bench:
-	benches/install-peers
+	benches/install-peer-tools
 	cargo bench --locked --bench peers
 
 # The tables of METHODOLOGY.md: coverage, false positives, detection; and ten minutes of fuzzing for each of eight

@@ -106,8 +106,9 @@ pub fn memory_budget(machine: &crate::machine::Machine, depth: Depth) -> u64 {
     }
 }
 
-/// The rows that `--only` names: `group`, `group.name` or the beginning of a name (hidden rows whole only). Empty: all that are not hidden.
-pub fn select(only: &[String]) -> anyhow::Result<Vec<&'static Benchmark>> {
+/// The rows that `--only` names: `group`, `group.name` or the beginning of a name (hidden rows whole only). Empty: all
+/// that are not hidden. Unless a benchmark is named by its dot, only those that belong to a profile of this depth.
+pub fn select(only: &[String], depth: Depth) -> anyhow::Result<Vec<&'static Benchmark>> {
     let named = |bench: &Benchmark, wish: &str| {
         let begins = || bench.id.strip_prefix(wish).is_some_and(|rest| !rest.is_empty() && !bench.hidden);
         bench.group() == wish || bench.id == wish || begins()
@@ -121,9 +122,10 @@ pub fn select(only: &[String]) -> anyhow::Result<Vec<&'static Benchmark>> {
             groups.join(", ")
         );
     }
+    let in_time = |bench: &Benchmark| bench.from <= depth;
     let wanted = |bench: &&Benchmark| match only.as_slice() {
-        [] => !bench.hidden,
-        only => only.iter().any(|wish| named(bench, wish)),
+        [] => !bench.hidden && in_time(bench),
+        only => only.iter().any(|wish| named(bench, wish) && (in_time(bench) || wish.contains('.'))),
     };
     Ok(bench::all().filter(wanted).collect())
 }
@@ -213,7 +215,7 @@ mod tests {
             windows: profile.windows,
             all: false,
         };
-        make(&scope, &select(&[]).expect("all"), &profile)
+        make(&scope, &select(&[], profile.depth).expect("all"), &profile)
     }
 
     #[test]
@@ -240,7 +242,7 @@ mod tests {
     #[test]
     fn the_full_profile_has_its_time_for_each_group() {
         let budget = |only: &str, profile: usize| {
-            let benches = select(&[only.to_string()]).expect("a group");
+            let benches = select(&[only.to_string()], Depth::Full).expect("a group");
             PROFILES[profile].for_run_of(&benches).budget_s
         };
         assert_eq!(budget("memory", 2), PROFILES[2].budget_s);
@@ -263,11 +265,15 @@ mod tests {
     fn only_takes_groups_and_beginnings() {
         let ids = |only: &[&str]| -> Vec<&str> {
             let only: Vec<String> = only.iter().map(|wish| wish.to_string()).collect();
-            select(&only).map(|benches| benches.iter().map(|bench| bench.id).collect()).unwrap_or_default()
+            select(&only, Depth::Quick)
+                .map(|benches| benches.iter().map(|bench| bench.id).collect())
+                .unwrap_or_default()
         };
         assert_eq!(ids(&["ipc.pipe"]), ["ipc.pipe-pingpong"]);
         assert!(ids(&["memory"]).len() >= 2);
         assert_eq!(ids(&["mem"]), ids(&["memory", ""]));
+        assert!(!ids(&[]).contains(&"memory.tlb") && !ids(&["memory"]).contains(&"memory.tlb"));
+        assert_eq!(ids(&["memory.tlb"]), ["memory.tlb"], "what is named is measured in any profile");
         assert!(ids(&["nothing"]).is_empty() && ids(&["selftest.st"]).is_empty());
         assert_eq!(ids(&["selftest.steady"]), ["selftest.steady"]);
     }

@@ -35,7 +35,7 @@
     const spec = JSON.parse(plot.nextElementSibling.textContent);
     if (slim.matches && spec.narrow) laid(spec.layout, spec.narrow);
     const order = spec.orders && spec.orders[plot.dataset.order || 0];
-    if (order) Object.assign(spec.data[0], { x: order.labels, y: order.labels, z: order.z });
+    if (order) Object.assign(spec.data[0], order);
     const style = getComputedStyle(root);
     const layout = painted(spec.layout, '', style);
     // A finger that moves over a chart wants to move the page.

@@ -3,7 +3,7 @@
 //! A row runs our benchmark and the peer's turn by turn (ABBA), until the interval of their ratio is within ±3 % or its
 //! time ends; beside it stands the peer against itself, which shows what this machine's noise alone makes of two equal
 //! things. A limit is missed only where the whole interval lies beyond it. Peers come from the distribution
-//! (`benches/install-peers`); a row whose peer is not installed says so.
+//! (`benches/install-peer-tools`); a row whose peer is not installed says so.
 //!
 //! `cargo bench --bench peers -- WORD...` runs the rows whose name contains one of the words.
 

@@ -15,7 +15,7 @@ pub fn rows(bench: &Bench) -> Rows {
             "system call (perf bench syscall basic)",
             "syscall.getpid",
             "one-cpu",
-            "time",
+            "latency",
             1.0,
             &["taskset", "-c", "{}", "perf", "bench", "syscall", "basic", "-l", "2000000"],
             |text| Some(number_before(text, "usecs/op")? * 1e3),

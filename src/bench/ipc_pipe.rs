@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use hdrhistogram::Histogram as Buckets;
 
-use super::{Benchmark, Candidate, Point, Sampler, Scope, View, check_answer, single_point};
+use super::{Benchmark, Candidate, Depth, Point, Sampler, Scope, View, check_answer, single_point};
 use crate::model::{Better, Case, Form, Histogram, Metric, Params};
 use crate::placement::Distance;
 use crate::sys::affinity;
@@ -57,6 +57,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     ],
     params: &[],
     view: View::Table,
+    from: Depth::Quick,
     hidden: false,
     cases,
     points: single_point,

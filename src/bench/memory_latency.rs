@@ -43,6 +43,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
         Param { name: "bytes", about: "size of the block", range: Range::Int { min: 1024, max: 1 << 46 } },
     ],
     view: View::Curve { x: std::borrow::Cow::Borrowed("bytes"), log: true },
+    from: Depth::Quick,
     hidden: false,
     cases,
     points: memory::size_points,

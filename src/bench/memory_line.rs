@@ -29,6 +29,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
         range: Range::Int { min: 8, max: 512 },
     }],
     view: View::Curve { x: std::borrow::Cow::Borrowed("offset"), log: true },
+    from: Depth::Standard,
     hidden: false,
     cases,
     points,
@@ -40,13 +41,6 @@ const OFFSETS: [u64; 7] = [8, 16, 32, 64, 128, 256, 512];
 const UNIT: u64 = 1024;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    if scope.depth == Depth::Quick {
-        return vec![Candidate::unmet(
-            bench.id,
-            "one-cpu",
-            "left to the standard and full profiles".to_string(),
-        )];
-    }
     let placement = match scope.floor.one_cpu("task") {
         Ok(placement) => placement.pages(Pages::Huge),
         Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],

@@ -48,6 +48,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
         },
     ],
     view: View::Trade { x: std::borrow::Cow::Borrowed("traffic"), y: std::borrow::Cow::Borrowed("latency") },
+    from: Depth::Standard,
     hidden: false,
     cases,
     points,
@@ -65,9 +66,6 @@ const BURST: usize = 16 << 10;
 const LINE_BYTES: usize = 64;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    if scope.depth == Depth::Quick {
-        return vec![Candidate::unmet(bench.id, "all", "left to the standard and full profiles".to_string())];
-    }
     // A sibling that makes traffic would take the chaser's own core from it.
     let (all, cores) = (scope.floor.all("traffic"), scope.floor.one_per_core("traffic"));
     let mut placement = if cores.seats.len() < all.seats.len() { cores } else { all };
@@ -84,7 +82,8 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let bytes = beyond_caches(scope, &placement, 3).clamp(64 << 10, 64 << 30);
     let others = placement.seats.len() as u64 - 1;
     let each = (bytes / others / BURST as u64 * BURST as u64).max(2 * BURST as u64);
-    let setup_s = bytes as f64 * (1.0 / 2e9 + 60e-9 / LINE_BYTES as f64);
+    // Written, linked, and walked once at the end.
+    let setup_s = bytes as f64 * (1.0 / 2e9 + 200e-9 / LINE_BYTES as f64);
     let seconds = scope.seconds(PAUSES.len(), 1.0, setup_s);
     let cases = MIXES.iter().map(|mix| {
         let mut candidate = Candidate::new(bench.id, placement.clone(), 66, seconds).param("mix", *mix);

@@ -38,6 +38,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
             Param { name: "op", about: "what is done with the memory", range: Range::Choice(&["read"]) },
         ],
         view: VIEW,
+        from: Depth::Quick,
         hidden: false,
         cases: bandwidth_cases,
         points: single_point,
@@ -62,6 +63,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         )],
         params: &[NODE, MEMORY],
         view: VIEW,
+        from: Depth::Quick,
         hidden: false,
         cases: latency_cases,
         points: single_point,
@@ -96,7 +98,7 @@ fn bandwidth_cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
 }
 
 fn latency_cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    pairs(bench, "one-cpu", scope, |mut placement, memory| {
+    pairs(bench, "per-node", scope, |mut placement, memory| {
         // The second core of the node, where it has one: the first serves more interrupts.
         let seat = placement.seats.swap_remove(usize::from(placement.seats.len() > 1));
         let placement = Placement { name: "one-cpu".into(), seats: vec![seat], ..placement };

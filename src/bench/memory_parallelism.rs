@@ -25,6 +25,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     )],
     params: &[Param { name: "chains", about: "independent chains", range: Range::Int { min: 1, max: 32 } }],
     view: View::Curve { x: std::borrow::Cow::Borrowed("chains"), log: true },
+    from: Depth::Standard,
     hidden: false,
     cases,
     points,
@@ -37,13 +38,6 @@ const LINE_BYTES: usize = 64;
 const PARTS: usize = 96;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    if scope.depth == Depth::Quick {
-        return vec![Candidate::unmet(
-            bench.id,
-            "one-cpu",
-            "left to the standard and full profiles".to_string(),
-        )];
-    }
     let placement = match scope.floor.one_cpu("task") {
         Ok(placement) => placement.pages(Pages::Huge),
         Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],

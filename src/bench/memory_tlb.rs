@@ -33,6 +33,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
         Param { name: "pages", about: "pages, or lines", range: Range::Int { min: 2, max: 1 << 20 } },
     ],
     view: View::Curve { x: std::borrow::Cow::Borrowed("pages"), log: true },
+    from: Depth::Standard,
     hidden: false,
     cases,
     points,
@@ -45,13 +46,6 @@ const PAGES_MOST: u64 = 16 << 10;
 const LONG_ENOUGH_NS: f64 = 2e6;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    if scope.depth == Depth::Quick {
-        return vec![Candidate::unmet(
-            bench.id,
-            "one-cpu",
-            "left to the standard and full profiles".to_string(),
-        )];
-    }
     let placement = match scope.floor.one_cpu("task") {
         Ok(placement) => placement.pages(Pages::Base),
         Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],

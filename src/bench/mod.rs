@@ -28,6 +28,9 @@ benchmarks! {
     cpu_clock
     memory_bandwidth
     memory_latency
+    memory_data_source
+    memory_core_to_core
+    memory_cores
     memory_parallelism
     memory_tlb
     memory_line
@@ -58,6 +61,8 @@ pub struct Benchmark {
     /// Parameters of its cases and points; nothing else may appear there.
     pub params: &'static [Param],
     pub view: View,
+    /// The first profile that has it; a shallower one measures it when it is named.
+    pub from: Depth,
     /// Left out of every profile and list: runs only when named (`selftest`).
     pub hidden: bool,
     /// The cases on this machine, the impossible ones with their reason.

@@ -125,14 +125,14 @@ fn level(case: &Case, metric: &Metric, point: &Params, random: &mut fastrand::Rn
 
 const MEMORY_NS: f64 = 95.0;
 
-/// Caches as servers have them; the last one, whatever its size, is a good third of the largest block.
+/// Caches as servers have them; the last one, whatever its size, is a good half of the largest block.
 fn latency_of_block(case: &Case, bytes: f64) -> f64 {
     let sizes = case.inputs.get("bytes").map_or("", String::as_str).split(',');
     let largest = sizes.filter_map(|size| size.parse().ok()).fold(bytes, f64::max);
     match bytes {
         b if b <= 49152.0 => 1.4,
         b if b <= f64::from(2 << 20) => 4.5,
-        b if b <= largest / 2.4 => 20.0,
+        b if b <= largest / 1.9 => 20.0,
         _ => MEMORY_NS,
     }
 }

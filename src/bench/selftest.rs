@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::Duration;
 
-use super::{Benchmark, Candidate, Point, Sampler, Scope, View, check_answer, single_point};
+use super::{Benchmark, Candidate, Depth, Point, Sampler, Scope, View, check_answer, single_point};
 use crate::kernels::{self, CHAIN_UNROLL};
 use crate::model::{Better, Case, CpuSet, Form, Metric, Pages};
 use crate::sys::mapping::Mapping;
@@ -80,6 +80,7 @@ const fn row(
         metrics: METRICS,
         params: &[],
         view: View::Table,
+        from: Depth::Quick,
         hidden: true,
         cases,
         points: single_point,

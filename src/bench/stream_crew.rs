@@ -9,7 +9,7 @@ use super::{Sampler, check_answer};
 use crate::kernels::{Op, Stream, array_bytes, streams};
 use crate::model::{Case, CpuSet, Pages};
 use crate::sys::mapping::Mapping;
-use crate::sys::team::{Body, Team};
+use crate::sys::team::{Body, Lap, Team};
 
 /// One task's block and what it does with it.
 pub struct Worker {
@@ -189,14 +189,24 @@ impl Crew {
 
     /// Everybody works `passes` times over a block; from the first start to the last end, ns.
     pub fn work(&mut self, bytes: u64, passes: u64) -> anyhow::Result<f64> {
+        let laps = self.laps(bytes, passes)?;
+        let start = laps.iter().map(|lap| lap.start_ns).fold(f64::INFINITY, f64::min);
+        let end = laps.iter().map(|lap| lap.end_ns).fold(f64::NEG_INFINITY, f64::max);
+        Ok(end - start)
+    }
+
+    /// The same; from each one's own start to its own end, ns.
+    pub fn work_each(&mut self, bytes: u64, passes: u64) -> anyhow::Result<Vec<f64>> {
+        Ok(self.laps(bytes, passes)?.iter().map(|lap| lap.end_ns - lap.start_ns).collect())
+    }
+
+    fn laps(&mut self, bytes: u64, passes: u64) -> anyhow::Result<Vec<Lap>> {
         if passes > PASSES_MOST {
             bail!("{passes} passes over {bytes} bytes in one round: the clock cannot be right");
         }
         let laps = self.team.round(order(WORK, bytes, passes))?;
         self.all_right(laps.iter().map(|lap| lap.answer), bytes)?;
-        let start = laps.iter().map(|lap| lap.start_ns).fold(f64::INFINITY, f64::min);
-        let end = laps.iter().map(|lap| lap.end_ns).fold(f64::NEG_INFINITY, f64::max);
-        Ok(end - start)
+        Ok(laps)
     }
 
     /// Whether everybody's block holds what it must.

@@ -1,6 +1,6 @@
 //! System calls.
 
-use super::{Benchmark, Candidate, Point, Sampler, Scope, View, check_answer, single_point};
+use super::{Benchmark, Candidate, Depth, Point, Sampler, Scope, View, check_answer, single_point};
 use crate::kernels;
 use crate::model::{Better, Case, Form, Metric};
 
@@ -22,6 +22,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     )],
     params: &[],
     view: View::Table,
+    from: Depth::Quick,
     hidden: false,
     cases,
     points: single_point,

@@ -21,7 +21,8 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let benches = match plan::select(&args.measure.only) {
+    let depth = args.measure.profile()?.depth;
+    let benches = match plan::select(&args.measure.only, depth) {
         Ok(benches) => benches,
         // A name that does not exist is a mistake of usage.
         Err(error) => {

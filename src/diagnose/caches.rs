@@ -16,8 +16,8 @@ const INSIDE: Rule = Rule {
             megabytes, and a guest may reach a host's cache that nobody told it of: a block that looked large is then \
             partly served by it, and the number is too good for memory. Fixed sizes in old benchmarks fail this way.",
     method: "Fires where the largest block of a memory.bandwidth case, times the tasks that share a last-level cache, is \
-             below 1.9 times that cache (twice, less rounding): by the kernel's claim or as read off the latency ladder, \
-             whichever is larger. Such series carry the cause.",
+             below 1.9 times that cache (twice, less rounding): by the kernel's claim, or as read off the latency ladder \
+             where that contradicts it and is larger. Such series carry the cause.",
     calm: "memory blocks beyond the caches",
     source: file!(),
     check: inside,
@@ -27,11 +27,13 @@ const INSIDE: Rule = Rule {
 const BEYOND: f64 = 1.9;
 
 fn inside(evidence: &Evidence) -> Option<Vec<Finding>> {
-    let read = ladder(evidence).and_then(|ladder| {
-        Some(match ladder.last_cache()? {
-            LastCache::Ends(step) => step.at,
-            LastCache::AtLeast(end) => end,
-        })
+    // A claim within the bounds of what was read off is better than the middle of these.
+    let read = ladder(evidence).and_then(|ladder| match ladder.last_cache()? {
+        LastCache::Ends(step) if ladder.claimed.last().is_some_and(|(_, claimed)| step.agrees(*claimed)) => {
+            None
+        }
+        LastCache::Ends(step) => Some(step.at),
+        LastCache::AtLeast(end) => Some(end),
     });
     let (mut facts, mut series, mut looked) = (Vec::new(), Vec::new(), false);
     let mut worst = f64::INFINITY;

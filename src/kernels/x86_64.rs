@@ -9,6 +9,11 @@ mod streams;
 
 pub use streams::loops;
 
+#[path = "x86_64/lines.rs"]
+mod lines;
+
+pub use lines::Flusher;
+
 /// Clock sources of the kernel that are this architecture's own counter.
 pub const CLOCK_SOURCES: &[&str] = &["tsc"];
 

@@ -35,8 +35,9 @@ pub struct Check {
     pub text: String,
 }
 
-/// The id of the section of findings.
+/// The ids of the sections of findings and of results, which need no title in a terminal.
 pub const FINDINGS: &str = "findings";
+pub const RESULTS: &str = "results";
 
 /// A titled part; `id` is its anchor.
 #[derive(Clone, Debug)]
@@ -78,6 +79,7 @@ pub struct BoxNode {
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     pub columns: Vec<Column>,
+    /// Where a row is shorter than the columns its last cell takes what is left of the line.
     pub rows: Vec<Vec<Cell>>,
     /// Too long to stand open in a page.
     pub folded: bool,
@@ -108,6 +110,8 @@ pub struct Chart {
     pub title: String,
     pub about: String,
     pub kind: ChartKind,
+    /// What the drawing comes to, short enough to stand open beside it.
+    pub summary: Option<Table>,
     pub data: Table,
 }
 
@@ -119,6 +123,8 @@ pub enum ChartKind {
         lines: Vec<Line>,
         /// Vertical dashed lines: cache sizes that the kernel claims.
         marks: Vec<(f64, String)>,
+        /// Points that have a name: a knee.
+        callouts: Vec<Callout>,
     },
     /// One strip a series: every sample as a dot relative to the series' median, median and interval as bars.
     Strips { strips: Vec<Strip> },
@@ -127,11 +133,22 @@ pub enum ChartKind {
     /// A matrix in two orders of its rows and columns.
     Matrix {
         unit: String,
-        labels: Vec<String>,
+        rows: Side,
+        columns: Side,
+        /// A row of cells for each label of `rows`; `None` where nothing was measured.
         values: Vec<Vec<Option<f64>>>,
-        /// Indices of the labels in topology order.
-        topology_order: Vec<usize>,
+        /// Row and column of cells whose value is not to be believed.
+        rejected: Vec<[usize; 2]>,
     },
+}
+
+/// What stands along one side of a matrix.
+#[derive(Clone, Debug, Default)]
+pub struct Side {
+    pub title: String,
+    pub labels: Vec<String>,
+    /// Indices of the labels in topology order.
+    pub topology_order: Vec<usize>,
 }
 
 #[derive(Clone, Debug)]
@@ -144,7 +161,9 @@ pub struct Axis {
 pub enum Scale {
     Linear,
     Log,
-    /// Logarithmic with ticks at powers of two, in KiB and MiB.
+    /// Logarithmic with ticks at powers of two.
+    Powers,
+    /// The same in KiB and MiB.
     Bytes,
 }
 
@@ -152,8 +171,18 @@ pub enum Scale {
 pub struct Line {
     pub name: String,
     pub points: Vec<LinePoint>,
-    /// Whether a line goes through the points; without it they are hollow marks.
+    /// Whether a line goes through the points.
     pub joined: bool,
+}
+
+/// A point of a chart with its name.
+#[derive(Clone, Debug)]
+pub struct Callout {
+    pub x: f64,
+    pub y: f64,
+    pub text: String,
+    /// The line that it lies on, for its colour.
+    pub line: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -162,6 +191,8 @@ pub struct LinePoint {
     pub y: f64,
     /// Interval of `y`, where there is one.
     pub low_high: Option<[f64; 2]>,
+    /// Rejected: shown as a hollow mark, and no line goes through it.
+    pub hollow: bool,
 }
 
 #[derive(Clone, Debug)]

@@ -141,6 +141,7 @@ mod tests {
             title: "C".to_owned(),
             about: String::new(),
             kind: chart,
+            summary: None,
             data: Table::default(),
         };
         let html = page(&with_block(Block::Chart(chart)));

@@ -51,6 +51,9 @@ fn write_block(out: &mut String, block: &Block) {
         Block::Table(table) => write_table(out, table, ""),
         Block::Chart(chart) => {
             let _ = writeln!(out, "**{}** {}\n", safe(&chart.title), safe(&chart.about));
+            if let Some(summary) = &chart.summary {
+                write_table(out, summary, "");
+            }
             write_table(out, &chart.data, "data");
         }
         Block::Facts(facts) => {

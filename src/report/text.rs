@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use anstyle::{AnsiColor, Color};
 
-use super::block::{Block, Cell, Check, FINDINGS, Mark, Report, Section, Table};
+use super::block::{Block, Cell, Check, FINDINGS, Mark, RESULTS, Report, Section, Table};
 use super::plain::{lines, plain};
 pub use super::text_machine::Style;
 use crate::model::{Finding, Severity, VerdictKind};
@@ -38,10 +38,15 @@ pub fn render(report: &Report, style: Style) -> String {
         }
         out.push('\n');
         // Findings and the main table speak for themselves.
-        if !section.about.is_empty() {
-            out.push_str(&wrapped(&plain(&section.about, LONGEST), 2, Tone::Dim, style));
+        if section.id != FINDINGS && section.id != RESULTS {
+            out.push_str(&wrapped(&plain(&section.title, LONGEST), 2, Tone::Strong, style));
         }
-        out.extend(blocks);
+        for (index, (block, shown)) in section.blocks.iter().zip(&blocks).enumerate() {
+            if index > 0 && matches!(block, Block::Table(_)) && !shown.is_empty() {
+                out.push('\n');
+            }
+            out.push_str(shown);
+        }
     }
     out
 }
@@ -99,7 +104,7 @@ fn block(block: &Block, style: Style) -> String {
         Block::Prose(text) => wrapped(&plain(text, 4 * LONGEST), 2, Tone::Plain, style),
         Block::Findings(findings) => findings.iter().map(|finding| self::finding(finding, style)).collect(),
         Block::Table(table) => self::table(table, style),
-        Block::Chart(chart) => self::table(&chart.data, style),
+        Block::Chart(chart) => self::table(chart.summary.as_ref().unwrap_or(&chart.data), style),
         Block::Facts(facts) => {
             let width = facts.iter().map(|(label, _)| plain(label, 60).chars().count()).max().unwrap_or(0);
             let line = |(label, value): &(String, String)| {
@@ -157,30 +162,35 @@ fn table(table: &Table, style: Style) -> String {
     let titles: Vec<(String, Tone)> =
         shown_columns.iter().map(|at| (plain(&table.columns[*at].title, 60), Tone::Dim)).collect();
     let cells = |row: &Vec<Cell>| {
-        let cells =
-            shown_columns.iter().map(|at| row.get(*at).map_or_else(Default::default, |c| shown(c, style)));
-        cells.collect::<Vec<(String, Tone)>>()
+        let own = shown_columns.iter().take_while(|at| **at < row.len());
+        own.map(|at| shown(&row[*at], style)).collect::<Vec<(String, Tone)>>()
     };
     let rows: Vec<Vec<(String, Tone)>> =
         std::iter::once(titles).chain(table.rows.iter().map(cells)).collect();
     let mut widths = vec![0; shown_columns.len()];
     for row in &rows {
-        for (width, (text, _)) in widths.iter_mut().zip(row) {
+        // The last cell of a short row is no column's.
+        let own = if row.len() < shown_columns.len() { row.len().saturating_sub(1) } else { row.len() };
+        for (width, (text, _)) in widths.iter_mut().zip(&row[..own]) {
             *width = (*width).max(text.chars().count());
         }
     }
+    // What is left of a line of the terminal from a column on.
+    let taken = |columns: &[usize]| columns.iter().map(|width| width + 2).sum::<usize>();
+    let left = |columns: &[usize]| style.width.saturating_sub(2 + taken(columns)).max(12);
     if let Some((last, before)) = widths.split_last_mut() {
-        let taken: usize = before.iter().map(|width| width + 2).sum();
-        *last = (*last).min(style.width.saturating_sub(2 + taken).max(12));
+        *last = (*last).min(left(before));
     }
     let line = |cells: &Vec<(String, Tone)>| {
         let mut line = String::from("  ");
-        for ((text, tone), (width, at)) in cells.iter().zip(widths.iter().zip(&shown_columns)) {
-            let text = plain(text, *width);
+        for (place, (text, tone)) in cells.iter().enumerate() {
+            let stretched = place + 1 == cells.len() && cells.len() < widths.len();
+            let width = if stretched { left(&widths[..place]) } else { widths[place] };
+            let text = plain(text, width);
             let pad = " ".repeat(width - text.chars().count());
             let painted = paint(&text, *tone, style);
             // Writing to a string cannot fail.
-            let _ = match table.columns[*at].right {
+            let _ = match table.columns[shown_columns[place]].right && !stretched {
                 true => write!(line, "{pad}{painted}  "),
                 false => write!(line, "{painted}{pad}  "),
             };

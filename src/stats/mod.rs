@@ -47,4 +47,4 @@ mod any_input;
 #[cfg(test)]
 mod published;
 #[cfg(test)]
-mod run_of;
+pub mod run_of;

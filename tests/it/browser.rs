@@ -5,6 +5,7 @@
 mod cdp;
 mod example;
 mod hostile;
+mod memory;
 mod png;
 
 use std::fs::File;
@@ -189,6 +190,90 @@ fn every_chart_is_drawn_in_light_and_dark() {
     assert_eq!(session.text(&tab, first), "0,32,1");
     session.browser.eval(&tab, "document.querySelector('#cpu-to-cpu .switch button:last-child').click()");
     assert_eq!(session.text(&tab, first), "0,1,2");
+    session.nothing_happened(&file);
+}
+
+#[test]
+fn every_view_of_memory_is_drawn() {
+    let Some(mut session) = session("every_view_of_memory_is_drawn") else { return };
+    let file = page("memory", &memory::report(8));
+    let tab = session.tab(1280, "light");
+    session.browser.open(&tab, &file);
+    session.draw_all(&tab, 1280);
+    let marks = session.browser.eval(&tab, MARKS);
+    let of = |chart: &str, what: &str| marks[chart][what].as_u64();
+    // Eight operations over 16 sizes in a chart for each placement, each with a band.
+    for chart in ["chart-made-bandwidth", "chart-made-bandwidth-1"] {
+        let drawn = ["dots", "lines", "bands"].map(|what| of(chart, what));
+        assert_eq!(drawn, [Some(8 * 16), Some(8), Some(8)], "{chart}: {marks}");
+    }
+    assert_eq!((of("chart-made-chains", "dots"), of("chart-made-chains", "lines")), (Some(6), Some(1)));
+    assert_eq!((of("chart-made-pairs", "maps"), of("chart-made-nodes", "maps")), (Some(1), Some(1)));
+    // Three mixes of twelve points, and a ring around each knee.
+    assert_eq!(
+        (of("chart-made-loaded", "dots"), of("chart-made-loaded", "lines")),
+        (Some(3 * 12 + 3), Some(3))
+    );
+    let texts = |chart: &str, what: &str| {
+        format!("[...document.querySelectorAll('#{chart} {what}')].map(text => text.textContent).join('|')")
+    };
+    let knees = session.text(&tab, &texts("chart-made-loaded", ".annotation-text"));
+    assert_eq!(knees, "knee|knee|knee");
+    // CPUs are dots without a line.
+    assert_eq!((of("chart-made-cores", "dots"), of("chart-made-cores", "lines")), (Some(16), Some(0)));
+    assert_eq!(session.text(&tab, &texts("chart-made-nodes", ".ytick text")), "node 1|node 0");
+    assert_eq!(session.text(&tab, &texts("chart-made-nodes", ".xtick text")), "node 0|node 1|node 2");
+    assert_eq!(session.text(&tab, &texts("chart-made-nodes", ".annotation-text")), "210|87.9|31.0|87.0|212");
+
+    // The order of rows and columns changes at the press of a button, and so do the labels on the axes.
+    let first = |axis: &str| {
+        format!("document.querySelector('#chart-made-pairs .plot').data[0].{axis}.slice(0, 3).join()")
+    };
+    let labels = texts("chart-made-pairs", ".ytick text");
+    let before = session.text(&tab, &labels);
+    assert_eq!(session.text(&tab, &first("y")), "CPU 0,CPU 16,CPU 1");
+    session
+        .browser
+        .eval(&tab, "document.querySelector('#chart-made-pairs .switch button:last-child').click()");
+    for axis in ["x", "y"] {
+        assert_eq!(session.text(&tab, &first(axis)), "CPU 0,CPU 1,CPU 2");
+    }
+    assert_ne!(session.text(&tab, &labels), before);
+
+    let said = session.text(&tab, "document.querySelector('#made-source').innerText");
+    for text in ["core-modified", "not on this machine: no package with usable CPUs on two NUMA nodes"] {
+        assert!(said.contains(text), "{said}");
+    }
+    session.picture(&tab, "memory-light");
+    let colour = "getComputedStyle(document.querySelector('#chart-made-loaded .ytick text')).fill";
+    let before = session.text(&tab, colour);
+    session.scheme(&tab, "dark");
+    session.draw_all(&tab, 1280);
+    assert_ne!(session.text(&tab, colour), before, "charts follow the colour scheme");
+    session.picture(&tab, "memory-dark");
+    let narrow = session.tab(390, "light");
+    session.browser.open(&narrow, &file);
+    session.draw_all(&narrow, 390);
+    let width = session.count(&narrow, "document.documentElement.scrollWidth");
+    assert!(width <= 390, "{width}");
+    session.picture(&narrow, "memory-narrow");
+    session.nothing_happened(&file);
+}
+
+#[test]
+fn a_matrix_of_many_cpus_stays_bearable() {
+    let Some(mut session) = session("a_matrix_of_many_cpus_stays_bearable") else { return };
+    let file = page("many-pairs", &memory::report(144));
+    let size = std::fs::metadata(&file).expect("the page").len();
+    let tab = session.tab(1280, "light");
+    session.browser.open(&tab, &file);
+    session.draw_all(&tab, 1280);
+    let said = session.text(&tab, "document.querySelector('#made-pairs').innerText");
+    assert!(said.contains("576 rows are drawn as 192 groups of up to 3"), "{said}");
+    assert!(said.contains("in the run's JSON"), "what the table leaves out is said: {said}");
+    let nodes = session.count(&tab, "document.querySelectorAll('*').length");
+    assert!(nodes < 60_000, "{nodes} elements");
+    println!("576 CPUs: {:.1} MB, {nodes} elements", size as f64 / 1e6);
     session.nothing_happened(&file);
 }
 

@@ -27,7 +27,7 @@ pub struct Spec {
     /// Laid over `layout` where the page is narrow.
     #[serde(skip_serializing_if = "Option::is_none")]
     narrow: Option<serde_json::Value>,
-    /// Values of the first trace in several orders, of which the first is drawn first.
+    /// What the first trace shows in several orders, of which the first is drawn first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub orders: Vec<Order>,
     #[serde(skip)]
@@ -42,7 +42,8 @@ pub struct Spec {
 pub enum Shape {
     /// Heights in pixels on a wide and on a narrow page.
     Tall(usize, usize),
-    Square,
+    /// As wide as the page allows, and at most this many pixels.
+    Square(usize),
 }
 
 /// One order of a matrix.
@@ -51,18 +52,20 @@ pub struct Order {
     /// On its button.
     #[serde(skip)]
     pub name: &'static str,
-    labels: Vec<String>,
+    /// Labels of the columns and of the rows.
+    x: Vec<String>,
+    y: Vec<String>,
     z: Vec<Vec<Option<f64>>>,
 }
 
 /// The drawings of `kind`: one, but for many strips, which would take a browser seconds at once.
 pub fn specs(kind: &ChartKind) -> Vec<Spec> {
     match kind {
-        ChartKind::Lines { x, y, lines, marks } => vec![lines::spec(x, y, lines, marks)],
+        ChartKind::Lines { x, y, lines, marks, callouts } => vec![lines::spec(x, y, lines, marks, callouts)],
         ChartKind::Strips { strips } => strips::specs(strips),
         ChartKind::Bars { y, bars } => vec![bars::spec(y, bars)],
-        ChartKind::Matrix { unit, labels, values, topology_order } => {
-            vec![matrix::spec(unit, labels, values, topology_order)]
+        ChartKind::Matrix { unit, rows, columns, values, rejected } => {
+            vec![matrix::spec(unit, [rows, columns], values, rejected)]
         }
     }
 }
@@ -77,11 +80,11 @@ impl Spec {
     pub fn style(&self) -> String {
         match self.shape {
             Shape::Tall(wide, narrow) => format!("--tall: {wide}px; --tall-narrow: {narrow}px"),
-            Shape::Square => String::new(),
+            Shape::Square(most) => format!("--most: {most}px"),
         }
     }
 
     pub fn is_square(&self) -> bool {
-        self.shape == Shape::Square
+        matches!(self.shape, Shape::Square(_))
     }
 }

@@ -134,6 +134,10 @@ impl<'a> BlockView<'a> {
 }
 
 impl ChartView<'_> {
+    fn summary(&self) -> Option<TableView<'_>> {
+        self.chart.summary.as_ref().map(TableView::new)
+    }
+
     fn table(&self) -> TableView<'_> {
         TableView::new(&self.chart.data)
     }

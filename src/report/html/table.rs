@@ -36,6 +36,12 @@ impl<'a> TableView<'a> {
         self.table.columns.get(column).is_some_and(|column| column.right)
     }
 
+    /// How many columns a cell takes: the last one of a short row all that are left.
+    fn span(&self, row: &[Cell], place: usize) -> usize {
+        let last = place + 1 == row.len();
+        if last { self.table.columns.len().saturating_sub(place).max(1) } else { 1 }
+    }
+
     fn worth(&self, kind: VerdictKind) -> Worth {
         worth(kind)
     }

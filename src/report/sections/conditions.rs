@@ -88,7 +88,7 @@ fn time_line(diagnosis: &Diagnosis, visits: &[&Visit]) -> Option<Chart> {
                 .iter()
                 .filter_map(|visit| {
                     let y = part(&visit.conditions)?;
-                    Some(LinePoint { x: visit.at_ms / 1e3, y, low_high: None })
+                    Some(LinePoint { x: visit.at_ms / 1e3, y, low_high: None, hollow: false })
                 })
                 .collect(),
             joined: true,
@@ -98,7 +98,9 @@ fn time_line(diagnosis: &Diagnosis, visits: &[&Visit]) -> Option<Chart> {
         let points = line.at_ms.iter().zip(&line.value);
         lines.push(Line {
             name: format!("{} at the gate", line.name),
-            points: points.map(|(at, y)| LinePoint { x: at / 1e3, y: *y, low_high: None }).collect(),
+            points: points
+                .map(|(at, y)| LinePoint { x: at / 1e3, y: *y, low_high: None, hollow: false })
+                .collect(),
             joined: true,
         });
     }
@@ -127,7 +129,9 @@ fn time_line(diagnosis: &Diagnosis, visits: &[&Visit]) -> Option<Chart> {
             y: Axis { title: "CPUs".into(), scale: Scale::Linear },
             lines,
             marks: Vec::new(),
+            callouts: Vec::new(),
         },
+        summary: None,
         data: Table { columns: vec![column("line"), right("at, s"), right("CPUs")], rows, folded: true },
     })
 }

@@ -2,16 +2,26 @@
 
 mod conditions;
 mod curves;
+mod levels;
 mod machine;
+#[cfg(test)]
+mod made;
+mod matrix;
 mod method;
+mod names;
+mod placements;
 mod readings;
 mod results;
 mod samples;
+mod shown;
+mod topology;
+mod trade;
+mod wide;
 
 use super::block::{Block, Cell, Check, Column, FINDINGS, Mark, Report, Section, Table};
 use super::json;
 use crate::diagnose::Diagnosis;
-use crate::model::Severity;
+use crate::model::{Severity, Title, View};
 
 /// The whole report of a run.
 pub fn compose(diagnosis: &Diagnosis) -> anyhow::Result<Report> {
@@ -24,8 +34,9 @@ pub fn compose(diagnosis: &Diagnosis) -> anyhow::Result<Report> {
         long: false,
     }];
     sections.extend(results::section(diagnosis));
-    sections.extend(curves::sections(diagnosis));
     sections.extend(readings::section(diagnosis));
+    sections.extend(header.catalogue.iter().filter_map(|title| view(diagnosis, title)));
+    sections.extend(placements::section(diagnosis));
     sections.extend(samples::section(diagnosis));
     sections.push(machine::section(diagnosis));
     sections.extend(conditions::section(diagnosis));
@@ -39,6 +50,17 @@ pub fn compose(diagnosis: &Diagnosis) -> anyhow::Result<Report> {
         sections,
         json: serde_json::to_string(&json::output(diagnosis))?,
     })
+}
+
+/// The section of a benchmark whose view needs one.
+fn view(diagnosis: &Diagnosis, title: &Title) -> Option<Section> {
+    match &title.view {
+        View::Table => None,
+        View::Wide => wide::section(diagnosis, title),
+        View::Curve { x, log } => curves::section(diagnosis, title, x, *log),
+        View::Trade { x, y } => trade::section(diagnosis, title, x, y),
+        View::Matrix { row, column } => matrix::section(diagnosis, title, [row, column]),
+    }
 }
 
 fn subtitle(diagnosis: &Diagnosis) -> String {

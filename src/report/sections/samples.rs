@@ -1,15 +1,59 @@
 //! Every sample of every series as a strip: what intervals and medians hide.
 
-use super::results::{label, value_words};
-use super::{column, number, right, text};
+use std::collections::HashSet;
+
+use super::names::{label, title_of};
+use super::results::value_words;
+use super::{column, number, right, shown, text};
 use crate::diagnose::Diagnosis;
 use crate::diagnose::words::{figure, percent};
+use crate::model::{VerdictKind, View};
 use crate::report::block::{Block, Cell, Chart, ChartKind, Dot, Section, Strip, Table};
 use crate::stats::analysis::Judged;
 
+/// More strips than this nobody looks at, and a page with all samples of a large matrix could not be opened.
+const MOST_STRIPS: usize = 150;
+
+/// The series whose samples are drawn, and how many are not: pairs of a matrix never, and where there are too many those
+/// first that stand in the table of results or are not plainly trusted.
+fn drawn(diagnosis: &Diagnosis) -> (Vec<&Judged>, usize) {
+    let with_value = || diagnosis.series.iter().filter(|judged| judged.analysis.estimate.is_some());
+    let matrices: HashSet<&str> = diagnosis
+        .run
+        .header
+        .catalogue
+        .iter()
+        .filter(|title| matches!(title.view, View::Matrix { .. }))
+        .map(|title| title.id.as_ref())
+        .collect();
+    let all = with_value().count();
+    let mut drawn: Vec<(usize, &Judged)> = with_value()
+        .filter(|judged| !matrices.contains(judged.series.case.bench.as_ref()))
+        .enumerate()
+        .collect();
+    if drawn.len() > MOST_STRIPS {
+        let (first, _) = shown::first(diagnosis);
+        let first: HashSet<*const Judged> =
+            first.iter().map(|shown| std::ptr::from_ref(shown.judged)).collect();
+        let wide =
+            |judged: &Judged| title_of(diagnosis, &judged.series.case).is_some_and(|t| t.view == View::Wide);
+        drawn.sort_by_cached_key(|(_, judged)| {
+            let judged: &Judged = judged;
+            match judged.analysis.verdict.kind {
+                _ if first.contains(&std::ptr::from_ref(judged)) || wide(judged) => 0,
+                VerdictKind::Trusted => 2,
+                _ => 1,
+            }
+        });
+        drawn.truncate(MOST_STRIPS);
+        drawn.sort_by_key(|(place, _)| *place);
+    }
+    let left_out = all - drawn.len();
+    (drawn.into_iter().map(|(_, judged)| judged).collect(), left_out)
+}
+
 pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
-    let judged: Vec<&Judged> =
-        diagnosis.series.iter().filter(|judged| judged.analysis.estimate.is_some()).collect();
+    let (judged, left_out) = drawn(diagnosis);
     let strips: Vec<Strip> = judged.iter().filter_map(|judged| strip(diagnosis, judged)).collect();
     if strips.is_empty() {
         return None;
@@ -45,15 +89,23 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
                 Bar: the median with its 95 % interval."
             .into(),
         kind: ChartKind::Strips { strips },
+        summary: None,
         data: Table { columns, rows: rows.collect(), folded: true },
     };
+    let mut blocks = vec![Block::Chart(chart)];
+    if left_out > 0 {
+        blocks.push(Block::Prose(format!(
+            "{left_out} more series are not drawn: pairs of matrices, and of many others the trusted ones that the results \
+             do not show. Their samples are in the raw data."
+        )));
+    }
     Some(Section {
         id: "samples".into(),
         title: "Every sample".into(),
         about: "ICC is the share of the variance between processes: near 1, a process keeps the value that it began \
                 with (pages, CPU, layout); near 0, windows scatter alike in all of them."
             .into(),
-        blocks: vec![Block::Chart(chart)],
+        blocks,
         long: true,
     })
 }

@@ -3,7 +3,7 @@
 use assay::model::{Effect, Fact, Finding, Severity, Verdict, VerdictKind};
 use assay::report::block::{
     Axis, Bar, Block, BoxNode, Cell, Chart, ChartKind, Check, Column, Dot, Line, LinePoint, Mark, Report,
-    Scale, Section, Strip, Table,
+    Scale, Section, Side, Strip, Table,
 };
 
 /// The same numbers at every run.
@@ -91,7 +91,14 @@ pub fn section(id: &str, title: &str, about: &str, blocks: Vec<Block>) -> Sectio
 }
 
 pub fn chart(id: &str, title: &str, about: &str, kind: ChartKind, data: Table) -> Block {
-    Block::Chart(Chart { id: id.to_owned(), title: title.to_owned(), about: about.to_owned(), kind, data })
+    Block::Chart(Chart {
+        id: id.to_owned(),
+        title: title.to_owned(),
+        about: about.to_owned(),
+        kind,
+        summary: None,
+        data,
+    })
 }
 
 fn checks() -> Vec<Check> {
@@ -234,13 +241,18 @@ fn family(noise: &mut Noise) -> (ChartKind, Table) {
         let points = (1..=32).map(|threads| {
             let y = 300.0 / f64::from(1 << power) * (1.0 - (-f64::from(threads) / 6.0).exp())
                 + 0.2 * noise.normal().abs();
-            LinePoint { x: f64::from(threads), y, low_high: Some([y * 0.97, y * 1.03]) }
+            LinePoint { x: f64::from(threads), y, low_high: Some([y * 0.97, y * 1.03]), hollow: false }
         });
         Line { name: format!("stride {}", 64 << power), points: points.collect(), joined: true }
     });
     let axis = |title: &str| Axis { title: title.to_owned(), scale: Scale::Linear };
-    let kind =
-        ChartKind::Lines { x: axis("threads"), y: axis("GB/s"), lines: lines.collect(), marks: Vec::new() };
+    let kind = ChartKind::Lines {
+        x: axis("threads"),
+        y: axis("GB/s"),
+        lines: lines.collect(),
+        marks: Vec::new(),
+        callouts: Vec::new(),
+    };
     (kind, Table::default())
 }
 
@@ -258,8 +270,12 @@ fn ladder(noise: &mut Noise, points: usize) -> (ChartKind, Table) {
                 + 95.0 * step(l3) * if plateau < 10.0 { 1.25 } else { 1.0 };
             let value = value * (1.0 + 0.01 * noise.normal());
             let half = value * (0.02 + 0.03 * noise.0.f64());
-            let point =
-                LinePoint { x: bytes.round(), y: value, low_high: Some([value - half, value + half * 1.4]) };
+            let point = LinePoint {
+                x: bytes.round(),
+                y: value,
+                low_high: Some([value - half, value + half * 1.4]),
+                hollow: false,
+            };
             rows.push(vec![Cell::Text(name.to_owned()), number(point.x), number(value)]);
             point
         });
@@ -277,6 +293,7 @@ fn ladder(noise: &mut Noise, points: usize) -> (ChartKind, Table) {
         y: axis("ns per load", Scale::Log),
         lines: lines.to_vec(),
         marks: marks.map(|(at, text)| (at, text.to_owned())).to_vec(),
+        callouts: Vec::new(),
     };
     (kind, table(&[("placement", false), ("bytes", true), ("ns", true)], rows))
 }
@@ -415,11 +432,17 @@ fn matrix(noise: &mut Noise, cpus: usize, far: f64) -> ChartKind {
     let values = (0..cpus).map(|a| (0..cpus).map(|b| (a != b).then(|| value(a, b))).collect()).collect();
     let mut topology_order: Vec<usize> = (0..cpus).collect();
     topology_order.sort_by_key(|cpu| (place(*cpu), *cpu));
+    let side = Side {
+        title: "CPU".to_owned(),
+        labels: (0..cpus).map(|cpu| cpu.to_string()).collect(),
+        topology_order,
+    };
     ChartKind::Matrix {
         unit: "ns".to_owned(),
-        labels: (0..cpus).map(|cpu| cpu.to_string()).collect(),
+        rows: side.clone(),
+        columns: side,
         values,
-        topology_order,
+        rejected: Vec::new(),
     }
 }
 
@@ -470,7 +493,7 @@ fn conditions(noise: &mut Noise) -> Block {
             let points = (0..240).map(|second| {
                 let y =
                     [3.65, 3.6, 1.0][index] + 0.05 * noise.normal() + if second > 120 { -0.3 } else { 0.0 };
-                LinePoint { x: f64::from(second), y: y.max(0.0), low_high: None }
+                LinePoint { x: f64::from(second), y: y.max(0.0), low_high: None, hollow: false }
             });
             Line { name: (*name).to_owned(), points: points.collect(), joined: true }
         });
@@ -480,6 +503,7 @@ fn conditions(noise: &mut Noise) -> Block {
         y: axis(""),
         lines: lines.collect(),
         marks: vec![(120.0, "gate".to_owned())],
+        callouts: Vec::new(),
     };
     chart(
         "time-lines",

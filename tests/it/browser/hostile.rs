@@ -2,7 +2,8 @@
 
 use assay::model::{Fact, Verdict, VerdictKind};
 use assay::report::block::{
-    Axis, Bar, Block, Cell, ChartKind, Check, Dot, Line, LinePoint, Mark, Report, Scale, Strip, Table,
+    Axis, Bar, Block, Callout, Cell, ChartKind, Check, Dot, Line, LinePoint, Mark, Report, Scale, Side,
+    Strip, Table,
 };
 
 use super::example::{chart, findings, node, report as example, section, table};
@@ -46,7 +47,7 @@ fn hostile_blocks() -> Vec<Block> {
     let evil = |index: usize| HOSTILE[index % HOSTILE.len()].to_owned();
     let verdict = Verdict::new(VerdictKind::Rejected, text.clone());
     let axis = |scale| Axis { title: text.clone(), scale };
-    let point = |x: f64| LinePoint { x, y: x, low_high: None };
+    let point = |x: f64| LinePoint { x, y: x, low_high: None, hollow: x > 7.0 };
     let lines = (0..2).map(|index| Line {
         name: evil(index),
         points: (1..9).map(|x| point(f64::from(x))).collect(),
@@ -57,6 +58,7 @@ fn hostile_blocks() -> Vec<Block> {
         y: axis(Scale::Log),
         lines: lines.collect(),
         marks: vec![(3.0, evil(4))],
+        callouts: vec![Callout { x: 4.0, y: 4.0, text: text.clone(), line: 1 }],
     };
     let strips = (0..3).map(|index| Strip {
         label: evil(index),
@@ -72,11 +74,13 @@ fn hostile_blocks() -> Vec<Block> {
         verdict: verdict.clone(),
     });
     let labels: Vec<String> = (0..3).map(|index| evil(index + 2)).collect();
+    let side = Side { title: text.clone(), labels, topology_order: vec![2, 1, 0] };
     let matrix = ChartKind::Matrix {
         unit: text.clone(),
-        labels,
+        rows: side.clone(),
+        columns: side,
         values: vec![vec![Some(1.0); 3]; 3],
-        topology_order: vec![2, 1, 0],
+        rejected: vec![[2, 2], [7, 7]],
     };
     let cells = vec![
         Cell::Text(text.clone()),
@@ -109,13 +113,14 @@ fn hostile_blocks() -> Vec<Block> {
 fn empty_charts() -> Vec<Block> {
     let verdict = Verdict::new(VerdictKind::Skipped, String::new());
     let axis = |scale| Axis { title: String::new(), scale };
-    let none = LinePoint { x: f64::NAN, y: f64::INFINITY, low_high: Some([f64::NAN, -1.0]) };
+    let none = LinePoint { x: f64::NAN, y: f64::INFINITY, low_high: Some([f64::NAN, -1.0]), hollow: false };
     let nothing = Line { name: String::new(), points: vec![none; 3], joined: true };
     let no_lines = |scale| ChartKind::Lines {
         x: axis(scale),
         y: axis(scale),
         lines: vec![nothing.clone()],
         marks: vec![(0.0, "mark".to_owned())],
+        callouts: vec![Callout { x: f64::NAN, y: 0.0, text: String::new(), line: 9 }],
     };
     let no_dots = Strip {
         label: String::new(),
@@ -127,9 +132,10 @@ fn empty_charts() -> Vec<Block> {
     let no_value = Bar { label: String::new(), value: f64::NAN, low_high: None, verdict: verdict.clone() };
     let no_matrix = ChartKind::Matrix {
         unit: String::new(),
-        labels: Vec::new(),
+        rows: Side::default(),
+        columns: Side::default(),
         values: Vec::new(),
-        topology_order: Vec::new(),
+        rejected: vec![[0, 0]],
     };
     let made = |id: &str, kind| chart(id, id, "", kind, Table::default());
     vec![

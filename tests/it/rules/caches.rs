@@ -25,17 +25,17 @@ fn reshaped(mut run: Edit, what: &str, factor: impl Fn(f64) -> f64) -> Case {
 }
 
 pub fn a_cache_that_is_not_as_claimed() -> Vec<Case> {
-    let share = |bytes: f64| if (8e6..26e6).contains(&bytes) { 95.0 / 20.0 } else { 1.0 };
+    let share = |bytes: f64| if (8e6..36e6).contains(&bytes) { 95.0 / 20.0 } else { 1.0 };
     let guest =
         Edit::of(&format!("--profile standard --only memory.latency --pretend 7 --from {}", recorded()));
-    let guests_share = |bytes: f64| if (8e6..106e6).contains(&bytes) { 95.0 / 20.0 } else { 1.0 };
+    let guests_share = |bytes: f64| if (8e6..140e6).contains(&bytes) { 95.0 / 20.0 } else { 1.0 };
     let cases = vec![
         reshaped(on(&server(), "quick", "memory.latency"), "a partition, quick", share),
         reshaped(on(&server(), "standard", "memory.latency"), "a partition", share),
         reshaped(guest, "a guest's share", guests_share),
         case("a claim of a quarter", on(&claiming("8192K"), "standard", "memory.latency").diagnosed()),
         reshaped(on(&server(), "standard", "memory.latency"), "a cache without end", |bytes| {
-            if bytes > 26e6 { 20.0 / 95.0 } else { 1.0 }
+            if bytes > 36e6 { 20.0 / 95.0 } else { 1.0 }
         }),
     ];
     let found = |index: usize| findings(&cases[index].results, "llc-differs")[0];

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::theme::{Pen, Span, drawable, font, layout, note, pen, value_axis};
 use super::ticks::{self, figure, size};
 use super::{Shape, Spec};
-use crate::report::block::{Axis, Line, LinePoint, Scale};
+use crate::report::block::{Axis, Callout, Line, LinePoint, Scale};
 use crate::report::html::text::label;
 use crate::report::plain::plain;
 
@@ -23,7 +23,7 @@ const NARROW: f64 = 290.0;
 const LETTER: f64 = 6.6;
 const NAME: usize = 60;
 
-pub fn spec(x: &Axis, y: &Axis, lines: &[Line], marks: &[(f64, String)]) -> Spec {
+pub fn spec(x: &Axis, y: &Axis, lines: &[Line], marks: &[(f64, String)], callouts: &[Callout]) -> Spec {
     let points = || lines.iter().flat_map(|line| &line.points);
     let across = Span::of(x.scale, points().map(|point| point.x));
     let room = if x.scale == Scale::Linear { 0.02 } else { 0.01 };
@@ -40,8 +40,14 @@ pub fn spec(x: &Axis, y: &Axis, lines: &[Line], marks: &[(f64, String)]) -> Spec
 
     let mut data: Vec<Box<dyn Trace>> = Vec::new();
     for (index, line) in lines.iter().enumerate() {
-        traces(&mut data, line, &pen(index, lines.len()), [x.scale, y.scale]);
+        traces(&mut data, line, &pen(index, lines.len()), [x, y]);
     }
+    let named = |callout: &&Callout| drawable(x.scale, callout.x) && drawable(y.scale, callout.y);
+    let callouts: Vec<&Callout> = callouts.iter().filter(named).collect();
+    data.extend(callouts.iter().map(|callout| ring(callout, &pen(callout.line, lines.len()))));
+    let names: Vec<Annotation> =
+        callouts.iter().map(|callout| name_of(callout, [x.scale, y.scale])).collect();
+    let labels = |marks: &Marks| [marks.labels(), names.clone()].concat();
     let [legend, narrow_legend] = [WIDE, NARROW].map(|width| legend_rows(lines, width));
     let hover = if lines.len() <= 6 { HoverMode::X } else { HoverMode::Closest };
     let layout = with_legend(layout(hover), lines.len())
@@ -55,11 +61,11 @@ pub fn spec(x: &Axis, y: &Axis, lines: &[Line], marks: &[(f64, String)]) -> Spec
         )
         .y_axis(y_axis)
         .shapes(placed.lines())
-        .annotations(placed.labels());
+        .annotations(labels(&placed));
     Spec {
         data,
         layout,
-        narrow: Some(json!({ "annotations": narrow_marks.labels(), "xaxis": narrow_x })),
+        narrow: Some(json!({ "annotations": labels(&narrow_marks), "xaxis": narrow_x })),
         orders: Vec::new(),
         shape: Shape::Tall(330 + legend * 20, 290 + narrow_legend * 20),
         notes: notes(x.scale, y.scale, lines, &placed),
@@ -73,6 +79,7 @@ fn narrow_ticks(scale: Scale, range: Option<[f64; 2]>) -> Value {
         Scale::Linear => return json!({ "nticks": 6 }),
         Scale::Log => ticks::log(ends[0], ends[1], 6),
         Scale::Bytes => ticks::bytes(ends[0], ends[1], 5),
+        Scale::Powers => ticks::powers(ends[0], ends[1], 6, figure),
     };
     json!({ "tickvals": ticks.values, "ticktext": ticks.text })
 }
@@ -95,46 +102,79 @@ fn from_zero(scale: Scale, span: Span) -> Span {
     }
 }
 
-/// A line's band, or error bars where there are too few points for a band, and the line itself.
-fn traces(data: &mut Vec<Box<dyn Trace>>, line: &Line, pen: &Pen, [x, y]: [Scale; 2]) {
-    let points: Vec<&LinePoint> = line.points.iter().filter(|point| drawable(x, point.x)).collect();
-    let height = |point: &LinePoint| if drawable(y, point.y) { point.y } else { f64::NAN };
+/// A line's band, or error bars where there are too few points for a band, the line itself, and its hollow marks.
+fn traces(data: &mut Vec<Box<dyn Trace>>, line: &Line, pen: &Pen, axes: [&Axis; 2]) {
+    let drawn = line.points.iter().filter(|point| drawable(axes[0].scale, point.x));
+    let (hollow, points): (Vec<&LinePoint>, Vec<&LinePoint>) = drawn.partition(|point| point.hollow);
     let name = label(&line.name, NAME);
-    let said = points.iter().map(|point| format!("{name} · {}", said(point, x)));
-    let dots = points.len() <= 80 || !line.joined;
-    let mode = match (line.joined, dots) {
-        (true, true) => Mode::LinesMarkers,
-        (true, false) => Mode::Lines,
-        (false, _) => Mode::Markers,
-    };
-    let mut curve = Scatter::new(
-        points.iter().map(|point| point.x).collect::<Vec<f64>>(),
-        points.iter().map(|point| height(point)).collect::<Vec<f64>>(),
-    )
-    .name(&name)
-    .mode(mode)
-    .line(Stroke::new().color(pen.colour.clone()).width(2.0).dash(pen.dash.clone()))
-    .text_array(said.collect())
-    .hover_info(HoverInfo::Text);
-    if dots {
-        let (symbol, size) =
-            if line.joined { (pen.symbol.clone(), 5) } else { (MarkerSymbol::CircleOpen, 8) };
-        curve = curve.marker(Marker::new().color(pen.colour.clone()).size(size).symbol(symbol));
-    }
-    if points.len() < 3 || !line.joined {
-        let ends = |side: usize, sign: f64| {
-            points
-                .iter()
-                .map(move |p| p.low_high.map_or(0.0, |ends| sign * (ends[side] - p.y)))
-                .collect::<Vec<f64>>()
+    let alone = points.is_empty();
+    if !alone || hollow.is_empty() {
+        let dots = points.len() <= 80 || !line.joined;
+        let mode = match (line.joined, dots) {
+            (true, true) => Mode::LinesMarkers,
+            (true, false) => Mode::Lines,
+            (false, _) => Mode::Markers,
         };
-        let bars =
-            ErrorData::new(ErrorType::Data).array(ends(1, 1.0)).array_minus(ends(0, -1.0)).symmetric(false);
-        curve = curve.error_y(bars.color(pen.colour.clone()).thickness(1.5).width(5));
-    } else {
-        data.extend(band(&points, pen, y));
+        let mut curve = marked(&points, &name, &name, axes)
+            .mode(mode)
+            .line(Stroke::new().color(pen.colour.clone()).width(2.0).dash(pen.dash.clone()));
+        if dots {
+            let size = if line.joined { 5 } else { 7 };
+            curve =
+                curve.marker(Marker::new().color(pen.colour.clone()).size(size).symbol(pen.symbol.clone()));
+        }
+        if points.len() < 3 || !line.joined {
+            curve = with_bars(curve, &points, pen);
+        } else {
+            data.extend(band(&points, pen, axes[1].scale));
+        }
+        data.push(curve.legend_group(&name));
     }
-    data.push(curve);
+    if !hollow.is_empty() {
+        let mark = Marker::new().color(pen.colour.clone()).size(8).symbol(MarkerSymbol::CircleOpen);
+        let said = format!("{name}, rejected");
+        let marks = marked(&hollow, &said, &said, axes).mode(Mode::Markers).marker(mark);
+        data.push(with_bars(marks, &hollow, pen).legend_group(&name).show_legend(alone));
+    }
+}
+
+/// The points with what is said of each.
+fn marked(points: &[&LinePoint], name: &str, said_of: &str, [x, y]: [&Axis; 2]) -> Box<Scatter<f64, f64>> {
+    let height = |point: &&LinePoint| if drawable(y.scale, point.y) { point.y } else { f64::NAN };
+    let said = points.iter().map(|point| format!("{said_of} · {}", said(point, x)));
+    let across: Vec<f64> = points.iter().map(|point| point.x).collect();
+    Scatter::new(across, points.iter().map(height).collect::<Vec<f64>>())
+        .name(name)
+        .text_array(said.collect())
+        .hover_info(HoverInfo::Text)
+}
+
+fn with_bars(curve: Box<Scatter<f64, f64>>, points: &[&LinePoint], pen: &Pen) -> Box<Scatter<f64, f64>> {
+    let ends = |side: usize, sign: f64| {
+        points
+            .iter()
+            .map(move |p| p.low_high.map_or(0.0, |ends| sign * (ends[side] - p.y)))
+            .collect::<Vec<f64>>()
+    };
+    let bars =
+        ErrorData::new(ErrorType::Data).array(ends(1, 1.0)).array_minus(ends(0, -1.0)).symmetric(false);
+    curve.error_y(bars.color(pen.colour.clone()).thickness(1.5).width(5))
+}
+
+/// A ring around a point that has a name.
+fn ring(callout: &Callout, pen: &Pen) -> Box<dyn Trace> {
+    let stroke = Stroke::new().color(pen.colour.clone()).width(2.0);
+    let mark = Marker::new().color("$clear").size(15).symbol(MarkerSymbol::Circle).line(stroke);
+    let ring = Scatter::new(vec![callout.x], vec![callout.y]).mode(Mode::Markers).marker(mark);
+    ring.hover_info(HoverInfo::Skip).show_legend(false)
+}
+
+/// The name of a point, above and left of it: rising curves leave room there.
+fn name_of(callout: &Callout, scales: [Scale; 2]) -> Annotation {
+    let at = |scale: Scale, value: f64| if scale == Scale::Linear { value } else { value.log10() };
+    let name =
+        note(&label(&callout.text, NAME), "$ink").x(at(scales[0], callout.x)).y(at(scales[1], callout.y));
+    name.x_anchor(Anchor::Right).x_shift(-5.0).y_anchor(Anchor::Bottom).y_shift(5.0)
 }
 
 /// The intervals as one area for each run of points that have one.
@@ -164,9 +204,13 @@ fn band(points: &[&LinePoint], pen: &Pen, y: Scale) -> Option<Box<dyn Trace>> {
     Some(area)
 }
 
-/// `16 KiB: 1.21 [1.19, 1.30]`.
-fn said(point: &LinePoint, x: Scale) -> String {
-    let place = if x == Scale::Bytes { size(point.x) } else { figure(point.x) };
+/// `16 KiB: 1.21 [1.19, 1.30]`, `CPU 3: 45.2`.
+fn said(point: &LinePoint, x: &Axis) -> String {
+    let place = match (x.scale, x.title.split(',').next().unwrap_or_default()) {
+        (Scale::Bytes, _) => size(point.x),
+        (_, "") => figure(point.x),
+        (_, what) => format!("{} {}", label(what, NAME), figure(point.x)),
+    };
     match point.low_high {
         Some([low, high]) => format!("{place}: {} [{}, {}]", figure(point.y), figure(low), figure(high)),
         None => format!("{place}: {}", figure(point.y)),
@@ -295,11 +339,11 @@ mod tests {
 
     #[test]
     fn values_without_a_place_are_gaps_and_are_said() {
-        let point = |x: f64, y: f64| LinePoint { x, y, low_high: Some([y * 0.9, y * 1.1]) };
+        let point = |x: f64, y: f64| LinePoint { x, y, low_high: Some([y * 0.9, y * 1.1]), hollow: false };
         let points =
             vec![point(1.0, 1.0), point(2.0, 0.0), point(0.0, 1.0), point(4.0, 2.0), point(5.0, 3.0)];
         let lines = [Line { name: "a".to_owned(), points, joined: true }];
-        let spec = spec(&axis(Scale::Log), &axis(Scale::Log), &lines, &[]);
+        let spec = spec(&axis(Scale::Log), &axis(Scale::Log), &lines, &[], &[]);
         assert_eq!(spec.notes.len(), 1, "{:?}", spec.notes);
         let json = serde_json::to_value(&spec).expect("serialises");
         assert_eq!(json["data"][1]["y"], json!([1.0, null, 2.0, 3.0]));

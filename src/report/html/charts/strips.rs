@@ -4,9 +4,9 @@ use plotly::common::{ErrorData, ErrorType, HoverInfo, Line as Stroke, Marker, Ma
 use plotly::layout::{HoverMode, Margin, Shape as Drawn, ShapeLayer, ShapeLine, ShapeType};
 use plotly::{Scatter, Trace};
 
+use super::Spec;
 use super::rows::{self, Row};
 use super::theme::{Span, layout, value_axis};
-use super::{Spec, ticks};
 use crate::report::block::{Axis, Dot, Scale, Strip};
 use crate::report::html::text::label;
 use crate::report::html::verdict::worth;
@@ -123,7 +123,8 @@ fn samples(strips: &[Strip], span: Span, range: [f64; 2]) -> Vec<Box<dyn Trace>>
                 let beside = swarm(&strip.dots, span, range);
                 let dots = strip.dots.iter().zip(beside);
                 for (dot, offset) in dots.filter(|(dot, _)| symbol(dot, span) == which) {
-                    xs.push(ticks::rounded(dot.relative.clamp(span.low, span.high)));
+                    // To a hundred-thousandth of the median: coarser steps would show as stripes.
+                    xs.push((dot.relative.clamp(span.low, span.high) * 1e5).round() / 1e5);
                     ys.push(((row as f64 + offset) * 1e3).round() / 1e3);
                     texts.push(label(&dot.label, 160));
                 }

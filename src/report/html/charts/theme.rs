@@ -97,6 +97,7 @@ pub fn value_axis(
             let ends = range.map(|end| 10_f64.powf(end).clamp(f64::MIN_POSITIVE, f64::MAX));
             let ticks = match scale {
                 Scale::Bytes => ticks::bytes(ends[0], ends[1], most),
+                Scale::Powers => ticks::powers(ends[0], ends[1], most, ticks::figure),
                 _ => ticks::log(ends[0], ends[1], most),
             };
             (ticked(axis.type_(AxisType::Log).range(range.to_vec()), ticks), Some(range))
@@ -134,7 +135,7 @@ pub fn color_bar(unit: &str) -> ColorBar {
         .x_pad(12.0)
 }
 
-/// How the line at `index` of `count` is told from the others: by colour, sign and dash. Up to six are blue, orange and
+/// How the line at `index` of `count` is told from the others: by colour, sign and dash. Up to eight are blue, orange and
 /// so on; more of them are a family and get the steps of viridis.
 pub struct Pen {
     pub colour: String,
@@ -145,7 +146,7 @@ pub struct Pen {
 
 pub fn pen(index: usize, count: usize) -> Pen {
     let colour = match count {
-        0..=6 => format!("$c{index}"),
+        0..=8 => format!("$c{index}"),
         _ => format!("$v{}", index * 9 / (count - 1)),
     };
     let symbols = [

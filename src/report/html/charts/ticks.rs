@@ -19,8 +19,13 @@ fn reachable(low: f64, high: f64) -> bool {
     low > 0.0 && low <= high && high.is_finite()
 }
 
-/// Ticks at powers of two from `low` to `high`, at most `most`.
+/// Ticks at powers of two from `low` to `high`, at most `most`, as sizes.
 pub fn bytes(low: f64, high: f64, most: usize) -> Ticks {
+    powers(low, high, most, size)
+}
+
+/// Ticks at powers of two from `low` to `high`, at most `most`.
+pub fn powers(low: f64, high: f64, most: usize, text: impl Fn(f64) -> String) -> Ticks {
     if !reachable(low, high) {
         return Ticks::default();
     }
@@ -30,7 +35,7 @@ pub fn bytes(low: f64, high: f64, most: usize) -> Ticks {
     // On multiples of the stride, so that neighbouring charts have the same ticks.
     let first = first + (stride - first.rem_euclid(stride)) % stride;
     let powers = (first..=last).step_by(stride as usize);
-    Ticks::new(powers.map(|power| 2_f64.powi(power as i32)).collect(), size)
+    Ticks::new(powers.map(|power| 2_f64.powi(power as i32)).collect(), text)
 }
 
 /// Ticks of a logarithmic axis: 1, 2, 5, 10 …, fewer where that is too many and evenly spaced ones where the range is

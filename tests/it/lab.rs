@@ -1,0 +1,213 @@
+//! Guests of the machine lab (`lab/README.md`): machines that nobody has at hand are described as they are, and
+//! measured where it was meant.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::sync::{Mutex, PoisonError};
+
+use assay::model::{CpuSet, Planned, Visit};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::host::skipped;
+use crate::runs;
+
+/// No boot takes longer than this, however busy the host: emulation is slow.
+const LIMIT_S: u32 = 400;
+/// What `lab/boot` ends with where there is no QEMU, kernel or busybox.
+const NOTHING_TO_BOOT: i32 = 77;
+
+/// `every_case_once BENCHMARKS` for scripts in guests: a run that ends when each case has been visited.
+const EVERY_CASE_ONCE: &str = include_str!("lab/every-case-once.sh");
+
+/// The two that measure nodes against each other, by the beginning of their names.
+const BETWEEN_NODES: [(&str, &str, &str); 2] =
+    [("memory.node-latency", "one-cpu", "latency"), ("memory.node-bandwidth", "per-node", "bandwidth")];
+
+/// Runs a shell script in a guest, in an empty folder, and brings that folder back. `None`, said aloud, where nothing
+/// can be booted.
+fn in_guest(test: &str, machine: &str, script: &str) -> Option<TempDir> {
+    let output = boot(machine, &format!("set -e\n{EVERY_CASE_ONCE}\n{script}\ntar -c -f - ."));
+    let said = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() == Some(NOTHING_TO_BOOT) {
+        skipped(test, said.trim());
+        return None;
+    }
+    assert!(output.status.success(), "{machine}: {}: {said}", output.status);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let archive = folder.path().join("brought.tar");
+    fs::write(&archive, output.stdout).expect("room for what came back");
+    let unpacked = Command::new("tar").arg("-xf").arg(&archive).arg("-C").arg(folder.path()).status();
+    assert!(unpacked.expect("tar runs").success(), "{machine}: what came back is no archive");
+    Some(folder)
+}
+
+/// One boot at a time: a guest's CPUs keep all of a small host busy.
+fn boot(machine: &str, script: &str) -> Output {
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("lab/boot"))
+        .args(["--limit", &LIMIT_S.to_string()])
+        .arg("--assay")
+        .arg(assert_cmd::cargo::cargo_bin!("assay"))
+        .args([machine, "--", "sh", "-c", script])
+        .output()
+        .expect("lab/boot runs")
+}
+
+fn read_json(folder: &TempDir, file: &str) -> Value {
+    let text = fs::read(folder.path().join(file)).expect("the guest wrote it");
+    serde_json::from_slice(&text).expect("JSON")
+}
+
+/// CPUs and distances of each node.
+fn nodes(machine: &Value) -> Value {
+    let nodes = machine["nodes"].as_array().expect("a list");
+    nodes.iter().map(|node| json!([node["cpus"], node["distances"]])).collect()
+}
+
+/// CPUs of each core.
+fn cores(machine: &Value) -> Value {
+    let cores = machine["cpus"]["cores"].as_array().expect("a list");
+    cores.iter().map(|core| core["cpus"].clone()).collect()
+}
+
+#[test]
+fn siblings() {
+    let Some(folder) = in_guest("siblings", "smt", "assay machine --json >machine.json") else { return };
+    let machine = read_json(&folder, "machine.json");
+    assert_eq!(cores(&machine), json!(["0-1", "2-3"]));
+    assert_eq!(machine["summary"]["threads_per_core"], json!([2]));
+    assert_eq!(machine["summary"]["l3"], json!([{"cpus": "0-3", "size_bytes": 16 << 20}]));
+    assert_eq!(nodes(&machine), json!([["0-3", [10]]]));
+}
+
+#[test]
+fn one_node_has_nothing_to_compare() {
+    let script = "assay run --dry-run --quick --only memory --json >plan.json";
+    let Some(folder) = in_guest("one_node_has_nothing_to_compare", "uma", script) else { return };
+    let plan = planned(&read_json(&folder, "plan.json"));
+    for (bench, ..) in BETWEEN_NODES {
+        let cases: Vec<&Planned> = plan.iter().filter(|planned| planned.case.bench == bench).collect();
+        assert_eq!(cases.len(), 1, "{cases:?}");
+        assert!(cases[0].unmet.as_ref().is_some_and(|why| why.contains("node")), "{cases:?}");
+    }
+}
+
+#[test]
+fn two_nodes() {
+    let script = "assay machine --json >machine.json; every_case_once memory.node";
+    let Some(folder) = in_guest("two_nodes", "two-nodes", script) else { return };
+    let machine = read_json(&folder, "machine.json");
+    assert_eq!(nodes(&machine), json!([["0-1", [10, 21]], ["2-3", [21, 10]]]));
+    assert_eq!(machine["summary"]["packages"], 2);
+    assert_eq!(cores(&machine), json!(["0", "1", "2", "3"]));
+    check_nodes(&measured(&folder), &["0-1", "2-3"], 2);
+}
+
+#[test]
+fn memory_without_cpus() {
+    let script = "assay machine --json >machine.json; every_case_once memory.node";
+    let Some(folder) = in_guest("memory_without_cpus", "memory-only", script) else { return };
+    let machine = read_json(&folder, "machine.json");
+    let expected = json!([["0-1", [10, 21, 17]], ["2-3", [21, 10, 28]], ["", [17, 28, 10]]]);
+    assert_eq!(nodes(&machine), expected);
+    for node in machine["nodes"].as_array().expect("a list") {
+        let bytes = node["total_bytes"].as_u64().expect("a size");
+        assert!((400 << 20..=512 << 20).contains(&bytes), "node {} has {bytes} bytes", node["id"]);
+    }
+    check_nodes(&measured(&folder), &["0-1", "2-3"], 3);
+}
+
+#[test]
+fn a_recorded_machine_plans_its_nodes() {
+    let recording = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/machines/memory-only.json");
+    let output = crate::assay()
+        .args(["run", "--dry-run", "--quick", "--only", "memory.node", "--json", "--pretend", "1", "--from"])
+        .arg(recording)
+        .output()
+        .expect("assay runs");
+    let plan = planned(&serde_json::from_slice(&output.stdout).expect("JSON"));
+    for (bench, placement, _) in BETWEEN_NODES {
+        check_plan(plan.iter().filter(|planned| planned.case.bench == bench), placement, &["0-1", "2-3"], 3);
+    }
+}
+
+fn planned(dry_run: &Value) -> Vec<Planned> {
+    serde_json::from_value(dry_run["plan"].clone()).expect("a plan")
+}
+
+/// The visits of a guest's run with their cases; every case was visited.
+fn measured(folder: &TempDir) -> Vec<(Planned, Visit)> {
+    let run = runs::read(&runs::run_file(&folder.path().join("out")));
+    check_bound_memory(folder, &run.header.plan);
+    let visited: BTreeSet<u32> = run.visits.iter().map(|visit| visit.case).collect();
+    for (index, planned) in run.header.plan.iter().enumerate() {
+        let was = visited.contains(&(index as u32));
+        assert_eq!(was, planned.unmet.is_none(), "{}: {:?}", planned.case.key(), planned.unmet);
+    }
+    run.visits.into_iter().map(|visit| (run.header.plan[visit.case as usize].clone(), visit)).collect()
+}
+
+/// What the kernel told while the run's memory was bound: all nodes that the plan names were, and no page lay elsewhere.
+fn check_bound_memory(folder: &TempDir, plan: &[Planned]) {
+    let text = fs::read_to_string(folder.path().join("numa_maps")).expect("the guest wrote it");
+    let mut seen = CpuSet::default();
+    for line in text.lines() {
+        let mut bound = CpuSet::default();
+        for word in line.split_whitespace() {
+            if let Some(nodes) = word.strip_prefix("bind:") {
+                bound = CpuSet::parse_list(nodes).expect("nodes");
+            }
+            let pages = word.strip_prefix('N').and_then(|word| word.split_once('='));
+            if let Some((Ok(node), _)) = pages.map(|(node, pages)| (node.parse(), pages)) {
+                assert!(bound.contains(node), "{line}");
+                seen.insert(node);
+            }
+        }
+    }
+    let meant = plan.iter().flat_map(|planned| &planned.case.placement.seats);
+    assert_eq!(seen, meant.flat_map(|seat| seat.mem_nodes.iter()).collect());
+}
+
+/// Cases of one benchmark are the whole matrix: for each node with CPUs (these), each of so many memories.
+fn check_plan<'a>(
+    plan: impl Iterator<Item = &'a Planned>,
+    placement: &str,
+    node_cpus: &[&str],
+    memories: usize,
+) {
+    let mut pairs = BTreeSet::new();
+    for Planned { case, unmet, .. } in plan {
+        let number = |name: &str| case.params[name].int().expect("a number") as usize;
+        let (node, memory) = (number("node"), number("memory"));
+        assert_eq!((case.placement.name.as_ref(), unmet), (placement, &None));
+        let cpus = CpuSet::parse_list(node_cpus[node]).expect("a list");
+        assert!(case.placement.cpus().is_subset(&cpus) && !case.placement.cpus().is_empty(), "{case:?}");
+        for seat in &case.placement.seats {
+            assert_eq!(seat.mem_nodes, CpuSet::one(memory as u32), "{case:?}");
+        }
+        assert!(pairs.insert((node, memory)), "twice {}", case.key());
+    }
+    let all = (0..node_cpus.len()).flat_map(|node| (0..memories).map(move |memory| (node, memory)));
+    assert_eq!(pairs, all.collect(), "{placement}");
+}
+
+/// Every pair of nodes was measured with its memory where it was meant to be.
+fn check_nodes(run: &[(Planned, Visit)], node_cpus: &[&str], memories: usize) {
+    for (bench, placement, metric) in BETWEEN_NODES {
+        let visits: BTreeMap<u32, &(Planned, Visit)> =
+            run.iter().filter(|(planned, _)| planned.case.bench == bench).map(|of| (of.1.case, of)).collect();
+        check_plan(visits.values().map(|(planned, _)| planned), placement, node_cpus, memories);
+        for (planned, visit) in visits.values() {
+            let key = planned.case.key();
+            assert_eq!((&visit.reason, visit.process.remote_share), (&None, Some(0.0)), "{key}");
+            assert!(
+                visit.samples.iter().any(|samples| samples.metrics.contains(&metric.to_string())),
+                "{key}"
+            );
+        }
+    }
+}
