@@ -4,6 +4,8 @@
 //! names them. A section's table stands in METHODOLOGY.md between `<!-- prove:NAME -->` and `<!-- /prove
 //! -->`, with the commit and the day on which it was measured.
 
+#[path = "prove/curves.rs"]
+mod curves;
 #[path = "prove/statistics.rs"]
 mod statistics;
 
@@ -22,7 +24,7 @@ pub struct Section {
 }
 
 /// In the order of METHODOLOGY.md.
-const SECTIONS: &[&[Section]] = &[statistics::SECTIONS];
+const SECTIONS: &[&[Section]] = &[statistics::SECTIONS, curves::SECTIONS];
 
 fn main() -> ExitCode {
     // Cargo adds --bench; whatever else starts with a dash but --list means nothing to us.

@@ -56,13 +56,13 @@ fn named(noise: Noise) -> String {
 }
 
 /// A sentence that says whether the worst of the rates keeps its bound.
-fn at_least(what: &str, rates: &[Rate], bound: f64) -> String {
+pub fn at_least(what: &str, rates: &[Rate], bound: f64) -> String {
     let worst = rates.iter().filter(|rate| rate.of > 0).min_by(|a, b| a.share().total_cmp(&b.share()));
     let worst = worst.copied().unwrap_or_default();
     kept(what, "at least", bound, worst, worst.share() >= bound)
 }
 
-fn at_most(what: &str, rates: &[Rate], bound: f64) -> String {
+pub fn at_most(what: &str, rates: &[Rate], bound: f64) -> String {
     let worst = highest(rates.iter().copied());
     kept(what, "at most", bound, worst, worst.share() <= bound)
 }

@@ -7,7 +7,9 @@ use std::f64::consts::TAU;
 use std::io::Write;
 
 use super::{Benchmark, Line, Order};
-use crate::model::{Covariates, Form, Histogram, Metric, Packed, Params, ProcessFacts, Samples, fingerprint};
+use crate::model::{
+    Case, Covariates, Form, Histogram, Metric, Packed, Params, ProcessFacts, Samples, fingerprint,
+};
 
 /// Relative spread between processes and between windows of one process.
 const BETWEEN: f64 = 0.004;
@@ -24,6 +26,7 @@ fn lines(bench: &Benchmark, order: &Order, seed: u64) -> Vec<Line> {
     }
     lines.push(Line::Process(ProcessFacts {
         huge_share: bench.id.starts_with("memory.").then_some(1.0),
+        remote_share: bench.id.starts_with("memory.").then_some(0.0),
         variant: Some("pretended".to_string()),
         ..ProcessFacts::default()
     }));
@@ -43,7 +46,7 @@ fn samples(order: &Order, point: &Params, metric: &Metric, seed: u64) -> Samples
     let key = order.case.series_key(point, &metric.name);
     let mut level_random = fastrand::Rng::with_seed(mix(&key, seed));
     let mut random = fastrand::Rng::with_seed(mix(&key, seed ^ order.seed));
-    let level = level(metric, point, &mut level_random);
+    let level = level(&order.case, metric, point, &mut level_random);
     let mut process_level = level * (BETWEEN * normal(&mut random)).exp();
     let free = order.case.placement.name == "free";
     if free && random.f64() < 0.5 {
@@ -80,24 +83,87 @@ fn samples(order: &Order, point: &Params, metric: &Metric, seed: u64) -> Samples
     }
 }
 
-/// A plausible level: latencies climb with the block's size, everything else is a number drawn once for the series.
-fn level(metric: &Metric, point: &Params, random: &mut fastrand::Rng) -> f64 {
+/// A plausible level: curves have the shape of a healthy machine's, everything else is a number drawn once for the
+/// series.
+fn level(case: &Case, metric: &Metric, point: &Params, random: &mut fastrand::Rng) -> f64 {
     let drawn = (random.f64() * 3.0).exp();
     if metric.unit == "GHz" {
         return PRETENDED_GHZ;
     }
-    match (metric.form, point.get("bytes").and_then(|bytes| bytes.number())) {
-        (Form::TimePerWork { .. }, Some(bytes)) => match bytes {
-            b if b <= 32e3 => 1.4,
-            b if b <= 1e6 => 4.5,
-            b if b <= 33e6 => 20.0,
-            _ => 95.0,
-        },
-        (Form::WorkPerTime { .. }, Some(bytes)) => 200.0 / (1.0 + bytes / 1e6).sqrt(),
-        (Form::WorkPerTime { scale }, None) if scale >= 1e6 => 1e4 * drawn,
-        (Form::Value, _) => 0.5,
+    let text = |name: &str| case.params.get(name).and_then(|value| value.text());
+    let at = |name: &str| point.get(name).and_then(|value| value.number());
+    if let Some(cycles) = text("source").and_then(cycles_from) {
+        return if metric.form == Form::CyclesPerWork { cycles } else { cycles / PRETENDED_GHZ };
+    }
+    match metric.form {
+        Form::TimePerWork { .. } => {
+            if let Some(bytes) = at("bytes") {
+                return latency_of_block(case, bytes);
+            }
+            let others = [
+                at("pages").map(|pages| latency_of_pages(pages, text("layout") == Some("spread"))),
+                at("offset").map(|offset| if offset < 64.0 { MEMORY_NS / 2.0 + 0.7 } else { MEMORY_NS }),
+                at("chains").map(|chains| MEMORY_NS / chains.min(12.0)),
+                at("pause").map(|pause| MEMORY_NS * (1.0 + 0.1 * load(pause) + 1.5 * load(pause).powi(8))),
+            ];
+            others.into_iter().flatten().next().unwrap_or(drawn)
+        }
+        Form::WorkPerTime { scale } => {
+            let others = [
+                at("bytes").map(|bytes| 200.0 / (1.0 + bytes / 1e6).sqrt()),
+                at("pause").map(|pause| 18.0 * load(pause)),
+                // All cores alike.
+                at("cpu").map(|_| 180.0),
+                (scale >= 1e6).then_some(1e4 * drawn),
+            ];
+            others.into_iter().flatten().next().unwrap_or(drawn)
+        }
+        Form::Value => 0.5,
         _ => drawn,
     }
+}
+
+const MEMORY_NS: f64 = 95.0;
+
+/// Caches as servers have them; the last one, whatever its size, is a good half of the largest block.
+fn latency_of_block(case: &Case, bytes: f64) -> f64 {
+    let sizes = case.inputs.get("bytes").map_or("", String::as_str).split(',');
+    let largest = sizes.filter_map(|size| size.parse().ok()).fold(bytes, f64::max);
+    match bytes {
+        b if b <= 49152.0 => 1.4,
+        b if b <= f64::from(2 << 20) => 4.5,
+        b if b <= largest / 1.9 => 20.0,
+        _ => MEMORY_NS,
+    }
+}
+
+/// 64 and 1536 translations at hand.
+fn latency_of_pages(pages: f64, spread: bool) -> f64 {
+    match pages {
+        pages if !spread || pages <= 64.0 => 1.4,
+        pages if pages <= 1536.0 => 3.7,
+        _ => 12.0,
+    }
+}
+
+/// Share of the full load that pauses leave.
+fn load(pause: f64) -> f64 {
+    1.0 / (1.0 + pause / 60.0)
+}
+
+/// Core cycles of a load from there.
+fn cycles_from(source: &str) -> Option<f64> {
+    Some(match source {
+        "l1" => 5.0,
+        "l2" => 14.0,
+        "l3" => 60.0,
+        "core-shared" => 150.0,
+        "core-modified" => 180.0,
+        "dram" => MEMORY_NS * PRETENDED_GHZ,
+        "l3-remote" => 350.0,
+        "dram-remote" => 480.0,
+        _ => return None,
+    })
 }
 
 /// A histogram whose every value is near `ns`.

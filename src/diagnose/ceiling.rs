@@ -2,6 +2,7 @@
 
 use super::words::{bytes, figure, shell};
 use super::{Evidence, Rule};
+use crate::machine;
 use crate::model::{Effect, Fact, Finding, Form, Severity, Visit};
 use crate::stats::analysis::Judged;
 use crate::stats::series::Series;
@@ -14,7 +15,9 @@ const CEILING: Rule = Rule {
     about: "A result above a physical ceiling is a mistake of measuring, however often it repeats: a block that stayed in \
             a cache, bytes that were never moved, a clock that stood still. Leaderboards are full of them.",
     method: "Rejects: bandwidth above 128 bytes a core cycle and task (two 64-byte loads, the widest core built); \
-             bandwidth of blocks beyond the last-level cache above the sum of all memory modules' rate × width; a load \
+             bandwidth of blocks beyond the last-level cache above rate × width of all memory channels, where the \
+             modules' names or EDAC tell the channels, else of all modules (what the bus carried besides is reckoned and \
+             not judged); a load \
              or operation in less than 1/16 of a core cycle (no core retires more); a window without work, shorter than the \
              clock's step or longer than its visit. The core cycle is the measured one.",
     calm: "nothing above a ceiling",
@@ -194,12 +197,14 @@ fn core_ceiling(evidence: &Evidence, judged: &Judged, ghz: Option<f64>) -> Optio
     }
 }
 
-/// What all memory modules together could deliver, for blocks that do not fit the caches.
+/// What the memory could deliver to blocks that do not fit the caches: all channels where they are known, else all
+/// modules together, which is more than the truth where several share a channel.
 fn memory_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
     let planned = &evidence.run.header.plan[judged.series.planned];
     let tasks = planned.case.placement.seats.len().max(1) as f64;
     let block = judged.series.params().get("bytes")?.number()?;
-    if judged.series.metric.unit != "GB/s" {
+    // Traffic on the bus is reckoned from what the program moved, not seen.
+    if judged.series.metric.unit != "GB/s" || judged.series.metric.name == "bus_traffic" {
         return None;
     }
     let caches = &evidence.machine.caches;
@@ -209,25 +214,22 @@ fn memory_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
     if block * tasks < 2.0 * cached {
         return None;
     }
-    let modules: Option<Vec<f64>> = evidence
-        .machine
-        .dimms
-        .iter()
-        .filter(|dimm| dimm.size_bytes != Some(0))
-        .map(|dimm| {
-            let transfers = f64::from(dimm.configured_mts.or(dimm.speed_mts)?);
-            Some(transfers * f64::from(dimm.data_width_bits.unwrap_or(64)) / 8.0 / 1e3)
-        })
-        .collect();
+    let fits = format!("a block of {} does not fit the caches", bytes(block));
+    let dimms = &evidence.machine.dimms;
+    if let Some(channels) = machine::channels(dimms, &evidence.run.header.snapshot) {
+        let why = format!(
+            "The {} populated memory channels together move at most that, and {fits}.",
+            channels.count
+        );
+        return Some((channels.gb_per_s, why, channels.source.to_string()));
+    }
+    let populated = dimms.iter().filter(|dimm| dimm.size_bytes != Some(0));
+    let modules: Option<Vec<f64>> = populated.map(machine::module_gb_per_s).collect();
     let modules = modules.filter(|modules| !modules.is_empty())?;
-    let most: f64 = modules.iter().sum();
-    Some((
-        most,
-        format!(
-            "All {} memory modules together move at most that, and a block of {} does not fit the caches.",
-            modules.len(),
-            bytes(block)
-        ),
-        "SMBIOS type 17".to_string(),
-    ))
+    let why = format!(
+        "All {} memory modules together move at most that (less where two share a channel, which is not told here), \
+         and {fits}.",
+        modules.len()
+    );
+    Some((modules.iter().sum(), why, "SMBIOS type 17".to_string()))
 }

@@ -1,12 +1,12 @@
 //! Clocks: the one that keeps time, and the core's own.
 
-use super::words::percent;
+use super::words::{figure, percent};
 use super::{Evidence, Rule};
-use crate::model::{Effect, Fact, Finding, Severity};
+use crate::model::{Effect, Fact, Finding, Form, Severity};
 use crate::stats::analysis::Judged;
-use crate::stats::order::quantile;
+use crate::stats::order::{Interval, quantile};
 
-pub const RULES: &[Rule] = &[CLOCKSOURCE, GOVERNOR, TURBO, MOVING];
+pub const RULES: &[Rule] = &[CLOCKSOURCE, GOVERNOR, TURBO, MOVING, CHECK];
 
 const CLOCKSOURCE: Rule = Rule {
     id: "unstable-clocksource",
@@ -215,4 +215,99 @@ fn moving(evidence: &Evidence) -> Option<Vec<Finding>> {
 fn moved_with_it(evidence: &Evidence) -> Vec<String> {
     let goes = |judged: &&Judged| judged.analysis.correlations.iter().any(|(name, _)| name == "clock_ghz");
     evidence.series.iter().filter(goes).map(|judged| judged.series.key.clone()).collect()
+}
+
+const CHECK: Rule = Rule {
+    id: "clock-check",
+    title: "The core clock contradicts itself",
+    about: "All figures in core cycles rest on a chain of dependent additions, one a cycle. Two things check it: a chain of \
+            multiplications (a whole number of cycles each) must give the same clock, and a load that hits L1 must \
+            take a whole number of cycles. An emulator, a clock that moves between the chains, or a core that does not \
+            add in one cycle break them.",
+    method: "Fires where the 95 % intervals of both clocks are more than 2 % apart at their nearest ends (all figures in \
+             cycles carry the cause), or where the interval of an L1 hit lies wholly between two whole numbers of cycles, \
+             2 % away from both. Wide intervals allow no statement and do not fire.",
+    calm: "core clock checked",
+    source: file!(),
+    check: check_clock,
+};
+
+/// What two ways to one clock, or cycles and whole numbers, may be apart.
+const APART: f64 = 0.02;
+
+fn check_clock(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let known = |judged: &'_ Judged| judged.analysis.estimate.as_ref()?.interval;
+    let by = |metric: &str| evidence.find("cpu.clock", "one-cpu", metric);
+    let clocks = by("clock").zip(by("clock_by_multiply"));
+    let clocks = clocks.and_then(|(add, multiply)| Some(((add, known(add)?), (multiply, known(multiply)?))));
+    let hits = evidence.series.iter().find(|judged| {
+        let series = &judged.series;
+        let source = series.case.params.get("source").and_then(|source| source.text());
+        series.case.bench == "memory.data-source" && series.metric.name == "cycles" && source == Some("l1")
+    });
+    let hit = hits.and_then(|judged| Some((judged, known(judged)?)));
+    if clocks.is_none() && hit.is_none() {
+        return None;
+    }
+    let chains = clocks.and_then(|(add, multiply)| chains_differ(evidence, add, multiply));
+    Some(
+        chains
+            .into_iter()
+            .chain(hit.and_then(|(judged, interval)| between_cycles(judged, interval)))
+            .collect(),
+    )
+}
+
+fn chains_differ(
+    evidence: &Evidence,
+    add: (&Judged, Interval),
+    multiply: (&Judged, Interval),
+) -> Option<Finding> {
+    let apart = |low: Interval, high: Interval| high.low / low.high - 1.0;
+    let least = apart(add.1, multiply.1).max(apart(multiply.1, add.1));
+    if least.is_nan() || least <= APART {
+        return None;
+    }
+    let words = |(_, interval): (&Judged, Interval)| {
+        format!("{} to {}", figure(interval.low, ""), figure(interval.high, "GHz"))
+    };
+    let in_cycles = evidence.series.iter().filter(|judged| judged.series.metric.form == Form::CyclesPerWork);
+    Some(Finding {
+        rule: CHECK.id.into(),
+        severity: Severity::Warning,
+        headline: format!("two ways to the core clock differ by {} or more: cycles cannot be believed", percent(least)),
+        cause: "Additions and multiplications do not keep the same clock: the clock moved between them, an emulator runs \
+                them, or this core needs other than whole cycles for one of them."
+            .into(),
+        facts: vec![
+            Fact::new("by additions", words(add), &add.0.series.key),
+            Fact::new("by multiplications", words(multiply), &multiply.0.series.key),
+        ],
+        confirm: "assay run --only cpu.clock --profile standard --new".into(),
+        advice: "Use the figures in nanoseconds; those in cycles are off by as much.".into(),
+        series: in_cycles.map(|judged| judged.series.key.clone()).collect(),
+        effect: Effect::Explains,
+    })
+}
+
+fn between_cycles(judged: &Judged, interval: Interval) -> Option<Finding> {
+    let whole = interval.low.floor();
+    let between = interval.low > whole * (1.0 + APART) && interval.high < (whole + 1.0) * (1.0 - APART);
+    if !between || whole < 1.0 {
+        return None;
+    }
+    let words = format!("{} to {} cycles", figure(interval.low, ""), figure(interval.high, ""));
+    Some(Finding {
+        rule: CHECK.id.into(),
+        severity: Severity::Note,
+        headline: format!("a load from L1 takes {words}, which is no whole number"),
+        cause: "A hit in L1 takes a whole number of cycles. The clock that was noted beside the windows is not the one they \
+                ran at (it moved in between), or an emulator runs the loads."
+            .into(),
+        facts: vec![Fact::new("an L1 hit", words, &judged.series.key)],
+        confirm: "assay run --only memory.data-source,cpu.clock --profile standard --new".into(),
+        advice: "Read the figures in nanoseconds; look at the rule moving-clock.".into(),
+        series: vec![judged.series.key.clone()],
+        effect: Effect::Explains,
+    })
 }

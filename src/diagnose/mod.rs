@@ -10,6 +10,8 @@ use crate::model::{
 use crate::stats::analysis::Judged;
 
 mod evidence;
+mod ladder;
+pub mod readings;
 pub mod words;
 
 pub use evidence::Evidence;
@@ -29,6 +31,9 @@ rules! {
     environment
     clock
     memory
+    caches
+    cores
+    loaded
     numa
     noise
 }
@@ -143,6 +148,11 @@ impl Diagnosis {
             summary.series.truncate(fewer);
         }
         summary
+    }
+
+    /// What can be read off the curves, beside what is claimed.
+    pub fn readings(&self) -> Vec<readings::Reading> {
+        readings::readings(&Evidence::new(&self.run, &self.machine, &self.series))
     }
 
     /// From the run's start to the end of its last visit, s.

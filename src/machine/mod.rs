@@ -7,6 +7,7 @@
 mod arm;
 mod caches;
 mod cgroup;
+mod channels;
 mod cpu;
 mod cpuid;
 mod cpuinfo;
@@ -31,6 +32,7 @@ use serde::Serialize;
 use crate::model::{CpuSet, Snapshot};
 
 pub use caches::{Cache, CacheKind};
+pub use channels::{Channels, channels, module_gb_per_s};
 pub use cpu::{Core, Cpus, Package};
 pub use dimm::Dimm;
 pub use dmi::Dmi;

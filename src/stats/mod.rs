@@ -31,6 +31,7 @@ pub mod outliers;
 pub mod proof;
 pub mod ranks;
 pub mod series;
+pub mod steps;
 pub mod stop;
 pub mod tails;
 pub mod verdict;

@@ -10,6 +10,7 @@ mod matrix;
 mod method;
 mod names;
 mod placements;
+mod readings;
 mod results;
 mod samples;
 mod shown;
@@ -33,6 +34,7 @@ pub fn compose(diagnosis: &Diagnosis) -> anyhow::Result<Report> {
         long: false,
     }];
     sections.extend(results::section(diagnosis));
+    sections.extend(readings::section(diagnosis));
     sections.extend(header.catalogue.iter().filter_map(|title| view(diagnosis, title)));
     sections.extend(placements::section(diagnosis));
     sections.extend(samples::section(diagnosis));

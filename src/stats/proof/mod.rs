@@ -5,6 +5,7 @@
 
 mod comparing;
 mod coverage;
+mod ladders;
 mod stopping;
 #[cfg(test)]
 mod tests;
@@ -12,6 +13,7 @@ mod verdicts;
 
 pub use comparing::{EqualArms, equal_arms, equal_arms_while_drifting};
 pub use coverage::{Coverage, coverage, coverage_while_wandering, pooled_coverage, true_icc_below_bound};
+pub use ladders::{CLAIMS, Ladders, ladders};
 pub use stopping::{Stopped, stopping, stopping_greedily};
 pub use verdicts::{ANY_PRECISION, Trouble, Verdicts, explained_by_luck, judged, verdicts};
 
@@ -52,6 +54,12 @@ pub const STOPPED_FALSE_MOST: f64 = 0.05;
 pub const HOPELESS_FALSE_MOST: f64 = 0.05;
 /// Most comparisons of equal arms whose 95 % interval excludes 1, or whose test has p < 0.05.
 pub const SELF_DIFFERENT_MOST: f64 = 0.065;
+/// Most ladders whose last cache is read off so that its true size does not agree, at one point an octave ...
+pub const LADDER_FALSE_MOST: f64 = 0.03;
+/// ... and at two or more.
+pub const FINE_LADDER_FALSE_MOST: f64 = 0.01;
+/// Least ladders on which a claim of four times or a quarter of the last cache's size is found to be wrong.
+pub const LADDER_FOURFOLD_LEAST: f64 = 0.95;
 
 /// All bounds by name, as METHODOLOGY.md lists them.
 pub const BOUNDS: &[(&str, f64)] = &[
@@ -70,6 +78,9 @@ pub const BOUNDS: &[(&str, f64)] = &[
     ("STOPPED_FALSE_MOST", STOPPED_FALSE_MOST),
     ("HOPELESS_FALSE_MOST", HOPELESS_FALSE_MOST),
     ("SELF_DIFFERENT_MOST", SELF_DIFFERENT_MOST),
+    ("LADDER_FALSE_MOST", LADDER_FALSE_MOST),
+    ("FINE_LADDER_FALSE_MOST", FINE_LADDER_FALSE_MOST),
+    ("LADDER_FOURFOLD_LEAST", LADDER_FOURFOLD_LEAST),
 ];
 
 /// How often something happened.

@@ -15,6 +15,18 @@ fn with_modules(count: usize, speed: u16) -> Tree {
     tree
 }
 
+/// Two modules, one of which moves less than is invented and both together more, on these channels.
+fn on_channels(channels: [u32; 2]) -> Tree {
+    let tree = server_of(1);
+    let names = channels.map(|channel| format!("P0_Node0_Channel{channel}_Dimm"));
+    let slots =
+        [(format!("{}0", names[0]), 16384, 4800, 4800), (format!("{}1", names[1]), 16384, 4800, 4800)];
+    tree.memory_modules(
+        &slots.each_ref().map(|(name, size, rated, now)| (name.as_str(), *size, *rated, *now)),
+    );
+    tree
+}
+
 /// Invented reads, also of blocks beyond the cache of the server: some 24 GB/s.
 fn reads_from_memory(tree: &Tree) -> Case {
     let words =
@@ -58,11 +70,19 @@ pub fn more_than_the_core_or_the_memory_can_do() -> Vec<Case> {
         assert!(finding["facts"][1]["source"].as_str().is_some_and(|source| source.contains("SMBIOS")));
         assert!(key.contains("bytes=") && !key.contains("bytes=32768#"), "{key}");
     }
+    let shared = reads_from_memory(&on_channels([0, 0]));
+    let found = findings(&shared.results, "above-ceiling");
+    assert!(!found.is_empty());
+    for finding in found {
+        let key = finding["series"][0].as_str().expect("a key");
+        assert!(key.ends_with("#bandwidth"), "what the bus carried is reckoned: {key}");
+        assert!(finding["facts"][1]["source"].as_str().is_some_and(|source| source.contains("channels")));
+    }
     let (short, long, idle) = (with_a_window_of(0.5), with_a_window_of(101e6), without_work());
     for timed in [&short, &long, &idle] {
         assert_eq!(series(&timed.results, "selftest.steady")["verdict"], "rejected", "{}", timed.what);
     }
-    vec![case("a benchmark that claims too much", core), memory, short, long, idle]
+    vec![case("a benchmark that claims too much", core), memory, shared, short, long, idle]
 }
 
 pub fn what_the_hardware_can_do() -> Vec<Case> {
@@ -71,6 +91,7 @@ pub fn what_the_hardware_can_do() -> Vec<Case> {
     close.repeated(10, 0.002, |_| 2.0 * 45.0);
     vec![
         reads_from_memory(&with_modules(8, 3200)),
+        reads_from_memory(&on_channels([0, 1])),
         case("45 operations a nanosecond", close.diagnosed()),
         // The clock's step is 1 ns, a visit takes 100 ms.
         with_a_window_of(1.0),

@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use super::edited::{Edit, changed, clocksource, policy};
+use super::crafted::{crafted, cycles};
+use super::edited::{Edit, changed, clocksource, policy, server};
 use super::live::{Live, first_seat};
 use super::{Case, case};
 use crate::runs::{findings, series};
@@ -111,4 +112,34 @@ pub fn a_clock_that_moved() -> Vec<Case> {
 
 pub fn a_clock_that_stood_nearly_still() -> Vec<Case> {
     vec![falling_to(3.0, false), falling_to(2.9, false)]
+}
+
+/// The clean server's clock, by multiplications this many times as fast as by additions.
+fn multiplied(by: f64) -> Case {
+    let tree = server();
+    let mut run = Edit::of(&format!(
+        "--profile standard --only cpu.clock --pretend 7 --root {}",
+        tree.root().display()
+    ));
+    run.samples(|_, samples| {
+        if samples["metrics"] == json!(["clock_by_multiply"]) {
+            let works = samples["work"].as_array_mut().expect("a column");
+            works.iter_mut().for_each(|work| *work = json!(work.as_f64().expect("a number") * by));
+        }
+    });
+    case(format!("multiplications at {by} of the clock"), run.diagnosed())
+}
+
+/// A hit in L1 that takes so many cycles.
+fn hit(value: f64, spread: f64) -> Case {
+    let run = crafted("memory.data-source", json!({"source": "l1"}), cycles(), &[(json!({}), value)], spread);
+    case(format!("{value} cycles, spread {spread}"), run.diagnosed())
+}
+
+pub fn a_clock_that_contradicts_itself() -> Vec<Case> {
+    vec![multiplied(1.05), multiplied(0.94), hit(5.4, 0.003), hit(4.85, 0.001)]
+}
+
+pub fn a_clock_that_agrees_with_itself() -> Vec<Case> {
+    vec![multiplied(1.0), multiplied(1.01), hit(5.0, 0.003), hit(4.95, 0.003), hit(5.4, 0.2)]
 }

@@ -61,6 +61,42 @@ impl Edit {
         });
     }
 
+    /// Changes each point's work of one benchmark, told the metrics and the value of a parameter of the point.
+    fn works(&mut self, bench: &str, x: &str, change: impl Fn(&Value, f64, f64, f64) -> Option<f64>) {
+        let plan = self.header()["plan"].clone();
+        self.each(|_, visit| {
+            let case = visit["case"].as_u64().expect("a case") as usize;
+            if plan[case]["case"]["bench"] != bench {
+                return;
+            }
+            for samples in visit["samples"].as_array_mut().into_iter().flatten() {
+                let Some(at) = samples["point"][x].as_f64() else { continue };
+                let ns: Vec<f64> = serde_json::from_value(samples["ns"].clone()).expect("a column");
+                let work = |index: usize| match &samples["work"] {
+                    Value::Array(works) => works[index].as_f64().expect("a number"),
+                    same => same.as_f64().expect("a number"),
+                };
+                let changed: Option<Vec<f64>> = (0..ns.len())
+                    .map(|index| change(&samples["metrics"], at, work(index), ns[index]))
+                    .collect();
+                if let Some(changed) = changed {
+                    samples["work"] = json!(changed);
+                }
+            }
+        });
+    }
+
+    /// Multiplies the work of one benchmark's points by a factor of theirs.
+    pub fn scaled(&mut self, bench: &str, x: &str, factor: impl Fn(f64) -> f64) {
+        self.works(bench, x, |_, at, work, _| Some(work * factor(at)));
+    }
+
+    /// Gives one benchmark's points these latencies, ns.
+    pub fn latencies(&mut self, bench: &str, x: &str, latency: impl Fn(f64) -> f64) {
+        let wanted = json!(["latency"]);
+        self.works(bench, x, |metrics, at, _, ns| (*metrics == wanted).then(|| ns / latency(at)));
+    }
+
     /// The first visit as often as this, one after the other, with windows that scatter by `spread` around a level.
     pub fn repeated(&mut self, times: usize, spread: f64, level: impl Fn(usize) -> f64) {
         let at = self.lines.iter().position(|line| line["visit"].is_object()).expect("a visit");

@@ -1,0 +1,51 @@
+//! Runs of one case whose values are given, for benchmarks that need more than a test can have.
+
+use serde_json::{Value, json};
+
+use super::edited::Edit;
+
+/// A metric as a catalogue describes it.
+pub fn metric(name: &str, unit: &str, form: Value) -> Value {
+    json!({"name": name, "title": name, "unit": unit, "better": "higher", "form": form, "headline": true})
+}
+
+pub fn bandwidth() -> Value {
+    metric("bandwidth", "GB/s", json!({"work-per-time": {"scale": 1.0}}))
+}
+
+pub fn cycles() -> Value {
+    metric("cycles", "cycles", json!("cycles-per-work"))
+}
+
+/// A run of ten visits to one case of this benchmark, every point with values that scatter by `spread` around its own.
+pub fn crafted(bench: &str, params: Value, metric: Value, points: &[(Value, f64)], spread: f64) -> Edit {
+    let mut run = Edit::invented("selftest.steady");
+    run.repeated(10, spread, |_| 1.0);
+    let header = run.header();
+    (header["plan"][0]["case"]["bench"], header["plan"][0]["case"]["params"]) = (json!(bench), params);
+    let title = &mut header["catalogue"][0];
+    (title["id"], title["metrics"]) = (json!(bench), json!([metric]));
+    let by_cycles = metric["form"] == "cycles-per-work";
+    run.each(|_, visit| {
+        let steady = visit["samples"][0].clone();
+        let at = points.iter().enumerate().map(|(index, (point, value))| {
+            let mut samples = steady.clone();
+            (samples["point"], samples["metrics"]) = (point.clone(), json!([metric["name"]]));
+            let works = samples["work"].as_array_mut().expect("a column");
+            // Each point scatters in its own way.
+            works.rotate_left(index % 3);
+            for work in works {
+                // Around 1e6 in a window of 2 ms.
+                let scattered = work.as_f64().expect("a number") / 1e6;
+                *work = match by_cycles {
+                    true => json!(2e6 * 3.0 / (value * scattered)),
+                    false => json!(2e6 * value * scattered),
+                };
+            }
+            samples["beside"]["clock_ghz"] = json!(3.0);
+            samples
+        });
+        visit["samples"] = at.collect();
+    });
+    run
+}
