@@ -26,7 +26,7 @@ pub struct Partner {
 /// How both sides wait for each other before they go to sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// Looking without end (bounded by [`PATIENCE`]): answers within a microsecond, for partners that have a CPU each.
+    /// Looking for some milliseconds: answers within a microsecond, for partners that have a CPU each.
     Spin,
     /// At once: leaves the CPU to others, answers within some ten microseconds.
     Sleep,
@@ -35,8 +35,8 @@ pub enum Wait {
 /// An order that takes longer is not answered any more: the hypervisor may have stolen a CPU, but hardly for so long.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Even a spinning waiter sleeps in the end: its partner may need the very CPU that it spins on.
-const SPINS: u32 = 1 << 20;
+/// Even a spinning waiter sleeps in the end, after 1 to 20 ms: its partner may need the very CPU that it spins on.
+const SPINS: u32 = 1 << 18;
 /// A sleeper looks around this often.
 const NAP: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
