@@ -18,8 +18,9 @@ const DRIFT: Rule = Rule {
             do that.",
     method: "Mann-Kendall's test with the Theil-Sen slope over the processes in visiting order, change points by \
              E-divisive means with a permutation test, and the order of windows inside processes; each at p < 0.01 and \
-             only if the change exceeds 1 % and the interval's half-width. A run has dozens of series, so one that moves a \
-             little is expected by chance: the finding needs a change of 5 %, or two headline series. \
+             only if the change exceeds 1 % and the interval's half-width. A run has hundreds of series, so some that move a \
+             little are expected by chance: the finding needs a change of 5 %, or more headline series (two at least) than \
+             chance gives once in a hundred runs where it moves one series in fifty. \
              METHODOLOGY.md has the measured error rates.",
     calm: "",
     source: file!(),
@@ -73,7 +74,7 @@ fn of_kind(
     if of == 0 {
         return None;
     }
-    if found.is_empty() || (found.len() == 1 && !moves_much(found[0])) {
+    if found.is_empty() || (found.len() < by_chance(of) && !found.iter().any(|judged| moves_much(judged))) {
         return Some(Vec::new());
     }
     found.sort_by(|one, other| change(other).total_cmp(&change(one)));
@@ -119,6 +120,26 @@ fn companion(found: &[&Judged]) -> Option<(String, usize)> {
     Some((Covariates::words(name), count))
 }
 
+/// Share of clean series that are called moving, METHODOLOGY.md has the measured ones.
+const MOVES_BY_CHANCE: f64 = 0.02;
+
+/// The least number of so many series, two at least, that chance moves in less than one run of a hundred.
+fn by_chance(of: usize) -> usize {
+    let (p, n) = (MOVES_BY_CHANCE, of as f64);
+    // Binomial: the chance of exactly k, and of k and fewer.
+    let (mut exactly, mut k) = ((n * (1.0 - p).ln()).exp(), 0);
+    if exactly < 1e-200 {
+        // So many that the normal distribution is as good.
+        return (n * p + 2.33 * (n * p).sqrt()).ceil() as usize;
+    }
+    let mut up_to = exactly;
+    while up_to < 0.99 && k < of {
+        exactly *= (n - k as f64) / (k as f64 + 1.0) * p / (1.0 - p);
+        (up_to, k) = (up_to + exactly, k + 1);
+    }
+    (k + 1).max(2)
+}
+
 /// A drift that chance alone hardly gives to one series of many; modes are proven severely enough by themselves.
 fn moves_much(judged: &Judged) -> bool {
     const MUCH: f64 = 0.05;
@@ -144,4 +165,15 @@ fn fact(judged: &Judged) -> Fact {
         judged.analysis.estimate.as_ref().map(|estimate| figure(estimate.median, &judged.series.metric.unit));
     let label = format!("median {}", median.unwrap_or_default());
     Fact::new(label, &judged.analysis.verdict.reason, &judged.series.key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::by_chance;
+
+    #[test]
+    fn more_series_move_by_chance_where_there_are_more() {
+        assert_eq!([1, 5, 60, 350].map(by_chance), [2, 2, 5, 15]);
+        assert_eq!([30_000, 1_000_000].map(by_chance), [658, 20_330]);
+    }
 }

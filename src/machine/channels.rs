@@ -63,8 +63,8 @@ fn channel_name(name: &str) -> Option<String> {
     if let Some((before, after)) = name.split_once("channel") {
         let after = after.trim_start_matches([' ', '_', '-']);
         let digits = after.chars().take_while(char::is_ascii_digit).count();
-        // One letter that stands alone, or a number.
-        let letter = after.starts_with(|c: char| c.is_ascii_lowercase())
+        // One letter that stands alone (no plural), or a number.
+        let letter = after.starts_with(|c: char| ('a'..='p').contains(&c))
             && !after[1..].starts_with(|c: char| c.is_ascii_alphanumeric());
         let length = if digits > 0 { digits } else { usize::from(letter) };
         return (length > 0).then(|| format!("{before}channel{}", &after[..length]));

@@ -12,6 +12,7 @@ use super::dependence::{autocorrelation, dependent_median_interval, effective_si
 use super::drift::{inside, trend};
 use super::estimate::estimate;
 use super::index::{Component, geometric_mean, index, interval_over_passes};
+use super::knee::knee;
 use super::modes::{inside_processes, modality};
 use super::multiple::{benjamini_hochberg, holm};
 use super::nested::{Nest, components, intraclass, nested_mean, optimal_counts, shares};
@@ -19,6 +20,7 @@ use super::order::*;
 use super::outliers::{Covariate, attribute, correlations, outliers};
 use super::ranks::{kruskal_wallis, mann_whitney, spearman};
 use super::run_of::{run, samples, visit};
+use super::steps::steps;
 use super::stop::{Target, decide, runs_needed};
 
 /// Ordinary values, ties, and everything that breaks arithmetic.
@@ -81,6 +83,19 @@ proptest! {
             probability(Some(p));
         }
         let _ = runs_needed(q, q, q);
+    }
+
+    #[test]
+    fn of_curves(x in values(), y in values()) {
+        let points: Vec<(f64, f64)> = x.iter().copied().zip(y.iter().copied()).collect();
+        let _ = knee(&points);
+        if let Some(found) = steps(&points) {
+            for step in &found.steps {
+                prop_assert!(step.low <= step.at && step.at <= step.high && step.after > step.before, "{:?}", step);
+                prop_assert!(step.agrees(step.at) && step.after.is_finite());
+            }
+            prop_assert!(found.steps.windows(2).all(|pair| pair[0].at < pair[1].at));
+        }
     }
 
     #[test]
