@@ -81,6 +81,9 @@ fn on_the_bus(op: Op) -> Option<f64> {
     }
 }
 
+/// Forking and seating a task, s.
+const FORK_S: f64 = 0.5e-3;
+
 /// Windows of blocks that are worked through within microseconds need not be longer, ns.
 const LONG_ENOUGH_NS: f64 = 2e6;
 
@@ -97,7 +100,11 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
         if scope.depth == Depth::Quick && !essential {
             continue;
         }
-        let priority = if essential { 90 } else { 60 };
+        let priority = match op {
+            Op::Read => 90,
+            _ if essential => 82,
+            _ => 60,
+        };
         candidates.push(candidate(bench, scope, one.clone(), op, priority));
         if many {
             candidates.push(candidate(bench, scope, all.clone(), op, priority));
@@ -160,7 +167,8 @@ fn candidate(bench: &Benchmark, scope: &Scope, placement: Placement, op: Op, pri
     // Written, worked on and checked at a few GB/s, each task on its own CPU; the sizes below add up to as much again.
     let rounds = (scope.windows.count + scope.windows.warm_up + 9) as f64;
     let seconds = scope.seconds(sizes.len(), scope.windows.no_longer_than(LONG_ENOUGH_NS), 0.0)
-        + dram as f64 * (rounds / 8e9 + 4.0 / 2e9);
+        + dram as f64 * (rounds / 8e9 + 3.0 / 2e9)
+        + tasks as f64 * FORK_S;
     let mut candidate =
         Candidate::new(bench.id, placement, priority, seconds).param("op", op_name(op)).memory(dram * tasks);
     // A block this large is more than the caches hold, of all tasks together.

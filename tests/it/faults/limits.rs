@@ -168,7 +168,7 @@ fn with_one_cpu(test: &str, cpu: u32, confine: &dyn Fn(&Command) -> Command) {
         let seats = case["case"]["placement"]["seats"].as_array().expect("a list");
         assert!(seats.iter().all(|seat| seat["cpus"] == *list), "{test}: {case}");
     }
-    let words = "--quick --only cpu.clock,ipc.pipe,memory.bandwidth --force --budget 10s";
+    let words = "--quick --only cpu.clock,ipc.pipe,memory.bandwidth --force --budget 16s";
     let ended = end(&mut confine(&run_into(dir.path(), words)));
     assert!(ended.sane().code == 0 || ended.code == 3, "{test}: {ended:?}");
     let results = results(dir.path());
@@ -278,7 +278,7 @@ fn without_privileges() {
     let Some(dir) = folder_of_nobody("without_privileges") else { return };
     let dry = end(&mut unprivileged(&run_into(dir.path(), "--quick --dry-run")));
     assert!(dry.expect(0).sane().out.contains("needs root: nothing"), "{}", dry.out);
-    let words = "--quick --only cpu.clock,ipc.pipe,memory.bandwidth --force --budget 10s";
+    let words = "--quick --only cpu.clock,ipc.pipe,memory.bandwidth --force --budget 16s";
     let ended = end(&mut unprivileged(&run_into(dir.path(), words)));
     assert!(ended.sane().code == 0 || ended.code == 3, "{ended:?}");
     let results = results(dir.path());

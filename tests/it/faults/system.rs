@@ -36,7 +36,7 @@ fn no_sys() {
     assert_eq!(machine["summary"]["cpus"], crate::host::allowed_cpus().len());
 
     let dir = tempfile::tempdir().expect("a folder");
-    let words = "--quick --only cpu.clock,ipc.pipe,memory --force --budget 15s";
+    let words = "--quick --only cpu.clock,ipc.pipe,memory.latency,memory.bandwidth --force --budget 20s";
     let ended = end(&mut hidden("/sys", &run_into(dir.path(), words)));
     assert!(ended.sane().code == 0 || ended.code == 3, "{ended:?}");
     let results = results(dir.path());
