@@ -66,6 +66,8 @@ const fn extent(depth: Depth) -> (usize, usize) {
 const WINDOW_NS: f64 = 250e3;
 /// Two processes woken, warmed up and heard, ns: beside every window.
 const WAKE_NS: f64 = 200e3;
+/// About as many windows the try in company takes.
+const TRIAL_WINDOWS: f64 = 100.0;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let placement = scope.floor.all("player");
@@ -82,9 +84,10 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let sampled = (cpus.len() > whole && !scope.all).then(|| pairs::sample(scope.floor, each));
     let count = sampled.as_ref().map_or(cpus.len() * (cpus.len() - 1) / 2, Vec::len);
     let players = cpus.len().min(2 * count) as f64;
-    // One at a time, as the worst case. The try in company takes about 50 windows.
+    // One at a time, as the worst case.
     let stretch = scope.windows.no_longer_than(WINDOW_NS) * (1.0 + WAKE_NS / WINDOW_NS);
-    let seconds = scope.seconds(2 * count, stretch, players * 0.5e-3 + 50.0 * (WINDOW_NS + WAKE_NS) / 1e9);
+    let seconds =
+        scope.seconds(2 * count, stretch, players * 0.5e-3 + TRIAL_WINDOWS * (WINDOW_NS + WAKE_NS) / 1e9);
     let mut candidate = Candidate::new(bench.id, placement, 84, seconds);
     if let Some(pairs) = sampled {
         candidate.case.inputs.insert("pairs".into(), pairs::to_text(&pairs));

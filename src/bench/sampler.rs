@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use serde::{Deserialize, Serialize};
 
 use crate::kernels;
@@ -10,6 +10,12 @@ use crate::model::{Case, Covariates, Histogram, Packed, Params, ProcessFacts, Re
 use crate::sys::affinity;
 use crate::sys::clock::{self, Clock};
 use crate::sys::counters::OwnCounters;
+
+mod calibration;
+mod columns;
+
+use calibration::{calibrate, linearity};
+use columns::{Columns, Gauge};
 
 /// What the parent asks of a child, one JSON object on its standard input.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -114,10 +120,6 @@ pub struct Sampler<'a> {
     facts: ProcessFacts,
 }
 
-/// Calibration never tries more often than this; ×8 each, so 24 tries reach 2^64 iterations.
-const CALIBRATION_TRIES: usize = 24;
-/// A window of at least this share of the wanted length will do.
-const LONG_ENOUGH: f64 = 0.9;
 /// A reading of stolen time dearer than this is left out, ns.
 const STEAL_READING_NS: f64 = 20_000.0;
 /// Clock steps that a window must have, so that reading the clock is an error of 0.1 % at most.
@@ -332,56 +334,6 @@ impl<'a> Sampler<'a> {
     }
 }
 
-/// Iterations that fill a window. Bounded in tries; grows ×8 while far off, then in proportion (as lmbench does).
-fn calibrate(window_ns: f64, body: &mut impl FnMut(u64) -> anyhow::Result<f64>) -> anyhow::Result<u64> {
-    let mut iterations = 1u64;
-    let mut longest: f64 = 0.0;
-    for _ in 0..CALIBRATION_TRIES {
-        let mut ns = body(iterations)?;
-        if ns >= window_ns * LONG_ENOUGH {
-            // Another task or an interrupt makes one try long, hardly two: windows of a few iterations would follow.
-            ns = ns.min(body(iterations)?);
-        }
-        longest = longest.max(ns);
-        if ns >= window_ns * LONG_ENOUGH {
-            // One iteration may be far longer than a window; more never are, by the proportional step below.
-            return Ok(scaled(iterations, window_ns / ns).max(1));
-        }
-        iterations = match ns > window_ns / 8.0 {
-            // Five percent more, so that the next try need not fall short again.
-            true => scaled(iterations, 1.05 * window_ns / ns).max(iterations + 1),
-            false => iterations.saturating_mul(8),
-        };
-    }
-    bail!(
-        "no number of iterations up to {iterations} filled a window of {window_ns:.0} ns (the longest took {longest:.0} ns)"
-    )
-}
-
-fn scaled(iterations: u64, factor: f64) -> u64 {
-    (iterations as f64 * factor).min(u64::MAX as f64 / 16.0) as u64
-}
-
-/// Below this residual one look is enough.
-const LINEAR: f64 = 0.005;
-
-/// `|t(2n) / 2 t(n) - 1|`, the smaller of up to two tries: twice the work must take twice the time, or something else
-/// than the work was timed.
-fn linearity(iterations: u64, body: &mut impl FnMut(u64) -> anyhow::Result<f64>) -> anyhow::Result<f64> {
-    let half = iterations.div_ceil(2);
-    let mut best = 1.0f64;
-    for _ in 0..2 {
-        let (short, long) = (body(half)?, body(half * 2)?);
-        if short > 0.0 {
-            best = best.min((long / (2.0 * short) - 1.0).abs());
-        }
-        if best <= LINEAR {
-            break;
-        }
-    }
-    Ok(best)
-}
-
 /// Rounds of the dependent chain behind a clock reading: 8192 cycles, 2 to 4 µs.
 const CLOCK_ROUNDS: u64 = 8192 / kernels::CHAIN_UNROLL;
 
@@ -396,123 +348,9 @@ pub fn core_clock_ghz(clock: Clock) -> f64 {
     (CLOCK_ROUNDS * kernels::CHAIN_UNROLL) as f64 / shortest
 }
 
-/// What is noted around a window.
-struct Gauge {
-    cpu: Option<u32>,
-    usage: clock::Usage,
-    wait_ns: Option<f64>,
-    steal_ms: Option<f64>,
-}
-
-/// Windows as they come, in columns.
-#[derive(Default)]
-struct Columns {
-    work: Vec<f64>,
-    ns: Vec<f64>,
-    cpu_start: Vec<Option<f64>>,
-    cpu_end: Vec<Option<f64>>,
-    voluntary: Vec<Option<f64>>,
-    involuntary: Vec<Option<f64>>,
-    faults: Vec<Option<f64>>,
-    wait_ns: Vec<Option<f64>>,
-    steal_ms: Vec<Option<f64>>,
-    clock_ghz: Vec<Option<f64>>,
-}
-
-impl Columns {
-    fn push(&mut self, before: &Gauge, after: &Gauge, work: f64, ns: f64) {
-        let minus = |now: Option<f64>, then: Option<f64>| Some(now? - then?);
-        self.work.push(work);
-        self.ns.push(ns);
-        self.cpu_start.push(before.cpu.map(f64::from));
-        self.cpu_end.push(after.cpu.map(f64::from));
-        self.voluntary.push(Some((after.usage.voluntary - before.usage.voluntary) as f64));
-        self.involuntary.push(Some((after.usage.involuntary - before.usage.involuntary) as f64));
-        self.faults.push(Some((after.usage.faults - before.usage.faults) as f64));
-        self.wait_ns.push(minus(after.wait_ns, before.wait_ns));
-        // Stolen time belongs to a CPU: a window that changed CPUs has none that could be told.
-        let stayed = before.cpu == after.cpu;
-        self.steal_ms.push(minus(after.steal_ms, before.steal_ms).filter(|_| stayed));
-    }
-
-    fn samples(self, point: Params, metrics: Vec<String>, warm_up: usize, linearity: Option<f64>) -> Samples {
-        // A column with a hole in it is left out: unknown is better than misplaced.
-        let pack = |column: Vec<Option<f64>>| {
-            let values: Option<Vec<f64>> = column.into_iter().collect();
-            values.filter(|values| !values.is_empty()).map(Packed::pack)
-        };
-        Samples {
-            point,
-            metrics,
-            warm_up,
-            work: Packed::pack(self.work),
-            ns: self.ns,
-            beside: Covariates {
-                cpu_start: pack(self.cpu_start),
-                cpu_end: pack(self.cpu_end),
-                voluntary: pack(self.voluntary),
-                involuntary: pack(self.involuntary),
-                faults: pack(self.faults),
-                wait_ns: pack(self.wait_ns),
-                steal_ms: pack(self.steal_ms),
-                clock_ghz: pack(self.clock_ghz),
-            },
-            histograms: Vec::new(),
-            linearity,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// A body whose iterations take `ns_each` by a clock that we make up.
-    fn body(ns_each: f64) -> impl FnMut(u64) -> anyhow::Result<f64> {
-        move |iterations| Ok(iterations as f64 * ns_each)
-    }
-
-    #[test]
-    fn calibration_fills_the_window() {
-        for ns_each in [0.01, 0.3, 5.0, 70_000.0, 1.9e6] {
-            let iterations = calibrate(2e6, &mut body(ns_each)).expect("calibrates");
-            let window = iterations as f64 * ns_each;
-            assert!((0.85 * 2e6..2e6 * 1.05).contains(&window), "{ns_each}: {window}");
-        }
-        assert_eq!(calibrate(2e6, &mut body(1e9)).expect("one is enough"), 1);
-    }
-
-    #[test]
-    fn a_try_that_was_interrupted_does_not_end_calibration() {
-        for interrupted in 1..12 {
-            let mut calls = 0;
-            let iterations = calibrate(2e6, &mut |iterations| {
-                calls += 1;
-                Ok(iterations as f64 * 5.0 + if calls == interrupted { 4e6 } else { 0.0 })
-            });
-            let window = iterations.expect("calibrates") as f64 * 5.0;
-            assert!((0.85 * 2e6..2e6 * 1.05).contains(&window), "call {interrupted}: {window}");
-        }
-    }
-
-    #[test]
-    fn a_clock_that_stands_still_ends_calibration_with_an_error() {
-        let mut calls = 0;
-        let error = calibrate(1e6, &mut |_| {
-            calls += 1;
-            Ok(0.0)
-        });
-        assert!(error.expect_err("nothing moves").to_string().contains("no number of iterations"));
-        assert_eq!(calls, CALIBRATION_TRIES);
-    }
-
-    #[test]
-    fn a_fixed_cost_shows_in_the_linearity() {
-        let residual = linearity(100, &mut body(10.0)).expect("timed");
-        assert!(residual < 1e-9);
-        let fixed = linearity(100, &mut |iterations| Ok(1000.0 + iterations as f64 * 10.0)).expect("timed");
-        assert!(fixed > 0.2, "{fixed}");
-    }
 
     #[test]
     fn the_core_clock_is_a_plausible_one() {

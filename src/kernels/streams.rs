@@ -210,10 +210,10 @@ mod tests {
         let changed = run(Op::ReadWrite, 5).1;
         assert!(changed.iter().enumerate().all(|(index, word)| *word == pattern(index).wrapping_add(10)));
         let triad = run(Op::Triad, 3.0f64.to_bits()).1;
-        for index in 0..array {
+        for (index, word) in triad.iter().take(array).enumerate() {
             let value = |index: usize| f64::from_bits(pattern(index));
             let expected = value(array + index) + 3.0 * value(2 * array + index);
-            assert_eq!(f64::from_bits(triad[index]), expected);
+            assert_eq!(f64::from_bits(*word), expected);
         }
         // Three blocks are not two whole arrays: the copy leaves the odd one alone.
         let copied = run(Op::Copy, 0).1;

@@ -56,13 +56,19 @@ pub enum Block {
     Prose(String),
     Findings(Vec<Finding>),
     Table(Table),
-    Chart(Chart),
+    Chart(Box<Chart>),
     /// Label and value, one a line.
     Facts(Vec<(String, String)>),
     /// Text whose columns matter: drawings, commands.
     Preformatted(String),
     /// The machine as nested boxes, for renderers that draw better than text.
     Boxes(Vec<BoxNode>),
+}
+
+impl From<Chart> for Block {
+    fn from(chart: Chart) -> Block {
+        Block::Chart(Box::new(chart))
+    }
 }
 
 /// A box with boxes inside: package, node, cache, core, CPU.

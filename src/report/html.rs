@@ -144,7 +144,7 @@ mod tests {
             summary: None,
             data: Table::default(),
         };
-        let html = page(&with_block(Block::Chart(chart)));
+        let html = page(&with_block(chart.into()));
         assert!(html.len() > 4_000_000 && html.len() < 5_000_000, "{}", html.len());
     }
 

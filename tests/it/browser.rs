@@ -338,7 +338,7 @@ fn hovering_shows_text_and_not_markup() {
     session.browser.open(&tab, &file);
     session.draw_all(&tab, 1280);
     let wanted = [
-        ("hostile-lines", "0", "<script>window.__pwned=1</script> · 1: 1"),
+        ("hostile-lines", "0", "<script>window.__pwned=1</script> · <script>window.__pwned=1</script>"),
         ("hostile-strips", "0", "<img src=x onerror="),
         ("hostile-bars", "0", "<a href=\"javascript:window.__pwned=6\">link</a>"),
         ("hostile-matrix", "[0, 1]", "<a href=\"javascript:win… → "),

@@ -94,17 +94,27 @@ fn one_node_has_nothing_to_compare() {
         assert_eq!(cases.len(), 1, "{cases:?}");
         assert!(cases[0].unmet.as_ref().is_some_and(|why| why.contains("node")), "{cases:?}");
     }
+    let remote: Vec<&Planned> = plan.iter().filter(|planned| is_remote_memory(planned)).collect();
+    let one_node =
+        |planned: &&Planned| planned.unmet.as_ref().is_some_and(|why| why.contains("one NUMA node"));
+    assert!(!remote.is_empty() && remote.iter().all(one_node), "{remote:?}");
 }
 
 #[test]
 fn two_nodes() {
-    let script = "assay machine --json >machine.json; every_case_once memory.node";
+    let script = "assay machine --json >machine.json; every_case_once memory.node,memory.data-source";
     let Some(folder) = in_guest("two_nodes", "two-nodes", script) else { return };
     let machine = read_json(&folder, "machine.json");
     assert_eq!(nodes(&machine), json!([["0-1", [10, 21]], ["2-3", [21, 10]]]));
     assert_eq!(machine["summary"]["packages"], 2);
     assert_eq!(cores(&machine), json!(["0", "1", "2", "3"]));
-    check_nodes(&measured(&folder), &["0-1", "2-3"], 2);
+    let run = measured(&folder);
+    check_nodes(&run, &["0-1", "2-3"], 2);
+    let mut remote = run.iter().filter(|(planned, _)| is_remote_memory(planned));
+    let (planned, visit) = remote.next().expect("the other package's memory");
+    assert_eq!(planned.case.placement.name, "other-package");
+    assert_eq!((&visit.reason, visit.process.remote_share), (&None, Some(0.0)));
+    assert!(!visit.samples.is_empty());
 }
 
 #[test]
@@ -137,6 +147,11 @@ fn a_recorded_machine_plans_its_nodes() {
 
 fn planned(dry_run: &Value) -> Vec<Planned> {
     serde_json::from_value(dry_run["plan"].clone()).expect("a plan")
+}
+
+/// Whether a case measures what a load from another node's memory costs.
+fn is_remote_memory(planned: &Planned) -> bool {
+    planned.case.params.get("source").and_then(|source| source.text()) == Some("dram-remote")
 }
 
 /// The visits of a guest's run with their cases; every case was visited.

@@ -84,7 +84,7 @@ impl<'a> SectionView<'a> {
         let blocks = &section.blocks;
         let small = |index: usize| {
             blocks.get(index).is_some_and(|block| {
-                matches!(block, Block::Chart(Chart { kind: ChartKind::Matrix { .. }, .. }))
+                matches!(block, Block::Chart(chart) if matches!(chart.kind, ChartKind::Matrix { .. }))
             })
         };
         let mut views: Vec<BlockView> = Vec::with_capacity(blocks.len());

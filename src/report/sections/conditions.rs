@@ -13,7 +13,7 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
         return None;
     }
     let mut blocks = vec![Block::Table(totals(&visits))];
-    blocks.extend(time_line(diagnosis, &visits).map(Block::Chart));
+    blocks.extend(time_line(diagnosis, &visits).map(Block::from));
     let events: Vec<Vec<_>> = diagnosis
         .run
         .events

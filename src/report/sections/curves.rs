@@ -36,7 +36,7 @@ pub fn section(diagnosis: &Diagnosis, title: &Title, x: &str, log: bool) -> Opti
     let id = title.id.replace('.', "-");
     let charts = split(curves).into_iter().enumerate().map(|(index, (name, curves))| {
         let suffix = if name.is_empty() { String::new() } else { format!(", {name}") };
-        Block::Chart(Chart {
+        Block::from(Chart {
             id: if index == 0 { format!("chart-{id}") } else { format!("chart-{id}-{index}") },
             title: format!("{}{suffix}", title.title),
             ..chart(diagnosis, metric, &curves, x, log)

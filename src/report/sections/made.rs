@@ -143,7 +143,7 @@ pub fn machine(cores: u32) -> Machine {
 
 pub fn charts(section: &Section) -> Vec<&Chart> {
     let charts = section.blocks.iter().filter_map(|block| match block {
-        Block::Chart(chart) => Some(chart),
+        Block::Chart(chart) => Some(chart.as_ref()),
         _ => None,
     });
     charts.collect()

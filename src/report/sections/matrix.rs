@@ -244,7 +244,7 @@ pub fn section(diagnosis: &Diagnosis, title: &Title, params: [&str; 2]) -> Optio
     for (index, grid) in grids.iter().enumerate() {
         let chart_id = if index == 0 { format!("chart-{id}") } else { format!("chart-{id}-{index}") };
         let (chart, left_out) = chart(diagnosis, title, grid, chart_id);
-        blocks.push(Block::Chart(chart));
+        blocks.push(chart.into());
         blocks.extend(left_out.map(Block::Prose));
     }
     (!blocks.is_empty()).then(|| Section {
@@ -283,10 +283,10 @@ fn chart(diagnosis: &Diagnosis, title: &Title, grid: &Grid, id: String) -> (Char
         id,
         title: format!("{}{suffix}", title.title),
         about: format!(
-            "{}, {}: medians of {} pairs. Crossed out: rejected; empty: not measured.{mirrored}",
+            "Medians of {} pairs: {}, {}. Crossed out: rejected; empty: not measured.{mirrored}",
+            grid.pairs.len(),
             grid.metric.title,
-            grid.metric.unit,
-            grid.pairs.len()
+            grid.metric.unit
         ),
         kind: ChartKind::Matrix { unit: grid.metric.unit.to_string(), rows, columns, values, rejected },
         summary: distances(diagnosis, grid),

@@ -89,7 +89,9 @@ pub fn case_words(diagnosis: &Diagnosis, case: &Case) -> String {
     // Cases that are impossible here have no seats, and say nothing of their pages.
     let others: Vec<&Case> =
         plan.filter(|other| other.bench == case.bench && !other.placement.seats.is_empty()).collect();
-    let pages = others.iter().any(|other| other.placement.pages != case.placement.pages);
+    // Whoever asks for nothing differs from nobody.
+    let asks = |one: &&&Case| one.placement.pages != Pages::AsGiven;
+    let pages = others.iter().filter(asks).any(|other| other.placement.pages != case.placement.pages);
     let beside = others.iter().any(|other| other.placement.beside != case.placement.beside);
     let said = |one: &Trait| match one.name.as_str() {
         "+pages" => pages,

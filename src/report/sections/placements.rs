@@ -12,7 +12,7 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     let tables = diagnosis.run.header.catalogue.iter().filter(|title| title.view == View::Table);
     let blocks: Vec<Block> = tables
         .flat_map(|title| title.metrics.iter().filter_map(|metric| bars(diagnosis, title, metric)))
-        .map(Block::Chart)
+        .map(Block::from)
         .collect();
     (!blocks.is_empty()).then(|| Section {
         id: "placements".into(),

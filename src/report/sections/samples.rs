@@ -92,7 +92,7 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
         summary: None,
         data: Table { columns, rows: rows.collect(), folded: true },
     };
-    let mut blocks = vec![Block::Chart(chart)];
+    let mut blocks = vec![Block::from(chart)];
     if left_out > 0 {
         blocks.push(Block::Prose(format!(
             "{left_out} more series are not drawn: pairs of matrices, and of many others the trusted ones that the results \

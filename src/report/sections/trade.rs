@@ -68,7 +68,7 @@ pub fn section(diagnosis: &Diagnosis, title: &Title, x: &str, y: &str) -> Option
     let charts = split(cases).into_iter().enumerate().filter_map(|(index, (name, cases))| {
         let chart_id = if index == 0 { format!("chart-{id}") } else { format!("chart-{id}-{index}") };
         let suffix = if name.is_empty() { String::new() } else { format!(", {name}") };
-        chart(chart_id, format!("{}{suffix}", title.title), &cases).map(Block::Chart)
+        chart(chart_id, format!("{}{suffix}", title.title), &cases).map(Block::from)
     });
     let blocks: Vec<Block> = charts.collect();
     (!blocks.is_empty()).then(|| Section {

@@ -6,7 +6,7 @@ use super::names::{Trait, case_words, traits};
 use super::{column, number, right, text};
 use crate::diagnose::Diagnosis;
 use crate::diagnose::words::figure;
-use crate::model::{Case, Metric, Params, Title, Verdict, VerdictKind};
+use crate::model::{Case, Metric, Params, Planned, Title, Verdict, VerdictKind};
 use crate::report::block::{Block, Cell, Column, Section, Table};
 use crate::stats::analysis::Judged;
 
@@ -20,6 +20,7 @@ pub fn section(diagnosis: &Diagnosis, title: &Title) -> Option<Section> {
     // Rows by what is measured, each with its placements together, in the order of the plan.
     let mut kinds: Vec<String> = Vec::new();
     let mut rows: Vec<(usize, usize, Vec<Vec<Cell>>)> = Vec::new();
+    let mut absent: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for at in own {
         let case = &plan[at].case;
         let words = case_words(diagnosis, case);
@@ -27,8 +28,17 @@ pub fn section(diagnosis: &Diagnosis, title: &Title) -> Option<Section> {
             kinds.push(words.clone());
             kinds.len() - 1
         });
+        if plan[at].unmet.is_some() {
+            absent.entry(kind).or_default().push(at);
+            continue;
+        }
         let series = measured.get(&at).map(Vec::as_slice).unwrap_or_default();
-        rows.push((kind, at, case_rows(title, case, &words, plan[at].unmet.as_deref(), series)));
+        rows.push((kind, at, case_rows(title, case, &words, series)));
+    }
+    // What is not here stands last of its kind.
+    for (kind, cases) in absent {
+        let cases: Vec<&Planned> = cases.into_iter().map(|at| &plan[at]).collect();
+        rows.push((kind, plan.len(), absent_rows(title, &kinds[kind], &cases)));
     }
     rows.sort_by_key(|(kind, at, _)| (*kind, *at));
     let rows: Vec<Vec<Cell>> = rows.into_iter().flat_map(|(_, _, rows)| rows).collect();
@@ -66,24 +76,35 @@ fn columns(diagnosis: &Diagnosis, title: &Title) -> Vec<Column> {
     [column(first), column("placement")].into_iter().chain(metrics).chain([column("verdict")]).collect()
 }
 
+/// One row for all that this machine does not have of a kind, and one for what there was no time or memory for.
+fn absent_rows(title: &Title, words: &str, cases: &[&Planned]) -> Vec<Vec<Cell>> {
+    let is_cut = |why: &str| why.starts_with("budget") || why.starts_with("memory:");
+    let (mut cut, mut lacking) = (Vec::new(), Vec::new());
+    for planned in cases {
+        let why = planned.unmet.as_deref().unwrap_or_default();
+        if is_cut(why) { &mut cut } else { &mut lacking }.push((planned.case.placement.name.as_ref(), why));
+    }
+    let name = if words.is_empty() { title.title.as_ref() } else { words };
+    let row = |what: &str, group: &[(&str, &str)]| {
+        let placement = match group {
+            [(placement, _)] => placement.to_string(),
+            several => format!("{} others", several.len()),
+        };
+        let mut reasons: Vec<&str> = Vec::new();
+        group.iter().for_each(|(_, why)| reasons.extend((!reasons.contains(why)).then_some(*why)));
+        vec![text(name), text(placement), text(format!("{what}: {}", reasons.join("; ")))]
+    };
+    let groups = [("not on this machine", lacking), ("not measured", cut)];
+    groups.iter().filter(|(_, group)| !group.is_empty()).map(|(what, group)| row(what, group)).collect()
+}
+
 /// A row for each point of a case, of which there is usually one.
-fn case_rows(
-    title: &Title,
-    case: &Case,
-    words: &str,
-    unmet: Option<&str>,
-    series: &[&Judged],
-) -> Vec<Vec<Cell>> {
+fn case_rows(title: &Title, case: &Case, words: &str, series: &[&Judged]) -> Vec<Vec<Cell>> {
     let begin = |more: &str| {
         let name = if words.is_empty() { title.title.as_ref() } else { words };
         let name = if more.is_empty() { name.to_string() } else { format!("{name}, {more}") };
         vec![text(name), text(case.placement.name.to_string())]
     };
-    if let Some(why) = unmet {
-        let mut row = begin("");
-        row.push(text(format!("not on this machine: {why}")));
-        return vec![row];
-    }
     let mut points: Vec<&Params> = Vec::new();
     for judged in series {
         if !points.contains(&&judged.series.point) {
@@ -168,7 +189,37 @@ mod tests {
         ];
         assert_eq!(names, wanted, "what belongs together stands together");
         assert_eq!(rows[2][2..], ["not on this machine: no two usable CPUs are SMT siblings"]);
+        let absent = absent_rows(
+            &diagnosis.run.header.catalogue[0],
+            "core-shared",
+            &[
+                &unmet("smt-sibling", "no siblings"),
+                &unmet("other-node", "one node"),
+                &unmet("free", "budget: no time"),
+            ],
+        );
+        let words: Vec<String> =
+            absent.iter().map(|row| row.iter().map(words_of).collect::<Vec<_>>().join("|")).collect();
+        assert_eq!(
+            words,
+            [
+                "core-shared|2 others|not on this machine: no siblings; one node",
+                "core-shared|free|not measured: budget: no time"
+            ]
+        );
         assert!(rows[0][2].starts_with("1.50 (") && rows[0][3].starts_with("4.50 ("), "{rows:?}");
+    }
+
+    fn unmet(placement: &'static str, why: &str) -> Planned {
+        let case = case(placement, &[("source", Value::from("core-shared"))]);
+        Planned { case, priority: 0, seconds: 0.0, memory_bytes: 0, unmet: Some(why.to_string()) }
+    }
+
+    fn words_of(cell: &Cell) -> &str {
+        match cell {
+            Cell::Text(text) => text,
+            _ => "",
+        }
     }
 
     #[test]

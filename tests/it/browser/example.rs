@@ -91,7 +91,7 @@ pub fn section(id: &str, title: &str, about: &str, blocks: Vec<Block>) -> Sectio
 }
 
 pub fn chart(id: &str, title: &str, about: &str, kind: ChartKind, data: Table) -> Block {
-    Block::Chart(Chart {
+    Block::from(Chart {
         id: id.to_owned(),
         title: title.to_owned(),
         about: about.to_owned(),

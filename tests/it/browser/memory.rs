@@ -288,3 +288,29 @@ fn pairs(cores: u32) -> Made {
     }
     one
 }
+
+#[test]
+fn a_terminal_shows_every_view_inside_its_lines() {
+    let style = assay::report::text::Style { color: false, unicode: true, width: 100 };
+    for cores in [8, 1] {
+        let text = assay::report::text::render(&report(cores), style);
+        println!("{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+        for part in [
+            "  Source of data\n  source",
+            "not on this machine: no package with usable CPUs on two NUMA nodes\n",
+            "Bandwidth between nodes, GB/s  memory 0  memory 1  memory 2",
+            "Loaded latency, reads, at 392 GB/s",
+            "(slowest)",
+        ] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+        // Large matrices by distance, small ones as they are.
+        let pairs = if cores == 8 {
+            "(median of 256)   other-package"
+        } else {
+            "Core to core, ns  CPU 0  CPU 1  CPU 2  CPU 3"
+        };
+        assert!(text.contains(pairs), "{text}");
+    }
+}
