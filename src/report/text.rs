@@ -151,6 +151,10 @@ fn finding(finding: &Finding, style: Style) -> String {
 /// On narrower lines a picture of the distribution gives its room to the words of the verdict.
 const ROOM_FOR_PICTURES: usize = 110;
 
+/// Columns that a table's last and first column keep on a narrow terminal: a verdict's word, and most of a name.
+const LEAST_LAST: usize = 12;
+const LEAST_NAME: usize = 24;
+
 /// Columns two spaces apart; the last one takes what is left of the line and is cut there.
 fn table(table: &Table, style: Style) -> String {
     if table.rows.is_empty() {
@@ -177,8 +181,13 @@ fn table(table: &Table, style: Style) -> String {
     }
     // What is left of a line of the terminal from a column on.
     let taken = |columns: &[usize]| columns.iter().map(|width| width + 2).sum::<usize>();
-    let left = |columns: &[usize]| style.width.saturating_sub(2 + taken(columns)).max(12);
+    let left = |columns: &[usize]| style.width.saturating_sub(2 + taken(columns)).max(LEAST_LAST);
     if let Some((last, before)) = widths.split_last_mut() {
+        // The last column keeps room for a word, at the cost of names that are very long.
+        if let Some((name, others)) = before.split_first_mut() {
+            let room = style.width.saturating_sub(4 + taken(others) + LEAST_LAST.min(*last));
+            *name = (*name).min(room.max(LEAST_NAME));
+        }
         *last = (*last).min(left(before));
     }
     let line = |cells: &Vec<(String, Tone)>| {

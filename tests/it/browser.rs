@@ -5,6 +5,7 @@
 mod cdp;
 mod example;
 mod hostile;
+mod large;
 mod memory;
 mod png;
 
@@ -438,7 +439,7 @@ fn paper_is_white_and_has_every_chart() {
 #[test]
 fn a_large_report_loads_quickly() {
     let Some(mut session) = session("a_large_report_loads_quickly") else { return };
-    let file = page("large", &example::large());
+    let file = page("large", &large::report());
     let size = std::fs::metadata(&file).expect("the page").len();
     let tab = session.tab(1280, "light");
     let begun = std::time::Instant::now();

@@ -3,7 +3,7 @@
 use super::levels::level;
 use crate::diagnose::Diagnosis;
 use crate::diagnose::words::bytes;
-use crate::model::{Beside, Case, Pages, Params, Title, Value};
+use crate::model::{Beside, Case, Pages, Params, Title, Value, View};
 use crate::stats::analysis::Judged;
 
 /// What a parameter's number stands for, by the parameter's name.
@@ -58,15 +58,21 @@ pub fn title_of<'a>(diagnosis: &'a Diagnosis, case: &Case) -> Option<&'a Title> 
 pub fn label(diagnosis: &Diagnosis, judged: &Judged) -> String {
     let series = &judged.series;
     let cpu = series.case.placement.cpus().first();
-    let point = series.point.iter().map(|(name, value)| match (name.as_str(), value.number()) {
+    let point = said(&series.point, |name, value| match (name, value.number()) {
         ("bytes", Some(size)) => format!("{} ({})", bytes(size), level(&diagnosis.machine, cpu, size)),
         _ => param(name, value),
     });
-    let words: Vec<String> = std::iter::once(case_label(diagnosis, judged))
-        .chain(point)
-        .filter(|words| !words.is_empty())
-        .collect();
-    words.join(", ")
+    let words = [case_label(diagnosis, judged), point];
+    words.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(", ")
+}
+
+/// The parameters of a point in words; both ends of a pair as one.
+fn said(point: &Params, words: impl Fn(&str, &Value) -> String) -> String {
+    let pair = point.get("from").zip(point.get("to"));
+    let pair = pair.map(|(from, to)| format!("CPU {from} to CPU {to}"));
+    let rest = point.iter().filter(|(name, _)| pair.is_none() || !matches!(name.as_str(), "from" | "to"));
+    let rest: Vec<String> = rest.map(|(name, value)| words(name, value)).collect();
+    pair.into_iter().chain(rest).collect::<Vec<_>>().join(", ")
 }
 
 /// The same without the point.
@@ -86,9 +92,14 @@ pub fn case_label(diagnosis: &Diagnosis, judged: &Judged) -> String {
 /// A case's parameters in words, and its pages and neighbour where cases of the same benchmark differ in them.
 pub fn case_words(diagnosis: &Diagnosis, case: &Case) -> String {
     let plan = diagnosis.run.header.plan.iter().map(|planned| &planned.case);
+    // Rows of a wide table measure different things; only one that is equal otherwise is told from it by its pages.
+    let wide = title_of(diagnosis, case).is_some_and(|title| title.view == View::Wide);
+    let alike =
+        |other: &Case| !wide || (other.params == case.params && other.placement.name == case.placement.name);
     // Cases that are impossible here have no seats, and say nothing of their pages.
-    let others: Vec<&Case> =
-        plan.filter(|other| other.bench == case.bench && !other.placement.seats.is_empty()).collect();
+    let others: Vec<&Case> = plan
+        .filter(|other| other.bench == case.bench && !other.placement.seats.is_empty() && alike(other))
+        .collect();
     let pages = others.iter().any(|other| other.placement.pages != case.placement.pages);
     let beside = others.iter().any(|other| other.placement.beside != case.placement.beside);
     let said = |one: &Trait| match one.name.as_str() {
@@ -164,7 +175,7 @@ pub fn told_apart(cases: &[&Case]) -> Vec<String> {
 
 /// A point in words, as rows of tables name it.
 pub fn point_words(point: &Params) -> String {
-    point.iter().map(|(name, value)| param(name, value)).collect::<Vec<_>>().join(", ")
+    said(point, param)
 }
 
 #[cfg(test)]
@@ -204,5 +215,7 @@ mod tests {
         ];
         assert_eq!(all, ["CPU 3", "from CPU 0", "4 KiB", "LLC 2", "memory of node 1", "pause 9"]);
         assert_eq!(param("op", &"copy".into()), "copy");
+        let pair = [("from", 3u64), ("to", 9)].map(|(name, cpu)| (name.to_string(), Value::from(cpu)));
+        assert_eq!(point_words(&Params::from(pair)), "CPU 3 to CPU 9");
     }
 }

@@ -142,10 +142,13 @@ mod tests {
         let cycles = Metric::new("cycles", "cycles of a load", "cycles", Better::Lower, Form::Value).aside();
         let source = |placement, name: &str| case(placement, &[("source", Value::from(name))]);
         let values = |ns: f64| [("latency", ns), ("cycles", 3.0 * ns)];
+        // Rows differ in their pages, and are not named by them.
+        let mut dram = source("one-cpu", "dram");
+        dram.placement.pages = crate::model::Pages::AsGiven;
         Made::new(View::Wide, vec![latency(), cycles])
             .case(source("one-cpu", "l1"), &[(of(&[]), &values(1.5))])
             .case(source("same-llc", "core-shared"), &[(of(&[]), &values(50.0))])
-            .case(source("one-cpu", "dram"), &[(of(&[]), &values(90.0))])
+            .case(dram, &[(of(&[]), &values(90.0))])
             .unmet(source("smt-sibling", "core-shared"), "no two usable CPUs are SMT siblings")
             .diagnosed(machine(2))
     }

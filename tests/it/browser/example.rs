@@ -7,10 +7,10 @@ use assay::report::block::{
 };
 
 /// The same numbers at every run.
-struct Noise(fastrand::Rng);
+pub struct Noise(pub fastrand::Rng);
 
 impl Noise {
-    fn normal(&mut self) -> f64 {
+    pub fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.0.f64()).sum::<f64>() - 6.0
     }
 }
@@ -50,40 +50,6 @@ pub fn report() -> Report {
         json: serde_json::json!({ "schema": 1, "host": "vm-17", "series": [1.5, null] }).to_string(),
         sections,
     }
-}
-
-/// Many strips and curves: what a full evaluation makes of a browser.
-pub fn large() -> Report {
-    let mut noise = Noise(fastrand::Rng::with_seed(9));
-    let strips = (0..100)
-        .map(|index| strip(&mut noise, &format!("group.benchmark-{index} · same-llc"), 140, index % 9 == 4));
-    let strips = ChartKind::Strips { strips: strips.collect() };
-    let mut blocks =
-        vec![chart("all-samples", "Every sample", "100 series of 140 samples.", strips, Table::default())];
-    for index in 0..30 {
-        let (kind, data) = ladder(&mut noise, 60);
-        blocks.push(chart(&format!("curve-{index}"), &format!("Curve {index}"), "", kind, data));
-    }
-    let (kind, data) = family(&mut noise);
-    blocks.push(chart("family", "Bandwidth by stride", "Eleven curves that belong together.", kind, data));
-    let mut far = strip(&mut noise, "one far sample", 60, false);
-    far.dots[40].relative = 31.0;
-    let strips = vec![far, strip(&mut noise, "two modes", 60, true)];
-    blocks.push(chart("far", "A far sample", "", ChartKind::Strips { strips }, Table::default()));
-    let bar = |label: &str, value| Bar {
-        label: label.to_owned(),
-        value,
-        low_high: Some([value * 0.8, value * 1.2]),
-        verdict: Verdict::trusted(),
-    };
-    let bars = vec![bar("getpid", 0.09), bar("pipe", 5.6), bar("fork", 410.0)];
-    let kind = ChartKind::Bars { y: Axis { title: "µs".to_owned(), scale: Scale::Log }, bars };
-    blocks.push(chart("log-bars", "Three decades", "", kind, Table::default()));
-    let many = matrix(&mut noise, 320, 210.0);
-    blocks.push(chart("many-cpus", "320 CPUs", "", many, classes()));
-    let mut report = report();
-    report.sections.push(section("large", "Many charts", "", blocks));
-    report
 }
 
 pub fn section(id: &str, title: &str, about: &str, blocks: Vec<Block>) -> Section {
@@ -235,29 +201,8 @@ fn number(value: f64) -> Cell {
     Cell::Number(format!("{value:.2}"))
 }
 
-/// More curves than there are colours.
-fn family(noise: &mut Noise) -> (ChartKind, Table) {
-    let lines = (0..11).map(|power| {
-        let points = (1..=32).map(|threads| {
-            let y = 300.0 / f64::from(1 << power) * (1.0 - (-f64::from(threads) / 6.0).exp())
-                + 0.2 * noise.normal().abs();
-            LinePoint { x: f64::from(threads), y, low_high: Some([y * 0.97, y * 1.03]), hollow: false }
-        });
-        Line { name: format!("stride {}", 64 << power), points: points.collect(), joined: true }
-    });
-    let axis = |title: &str| Axis { title: title.to_owned(), scale: Scale::Linear };
-    let kind = ChartKind::Lines {
-        x: axis("threads"),
-        y: axis("GB/s"),
-        lines: lines.collect(),
-        marks: Vec::new(),
-        callouts: Vec::new(),
-    };
-    (kind, Table::default())
-}
-
 /// A latency ladder of two placements, with intervals.
-fn ladder(noise: &mut Noise, points: usize) -> (ChartKind, Table) {
+pub fn ladder(noise: &mut Noise, points: usize) -> (ChartKind, Table) {
     let mut rows = Vec::new();
     let lines = [("same-llc", 30.0), ("other-node", 7.0)].map(|(name, plateau)| {
         let made = (0..points).map(|index| {
@@ -338,7 +283,7 @@ fn verdict(kind: VerdictKind) -> Verdict {
     Verdict::new(kind, reason)
 }
 
-fn strip(noise: &mut Noise, label: &str, samples: usize, modes: bool) -> Strip {
+pub fn strip(noise: &mut Noise, label: &str, samples: usize, modes: bool) -> Strip {
     let dots = (0..samples).map(|index| {
         let low = modes && noise.0.f64() < 0.4;
         let relative = if low { 0.62 } else { 1.0 } + 0.03 * noise.normal();
@@ -412,7 +357,7 @@ fn scheduler(noise: &mut Noise) -> Vec<Block> {
     vec![cpu_pairs, beside, samples]
 }
 
-fn matrix(noise: &mut Noise, cpus: usize, far: f64) -> ChartKind {
+pub fn matrix(noise: &mut Noise, cpus: usize, far: f64) -> ChartKind {
     // CPU n and n + half share a core, four cores an L3; there are two packages.
     let half = cpus / 2;
     let place = |cpu: usize| (cpu % half * 2 / half, cpu % half / 4, cpu % half);
@@ -446,7 +391,7 @@ fn matrix(noise: &mut Noise, cpus: usize, far: f64) -> ChartKind {
     }
 }
 
-fn classes() -> Table {
+pub fn classes() -> Table {
     let rows = [("same core", 9.5), ("same L3", 24.0), ("same package", 88.0), ("other package", 196.0)];
     let rows = rows.map(|(name, value)| vec![Cell::Text(name.to_owned()), number(value)]);
     table(&[("pair", false), ("ns", true)], rows.to_vec())
