@@ -89,7 +89,7 @@ pub fn case_label(diagnosis: &Diagnosis, judged: &Judged) -> String {
     }
 }
 
-/// A case's parameters in words, and its pages and neighbour where cases of the same benchmark differ in them.
+/// A case's parameters in words, and its pages and neighbour where they are not those of its benchmark's first case.
 pub fn case_words(diagnosis: &Diagnosis, case: &Case) -> String {
     let plan = diagnosis.run.header.plan.iter().map(|planned| &planned.case);
     // Rows of a wide table measure different things; only one that is equal otherwise is told from it by its pages.
@@ -97,11 +97,12 @@ pub fn case_words(diagnosis: &Diagnosis, case: &Case) -> String {
     let alike =
         |other: &Case| !wide || (other.params == case.params && other.placement.name == case.placement.name);
     // Cases that are impossible here have no seats, and say nothing of their pages.
-    let others: Vec<&Case> = plan
-        .filter(|other| other.bench == case.bench && !other.placement.seats.is_empty() && alike(other))
-        .collect();
-    let pages = others.iter().any(|other| other.placement.pages != case.placement.pages);
-    let beside = others.iter().any(|other| other.placement.beside != case.placement.beside);
+    let mut others =
+        plan.filter(|other| other.bench == case.bench && !other.placement.seats.is_empty() && alike(other));
+    // The first case stands for what is usual: only what differs from it is said.
+    let usual = others.next().map_or(&case.placement, |first| &first.placement);
+    let pages = usual.pages != case.placement.pages;
+    let beside = usual.beside != case.placement.beside;
     let said = |one: &Trait| match one.name.as_str() {
         "+pages" => pages,
         "+beside" => beside,
@@ -180,7 +181,7 @@ pub fn point_words(point: &Params) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::made::case;
+    use super::super::made::{Made, case, latency, machine, of};
     use super::*;
 
     #[test]
@@ -200,6 +201,19 @@ mod tests {
         let (one, all) = (case("one-cpu", &[("op", "copy".into())]), case("all", &[("op", "copy".into())]));
         assert_eq!(told_apart(&[&one, &all]), ["one-cpu", "all"]);
         assert_eq!(told_apart(&[&case("all", &[])]), ["all"]);
+    }
+
+    #[test]
+    fn labels_name_unusual_pages_only() {
+        let random = case("one-cpu", &[("order", "random".into())]);
+        let mut base = random.clone();
+        base.placement.pages = Pages::Base;
+        let at = (of(&[("bytes", 4096u64.into())]), &[("latency", 1.5)][..]);
+        let view = View::Curve { x: "bytes".into(), log: true };
+        let made = Made::new(view, vec![latency()]).case(random, &[at.clone()]).case(base, &[at]);
+        let diagnosis = made.diagnosed(machine(4));
+        let labels: Vec<String> = diagnosis.series.iter().map(|judged| label(&diagnosis, judged)).collect();
+        assert_eq!(labels, ["Test, random, 4 KiB (L1d)", "Test, random, base pages, 4 KiB (L1d)"]);
     }
 
     #[test]
