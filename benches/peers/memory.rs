@@ -121,7 +121,7 @@ fn perf(bench: &Bench, level: &Level, function: &str) -> Result<Row, String> {
     let words = format!(
         "taskset -c {} perf bench mem memcpy -s {}KB -l {loops} -f {function}",
         bench.first_cpu(),
-        level.bytes / 2 >> 10
+        level.bytes >> 11
     );
     let peer = Peer::Program(split(&words), |text| number_before(text, " GB/sec").map(|gib| gib * GIB));
     let tool = format!("perf bench mem memcpy {function}");
@@ -130,7 +130,7 @@ fn perf(bench: &Bench, level: &Level, function: &str) -> Result<Row, String> {
 
 /// mbw copies by the C library and counts the bytes copied: half of ours.
 fn mbw(bench: &Bench, level: &Level, op: &str) -> Result<Row, String> {
-    let words = format!("taskset -c {} mbw -q -t0 -n 5 {}", bench.first_cpu(), level.bytes / 2 >> 20);
+    let words = format!("taskset -c {} mbw -q -t0 -n 5 {}", bench.first_cpu(), level.bytes >> 21);
     let peer = Peer::Program(split(&words), |text| {
         let line = text.lines().find(|line| line.starts_with("AVG"))?;
         number_after(line, "Copy:").map(|mib| mib * MIB)

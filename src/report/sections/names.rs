@@ -210,7 +210,7 @@ mod tests {
         base.placement.pages = Pages::Base;
         let at = (of(&[("bytes", 4096u64.into())]), &[("latency", 1.5)][..]);
         let view = View::Curve { x: "bytes".into(), log: true };
-        let made = Made::new(view, vec![latency()]).case(random, &[at.clone()]).case(base, &[at]);
+        let made = Made::new(view, vec![latency()]).case(random, std::slice::from_ref(&at)).case(base, &[at]);
         let diagnosis = made.diagnosed(machine(4));
         let labels: Vec<String> = diagnosis.series.iter().map(|judged| label(&diagnosis, judged)).collect();
         assert_eq!(labels, ["Test, random, 4 KiB (L1d)", "Test, random, base pages, 4 KiB (L1d)"]);
