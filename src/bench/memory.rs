@@ -3,7 +3,7 @@
 use anyhow::{Context, bail};
 
 use super::{Sampler, Scope};
-use crate::machine::{CacheKind, Machine};
+use crate::machine::{Cache, CacheKind, Machine};
 use crate::model::{Case, CpuSet, Pages, Params, Placement};
 use crate::sys::mapping::Mapping;
 use crate::sys::{affinity, counters};
@@ -36,15 +36,11 @@ pub fn cache_ladder(machine: &Machine, placement: &Placement) -> [u64; 3] {
 
 /// What all last-level caches that a placement's CPUs use hold together, bytes, as the kernel claims.
 pub fn last_level_bytes(machine: &Machine, placement: &Placement) -> u64 {
-    let mut seen: Vec<&CpuSet> = Vec::new();
-    let mut bytes = 0u64;
-    for cpu in placement.cpus().iter() {
-        let Some(cache) = machine.last_level_cache(cpu) else { continue };
-        if !seen.contains(&&cache.cpus) {
-            seen.push(&cache.cpus);
-            bytes = bytes.saturating_add(cache.size_bytes.unwrap_or(0));
-        }
-    }
+    let cpus = placement.cpus();
+    let used = |cache: &&Cache| cache.kind != CacheKind::Instruction && !cache.cpus.is_disjoint(&cpus);
+    let last = machine.caches.iter().filter(used).map(|cache| cache.level).max().unwrap_or(0);
+    let caches = machine.caches.iter().filter(|cache| cache.level == last).filter(used);
+    let bytes = caches.fold(0u64, |sum, cache| sum.saturating_add(cache.size_bytes.unwrap_or(0)));
     bytes.max(cache_ladder(machine, placement)[2])
 }
 

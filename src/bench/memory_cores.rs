@@ -4,7 +4,7 @@ use super::memory::cache_ladder;
 use super::stream_crew::Crew;
 use super::{Benchmark, Candidate, Depth, Param, Point, Range, Sampler, Scope, View, point};
 use crate::kernels::{BLOCK_BYTES, Op};
-use crate::model::{Better, Case, Form, Metric, Params, Placement};
+use crate::model::{Better, Case, Form, Metric, Params};
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: "memory.cores",
@@ -54,11 +54,8 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     }
     let cores = placement.seats.len() as u64;
     // The smallest of all: big and little cores read the same block.
-    let l1 = |seat: &crate::model::Seat| {
-        let own = Placement { seats: vec![seat.clone()], ..placement.clone() };
-        cache_ladder(scope.machine, &own)[0]
-    };
-    let smallest = placement.seats.iter().map(l1).min().unwrap_or(0);
+    let smallest = scope.machine.data_caches(1).filter_map(|cache| cache.size_bytes).min();
+    let smallest = smallest.unwrap_or(cache_ladder(scope.machine, &placement)[0]);
     let bytes = (smallest / 2 / BLOCK_BYTES as u64 * BLOCK_BYTES as u64).max(BLOCK_BYTES as u64);
     // All points share their windows; forking and waking takes its time on each core.
     let seconds = scope.seconds(1, scope.windows.no_longer_than(LONG_ENOUGH_NS), cores as f64 * 2e-3);

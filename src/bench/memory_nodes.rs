@@ -78,6 +78,8 @@ const LINE_BYTES: usize = 64;
 
 /// The quick profile has time for so many pairs.
 const PAIRS_QUICK: usize = 16;
+/// More pairs than this (32 nodes) are sampled, unless all are asked for: every node's own memory, and some of others.
+const PAIRS_MOST: usize = 1024;
 
 /// Share of a node's free memory that a visit may take.
 const NODE_SHARE: f64 = 0.5;
@@ -135,14 +137,18 @@ fn pairs(
     if scope.depth == Depth::Quick && pairs > PAIRS_QUICK {
         return unmet(&format!("{pairs} pairs of nodes are left to the standard and full profiles"));
     }
-    let of_group = |(id, group): &(u32, Placement)| -> Vec<Candidate> {
+    let step = if scope.all { 1 } else { pairs.div_ceil(PAIRS_MOST) };
+    let of_group = |(index, (id, group)): (usize, &(u32, Placement))| -> Vec<Candidate> {
         let placed = |node: &Node| group.clone().pages(Pages::Huge).memory_on(node.id);
         let named = |candidate: Candidate, memory: u32| {
             candidate.param("node", u64::from(*id)).param("memory", u64::from(memory))
         };
-        memories.iter().map(|node| named(candidate(placed(node), node), node.id)).collect()
+        // Another one of the far memories for each node.
+        let chosen = |(at, node): &(usize, &&Node)| node.id == *id || (at + index).is_multiple_of(step);
+        let chosen = memories.iter().enumerate().filter(chosen);
+        chosen.map(|(_, node)| named(candidate(placed(node), node), node.id)).collect()
     };
-    groups.iter().flat_map(of_group).collect()
+    groups.iter().enumerate().flat_map(of_group).collect()
 }
 
 /// The block of all tasks together, bytes: beyond the caches, and never more than a share of what the node has free.
