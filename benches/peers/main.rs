@@ -197,7 +197,7 @@ fn words(ratio: &Ratio) -> String {
 }
 
 /// Each row's time at most, and the half-width of the ratio's interval at which it ends.
-const ROW_LIMIT: Duration = Duration::from_secs(45);
+const ROW_LIMIT: Duration = Duration::from_secs(30);
 const NARROW: f64 = 0.03;
 const PAIRS_MIN: usize = 8;
 

@@ -33,7 +33,7 @@ pub fn rows(bench: &Bench) -> Rows {
     for level in &levels {
         for threads in [1, threads] {
             for (op, kernel) in
-                [("read", "load"), ("copy", "copy"), ("copy-nt", "copy_mem"), ("triad", "triad")]
+                [("read", "load"), ("copy", "copy"), ("copy-nt", "copy_mem"), ("triad", "stream")]
             {
                 // Past the caches is a way to memory only.
                 if op != "copy-nt" || level.name == "DRAM" {

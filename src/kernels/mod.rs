@@ -17,7 +17,7 @@ mod streams;
 pub use chain::{Chain, TOGETHER, Visits, walk_together};
 pub use machine_code::{CLOCK_SOURCES, WIDEST_LOAD_BYTES_PER_CYCLE, add_chain, multiply_chain, process_ids};
 pub use ring::{LINE_BYTES, Ring};
-pub use streams::{BLOCK_BYTES, Op, Stream, array_bytes, streams};
+pub use streams::{BLOCK_BYTES, LAST_WORDS, Op, Stream, array_bytes, streams};
 
 /// Additions and multiplications that one call of a chain unrolls.
 pub const CHAIN_UNROLL: u64 = 64;

@@ -24,16 +24,28 @@ pub enum Op {
     Fill,
     /// `a = b + s × c` in double precision.
     Triad,
+    /// Loads all words and does nothing with them: adding them up would keep the core from loading as fast as it can.
+    /// What it loaded last is its answer.
+    Load,
 }
 
 impl Op {
-    pub const ALL: [Op; 8] =
-        [Op::Read, Op::Write, Op::WriteNt, Op::ReadWrite, Op::Copy, Op::CopyNt, Op::Fill, Op::Triad];
+    pub const ALL: [Op; 9] = [
+        Op::Read,
+        Op::Write,
+        Op::WriteNt,
+        Op::ReadWrite,
+        Op::Copy,
+        Op::CopyNt,
+        Op::Fill,
+        Op::Triad,
+        Op::Load,
+    ];
 
     /// Arrays that it works on, of equal length, one behind the other.
     pub const fn arrays(self) -> usize {
         match self {
-            Op::Read | Op::Write | Op::WriteNt | Op::ReadWrite | Op::Fill => 1,
+            Op::Read | Op::Write | Op::WriteNt | Op::ReadWrite | Op::Fill | Op::Load => 1,
             Op::Copy | Op::CopyNt => 2,
             Op::Triad => 3,
         }
@@ -50,8 +62,12 @@ pub struct Stream {
 }
 
 /// The arrays a, b and c (those that the operation has), blocks in each, passes, a word. Blocks and passes are at least
-/// 1, arrays aligned to 64 bytes. Returns the wrapping sum of the words of every pass of a [`Op::Read`], else 0.
+/// 1, arrays aligned to 64 bytes. Returns the wrapping sum of the words of every pass of a [`Op::Read`], that of the last
+/// [`LAST_WORDS`] words of an [`Op::Load`], else 0.
 pub(super) type Loop = unsafe fn(*mut u8, *const u8, *const u8, usize, u64, u64) -> u64;
+
+/// What every width holds in registers when a [`Op::Load`] ends.
+pub const LAST_WORDS: usize = 16;
 
 impl Stream {
     /// Works `passes` times over `block`, which holds the operation's arrays one behind the other, each as long as
@@ -92,7 +108,26 @@ fn portable(op: Op) -> Loop {
         Op::Copy | Op::CopyNt => copy_portable,
         Op::Fill => fill_portable,
         Op::Triad => triad_portable,
+        Op::Load => load_portable,
     }
+}
+
+/// # Safety
+/// As [`Loop`] says.
+unsafe fn load_portable(a: *mut u8, _: *const u8, _: *const u8, blocks: usize, passes: u64, _: u64) -> u64 {
+    let words = blocks * BLOCK_BYTES / 8;
+    let mut sum = 0u64;
+    for _ in 0..passes {
+        sum = 0;
+        for index in 0..words {
+            // SAFETY: index is inside the array, by this function's contract; volatile, or most loads would be left out.
+            let word = unsafe { a.cast::<u64>().add(index).read_volatile() };
+            if index >= words - LAST_WORDS {
+                sum = sum.wrapping_add(word);
+            }
+        }
+    }
+    sum
 }
 
 /// A portable loop: the arrays as slices of words, the passes around the body. `black_box` each pass, or the compiler

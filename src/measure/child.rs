@@ -13,7 +13,6 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 use crate::bench::{Line, Order, find};
 use crate::model::{ProcessFacts, Reason, Samples};
 use crate::run_file;
-use crate::sys::process;
 
 /// What a visit's process had to say.
 #[derive(Debug, Default)]
@@ -38,15 +37,15 @@ const LONGEST_LOOK: Duration = Duration::from_secs(1);
 /// How long a child may take to leave after its last line.
 const LEAVE: Duration = Duration::from_secs(5);
 
-/// Runs one visit. `program` is this very binary; `interrupted` is asked often and ends the visit when true.
+/// Runs one visit. `program` is this very binary (a bench: the one beside it); `interrupted` is asked often and ends the visit when true.
 pub fn visit(
     program: &std::path::Path,
     order: &Order,
     limit: Duration,
     interrupted: &dyn Fn() -> bool,
 ) -> anyhow::Result<Heard> {
-    let mut child = Command::new(process::running(program))
-        .arg0(program)
+    let mut child = Command::new(program)
+        .arg0("assay")
         .arg("case")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

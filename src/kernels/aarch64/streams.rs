@@ -8,6 +8,7 @@ use crate::kernels::streams::{Loop, Op};
 pub fn loops(op: Op) -> Vec<(&'static str, Loop)> {
     let neon: Loop = match op {
         Op::Read => read_neon,
+        Op::Load => load_neon,
         Op::Write => write_neon,
         Op::WriteNt => write_nt_neon,
         Op::ReadWrite => read_write_neon,
@@ -96,6 +97,18 @@ stream_loop!(
     ],
     "",
     ".irp i,0,1,2,3,4,5,6,7; str q\\i, [{lanes}, #16*\\i]; .endr"
+);
+stream_loop!(
+    load_neon,
+    "",
+    [
+        "ldp q16, q17, [{at}]",
+        "ldp q18, q19, [{at}, #32]",
+        "ldp q20, q21, [{at}, #64]",
+        "ldp q22, q23, [{at}, #96]"
+    ],
+    "",
+    "stp q16, q17, [{lanes}]; stp q18, q19, [{lanes}, #32]; stp q20, q21, [{lanes}, #64]; stp q22, q23, [{lanes}, #96]"
 );
 stream_loop!(
     write_neon,

@@ -8,6 +8,7 @@ use crate::kernels::streams::{Loop, Op};
 pub fn loops(op: Op) -> Vec<(&'static str, Loop)> {
     let (avx512, avx2, sse2): (Loop, Loop, Loop) = match op {
         Op::Read => (read_avx512, read_avx2, read_sse2),
+        Op::Load => (load_avx512, load_avx2, load_sse2),
         Op::Write => (write_avx512, write_avx2, write_sse2),
         Op::WriteNt => (write_nt_avx512, write_nt_avx2, write_nt_sse2),
         Op::ReadWrite => (read_write_avx512, read_write_avx2, read_write_sse2),
@@ -103,6 +104,34 @@ stream_loop!(
         "paddq xmm\\i, [{at} + 128 + 16*\\i]",
         "paddq xmm\\i, [{at} + 256 + 16*\\i]",
         "paddq xmm\\i, [{at} + 384 + 16*\\i]"
+    ],
+    "",
+    ".irp i,0,1,2,3,4,5,6,7; movdqu [{lanes} + 16*\\i], xmm\\i; .endr"
+);
+
+// Loading: nothing but loads, and at the end the last 128 bytes that were loaded.
+stream_loop!(
+    load_avx512,
+    "",
+    ["vmovdqa64 zmm\\i, [{at} + 64*\\i]"],
+    "",
+    "vmovdqu64 [{lanes}], zmm6; vmovdqu64 [{lanes} + 64], zmm7; vzeroupper"
+);
+stream_loop!(
+    load_avx2,
+    "",
+    ["vmovdqa ymm\\i, [{at} + 32*\\i]", "vmovdqa ymm\\i, [{at} + 256 + 32*\\i]"],
+    "",
+    ".irp i,4,5,6,7; vmovdqu [{lanes} + 32*\\i], ymm\\i; .endr; vzeroupper"
+);
+stream_loop!(
+    load_sse2,
+    "",
+    [
+        "movdqa xmm\\i, [{at} + 16*\\i]",
+        "movdqa xmm\\i, [{at} + 128 + 16*\\i]",
+        "movdqa xmm\\i, [{at} + 256 + 16*\\i]",
+        "movdqa xmm\\i, [{at} + 384 + 16*\\i]"
     ],
     "",
     ".irp i,0,1,2,3,4,5,6,7; movdqu [{lanes} + 16*\\i], xmm\\i; .endr"
