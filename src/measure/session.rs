@@ -11,8 +11,8 @@ use crate::model::{
 use crate::plan::{self, Profile};
 use crate::run_file::Writer;
 use crate::stats::stop::{self, Decision, Target};
-use crate::sys::{clock, process};
 use crate::sys::counters::Counters;
+use crate::sys::{clock, process};
 
 use super::child;
 use super::gate::{self, Patience};
@@ -234,7 +234,8 @@ impl<'s, 'h> Loop<'s, 'h> {
         });
         let at_ms = self.session.at_ms(self);
         let (before, own) = (self.counters.read(), clock::cpu_ms().unwrap_or(0.0));
-        let heard = child::visit(process::running(&self.session.program), &order, limit, self.session.interrupted)?;
+        let heard =
+            child::visit(process::running(&self.session.program), &order, limit, self.session.interrupted)?;
         if heard.interrupted {
             return Ok(false);
         }
