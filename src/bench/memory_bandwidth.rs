@@ -1,11 +1,11 @@
-//! Memory bandwidth by size: eight operations, on one task and on many at once.
+//! Memory bandwidth by size: nine operations, on one task and on many at once.
 
 use anyhow::Context;
 
 use super::memory::{self, beyond_caches, cache_ladder, last_level_bytes, sizes_up_to};
 use super::stream_crew::{Crew, Worker};
 use super::{Benchmark, Candidate, Depth, Param, Point, Range, Sampler, Scope, View, point};
-use crate::kernels::Op;
+use crate::kernels::{Op, streams};
 use crate::model::{Better, Case, Form, Metric, Pages, Placement};
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
@@ -13,7 +13,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     title: "Memory bandwidth",
     about: "Every task works on a block of its own again and again with the widest vectors that the CPU has: read (loads \
             all words), write, write-nt (non-temporal: past the caches), read-write (adds to every word in place), \
-            copy, copy-nt, fill (clears by the CPU's own instruction: rep stosb, dc zva), triad (a = b + s × c). What \
+            copy, copy-nt, copy-rep and fill (by the CPU's own instruction: rep movsb; rep stosb, dc zva), triad (a = b + s × c). What \
             was read, written, copied or computed is checked. Bytes are counted as the program moves them: copy moves \
             what it reads and what it writes, and so does read-write. A block holds all arrays of its operation. Many \
             tasks: their bytes together, from the first start to the last end. The memory is asked for as huge pages, \
@@ -56,9 +56,10 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
 }];
 
 /// What the parameter's words stand for. Reading loads without adding up, as fast as the core can.
-const OPS: [Op; 8] =
-    [Op::Load, Op::Write, Op::WriteNt, Op::ReadWrite, Op::Copy, Op::CopyNt, Op::Fill, Op::Triad];
-const OP_NAMES: [&str; 8] = ["read", "write", "write-nt", "read-write", "copy", "copy-nt", "fill", "triad"];
+const OPS: [Op; 9] =
+    [Op::Load, Op::Write, Op::WriteNt, Op::ReadWrite, Op::Copy, Op::CopyNt, Op::CopyRep, Op::Fill, Op::Triad];
+const OP_NAMES: [&str; 9] =
+    ["read", "write", "write-nt", "read-write", "copy", "copy-nt", "copy-rep", "fill", "triad"];
 
 /// What every report needs.
 const ESSENTIAL: [Op; 3] = [Op::Load, Op::Write, Op::Copy];
@@ -79,7 +80,7 @@ fn on_the_bus(op: Op) -> Option<f64> {
         Op::Write => Some(2.0),
         Op::Copy => Some(1.5),
         Op::Triad => Some(4.0 / 3.0),
-        Op::Fill => None,
+        Op::CopyRep | Op::Fill => None,
     }
 }
 
@@ -100,6 +101,11 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     for op in OPS {
         let essential = ESSENTIAL.contains(&op);
         if scope.depth == Depth::Quick && !essential {
+            continue;
+        }
+        if op == Op::CopyRep && streams(op).len() < 2 {
+            let why = "this CPU has no instruction that copies memory: see copy".to_string();
+            candidates.push(Candidate::unmet(bench.id, "one-cpu", why).param("op", op_name(op)));
             continue;
         }
         let priority = match op {

@@ -30,7 +30,7 @@ fn initial(op: Op, array: usize, index: usize) -> u64 {
     match (op, array) {
         (Op::Triad, 1) => ((index % 1021) as f64 + 1.0).to_bits(),
         (Op::Triad, 2) => ((index % 509) as f64 + 1.0).to_bits(),
-        (Op::Copy | Op::CopyNt | Op::Triad, 0) => 0,
+        (Op::Copy | Op::CopyNt | Op::CopyRep | Op::Triad, 0) => 0,
         _ => (index as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15),
     }
 }
@@ -41,7 +41,7 @@ fn expected(op: Op, index: usize, passes: u64) -> u64 {
         Op::Read | Op::Load => initial(op, 0, index),
         Op::Write | Op::WriteNt => WRITTEN,
         Op::ReadWrite => initial(op, 0, index).wrapping_add(passes),
-        Op::Copy | Op::CopyNt => initial(op, 1, index),
+        Op::Copy | Op::CopyNt | Op::CopyRep => initial(op, 1, index),
         Op::Fill => 0,
         Op::Triad => {
             let value = |array: usize| f64::from_bits(initial(op, array, index));
@@ -92,7 +92,7 @@ impl Worker {
             Op::Write | Op::WriteNt => WRITTEN,
             Op::ReadWrite => 1,
             Op::Triad => FACTOR.to_bits(),
-            Op::Read | Op::Load | Op::Copy | Op::CopyNt | Op::Fill => 0,
+            Op::Read | Op::Load | Op::Copy | Op::CopyNt | Op::CopyRep | Op::Fill => 0,
         };
         let sum = self.stream.run(&mut self.memory.words_mut()[..bytes as usize / 8], passes, word);
         self.passes = self.passes.wrapping_add(passes);

@@ -20,6 +20,8 @@ pub enum Op {
     Copy,
     /// The same with non-temporal stores.
     CopyNt,
+    /// The same by the instruction that the CPU has for it (`rep movsb`), where it has one.
+    CopyRep,
     /// Clears by the instruction that the CPU has for it (`rep stosb`, `dc zva`).
     Fill,
     /// `a = b + s × c` in double precision.
@@ -30,13 +32,14 @@ pub enum Op {
 }
 
 impl Op {
-    pub const ALL: [Op; 9] = [
+    pub const ALL: [Op; 10] = [
         Op::Read,
         Op::Write,
         Op::WriteNt,
         Op::ReadWrite,
         Op::Copy,
         Op::CopyNt,
+        Op::CopyRep,
         Op::Fill,
         Op::Triad,
         Op::Load,
@@ -46,7 +49,7 @@ impl Op {
     pub const fn arrays(self) -> usize {
         match self {
             Op::Read | Op::Write | Op::WriteNt | Op::ReadWrite | Op::Fill | Op::Load => 1,
-            Op::Copy | Op::CopyNt => 2,
+            Op::Copy | Op::CopyNt | Op::CopyRep => 2,
             Op::Triad => 3,
         }
     }
@@ -55,7 +58,7 @@ impl Op {
 /// A stream of one operation in one vector width.
 #[derive(Clone, Copy)]
 pub struct Stream {
-    /// `avx512`, `avx2`, `sse2`, `neon`, `rep-stosb`, `dc-zva`, `portable`.
+    /// `avx512`, `avx2`, `sse2`, `neon`, `rep-movsb`, `rep-stosb`, `dc-zva`, `portable`.
     pub name: &'static str,
     pub op: Op,
     pub(super) run: Loop,
@@ -105,7 +108,7 @@ fn portable(op: Op) -> Loop {
         Op::Read => read_portable,
         Op::Write | Op::WriteNt => write_portable,
         Op::ReadWrite => read_write_portable,
-        Op::Copy | Op::CopyNt => copy_portable,
+        Op::Copy | Op::CopyNt | Op::CopyRep => copy_portable,
         Op::Fill => fill_portable,
         Op::Triad => triad_portable,
         Op::Load => load_portable,
@@ -207,8 +210,10 @@ mod tests {
     #[test]
     fn every_width_does_what_the_portable_loop_does() {
         for op in Op::ALL {
-            assert!(streams(op).len() >= 2, "{op:?} has a loop of this machine's own");
-            for blocks in [1, 2, 3, 7, 64] {
+            let own = op != Op::CopyRep || cfg!(target_arch = "x86_64");
+            assert_eq!(streams(op).len() >= 2, own, "{op:?} has a loop of this machine's own");
+            // Below, at and beyond what a loop takes at once (a non-temporal copy 32 blocks).
+            for blocks in [1, 2, 3, 7, 31, 32, 64, 97] {
                 for passes in [1, 2, 5] {
                     let word = if op == Op::Triad { 3.0f64.to_bits() } else { 0x0123_4567_89ab_cdef };
                     let bytes = op.arrays() * blocks * BLOCK_BYTES;

@@ -14,6 +14,7 @@ pub fn loops(op: Op) -> Vec<(&'static str, Loop)> {
         Op::ReadWrite => read_write_neon,
         Op::Copy => copy_neon,
         Op::CopyNt => copy_nt_neon,
+        Op::CopyRep => return Vec::new(),
         Op::Fill if zva_bytes().is_some() => return vec![("dc-zva", fill_zva)],
         Op::Fill => clear_neon,
         Op::Triad => triad_neon,

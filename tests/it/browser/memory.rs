@@ -202,7 +202,7 @@ impl Made {
 
 fn cases(cores: u32) -> Vec<Made> {
     let mut all = Vec::new();
-    let ops = ["read", "write", "write-nt", "read-write", "copy", "copy-nt", "fill", "triad"];
+    let ops = ["read", "write", "write-nt", "read-write", "copy", "copy-nt", "copy-rep", "fill", "triad"];
     for (place, tasks) in [("one-cpu", 1.0), ("all", 40.0)] {
         for (index, op) in ops.iter().enumerate() {
             let one = (0..16).fold(case("made.bandwidth", place, &[("op", (*op).into())]), |one, power| {
