@@ -6,6 +6,7 @@ use super::memory::{self, beyond_caches, cache_ladder, note_memory, resident};
 use super::{Benchmark, Candidate, Depth, Param, Point, Range, Sampler, Scope, View, check_answer, point};
 use crate::kernels::{Chain, Op, Visits, streams};
 use crate::model::{Better, Case, CpuSet, Form, Metric, Pages, Placement};
+use crate::stats::order::median;
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: "memory.latency",
@@ -64,6 +65,11 @@ const LONG_ENOUGH_NS: f64 = 2e6;
 
 /// Turns of [`Chain::PAUSE_UNROLL`] multiplications before a spaced load: some 400 cycles.
 const PAUSE: u64 = 8;
+
+/// A window of spaced loads, loads alone, ns, and what all levels' windows take with their pauses, s: two pauses of
+/// some 130 ns beside each load, whether it takes 2 ns or 120.
+const SPACED_NS: f64 = 2e5;
+const SPACED_S: f64 = SPACED_NS * 200.0 / 1e9;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let placement = match scope.floor.one_cpu("task") {
@@ -143,9 +149,12 @@ fn levels_case(
         sizes.retain(|size| *size < largest);
     }
     let mut candidate = candidate(bench, scope, placement, "random", sizes, 50).param(name, value);
+    let walks = (scope.windows.count + scope.windows.warm_up + 9) as f64;
+    if value == "spaced" {
+        candidate.seconds += walks * SPACED_S;
+    }
     if value == "cold" {
         let fill_s = largest as f64 / 8e9;
-        let walks = (scope.windows.count + scope.windows.warm_up + 9) as f64;
         candidate.seconds = fill_s * walks * 3.0 + 0.1;
         candidate.memory_bytes += largest;
         candidate.case.inputs.insert("other_bytes".into(), largest.to_string());
@@ -225,17 +234,28 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Loads with idle time between: walks with pauses, less the same pauses alone.
+/// Loads in a part of a window of spaced loads: some 35 µs, short beside the time between two timer ticks.
+const PART: u64 = 256;
+
+/// Loads with idle time between: walks with pauses, less the same pauses alone, in turn. Both are many times as long as
+/// what is left, so that an interruption would outweigh it: the median of a window's parts stands for all.
 fn spaced(sampler: &mut Sampler, chain: &mut Chain, bytes: u64) -> anyhow::Result<()> {
     let clock = sampler.clock();
-    let stretch = sampler.windows().no_longer_than(LONG_ENOUGH_NS);
+    let stretch = sampler.windows().no_longer_than(SPACED_NS);
     sampler.time_by(Point::new("latency", 1.0).at(point("bytes", bytes)).stretch(stretch), |loads| {
-        let begin = clock.now();
-        chain.walk_spaced(loads, PAUSE);
-        let with_loads = clock.now();
-        Chain::pauses(loads, PAUSE);
-        // Interrupted pauses may take longer than pauses with loads: less than nothing is no result.
-        Ok(((with_loads - begin) - (clock.now() - with_loads)).max(0.0))
+        let part = loads.clamp(1, PART);
+        let differences: Vec<f64> = (0..loads.div_ceil(part))
+            .map(|_| {
+                let begin = clock.now();
+                chain.walk_spaced(part, PAUSE);
+                let with_loads = clock.now();
+                Chain::pauses(part, PAUSE);
+                (with_loads - begin) - (clock.now() - with_loads)
+            })
+            .collect();
+        // Of a few loads, while calibrating, less than nothing may be left: they were too few.
+        let typical = median(&differences).unwrap_or(0.0);
+        Ok((typical / part as f64 * loads as f64).max(0.0))
     })
 }
 

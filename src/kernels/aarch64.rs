@@ -105,7 +105,7 @@ unsafe fn spaced<const LOADS: bool>(at: *const u64, loads: u64, pause: u64) -> *
     unsafe {
         match LOADS {
             true => spaced!("ldr {at}, [{at}]"),
-            false => spaced!("mov {at}, {at}"),
+            false => spaced!(""),
         }
     }
     at
