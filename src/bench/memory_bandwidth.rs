@@ -173,10 +173,11 @@ fn candidate(bench: &Benchmark, scope: &Scope, placement: Placement, op: Op, pri
     let mut sizes: Vec<u64> =
         sizes.into_iter().map(|bytes| (bytes.min(dram) / 512 * 512).max(smallest)).collect();
     sizes.dedup();
-    // Written, worked on and checked at a few GB/s, each task on its own CPU; the sizes below add up to as much again.
+    // Written and checked at a few GB/s, worked on four times as fast, each task on its own CPU; the
+    // sizes below are worked on for a time, not a volume.
     let rounds = (scope.windows.count + scope.windows.warm_up + 9) as f64;
     let seconds = scope.seconds(sizes.len(), scope.windows.no_longer_than(LONG_ENOUGH_NS), 0.0)
-        + dram as f64 * (rounds / 8e9 + 3.0 / 2e9)
+        + dram as f64 * ((rounds / 4.0 + 3.0) / 3e9)
         + tasks as f64 * FORK_S;
     let mut candidate =
         Candidate::new(bench.id, placement, priority, seconds).param("op", op_name(op)).memory(dram * tasks);

@@ -68,7 +68,7 @@ const PAUSE: u64 = 8;
 
 /// A window of spaced loads, loads alone, ns, and what all levels' windows take with their pauses, s: two pauses of
 /// some 130 ns beside each load, whether it takes 2 ns or 120.
-const SPACED_NS: f64 = 2e5;
+const SPACED_NS: f64 = 1e5;
 const SPACED_S: f64 = SPACED_NS * 200.0 / 1e9;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
