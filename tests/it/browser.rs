@@ -203,10 +203,11 @@ fn every_view_of_memory_is_drawn() {
     session.draw_all(&tab, 1280);
     let marks = session.browser.eval(&tab, MARKS);
     let of = |chart: &str, what: &str| marks[chart][what].as_u64();
-    // Eight operations over 16 sizes in a chart for each placement, each with a band.
-    for chart in ["chart-made-bandwidth", "chart-made-bandwidth-1"] {
-        let drawn = ["dots", "lines", "bands"].map(|what| of(chart, what));
-        assert_eq!(drawn, [Some(8 * 16), Some(8), Some(8)], "{chart}: {marks}");
+    // Nine operations over 16 sizes, in two charts for each placement, each line with a band.
+    for (chart, lines) in [("", 5), ("-1", 4), ("-2", 5), ("-3", 4)] {
+        let chart = format!("chart-made-bandwidth{chart}");
+        let drawn = ["dots", "lines", "bands"].map(|what| of(&chart, what));
+        assert_eq!(drawn, [Some(lines * 16), Some(lines), Some(lines)], "{chart}: {marks}");
     }
     assert_eq!((of("chart-made-chains", "dots"), of("chart-made-chains", "lines")), (Some(6), Some(1)));
     assert_eq!((of("chart-made-pairs", "maps"), of("chart-made-nodes", "maps")), (Some(1), Some(1)));
@@ -224,7 +225,7 @@ fn every_view_of_memory_is_drawn() {
     assert_eq!((of("chart-made-cores", "dots"), of("chart-made-cores", "lines")), (Some(16), Some(0)));
     assert_eq!(session.text(&tab, &texts("chart-made-nodes", ".ytick text")), "node 1|node 0");
     assert_eq!(session.text(&tab, &texts("chart-made-nodes", ".xtick text")), "node 0|node 1|node 2");
-    assert_eq!(session.text(&tab, &texts("chart-made-nodes", ".annotation-text")), "210|87.9|31.0|87.0|212");
+    assert_eq!(session.text(&tab, &texts("chart-made-nodes", ".annotation-text")), "210|88.0|31.0|86.9|212");
 
     // The order of rows and columns changes at the press of a button, and so do the labels on the axes.
     let first = |axis: &str| {

@@ -120,20 +120,31 @@ fn divide<T>(name: String, cases: Vec<(&Case, T)>) -> Vec<(String, Vec<(&Case, T
     named.flat_map(|(name, cases)| divide(name, cases)).collect()
 }
 
-/// Neighbouring groups that one chart has room for: what is compared should stand side by side.
+/// Neighbouring groups that one chart has room for, about as many lines in each chart: what is compared should stand
+/// side by side.
 fn together<T>(groups: Vec<(String, Vec<T>)>) -> Vec<(String, Vec<T>)> {
-    let mut merged: Vec<(String, Vec<T>)> = Vec::new();
+    let lines: usize = groups.iter().map(|(_, list)| list.len()).sum();
+    let most = lines.div_ceil(lines.div_ceil(MOST_LINES).max(1));
+    let mut merged: Vec<(Vec<String>, Vec<T>)> = Vec::new();
     for (name, list) in groups {
         match merged.last_mut() {
-            Some((names, before)) if before.len() + list.len() <= MOST_LINES => {
-                names.push_str(if names.is_empty() || name.is_empty() { "" } else { " and " });
-                names.push_str(&name);
+            Some((names, before)) if before.len() + list.len() <= most => {
+                names.push(name);
                 before.extend(list);
             }
-            _ => merged.push((name, list)),
+            _ => merged.push((vec![name], list)),
         }
     }
-    merged
+    merged.into_iter().map(|(names, list)| (listed(names), list)).collect()
+}
+
+/// `read, write and copy`.
+fn listed(mut names: Vec<String>) -> String {
+    names.retain(|name| !name.is_empty());
+    match names.pop() {
+        Some(last) if !names.is_empty() => format!("{} and {last}", names.join(", ")),
+        last => last.unwrap_or_default(),
+    }
 }
 
 fn case_word(case: &Case, by: &str) -> String {
@@ -286,6 +297,19 @@ mod tests {
         assert_eq!(names(charts(&many)[1]), ops);
         let ids: Vec<&str> = charts(&many).iter().map(|chart| chart.id.as_str()).collect();
         assert_eq!(ids, ["chart-test-bench", "chart-test-bench-1"]);
+    }
+
+    #[test]
+    fn too_many_lines_are_divided_evenly() {
+        let ops = ["read", "write", "write-nt", "read-write", "copy", "copy-nt", "copy-rep", "fill", "triad"];
+        let section = section_of(&ladder(&ops, &["one-cpu"]));
+        let titles: Vec<&str> = charts(&section).iter().map(|chart| chart.title.as_str()).collect();
+        assert_eq!(
+            titles,
+            ["Test, read, write, write-nt, read-write and copy", "Test, copy-nt, copy-rep, fill and triad"]
+        );
+        assert_eq!(names(charts(&section)[0]), ops[..5]);
+        assert_eq!(names(charts(&section)[1]), ops[5..]);
     }
 
     #[test]

@@ -28,6 +28,7 @@ pub fn spec(x: &Axis, y: &Axis, lines: &[Line], marks: &[(f64, String)], callout
     let across = Span::of(x.scale, points().map(|point| point.x));
     let room = if x.scale == Scale::Linear { 0.02 } else { 0.01 };
     let (x_axis, x_range) = value_axis(x, with_marks(x.scale, across, marks), 11, [room, room]);
+    let x_axis = if few_whole(x.scale, across, points()) { x_axis.dtick(1.0) } else { x_axis };
     let placed = x_range.map(|range| Marks::place(marks, x.scale, range, WIDE)).unwrap_or_default();
     let narrow_marks = x_range.map(|range| Marks::place(marks, x.scale, range, NARROW)).unwrap_or_default();
 
@@ -70,6 +71,13 @@ pub fn spec(x: &Axis, y: &Axis, lines: &[Line], marks: &[(f64, String)], callout
         shape: Shape::Tall(330 + legend * 20, 290 + narrow_legend * 20),
         notes: notes(x.scale, y.scale, lines, &placed),
     }
+}
+
+/// Whether all points lie at a few whole numbers, as CPUs do: nothing is to be read off between them.
+fn few_whole<'a>(scale: Scale, span: Option<Span>, mut points: impl Iterator<Item = &'a LinePoint>) -> bool {
+    scale == Scale::Linear
+        && span.is_some_and(|span| span.high - span.low < 8.0)
+        && points.all(|point| point.x.fract() == 0.0)
 }
 
 /// The ticks that a narrow page has room for.
@@ -335,6 +343,21 @@ mod tests {
         assert_eq!(placed.inside.iter().map(|mark| mark.2).collect::<Vec<_>>(), [0, 1]);
         assert_eq!(placed.rows, 2);
         assert_eq!(placed.outside, ["far"]);
+    }
+
+    #[test]
+    fn a_few_whole_places_have_whole_ticks() {
+        let ticks = |places: &[f64]| {
+            let at = |x: &f64| LinePoint { x: *x, y: 1.0, low_high: None, hollow: false };
+            let lines =
+                [Line { name: "a".to_owned(), points: places.iter().map(at).collect(), joined: false }];
+            let spec = spec(&axis(Scale::Linear), &axis(Scale::Linear), &lines, &[], &[]);
+            let json = serde_json::to_value(&spec).expect("serialises");
+            json["layout"]["xaxis"]["dtick"].as_f64()
+        };
+        assert_eq!(ticks(&[0.0, 1.0]), Some(1.0));
+        assert_eq!(ticks(&[0.0, 0.5]), None);
+        assert_eq!(ticks(&[0.0, 63.0]), None);
     }
 
     #[test]
