@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
+use super::memory::median;
 use super::{Benchmark, Candidate, Depth, Param, Point, Range, Sampler, Scope, View, check_answer};
 use crate::model::{Better, Case, CpuSet, Form, Metric, Params};
 use crate::sys::clock::Clock;
@@ -305,11 +306,6 @@ impl std::fmt::Display for Company {
             ),
         }
     }
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 fn median_of(tries: usize, mut value: impl FnMut() -> anyhow::Result<f64>) -> anyhow::Result<f64> {

@@ -2,11 +2,10 @@
 
 use anyhow::bail;
 
-use super::memory::{self, beyond_caches, cache_ladder, note_memory, resident};
+use super::memory::{self, beyond_caches, cache_ladder, median, note_memory, resident};
 use super::{Benchmark, Candidate, Depth, Param, Point, Range, Sampler, Scope, View, check_answer, point};
 use crate::kernels::{Chain, Op, Visits, streams};
 use crate::model::{Better, Case, CpuSet, Form, Metric, Pages, Placement};
-use crate::stats::order::median;
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: "memory.latency",
@@ -244,7 +243,7 @@ fn spaced(sampler: &mut Sampler, chain: &mut Chain, bytes: u64) -> anyhow::Resul
     let stretch = sampler.windows().no_longer_than(SPACED_NS);
     sampler.time_by(Point::new("latency", 1.0).at(point("bytes", bytes)).stretch(stretch), |loads| {
         let part = loads.clamp(1, PART);
-        let differences: Vec<f64> = (0..loads.div_ceil(part))
+        let differences = (0..loads.div_ceil(part))
             .map(|_| {
                 let begin = clock.now();
                 chain.walk_spaced(part, PAUSE);
@@ -254,7 +253,7 @@ fn spaced(sampler: &mut Sampler, chain: &mut Chain, bytes: u64) -> anyhow::Resul
             })
             .collect();
         // Of a few loads, while calibrating, less than nothing may be left: they were too few.
-        let typical = median(&differences).unwrap_or(0.0);
+        let typical = median(differences);
         Ok((typical / part as f64 * loads as f64).max(0.0))
     })
 }
