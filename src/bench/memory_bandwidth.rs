@@ -13,8 +13,9 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     title: "Memory bandwidth",
     about: "Every task works on a block of its own again and again with the widest vectors that the CPU has: read (loads \
             all words), write, write-nt (non-temporal: past the caches), read-write (adds to every word in place), \
-            copy, copy-nt, copy-rep and fill (by the CPU's own instruction: rep movsb; rep stosb, dc zva), triad (a = b + s × c). What \
-            was read, written, copied or computed is checked. Bytes are counted as the program moves them: copy moves \
+            copy, copy-nt (on x86 four pages side by side, as C libraries copy much), copy-rep and fill (by the CPU's \
+            own instruction: rep movsb; rep stosb, dc zva), triad (a = b + s × c). All else goes line \
+            after line. What was read, written, copied or computed is checked. Bytes are counted as the program moves them: copy moves \
             what it reads and what it writes, and so does read-write. A block holds all arrays of its operation. Many \
             tasks: their bytes together, from the first start to the last end. The memory is asked for as huge pages, \
             written first and checked to be resident, and bus_traffic is said beside blocks beyond the last-level \

@@ -18,7 +18,7 @@ pub enum Op {
     ReadWrite,
     /// Copies the second array onto the first.
     Copy,
-    /// The same with non-temporal stores.
+    /// The same with non-temporal stores; on x86 four pages side by side where there are so many.
     CopyNt,
     /// The same by the instruction that the CPU has for it (`rep movsb`), where it has one.
     CopyRep,

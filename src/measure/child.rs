@@ -37,7 +37,8 @@ const LONGEST_LOOK: Duration = Duration::from_secs(1);
 /// How long a child may take to leave after its last line.
 const LEAVE: Duration = Duration::from_secs(5);
 
-/// Runs one visit. `program` is this very binary (a bench: the one beside it); `interrupted` is asked often and ends the visit when true.
+/// Runs one visit. `program` is this very binary (a bench: the one beside it); `interrupted` is asked often and ends the
+/// visit when true.
 pub fn visit(
     program: &std::path::Path,
     order: &Order,
