@@ -28,7 +28,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
         .aside(),
     ],
     params: &[],
-    view: View::Table,
+    view: &View::Table,
     from: Depth::Quick,
     hidden: false,
     cases,

@@ -80,17 +80,6 @@ pub fn size_points(case: &Case) -> Vec<Params> {
     sizes_of(case).into_iter().map(|size| super::point("bytes", size)).collect()
 }
 
-/// The median, of the two in the middle their mean; NaN of nothing.
-pub fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let (Some(low), Some(high)) =
-        (values.get(values.len().saturating_sub(1) / 2), values.get(values.len() / 2))
-    else {
-        return f64::NAN;
-    };
-    (low + high) / 2.0
-}
-
 /// Maps memory for measuring, writes every word of it by `fill` and checks that it is all there.
 pub fn resident(
     bytes: u64,
@@ -139,16 +128,4 @@ pub fn note_memory(sampler: &mut Sampler, memory: &Mapping, nodes: &CpuSet) {
     facts.resident_share = memory.resident_share().ok();
     facts.huge_share = huge_share(memory);
     facts.remote_share = remote_share(memory, nodes);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn medians_stand_in_the_middle() {
-        assert_eq!(median(vec![3.0, -1.0, 2.0]), 2.0);
-        assert_eq!(median(vec![1.0, 4.0, 2.0, 3.0]), 2.5);
-        assert!(median(Vec::new()).is_nan());
-    }
 }

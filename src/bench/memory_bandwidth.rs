@@ -48,7 +48,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
         },
         Param { name: "node", about: "NUMA node", range: Range::Int { min: 0, max: 1 << 16 } },
     ],
-    view: View::Curve { x: std::borrow::Cow::Borrowed("bytes"), log: true },
+    view: &View::Curve { x: std::borrow::Cow::Borrowed("bytes"), log: true },
     from: Depth::Quick,
     hidden: false,
     cases,

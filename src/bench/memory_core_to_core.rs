@@ -6,8 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
-use super::memory::median;
-use super::{Benchmark, Candidate, Depth, Param, Point, Range, Sampler, Scope, View, check_answer};
+use super::{Benchmark, Candidate, Depth, Param, Point, Range, Sampler, Scope, View, check_answer, median};
 use crate::model::{Better, Case, CpuSet, Form, Metric, Params};
 use crate::sys::clock::Clock;
 use crate::sys::partner::{Partner, Wait};
@@ -45,7 +44,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
         Param { name: "from", about: "CPU that begins, and next to whose memory the line lies", range: CPU },
         Param { name: "to", about: "CPU that answers", range: CPU },
     ],
-    view: View::Matrix { row: std::borrow::Cow::Borrowed("from"), column: std::borrow::Cow::Borrowed("to") },
+    view: &View::Matrix { row: std::borrow::Cow::Borrowed("from"), column: std::borrow::Cow::Borrowed("to") },
     from: Depth::Quick,
     hidden: false,
     cases,

@@ -25,7 +25,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
         Form::WorkPerTime { scale: 1.0 },
     )],
     params: &[Param { name: "cpu", about: "CPU that reads", range: Range::Int { min: 0, max: 1 << 20 } }],
-    view: View::Curve { x: std::borrow::Cow::Borrowed("cpu"), log: false },
+    view: &View::Curve { x: std::borrow::Cow::Borrowed("cpu"), log: false },
     from: Depth::Quick,
     hidden: false,
     cases,

@@ -43,7 +43,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
         about: "where the line comes from",
         range: Range::Choice(&[L1, L2, L3, CORE_SHARED, CORE_MODIFIED, L3_REMOTE, DRAM, DRAM_REMOTE]),
     }],
-    view: View::Wide,
+    view: &View::Wide,
     from: Depth::Quick,
     hidden: false,
     cases,

@@ -2,8 +2,10 @@
 
 use anyhow::bail;
 
-use super::memory::{self, beyond_caches, cache_ladder, median, note_memory, resident};
-use super::{Benchmark, Candidate, Depth, Param, Point, Range, Sampler, Scope, View, check_answer, point};
+use super::memory::{self, beyond_caches, cache_ladder, note_memory, resident};
+use super::{
+    Benchmark, Candidate, Depth, Param, Point, Range, Sampler, Scope, View, check_answer, median, point,
+};
 use crate::kernels::{Chain, Op, Visits, streams};
 use crate::model::{Better, Case, CpuSet, Form, Metric, Pages, Placement};
 
@@ -42,7 +44,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
         Param { name: "caches", about: "what the caches hold before", range: Range::Choice(&["cold"]) },
         Param { name: "bytes", about: "size of the block", range: Range::Int { min: 1024, max: 1 << 46 } },
     ],
-    view: View::Curve { x: std::borrow::Cow::Borrowed("bytes"), log: true },
+    view: &View::Curve { x: std::borrow::Cow::Borrowed("bytes"), log: true },
     from: Depth::Quick,
     hidden: false,
     cases,
@@ -228,7 +230,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
             (Some(other), _) => cold(sampler, &mut chain, other.words_mut(), bytes)?,
             (None, Some(_)) => spaced(sampler, &mut chain, bytes)?,
             (None, None) => sampler.time(at, |n| chain.walk(n * Chain::UNROLL))?,
-        }
+        };
     }
     Ok(())
 }
@@ -238,7 +240,7 @@ const PART: u64 = 256;
 
 /// Loads with idle time between: walks with pauses, less the same pauses alone, in turn. Both are many times as long as
 /// what is left, so that an interruption would outweigh it: the median of a window's parts stands for all.
-fn spaced(sampler: &mut Sampler, chain: &mut Chain, bytes: u64) -> anyhow::Result<()> {
+fn spaced(sampler: &mut Sampler, chain: &mut Chain, bytes: u64) -> anyhow::Result<f64> {
     let clock = sampler.clock();
     let stretch = sampler.windows().no_longer_than(SPACED_NS);
     sampler.time_by(Point::new("latency", 1.0).at(point("bytes", bytes)).stretch(stretch), |loads| {
@@ -259,7 +261,7 @@ fn spaced(sampler: &mut Sampler, chain: &mut Chain, bytes: u64) -> anyhow::Resul
 }
 
 /// Single walks, each after other data went through all caches; only the walks are timed.
-fn cold(sampler: &mut Sampler, chain: &mut Chain, other: &mut [u64], bytes: u64) -> anyhow::Result<()> {
+fn cold(sampler: &mut Sampler, chain: &mut Chain, other: &mut [u64], bytes: u64) -> anyhow::Result<f64> {
     let clock = sampler.clock();
     let reader = streams(Op::Read)[0];
     let steps = (chain.lines() as u64 / Chain::UNROLL).max(1) * Chain::UNROLL;

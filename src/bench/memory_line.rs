@@ -28,7 +28,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
         about: "bytes from the first to the second load",
         range: Range::Int { min: 8, max: 512 },
     }],
-    view: View::Curve { x: std::borrow::Cow::Borrowed("offset"), log: true },
+    view: &View::Curve { x: std::borrow::Cow::Borrowed("offset"), log: true },
     from: Depth::Standard,
     hidden: false,
     cases,

@@ -47,7 +47,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
             range: Range::Int { min: 0, max: 1 << 20 },
         },
     ],
-    view: View::Trade { x: std::borrow::Cow::Borrowed("traffic"), y: std::borrow::Cow::Borrowed("latency") },
+    view: &View::Trade { x: std::borrow::Cow::Borrowed("traffic"), y: std::borrow::Cow::Borrowed("latency") },
     from: Depth::Standard,
     hidden: false,
     cases,

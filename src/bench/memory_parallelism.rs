@@ -24,7 +24,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
         Form::TimePerWork { scale: 1.0 },
     )],
     params: &[Param { name: "chains", about: "independent chains", range: Range::Int { min: 1, max: 32 } }],
-    view: View::Curve { x: std::borrow::Cow::Borrowed("chains"), log: true },
+    view: &View::Curve { x: std::borrow::Cow::Borrowed("chains"), log: true },
     from: Depth::Standard,
     hidden: false,
     cases,

@@ -32,7 +32,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
         },
         Param { name: "pages", about: "pages, or lines", range: Range::Int { min: 2, max: 1 << 20 } },
     ],
-    view: View::Curve { x: std::borrow::Cow::Borrowed("pages"), log: true },
+    view: &View::Curve { x: std::borrow::Cow::Borrowed("pages"), log: true },
     from: Depth::Standard,
     hidden: false,
     cases,

@@ -5,7 +5,7 @@
 use std::fmt;
 
 use crate::machine::Machine;
-use crate::model::{Case, Metric, Params, Placement, Title, View};
+use crate::model::{Better, Case, Form, Metric, Params, Placement, Title, View};
 use crate::placement::Floor;
 
 mod memory;
@@ -13,7 +13,7 @@ pub mod pretend;
 pub mod sampler;
 mod stream_crew;
 
-pub use sampler::{Line, Order, Point, Sampler, Windows};
+pub use sampler::{Line, Order, Point, Sampler, Windows, median};
 
 /// Declares the modules and lists their rows, in the order in which people see them.
 macro_rules! benchmarks {
@@ -60,7 +60,7 @@ pub struct Benchmark {
     pub metrics: &'static [Metric],
     /// Parameters of its cases and points; nothing else may appear there.
     pub params: &'static [Param],
-    pub view: View,
+    pub view: &'static View,
     /// The first profile that has it; a shallower one measures it when it is named.
     pub from: Depth,
     /// Left out of every profile and list: runs only when named (`selftest`).
@@ -71,6 +71,45 @@ pub struct Benchmark {
     pub points: fn(&Case) -> Vec<Params>,
     /// One visit: measures all points, then checks its own answer.
     pub run: fn(&Case, &mut Sampler) -> anyhow::Result<()>,
+}
+
+impl Benchmark {
+    /// What most rows of the baseline have in common, to be filled by `..Benchmark::PINNED`: one pinned task, one point,
+    /// one latency in ns, a row a series, in every profile.
+    pub const PINNED: Benchmark = Benchmark {
+        id: "",
+        title: "",
+        about: "",
+        reading: "",
+        source: "",
+        metrics: &[LATENCY_NS],
+        params: &[],
+        view: &View::Table,
+        from: Depth::Quick,
+        hidden: false,
+        cases: pinned,
+        points: single_point,
+        run: |_, _| anyhow::bail!("this row has no code to run"),
+    };
+}
+
+/// The headline of rows whose operation takes well under a microsecond.
+pub const LATENCY_NS: Metric =
+    Metric::new("latency", "time of one", "ns", Better::Lower, Form::TimePerWork { scale: 1.0 });
+/// The headline of rows whose operation takes longer.
+pub const LATENCY_US: Metric =
+    Metric::new("latency", "time of one", "us", Better::Lower, Form::TimePerWork { scale: 1e-3 });
+
+/// The case of a row that is measured by one pinned task: its points take a usual window each.
+pub fn pinned(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
+    vec![match scope.floor.one_cpu("task") {
+        Ok(placement) => {
+            let mut candidate = Candidate::new(bench.id, placement, 80, 0.0);
+            candidate.seconds = scope.seconds((bench.points)(&candidate.case).len(), 1.0, 0.0);
+            candidate
+        }
+        Err(why) => Candidate::unmet(bench.id, "one-cpu", why),
+    }]
 }
 
 /// A declared parameter.

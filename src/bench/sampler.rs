@@ -6,7 +6,9 @@ use anyhow::Context;
 use serde::{Deserialize, Serialize};
 
 use crate::kernels;
-use crate::model::{Case, Covariates, Histogram, Packed, Params, ProcessFacts, Reason, RunClock, Samples};
+use crate::model::{
+    Case, Covariates, Form, Histogram, Packed, Params, ProcessFacts, Reason, RunClock, Samples,
+};
 use crate::sys::affinity;
 use crate::sys::clock::{self, Clock};
 use crate::sys::counters::OwnCounters;
@@ -167,8 +169,9 @@ impl<'a> Sampler<'a> {
         &mut self.facts
     }
 
-    /// Times windows of `body`, which does the given number of iterations; the clock is read around it.
-    pub fn time(&mut self, point: Point, mut body: impl FnMut(u64)) -> anyhow::Result<()> {
+    /// Times windows of `body`, which does the given number of iterations; the clock is read around it. The answer is
+    /// the median of the counted windows, ns a unit of work: for what follows from it (a window's length, a share).
+    pub fn time(&mut self, point: Point, mut body: impl FnMut(u64)) -> anyhow::Result<f64> {
         let clock = self.clock;
         self.time_by(point, |iterations| {
             let begin = clock.now();
@@ -177,17 +180,21 @@ impl<'a> Sampler<'a> {
         })
     }
 
-    /// Times windows of `body`, which reports its own nanoseconds (a team's first start to last end).
+    /// Times windows of `body`, which reports its own nanoseconds (a team's first start to last end); the answer is
+    /// that of [`Self::time`].
     pub fn time_by(
         &mut self,
         point: Point,
         body: impl FnMut(u64) -> anyhow::Result<f64>,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<f64> {
         let samples = self.windows_of(&point, body)?;
         if let Some((metric, factor)) = point.times {
             self.emit(samples.times(metric, factor))?;
         }
-        self.emit(samples)
+        let counted = samples.warm_up.min(samples.len());
+        let each = samples.values(Form::TimePerWork { scale: 1.0 }).split_off(counted);
+        self.emit(samples)?;
+        Ok(median(each))
     }
 
     /// Calibrates, checks linearity and times the windows of a point.
@@ -334,6 +341,17 @@ impl<'a> Sampler<'a> {
     }
 }
 
+/// The median, of the two in the middle their mean; NaN of nothing.
+pub fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let (Some(low), Some(high)) =
+        (values.get(values.len().saturating_sub(1) / 2), values.get(values.len() / 2))
+    else {
+        return f64::NAN;
+    };
+    (low + high) / 2.0
+}
+
 /// Rounds of the dependent chain behind a clock reading: 8192 cycles, 2 to 4 µs.
 const CLOCK_ROUNDS: u64 = 8192 / kernels::CHAIN_UNROLL;
 
@@ -351,6 +369,13 @@ pub fn core_clock_ghz(clock: Clock) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn medians_stand_in_the_middle() {
+        assert_eq!(median(vec![3.0, -1.0, 2.0]), 2.0);
+        assert_eq!(median(vec![1.0, 4.0, 2.0, 3.0]), 2.5);
+        assert!(median(Vec::new()).is_nan());
+    }
 
     #[test]
     fn the_core_clock_is_a_plausible_one() {

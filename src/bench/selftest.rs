@@ -23,7 +23,8 @@ pub const BENCHMARKS: &[Benchmark] = &[
     row("selftest.too-fast", "A case that claims work it did not do", |_, sampler| {
         sampler.time(Point::new("speed", CHAIN_UNROLL as f64 * 1e6), |n| {
             std::hint::black_box(kernels::add_chain(n, 1, 1));
-        })
+        })?;
+        Ok(())
     }),
     row("selftest.crash", "A case that dies", |_, sampler| {
         adds(sampler, |_| 1.0)?;
@@ -79,7 +80,7 @@ const fn row(
         source: file!(),
         metrics: METRICS,
         params: &[],
-        view: View::Table,
+        view: &View::Table,
         from: Depth::Quick,
         hidden: true,
         cases,
@@ -100,5 +101,6 @@ fn adds(sampler: &mut Sampler, slowness: fn(u32) -> f64) -> anyhow::Result<()> {
     let slowness = slowness(sampler.pass());
     sampler.time(Point::new("speed", CHAIN_UNROLL as f64), |n| {
         std::hint::black_box(kernels::add_chain((n as f64 * slowness) as u64, 1, 1));
-    })
+    })?;
+    Ok(())
 }

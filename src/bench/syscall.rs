@@ -1,8 +1,8 @@
 //! System calls.
 
-use super::{Benchmark, Candidate, Depth, Point, Sampler, Scope, View, check_answer, single_point};
+use super::{Benchmark, Candidate, Point, Sampler, Scope, check_answer, pinned};
 use crate::kernels;
-use crate::model::{Better, Case, Form, Metric};
+use crate::model::Case;
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: "syscall.getpid",
@@ -13,27 +13,14 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
               (page-table isolation, IBRS). The floor under every read, write and poll. A guest pays no more than its host: \
               the hypervisor is not involved.",
     source: file!(),
-    metrics: &[Metric::new(
-        "latency",
-        "time of a call",
-        "ns",
-        Better::Lower,
-        Form::TimePerWork { scale: 1.0 },
-    )],
-    params: &[],
-    view: View::Table,
-    from: Depth::Quick,
-    hidden: false,
     cases,
-    points: single_point,
     run,
+    ..Benchmark::PINNED
 }];
 
+/// What every other call stands on comes first.
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    vec![match scope.floor.one_cpu("task") {
-        Ok(placement) => Candidate::new(bench.id, placement, 90, scope.seconds(1, 1.0, 0.0)),
-        Err(why) => Candidate::unmet(bench.id, "one-cpu", why),
-    }]
+    pinned(bench, scope).into_iter().map(|candidate| Candidate { priority: 90, ..candidate }).collect()
 }
 
 fn run(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
