@@ -7,6 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::machine::{CacheKind, Machine};
 use crate::model::{Beside, CpuSet, Pages, Placement, Seat};
 
+mod beside;
+
+pub use beside::{has_smt, second_threads};
+
 /// How far apart two CPUs are, nearest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Distance {
@@ -289,7 +293,8 @@ fn seat(role: &'static str, cpus: CpuSet) -> Seat {
 }
 
 fn placement(name: &'static str, seats: Vec<Seat>) -> Placement {
-    Placement { name: name.into(), seats, pages: Pages::AsGiven, beside: Beside::Idle }
+    let neighbours = Vec::new();
+    Placement { name: name.into(), seats, pages: Pages::AsGiven, beside: Beside::Idle, neighbours }
 }
 
 #[cfg(test)]

@@ -60,6 +60,7 @@ fn order(bench: &'static str) -> Order {
         seats: Vec::new(),
         pages: Pages::AsGiven,
         beside: Default::default(),
+        neighbours: Vec::new(),
     };
     let case = Case {
         bench: bench.into(),

@@ -114,6 +114,7 @@ fn planned(bytes: &mut Bytes, title: &Title) -> Planned {
         seats: (0..kind / 5 % 3).map(seat).collect(),
         pages: if kind & 0x40 == 0 { Pages::AsGiven } else { Pages::Huge },
         beside: Beside::Idle,
+        neighbours: Vec::new(),
     };
     let case = Case {
         bench: title.id.clone(),

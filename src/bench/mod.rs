@@ -202,6 +202,7 @@ impl Candidate {
             seats: Vec::new(),
             pages: Default::default(),
             beside: Default::default(),
+            neighbours: Vec::new(),
         };
         Candidate { unmet: Some(why), ..Candidate::new(bench, placement, 0, 0.0) }
     }

@@ -31,7 +31,7 @@ fn background(evidence: &Evidence) -> Option<Vec<Finding>> {
     let cpus = f64::from(evidence.visits().map(|visit| visit.conditions.cpus).max()?);
     let (mut told, mut rejected, mut worst) = (Vec::new(), Vec::new(), None::<(f64, String)>);
     for (case, planned) in evidence.cases() {
-        let seats = planned.case.placement.cpus().len() as f64;
+        let seats = planned.case.placement.busy_cpus().len() as f64;
         let total = Evidence::total(evidence.visits_of(case), |c| c.others_on_seats_ms);
         let Some(total) = total.filter(|total| total.wall_ms >= LONG_ENOUGH_MS && seats > 0.0) else {
             continue;

@@ -240,7 +240,7 @@ impl<'s, 'h> Loop<'s, 'h> {
             return Ok(false);
         }
         let own = clock::cpu_ms().unwrap_or(0.0) - own;
-        let seats = planned.case.placement.cpus();
+        let seats = planned.case.placement.busy_cpus();
         let conditions = match header.pretend {
             Some(_) => pretended_conditions(&header.allowed_cpus),
             None => self.counters.read().since(&before, own, &seats),

@@ -81,7 +81,7 @@ pub enum Pages {
     Base,
 }
 
-/// What the SMT sibling of a measured CPU does meanwhile.
+/// What the SMT siblings of the measured CPUs do meanwhile, or without SMT the neighbour cores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Beside {
@@ -118,6 +118,9 @@ pub struct Placement {
     pub pages: Pages,
     #[serde(default)]
     pub beside: Beside,
+    /// For each seat the CPUs that `beside` keeps busy; empty where nothing is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub neighbours: Vec<CpuSet>,
 }
 
 impl Placement {
@@ -125,6 +128,11 @@ impl Placement {
     pub fn cpus(&self) -> CpuSet {
         let local = self.seats.iter().filter(|seat| seat.host.is_none());
         local.flat_map(|seat| seat.cpus.iter()).collect()
+    }
+
+    /// All CPUs that a visit keeps busy: those of its seats and those beside them.
+    pub fn busy_cpus(&self) -> CpuSet {
+        self.neighbours.iter().fold(self.cpus(), |all, own| all.union(own))
     }
 
     pub fn pages(mut self, pages: Pages) -> Placement {
@@ -217,8 +225,13 @@ mod tests {
 
     #[test]
     fn keys_are_stable_and_split_one_way() {
-        let placement =
-            Placement { name: "one-cpu".into(), seats: vec![], pages: Pages::Huge, beside: Beside::Idle };
+        let placement = Placement {
+            name: "one-cpu".into(),
+            seats: vec![],
+            pages: Pages::Huge,
+            beside: Beside::Idle,
+            neighbours: vec![],
+        };
         let mut case = Case {
             bench: "memory.latency".into(),
             placement,

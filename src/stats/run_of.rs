@@ -39,8 +39,13 @@ pub fn run(cases: usize, visits: Vec<Visit>) -> Run {
 }
 
 fn planned(number: usize) -> Planned {
-    let placement =
-        Placement { name: "free".into(), seats: vec![], pages: Pages::AsGiven, beside: Beside::Idle };
+    let placement = Placement {
+        name: "free".into(),
+        seats: vec![],
+        pages: Pages::AsGiven,
+        beside: Beside::Idle,
+        neighbours: vec![],
+    };
     let case = Case {
         bench: format!("test.case{number}").into(),
         placement,

@@ -18,6 +18,7 @@ pub fn case(placement: &'static str, params: &[(&str, Value)]) -> Case {
         seats: vec![seat],
         pages: Pages::Huge,
         beside: Default::default(),
+        neighbours: Vec::new(),
     };
     Case {
         bench: "test.bench".into(),

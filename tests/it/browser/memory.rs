@@ -176,7 +176,13 @@ fn case(bench: &'static str, place: &'static str, list: &[(&str, Value)]) -> Mad
         mem_nodes: CpuSet::default(),
     };
     let placement =
-        Placement { name: place.into(), seats: vec![seat], pages: Pages::Huge, beside: Beside::Idle };
+        Placement {
+            name: place.into(),
+            seats: vec![seat],
+            pages: Pages::Huge,
+            beside: Beside::Idle,
+            neighbours: vec![],
+        };
     let case = Case {
         bench: bench.into(),
         placement,
