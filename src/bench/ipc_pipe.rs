@@ -14,6 +14,7 @@ use crate::sys::affinity;
 use crate::sys::clock::Clock;
 use crate::sys::process::{self, Child};
 use crate::sys::shared::{SharedWords, WORDS_PER_LINE};
+use crate::sys::token::{receive, send};
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: "ipc.pipe-pingpong",
@@ -252,29 +253,5 @@ fn pong(from: BorrowedFd, to: BorrowedFd, table: &Table, clock: Clock) -> anyhow
             table.pong_cpu().store(affinity::current_cpu().map_or(0, u64::from), Ordering::Relaxed);
         }
         send(to, token + 1)?;
-    }
-}
-
-fn send(pipe: BorrowedFd, token: u64) -> anyhow::Result<()> {
-    loop {
-        match rustix::io::write(pipe, &token.to_ne_bytes()) {
-            Ok(8) => return Ok(()),
-            Ok(bytes) => bail!("a pipe took {bytes} of 8 bytes"),
-            Err(rustix::io::Errno::INTR) => continue,
-            Err(error) => return Err(error).context("cannot write to the partner"),
-        }
-    }
-}
-
-fn receive(pipe: BorrowedFd) -> anyhow::Result<u64> {
-    let mut token = [0u8; 8];
-    loop {
-        match rustix::io::read(pipe, &mut token) {
-            Ok(8) => return Ok(u64::from_ne_bytes(token)),
-            Ok(0) => bail!("the partner is gone"),
-            Ok(bytes) => bail!("a pipe gave {bytes} of 8 bytes"),
-            Err(rustix::io::Errno::INTR) => continue,
-            Err(error) => return Err(error).context("cannot read from the partner"),
-        }
     }
 }

@@ -10,3 +10,4 @@ pub mod partner;
 pub mod process;
 pub mod shared;
 pub mod team;
+pub mod token;
