@@ -5,10 +5,12 @@
 //! things. A limit is missed only where the whole interval lies beyond it. Peers come from the distribution
 //! (`benches/install-peer-tools`); a row whose peer is not installed says so.
 //!
-//! `cargo bench --bench peers -- WORD...` runs the rows whose name contains one of the words.
+//! `cargo bench --bench peers -- WORD...` runs the rows whose name contains one of the words; `spread` is the table of
+//! ten whole runs (`spread.rs`).
 
 mod chain;
 mod memory;
+mod spread;
 mod system;
 
 use std::path::Path;
@@ -19,7 +21,7 @@ use assay::bench::{self, Depth, Order, Scope, Windows};
 use assay::kernels;
 use assay::machine::{Machine, snapshot};
 use assay::measure::child;
-use assay::model::{Case, CpuSet, RunClock, figure};
+use assay::model::{Case, CpuSet, RunClock, Samples, figure};
 use assay::placement::Floor;
 use assay::stats::compare::{Ratio, paired_ratio};
 use assay::stats::order::median;
@@ -35,12 +37,24 @@ pub struct Row {
     pub scale: f64,
     pub peer: Peer,
     pub wanted: Wanted,
+    /// Why the two differ, where they do: what each does, and how to see it.
+    pub note: &'static str,
 }
 
-/// A visit of ours that emits one point.
+/// One figure of a visit of ours.
 pub struct Ours {
     pub case: Case,
     pub metric: &'static str,
+    /// Less this metric of the same visit: what the peer takes away, too.
+    pub minus: Option<&'static str>,
+    /// Parameters of the point; the first one that fits counts.
+    pub at: &'static [(&'static str, &'static str)],
+}
+
+impl Ours {
+    pub fn new(case: Case, metric: &'static str) -> Ours {
+        Ours { case, metric, minus: None, at: &[] }
+    }
 }
 
 pub enum Peer {
@@ -55,6 +69,8 @@ pub enum Peer {
 /// What the ratio ours / peer should be.
 #[derive(Clone, Copy)]
 pub enum Wanted {
+    /// Two different things side by side: the note says how they differ.
+    Beside,
     AtLeast(f64),
     Within(f64),
 }
@@ -109,12 +125,22 @@ impl Bench {
         let heard = child::visit(program, &order, Duration::from_secs(60), &|| false);
         let heard = heard.map_err(|error| format!("{error:#}"))?;
         let bench = bench::find(&ours.case.bench).ok_or("no such benchmark")?;
-        let metric =
-            bench.metrics.iter().find(|metric| metric.name == ours.metric).ok_or("no such metric")?;
-        let mut samples = heard.samples.iter();
-        let samples = samples.find(|samples| samples.metrics.iter().any(|name| *name == metric.name));
-        let values = samples.map(|samples| samples.values(metric.form).split_off(samples.warm_up));
-        let value = values.and_then(|values| median(&values));
+        let value_of = |wanted: &str| {
+            let metric = bench.metrics.iter().find(|metric| metric.name == wanted)?;
+            let mut samples = heard.samples.iter();
+            let fits = |samples: &&Samples| {
+                let at = |(name, value): &(&str, &str)| {
+                    samples.point.get(*name).is_some_and(|there| there.to_string() == *value)
+                };
+                samples.metrics.iter().any(|name| name == wanted) && ours.at.iter().all(at)
+            };
+            let samples = samples.find(fits)?;
+            median(&samples.values(metric.form).split_off(samples.warm_up))
+        };
+        let value = value_of(ours.metric).and_then(|value| match ours.minus {
+            Some(minus) => Some(value - value_of(minus)?),
+            None => Some(value),
+        });
         value.ok_or_else(|| format!("our benchmark gave no value: {:?}", heard.reason))
     }
 
@@ -169,16 +195,25 @@ impl Bench {
                 words(&ratio),
                 words(&control),
                 ours.len(),
-                row.wanted.judge(&ratio)
+                row.wanted.judge(&ratio, row.note)
             ));
         }
     }
 }
 
 impl Wanted {
-    fn judge(self, ratio: &Ratio) -> &'static str {
+    fn judge(self, ratio: &Ratio, note: &str) -> String {
+        let word = self.word(ratio);
+        match word {
+            "below" | "outside" | "not decided" | "beside" if !note.is_empty() => format!("{word}: {note}"),
+            _ => word.to_string(),
+        }
+    }
+
+    fn word(self, ratio: &Ratio) -> &'static str {
         let Some(interval) = ratio.interval else { return "no interval" };
         match self {
+            Wanted::Beside => "beside",
             Wanted::AtLeast(least) if interval.high < least => "below",
             Wanted::AtLeast(least) if interval.low >= least => "at least as good",
             Wanted::AtLeast(_) => "not below",
@@ -227,13 +262,15 @@ fn main() {
     let bench = Bench { machine, floor, clock };
     println!("| what | ours | peer | ours / peer (95 %) | peer / itself (95 %) | pairs | verdict |");
     println!("|---|---:|---:|---:|---:|---:|---|");
+    let asked = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word.as_str()));
+    let _hello = system::Hello::put();
     let rows = system::rows(&bench).into_iter().chain(memory::rows(&bench));
     for row in rows {
         let name = match &row {
             Ok(row) => &row.name,
             Err(name) => name,
         };
-        if !words.is_empty() && !words.iter().any(|word| name.contains(word.as_str())) {
+        if !asked(name) {
             continue;
         }
         match row {
@@ -243,6 +280,9 @@ fn main() {
                 Err(why) => println!("| {} | – | – | not compared: {why} | – | – | – |", row.name),
             },
         }
+    }
+    if asked(spread::NAME) {
+        spread::table(&bench);
     }
 }
 

@@ -72,8 +72,8 @@ fn bandwidth(
     let who = if threads == 1 { "one thread".to_string() } else { format!("{threads} threads") };
     let name = format!("{} {op}, {who} ({tool})", level.name);
     let case = ours(bench, level, threads, op).ok_or(name.clone())?;
-    let ours = Ours { case, metric: "bandwidth" };
-    Ok(Row { name, unit: "GB/s", ours, scale, peer, wanted: Wanted::AtLeast(1.0) })
+    let ours = Ours::new(case, "bandwidth");
+    Ok(Row { name, unit: "GB/s", ours, scale, peer, wanted: Wanted::AtLeast(1.0), note: "" })
 }
 
 /// likwid's kernels in the widest vectors that we use ourselves; it counts bytes as we do.
@@ -151,8 +151,8 @@ fn ladder(bench: &Bench, level: &Level) -> Result<Row, String> {
     let mut case = bench.on_first_cpu(case);
     case.inputs.insert("bytes".into(), level.bytes.to_string());
     let peer = Peer::Chain { bytes: level.bytes, cpu: bench.first_cpu() };
-    let ours = Ours { case, metric: "latency" };
-    Ok(Row { name, unit: "ns", ours, scale: 1.0, peer, wanted: Wanted::Within(0.03) })
+    let ours = Ours::new(case, "latency");
+    Ok(Row { name, unit: "ns", ours, scale: 1.0, peer, wanted: Wanted::Within(0.03), note: "" })
 }
 
 /// Two chains that must tell the same clock.
@@ -160,10 +160,10 @@ fn clock_rows(bench: &Bench) -> Rows {
     let name = "core clock by additions (by multiplications)";
     let Some(case) = bench.case("cpu.clock", |_| true) else { return vec![Err(name.into())] };
     let case = bench.on_first_cpu(case);
-    let ours = Ours { case: case.clone(), metric: "clock" };
-    let peer = Peer::Ours(Ours { case, metric: "clock_by_multiply" });
+    let ours = Ours::new(case.clone(), "clock");
+    let peer = Peer::Ours(Ours::new(case, "clock_by_multiply"));
     let wanted = Wanted::Within(0.02);
-    vec![Ok(Row { name: name.into(), unit: "GHz", ours, scale: 1.0, peer, wanted })]
+    vec![Ok(Row { name: name.into(), unit: "GHz", ours, scale: 1.0, peer, wanted, note: "" })]
 }
 
 fn split(words: &str) -> Vec<String> {

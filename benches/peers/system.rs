@@ -1,38 +1,203 @@
-//! System calls and switches, beside perf bench.
+//! The operating system's primitives, beside perf bench, stress-ng and (where a user has it on the PATH) lmbench, all
+//! on the same pinned CPU.
 
-use super::{Bench, Ours, Peer, Row, Rows, Wanted, number_before};
+use std::path::PathBuf;
+
+use super::{Bench, Ours, Peer, Row, Rows, Wanted, number_after, number_before};
+
+/// A comparison before this machine's cases are known.
+struct Spec {
+    name: &'static str,
+    id: &'static str,
+    placement: &'static str,
+    metric: &'static str,
+    minus: Option<&'static str>,
+    /// Parameters of the case or of its point.
+    at: &'static [(&'static str, &'static str)],
+    unit: &'static str,
+    scale: f64,
+    /// The peer's command line.
+    command: &'static str,
+    value: fn(&str) -> Option<f64>,
+    wanted: Wanted,
+    note: &'static str,
+}
+
+/// One latency on one CPU, in microseconds on both sides; a system call, a signal, a pipe or a process has no faster
+/// way: the same is what is wanted.
+const SAME: Spec = Spec {
+    name: "",
+    id: "",
+    placement: "one-cpu",
+    metric: "latency",
+    minus: None,
+    at: &[],
+    unit: "us",
+    scale: 1.0,
+    command: "",
+    value: microseconds,
+    wanted: Wanted::Within(0.05),
+    note: "",
+};
+
+/// From ours in ns to microseconds.
+const NS: f64 = 1e-3;
 
 pub fn rows(bench: &Bench) -> Rows {
-    let row = |name: &str, id: &str, placement: &str, metric, scale, peer: &[&str], value, unit, wanted| {
-        let case = bench.case(id, |case| case.placement.name == placement).ok_or(name.to_string())?;
-        let cpu = bench.first_cpu().to_string();
-        let arguments = peer.iter().map(|argument| argument.replace("{}", &cpu)).collect();
-        let ours = Ours { case: bench.on_first_cpu(case), metric };
-        Ok(Row { name: name.into(), unit, ours, scale, peer: Peer::Program(arguments, value), wanted })
-    };
-    vec![
-        row(
-            "system call (perf bench syscall basic)",
-            "syscall.getpid",
-            "one-cpu",
-            "latency",
-            1.0,
-            &["taskset", "-c", "{}", "perf", "bench", "syscall", "basic", "-l", "2000000"],
-            |text| Some(number_before(text, "usecs/op")? * 1e3),
-            "ns",
-            // A system call has no faster or slower way: the same is what is wanted.
-            Wanted::Within(0.05),
-        ),
-        row(
-            "pipe ping-pong on one CPU, round trips (perf bench sched pipe)",
-            "ipc.pipe-pingpong",
-            "same-cpu",
-            "round_trips",
-            1.0,
-            &["taskset", "-c", "{}", "perf", "bench", "sched", "pipe", "-l", "50000"],
-            |text| number_before(text, "ops/sec"),
-            "1/s",
-            Wanted::AtLeast(1.0),
-        ),
-    ]
+    let has_lmbench = on_path("lat_syscall");
+    let (lmbench, others): (Vec<&Spec>, Vec<&Spec>) = SPECS.iter().partition(|spec| is_lmbench(spec));
+    let mut rows: Rows = others.into_iter().map(|spec| spec.row(bench)).collect();
+    match has_lmbench {
+        true => rows.extend(lmbench.into_iter().map(|spec| spec.row(bench))),
+        false => {
+            rows.push(Err(format!("lmbench ({} rows; its programs are not on the PATH)", lmbench.len())))
+        }
+    }
+    rows
 }
+
+fn is_lmbench(spec: &Spec) -> bool {
+    spec.name.contains("(lmbench")
+}
+
+pub fn on_path(program: &str) -> bool {
+    place_of(program).is_some()
+}
+
+fn place_of(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).map(|dir| dir.join(program)).find(|file| file.is_file())
+}
+
+/// The program that lmbench executes, where its own script would put it; gone again on drop.
+pub struct Hello(Option<PathBuf>);
+
+impl Hello {
+    pub fn put() -> Hello {
+        let there = PathBuf::from("/tmp/hello");
+        let copied =
+            !there.exists() && place_of("hello").is_some_and(|own| std::fs::copy(own, &there).is_ok());
+        Hello(copied.then_some(there))
+    }
+}
+
+impl Drop for Hello {
+    fn drop(&mut self) {
+        // Whoever took it away has done our work.
+        let _ = self.0.take().map(std::fs::remove_file);
+    }
+}
+
+impl Spec {
+    fn row(&self, bench: &Bench) -> Result<Row, String> {
+        let of_case = |case: &assay::model::Case| {
+            let said = |name: &str| case.params.get(name).map(|value| value.to_string());
+            case.placement.name == self.placement
+                && case.placement.pages == assay::model::Pages::AsGiven
+                && self.at.iter().all(|(name, value)| said(name).is_none_or(|there| there == *value))
+        };
+        let case = bench.case(self.id, of_case).ok_or(self.name.to_string())?;
+        // What is no parameter of the case is one of its point.
+        let at = self.at;
+        let in_case = at.iter().filter(|(name, _)| case.params.contains_key(*name)).count();
+        let at = if in_case == at.len() { &[] } else { at };
+        let command = full_command(self.command, bench.first_cpu());
+        Ok(Row {
+            name: self.name.into(),
+            unit: self.unit,
+            ours: Ours { case: bench.on_first_cpu(case), metric: self.metric, minus: self.minus, at },
+            scale: self.scale,
+            peer: Peer::Program(command, self.value),
+            wanted: self.wanted,
+            note: self.note,
+        })
+    }
+}
+
+/// Pinned; lmbench with the settings that its own script would find once (10 ms are enough, no overheads of timing).
+pub fn full_command(command: &str, cpu: u32) -> Vec<String> {
+    let pinned = format!("taskset -c {cpu} env ENOUGH=10000 TIMING_O=0 LOOP_O=0 {command}");
+    pinned.split_whitespace().map(str::to_string).collect()
+}
+
+/// The number of `NAME: 0.1234 microseconds`.
+pub fn microseconds(text: &str) -> Option<f64> {
+    number_before(text, "microseconds")
+}
+
+/// From `metrc: [PID] NAME OPS REAL USER SYSTEM OPS/S OPS/S-OF-CPU` to microseconds an operation.
+pub fn bogo(text: &str) -> Option<f64> {
+    let line = text.lines().rfind(|line| line.contains("metrc:"))?;
+    let a_second: f64 = line.split_whitespace().rev().nth(1)?.parse().ok()?;
+    (a_second > 0.0).then(|| 1e6 / a_second)
+}
+
+/// The second figure of lat_ctx: `2 2.27`.
+fn ring(text: &str) -> Option<f64> {
+    text.lines().find_map(|line| line.strip_prefix("2 ")?.trim().parse().ok())
+}
+
+/// Compares by the same instruction: the note says how to see that the two differ in kind.
+const STRACE: &str = "a bogo op does more than the call: count them with `strace -f -c`";
+
+#[rustfmt::skip]
+const SPECS: &[Spec] = &[
+    Spec { name: "system call (perf bench syscall basic)", id: "syscall.getpid", unit: "ns",
+        command: "perf bench syscall basic -l 2000000", value: |text| Some(number_before(text, "usecs/op")? * 1e3), ..SAME },
+    Spec { name: "pipe ping-pong on one CPU, round trips (perf bench sched pipe)", id: "ipc.pipe-pingpong", placement: "same-cpu",
+        metric: "round_trips", unit: "1/s", command: "perf bench sched pipe -l 50000", value: |text| number_before(text, "ops/sec"),
+        wanted: Wanted::AtLeast(1.0), ..SAME },
+    Spec { name: "futex (perf bench futex hash, per call)", id: "ipc.futex", placement: "same-cpu", wanted: Wanted::Beside,
+        command: "perf bench futex hash -t 1 -r 1", value: |text| Some(1e6 / number_after(text, "Averaged ")?),
+        note: "the peer's waits return at once, as the value never fits; ours is a round trip of two wake-ups and two switches", ..SAME },
+    Spec { name: "epoll_wait (perf bench epoll wait, per event)", id: "syscall.epoll", at: &[("fds", "10")], scale: NS, wanted: Wanted::Beside,
+        command: "perf bench epoll wait -t 1 -r 1", value: |text| Some(1e6 / number_after(text, "Averaged ")?),
+        note: "the peer's events come from a writer thread on the same CPU, with a switch for each batch; ours are ready beforehand", ..SAME },
+    Spec { name: "eventfd round trip (stress-ng --eventfd)", id: "ipc.eventfd", placement: "same-cpu",
+        command: "stress-ng --eventfd 1 -t 1 --metrics-brief", value: bogo,
+        note: "a bogo op is one round trip and two checks of stress-ng's own flags", ..SAME },
+    Spec { name: "fork+exit (stress-ng --fork)", id: "process.fork", at: &[("resident_mb", "0")], wanted: Wanted::Beside,
+        command: "stress-ng --fork 1 -t 1 --metrics-brief", value: bogo, note: STRACE, ..SAME },
+    Spec { name: "thread (stress-ng --pthread)", id: "process.thread", wanted: Wanted::Beside,
+        command: "stress-ng --pthread 1 -t 1 --metrics-brief", value: bogo, note: STRACE, ..SAME },
+    Spec { name: "protection fault (stress-ng --sigsegv)", id: "signal.protection-fault", scale: NS, wanted: Wanted::Beside,
+        command: "stress-ng --sigsegv 1 -t 1 --metrics-brief", value: bogo,
+        note: "a bogo op also sets two handlers and leaves the fault by siglongjmp: see `strace -f -c`", ..SAME },
+    Spec { name: "System V semaphores (stress-ng --sem-sysv)", id: "ipc.sysv-semaphore", placement: "same-cpu", wanted: Wanted::Beside,
+        command: "stress-ng --sem-sysv 1 -t 1 --metrics-brief", value: bogo,
+        note: "the peer's processes take and give one semaphore and seldom wait; ours is a round trip", ..SAME },
+
+    Spec { name: "system call (lmbench lat_syscall null)", id: "syscall.getpid", scale: NS, command: "lat_syscall -N 5 null", ..SAME },
+    Spec { name: "read of /dev/zero (lmbench lat_syscall read)", id: "syscall.read", scale: NS, command: "lat_syscall -N 5 read", ..SAME },
+    Spec { name: "write to /dev/null (lmbench lat_syscall write)", id: "syscall.write", scale: NS, command: "lat_syscall -N 5 write", ..SAME },
+    Spec { name: "stat (lmbench lat_syscall stat)", id: "syscall.stat", scale: NS, command: "lat_syscall -N 5 stat /tmp", ..SAME },
+    Spec { name: "fstat (lmbench lat_syscall fstat)", id: "syscall.fstat", scale: NS, command: "lat_syscall -N 5 fstat /etc/passwd", ..SAME },
+    Spec { name: "open and close (lmbench lat_syscall open)", id: "syscall.open-close", scale: NS, command: "lat_syscall -N 5 open /etc/passwd", ..SAME },
+    Spec { name: "select on 100 descriptors (lmbench lat_select)", id: "syscall.select", at: &[("fds", "100")], scale: NS,
+        command: "lat_select -N 5 -n 100 file", ..SAME },
+    Spec { name: "signal handler installed (lmbench lat_sig install)", id: "signal.handler", metric: "install", scale: NS,
+        command: "lat_sig -N 5 install", ..SAME },
+    Spec { name: "signal caught, less sent (lmbench lat_sig catch)", id: "signal.handler", metric: "catch", minus: Some("ignored"), scale: NS,
+        command: "lat_sig -N 5 catch", ..SAME },
+    Spec { name: "protection fault (lmbench lat_sig prot)", id: "signal.protection-fault", scale: NS, wanted: Wanted::Beside,
+        command: "lat_sig -N 5 prot /etc/passwd",
+        note: "the peer takes its handler overhead away and faults on the same instruction again; ours is the whole way", ..SAME },
+    Spec { name: "pipe round trip on one CPU (lmbench lat_pipe)", id: "ipc.pipe", placement: "same-cpu", command: "lat_pipe -N 5", ..SAME },
+    Spec { name: "FIFO round trip on one CPU (lmbench lat_fifo)", id: "ipc.fifo", placement: "same-cpu", command: "lat_fifo -N 5", ..SAME },
+    Spec { name: "Unix stream round trip on one CPU (lmbench lat_unix)", id: "ipc.unix-stream", placement: "same-cpu", command: "lat_unix -N 5", ..SAME },
+    Spec { name: "fcntl locks, round trip on one CPU (lmbench lat_fcntl)", id: "ipc.fcntl-lock", placement: "same-cpu", command: "lat_fcntl -N 5", ..SAME },
+    Spec { name: "System V semaphores, round trip on one CPU (lmbench lat_sem)", id: "ipc.sysv-semaphore", placement: "same-cpu",
+        command: "lat_sem -N 5", ..SAME },
+    Spec { name: "fork+exit (lmbench lat_proc fork)", id: "process.fork", at: &[("resident_mb", "0")], command: "lat_proc -N 5 fork", ..SAME },
+    Spec { name: "fork+exec of a dynamic program (lmbench lat_proc exec)", id: "process.exec", at: &[("program", "true")], command: "lat_proc -N 5 exec", ..SAME },
+    Spec { name: "fork+shell (lmbench lat_proc shell)", id: "process.shell", command: "lat_proc -N 5 shell", ..SAME },
+    Spec { name: "context switch, 2 processes, 0 KB (lmbench lat_ctx)", id: "sched.context-switch", placement: "same-cpu",
+        at: &[("processes", "2"), ("kb", "0")], minus: Some("pipe"), wanted: Wanted::Beside, command: "lat_ctx -N 5 -s 0 2", value: ring,
+        note: "both take the pipe's own cost away; ours also shows it, and what was measured", ..SAME },
+    Spec { name: "pipe bandwidth on one CPU (lmbench bw_pipe)", id: "ipc.pipe-bandwidth", placement: "same-cpu", metric: "bandwidth",
+        at: &[("bytes", "65536")], unit: "GB/s", command: "bw_pipe -N 5", value: |text| Some(number_before(text, "MB/sec")? / 1e3),
+        wanted: Wanted::AtLeast(1.0), ..SAME },
+    Spec { name: "Unix stream bandwidth on one CPU (lmbench bw_unix)", id: "ipc.unix-bandwidth", placement: "same-cpu", metric: "bandwidth",
+        at: &[("bytes", "65536")], unit: "GB/s", command: "bw_unix -N 5", value: |text| Some(number_before(text, "MB/sec")? / 1e3),
+        wanted: Wanted::AtLeast(1.0), ..SAME },
+];
