@@ -5,7 +5,7 @@
 use std::fmt;
 
 use crate::machine::Machine;
-use crate::model::{Better, Case, Form, Metric, Params, Placement, Title, View};
+use crate::model::{Better, Case, Form, Metric, Params, Placement, Reason, Title, View};
 use crate::placement::Floor;
 
 mod memory;
@@ -235,6 +235,14 @@ pub fn check_answer(right: bool, what: impl FnOnce() -> String) -> anyhow::Resul
     match right {
         true => Ok(()),
         false => Err(WrongAnswer(what()).into()),
+    }
+}
+
+/// What the parent is told of a visit that ended with an error.
+pub fn reason(error: anyhow::Error) -> Reason {
+    match error.downcast_ref::<WrongAnswer>() {
+        Some(wrong) => Reason::WrongAnswer(wrong.to_string()),
+        None => Reason::Failed(format!("{error:#}")),
     }
 }
 

@@ -4,7 +4,24 @@ use super::{Benchmark, Candidate, Point, Sampler, Scope, check_answer, pinned};
 use crate::kernels;
 use crate::model::Case;
 
-pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
+mod clocks;
+mod files;
+mod ready;
+
+pub const BENCHMARKS: &[Benchmark] = &[
+    GETPID,
+    files::WRITE,
+    files::READ,
+    files::STAT,
+    files::FSTAT,
+    files::OPEN_CLOSE,
+    ready::SELECT,
+    ready::POLL,
+    ready::EPOLL,
+    clocks::CLOCK_GETTIME,
+];
+
+const GETPID: Benchmark = Benchmark {
     id: "syscall.getpid",
     title: "System call",
     about: "Asks the kernel for this process's number by the bare instruction, again and again: entering the kernel, one \
@@ -16,7 +33,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     cases,
     run,
     ..Benchmark::PINNED
-}];
+};
 
 /// What every other call stands on comes first.
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
@@ -33,4 +50,68 @@ fn run(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     check_answer(sum == own.wrapping_mul(calls), || {
         format!("{calls} system calls gave {sum} in all instead of {calls} times {own}")
     })
+}
+
+/// Times a call that is made again and again and must give the same answer each time; comparing answers costs a cycle
+/// or two. `what` says in a wrong answer's text what was asked.
+fn answers<A: PartialEq + std::fmt::Debug>(
+    sampler: &mut Sampler,
+    point: Point,
+    what: &str,
+    right: A,
+    mut call: impl FnMut() -> rustix::io::Result<A>,
+) -> anyhow::Result<f64> {
+    let clock = sampler.clock();
+    let (mut calls, mut wrong, mut example) = (0u64, 0u64, None);
+    let ns = sampler.time_by(point, |n| {
+        let begin = clock.now();
+        for _ in 0..n {
+            let answer = call();
+            if answer.as_ref() != Ok(&right) {
+                wrong += 1;
+                example = Some(answer);
+            }
+        }
+        calls += n;
+        Ok(clock.now() - begin)
+    })?;
+    check_answer(wrong == 0, || {
+        format!("{wrong} of {calls} times {what} answered other than {right:?}, for example {example:?}")
+    })?;
+    Ok(ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::tests::{cases_here, sampled, visit_all};
+    use crate::model::Reason;
+
+    #[test]
+    fn every_call_can_be_visited_and_answers_right() {
+        for bench in BENCHMARKS {
+            visit_all(bench.id);
+        }
+    }
+
+    #[test]
+    fn one_wrong_answer_in_many_fails_the_visit() {
+        let case = cases_here("syscall.getpid").remove(0);
+        let mut calls = 0;
+        let (samples, reason) = sampled(&case, |sampler| {
+            let call = || {
+                calls += 1;
+                if calls == 5 { Ok(7) } else { Ok(8) }
+            };
+            answers(sampler, Point::new("latency", 1.0), "a call", 8, call).map(|_| ())
+        });
+        assert_eq!(samples.len(), 1);
+        let Some(Reason::WrongAnswer(why)) = reason else { panic!("{reason:?}") };
+        assert!(why.starts_with("1 of ") && why.contains("a call answered other than 8"), "{why}");
+        let refused = || Err(rustix::io::Errno::ACCESS);
+        let (_, reason) = sampled(&case, |sampler| {
+            answers::<u8>(sampler, Point::new("latency", 1.0), "a call", 8, refused).map(|_| ())
+        });
+        assert!(matches!(reason, Some(Reason::WrongAnswer(_))), "{reason:?}");
+    }
 }

@@ -6,8 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, ensure};
 
-use crate::bench::{self, Order, Sampler, WrongAnswer};
-use crate::model::Reason;
+use crate::bench::{self, Order, Sampler};
 use crate::sys::{affinity, counters, process};
 
 #[derive(clap::Args)]
@@ -38,7 +37,7 @@ pub fn run(_: Args) -> anyhow::Result<ExitCode> {
     let mut sampler = Sampler::new(&order, &mut out);
     let result = seat(&order).and_then(|()| (benchmark.run)(&order.case, &mut sampler));
     sampler.facts().migrations = counters::own_migrations();
-    sampler.finish(result.err().map(reason))?;
+    sampler.finish(result.err().map(bench::reason))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -46,11 +45,4 @@ pub fn run(_: Args) -> anyhow::Result<ExitCode> {
 fn seat(order: &Order) -> anyhow::Result<()> {
     let Some(seat) = order.case.placement.seats.first() else { return Ok(()) };
     affinity::pin(&seat.cpus).with_context(|| format!("cannot pin to CPUs {}", seat.cpus))
-}
-
-fn reason(error: anyhow::Error) -> Reason {
-    match error.downcast_ref::<WrongAnswer>() {
-        Some(wrong) => Reason::WrongAnswer(wrong.to_string()),
-        None => Reason::Failed(format!("{error:#}")),
-    }
 }

@@ -8,6 +8,8 @@ pub mod cpuid;
 pub mod mapping;
 pub mod partner;
 pub mod process;
+pub mod ready;
 pub mod shared;
+
 pub mod team;
 pub mod token;

@@ -175,14 +175,13 @@ fn case(bench: &'static str, place: &'static str, list: &[(&str, Value)]) -> Mad
         cpus: [0].into_iter().collect(),
         mem_nodes: CpuSet::default(),
     };
-    let placement =
-        Placement {
-            name: place.into(),
-            seats: vec![seat],
-            pages: Pages::Huge,
-            beside: Beside::Idle,
-            neighbours: vec![],
-        };
+    let placement = Placement {
+        name: place.into(),
+        seats: vec![seat],
+        pages: Pages::Huge,
+        beside: Beside::Idle,
+        neighbours: vec![],
+    };
     let case = Case {
         bench: bench.into(),
         placement,
