@@ -5,6 +5,7 @@ pub mod bench;
 pub mod cmd;
 pub mod diagnose;
 pub mod kernels;
+pub mod knobs;
 pub mod machine;
 pub mod measure;
 pub mod model;

@@ -9,6 +9,8 @@ use crate::bench::{self, Benchmark, Candidate, Depth, Scope, Windows};
 use crate::model::{Planned, fingerprint};
 use crate::stats::interleave::latin_order;
 
+pub mod smt;
+
 /// How much to measure, how precisely, for how long.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Profile {
@@ -135,14 +137,20 @@ pub fn shown() -> impl Iterator<Item = &'static Benchmark> {
     bench::all().filter(|bench| !bench.hidden)
 }
 
-/// Asks each benchmark for its cases on this machine and cuts them to the budget, the least important first.
-/// Candidates that were cut or are impossible stay in the plan, with the reason.
+/// What each benchmark could measure on this machine.
+pub fn candidates(scope: &Scope, benches: &[&Benchmark]) -> Vec<Candidate> {
+    benches.iter().flat_map(|bench| (bench.cases)(bench, scope)).collect()
+}
+
+/// The plan of these benchmarks.
 pub fn make(scope: &Scope, benches: &[&Benchmark], profile: &Profile) -> Vec<Planned> {
-    let mut planned: Vec<Planned> = benches
-        .iter()
-        .flat_map(|bench| (bench.cases)(bench, scope))
-        .map(|candidate| admit(candidate, scope))
-        .collect();
+    fit(candidates(scope, benches), scope, profile)
+}
+
+/// Cuts candidates to memory and budget, the least important first. Those that were cut or are impossible stay in the
+/// plan, with the reason.
+pub fn fit(candidates: Vec<Candidate>, scope: &Scope, profile: &Profile) -> Vec<Planned> {
+    let mut planned: Vec<Planned> = candidates.into_iter().map(|candidate| admit(candidate, scope)).collect();
     let mut by_priority: Vec<usize> = (0..planned.len()).collect();
     by_priority.sort_by_key(|index| std::cmp::Reverse(planned[*index].priority));
     let mut left_s = profile.budget_s;

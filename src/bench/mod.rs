@@ -9,10 +9,12 @@ use crate::model::{Better, Case, Form, Metric, Params, Placement, Reason, Title,
 use crate::placement::Floor;
 
 mod memory;
+mod neighbours;
 pub mod pretend;
 pub mod sampler;
 mod stream_crew;
 
+pub use neighbours::Neighbours;
 pub use sampler::{Line, Order, Point, Sampler, Windows, median};
 
 /// Declares the modules and lists their rows, in the order in which people see them.

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, ensure};
 
-use crate::bench::{self, Order, Sampler};
+use crate::bench::{self, Benchmark, Neighbours, Order, Sampler};
 use crate::sys::{affinity, counters, process};
 
 #[derive(clap::Args)]
@@ -35,10 +35,18 @@ pub fn run(_: Args) -> anyhow::Result<ExitCode> {
         return bench::pretend::write(benchmark, &order, seed, &mut out).map(|()| ExitCode::SUCCESS);
     }
     let mut sampler = Sampler::new(&order, &mut out);
-    let result = seat(&order).and_then(|()| (benchmark.run)(&order.case, &mut sampler));
+    let result = measure(benchmark, &order, &mut sampler);
     sampler.facts().migrations = counters::own_migrations();
     sampler.finish(result.err().map(bench::reason))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The benchmark's own run, with its neighbours at work from before its first window until after its last.
+fn measure(benchmark: &Benchmark, order: &Order, sampler: &mut Sampler) -> anyhow::Result<()> {
+    seat(order)?;
+    let neighbours = Neighbours::start(benchmark, order)?;
+    (benchmark.run)(&order.case, sampler)?;
+    neighbours.map_or(Ok(()), Neighbours::end)
 }
 
 /// The first seat is this process's own.

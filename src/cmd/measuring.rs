@@ -10,9 +10,10 @@ use anyhow::{Context, bail};
 
 use super::progress::Display;
 use super::{dry_run, output};
-use crate::bench::{Benchmark, Scope};
+use crate::bench::{Benchmark, Candidate, Scope};
 use crate::diagnose;
 use crate::kernels;
+use crate::knobs::{Hand, Knobs, LastHand};
 use crate::machine::Machine;
 use crate::measure::{Ended, Patience, Session};
 use crate::model::{
@@ -142,9 +143,22 @@ impl Host {
     }
 }
 
-/// Plans `benches` on this host, measures them and reports; the whole of `assay run`, and the end of every study.
+/// Plans `benches` on this host, measures them and reports: the whole of `assay run`.
 pub fn measure_and_report(args: &MeasureArgs, benches: &[&Benchmark]) -> anyhow::Result<ExitCode> {
+    measure_study(args, benches, &|candidates, _, _| candidates)
+}
+
+/// The same of a study, which makes of a plan's candidates those that it wants.
+pub fn measure_study(
+    args: &MeasureArgs,
+    benches: &[&Benchmark],
+    study: &dyn Fn(Vec<Candidate>, &Scope, &Host) -> Vec<Candidate>,
+) -> anyhow::Result<ExitCode> {
     let profile = args.profile()?.for_run_of(benches);
+    let knobs = Knobs::of(&args.root);
+    if !args.dry_run && args.pretend.is_none() {
+        put_back_what_was_left(&knobs);
+    }
     let host = Host::look(args)?;
     let scope = Scope {
         machine: &host.machine,
@@ -154,15 +168,17 @@ pub fn measure_and_report(args: &MeasureArgs, benches: &[&Benchmark]) -> anyhow:
         windows: profile.windows,
         all: args.all,
     };
-    let planned = plan::make(&scope, benches, &profile);
+    let candidates = study(plan::candidates(&scope, benches), &scope, &host);
+    let planned = plan::fit(candidates, &scope, &profile);
     if args.dry_run {
         return dry_run::show(&host.machine, &planned, &profile, &args.out, args.json);
     }
-    let interrupted = catch_signals()?;
+    let reins = Reins::taken(knobs.hand())?;
     let header = header(args, &host, &profile, planned, benches);
     let (mut writer, header, visits) = open(args, header)?;
     output::greet(&host.machine, &header, args.pretend.is_some());
-    let ended = measure(args, &host, &profile, &header, &mut writer, visits, &interrupted)?;
+    let ended = measure(args, &host, &profile, &header, &mut writer, visits, &reins)?;
+    reins.knobs.put_back()?;
     conclude(args, &mut writer, ended)
 }
 
@@ -173,17 +189,18 @@ fn measure(
     header: &Header,
     writer: &mut Writer,
     visits: Vec<Visit>,
-    interrupted: &AtomicBool,
+    reins: &Reins,
 ) -> anyhow::Result<Ended> {
     let session = Session {
         header,
         profile,
         program: std::env::current_exe().context("cannot find this program's own file")?,
         root: args.root.clone(),
+        knobs: &reins.knobs,
         cgroup_stats: host.machine.limits.cpu_stat_files.clone(),
         patience: args.patience(),
         visit_limit: args.visit_limit,
-        interrupted: &|| interrupted.load(Ordering::Relaxed),
+        interrupted: &|| reins.interrupted.load(Ordering::Relaxed),
     };
     let mut display = Display::new();
     let ended = session.run(writer, visits, &mut |progress| display.show(progress));
@@ -288,11 +305,40 @@ fn pretended_clock() -> RunClock {
     }
 }
 
+/// What ends with a session in whatever way it ends.
+struct Reins {
+    knobs: Hand,
+    /// The user wants out.
+    interrupted: Arc<AtomicBool>,
+}
+
+impl Reins {
+    fn taken(knobs: Hand) -> anyhow::Result<Reins> {
+        let interrupted = catch_signals(knobs.last())?;
+        let (usual, last) = (std::panic::take_hook(), knobs.last());
+        // A release build ends right after this.
+        std::panic::set_hook(Box::new(move |panic| {
+            usual(panic);
+            last.try_put_back();
+        }));
+        Ok(Reins { knobs, interrupted })
+    }
+}
+
+/// Whoever was killed before us may have left kernel knobs turned.
+fn put_back_what_was_left(knobs: &Knobs) {
+    match knobs.put_back_what_was_left() {
+        Ok(said) => said.iter().for_each(|line| output::tell(&format!("  {line}"))),
+        // A run that turns no knob itself needs nothing put back; one that does is refused to.
+        Err(error) => output::tell(&format!("  {error:#}; what is measured now is measured with them")),
+    }
+}
+
 /// Further signals so soon after the first are the same wish: `timeout` signals the process and then its group.
 const SAME_WISH: Duration = Duration::from_millis(500);
 
 /// The first Ctrl-C (or SIGTERM, SIGHUP) asks for an orderly end, a later one ends at once: children die with us.
-fn catch_signals() -> anyhow::Result<Arc<AtomicBool>> {
+fn catch_signals(knobs: LastHand) -> anyhow::Result<Arc<AtomicBool>> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
     let flag = Arc::new(AtomicBool::new(false));
     // Whoever starts us by nohup wants the run to outlive the terminal.
@@ -307,7 +353,7 @@ fn catch_signals() -> anyhow::Result<Arc<AtomicBool>> {
         for _ in signals.forever() {
             match first {
                 None => first = Some(Instant::now()),
-                Some(first) if first.elapsed() > SAME_WISH => std::process::exit(130),
+                Some(first) if first.elapsed() > SAME_WISH => knobs.put_back_and_exit(130),
                 Some(_) => {}
             }
             asked.store(true, Ordering::Relaxed);

@@ -10,9 +10,11 @@ mod measuring;
 mod output;
 mod progress;
 mod report;
+mod restore;
 mod run;
 mod schema;
 mod shell;
+mod smt;
 
 use std::process::ExitCode;
 
@@ -43,6 +45,8 @@ enum Verb {
     Explain(explain::Args),
     Diagnose(diagnose::Args),
     Report(report::Args),
+    Restore(restore::Args),
+    Smt(smt::Args),
     Schema(schema::Args),
     Completions(shell::CompletionArgs),
     Man(shell::ManArgs),
@@ -60,6 +64,8 @@ impl Cli {
             Verb::Explain(args) => explain::run(args),
             Verb::Diagnose(args) => diagnose::run(args),
             Verb::Report(args) => report::run(args),
+            Verb::Restore(args) => restore::run(args),
+            Verb::Smt(args) => smt::run(args),
             Verb::Schema(args) => schema::run(args),
             Verb::Completions(args) => shell::completions(args),
             Verb::Man(args) => shell::man(args),

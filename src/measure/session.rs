@@ -1,9 +1,11 @@
 //! The loop: pass after pass over the plan, interleaved, until everything is known well enough or the time is over.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::bench::Order;
+use crate::knobs::Hand;
 use crate::model::Metric;
 use crate::model::{
     Conditions, CpuSet, Event, Header, Planned, Reason, Record, Visit, fingerprint, measured_ms,
@@ -25,6 +27,8 @@ pub struct Session<'a> {
     pub program: PathBuf,
     /// Kernel counters are read under this root.
     pub root: PathBuf,
+    /// Turns the knobs that cases name, and turns them back.
+    pub knobs: &'a Hand,
     /// `cpu.stat` of our cgroup and its ancestors.
     pub cgroup_stats: Vec<String>,
     pub patience: Patience,
@@ -59,6 +63,8 @@ const FAILURES_MAX: usize = 3;
 /// Time that a child may take at least, and how many times its estimate.
 const VISIT_LIMIT: Duration = Duration::from_secs(15);
 const VISIT_LIMIT_ESTIMATES: f64 = 8.0;
+/// After knobs were turned, what the kernel does about it is over by then.
+const SETTLING: Duration = Duration::from_millis(200);
 /// Times and conditions of a pretended run: a visit every 100 ms on a quiet machine.
 const PRETENDED_VISIT_MS: f64 = 100.0;
 
@@ -72,6 +78,7 @@ impl Session<'_> {
     ) -> anyhow::Result<Ended> {
         let mut loop_state = Loop::new(self, visits);
         let ended = loop_state.passes(writer, progress)?;
+        loop_state.turn(&Knobs::new(), writer)?;
         let text = match ended {
             Ended::Complete => None,
             Ended::Budget => Some(("budget", "the time budget ended before every series was precise enough")),
@@ -108,7 +115,12 @@ struct Loop<'s, 'h> {
     begin_ms: f64,
     /// Patience that the gate has left.
     patience: Patience,
+    /// What the knobs are turned to for the visits of now.
+    turned: Knobs,
 }
+
+/// Knobs and what they are turned to.
+type Knobs = BTreeMap<String, String>;
 
 impl<'s, 'h> Loop<'s, 'h> {
     fn new(session: &'s Session<'h>, visits: Vec<Visit>) -> Loop<'s, 'h> {
@@ -122,6 +134,7 @@ impl<'s, 'h> Loop<'s, 'h> {
             begin: Instant::now(),
             begin_ms,
             patience: session.patience,
+            turned: Knobs::new(),
             visits,
         }
     }
@@ -134,12 +147,16 @@ impl<'s, 'h> Loop<'s, 'h> {
         let runnable: Vec<usize> =
             (0..self.plan().len()).filter(|case| self.plan()[*case].unmet.is_none()).collect();
         self.gate(writer, progress)?;
-        let orders = plan::orders(&runnable, self.session.profile.passes_max, self.session.header.seed);
-        for (pass, order) in (0..).zip(orders) {
+        let (most, seed) = (self.session.profile.passes_max, self.session.header.seed);
+        let orders = plan::orders(&runnable, most, seed);
+        let groups = groups(self.plan(), &runnable, most, seed);
+        for ((pass, order), groups) in (0..).zip(orders).zip(groups) {
             for case in &runnable {
                 self.finished[*case] = self.is_finished(*case);
             }
-            let due: Vec<usize> = order.into_iter().filter(|case| self.is_due(*case, pass)).collect();
+            let mut due: Vec<usize> = order.into_iter().filter(|case| self.is_due(*case, pass)).collect();
+            // Each setting of the knobs once a pass; in that, the order drawn.
+            due.sort_by_key(|case| groups.iter().position(|knobs| **knobs == self.plan()[*case].case.knobs));
             let first_of_pass = self.visits.len();
             for case in due {
                 if (self.session.interrupted)() {
@@ -232,6 +249,9 @@ impl<'s, 'h> Loop<'s, 'h> {
         let limit = self.session.visit_limit.unwrap_or_else(|| {
             VISIT_LIMIT + Duration::from_secs_f64(planned.seconds * VISIT_LIMIT_ESTIMATES)
         });
+        if let Some(reason) = self.turn(&planned.case.knobs, writer)? {
+            return self.note_failed_turn(case, pass, &key, reason, writer, progress);
+        }
         let at_ms = self.session.at_ms(self);
         let (before, own) = (self.counters.read(), clock::cpu_ms().unwrap_or(0.0));
         let heard =
@@ -258,6 +278,54 @@ impl<'s, 'h> Loop<'s, 'h> {
             samples: heard.samples,
             reason: heard.reason,
         };
+        writer.append(&Record::Visit(Box::new(visit.clone())))?;
+        self.next_order += 1;
+        self.visits.push(visit);
+        Ok(true)
+    }
+
+    /// Turns the knobs to what a case wants; why not, where that fails.
+    fn turn(&mut self, wanted: &Knobs, writer: &mut Writer) -> anyhow::Result<Option<Reason>> {
+        if (wanted.is_empty() && self.turned.is_empty()) || self.session.header.pretend.is_some() {
+            return Ok(None);
+        }
+        let changes = match self.session.knobs.set(wanted) {
+            Ok(changes) => changes,
+            Err(error) => {
+                let text = format!("{error:#}");
+                let event =
+                    Event { at_ms: self.session.at_ms(self), kind: "knob".into(), text: text.clone() };
+                writer.append(&Record::Event(event))?;
+                return Ok(Some(Reason::Failed(text)));
+            }
+        };
+        self.turned = wanted.clone();
+        if changes.is_empty() {
+            return Ok(None);
+        }
+        for text in changes {
+            let event = Event { at_ms: self.session.at_ms(self), kind: "knob".into(), text };
+            writer.append(&Record::Event(event))?;
+        }
+        std::thread::sleep(SETTLING);
+        // Counters of CPUs that went and came again are new files.
+        let session = self.session;
+        self.counters = Counters::open(&session.root, &session.cgroup_stats, &session.header.allowed_cpus);
+        Ok(None)
+    }
+
+    /// A visit that could not begin, because the knobs could not be turned.
+    fn note_failed_turn(
+        &mut self,
+        case: usize,
+        pass: u32,
+        key: &str,
+        reason: Reason,
+        writer: &mut Writer,
+        progress: &mut dyn FnMut(Progress),
+    ) -> anyhow::Result<bool> {
+        progress(Progress::Failed { key, reason: &reason });
+        let visit = self.visit_without_samples(case, pass, reason);
         writer.append(&Record::Visit(Box::new(visit.clone())))?;
         self.next_order += 1;
         self.visits.push(visit);
@@ -342,21 +410,36 @@ impl<'s, 'h> Loop<'s, 'h> {
             if self.plan()[case].unmet.is_some() || self.of_case(case).next().is_some() {
                 continue;
             }
-            let visit = Visit {
-                order: self.next_order,
-                case: case as u32,
-                pass: 0,
-                at_ms: self.session.at_ms(self),
-                conditions: Conditions::default(),
-                process: Default::default(),
-                samples: Vec::new(),
-                reason: Some(Reason::Skipped("budget: the time was over before its turn came".into())),
-            };
+            let reason = Reason::Skipped("budget: the time was over before its turn came".into());
+            let visit = self.visit_without_samples(case, 0, reason);
             self.next_order += 1;
             writer.append(&Record::Visit(Box::new(visit)))?;
         }
         Ok(())
     }
+
+    fn visit_without_samples(&self, case: usize, pass: u32, reason: Reason) -> Visit {
+        Visit {
+            order: self.next_order,
+            case: case as u32,
+            pass,
+            at_ms: self.session.at_ms(self),
+            conditions: Conditions::default(),
+            process: Default::default(),
+            samples: Vec::new(),
+            reason: Some(reason),
+        }
+    }
+}
+
+/// The settings of the knobs that runnable cases want, in the order in which each pass has them: two alternate ABBA, so
+/// that a setting lasts from the end of one pass into the next.
+fn groups<'p>(plan: &'p [Planned], runnable: &[usize], passes: u32, seed: u64) -> Vec<Vec<&'p Knobs>> {
+    let settings: BTreeSet<&Knobs> = runnable.iter().map(|case| &plan[*case].case.knobs).collect();
+    let settings: Vec<&Knobs> = settings.into_iter().collect();
+    let all: Vec<usize> = (0..settings.len()).collect();
+    let orders = plan::orders(&all, passes, seed).into_iter();
+    orders.map(|order| order.into_iter().map(|index| settings[index]).collect()).collect()
 }
 
 /// The counted values of one metric: for each point, in the order of the points, a list a visit.

@@ -50,6 +50,12 @@ pub fn die_with(parent: Pid) -> io::Result<()> {
     }
 }
 
+/// From now on the children of a child of ours that dies become ours, to be waited for.
+pub fn adopt_orphans() -> io::Result<()> {
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    Ok(())
+}
+
 /// What to start to get the running program once more: the kernel's own handle on it, because an upgrade or a build may
 /// put another file in `program`'s place at any moment; `program` where there is no /proc. All visits of a run are
 /// measured by the same code.

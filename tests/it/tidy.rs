@@ -64,12 +64,22 @@ fn may_import(part: &str) -> Option<&'static [&'static str]> {
         "machine" => &["model"],
         "placement" => &["model", "machine"],
         "sys" => &["model"],
+        "knobs" => &["model", "sys"],
         "kernels" => &["model", "sys"],
         "bench" => &["model", "machine", "placement", "sys", "kernels"],
         "plan" => &["model", "machine", "placement", "bench", "stats"],
-        "measure" => {
-            &["model", "machine", "placement", "sys", "kernels", "bench", "plan", "run_file", "stats"]
-        }
+        "measure" => &[
+            "model",
+            "machine",
+            "placement",
+            "sys",
+            "knobs",
+            "kernels",
+            "bench",
+            "plan",
+            "run_file",
+            "stats",
+        ],
         // The pure side: never the live one.
         "stats" => &["model"],
         "diagnose" => &["model", "machine", "stats"],
@@ -79,6 +89,7 @@ fn may_import(part: &str) -> Option<&'static [&'static str]> {
             "machine",
             "placement",
             "sys",
+            "knobs",
             "kernels",
             "bench",
             "plan",
@@ -163,8 +174,13 @@ fn unsafe_lives_in_two_folders_and_says_why() {
 }
 
 /// Files that open files at all, and those of them that may name /proc or /sys.
-const READERS: [&str; 4] =
-    ["src/machine/snapshot.rs", "src/machine/snapshot/", "src/sys/counters.rs", "src/knobs.rs"];
+const READERS: [&str; 5] = [
+    "src/machine/snapshot.rs",
+    "src/machine/snapshot/",
+    "src/sys/counters.rs",
+    "src/knobs.rs",
+    "src/knobs/journal.rs",
+];
 const OPENERS: [&str; 3] = ["src/run_file.rs", "src/cmd/", "src/main.rs"];
 
 fn opens_files(code: &str) -> bool {

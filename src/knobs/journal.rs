@@ -1,0 +1,142 @@
+//! The journal: what was changed, on the disk before it is changed, so that whoever comes next can put it back.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use rustix::fs::FlockOperation;
+use serde::{Deserialize, Serialize};
+
+/// One knob that was changed, or is about to be.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    pub knob: String,
+    /// Below the root that the journal names.
+    pub file: String,
+    /// The value before our first change.
+    pub before: String,
+    /// The last value that is known to have been ours and the one that was to follow it: a crash may leave either.
+    pub ours: Vec<String>,
+}
+
+/// Who changed what in which boot.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Journal {
+    pub schema: u32,
+    #[serde(default)]
+    pub boot_id: Option<String>,
+    pub root: PathBuf,
+    pub pid: u32,
+    /// Start time of that process in the kernel's ticks: process numbers are given again.
+    #[serde(default)]
+    pub start_ticks: Option<u64>,
+    pub entries: Vec<Entry>,
+}
+
+const SCHEMA: u32 = 1;
+
+impl Journal {
+    /// An empty one of this process.
+    pub fn own(root: &Path, boot_id: Option<String>) -> Journal {
+        let pid = std::process::id();
+        let start_ticks = start_of(pid);
+        Journal { schema: SCHEMA, boot_id, root: root.to_path_buf(), pid, start_ticks, entries: Vec::new() }
+    }
+
+    /// Whether the process that wrote it still runs.
+    pub fn owner_lives(&self) -> bool {
+        self.start_ticks.is_some() && start_of(self.pid) == self.start_ticks
+    }
+}
+
+/// When a process that still runs was started, in ticks since the boot; `None` where it is gone or only waits to be
+/// reaped.
+fn start_of(pid: u32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in brackets may hold anything.
+    let mut fields = text.rsplit_once(')')?.1.split_ascii_whitespace();
+    let state = fields.next()?;
+    (state != "Z" && state != "X").then(|| fields.nth(18)?.parse().ok()).flatten()
+}
+
+/// The folder that holds the journal and the lock of whoever changes knobs.
+#[derive(Clone, Debug)]
+pub struct Store(pub PathBuf);
+
+/// Held by the one process that may change knobs; the kernel takes it back when that process dies.
+#[derive(Debug)]
+pub struct Lock {
+    _file: File,
+}
+
+impl Store {
+    pub fn file(&self) -> PathBuf {
+        self.0.join("knobs.json")
+    }
+
+    /// The lock; `None` while somebody else has it.
+    pub fn lock(&self) -> anyhow::Result<Option<Lock>> {
+        let path = self.0.join("knobs.lock");
+        let open = || OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+        fs::create_dir_all(&self.0)
+            .with_context(|| format!("cannot make the folder {}", self.0.display()))?;
+        let file = open().with_context(|| format!("cannot open {}", path.display()))?;
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Some(Lock { _file: file })),
+            Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+            Err(error) => Err(error).with_context(|| format!("cannot lock {}", path.display())),
+        }
+    }
+
+    /// The journal that is there, if one is.
+    pub fn read(&self) -> anyhow::Result<Option<Journal>> {
+        let path = self.file();
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => {
+                return Err(error)
+                    .with_context(|| format!("cannot read the journal of knobs {}", path.display()));
+            }
+        };
+        let journal: Journal = serde_json::from_str(&text).with_context(|| {
+            format!(
+                "the journal of knobs {} cannot be understood; look into it, put back by hand what it names, and remove it",
+                path.display()
+            )
+        })?;
+        if journal.schema > SCHEMA {
+            bail!(
+                "the journal of knobs {} is of a newer version of assay: restore with that",
+                path.display()
+            );
+        }
+        Ok(Some(journal))
+    }
+
+    /// Replaces the journal; it is on the disk when this returns. One without entries is removed.
+    pub fn write(&self, journal: &Journal) -> anyhow::Result<()> {
+        let path = self.file();
+        let replace = || -> io::Result<()> {
+            if journal.entries.is_empty() {
+                match fs::remove_file(&path) {
+                    Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+                    _ => return self.sync(),
+                }
+            }
+            let fresh = self.0.join("knobs.json.new");
+            let mut file = File::create(&fresh)?;
+            file.write_all(&serde_json::to_vec_pretty(journal)?)?;
+            file.write_all(b"\n")?;
+            file.sync_all()?;
+            fs::rename(&fresh, &path)?;
+            self.sync()
+        };
+        replace().with_context(|| format!("cannot write the journal of knobs {}", path.display()))
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        File::open(&self.0)?.sync_all()
+    }
+}

@@ -1,0 +1,207 @@
+//! Knobs of made trees: what is turned is turned back, wherever a session ends.
+
+use super::*;
+
+const BOOT: &str = "/proc/sys/kernel/random/boot_id";
+const CONTROL: &str = "/sys/devices/system/cpu/smt/control";
+const THP: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
+
+/// A tree with SMT that can be switched, and its knobs.
+struct Tree {
+    folder: tempfile::TempDir,
+    knobs: Knobs,
+}
+
+impl Tree {
+    fn new() -> Tree {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let knobs =
+            Knobs { root: folder.path().to_path_buf(), store: Store(folder.path().join("var/lib/assay")) };
+        let tree = Tree { folder, knobs };
+        tree.file(BOOT, "boot-1");
+        tree.file(CONTROL, "on");
+        tree
+    }
+
+    fn file(&self, path: &str, text: &str) {
+        let path = self.folder.path().join(path.trim_start_matches('/'));
+        fs::create_dir_all(path.parent().expect("a folder")).expect("folders");
+        fs::write(path, format!("{text}\n")).expect("a file");
+    }
+
+    fn smt(&self) -> String {
+        self.knobs.text(CONTROL).expect("it is there")
+    }
+
+    /// A hand that has switched SMT off.
+    fn off(&self) -> Hand {
+        let hand = self.knobs.hand();
+        assert_eq!(hand.set(&off()).expect("it can be set"), ["smt from on to off"]);
+        assert_eq!(self.smt(), "off");
+        hand
+    }
+
+    /// What the next session says.
+    fn next(&self) -> Vec<String> {
+        let said = self.knobs.put_back_what_was_left().expect("it can be put back");
+        assert!(!self.knobs.store.file().exists(), "nothing is left to do: {said:?}");
+        said
+    }
+}
+
+fn off() -> BTreeMap<String, String> {
+    BTreeMap::from([("smt".to_string(), "off".to_string())])
+}
+
+/// What SIGKILL leaves of a session: its journal, and no lock.
+fn killed(hand: Hand) {
+    lock(&hand.state).held = None;
+    // In a real kill nobody would have put back either.
+    drop(hand);
+}
+
+#[test]
+fn a_session_puts_back_what_it_turned() {
+    let tree = Tree::new();
+    let hand = tree.off();
+    assert!(tree.knobs.store.file().exists(), "it is noted while it lasts");
+    assert!(hand.set(&off()).expect("it is off").is_empty(), "nothing to turn");
+    assert_eq!(hand.set(&BTreeMap::new()).expect("back"), ["smt is on again (was off)"]);
+    assert_eq!((tree.smt().as_str(), tree.knobs.store.file().exists()), ("on", false));
+    assert!(tree.next().is_empty());
+    drop(tree.off());
+    assert_eq!(tree.smt(), "on", "by the hand's own end");
+    let hand = tree.off();
+    hand.last().try_put_back();
+    assert_eq!(tree.smt(), "on", "by another thread");
+}
+
+#[test]
+fn killed_after_the_change() {
+    let tree = Tree::new();
+    killed(tree.off());
+    assert_eq!(tree.smt(), "off");
+    assert_eq!(tree.next(), ["smt is on again (was off)"]);
+    assert_eq!(tree.smt(), "on");
+}
+
+#[test]
+fn killed_between_the_journal_and_the_change() {
+    let tree = Tree::new();
+    let hand = tree.knobs.hand();
+    {
+        let mut state = lock(&hand.state);
+        state.hold().expect("nobody else has them");
+        state.journal(known("smt").expect("a knob"), "off", "on").expect("a journal");
+    }
+    killed(hand);
+    assert_eq!(tree.smt(), "on");
+    assert!(tree.next().is_empty(), "nothing had happened");
+    // The same on the way to the third value: the second one is still ours.
+    tree.file(THP, "always [madvise] never");
+    let hand = tree.knobs.hand();
+    {
+        let mut state = lock(&hand.state);
+        let thp = known("thp").expect("a knob");
+        state.hold().expect("nobody else has them");
+        state.journal(thp, "never", "madvise").expect("a journal");
+        state.journal(thp, "always", "never").expect("a journal");
+    }
+    killed(hand);
+    tree.file(THP, "always madvise [never]");
+    // A made tree's file does not put brackets around what is written into it.
+    assert!(tree.knobs.put_back_what_was_left().is_err());
+    assert_eq!(tree.knobs.text(THP).expect("it is there"), "madvise");
+}
+
+#[test]
+fn killed_during_the_restore() {
+    let tree = Tree::new();
+    killed(tree.off());
+    // Put back, and killed before the journal was cleared.
+    tree.file(CONTROL, "on");
+    assert!(tree.next().is_empty());
+    assert_eq!(tree.smt(), "on");
+}
+
+#[test]
+fn what_somebody_else_changed_stays() {
+    let tree = Tree::new();
+    killed(tree.off());
+    tree.file(CONTROL, "forceoff");
+    let said = tree.next();
+    assert!(said.len() == 1 && said[0].contains("Somebody else changed it"), "{said:?}");
+    assert_eq!(tree.smt(), "forceoff");
+    // And under a session that lives.
+    let tree = Tree::new();
+    let hand = tree.off();
+    tree.file(CONTROL, "forceoff");
+    let error = hand.set(&off()).expect_err("it is not ours any more");
+    assert!(error.to_string().contains("somebody else set smt to forceoff"), "{error}");
+    drop(hand);
+    assert_eq!(tree.smt(), "forceoff");
+}
+
+#[test]
+fn another_boot_has_its_own_knobs() {
+    let tree = Tree::new();
+    killed(tree.off());
+    tree.file(BOOT, "boot-2");
+    let said = tree.next();
+    assert!(said.len() == 1 && said[0].contains("an earlier boot"), "{said:?}");
+    assert_eq!(tree.smt(), "off", "the new boot's own value");
+}
+
+#[test]
+fn a_second_session_is_refused() {
+    let tree = Tree::new();
+    let first = tree.off();
+    let error = tree.knobs.hand().set(&BTreeMap::from([("smt".to_string(), "on".to_string())]));
+    let error = error.expect_err("the first one lives").to_string();
+    assert!(error.contains(&format!("process {} of assay", std::process::id())), "{error}");
+    let error = tree.knobs.put_back_what_was_left().expect_err("the first one lives").to_string();
+    assert!(error.contains("has kernel knobs changed"), "{error}");
+    assert_eq!(tree.smt(), "off");
+    drop(first);
+    drop(tree.off());
+}
+
+#[test]
+fn what_cannot_be_set_says_why() {
+    let tree = Tree::new();
+    let why = |state: &str| {
+        tree.file(CONTROL, state);
+        tree.knobs.unmet("smt", "off").unwrap_or_default()
+    };
+    assert_eq!(why("on"), "");
+    assert!(why("notsupported").contains("no SMT"));
+    assert!(why("notimplemented").contains("this kernel cannot"));
+    assert!(why("forceoff").contains("for good at boot"));
+    tree.file(CONTROL, "on");
+    tree.file("/sys/devices/system/cpu/online", "0-2");
+    tree.file("/sys/devices/system/cpu/present", "0-3");
+    assert!(tree.knobs.unmet("smt", "off").is_some_and(|why| why.contains("offline by hand")));
+    assert!(tree.knobs.unmet("thp", "never").is_some_and(|why| why.contains("this kernel has no")));
+    assert!(tree.knobs.unmet("smt", "maybe").is_some_and(|why| why.contains("takes on, off")));
+    assert!(tree.knobs.unmet("warp", "9").is_some_and(|why| why.contains("no knob is called")));
+    let error = tree.knobs.hand().set(&off()).expect_err("CPUs are offline").to_string();
+    assert!(error.contains("offline by hand"), "{error}");
+    assert!(!tree.knobs.store.file().exists());
+}
+
+#[test]
+fn a_damaged_or_foreign_journal_is_said_and_nothing_is_turned() {
+    let tree = Tree::new();
+    drop(tree.off());
+    fs::write(tree.knobs.store.file(), "{").expect("a file");
+    let error = tree.knobs.put_back_what_was_left().expect_err("damaged").to_string();
+    assert!(error.contains("cannot be understood"), "{error}");
+    assert!(tree.knobs.hand().set(&off()).is_err());
+    fs::remove_file(tree.knobs.store.file()).expect("removed");
+    killed(tree.off());
+    let other = Tree::new();
+    let elsewhere = Knobs { store: tree.knobs.store.clone(), ..other.knobs.clone() };
+    let error = elsewhere.put_back_what_was_left().expect_err("another tree").to_string();
+    assert!(error.contains("is of the tree"), "{error}");
+    assert_eq!((tree.smt().as_str(), other.smt().as_str()), ("off", "on"));
+}

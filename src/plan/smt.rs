@@ -1,0 +1,137 @@
+//! The plan of the SMT table: each case alone, beside the same work, beside a spinner, and with SMT off.
+
+use super::{Candidate, Scope};
+use crate::model::{Beside, Case, CpuSet, Pages, Placement};
+use crate::placement::second_threads;
+
+/// What goes on beside a case, and how many times as long it then takes: most of the time neighbours share a core.
+const BESIDE: [(Beside, f64); 2] = [(Beside::SameWork, 3.0), (Beside::Spinner, 1.5)];
+
+/// Every pinned case in all variants, side by side, so that a budget cuts them together. `no_switch`: why SMT cannot be
+/// switched off here. Tasks that may run anywhere have no neighbour, and are left out.
+pub fn table(candidates: Vec<Candidate>, scope: &Scope, no_switch: Option<&str>) -> Vec<Candidate> {
+    candidates.into_iter().flat_map(|candidate| variants(candidate, scope, no_switch)).collect()
+}
+
+fn variants(candidate: Candidate, scope: &Scope, no_switch: Option<&str>) -> Vec<Candidate> {
+    if candidate.unmet.is_some() {
+        return vec![candidate];
+    }
+    let placement = &candidate.case.placement;
+    if placement.seats.is_empty() || placement.seats.iter().any(|seat| seat.cpus.len() != 1) {
+        return Vec::new();
+    }
+    let mut all: Vec<Candidate> =
+        BESIDE.into_iter().map(|(beside, dearer)| busy(&candidate, scope, beside, dearer)).collect();
+    all.push(switched_off(&candidate, scope, no_switch));
+    all.insert(0, candidate);
+    all
+}
+
+fn busy(candidate: &Candidate, scope: &Scope, beside: Beside, dearer: f64) -> Candidate {
+    match scope.floor.beside(scope.machine, &candidate.case.placement, beside) {
+        Ok(placement) => {
+            // Every rank of siblings has memory of its own.
+            let twins = placement.neighbours.iter().map(CpuSet::len).min().unwrap_or(0) as u64;
+            let times = if beside == Beside::SameWork { 1 + twins } else { 1 };
+            let case = Case { placement, ..candidate.case.clone() };
+            Candidate {
+                seconds: candidate.seconds * dearer,
+                memory_bytes: candidate.memory_bytes * times,
+                ..with(candidate, case)
+            }
+        }
+        Err(why) => {
+            let mut case = impossible(&candidate.case);
+            case.placement.beside = beside;
+            Candidate { unmet: Some(why), ..with(candidate, case) }
+        }
+    }
+}
+
+fn switched_off(candidate: &Candidate, scope: &Scope, no_switch: Option<&str>) -> Candidate {
+    let gone = second_threads(scope.machine).intersection(&candidate.case.placement.cpus());
+    let unmet = match no_switch {
+        Some(why) => Some(why.to_string()),
+        None if !gone.is_empty() => Some(format!("CPU {gone} goes offline with SMT")),
+        None => None,
+    };
+    let mut case = match unmet {
+        Some(_) => impossible(&candidate.case),
+        None => candidate.case.clone(),
+    };
+    case.knobs.insert("smt".to_string(), "off".to_string());
+    Candidate { unmet, ..with(candidate, case) }
+}
+
+fn with(candidate: &Candidate, case: Case) -> Candidate {
+    let Candidate { priority, seconds, memory_bytes, .. } = *candidate;
+    Candidate { case, priority, seconds, memory_bytes, unmet: None }
+}
+
+/// A case that this machine cannot have has no seats.
+fn impossible(case: &Case) -> Case {
+    let name = case.placement.name.clone();
+    let (pages, beside) = (Pages::default(), Beside::default());
+    let placement = Placement { name, seats: Vec::new(), pages, beside, neighbours: Vec::new() };
+    Case { placement, ..case.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::Depth;
+    use crate::machine::{Core, Machine};
+    use crate::placement::Floor;
+    use crate::plan::{PROFILES, candidates, select};
+
+    fn planned(cores: &[&str], no_switch: Option<&str>) -> Vec<(String, Option<String>)> {
+        let mut machine = Machine::default();
+        let set = |text: &str| CpuSet::parse_list(text).expect("a list");
+        machine.cpus.cores =
+            Some(cores.iter().map(|cpus| Core { cpus: set(cpus), ..Core::default() }).collect());
+        machine.cpus.online = cores.iter().flat_map(|cpus| set(cpus).iter().collect::<Vec<u32>>()).collect();
+        let floor = Floor::of(&machine);
+        let scope = Scope {
+            machine: &machine,
+            floor: &floor,
+            depth: Depth::Quick,
+            memory_bytes: 1 << 30,
+            windows: PROFILES[0].windows,
+            all: false,
+        };
+        let only = ["syscall.getpid", "ipc.pipe-pingpong"].map(str::to_string);
+        let candidates = candidates(&scope, &select(&only, Depth::Quick).expect("both"));
+        let all = table(candidates, &scope, no_switch);
+        all.into_iter().map(|candidate| (candidate.case.key(), candidate.unmet)).collect()
+    }
+
+    fn unmet(plan: &[(String, Option<String>)], key: &str) -> Option<String> {
+        let found = plan.iter().find(|(other, _)| other == key);
+        found.unwrap_or_else(|| panic!("no {key} in {plan:?}")).1.clone()
+    }
+
+    #[test]
+    fn four_variants_of_each_pinned_case() {
+        let plan = planned(&["0-1", "2-3"], None);
+        let first: Vec<&str> = plan.iter().take(4).map(|(key, _)| key.as_str()).collect();
+        let variants = ["", "+beside-same-work", "+beside-spinner", "!smt=off"];
+        assert_eq!(first, variants.map(|variant| format!("syscall.getpid@one-cpu{variant}")));
+        assert!(plan.iter().take(4).all(|(_, unmet)| unmet.is_none()));
+        assert!(plan.iter().all(|(key, _)| !key.contains("@free")), "{plan:?}");
+        let siblings = "ipc.pipe-pingpong@smt-sibling";
+        assert_eq!(unmet(&plan, siblings), None);
+        assert!(unmet(&plan, &format!("{siblings}!smt=off")).is_some_and(|why| why.contains("goes offline")));
+        assert!(
+            unmet(&plan, &format!("{siblings}+beside-spinner")).is_some_and(|why| why.contains("itself"))
+        );
+    }
+
+    #[test]
+    fn without_smt_the_neighbour_core_and_no_switch() {
+        let plan = planned(&["0", "1"], Some("this machine has no SMT"));
+        assert_eq!(unmet(&plan, "syscall.getpid@one-cpu+beside-same-work"), None);
+        let off = unmet(&plan, "syscall.getpid@one-cpu!smt=off");
+        assert_eq!(off.as_deref(), Some("this machine has no SMT"));
+    }
+}
