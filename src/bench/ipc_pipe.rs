@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use hdrhistogram::Histogram as Buckets;
 
-use super::{Benchmark, Candidate, Depth, Point, Sampler, Scope, View, check_answer, single_point};
+use super::{
+    Benchmark, Candidate, Depth, Point, Sampler, Scope, View, check_answer, histogram, single_point,
+};
 use crate::model::{Better, Case, Form, Histogram, Metric, Params};
 use crate::placement::Distance;
 use crate::sys::affinity;
@@ -215,15 +216,8 @@ impl Pair {
         }
         let ns = clock.now() - begin;
         self.table.stamped().store(0, Ordering::Release);
-        // One nanosecond to an hour in three digits: finer than any latency repeats.
-        let mut buckets =
-            Buckets::<u64>::new_with_bounds(1, 3_600_000_000_000, 3).context("cannot make a histogram")?;
-        for index in 0..trips {
-            buckets.saturating_record(self.table.age(index).load(Ordering::Acquire));
-        }
-        let recorded = buckets.iter_recorded();
-        let (ns_values, count) = recorded.map(|v| (v.value_iterated_to(), v.count_at_value())).unzip();
-        Ok((Histogram { ns: ns_values, count }, ns))
+        let ages = (0..trips).map(|index| self.table.age(index).load(Ordering::Acquire));
+        Ok((histogram(ages)?, ns))
     }
 
     fn stop(mut self) -> anyhow::Result<()> {

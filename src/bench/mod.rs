@@ -15,7 +15,7 @@ pub mod sampler;
 mod stream_crew;
 
 pub use neighbours::Neighbours;
-pub use sampler::{Line, Order, Point, Sampler, Windows, median};
+pub use sampler::{Line, Order, Point, Sampler, Windows, histogram, median};
 
 /// Declares the modules and lists their rows, in the order in which people see them.
 macro_rules! benchmarks {
@@ -39,6 +39,8 @@ benchmarks! {
     memory_nodes
     memory_loaded
     syscall
+    process_fork
+    process
     ipc_pipe
     selftest
 }
@@ -280,5 +282,7 @@ pub fn point(name: &str, value: impl Into<crate::model::Value>) -> Params {
     Params::from([(name.to_string(), value.into())])
 }
 
+#[cfg(test)]
+mod rehearsal;
 #[cfg(test)]
 mod tests;

@@ -15,9 +15,11 @@ use crate::sys::counters::OwnCounters;
 
 mod calibration;
 mod columns;
+mod latencies;
 
 use calibration::{calibrate, linearity};
 use columns::{Columns, Gauge};
+pub use latencies::histogram;
 
 /// What the parent asks of a child, one JSON object on its standard input.
 #[derive(Clone, Debug, Serialize, Deserialize)]

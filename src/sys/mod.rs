@@ -8,8 +8,9 @@ pub mod cpuid;
 pub mod mapping;
 pub mod partner;
 pub mod process;
+pub mod program;
 pub mod ready;
 pub mod shared;
-
+pub mod spawn;
 pub mod team;
 pub mod token;

@@ -46,6 +46,7 @@ fn is_test_file(path: &str) -> bool {
         || path.contains("/tests/")
         || path.ends_with("published.rs")
         || path.ends_with("run_of.rs")
+        || path.ends_with("rehearsal.rs")
 }
 
 /// The part of the house that a file belongs to: the folder or file below `src`.

@@ -1,0 +1,176 @@
+//! Programs to start: the smallest one there can be, made here, and those of the system.
+
+use std::ffi::{CStr, CString, c_char};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+use rustix::fs::{Access, MemfdFlags, Mode, OFlags};
+
+use super::spawn::{self, Way};
+
+/// A program with its arguments, ready to be started without another allocation.
+pub struct Program {
+    path: CString,
+    arguments: Vec<CString>,
+    /// What it ends with when all is well.
+    code: i32,
+    /// The file that `path` leads to, where it has no name of its own.
+    _file: Option<OwnedFd>,
+}
+
+/// The most arguments that a program here has, its own name among them.
+const ARGUMENTS: usize = 3;
+
+/// What the smallest program ends with: a number that nothing else here does.
+const MINIMAL_CODE: i32 = 42;
+
+impl Program {
+    /// The smallest program: a static executable of two hundred bytes, two instructions long before it asks to end.
+    ///
+    /// It lives in memory (`memfd_create`), or in an unnamed file of the temporary directory where the kernel lets no
+    /// such memory be executed; so nothing is left behind. An error says why neither could be started.
+    pub fn minimal() -> io::Result<Program> {
+        let image = image()?;
+        let in_memory = memory_file().and_then(|file| Program::of_file(file, &image));
+        in_memory.or_else(|first| {
+            let in_directory = directory_file().and_then(|file| Program::of_file(file, &image));
+            in_directory.map_err(|second| {
+                let why =
+                    format!("no program of our own can be started: in memory {first}; in a file {second}");
+                io::Error::new(second.kind(), why)
+            })
+        })
+    }
+
+    /// A program of the system.
+    pub fn at(path: &CStr, arguments: &[&CStr], code: i32) -> Program {
+        let arguments = arguments.iter().take(ARGUMENTS).map(|text| CString::from(*text)).collect();
+        Program { path: path.into(), arguments, code, _file: None }
+    }
+
+    /// `sh -c` of this program.
+    pub fn by_shell(&self) -> Program {
+        Program::at(SHELL, &[c"sh", c"-c", &self.path], self.code)
+    }
+
+    /// Writes the image and tries it.
+    fn of_file(file: OwnedFd, image: &[u8]) -> io::Result<Program> {
+        if rustix::io::write(&file, image)? != image.len() {
+            return Err(io::Error::other("it could not be written whole"));
+        }
+        // What is open for writing cannot be executed: it is opened once more, and the first handle closed. Children
+        // get the second one by inheritance, and find the file through it.
+        let writable = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
+        let readable = rustix::fs::open(writable.as_c_str(), OFlags::RDONLY, Mode::empty())?;
+        drop(file);
+        let path = CString::new(format!("/proc/self/fd/{}", readable.as_fd().as_raw_fd()))?;
+        let program =
+            Program { arguments: vec![path.clone()], path, code: MINIMAL_CODE, _file: Some(readable) };
+        match program.is_right(spawn::start(Way::Spawn, &program)?) {
+            true => Ok(program),
+            false => Err(io::Error::other("it ended otherwise than it should")),
+        }
+    }
+
+    pub fn path(&self) -> &CStr {
+        &self.path
+    }
+
+    /// As `execve` wants it: pointers into this value, and a null.
+    pub fn argv(&self) -> [*const c_char; ARGUMENTS + 1] {
+        let mut argv = [std::ptr::null(); ARGUMENTS + 1];
+        for (pointer, text) in argv.iter_mut().zip(&self.arguments) {
+            *pointer = text.as_ptr();
+        }
+        argv
+    }
+
+    /// Whether a child that was to become this program has ended as the program does.
+    pub fn is_right(&self, ended: spawn::Ended) -> bool {
+        ended.code() == Some(self.code)
+    }
+}
+
+pub const SHELL: &CStr = c"/bin/sh";
+pub const TRUE: &CStr = c"/bin/true";
+
+/// Whether the caller may execute this file.
+pub fn is_executable(path: &CStr) -> bool {
+    rustix::fs::access(path, Access::EXEC_OK).is_ok()
+}
+
+fn memory_file() -> io::Result<OwnedFd> {
+    let create = |flags| rustix::fs::memfd_create("assay-minimal", MemfdFlags::CLOEXEC | flags);
+    // Kernels before 6.3 do not know the flag, and need none.
+    Ok(create(MemfdFlags::EXEC).or_else(|_| create(MemfdFlags::empty()))?)
+}
+
+fn directory_file() -> io::Result<OwnedFd> {
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(&std::env::temp_dir(), flags, Mode::RWXU)?)
+}
+
+/// `exit_group(MINIMAL_CODE)`.
+#[cfg(target_arch = "x86_64")]
+const CODE: [u8; 12] = [
+    0xbf,
+    MINIMAL_CODE as u8,
+    0,
+    0,
+    0, // mov edi, 42
+    0xb8,
+    231,
+    0,
+    0,
+    0, // mov eax, 231
+    0x0f,
+    0x05, // syscall
+];
+#[cfg(target_arch = "x86_64")]
+const ELF_MACHINE: u64 = 62;
+
+#[cfg(target_arch = "aarch64")]
+const CODE: [u8; 12] = {
+    // movz x0, #42; movz x8, #94; svc #0
+    let [a, b, c, d] = (0xd280_0000u32 | (MINIMAL_CODE as u32) << 5).to_le_bytes();
+    let [e, f, g, h] = (0xd280_0008u32 | 94 << 5).to_le_bytes();
+    let [i, j, k, l] = 0xd400_0001u32.to_le_bytes();
+    [a, b, c, d, e, f, g, h, i, j, k, l]
+};
+#[cfg(target_arch = "aarch64")]
+const ELF_MACHINE: u64 = 183;
+
+/// An ELF file as the kernel's loader wants it and no more: its header, one segment that holds the whole file, and the
+/// entry that refuses an executable stack.
+fn image() -> io::Result<Vec<u8>> {
+    const HEADER: u64 = 64;
+    const ENTRY: u64 = 56;
+    const ENTRIES: u64 = 2;
+    /// A multiple of every page size.
+    const BASE: u64 = 0x40_0000;
+    const PAGE: u64 = 0x1_0000;
+    let start = HEADER + ENTRIES * ENTRY;
+    let length = start + CODE.len() as u64;
+    let mut image = Vec::with_capacity(length as usize);
+    image.extend(b"\x7fELF");
+    // 64 bits, little endian, version 1, System V.
+    image.extend([2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    let fields: [&[(u64, usize)]; 4] = [
+        // An executable for this machine, version 1, entered behind the tables.
+        &[(2, 2), (ELF_MACHINE, 2), (1, 4), (BASE + start, 8)],
+        // Segment table behind the header, no sections, no flags, and the sizes of all that.
+        &[(HEADER, 8), (0, 8), (0, 4), (HEADER, 2), (ENTRY, 2), (ENTRIES, 2), (0, 2), (0, 2), (0, 2)],
+        // PT_LOAD, readable and executable: offset, address twice, length twice, alignment.
+        &[(1, 4), (5, 4), (0, 8), (BASE, 8), (BASE, 8), (length, 8), (length, 8), (PAGE, 8)],
+        // PT_GNU_STACK, readable and writable.
+        &[(0x6474_e551, 4), (6, 4), (0, 8), (0, 8), (0, 8), (0, 8), (0, 8), (16, 8)],
+    ];
+    for (value, width) in fields.into_iter().flatten() {
+        image.extend(&value.to_le_bytes()[..*width]);
+    }
+    image.extend(CODE);
+    match image.len() as u64 == length {
+        true => Ok(image),
+        false => Err(io::Error::other("the smallest program has come out in another size than it says")),
+    }
+}
