@@ -122,7 +122,7 @@ impl Bench {
             pretend: None,
         };
         let program = Path::new(env!("CARGO_BIN_EXE_assay"));
-        let heard = child::visit(program, &order, Duration::from_secs(60), &|| false);
+        let heard = child::visit(program, &order, Duration::from_secs(60), &|| false, &mut || ());
         let heard = heard.map_err(|error| format!("{error:#}"))?;
         let bench = bench::find(&ours.case.bench).ok_or("no such benchmark")?;
         let value_of = |wanted: &str| {

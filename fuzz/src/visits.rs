@@ -31,7 +31,15 @@ pub fn visits(data: &[u8]) {
     }
     if bytes.next() > 128 {
         let [at_ms, value] = [0; 2].map(|_| vec![bytes.number(), bytes.number()]);
-        run.time_lines.push(TimeLine { name: "background".into(), unit: "CPUs".into(), at_ms, value });
+        let subject = if bytes.next() > 128 { "clock" } else { "" };
+        run.time_lines.push(TimeLine {
+            subject: subject.into(),
+            name: "background".into(),
+            unit: "CPUs".into(),
+            at_ms,
+            value,
+            missing: None,
+        });
         run.events.push(Event { at_ms: bytes.number(), kind: "interrupted".into(), text: "x".into() });
     }
     run_file::check(run);

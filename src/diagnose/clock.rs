@@ -1,8 +1,9 @@
 //! Clocks: the one that keeps time, and the core's own.
 
+use super::tracks;
 use super::words::{figure, percent};
 use super::{Evidence, Rule};
-use crate::model::{Effect, Fact, Finding, Form, Severity};
+use crate::model::{Effect, Event, Fact, Finding, Form, Severity};
 use crate::stats::analysis::Judged;
 use crate::stats::order::{Interval, quantile};
 
@@ -173,7 +174,8 @@ const MOVING: Rule = Rule {
     about: "A short chain of dependent additions after each window tells the clock of the core at that moment. Turbo \
             budgets, power limits, temperature and, in a guest, the neighbours on the host move it; everything that \
             runs in the core moves with it.",
-    method: "Fires when the 5th and 95th percentile of the clocks beside all windows are more than 5 % apart. At least \
+    method: "Fires when the 5th and 95th percentile of the clocks beside all windows are more than 5 % apart, or when the \
+             clock stepped by more than 5 % from one visit to the next after somebody had changed the governor. At least \
              100 windows are needed. Series whose process medians go with the clock beside them (Spearman, p < 0.01 after \
              adjustment) carry it as their cause.",
     calm: "steady core clock",
@@ -188,27 +190,62 @@ fn moving(evidence: &Evidence) -> Option<Vec<Finding>> {
     }
     let (low, middle, high) = (quantile(&clocks, 0.05)?, quantile(&clocks, 0.5)?, quantile(&clocks, 0.95)?);
     let spread = (high - low) / middle;
-    if spread <= 0.05 {
+    let step = largest_step(&tracks::visit_clocks(evidence.run));
+    let changed: Vec<&Event> = evidence.run.events.iter().filter(|event| event.kind == "governor").collect();
+    let stepped = step.filter(|step| step.size > 0.05);
+    if spread <= 0.05 && (stepped.is_none() || changed.is_empty()) {
         return Some(Vec::new());
     }
+    let moved = stepped.map_or(spread, |step| step.size.max(spread));
+    let mut facts = vec![
+        Fact::new("clock, 5 to 95 %", format!("{low:.2} to {high:.2} GHz"), "covariate clock_ghz"),
+        Fact::new("median", format!("{middle:.2} GHz"), "covariate clock_ghz"),
+        Fact::new("windows", clocks.len(), "visits"),
+    ];
+    facts.extend(stepped.map(|step| {
+        let words = format!("{:.2} to {:.2} GHz at {:.1} s", step.from, step.to, step.at_ms / 1e3);
+        Fact::new("largest step between visits", words, "covariate clock_ghz, median a visit")
+    }));
+    facts.extend(changed.iter().take(3).map(|event| {
+        Fact::new("governor", format!("{} (at {:.1} s)", event.text, event.at_ms / 1e3), "scaling_governor")
+    }));
+    let somebody = match changed.is_empty() {
+        true => "",
+        false => " Somebody changed the governor meanwhile.",
+    };
     Some(vec![Finding {
         rule: MOVING.id.into(),
         severity: Severity::Note,
-        headline: format!("the core clock moved by {} while measuring", percent(spread)),
-        cause: "The core did not run at one speed. In-core figures (L1, L2, system calls, arithmetic) inherit that \
-                spread; figures in core cycles do not."
-            .into(),
-        facts: vec![
-            Fact::new("clock, 5 to 95 %", format!("{low:.2} to {high:.2} GHz"), "covariate clock_ghz"),
-            Fact::new("median", format!("{middle:.2} GHz"), "covariate clock_ghz"),
-            Fact::new("windows", clocks.len(), "visits"),
-        ],
+        headline: format!("the core clock moved by {} while measuring", percent(moved)),
+        cause: format!(
+            "The core did not run at one speed. In-core figures (L1, L2, system calls, arithmetic) inherit that spread; \
+             figures in core cycles do not.{somebody}"
+        ),
+        facts,
         confirm: "assay run --only cpu.clock --profile standard".into(),
         advice: "Look for power or thermal limits (turbostat on bare metal); in a guest only a dedicated host helps."
             .into(),
         series: moved_with_it(evidence),
         effect: Effect::Explains,
     }])
+}
+
+/// From the clock of one visit to that of the next.
+#[derive(Clone, Copy)]
+struct Step {
+    from: f64,
+    to: f64,
+    at_ms: f64,
+    /// Relative to the slower of the two.
+    size: f64,
+}
+
+fn largest_step(clocks: &[(f64, f64)]) -> Option<Step> {
+    let step = |pair: &[(f64, f64)]| {
+        let ((_, from), (at_ms, to)) = (pair[0], pair[1]);
+        Step { from, to, at_ms, size: (to - from).abs() / from.min(to) }
+    };
+    clocks.windows(2).map(step).max_by(|one, other| one.size.total_cmp(&other.size))
 }
 
 /// Keys of the series whose values go with the clock.

@@ -1,5 +1,6 @@
 //! All that rules may look at, with the look-ups that several of them need.
 
+use super::tracks::{clocks_of, is_clock};
 use crate::machine::Machine;
 use crate::model::{Conditions, Planned, Run, Visit};
 use crate::stats::analysis::Judged;
@@ -8,11 +9,6 @@ use crate::stats::analysis::Judged;
 /// is a damaged number, and as good as none.
 const LARGEST: f64 = 1e15;
 const SHORTEST_MS: f64 = 1e-3;
-
-/// Whether any core could run at such a clock: 1 MHz to 100 GHz.
-fn is_clock(ghz: &f64) -> bool {
-    (1e-3..=100.0).contains(ghz)
-}
 
 /// A run, the machine that it describes, and every series with the verdict that its numbers alone give it.
 pub struct Evidence<'a> {
@@ -111,12 +107,7 @@ impl<'a> Evidence<'a> {
 
     /// The core clock beside every window of every visit, GHz; without what no core's clock can be.
     pub fn clocks_ghz(&self) -> Vec<f64> {
-        let samples = self.visits().flat_map(|visit| &visit.samples);
-        samples
-            .filter_map(|samples| Some((samples.len(), samples.beside.clock_ghz.as_ref()?)))
-            .flat_map(|(windows, column)| (0..windows).filter_map(|index| column.get(index)))
-            .filter(is_clock)
-            .collect()
+        self.visits().flat_map(clocks_of).collect()
     }
 }
 

@@ -12,6 +12,7 @@ use crate::stats::analysis::Judged;
 mod evidence;
 mod ladder;
 pub mod readings;
+pub mod tracks;
 pub mod words;
 
 pub use evidence::Evidence;
@@ -30,6 +31,7 @@ rules! {
     placement
     environment
     clock
+    slow_clock
     memory
     caches
     cores

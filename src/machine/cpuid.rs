@@ -73,6 +73,14 @@ pub(super) fn hypervisor_bit(snapshot: &Snapshot) -> Option<bool> {
     first(snapshot)?.hypervisor_bit()
 }
 
+/// The base clock by leaf 16h, which hypervisors often leave empty.
+pub(super) fn base_khz(snapshot: &Snapshot) -> Option<u64> {
+    let leaves = first(snapshot)?;
+    let [eax, ..] = leaves.get(0x16, 0).filter(|_| leaves.has(0x16))?;
+    let mhz = u64::from(eax & 0xffff);
+    (100..10_000).contains(&mhz).then_some(mhz * 1000)
+}
+
 /// The hypervisor by its signature.
 pub(super) fn hypervisor_name(snapshot: &Snapshot) -> Option<&'static str> {
     let leaves = first(snapshot)?;

@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::model::{CpuSet, Snapshot};
 
 use super::cpu::Cpus;
+use super::cpuid;
 use super::text::{CPUS, folder};
 
 /// How the CPUs' clocks are driven.
@@ -23,6 +24,8 @@ pub struct Frequency {
     pub hardware_max_khz: Option<u64>,
     /// Nominal frequency, where firmware or the model name gives it; the lowest where kinds of core differ.
     pub base_khz: Option<u64>,
+    /// The bus clock that cores multiply, where it is known: 100 MHz on Intel's since Sandy Bridge.
+    pub bus_khz: Option<u64>,
     /// Whether turbo may be used.
     pub turbo: Option<bool>,
     pub energy_preferences: BTreeMap<String, CpuSet>,
@@ -63,7 +66,9 @@ pub(super) fn parse(snapshot: &Snapshot, cpus: &Cpus) -> Frequency {
         frequency.max_khz = frequency.max_khz.max(khz("scaling_max_freq"));
         frequency.hardware_max_khz = frequency.hardware_max_khz.max(khz("cpuinfo_max_freq"));
     }
-    frequency.base_khz = frequency.base_khz.or_else(|| nominal_khz(cpus.model.as_deref()?));
+    let base_khz = frequency.base_khz.or_else(|| nominal_khz(cpus.model.as_deref()?));
+    frequency.base_khz = base_khz.or_else(|| cpuid::base_khz(snapshot));
+    frequency.bus_khz = bus_khz(cpus);
     frequency.turbo = turbo(snapshot);
     frequency
 }
@@ -106,6 +111,12 @@ fn nominal_khz(model: &str) -> Option<u64> {
     };
     let number: f64 = number.trim().parse().ok()?;
     (number.is_finite() && number > 0.0 && number < 1e4).then(|| (number * scale).round() as u64)
+}
+
+/// Sandy Bridge was the first with AVX and the first with a bus of 100 MHz.
+fn bus_khz(cpus: &Cpus) -> Option<u64> {
+    let intel = cpus.vendor.as_deref() == Some("GenuineIntel");
+    (intel && cpus.flags.iter().any(|flag| flag == "avx")).then_some(100_000)
 }
 
 fn turbo(snapshot: &Snapshot) -> Option<bool> {

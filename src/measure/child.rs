@@ -38,12 +38,13 @@ const LONGEST_LOOK: Duration = Duration::from_secs(1);
 const LEAVE: Duration = Duration::from_secs(5);
 
 /// Runs one visit. `program` is this very binary (a bench: the one beside it); `interrupted` is asked often and ends the
-/// visit when true.
+/// visit when true; `observe` is called as often, to look at the machine when it is time to.
 pub fn visit(
     program: &std::path::Path,
     order: &Order,
     limit: Duration,
     interrupted: &dyn Fn() -> bool,
+    observe: &mut dyn FnMut(),
 ) -> anyhow::Result<Heard> {
     let mut child = Command::new(program)
         .arg0("assay")
@@ -63,7 +64,7 @@ pub fn visit(
     }
     let mut heard = Heard::default();
     let mut talk = Talk::new(order);
-    let verdict = listen(&mut child, &mut talk, limit, interrupted);
+    let verdict = listen(&mut child, &mut talk, limit, interrupted, observe);
     if !matches!(verdict, Listened::Done) {
         group.kill();
     }
@@ -182,7 +183,13 @@ impl Talk {
 }
 
 /// Listens until the child closes its output, the time is up, the user interrupts or it says nonsense.
-fn listen(child: &mut Child, talk: &mut Talk, limit: Duration, interrupted: &dyn Fn() -> bool) -> Listened {
+fn listen(
+    child: &mut Child,
+    talk: &mut Talk,
+    limit: Duration,
+    interrupted: &dyn Fn() -> bool,
+    observe: &mut dyn FnMut(),
+) -> Listened {
     let (Some(mut stdout), Some(mut stderr)) = (child.stdout.take(), child.stderr.take()) else {
         return Listened::Nonsense("it has no output".to_string());
     };
@@ -199,6 +206,8 @@ fn listen(child: &mut Child, talk: &mut Talk, limit: Duration, interrupted: &dyn
             return Listened::TooLong;
         }
         let (out_ready, err_ready) = ready(stdout.as_fd(), stderr.as_fd(), err_open);
+        // A tick or a line later: the child is past its start and at work.
+        observe();
         if err_ready {
             let bytes = read_some(&mut stderr, &mut buffer);
             err_open = bytes > 0;

@@ -72,10 +72,12 @@ pub fn wait(
     let mut lines: Vec<TimeLine> = names
         .into_iter()
         .map(|(name, unit)| TimeLine {
+            subject: "".into(),
             name: name.into(),
             unit: unit.into(),
             at_ms: Vec::new(),
             value: Vec::new(),
+            missing: None,
         })
         .collect();
     let disturbed = loop {

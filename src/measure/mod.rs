@@ -3,6 +3,7 @@
 pub mod child;
 pub mod gate;
 mod session;
+mod watch;
 
 pub use gate::Patience;
 pub use session::{Ended, Progress, Session};

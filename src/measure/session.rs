@@ -18,6 +18,7 @@ use crate::sys::{clock, process};
 
 use super::child;
 use super::gate::{self, Patience};
+use super::watch::Watch;
 
 /// Everything that measuring needs and does not change.
 pub struct Session<'a> {
@@ -87,6 +88,7 @@ impl Session<'_> {
         if ended != Ended::Interrupted {
             loop_state.say_what_never_ran(writer)?;
         }
+        loop_state.watch.note(writer)?;
         if let Some((kind, text)) = text {
             let event = Event { at_ms: self.at_ms(&loop_state), kind: kind.into(), text: text.into() };
             writer.append(&Record::Event(event))?;
@@ -117,6 +119,7 @@ struct Loop<'s, 'h> {
     patience: Patience,
     /// What the knobs are turned to for the visits of now.
     turned: Knobs,
+    watch: Watch,
 }
 
 /// Knobs and what they are turned to.
@@ -135,6 +138,7 @@ impl<'s, 'h> Loop<'s, 'h> {
             begin_ms,
             patience: session.patience,
             turned: Knobs::new(),
+            watch: Watch::of(session.header, &session.root, begin_ms),
             visits,
         }
     }
@@ -169,6 +173,7 @@ impl<'s, 'h> Loop<'s, 'h> {
                     return Ok(Ended::Interrupted);
                 }
             }
+            self.watch.note(writer)?;
             writer.sync();
             self.wait_if_loud(first_of_pass, writer, progress)?;
         }
@@ -253,18 +258,21 @@ impl<'s, 'h> Loop<'s, 'h> {
             return self.note_failed_turn(case, pass, &key, reason, writer, progress);
         }
         let at_ms = self.session.at_ms(self);
+        let seats = planned.case.placement.busy_cpus();
+        self.watch.begin(&planned.case.placement);
         let (before, own) = (self.counters.read(), clock::cpu_ms().unwrap_or(0.0));
-        let heard =
-            child::visit(process::running(&self.session.program), &order, limit, self.session.interrupted)?;
+        let program = process::running(&self.session.program);
+        let watch = &mut self.watch;
+        let heard = child::visit(program, &order, limit, self.session.interrupted, &mut || watch.look())?;
         if heard.interrupted {
             return Ok(false);
         }
         let own = clock::cpu_ms().unwrap_or(0.0) - own;
-        let seats = planned.case.placement.busy_cpus();
         let conditions = match header.pretend {
             Some(_) => pretended_conditions(&header.allowed_cpus),
             None => self.counters.read().since(&before, own, &seats),
         };
+        self.watch.end();
         if let Some(reason) = &heard.reason {
             progress(Progress::Failed { key: &key, reason });
         }

@@ -202,11 +202,28 @@ pub struct Event {
 /// A quantity over the run's time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TimeLine {
+    /// What the observer beside the visits looked at (`clock`, `temperature`, ...); empty: the gate before measuring.
+    #[serde(default, skip_serializing_if = "str::is_empty")]
+    pub subject: Cow<'static, str>,
     /// `background`, `steal`, ...
     pub name: Cow<'static, str>,
     pub unit: Cow<'static, str>,
     pub at_ms: Vec<f64>,
     pub value: Vec<f64>,
+    /// Why the machine does not tell it: such a line has no points.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing: Option<String>,
+}
+
+impl TimeLine {
+    /// Subjects that the observer writes.
+    pub const CLOCK: &str = "clock";
+    pub const MULTIPLIER: &str = "multiplier";
+    pub const IDLE: &str = "idle";
+    pub const TEMPERATURE: &str = "temperature";
+    /// A point each: where the sensor of this name says that the machine stops.
+    pub const CRITICAL: &str = "critical temperature";
+    pub const VOLTAGE: &str = "core voltage";
 }
 
 /// One series in a summary.

@@ -6,6 +6,7 @@ pub mod clock;
 pub mod counters;
 pub mod cpuid;
 pub mod mapping;
+pub mod observer;
 pub mod partner;
 pub mod process;
 pub mod program;

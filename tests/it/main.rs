@@ -8,6 +8,7 @@ mod golden;
 mod host;
 mod lab;
 mod machine;
+mod observed;
 mod rules;
 mod runs;
 mod synthetic;

@@ -64,6 +64,9 @@ table! {
         "moving-clock": a_clock_that_moved, a_clock_that_stood_nearly_still;
         "clock-check": a_clock_that_contradicts_itself, a_clock_that_agrees_with_itself;
     }
+    slow_clock {
+        "slow-clock": cores_that_are_held_back, cores_at_their_clock;
+    }
     memory {
         "no-huge-pages": huge_pages_that_were_not_given, huge_pages_that_were_given;
     }

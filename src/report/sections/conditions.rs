@@ -94,7 +94,7 @@ fn time_line(diagnosis: &Diagnosis, visits: &[&Visit]) -> Option<Chart> {
             joined: true,
         })
         .collect();
-    for line in &diagnosis.run.time_lines {
+    for line in diagnosis.run.time_lines.iter().filter(|line| line.subject.is_empty()) {
         let points = line.at_ms.iter().zip(&line.value);
         lines.push(Line {
             name: format!("{} at the gate", line.name),

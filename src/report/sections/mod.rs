@@ -9,6 +9,7 @@ mod made;
 mod matrix;
 mod method;
 mod names;
+mod observed;
 mod placements;
 mod readings;
 mod results;
@@ -37,6 +38,8 @@ pub fn compose(diagnosis: &Diagnosis) -> anyhow::Result<Report> {
     sections.extend(readings::section(diagnosis));
     sections.extend(header.catalogue.iter().filter_map(|title| view(diagnosis, title)));
     sections.extend(placements::section(diagnosis));
+    sections.extend(observed::section(diagnosis));
+    sections.extend(observed::charts(diagnosis));
     sections.extend(samples::section(diagnosis));
     sections.push(machine::section(diagnosis));
     sections.extend(conditions::section(diagnosis));

@@ -101,17 +101,37 @@ fn falling_to(ghz: f64, values_follow: bool) -> Case {
     case(format!("every second visit at {ghz} GHz"), run.diagnosed())
 }
 
+/// The last of 40 visits at this clock, where somebody may have changed the governor before it.
+fn stepped_to(ghz: f64, governor_changed: bool) -> Case {
+    let mut run = Edit::invented("memory.latency");
+    run.repeated(40, 0.001, |_| 1.0);
+    run.samples(|visit, samples| {
+        samples["beside"]["clock_ghz"] = json!(if visit == 39 { ghz } else { 3.0 });
+    });
+    if governor_changed {
+        let text = "the governor of CPU 0 changed from performance to powersave";
+        run.add(json!({"event": {"at_ms": 3850.0, "kind": "governor", "text": text}}));
+    }
+    case(format!("the last visit at {ghz} GHz, governor changed: {governor_changed}"), run.diagnosed())
+}
+
 pub fn a_clock_that_moved() -> Vec<Case> {
     let (followed, alone) = (falling_to(2.5, true), falling_to(2.5, false));
     let named =
         |case: &Case| findings(&case.results, "moving-clock")[0]["series"].as_array().map_or(0, Vec::len);
     assert!(named(&followed) > 0, "values that go with the clock carry it as their cause");
     assert_eq!(named(&alone), 0, "values that do not go with the clock are not explained by it");
-    vec![followed, alone]
+    let changed = stepped_to(2.0, true);
+    let finding = findings(&changed.results, "moving-clock")[0].to_string();
+    for words in ["moved by 50 %", "Somebody changed the governor", "3.00 to 2.00 GHz at 3.9 s"] {
+        assert!(finding.contains(words), "{words:?} is missing: {finding}");
+    }
+    vec![followed, alone, changed]
 }
 
 pub fn a_clock_that_stood_nearly_still() -> Vec<Case> {
-    vec![falling_to(3.0, false), falling_to(2.9, false)]
+    // A single visit that was slow is an outlier, and a governor that changed nothing is no matter.
+    vec![falling_to(3.0, false), falling_to(2.9, false), stepped_to(2.0, false), stepped_to(2.95, true)]
 }
 
 /// The clean server's clock, by multiplications this many times as fast as by additions.

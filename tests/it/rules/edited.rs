@@ -37,6 +37,11 @@ impl Edit {
         &mut self.lines[0]["header"]
     }
 
+    /// One more line at the file's end.
+    pub fn add(&mut self, line: Value) {
+        self.lines.push(line);
+    }
+
     fn visits(&mut self) -> impl Iterator<Item = &mut Value> {
         self.lines.iter_mut().filter_map(|line| line.get_mut("visit"))
     }
