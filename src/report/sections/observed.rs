@@ -197,7 +197,7 @@ mod tests {
         let section = section(&diagnosis).expect("a section");
         let Block::Table(table) = &section.blocks[0] else { panic!("a table") };
         let wanted = [
-            ["clock, by cpufreq, measured CPU", "1.37 GHz", "2.99 GHz", "3.05 GHz", "4"].as_slice(),
+            ["clock, by cpufreq, measured CPU", "1.37 GHz", "3.00 GHz", "3.05 GHz", "4"].as_slice(),
             ["temperature, coretemp Core 0", "62.0 °C", "67.5 °C", "73.0 °C", "2"].as_slice(),
         ];
         assert_eq!(texts(table), wanted);
