@@ -42,6 +42,7 @@ benchmarks! {
     process_fork
     process
     ipc_pipe
+    sched_context_switch
     selftest
 }
 

@@ -14,7 +14,8 @@ const FREE: Rule = Rule {
             choice decides the score, so it changes with the kernel, the topology shown to a guest and the load of the \
             moment, while the hardware stays the same. UnixBench's pipe-based context switching is measured this way: a \
             small guest whose host hides its shared cache can beat its own host.",
-    method: "Fires when pinned placements of the same benchmark differ by more than 1.5 times. Beside the free score \
+    method: "Fires when pinned placements of the same benchmark differ by more than 1.5 times (at several points: once, with the \
+             figures of the first). Beside the free score \
              stands the share of round trips with both tasks on one CPU, sampled every 64th.",
     calm: "",
     source: file!(),
@@ -37,8 +38,17 @@ fn free(evidence: &Evidence) -> Option<Vec<Finding>> {
     if free.is_empty() {
         return None;
     }
-    let findings = free.into_iter().filter_map(|free| finding(evidence, free)).collect();
-    Some(findings)
+    // A benchmark's first point stands for its further ones.
+    let mut findings: Vec<(&str, Finding)> = Vec::new();
+    for judged in free {
+        let Some(finding) = finding(evidence, judged) else { continue };
+        let bench = judged.series.case.bench.as_ref();
+        match findings.iter_mut().find(|(other, _)| *other == bench) {
+            Some((_, first)) => first.series.extend(finding.series),
+            None => findings.push((bench, finding)),
+        }
+    }
+    Some(findings.into_iter().map(|(_, finding)| finding).collect())
 }
 
 fn finding(evidence: &Evidence, free: &Judged) -> Option<Finding> {
@@ -61,7 +71,11 @@ fn finding(evidence: &Evidence, free: &Judged) -> Option<Finding> {
     if ratio.is_nan() || ratio < MISLEADING {
         return None;
     }
-    let together = evidence.find(&free.series.case.bench, "free", "same_cpu_share");
+    let together = evidence.series.iter().find(|other| {
+        other.series.planned == free.series.planned
+            && other.series.point == free.series.point
+            && other.series.metric.name == "same_cpu_share"
+    });
     let share = together.and_then(|judged| judged.analysis.estimate.as_ref()).map(|estimate| estimate.median);
     let nearest = pinned.iter().min_by(|one, other| {
         let distance = |value: f64| (value / free_value).ln().abs();

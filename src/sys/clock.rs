@@ -161,13 +161,28 @@ pub struct Usage {
     pub faults: i64,
 }
 
+impl Usage {
+    /// How often it was switched out, for whatever reason.
+    pub fn switches(self) -> i64 {
+        self.voluntary + self.involuntary
+    }
+}
+
 pub fn own_usage() -> io::Result<Usage> {
-    let usage = usage(libc::RUSAGE_SELF)?;
-    Ok(Usage {
+    usage(libc::RUSAGE_SELF).map(counts)
+}
+
+/// What the kernel counted for all children that ended and were waited for.
+pub fn children_usage() -> io::Result<Usage> {
+    usage(libc::RUSAGE_CHILDREN).map(counts)
+}
+
+fn counts(usage: libc::rusage) -> Usage {
+    Usage {
         voluntary: usage.ru_nvcsw,
         involuntary: usage.ru_nivcsw,
         faults: usage.ru_minflt + usage.ru_majflt,
-    })
+    }
 }
 
 fn usage(who: i32) -> io::Result<libc::rusage> {
