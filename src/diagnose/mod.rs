@@ -11,6 +11,7 @@ use crate::stats::analysis::Judged;
 
 mod evidence;
 mod ladder;
+pub mod neighbours;
 pub mod readings;
 pub mod tracks;
 pub mod words;
@@ -38,6 +39,7 @@ rules! {
     loaded
     numa
     noise
+    smt
 }
 
 /// One thing that can be found out.

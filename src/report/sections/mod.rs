@@ -15,6 +15,7 @@ mod readings;
 mod results;
 mod samples;
 mod shown;
+mod smt;
 mod topology;
 mod trade;
 mod wide;
@@ -35,6 +36,7 @@ pub fn compose(diagnosis: &Diagnosis) -> anyhow::Result<Report> {
         long: false,
     }];
     sections.extend(results::section(diagnosis));
+    sections.extend(smt::section(diagnosis));
     sections.extend(readings::section(diagnosis));
     sections.extend(header.catalogue.iter().filter_map(|title| view(diagnosis, title)));
     sections.extend(placements::section(diagnosis));

@@ -2,6 +2,7 @@
 
 use super::names::label;
 use super::results::value_words;
+use super::smt::is_variant;
 use super::{column, number, right, text};
 use crate::diagnose::Diagnosis;
 use crate::model::{Metric, Title, View};
@@ -33,6 +34,7 @@ fn bars(diagnosis: &Diagnosis, title: &Title, metric: &Metric) -> Option<Chart> 
             judged.series.case.bench == title.id
                 && judged.series.metric.name == metric.name
                 && judged.series.point.is_empty()
+                && !is_variant(&judged.series.case)
                 && judged.analysis.estimate.is_some()
         })
         .collect();

@@ -2,6 +2,7 @@
 
 use super::names::{case_words, label, title_of};
 use super::shown::{self, Shown};
+use super::smt;
 use super::{column, number, right, text};
 use crate::diagnose::words::{figure, percent};
 use crate::diagnose::{Diagnosis, words};
@@ -34,7 +35,8 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
 /// `Pipe ping-pong: smt-sibling (no two usable CPUs are SMT siblings), ...`, each name once. Wide tables say it in rows of
 /// their own.
 fn not_measured(diagnosis: &Diagnosis) -> String {
-    let headline = diagnosis.series.iter().filter(|judged| judged.series.metric.headline);
+    let shown = |judged: &&Judged| judged.series.metric.headline && !smt::is_variant(&judged.series.case);
+    let headline = diagnosis.series.iter().filter(shown);
     let is_skipped = |judged: &&Judged| judged.analysis.verdict.kind == VerdictKind::Skipped;
     let is_wide = |case: &Case| title_of(diagnosis, case).is_some_and(|title| title.view == View::Wide);
     let mut names: Vec<(String, Vec<String>)> = Vec::new();

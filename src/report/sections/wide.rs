@@ -139,7 +139,7 @@ fn value(judged: &Judged) -> Cell {
 }
 
 /// How grave a verdict is: the gravest of a row stands at its end.
-fn weight(verdict: &Verdict) -> u32 {
+pub fn weight(verdict: &Verdict) -> u32 {
     match verdict.kind {
         VerdictKind::Trusted => 0,
         VerdictKind::TrustedWithCause => 1,

@@ -1,0 +1,233 @@
+//! What neighbours cost: each call alone against the same call beside a busy neighbour, and with SMT off.
+
+use std::collections::BTreeMap;
+
+use crate::machine::Machine;
+use crate::model::{Beside, Better, Case, Params};
+use crate::stats::analysis::{CONFIDENCE, Judged};
+use crate::stats::compare::{LEAST_MARGIN, Outcome, Ratio, conclude, paired_ratio};
+use crate::stats::index::geometric_mean;
+use crate::stats::order::median;
+
+/// What is compared with a case alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Variant {
+    SameWork,
+    Spinner,
+    Off,
+}
+
+pub const VARIANTS: [Variant; 3] = [Variant::SameWork, Variant::Spinner, Variant::Off];
+
+impl Variant {
+    /// What a case is a variant of; `None`: it stands for itself, or has other knobs or neighbours.
+    pub fn of(case: &Case) -> Option<Variant> {
+        let off = case.knobs.get("smt").is_some_and(|value| value == "off");
+        match (case.placement.beside, off) {
+            (Beside::Idle, true) => Some(Variant::Off),
+            (Beside::SameWork, false) => Some(Variant::SameWork),
+            (Beside::Spinner, false) => Some(Variant::Spinner),
+            _ => None,
+        }
+    }
+
+    pub fn words(self) -> &'static str {
+        match self {
+            Variant::SameWork => "same work beside",
+            Variant::Spinner => "spinner beside",
+            Variant::Off => "SMT off",
+        }
+    }
+}
+
+/// A series of a case alone, with what its variants cost.
+pub struct Row<'a> {
+    pub alone: &'a Judged,
+    /// Its call involves further processes: a partner, a ring, a child.
+    pub several: bool,
+    /// In the order of [`VARIANTS`].
+    pub costs: [Option<Cost<'a>>; 3],
+}
+
+/// How many times as long something takes as alone.
+pub struct Cost<'a> {
+    pub judged: &'a Judged,
+    pub ratio: Ratio,
+    pub outcome: Outcome,
+}
+
+fn pays(ratio: &Ratio, outcome: Outcome) -> bool {
+    outcome == Outcome::Different && ratio.ratio > 1.0
+}
+
+fn gains(ratio: &Ratio, outcome: Outcome) -> bool {
+    outcome == Outcome::Different && ratio.ratio < 1.0
+}
+
+fn same(_: &Ratio, outcome: Outcome) -> bool {
+    outcome == Outcome::Equivalent
+}
+
+impl Cost<'_> {
+    pub fn pays(&self) -> bool {
+        pays(&self.ratio, self.outcome)
+    }
+
+    pub fn gains(&self) -> bool {
+        gains(&self.ratio, self.outcome)
+    }
+
+    pub fn same(&self) -> bool {
+        same(&self.ratio, self.outcome)
+    }
+}
+
+/// Every headline series that was measured alone and in a variant, in the order of the plan.
+pub fn rows(series: &[Judged]) -> Vec<Row<'_>> {
+    let mut variants: BTreeMap<String, [Option<&Judged>; 3]> = BTreeMap::new();
+    for judged in series.iter().filter(|judged| judged.analysis.estimate.is_some()) {
+        if let Some(variant) = Variant::of(&judged.series.case) {
+            variants.entry(alone_key(judged)).or_default()[variant as usize] = Some(judged);
+        }
+    }
+    let headline = series.iter().filter(|judged| {
+        let sided = judged.series.metric.better != Better::Neither;
+        judged.series.metric.headline && sided && judged.analysis.estimate.is_some()
+    });
+    let rows = headline.filter_map(|alone| {
+        let found = variants.get(&alone.series.key)?;
+        let costs = found.map(|judged| cost(alone, judged?));
+        costs.iter().any(Option::is_some).then(|| Row { alone, several: several(&alone.series.case), costs })
+    });
+    rows.collect()
+}
+
+/// The key that a variant's series has alone.
+fn alone_key(judged: &Judged) -> String {
+    let mut case = judged.series.case.clone();
+    case.placement.beside = Beside::Idle;
+    case.knobs.remove("smt");
+    case.series_key(&judged.series.point, &judged.series.metric.name)
+}
+
+/// Tasks of their own seats, children that are made, or a number of processes as a parameter.
+fn several(case: &Case) -> bool {
+    let many = |params: &Params| {
+        ["processes", "tasks"]
+            .iter()
+            .any(|name| params.get(*name).and_then(|value| value.number()).is_some_and(|count| count > 1.0))
+    };
+    case.placement.seats.len() > 1 || case.bench.starts_with("process.") || many(&case.params)
+}
+
+/// Pass by pass, what the variant costs: pairs of medians of processes that ran in the same pass.
+fn cost<'a>(alone: &Judged, judged: &'a Judged) -> Option<Cost<'a>> {
+    let by_pass = |judged: &Judged| -> BTreeMap<u32, f64> {
+        let processes = judged.series.processes.iter();
+        processes.filter_map(|process| Some((process.pass, median(&process.values)?))).collect()
+    };
+    let (own, other) = (by_pass(alone), by_pass(judged));
+    let pairs = own.iter().filter_map(|(pass, own)| Some((*own, *other.get(pass)?)));
+    let (own, other): (Vec<f64>, Vec<f64>) = pairs.unzip();
+    let ratio = match alone.series.metric.better {
+        Better::Higher => paired_ratio(&other, &own, CONFIDENCE),
+        _ => paired_ratio(&own, &other, CONFIDENCE),
+    }?;
+    Some(Cost { judged, outcome: conclude(&ratio, LEAST_MARGIN), ratio })
+}
+
+/// What a class of calls has to say of a variant.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Tally {
+    pub rows: usize,
+    pub pays: usize,
+    pub same: usize,
+    pub gains: usize,
+    /// Geometric mean of all costs.
+    pub mean: Option<f64>,
+}
+
+impl Tally {
+    pub fn of(rows: &[Row], several: bool, variant: Variant) -> Tally {
+        let costs = rows.iter().filter(|row| row.several == several);
+        let costs: Vec<&Cost> = costs.filter_map(|row| row.costs[variant as usize].as_ref()).collect();
+        let count = |which: fn(&Ratio, Outcome) -> bool| {
+            costs.iter().filter(|cost| which(&cost.ratio, cost.outcome)).count()
+        };
+        Tally {
+            rows: costs.len(),
+            pays: count(pays),
+            same: count(same),
+            gains: count(gains),
+            mean: geometric_mean(&costs.iter().map(|cost| cost.ratio.ratio).collect::<Vec<f64>>()),
+        }
+    }
+
+    fn undecided(&self) -> usize {
+        self.rows - self.pays - self.same - self.gains
+    }
+
+    /// `3 of 4 pay, 1 undecided; 1.45× on average`.
+    pub fn words(&self) -> String {
+        let counts = [(self.pays, "pay"), (self.same, "the same"), (self.gains, "faster")];
+        let mut parts: Vec<String> = counts
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, what)| format!("{count} of {} {what}", self.rows))
+            .collect();
+        if self.undecided() > 0 {
+            parts.push(format!("{} undecided", self.undecided()));
+        }
+        match self.mean {
+            Some(mean) => format!("{}; {mean:.2}× as long on average", parts.join(", ")),
+            None => parts.join(", "),
+        }
+    }
+}
+
+/// What the neighbours of a run's cases are: `SMT sibling`, or `neighbour core` where they share no core with a seat.
+pub fn neighbour(machine: &Machine, rows: &[Row]) -> &'static str {
+    let shares = |case: &Case| {
+        let placement = &case.placement;
+        let mut pairs = placement.seats.iter().zip(&placement.neighbours);
+        pairs.any(|(seat, beside)| {
+            let both = seat.cpus.union(beside);
+            machine.cpus.cores.iter().flatten().any(|core| !both.is_empty() && both.is_subset(&core.cpus))
+        })
+    };
+    let mut busy = rows.iter().flat_map(|row| row.costs[..2].iter().flatten());
+    match busy.any(|cost| shares(&cost.judged.series.case)) {
+        true => "SMT sibling",
+        false => "neighbour core",
+    }
+}
+
+/// Whether the published expectation holds: with SMT merely on, the siblings idle, single-process calls are unaffected
+/// and those of several processes pay a little. `None` where nothing was measured with SMT off.
+pub fn expectation(rows: &[Row]) -> Option<String> {
+    let [single, several] = [false, true].map(|several| Tally::of(rows, several, Variant::Off));
+    if single.rows + several.rows == 0 {
+        return None;
+    }
+    // A gain by switching it off is what SMT costs while it is merely on.
+    let of_single = match single {
+        Tally { rows: 0, .. } => "no single-process call was measured",
+        Tally { gains: 0, pays: 0, same: 0, .. } => {
+            "whether single-process calls are unaffected is undecided"
+        }
+        Tally { gains: 0, pays: 0, .. } => "single-process calls are unaffected, as expected",
+        Tally { gains: 0, .. } => "single-process calls do not pay (some gain)",
+        _ => "some single-process calls pay, against the expectation",
+    };
+    let of_several = match several {
+        Tally { rows: 0, .. } => "none of several processes was measured",
+        Tally { gains: 0, same: 0, pays: 0, .. } => "whether those of several processes pay is undecided",
+        Tally { gains: 0, .. } => "those of several processes do not pay, against the expectation",
+        _ => "those of several processes pay, as expected",
+    };
+    Some(format!(
+        "SMT merely on, its second threads idle: {of_single} ({} of {} faster with it off, {} the same); {of_several} \
+         ({} of {} faster with it off, {} the same)",
+        single.gains, single.rows, single.same, several.gains, several.rows, several.same
+    ))
+}
