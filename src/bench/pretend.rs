@@ -8,7 +8,8 @@ use std::io::Write;
 
 use super::{Benchmark, Line, Order};
 use crate::model::{
-    Case, Covariates, Form, Histogram, Metric, Packed, Params, ProcessFacts, Samples, fingerprint,
+    Beside, Better, Case, Covariates, Form, Histogram, Metric, Packed, Params, ProcessFacts, Samples,
+    fingerprint,
 };
 
 /// Relative spread between processes and between windows of one process.
@@ -44,9 +45,17 @@ pub fn write(bench: &Benchmark, order: &Order, seed: u64, out: &mut dyn Write) -
 
 fn samples(order: &Order, point: &Params, metric: &Metric, seed: u64) -> Samples {
     let key = order.case.series_key(point, &metric.name);
-    let mut level_random = fastrand::Rng::with_seed(mix(&key, seed));
+    // In company a case is the same case, and slower.
+    let mut alone = order.case.clone();
+    (alone.placement.beside, alone.knobs) = (Beside::Idle, Default::default());
+    let mut level_random = fastrand::Rng::with_seed(mix(&alone.series_key(point, &metric.name), seed));
     let mut random = fastrand::Rng::with_seed(mix(&key, seed ^ order.seed));
-    let level = level(&order.case, metric, point, &mut level_random);
+    let slower = match (order.case.placement.beside, metric.better) {
+        (Beside::Idle, _) | (_, Better::Neither) => 1.0,
+        (_, Better::Lower) => slower(order.case.placement.beside),
+        (_, Better::Higher) => 1.0 / slower(order.case.placement.beside),
+    };
+    let level = slower * level(&order.case, metric, point, &mut level_random);
     let mut process_level = level * (BETWEEN * normal(&mut random)).exp();
     let free = order.case.placement.name == "free";
     if free && random.f64() < 0.5 {
@@ -80,6 +89,15 @@ fn samples(order: &Order, point: &Params, metric: &Metric, seed: u64) -> Samples
         },
         histograms,
         linearity: Some(0.001),
+    }
+}
+
+/// How many times as long anything takes beside a busy neighbour.
+fn slower(beside: Beside) -> f64 {
+    match beside {
+        Beside::Idle => 1.0,
+        Beside::Spinner => 1.3,
+        Beside::SameWork | Beside::Stream => 1.5,
     }
 }
 

@@ -88,6 +88,9 @@ table! {
         "drift": values_that_move, values_that_stay;
         "modes": two_values_instead_of_one, one_value_however_wide;
     }
+    smt {
+        "smt-cost": neighbours_that_cost, neighbours_that_cost_nothing;
+    }
 }
 
 /// Every case makes the rule fire, with all that a finding must have, and with its effect on the verdicts.
@@ -174,8 +177,8 @@ fn every_rule_explains_itself() {
 /// What a clean run may say: that a score without a placement is a mix is true of every machine.
 const INFORMATIVE: [&str; 2] = ["free-placement", "latency-knee"];
 
-/// What these look at the quick profile does not measure.
-const LEFT_TO_STANDARD: [&str; 2] = ["latency-knee", "odd-core"];
+/// What these look at the quick profile does not measure: it takes longer, or a study.
+const LEFT_TO_STANDARD: [&str; 3] = ["latency-knee", "odd-core", "smt-cost"];
 
 #[test]
 fn on_a_clean_server_all_rules_look_and_only_informative_ones_speak() {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{Case, case};
-use crate::runs::{diagnosed, end, pretended, run_file, run_into};
+use crate::runs::{diagnosed, end, pretended, run_file};
 use crate::synthetic::{Shape, Tree};
 
 /// A run file as lines of JSON.
@@ -20,8 +20,15 @@ pub struct Edit {
 impl Edit {
     /// The file of `assay run` with these words.
     pub fn of(words: &str) -> Edit {
+        Edit::of_verb(&["run"], words)
+    }
+
+    /// The file of another measuring verb with these words.
+    pub fn of_verb(verb: &[&str], words: &str) -> Edit {
         let dir = tempfile::tempdir().expect("a folder");
-        end(&mut run_into(dir.path(), words)).expect(0).sane();
+        let mut command = crate::assay();
+        command.args(verb).args(words.split_whitespace()).arg("--out").arg(dir.path());
+        end(&mut command).expect(0).sane();
         let file = run_file(dir.path());
         let text = fs::read_to_string(&file).expect("readable");
         let lines = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();

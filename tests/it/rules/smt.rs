@@ -1,0 +1,65 @@
+//! Busy neighbours: as invented runs have them, costing nothing, and on a machine without SMT.
+
+use serde_json::{Value, json};
+
+use super::edited::{Edit, server};
+use super::{Case, case};
+use crate::runs::findings;
+
+/// The table of one call on a server with SMT that can be switched, or cannot.
+fn table(control: &str) -> Edit {
+    let tree = server();
+    tree.file("/sys/devices/system/cpu/smt/control", control);
+    let words = format!("--quick --only syscall.getpid --pretend 7 --root {}", tree.root().display());
+    Edit::of_verb(&["smt", "table"], &words)
+}
+
+/// Divides the times of a variant's calls, told by a part of its key.
+fn faster(run: &mut Edit, of: impl Fn(&Value) -> bool, factor: f64) {
+    let plan = run.header()["plan"].clone();
+    run.each(|_, visit| {
+        let planned = visit["case"].as_u64().expect("a case") as usize;
+        if !of(&plan[planned]["case"]) {
+            return;
+        }
+        for samples in visit["samples"].as_array_mut().into_iter().flatten() {
+            for work in samples["work"].as_array_mut().expect("a column") {
+                *work = json!(work.as_f64().expect("a number") * factor);
+            }
+        }
+    });
+}
+
+fn beside(what: &'static str) -> impl Fn(&Value) -> bool {
+    move |case| case["placement"]["beside"] == what
+}
+
+pub fn neighbours_that_cost() -> Vec<Case> {
+    let siblings = table("on").diagnosed();
+    let found = findings(&siblings, "smt-cost")[0];
+    let headline = found["headline"].as_str().expect("a text");
+    assert!(headline.contains("a busy SMT sibling makes System call up to 1.5"), "{headline}");
+    let cause = found["cause"].as_str().expect("a text");
+    assert!(cause.contains("single-process calls are unaffected, as expected"), "{cause}");
+    let unswitched = table("notsupported").diagnosed();
+    let cause = findings(&unswitched, "smt-cost")[0]["cause"].as_str().expect("a text");
+    assert!(cause.contains("could not be switched off"), "{cause}");
+    let mut merely_on = quiet();
+    faster(&mut merely_on, |case| case["knobs"]["smt"] == "off", 1.1);
+    vec![
+        case("busy siblings", siblings),
+        case("busy siblings, and no switch", unswitched),
+        case("SMT that costs while it is merely on", merely_on.diagnosed()),
+    ]
+}
+
+fn quiet() -> Edit {
+    let mut run = table("on");
+    faster(&mut run, beside("same-work"), 1.5);
+    faster(&mut run, beside("spinner"), 1.3);
+    run
+}
+
+pub fn neighbours_that_cost_nothing() -> Vec<Case> {
+    vec![case("neighbours that nobody notices", quiet().diagnosed())]
+}
