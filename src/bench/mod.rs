@@ -8,6 +8,7 @@ use crate::machine::Machine;
 use crate::model::{Better, Case, Form, Metric, Params, Placement, Reason, Title, View};
 use crate::placement::Floor;
 
+mod crowd;
 mod memory;
 mod neighbours;
 pub mod pretend;
@@ -41,6 +42,9 @@ benchmarks! {
     syscall
     process_fork
     process
+    timer
+    lock_atomic
+    lock_mutex
     ipc_pipe
     sched_context_switch
     selftest

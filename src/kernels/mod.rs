@@ -10,6 +10,7 @@ mod machine_code;
 #[path = "x86_64.rs"]
 mod machine_code;
 
+pub mod atomics;
 mod chain;
 mod ring;
 mod streams;
