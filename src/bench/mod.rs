@@ -11,6 +11,7 @@ use crate::placement::Floor;
 mod crowd;
 mod memory;
 mod neighbours;
+mod pair;
 pub mod pretend;
 pub mod sampler;
 mod stream_crew;
@@ -47,6 +48,7 @@ benchmarks! {
     lock_mutex
     ipc_pipe
     sched_context_switch
+    ipc_round_trip
     selftest
 }
 

@@ -1,0 +1,364 @@
+//! Two processes that hand each other a token, whatever carries it and wherever they sit: round trips, wake-up latency,
+//! which CPUs a free pair was on.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+
+use super::{Benchmark, Candidate, Depth, Metric, Point, Sampler, Scope, check_answer, histogram};
+use crate::model::{Better, Case, Form, Histogram, Params, Placement};
+use crate::placement::Distance;
+use crate::sys::affinity;
+use crate::sys::clock::Clock;
+use crate::sys::process::{self, Child};
+use crate::sys::shared::{SharedWords, WORDS_PER_LINE};
+use crate::sys::ticks::Ticks;
+
+pub mod channel;
+pub mod lines;
+
+/// One side of what carries the token. Calls may end with `Interrupted` without having done anything, and are repeated.
+pub trait End {
+    /// Called once by the partner's process, before the first token.
+    fn enter(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+    fn send(&mut self, token: u64) -> io::Result<()>;
+    /// Waits for the other side's token.
+    fn receive(&mut self) -> io::Result<u64>;
+}
+
+pub const ROLES: [&str; 2] = ["ping", "pong"];
+
+/// A free pair changes its placement every few ms: windows ten times the usual.
+pub const FREE_STRETCH: f64 = 10.0;
+
+/// What is measured of a pair beside the headline.
+pub const WAKEUP_P50: Metric = wakeup("wakeup_p50", "wake-up latency, median", 0.5);
+pub const WAKEUP_P99: Metric = wakeup("wakeup_p99", "wake-up latency, 99th percentile", 0.99);
+pub const SAME_CPU_SHARE: Metric =
+    Metric::new("same_cpu_share", "round trips with both on one CPU", "", Better::Neither, Form::Value)
+        .aside();
+
+const fn wakeup(name: &'static str, title: &'static str, q: f64) -> Metric {
+    Metric::new(name, title, "us", Better::Lower, Form::Quantile { q, scale: 1e-3 }).aside()
+}
+
+/// Where a pair may sit here, or the name of a placement and why it cannot be had: on one CPU and on the nearest two for
+/// the quick profile, at every distance that this machine has and free for the others. `ipc.pipe-pingpong` lists what
+/// is lacking one by one.
+pub fn placements(scope: &Scope) -> Vec<Result<Placement, (&'static str, String)>> {
+    let mut placements = Vec::new();
+    let (mut apart, mut lack) = (0, None);
+    for (distance, placement) in scope.floor.pairs(ROLES) {
+        match placement {
+            Ok(placement) if distance == Distance::SameCpu => placements.push(Ok(placement)),
+            Ok(placement) => {
+                apart += 1;
+                if apart == 1 || scope.depth > Depth::Quick {
+                    placements.push(Ok(placement));
+                }
+            }
+            Err(why) if distance == Distance::SameCpu => placements.push(Err((distance.name(), why))),
+            Err(why) => lack = lack.or(Some(why)),
+        }
+    }
+    if let (0, Some(why)) = (apart, lack) {
+        placements.push(Err((Distance::OtherCpu.name(), why)));
+    }
+    if scope.depth > Depth::Quick {
+        placements.push(scope.floor.free(&ROLES).map_err(|why| ("free", why)));
+    }
+    placements
+}
+
+/// Whether both tasks have the same single CPU.
+pub fn on_one_cpu(placement: &Placement) -> bool {
+    placement.name == Distance::SameCpu.name()
+}
+
+/// Candidates of a row whose visits have `points` of the given stretch; free ones are longer.
+pub fn candidates(bench: &Benchmark, scope: &Scope, points: usize, stretch: f64) -> Vec<Candidate> {
+    let candidate = |placement: Placement| {
+        let free = placement.name == "free";
+        let priority = if scope.depth == Depth::Quick { 70 } else { 45 + 20 * u32::from(!free) };
+        let stretch = if free { FREE_STRETCH.max(stretch) } else { stretch };
+        Candidate::new(bench.id, placement, priority, scope.seconds(points, stretch, 1e-3))
+    };
+    let unmet = |(name, why)| Candidate::unmet(bench.id, name, why);
+    placements(scope).into_iter().map(|placement| placement.map_or_else(unmet, candidate)).collect()
+}
+
+/// How a visit measures its pair.
+pub struct Play {
+    pub metric: &'static str,
+    pub stretch: f64,
+    /// Length of the windows that take the wake-up latency, ns; 0 for pairs that never sleep.
+    pub wakeup_ns: f64,
+}
+
+/// One visit: times round trips, then the wake-ups of the partner.
+pub fn visit<E: End>(
+    case: &Case,
+    sampler: &mut Sampler,
+    play: Play,
+    make: impl FnOnce() -> anyhow::Result<[E; 2]>,
+) -> anyhow::Result<()> {
+    let mut pair = Pair::start(&case.placement, sampler.clock(), make)?;
+    let trip_ns =
+        sampler.time_by(Point::new(play.metric, 1.0).stretch(play.stretch), |trips| pair.play(trips))?;
+    if let Some(share) = pair.same_cpu_share() {
+        sampler.value(Params::new(), "same_cpu_share", share, 0.0)?;
+    }
+    if play.wakeup_ns > 0.0 {
+        let trips = (play.wakeup_ns / trip_ns).clamp(64.0, STAMPS as f64) as usize;
+        sampler.histograms(Params::new(), &["wakeup_p50", "wakeup_p99"], || pair.wake_ups(trips))?;
+    }
+    pair.stop()
+}
+
+/// Where each of the two is, is noted every so many round trips: often enough to see a free pair move, seldom enough
+/// (20 ns in 64 × 2 µs) to cost nothing.
+const LOOK_EVERY: u64 = 64;
+
+/// Round trips whose wake-up latency is taken in one window.
+const STAMPS: usize = 2048;
+
+/// What the pair shares: pong's CPU, whether it is ready, and the latencies that it saw.
+struct Table {
+    words: SharedWords,
+}
+
+impl Table {
+    fn new() -> io::Result<Table> {
+        Ok(Table { words: SharedWords::new(2 * WORDS_PER_LINE + STAMPS)? })
+    }
+
+    fn pong_cpu(&self) -> &AtomicU64 {
+        self.words.word(0)
+    }
+
+    fn ready(&self) -> &AtomicU64 {
+        self.words.word(1)
+    }
+
+    /// Above 0: tokens are clock readings, whose age pong notes from index 0 on whenever this number changes.
+    fn stamped(&self) -> &AtomicU64 {
+        self.words.word(WORDS_PER_LINE)
+    }
+
+    fn age(&self, index: usize) -> &AtomicU64 {
+        self.words.word(2 * WORDS_PER_LINE + index % STAMPS)
+    }
+}
+
+/// The partner's process, and the tick that ends every wait for it: nothing that it may do, dying included, makes us
+/// wait for ever.
+pub struct Watch {
+    child: Child,
+    _ticks: Ticks,
+}
+
+/// Four in a second: nothing that a window could notice.
+const TICK: Duration = Duration::from_millis(250);
+/// A partner that says nothing for so many ticks will not any more; hypervisors steal CPUs for less.
+const PATIENCE_TICKS: u32 = 40;
+const PATIENCE: Duration = Duration::from_secs(10);
+
+impl Watch {
+    pub fn over(child: Child) -> anyhow::Result<Watch> {
+        Ok(Watch { child, _ticks: Ticks::start(TICK).context("cannot start a timer")? })
+    }
+
+    /// Calls until it is not interrupted; gives up when the partner has ended or is silent for too long.
+    pub fn patiently<T>(&mut self, what: &str, mut call: impl FnMut() -> io::Result<T>) -> anyhow::Result<T> {
+        let mut ticks = 0;
+        loop {
+            match call() {
+                Ok(done) => return Ok(done),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error).with_context(|| format!("cannot {what} the partner")),
+            }
+            if let Some(status) = self.child.ended()? {
+                bail!("the partner ended ({status})");
+            }
+            ticks += 1;
+            if ticks > PATIENCE_TICKS {
+                bail!("cannot {what} the partner: nothing happened within {PATIENCE:?}");
+            }
+        }
+    }
+
+    /// Waits until the partner has set a shared word.
+    pub fn until_set(&mut self, word: &AtomicU64) -> anyhow::Result<()> {
+        let end = Instant::now() + PATIENCE;
+        while word.load(Ordering::Acquire) == 0 {
+            if let Some(status) = self.child.ended()? {
+                bail!("the partner ended ({status}) before it was ready");
+            }
+            if Instant::now() > end {
+                bail!("the partner was not ready within {PATIENCE:?}");
+            }
+            std::thread::sleep(Duration::from_micros(50));
+        }
+        Ok(())
+    }
+
+    /// Waits for the partner to leave by itself, and looks at how it did.
+    pub fn finish(mut self) -> anyhow::Result<()> {
+        let status = self.child.wait(PATIENCE).context("while the partner ends")?;
+        check_answer(status.success(), || format!("the partner ended with {status}"))
+    }
+}
+
+/// Forks a partner on the second seat, seats the caller on the first. The partner drops `ours`, runs `work` with
+/// `theirs`; the caller keeps `ours` alone, so that either side notices when the other closes.
+pub fn fork_beside<Ours, Theirs>(
+    placement: &Placement,
+    ends: (Ours, Theirs),
+    work: impl FnOnce(Theirs) -> anyhow::Result<()>,
+) -> anyhow::Result<(Ours, Watch)> {
+    let [first, second] = placement.seats.as_slice() else {
+        bail!("a pair needs two seats, not {}", placement.seats.len());
+    };
+    let (ours, theirs) = ends;
+    let (mut ours, mut theirs) = (Some(ours), Some(theirs));
+    let child = process::fork(|| {
+        // Only the child comes here, with a copy of both.
+        drop(ours.take());
+        let worked = theirs.take().map(|theirs| affinity::pin(&second.cpus).map(|()| work(theirs)));
+        match worked {
+            Some(Ok(Ok(()))) => 0,
+            _ => 1,
+        }
+    })
+    .context("cannot fork the partner")?;
+    drop(theirs);
+    affinity::pin(&first.cpus).with_context(|| format!("cannot pin to CPUs {}", first.cpus))?;
+    let ours = ours.context("the caller's end is gone")?;
+    Ok((ours, Watch::over(child)?))
+}
+
+/// Ping's side of the pair; pong is a forked child.
+pub struct Pair<E> {
+    end: E,
+    table: Table,
+    pong: Watch,
+    clock: Clock,
+    token: u64,
+    looks: u64,
+    looks_together: u64,
+    stamped_windows: u64,
+}
+
+/// The token that ends the game. Counting from 0 never comes near it, clock readings neither; a carrier may need a
+/// number above it.
+const STOP: u64 = u64::MAX - 2;
+
+impl<E: End> Pair<E> {
+    /// Makes both ends, forks pong, seats both and waits until pong is ready.
+    pub fn start(
+        placement: &Placement,
+        clock: Clock,
+        make: impl FnOnce() -> anyhow::Result<[E; 2]>,
+    ) -> anyhow::Result<Pair<E>> {
+        let [ours, theirs] = make()?;
+        let table = Table::new()?;
+        let (end, mut pong) =
+            fork_beside(placement, (ours, theirs), |mut end| be_pong(&mut end, &table, clock))?;
+        pong.until_set(table.ready())?;
+        Ok(Pair { end, table, pong, clock, token: 0, looks: 0, looks_together: 0, stamped_windows: 0 })
+    }
+
+    /// Sends a token and waits for the answer.
+    fn trip(&mut self, token: u64) -> anyhow::Result<u64> {
+        self.pong.patiently("send a token to", || self.end.send(token))?;
+        self.pong.patiently("hear from", || self.end.receive())
+    }
+
+    /// Plays `trips` round trips; returns how long they took, ns.
+    pub fn play(&mut self, trips: u64) -> anyhow::Result<f64> {
+        let begin = self.clock.now();
+        for _ in 0..trips {
+            let answer = self.trip(self.token)?;
+            if answer != self.token + 1 {
+                check_answer(false, || format!("token {} came back as {answer}", self.token))?;
+            }
+            self.token = answer;
+            if self.token.is_multiple_of(LOOK_EVERY) {
+                self.looks += 1;
+                let here = affinity::current_cpu().map_or(0, u64::from);
+                self.looks_together += u64::from(self.table.pong_cpu().load(Ordering::Relaxed) == here);
+            }
+        }
+        Ok(self.clock.now() - begin)
+    }
+
+    /// Of the looks at a pair so far, the share that found both on one CPU; `None` before the first look.
+    pub fn same_cpu_share(&self) -> Option<f64> {
+        (self.looks > 0).then(|| self.looks_together as f64 / self.looks as f64)
+    }
+
+    /// How long pong took to run after each of `trips` tokens: the sending, the wake-up and the switch, as pong's clock
+    /// saw it.
+    pub fn wake_ups(&mut self, trips: usize) -> anyhow::Result<(Histogram, f64)> {
+        self.stamped_windows += 1;
+        self.table.stamped().store(self.stamped_windows, Ordering::Release);
+        let begin = self.clock.now();
+        for _ in 0..trips {
+            let stamp = self.clock.now().to_bits();
+            let answer = self.trip(stamp)?;
+            check_answer(answer == stamp + 1, || format!("stamp {stamp} came back as {answer}"))?;
+        }
+        let ns = self.clock.now() - begin;
+        self.table.stamped().store(0, Ordering::Release);
+        let ages = (0..trips).map(|index| self.table.age(index).load(Ordering::Acquire));
+        Ok((histogram(ages)?, ns))
+    }
+
+    /// Ends the game; the partner must leave content.
+    pub fn stop(mut self) -> anyhow::Result<()> {
+        self.pong.patiently("stop", || self.end.send(STOP))?;
+        self.pong.finish()
+    }
+}
+
+/// Pong's side: adds one to each token and sends it back.
+fn be_pong(end: &mut impl End, table: &Table, clock: Clock) -> anyhow::Result<()> {
+    end.enter()?;
+    table.ready().store(1, Ordering::Release);
+    let (mut window, mut stamps) = (0, 0);
+    loop {
+        let token = again(|| end.receive())?;
+        if token == STOP {
+            return Ok(());
+        }
+        let stamped = table.stamped().load(Ordering::Acquire);
+        if stamped > 0 {
+            stamps = if stamped == window { stamps + 1 } else { 0 };
+            let age = (clock.now() - f64::from_bits(token)).max(0.0);
+            table.age(stamps).store(age as u64, Ordering::Release);
+        }
+        window = stamped;
+        // Ping looks after the answers that are multiples of LOOK_EVERY.
+        if (token + 1) % LOOK_EVERY == 0 {
+            table.pong_cpu().store(affinity::current_cpu().map_or(0, u64::from), Ordering::Relaxed);
+        }
+        again(|| end.send(token + 1))?;
+    }
+}
+
+/// Repeats an interrupted call; for partners, which die with whom they wait for.
+pub fn again<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            done => return done,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
