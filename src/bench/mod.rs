@@ -49,6 +49,8 @@ benchmarks! {
     ipc_pipe
     sched_context_switch
     ipc_round_trip
+    ipc_bandwidth
+    ipc_connect
     selftest
 }
 

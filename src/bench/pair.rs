@@ -361,4 +361,4 @@ pub fn again<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
 }
 
 #[cfg(test)]
-mod tests;
+pub mod tests;

@@ -18,5 +18,5 @@ pub mod semaphore;
 pub mod shared;
 pub mod spawn;
 pub mod team;
-pub mod token;
 pub mod ticks;
+pub mod token;

@@ -3,18 +3,20 @@
 use super::channel::{self, Channel};
 use super::*;
 use crate::bench::WrongAnswer;
-use crate::model::{CpuSet, Seat};
+use crate::machine::Machine;
+use crate::model::CpuSet;
+use crate::placement::Floor;
 use crate::sys::clock;
 
-fn placement(cpus: [CpuSet; 2]) -> Placement {
-    let seats = cpus.map(|cpus| Seat { role: "p".into(), host: None, cpus, mem_nodes: CpuSet::default() });
-    let (pages, beside) = Default::default();
-    Placement { name: "free".into(), seats: seats.to_vec(), pages, beside }
+/// A pair that the scheduler may put on any of these CPUs.
+fn on(cpus: CpuSet) -> Placement {
+    let mut machine = Machine::default();
+    machine.cpus.online = cpus;
+    Floor::of(&machine).free(&ROLES).expect("a CPU")
 }
 
-fn free() -> Placement {
-    let all = affinity::allowed().expect("affinity");
-    placement([all.clone(), all])
+pub fn free() -> Placement {
+    on(affinity::allowed().expect("affinity"))
 }
 
 fn own_clock() -> Clock {
@@ -25,7 +27,7 @@ fn own_clock() -> Clock {
 fn exchange<E: End>(make: fn() -> anyhow::Result<[E; 2]>, on_one_cpu: bool) {
     let one = affinity::allowed().expect("affinity").last().map(CpuSet::one).expect("a CPU");
     let mut placements = vec![free()];
-    placements.extend(on_one_cpu.then(|| placement([one.clone(), one])));
+    placements.extend(on_one_cpu.then(|| on(one)));
     for placement in placements {
         let before = affinity::allowed().expect("affinity");
         let mut pair = Pair::start(&placement, own_clock(), make).expect("a pair");
