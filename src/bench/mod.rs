@@ -47,10 +47,10 @@ benchmarks! {
     lock_atomic
     lock_mutex
     ipc_pipe
-    sched_context_switch
     ipc_round_trip
     ipc_bandwidth
     ipc_connect
+    sched_context_switch
     selftest
 }
 
