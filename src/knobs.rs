@@ -80,7 +80,8 @@ impl Knob {
 /// Names the folder of the journal, for tests and for systems whose usual place cannot be written.
 const STATE_VARIABLE: &str = "ASSAY_STATE";
 const CPUS: &str = "/sys/devices/system/cpu";
-/// CPUs cannot be switched while the kernel suspends or replugs others: tried again this often, this far apart.
+/// CPUs cannot be switched while the kernel suspends or replugs others, and a lock's last holder may be about to go: tried
+/// again this often, this far apart.
 const TRIES: u32 = 20;
 const BETWEEN_TRIES: Duration = Duration::from_millis(100);
 
@@ -212,8 +213,18 @@ impl Knobs {
             Some(journal) => format!("process {} of assay has kernel knobs changed", journal.pid),
             None => "another assay is changing kernel knobs".to_string(),
         };
-        let Some(lock) = self.store.lock()? else {
-            return Ok(Err(owner(self.store.read().ok().flatten().as_ref())));
+        let mut tries = 0;
+        let lock = loop {
+            if let Some(lock) = self.store.lock()? {
+                break lock;
+            }
+            // A child of a session that was just killed may hold its lock until it is gone too.
+            let journal = self.store.read().ok().flatten();
+            if tries == TRIES || journal.as_ref().is_some_and(Journal::owner_lives) {
+                return Ok(Err(owner(journal.as_ref())));
+            }
+            tries += 1;
+            std::thread::sleep(BETWEEN_TRIES);
         };
         let Some(mut journal) = self.store.read()? else { return Ok(Ok((lock, Vec::new()))) };
         if journal.owner_lives() && journal.pid != std::process::id() {

@@ -153,14 +153,16 @@ impl<'s, 'h> Loop<'s, 'h> {
         self.gate(writer, progress)?;
         let (most, seed) = (self.session.profile.passes_max, self.session.header.seed);
         let orders = plan::orders(&runnable, most, seed);
-        let groups = groups(self.plan(), &runnable, most, seed);
-        for ((pass, order), groups) in (0..).zip(orders).zip(groups) {
+        for (pass, order) in (0..).zip(orders) {
+            let settings = settings(self.plan(), &runnable, pass, seed);
             for case in &runnable {
                 self.finished[*case] = self.is_finished(*case);
             }
             let mut due: Vec<usize> = order.into_iter().filter(|case| self.is_due(*case, pass)).collect();
             // Each setting of the knobs once a pass; in that, the order drawn.
-            due.sort_by_key(|case| groups.iter().position(|knobs| **knobs == self.plan()[*case].case.knobs));
+            due.sort_by_key(|case| {
+                settings.iter().position(|knobs| **knobs == self.plan()[*case].case.knobs)
+            });
             let first_of_pass = self.visits.len();
             for case in due {
                 if (self.session.interrupted)() {
@@ -440,14 +442,18 @@ impl<'s, 'h> Loop<'s, 'h> {
     }
 }
 
-/// The settings of the knobs that runnable cases want, in the order in which each pass has them: two alternate ABBA, so
-/// that a setting lasts from the end of one pass into the next.
-fn groups<'p>(plan: &'p [Planned], runnable: &[usize], passes: u32, seed: u64) -> Vec<Vec<&'p Knobs>> {
-    let settings: BTreeSet<&Knobs> = runnable.iter().map(|case| &plan[*case].case.knobs).collect();
-    let settings: Vec<&Knobs> = settings.into_iter().collect();
-    let all: Vec<usize> = (0..settings.len()).collect();
-    let orders = plan::orders(&all, passes, seed).into_iter();
-    orders.map(|order| order.into_iter().map(|index| settings[index]).collect()).collect()
+/// The settings of the knobs that runnable cases want, in the order of a pass: drawn, and turned round for every other
+/// pass (ABBA), so that a setting lasts from the end of one pass into the next.
+fn settings<'p>(plan: &'p [Planned], runnable: &[usize], pass: u32, seed: u64) -> Vec<&'p Knobs> {
+    let all: BTreeSet<&Knobs> = runnable.iter().map(|case| &plan[*case].case.knobs).collect();
+    let all: Vec<&Knobs> = all.into_iter().collect();
+    let indices: Vec<usize> = (0..all.len()).collect();
+    let drawn = plan::orders(&indices, 1, seed).into_iter().flatten();
+    let mut order: Vec<&Knobs> = drawn.map(|index| all[index]).collect();
+    if pass % 2 == 1 {
+        order.reverse();
+    }
+    order
 }
 
 /// The counted values of one metric: for each point, in the order of the points, a list a visit.

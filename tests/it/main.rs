@@ -6,6 +6,7 @@ mod corpus;
 mod faults;
 mod golden;
 mod host;
+mod knobs;
 mod lab;
 mod machine;
 mod observed;
