@@ -19,9 +19,9 @@ pub const BENCHMARKS: &[Benchmark] = &[
                 `minimal` is a static executable of 200 bytes that we write into memory ourselves (memfd): all it does \
                 is to end, so nearly all is the kernel's work. `true` is the machine's own /bin/true, which on most \
                 systems a dynamic linker loads first. Every child must end with the code that its program ends with.",
-        reading: "100 to 400 us for the minimal program, several hundred more where a dynamic linker works: it maps, \
-                  relocates and faults in its libraries each time. What is left of it at 0 MB resident is address \
-                  space: made by exec, torn down at the end. Guests pay more for it (nested page tables), and so do \
+        reading: "50 to 300 us for the minimal program, several hundred more where a dynamic linker works: it maps, \
+                  relocates and faults in its libraries each time. With the minimal program what remains is the address \
+                  space, which exec makes and the end takes down. Guests pay more for it (nested page tables), and so do \
                   kernels with page-table isolation. Hardly depends on the parent's size, other than fork.",
         metrics: &[LATENCY_US],
         params: PROGRAMS,
@@ -59,7 +59,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
                 programs are those of process.vfork-exec (lmbench starts a small program of its own that a dynamic \
                 linker loads: `true` is the nearer one), the environment is empty, and every child's exit code is \
                 checked. The parent is as small as our own program.",
-        reading: "process.fork plus the price of exec: 150 to 600 us for the minimal program, up to a millisecond for a \
+        reading: "process.fork plus the price of exec: 100 to 600 us for the minimal program, up to a millisecond for a \
                   dynamic one. What it is above process.vfork-exec is the copy that exec throws away, and it grows with \
                   the parent, as the table of process.fork shows.",
         metrics: &[LATENCY_US],

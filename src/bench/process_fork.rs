@@ -27,8 +27,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     source: file!(),
     metrics: &[
         LATENCY_US,
-        Metric::new("per_gb", "further time for each GB resident", "ms/GB", Better::Lower, Form::Value)
-            .aside(),
+        Metric::new("per_gb", "further time for each GB resident", "ms/GB", Better::Lower, Form::Value),
     ],
     params: &[Param {
         name: "resident_mb",
@@ -122,7 +121,9 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         medians.push(((mb << 20) as f64, ns));
     }
     note_memory(sampler, &memory, &nodes);
-    if let Some(slope) = slope(&medians) {
+    // Huge pages are so few that only large parents show their slope.
+    let shows = case.placement.pages != Pages::Huge || largest >= 1 << 30;
+    if let Some(slope) = slope(&medians).filter(|_| shows) {
         let spent = medians.iter().map(|(_, ns)| ns).sum();
         // ns a byte are s a GB.
         sampler.value(Params::new(), "per_gb", slope * 1e3, spent)?;

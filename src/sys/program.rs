@@ -107,7 +107,7 @@ fn memory_file() -> io::Result<OwnedFd> {
 
 fn directory_file() -> io::Result<OwnedFd> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-    Ok(rustix::fs::open(&std::env::temp_dir(), flags, Mode::RWXU)?)
+    Ok(rustix::fs::open(std::env::temp_dir(), flags, Mode::RWXU)?)
 }
 
 /// `exit_group(MINIMAL_CODE)`.
@@ -172,5 +172,29 @@ fn image() -> io::Result<Vec<u8>> {
     match image.len() as u64 == length {
         true => Ok(image),
         false => Err(io::Error::other("the smallest program has come out in another size than it says")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_smallest_program_needs_no_name_anywhere() {
+        let image = image().expect("an image");
+        assert!(image.len() < 256, "{} bytes", image.len());
+        for file in [memory_file(), directory_file()] {
+            // A temporary directory may refuse unnamed files or execution: then memory is what is left.
+            let Ok(program) = file.and_then(|file| Program::of_file(file, &image)) else { continue };
+            let leads_to = std::fs::read_link(program.path().to_str().expect("text")).expect("a link");
+            assert!(leads_to.to_string_lossy().ends_with(" (deleted)"), "{leads_to:?} has a name");
+        }
+        assert!(Program::minimal().is_ok());
+    }
+
+    #[test]
+    fn a_file_that_is_no_program_is_refused_with_the_reason() {
+        let file = memory_file().expect("a file in memory");
+        assert!(Program::of_file(file, b"\x7fELF, but no more").is_err());
     }
 }
