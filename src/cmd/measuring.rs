@@ -22,6 +22,7 @@ use crate::model::{
 use crate::placement::Floor;
 use crate::plan::{self, PROFILES, Profile};
 use crate::run_file::{self, Writer};
+use crate::sys::counters::Groups;
 use crate::sys::{clock, process};
 
 #[derive(clap::Args)]
@@ -197,7 +198,10 @@ fn measure(
         program: std::env::current_exe().context("cannot find this program's own file")?,
         root: args.root.clone(),
         knobs: &reins.knobs,
-        cgroup_stats: host.machine.limits.cpu_stat_files.clone(),
+        groups: Groups {
+            cpu: host.machine.limits.cpu_folders.clone(),
+            memory: host.machine.limits.memory_folders.clone(),
+        },
         patience: args.patience(),
         visit_limit: args.visit_limit,
         interrupted: &|| reins.interrupted.load(Ordering::Relaxed),

@@ -1,7 +1,7 @@
 //! What others did to the machine while we measured: load, a hypervisor's hand, quotas, swapping.
 
 use super::words::percent;
-use super::{Evidence, Rule};
+use super::{Evidence, Rule, priority};
 use crate::model::{Effect, Fact, Finding, Severity};
 
 pub const RULES: &[Rule] = &[BACKGROUND, STEAL, QUOTA, SWAP];
@@ -10,7 +10,8 @@ const BACKGROUND: Rule = Rule {
     id: "background-load",
     title: "Other processes used the CPUs",
     about: "Compares the busy time of the CPUs with the CPU time of Assay's own processes, visit by visit. What is left \
-            is somebody else's work: it takes cycles, caches and memory bandwidth from what is measured.",
+            is somebody else's work: it takes cycles, caches and memory bandwidth from what is measured. Processes are looked \
+            at between visits while others are busy; the busiest of them are named.",
     method: "Fires where others used more than 5 % of a CPU over all visits together (0.5 % of the machine where that \
              is more), or more than 10 % of the CPUs of one case. A case whose CPUs were used by others for more than \
              20 % of its time is rejected; from 5 % on its numbers carry the cause. The kernel counts in ticks of \
@@ -21,10 +22,10 @@ const BACKGROUND: Rule = Rule {
 };
 
 /// Others' share of the CPUs of a case at which its numbers carry a cause, and at which they are not believed.
-const SHARE_TOLD: f64 = 0.05;
-const SHARE_REJECTED: f64 = 0.20;
+pub(super) const SHARE_TOLD: f64 = 0.05;
+pub(super) const SHARE_REJECTED: f64 = 0.20;
 /// Shorter totals are dominated by the 10 ms tick.
-const LONG_ENOUGH_MS: f64 = 300.0;
+pub(super) const LONG_ENOUGH_MS: f64 = 300.0;
 
 fn background(evidence: &Evidence) -> Option<Vec<Finding>> {
     let all = Evidence::total(evidence.visits(), |c| Some(c.busy_ms? - c.own_ms?))?;
@@ -60,6 +61,7 @@ fn background(evidence: &Evidence) -> Option<Vec<Finding>> {
         facts.extend(worst.map(|(share, key)| {
             Fact::new("worst case", format!("{} of its CPUs' time went to others", percent(*share)), key)
         }));
+        facts.extend(priority::busiest(evidence));
         Finding {
             rule: BACKGROUND.id.into(),
             severity: if effect == Effect::Rejects { Severity::Problem } else { Severity::Warning },
@@ -79,7 +81,7 @@ fn background(evidence: &Evidence) -> Option<Vec<Finding>> {
 
 /// One finding for the series that must not be believed and one for those that only carry the cause; the latter also
 /// where neither list has any, since the disturbance was there.
-fn graded(
+pub(super) fn graded(
     told: Vec<String>,
     rejected: Vec<String>,
     finding: impl Fn(Effect, Vec<String>) -> Finding,

@@ -31,6 +31,8 @@ rules! {
     ceiling
     placement
     environment
+    priority
+    pressure
     clock
     slow_clock
     memory

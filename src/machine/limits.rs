@@ -30,9 +30,13 @@ pub struct Limits {
     pub cpuset: Option<CpuSet>,
     pub mems: Option<CpuSet>,
     pub cpuset_at: Option<String>,
-    /// `cpu.stat` of our group and of each of its ancestors: where throttling by a quota is counted.
+    /// Folders of our group and of each of its ancestors that hold the files of the CPU controller: where throttling by a
+    /// quota is counted.
     #[serde(skip)]
-    pub cpu_stat_files: Vec<String>,
+    pub cpu_folders: Vec<String>,
+    /// The same of the memory controller: where hits of a limit are counted.
+    #[serde(skip)]
+    pub memory_folders: Vec<String>,
     /// CPUs that the affinity mask allows.
     pub affinity: Option<CpuSet>,
 }
@@ -46,8 +50,11 @@ pub(super) fn parse(snapshot: &Snapshot) -> Limits {
     limits.versions = places.iter().map(|place| place.version).collect();
     limits.versions.sort_unstable();
     limits.versions.dedup();
-    let cpu_folders = places.iter().filter(|place| place.controls("cpu")).flat_map(|place| &place.folders);
-    limits.cpu_stat_files = cpu_folders.map(|folder| format!("{folder}/cpu.stat")).collect();
+    let folders = |controller: &str| -> Vec<String> {
+        let places = places.iter().filter(|place| place.controls(controller));
+        places.flat_map(|place| place.folders.clone()).collect()
+    };
+    (limits.cpu_folders, limits.memory_folders) = (folders("cpu"), folders("memory"));
     for place in &places {
         cpu_time(&mut limits, snapshot, place);
         memory(&mut limits, snapshot, place);

@@ -13,7 +13,7 @@ use crate::model::{
 use crate::plan::{self, Profile};
 use crate::run_file::Writer;
 use crate::stats::stop::{self, Decision, Target};
-use crate::sys::counters::Counters;
+use crate::sys::counters::{Counters, Groups, Neighbours};
 use crate::sys::{clock, process};
 
 use super::child;
@@ -30,8 +30,8 @@ pub struct Session<'a> {
     pub root: PathBuf,
     /// Turns the knobs that cases name, and turns them back.
     pub knobs: &'a Hand,
-    /// `cpu.stat` of our cgroup and its ancestors.
-    pub cgroup_stats: Vec<String>,
+    /// Our cgroup and its ancestors.
+    pub groups: Groups,
     pub patience: Patience,
     /// Time limit of each visit; `None`: by its estimate.
     pub visit_limit: Option<Duration>,
@@ -112,6 +112,8 @@ struct Loop<'s, 'h> {
     next_order: u32,
     finished: Vec<bool>,
     counters: Counters,
+    /// Who else uses the CPUs.
+    neighbours: Neighbours,
     begin: Instant,
     /// Where `begin` stands on the run's own time line: after what earlier parts of a resumed run measured, ms.
     begin_ms: f64,
@@ -133,7 +135,8 @@ impl<'s, 'h> Loop<'s, 'h> {
             session,
             next_order,
             finished: vec![false; session.header.plan.len()],
-            counters: Counters::open(&session.root, &session.cgroup_stats, &session.header.allowed_cpus),
+            counters: Counters::open(&session.root, &session.groups, &session.header.allowed_cpus),
+            neighbours: Neighbours::below(&session.root),
             begin: Instant::now(),
             begin_ms,
             patience: session.patience,
@@ -151,6 +154,9 @@ impl<'s, 'h> Loop<'s, 'h> {
         let runnable: Vec<usize> =
             (0..self.plan().len()).filter(|case| self.plan()[*case].unmet.is_none()).collect();
         self.gate(writer, progress)?;
+        if self.session.header.pretend.is_none() {
+            self.neighbours.remember();
+        }
         let (most, seed) = (self.session.profile.passes_max, self.session.header.seed);
         let orders = plan::orders(&runnable, most, seed);
         for (pass, order) in (0..).zip(orders) {
@@ -272,7 +278,11 @@ impl<'s, 'h> Loop<'s, 'h> {
         let own = clock::cpu_ms().unwrap_or(0.0) - own;
         let conditions = match header.pretend {
             Some(_) => pretended_conditions(&header.allowed_cpus),
-            None => self.counters.read().since(&before, own, &seats),
+            None => {
+                let conditions = self.counters.read().since(&before, own, &seats);
+                let neighbours = self.neighbours.after(&conditions, seats.len());
+                Conditions { neighbours, ..conditions }
+            }
         };
         self.watch.end();
         if let Some(reason) = &heard.reason {
@@ -320,7 +330,7 @@ impl<'s, 'h> Loop<'s, 'h> {
         std::thread::sleep(SETTLING);
         // Counters of CPUs that went and came again are new files.
         let session = self.session;
-        self.counters = Counters::open(&session.root, &session.cgroup_stats, &session.header.allowed_cpus);
+        self.counters = Counters::open(&session.root, &session.groups, &session.header.allowed_cpus);
         Ok(None)
     }
 
@@ -484,6 +494,7 @@ fn pretended_conditions(cpus: &CpuSet) -> Conditions {
         others_on_seats_ms: Some(0.0),
         steal_ms: Some(0.0),
         psi_cpu_ms: Some(0.0),
+        psi_memory_ms: Some(0.0),
         swapped_pages: Some(0.0),
         throttled_ms: Some(0.0),
         ..Conditions::default()

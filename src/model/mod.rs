@@ -19,8 +19,8 @@ pub use figure::{figure, percent};
 pub use finding::{Effect, Fact, Finding, Severity, Verdict, VerdictKind};
 pub use metric::{Better, Form, Metric, Title, View};
 pub use run::{
-    Conditions, Event, Header, Planned, Reason, Record, Run, RunClock, SCHEMA, Summary, SummaryFinding,
-    SummarySeries, TimeLine, Visit, measured_ms,
+    Conditions, Event, Header, Neighbour, Planned, Reason, Record, Run, RunClock, SCHEMA, Summary,
+    SummaryFinding, SummarySeries, TimeLine, Visit, measured_ms,
 };
 pub use sample::{Covariates, Histogram, Packed, ProcessFacts, Samples};
 pub use snapshot::{Entry, Snapshot};

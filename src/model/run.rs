@@ -79,6 +79,55 @@ pub struct Conditions {
     /// Thermal throttle events of the packages and cores.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thermal_throttles: Option<f64>,
+    /// Times that a task, machine-wide, had to free memory itself before it was given any (direct reclaim).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reclaim_stalls: Option<f64>,
+    /// Pages read again soon after they were evicted, machine-wide.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refaulted_pages: Option<f64>,
+    /// Tasks that the kernel killed for want of memory, machine-wide.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oom_kills: Option<f64>,
+    /// Times that a memory limit of our cgroup or of one above it was hit, by whomever.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_hits: Option<f64>,
+    /// As `psi_memory_ms`, of the tasks in our cgroup alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group_psi_memory_ms: Option<f64>,
+    /// The other processes that used most CPU time, where they were looked at after this visit: that is done now and
+    /// then, and only where others used a notable part.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub neighbours: Vec<Neighbour>,
+}
+
+/// Another process that used CPUs while we measured; of a process with several threads, those that go first stand for
+/// themselves.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Neighbour {
+    /// As the kernel calls it: 15 characters.
+    pub name: String,
+    /// Number of the process or the thread.
+    pub pid: u32,
+    /// CPU time over the time since processes were last looked at: 1 is all of one CPU.
+    pub cpus: f64,
+    /// The CPU that it was last on (a process: its first thread).
+    #[serde(default)]
+    pub cpu: Option<u32>,
+    /// Scheduling policy, in the kernel's words: `SCHED_OTHER`, `SCHED_FIFO`, ...
+    #[serde(default)]
+    pub policy: Cow<'static, str>,
+    /// Real-time priority, 1..99; 0 under the other policies.
+    #[serde(default)]
+    pub priority: u32,
+    #[serde(default)]
+    pub nice: i32,
+}
+
+impl Neighbour {
+    /// Whether the scheduler prefers it to a task of the usual priority.
+    pub fn goes_first(&self) -> bool {
+        self.priority > 0 || self.policy == "SCHED_DEADLINE" || self.nice < 0
+    }
 }
 
 impl Conditions {

@@ -9,6 +9,10 @@ use std::path::{Path, PathBuf};
 
 use crate::model::{Conditions, CpuSet};
 
+mod neighbours;
+
+pub use neighbours::Neighbours;
+
 /// A file that is read again and again; absent files are simply unknown.
 struct Gauge(Option<File>);
 
@@ -46,6 +50,9 @@ pub struct Counters {
     pressure: [Gauge; 3],
     /// `cpu.stat` of our cgroup and of each ancestor: a quota anywhere on the path throttles us.
     throttles: Vec<Gauge>,
+    /// Where hits of a memory limit are counted, of our cgroup and of each ancestor.
+    limits: Vec<Gauge>,
+    group_pressure: Gauge,
     thermal: Vec<Gauge>,
     buffer: Vec<u8>,
     ms_per_tick: f64,
@@ -64,14 +71,36 @@ pub struct Reading {
     swapped: Option<f64>,
     numa_migrated: Option<f64>,
     thermal: Option<f64>,
+    reclaim_stalls: Option<f64>,
+    refaulted: Option<f64>,
+    oom_kills: Option<f64>,
+    limit_hits: Option<f64>,
+    group_psi_ms: Option<f64>,
+}
+
+/// Folders of our cgroup and its ancestors, ours first, in the hierarchies of the two controllers that can hold us back.
+#[derive(Clone, Debug, Default)]
+pub struct Groups {
+    pub cpu: Vec<String>,
+    pub memory: Vec<String>,
 }
 
 impl Counters {
-    /// Opens what is there. `cgroup_stats`: `cpu.stat` files of our cgroup and its ancestors, under `root`.
-    pub fn open(root: &Path, cgroup_stats: &[String], cpus: &CpuSet) -> Counters {
+    /// Opens what is there, all of it under `root`.
+    pub fn open(root: &Path, groups: &Groups, cpus: &CpuSet) -> Counters {
         let under = |path: &str| root.join(path.trim_start_matches('/'));
         let pressure =
             ["cpu", "memory", "io"].map(|kind| Gauge::open(&under(&format!("/proc/pressure/{kind}"))));
+        // Of each group the first of these files that is there.
+        let in_groups = |folders: &[String], names: &[&str]| -> Vec<Gauge> {
+            let first = |folder: &String| {
+                names
+                    .iter()
+                    .map(|name| Gauge::open(&under(&format!("{folder}/{name}"))))
+                    .find(|gauge| gauge.0.is_some())
+            };
+            folders.iter().filter_map(first).collect()
+        };
         let thermal = |cpu: u32, what: &str| -> PathBuf {
             under(&format!("/sys/devices/system/cpu/cpu{cpu}/thermal_throttle/{what}_throttle_count"))
         };
@@ -79,7 +108,13 @@ impl Counters {
             stat: Gauge::open(&under("/proc/stat")),
             vmstat: Gauge::open(&under("/proc/vmstat")),
             pressure,
-            throttles: cgroup_stats.iter().map(|path| Gauge::open(&under(path))).collect(),
+            throttles: in_groups(&groups.cpu, &["cpu.stat"]),
+            // Version 2, where the local file leaves out what happened further down; version 1.
+            limits: in_groups(&groups.memory, &["memory.events.local", "memory.events", "memory.failcnt"]),
+            group_pressure: match groups.memory.first() {
+                Some(own) => Gauge::open(&under(&format!("{own}/memory.pressure"))),
+                None => Gauge(None),
+            },
             thermal: cpus
                 .iter()
                 .flat_map(|cpu| [thermal(cpu, "core"), thermal(cpu, "package")])
@@ -100,21 +135,19 @@ impl Counters {
             let value = |name| field(text, name);
             reading.swapped = value("pswpin").and_then(|pages_in| Some(pages_in + value("pswpout")?));
             reading.numa_migrated = value("numa_pages_migrated");
+            // One a zone, and one in all before Linux 4.8.
+            reading.reclaim_stalls = sum_of(text, "allocstall");
+            reading.refaulted = sum_of(text, "workingset_refault");
+            reading.oom_kills = value("oom_kill");
         }
         for (gauge, total) in self.pressure.iter().zip(&mut reading.psi_ms) {
             *total = gauge.read(&mut self.buffer).and_then(pressure_total_ms);
         }
-        for gauge in &self.throttles {
-            let throttled = gauge.read(&mut self.buffer).and_then(throttled_ms);
-            reading.throttled_ms = match (reading.throttled_ms, throttled) {
-                (Some(all), Some(this)) => Some(all + this),
-                (known, new) => new.or(known),
-            };
-        }
-        for gauge in &self.thermal {
-            let count = gauge.read(&mut self.buffer).and_then(|text| text.trim().parse::<f64>().ok());
-            reading.thermal = count.map(|count| count + reading.thermal.unwrap_or(0.0)).or(reading.thermal);
-        }
+        let buffer = &mut self.buffer;
+        reading.group_psi_ms = self.group_pressure.read(buffer).and_then(pressure_total_ms);
+        reading.throttled_ms = sum(&self.throttles, buffer, throttled_ms);
+        reading.limit_hits = sum(&self.limits, buffer, limit_hits);
+        reading.thermal = sum(&self.thermal, buffer, |text| text.trim().parse().ok());
         reading
     }
 }
@@ -152,6 +185,12 @@ impl Reading {
             swapped_pages: minus(self.swapped, earlier.swapped),
             numa_migrated_pages: minus(self.numa_migrated, earlier.numa_migrated),
             thermal_throttles: minus(self.thermal, earlier.thermal),
+            reclaim_stalls: minus(self.reclaim_stalls, earlier.reclaim_stalls),
+            refaulted_pages: minus(self.refaulted, earlier.refaulted),
+            oom_kills: minus(self.oom_kills, earlier.oom_kills),
+            limit_hits: minus(self.limit_hits, earlier.limit_hits),
+            group_psi_memory_ms: minus(self.group_psi_ms, earlier.group_psi_ms),
+            neighbours: Vec::new(),
         }
     }
 }
@@ -194,6 +233,27 @@ fn pressure_total_ms(text: &str) -> Option<f64> {
 /// `throttled_usec` (v2) or `throttled_time` in ns (v1), to ms.
 fn throttled_ms(text: &str) -> Option<f64> {
     field(text, "throttled_usec").map(|us| us / 1e3).or_else(|| Some(field(text, "throttled_time")? / 1e6))
+}
+
+/// `memory.events` (v2): the limit itself and the one above which tasks are slowed; `memory.failcnt` (v1): a bare number.
+fn limit_hits(text: &str) -> Option<f64> {
+    match (field(text, "high"), field(text, "max")) {
+        (None, None) => text.trim().parse().ok(),
+        (high, max) => Some(high.unwrap_or(0.0) + max.unwrap_or(0.0)),
+    }
+}
+
+/// What the gauges that can be read say, added up.
+fn sum(gauges: &[Gauge], buffer: &mut Vec<u8>, value: impl Fn(&str) -> Option<f64>) -> Option<f64> {
+    let values = gauges.iter().filter_map(|gauge| gauge.read(buffer).and_then(&value));
+    values.fold(None, |all: Option<f64>, this| Some(all.unwrap_or(0.0) + this))
+}
+
+/// The numbers of all lines whose names begin so, added up.
+fn sum_of(text: &str, beginning: &str) -> Option<f64> {
+    let lines = text.lines().filter(|line| line.starts_with(beginning));
+    let numbers = lines.filter_map(|line| line.split_once(' ')?.1.trim().parse::<f64>().ok());
+    numbers.fold(None, |all: Option<f64>, this| Some(all.unwrap_or(0.0) + this))
 }
 
 /// The number after `name ` at the start of a line.
@@ -280,7 +340,12 @@ mod tests {
         }
         let write = |path: &str, text: &str| std::fs::write(root.path().join(path), text).expect("file");
         write("proc/stat", stat);
-        write("proc/vmstat", "pswpin 3\npswpout 4\nnuma_pages_migrated 9\n");
+        write(
+            "proc/vmstat",
+            "pswpin 3\npswpout 4\nnuma_pages_migrated 9\nallocstall_dma 1\nallocstall_normal 2\n",
+        );
+        write("sys/fs/cgroup/memory.events", "low 0\nhigh 3\nmax 4\noom 0\n");
+        write("sys/fs/cgroup/memory.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=1000\n");
         write("proc/pressure/cpu", "some avg10=0.00 avg60=0.00 avg300=0.00 total=2500\nfull total=9\n");
         write("sys/fs/cgroup/cpu.stat", throttled);
         root
@@ -289,15 +354,20 @@ mod tests {
     #[test]
     fn differences_of_replayed_counters() {
         let root = tree(STAT, "nr_throttled 0\nthrottled_usec 1000\n");
-        let mut counters =
-            Counters::open(root.path(), &["/sys/fs/cgroup/cpu.stat".into()], &CpuSet::default());
+        let folder = || vec!["/sys/fs/cgroup".to_string()];
+        let groups = Groups { cpu: folder(), memory: folder() };
+        let mut counters = Counters::open(root.path(), &groups, &CpuSet::default());
         let first = counters.read();
         let later = STAT.replace("cpu  100 0 50 1000 5 1 2 30", "cpu  140 0 50 1000 5 1 2 45");
         let later = later.replace("cpu1 40", "cpu1 80");
         // Written in place: the counters keep the file open.
-        for (path, text) in
-            [("proc/stat", later.as_str()), ("sys/fs/cgroup/cpu.stat", "throttled_usec 4000\n")]
-        {
+        for (path, text) in [
+            ("proc/stat", later.as_str()),
+            ("proc/vmstat", "pswpin 3\npswpout 4\nallocstall_dma 5\nallocstall_normal 2\n"),
+            ("sys/fs/cgroup/cpu.stat", "throttled_usec 4000\n"),
+            ("sys/fs/cgroup/memory.events", "low 9\nhigh 4\nmax 6\noom 0\n"),
+            ("sys/fs/cgroup/memory.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=6000\n"),
+        ] {
             std::fs::write(root.path().join(path), text).expect("rewritten");
         }
         let conditions = counters.read().since(&first, 100.0, &CpuSet::one(1));
@@ -309,12 +379,15 @@ mod tests {
         assert_eq!(conditions.psi_cpu_ms, Some(0.0));
         assert_eq!(conditions.psi_io_ms, None);
         assert_eq!(conditions.swapped_pages, Some(0.0));
+        assert_eq!(conditions.reclaim_stalls, Some(4.0));
+        assert_eq!((conditions.limit_hits, conditions.group_psi_memory_ms), (Some(3.0), Some(5.0)));
+        assert_eq!((conditions.oom_kills, conditions.refaulted_pages), (None, None));
     }
 
     #[test]
     fn missing_files_are_unknown_not_zero() {
         let root = tempfile::tempdir().expect("a temporary directory");
-        let mut counters = Counters::open(root.path(), &[], &CpuSet::default());
+        let mut counters = Counters::open(root.path(), &Groups::default(), &CpuSet::default());
         let conditions = counters.read().since(&counters.read(), 1.0, &CpuSet::one(0));
         assert_eq!(conditions.busy_ms, None);
         assert_eq!(conditions.steal_ms, None);
@@ -328,5 +401,6 @@ mod tests {
             read_stat(text, 10.0, &mut reading);
         }
         assert_eq!(pressure_total_ms("some total=x"), None);
+        assert_eq!((limit_hits("17\n"), limit_hits("x\n"), limit_hits("max -\n")), (Some(17.0), None, None));
     }
 }

@@ -4,8 +4,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Once;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Once};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use assay::model::CpuSet;
@@ -172,15 +173,24 @@ impl Group {
         fs::read_to_string(self.folder.join(file)).expect("a file of the group").trim().to_string()
     }
 
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// The command, started as a member of the group.
     pub fn inside(&self, command: &Command) -> Command {
-        let join = "echo $$ > \"$0\" && exec \"$@\"";
-        let mut inside = Command::new("sh");
-        inside.args(["-c", join]).arg(self.folder.join("cgroup.procs"));
-        inside.arg(command.get_program()).args(command.get_args());
-        copy_environment(&mut inside, command);
-        inside
+        inside(self.folder(), command)
     }
+}
+
+/// The command, started as a member of the group with this folder.
+pub fn inside(group: &Path, command: &Command) -> Command {
+    let join = "echo $$ > \"$0\" && exec \"$@\"";
+    let mut inside = Command::new("sh");
+    inside.args(["-c", join]).arg(group.join("cgroup.procs"));
+    inside.arg(command.get_program()).args(command.get_args());
+    copy_environment(&mut inside, command);
+    inside
 }
 
 impl Drop for Group {
@@ -250,6 +260,98 @@ impl Drop for Hog {
             let _ = kill_process(pid, Signal::TERM);
         }
         let _ = self.child.wait();
+    }
+}
+
+/// A thread of this process under SCHED_FIFO that takes one CPU for part of the time, whoever else is on it.
+pub struct RealTime {
+    over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl RealTime {
+    /// Busy for so long, then asleep for so long, and so on; or says why that is not possible here.
+    pub fn on(cpu: u32, busy: Duration, idle: Duration) -> Result<RealTime, String> {
+        let over = Arc::new(AtomicBool::new(false));
+        let (tell, told) = std::sync::mpsc::channel();
+        let flag = Arc::clone(&over);
+        let thread = std::thread::spawn(move || {
+            if tell.send(in_real_time(cpu)).is_err() {
+                return;
+            }
+            while !flag.load(Ordering::Relaxed) {
+                let begin = Instant::now();
+                while begin.elapsed() < busy {
+                    std::hint::spin_loop();
+                }
+                std::thread::sleep(idle);
+            }
+        });
+        let began = told.recv().unwrap_or_else(|_| Err("the thread died".to_string()));
+        // Dropped where it could not begin: the thread ends either way.
+        let neighbour = RealTime { over, thread: Some(thread) };
+        began.map(|()| neighbour)
+    }
+}
+
+impl Drop for RealTime {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+/// Moves the calling thread to this CPU and this policy; `chrt` is asked, which needs no unsafe code of ours.
+fn in_real_time(cpu: u32) -> Result<(), String> {
+    assay::sys::affinity::pin(&CpuSet::one(cpu)).map_err(|error| format!("CPU {cpu}: {error}"))?;
+    let thread = rustix::thread::gettid().as_raw_pid().to_string();
+    match Command::new("chrt").args(["-f", "-p", "50", &thread]).output() {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => Err(String::from_utf8_lossy(&output.stderr).trim().to_string()),
+        Err(error) => Err(format!("chrt: {error}")),
+    }
+}
+
+/// A control group with too little memory for what runs inside: somebody in it reads a file larger than the group may
+/// hold, over and over. The file is one hole, so that no disk has to do with it.
+pub struct ShortOfMemory {
+    pub group: Group,
+    reader: Child,
+    _folder: TempDir,
+}
+
+impl ShortOfMemory {
+    pub fn new() -> Result<ShortOfMemory, String> {
+        let group = Group::new("memory")?;
+        group.set("memory.limit_in_bytes", 48 << 20)?;
+        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let file = folder.path().join("hole");
+        fs::File::create(&file)
+            .and_then(|file| file.set_len(256 << 20))
+            .map_err(|error| format!("{}: {error}", file.display()))?;
+        // Ends by itself if nobody is left to end it.
+        let read = "while :; do cat \"$0\" > /dev/null || exit; sleep 0.02; done";
+        let mut command = Command::new("timeout");
+        command.args(["120", "sh", "-c", read]).arg(&file);
+        let reader = group.inside(&command).spawn().map_err(|error| format!("sh: {error}"))?;
+        let short = ShortOfMemory { group, reader, _folder: folder };
+        let end = Instant::now() + Duration::from_secs(5);
+        while short.group.get("memory.failcnt") == "0" {
+            if Instant::now() > end {
+                return Err("holes in files take no memory here".to_string());
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Ok(short)
+    }
+}
+
+impl Drop for ShortOfMemory {
+    fn drop(&mut self) {
+        if let Some(pid) = Pid::from_raw(self.reader.id() as i32) {
+            let _ = kill_process(pid, Signal::TERM);
+        }
+        let _ = self.reader.wait();
     }
 }
 

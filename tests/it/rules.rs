@@ -57,6 +57,12 @@ table! {
         "cpu-quota": a_quota_that_throttles_or_would, a_quota_that_leaves_enough;
         "swapping": pages_swapped_meanwhile, no_page_swapped;
     }
+    priority {
+        "higher-priority": tasks_that_go_first, neighbours_that_wait_their_turn;
+    }
+    pressure {
+        "memory-pressure": memory_that_ran_short, memory_that_was_enough;
+    }
     clock {
         "unstable-clocksource": a_clock_that_the_kernel_fell_back_to, clocks_that_are_read_without_a_call;
         "slow-governor": governors_that_keep_cores_slow, governors_at_full_speed;

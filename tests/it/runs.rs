@@ -230,8 +230,13 @@ pub fn quiet_tree() -> Tree {
     let tree = Tree::new();
     tree.file("/sys/devices/system/cpu/online", &crate::host::allowed_cpus().to_string());
     tree.file("/proc/stat", &stat(0));
-    tree.file("/proc/vmstat", "pswpin 0000000000\npswpout 0000000000\nnuma_pages_migrated 0");
-    tree.file("/proc/pressure/cpu", "some avg10=0.00 avg60=0.00 avg300=0.00 total=0");
+    tree.file(
+        "/proc/vmstat",
+        "pswpin 0000000000\npswpout 0000000000\nnuma_pages_migrated 0\nallocstall_normal 0",
+    );
+    for kind in ["cpu", "memory"] {
+        tree.file(&format!("/proc/pressure/{kind}"), "some avg10=0.00 avg60=0.00 avg300=0.00 total=0");
+    }
     tree
 }
 

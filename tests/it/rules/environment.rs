@@ -8,17 +8,17 @@ use super::{Case, case};
 use crate::host::{Group, Hog, skipped, works};
 use crate::runs::{findings, series};
 
-const STEADY: &str = "selftest.steady";
+pub const STEADY: &str = "selftest.steady";
 
 /// A run of one case in visits of 100 ms, 2 CPUs, quiet but for this.
-fn with_conditions(what: &str, change: impl Fn(&mut Value)) -> Case {
+pub fn with_conditions(what: &str, change: impl Fn(&mut Value)) -> Case {
     let mut run = Edit::invented(STEADY);
     run.conditions(|_, conditions| change(conditions));
     case(what, run.diagnosed())
 }
 
 #[track_caller]
-fn assert_verdict(case: &Case, verdict: &str) {
+pub fn assert_verdict(case: &Case, verdict: &str) {
     assert_eq!(series(&case.results, STEADY)["verdict"], verdict, "{}", case.what);
 }
 
@@ -44,6 +44,8 @@ pub fn somebody_elses_load() -> Vec<Case> {
             );
             drop(hog);
             assert_verdict(&loaded, "rejected");
+            let facts = findings(&loaded.results, "background-load")[0]["facts"].to_string();
+            assert!(facts.contains("(pid "), "nobody is named: {facts}");
             cases.push(loaded);
         }
         false => skipped("somebody_elses_load (a real process)", "taskset is not here"),
