@@ -41,6 +41,8 @@ benchmarks! {
     memory_nodes
     memory_loaded
     syscall
+    signal
+    vm
     process_fork
     process
     timer

@@ -1,5 +1,7 @@
 //! System calls.
 
+use std::os::fd::AsFd;
+
 use super::{Benchmark, Candidate, Point, Sampler, Scope, check_answer, pinned};
 use crate::kernels;
 use crate::model::Case;
@@ -52,9 +54,25 @@ fn run(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     })
 }
 
+/// The kind of file system that an open file lies on, by the number that the kernel gives it (statfs(2)).
+pub(super) fn file_system(file: impl AsFd) -> String {
+    let Ok(about) = rustix::fs::fstatfs(file) else { return "an unknown file system".to_string() };
+    match about.f_type as u64 & 0xffff_ffff {
+        0xef53 => "ext4".to_string(),
+        0x5846_5342 => "xfs".to_string(),
+        0x9123_683e => "btrfs".to_string(),
+        0x0102_1994 => "tmpfs".to_string(),
+        0x794c_7630 => "overlayfs".to_string(),
+        0x2fc1_2fc1 => "zfs".to_string(),
+        0xf2f5_2010 => "f2fs".to_string(),
+        0x6969 => "nfs".to_string(),
+        other => format!("file system {other:#x}"),
+    }
+}
+
 /// Times a call that is made again and again and must give the same answer each time; comparing answers costs a cycle
 /// or two. `what` says in a wrong answer's text what was asked.
-fn answers<A: PartialEq + std::fmt::Debug>(
+pub(super) fn answers<A: PartialEq + std::fmt::Debug>(
     sampler: &mut Sampler,
     point: Point,
     what: &str,

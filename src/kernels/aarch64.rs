@@ -9,9 +9,12 @@ mod streams;
 
 pub use streams::loops;
 
+#[path = "aarch64/faults.rs"]
+mod faults;
 #[path = "aarch64/lines.rs"]
 mod lines;
 
+pub use faults::{instruction_pointer, writes};
 pub use lines::Flusher;
 
 /// Clock sources of the kernel that are this architecture's own counter.

@@ -12,10 +12,12 @@ mod machine_code;
 
 pub mod atomics;
 mod chain;
+mod faults;
 mod ring;
 mod streams;
 
 pub use chain::{Chain, TOGETHER, Visits, walk_together};
+pub use faults::Faults;
 pub use machine_code::{CLOCK_SOURCES, WIDEST_LOAD_BYTES_PER_CYCLE, add_chain, multiply_chain, process_ids};
 pub use ring::{LINE_BYTES, Ring};
 pub use streams::{BLOCK_BYTES, LAST_WORDS, Op, Stream, array_bytes, streams};

@@ -1,9 +1,10 @@
 //! Memory of our own: anonymous mappings with chosen pages and nodes, touched and checked before use.
 
 use std::io;
+use std::os::fd::AsFd;
 use std::ptr::NonNull;
 
-use rustix::mm::{Advice, MapFlags, ProtFlags};
+use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
 
 use crate::model::{CpuSet, Pages};
 
@@ -47,6 +48,51 @@ impl Mapping {
         Mapping::map(len, MapFlags::SHARED)
     }
 
+    /// Maps `len` bytes, whole pages, by a single call and aligned to nothing more; with `populate` the kernel fills
+    /// all of it before it returns.
+    pub fn plain(len: usize, populate: bool) -> io::Result<Mapping> {
+        let flags = if populate { MapFlags::PRIVATE | MapFlags::POPULATE } else { MapFlags::PRIVATE };
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a fresh anonymous mapping at an address that the kernel chooses overlaps nothing.
+        let start = unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), len, protection, flags)? };
+        Mapping::whole(start, len)
+    }
+
+    /// Maps `len` bytes, whole pages, between pages that nobody may touch: an area of its own in the kernel's books
+    /// whatever its protection, never joined with a neighbour and never split.
+    pub fn guarded(len: usize) -> io::Result<Mapping> {
+        let page = rustix::param::page_size();
+        let base_len = len.checked_add(2 * page).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;
+        // SAFETY: as in `plain`.
+        let base = unsafe {
+            let flags = MapFlags::PRIVATE;
+            rustix::mm::mmap_anonymous(std::ptr::null_mut(), base_len, ProtFlags::empty(), flags)?
+        };
+        let mut mapping = Mapping::whole(base, base_len)?;
+        // SAFETY: one page behind the base of a mapping that is two pages longer than `len`.
+        mapping.start = unsafe { mapping.base.add(page) };
+        mapping.len = len;
+        mapping.set_writable(true)?;
+        Ok(mapping)
+    }
+
+    /// Maps the first `len` bytes of a file, whole pages; what is written stays in this mapping. The file must be our
+    /// own and unchanged meanwhile.
+    pub fn of_file(file: impl AsFd, len: usize) -> io::Result<Mapping> {
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: as in `plain`.
+        let start =
+            unsafe { rustix::mm::mmap(std::ptr::null_mut(), len, protection, MapFlags::PRIVATE, file, 0)? };
+        Mapping::whole(start, len)
+    }
+
+    /// A mapping all of which is to be used.
+    fn whole(start: *mut std::ffi::c_void, len: usize) -> io::Result<Mapping> {
+        let start =
+            NonNull::new(start.cast::<u8>()).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;
+        Ok(Mapping { base: start, base_len: len, start, len })
+    }
+
     fn map(len: usize, flags: MapFlags) -> io::Result<Mapping> {
         let len = len.max(8).next_multiple_of(8);
         let base_len =
@@ -85,6 +131,63 @@ impl Mapping {
     /// The first address, for the kernels.
     pub fn as_ptr(&self) -> *const u8 {
         self.start.as_ptr()
+    }
+
+    /// Unmaps it and says whether that worked, which dropping does not.
+    pub fn unmap(self) -> io::Result<()> {
+        let mapping = std::mem::ManuallyDrop::new(self);
+        // SAFETY: as in `drop`, which will not run.
+        unsafe { rustix::mm::munmap(mapping.base.as_ptr().cast(), mapping.base_len) }.map_err(io::Error::from)
+    }
+
+    /// Whether a range of addresses, from the start of a page, is mapped in this process, all of it.
+    pub fn is_at(start: usize, len: usize) -> bool {
+        let pages = len.div_ceil(rustix::param::page_size());
+        let mut map = vec![0u8; pages];
+        // SAFETY: mincore only looks at addresses, wherever they point; the vector holds one byte a page.
+        unsafe { libc::mincore(start as *mut _, len, map.as_mut_ptr().cast()) == 0 }
+    }
+
+    /// Lets the mapping be written to, or only read: a write to it then ends the process, unless a handler knows.
+    pub fn set_writable(&mut self, writable: bool) -> io::Result<()> {
+        let protection =
+            if writable { MprotectFlags::READ | MprotectFlags::WRITE } else { MprotectFlags::READ };
+        // SAFETY: the range is ours, and &mut self says that nobody looks at it meanwhile.
+        unsafe { rustix::mm::mprotect(self.start.as_ptr().cast(), self.len, protection) }
+            .map_err(io::Error::from)
+    }
+
+    /// Gives all its pages back to the kernel (`MADV_DONTNEED`): the next touch of each finds it zeroed, or as the
+    /// file has it.
+    pub fn give_back(&mut self) -> io::Result<()> {
+        // SAFETY: the range is ours, private, and &mut self says that nobody looks at it while its content changes.
+        unsafe { rustix::mm::madvise(self.start.as_ptr().cast(), self.len, Advice::LinuxDontNeed) }
+            .map_err(io::Error::from)
+    }
+
+    /// Writes `word` to the first word of each of the first `count` units of `unit` bytes (pages, usually), in order.
+    pub fn write_each(&mut self, unit: usize, count: usize, word: u64) {
+        assert!(count == 0 || (unit.is_multiple_of(8) && unit >= 8 && count <= self.len / unit));
+        for index in 0..count {
+            // SAFETY: inside the mapping by the check above, aligned to 8 bytes, and ours alone.
+            unsafe { self.start.as_ptr().add(index * unit).cast::<u64>().write_volatile(word) };
+        }
+    }
+
+    /// Adds up the words that lie `behind` bytes behind the start of each of the first `count` units of `unit` bytes.
+    pub fn sum_each(&self, unit: usize, count: usize, behind: usize) -> u64 {
+        assert!(
+            count == 0
+                || (unit.is_multiple_of(8)
+                    && behind.is_multiple_of(8)
+                    && behind < unit
+                    && count <= self.len / unit)
+        );
+        let word = |index: usize| {
+            // SAFETY: inside the mapping by the check above, aligned to 8 bytes, readable memory.
+            unsafe { self.start.as_ptr().add(index * unit + behind).cast::<u64>().read_volatile() }
+        };
+        (0..count).fold(0, |sum, index| sum.wrapping_add(word(index)))
     }
 
     /// Share of the mapping's pages that are in memory now, 0..1.
@@ -178,7 +281,37 @@ mod tests {
     }
 
     #[test]
+    fn pages_given_back_are_fresh() {
+        let page = rustix::param::page_size();
+        let mut anonymous = Mapping::plain(8 * page, false).expect("8 pages");
+        assert_eq!(anonymous.resident_share().expect("mincore"), 0.0);
+        anonymous.write_each(page, 8, 3);
+        assert_eq!((anonymous.sum_each(page, 8, 0), anonymous.sum_each(page, 8, 8)), (24, 0));
+        anonymous.give_back().expect("given back");
+        assert_eq!(anonymous.sum_each(page, 8, 0), 0);
+        anonymous.unmap().expect("unmapped");
+        let populated = Mapping::plain(8 * page, true).expect("8 pages");
+        assert_eq!(populated.resident_share().expect("mincore"), 1.0);
+    }
+
+    #[test]
+    fn a_file_keeps_what_is_written_to_its_mapping_from_itself() {
+        use std::io::Write;
+        let page = rustix::param::page_size();
+        let mut file = tempfile::tempfile().expect("a file");
+        file.write_all(&5u64.to_ne_bytes().repeat(page / 4)).expect("two pages");
+        let mut mapping = Mapping::of_file(&file, 2 * page).expect("two pages");
+        assert_eq!(mapping.sum_each(page, 2, 8), 10);
+        mapping.write_each(page, 2, 7);
+        assert_eq!(mapping.sum_each(page, 2, 0), 14);
+        mapping.give_back().expect("given back");
+        assert_eq!(mapping.sum_each(page, 2, 0), 10);
+    }
+
+    #[test]
     fn impossible_sizes_are_errors() {
+        assert!(Mapping::guarded(usize::MAX - 100).is_err());
+        assert!(Mapping::plain(0, false).is_err());
         assert!(Mapping::private(usize::MAX - 100, Pages::AsGiven, &CpuSet::default()).is_err());
     }
 }

@@ -16,6 +16,7 @@ pub mod record_lock;
 pub mod sched;
 pub mod semaphore;
 pub mod shared;
+pub mod signals;
 pub mod spawn;
 pub mod team;
 pub mod ticks;

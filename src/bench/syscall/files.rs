@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use anyhow::Context;
 use rustix::fs::{CWD, Mode, OFlags, Stat};
 
-use super::answers;
+use super::{answers, file_system};
 use crate::bench::{Benchmark, Point, Sampler, check_answer};
 use crate::model::Case;
 
@@ -17,8 +17,8 @@ pub const WRITE: Benchmark = Benchmark {
     about: "One word of 8 bytes written to /dev/null, which throws it away: the bare call, finding the open file and \
             checking the range, without any device behind it (lmbench's simple write). That each call took 8 bytes is \
             checked.",
-    reading: "20 to 60 ns above syscall.getpid. What is more than that belongs to the kernel's checks around every write: \
-              security modules, audit, seccomp filters of a container. No disk or buffer is involved.",
+    reading: "20 to 60 ns above syscall.getpid. What is more than that belongs to the kernel's checks around every \
+              write: security modules, audit, seccomp filters of a container. No disk or buffer is involved.",
     source: file!(),
     run: write,
     ..Benchmark::PINNED
@@ -28,8 +28,8 @@ pub const READ: Benchmark = Benchmark {
     id: "syscall.read",
     title: "Read a word of /dev/zero",
     about: "One word of 8 bytes read from /dev/zero (lmbench's simple read). Before each call the word is set to \
-            something else, and afterwards it must be zero: the kernel has to find the open file and to write into the \
-            caller's memory.",
+            something else, and afterwards it must be zero: the kernel has to find the open file and to write into \
+            the caller's memory.",
     reading: "20 to 80 ns above syscall.getpid: the price of any read whose data is at hand. Beside syscall.write it \
               shows what the kernel's access to user memory costs on this CPU (SMAP on x86, PAN on ARM).",
     source: file!(),
@@ -57,8 +57,8 @@ pub const FSTAT: Benchmark = Benchmark {
     title: "Stat of an open file",
     about: "Asks for an open file's attributes, the same file as in syscall.stat: no name has to be looked up. Each \
             answer must name the same file with the same size.",
-    reading: "What remains of syscall.stat without the path: 60 to 200 ns above syscall.getpid. The difference between \
-              both is the price of looking up one name.",
+    reading: "What remains of syscall.stat without the path: 60 to 200 ns above syscall.getpid. The difference \
+              between both is the price of looking up one name.",
     source: file!(),
     run: fstat,
     ..Benchmark::PINNED
@@ -67,9 +67,9 @@ pub const FSTAT: Benchmark = Benchmark {
 pub const OPEN_CLOSE: Benchmark = Benchmark {
     id: "syscall.open-close",
     title: "Open and close",
-    about: "Opens a file by its name, one component below the current directory, for reading, and closes it again: two \
-            calls. The file is the one of syscall.stat. Each open must give the same descriptor number, the lowest \
-            free one, which shows that the close before freed it.",
+    about: "Opens a file by its name, one component below the current directory, for reading, and closes it again: \
+            two calls. The file is the one of syscall.stat. Each open must give the same descriptor number, the \
+            lowest free one, which shows that the close before freed it.",
     reading: "0.5 to 1.5 us for both: the name's lookup as in syscall.stat, a fresh file object and its release. \
               Security modules, audit and file notification (fanotify, virus scanners) show here first, and network \
               file systems ask their server.",
@@ -108,18 +108,21 @@ fn identity(stat: Stat) -> (u64, u64, i64) {
     (stat.st_dev, stat.st_ino, stat.st_size)
 }
 
-/// Goes to the directory of this very program; its name there.
-fn beside_ourselves() -> anyhow::Result<CString> {
+/// Goes to the directory of this very program; its name there. Notes the file system.
+fn beside_ourselves(sampler: &mut Sampler) -> anyhow::Result<CString> {
     let program = std::env::current_exe().context("cannot tell where this program's file is")?;
     let (Some(folder), Some(name)) = (program.parent(), program.file_name()) else {
         anyhow::bail!("{} names no file in a directory", program.display());
     };
     rustix::process::chdir(folder).with_context(|| format!("cannot go to {}", folder.display()))?;
-    CString::new(name.as_bytes()).context("the program's name holds a zero byte")
+    let name = CString::new(name.as_bytes()).context("the program's name holds a zero byte")?;
+    let file = open(&name).with_context(|| format!("cannot open {name:?}, this program's file"))?;
+    sampler.facts().notes.push(format!("the file is on {}", file_system(file)));
+    Ok(name)
 }
 
 fn stat(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
-    let name = beside_ourselves()?;
+    let name = beside_ourselves(sampler)?;
     let first =
         rustix::fs::stat(&name).with_context(|| format!("cannot ask after {name:?}, this program's file"))?;
     check_answer(first.st_size > 0, || format!("this program's file {name:?} is empty"))?;
@@ -130,7 +133,7 @@ fn stat(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
 }
 
 fn fstat(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
-    let name = beside_ourselves()?;
+    let name = beside_ourselves(sampler)?;
     let file = open(&name).with_context(|| format!("cannot open {name:?}, this program's file"))?;
     let first = rustix::fs::fstat(&file).context("cannot ask after an open file")?;
     check_answer(first.st_size > 0, || format!("this program's file {name:?} is empty"))?;
@@ -146,7 +149,7 @@ fn open(name: &CString) -> rustix::io::Result<rustix::fd::OwnedFd> {
 
 fn open_close(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     use std::os::fd::AsRawFd;
-    let name = beside_ourselves()?;
+    let name = beside_ourselves(sampler)?;
     let number = {
         let file = open(&name).with_context(|| format!("cannot open {name:?}, this program's file"))?;
         file.as_raw_fd()

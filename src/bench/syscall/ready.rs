@@ -17,8 +17,8 @@ pub const SELECT: Benchmark = Benchmark {
     id: "syscall.select",
     title: "Select",
     about: "select on n descriptors without waiting. All are event counters (eventfd) of which one, the last, can be \
-            read; each answer must say so. The kernel looks at every one of them, and copies three sets of bits in and \
-            out. Libraries reach it as pselect6, so does this.",
+            read; each answer must say so. The kernel looks at every one of them, and copies three sets of bits in \
+            and out. Libraries reach it as pselect6, so does this.",
     run: select,
     ..ROW
 };
@@ -27,8 +27,8 @@ pub const POLL: Benchmark = Benchmark {
     id: "syscall.poll",
     title: "Poll",
     about: "poll on n descriptors without waiting, the same as for syscall.select: event counters of which one, the \
-            last, can be read; each answer must name it. The kernel looks at every one, and copies 8 bytes for each in \
-            and out. Made as ppoll.",
+            last, can be read; each answer must name it. The kernel looks at every one, and copies 8 bytes for each \
+            in and out. Made as ppoll.",
     run: poll,
     ..ROW
 };
@@ -46,8 +46,8 @@ pub const EPOLL: Benchmark = Benchmark {
 const ROW: Benchmark = Benchmark {
     reading: "select and poll rise with n, 5 to 20 ns for each descriptor (a socket costs more than these event \
               counters); epoll must be flat, 0.1 to 0.3 us. Where the curves cross a program should change: some ten \
-              descriptors. Steps upwards in a poll curve are allocations (beyond about 30 descriptors the kernel's own \
-              stack does not suffice).",
+              descriptors. Steps upwards in a poll curve are allocations (beyond about 30 descriptors the kernel's \
+              own stack does not suffice).",
     source: file!(),
     params: &[Param { name: "fds", about: "descriptors", range: Range::Int { min: 1, max: 1000 } }],
     view: &View::Curve { x: Cow::Borrowed("fds"), log: true },

@@ -296,7 +296,7 @@ mod tests {
         assert_eq!(titles, ["Test, one-cpu", "Test, all"]);
         assert_eq!(names(charts(&many)[1]), ops);
         let ids: Vec<&str> = charts(&many).iter().map(|chart| chart.id.as_str()).collect();
-        assert_eq!(ids, ["chart-test-bench", "chart-test-bench-1"]);
+        assert_eq!(ids, ["chart-memory-test", "chart-memory-test-1"]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::model::{
 use crate::report::block::{Block, Cell, Chart, Table};
 use crate::stats::run_of::{run, samples, visit};
 
-/// A case of `test.bench` on CPU 0.
+/// A case of `memory.test` on CPU 0.
 pub fn case(placement: &'static str, params: &[(&str, Value)]) -> Case {
     let seat =
         Seat { role: "task".into(), host: None, cpus: CpuSet::from_iter([0]), mem_nodes: CpuSet::default() };
@@ -21,7 +21,7 @@ pub fn case(placement: &'static str, params: &[(&str, Value)]) -> Case {
         neighbours: Vec::new(),
     };
     Case {
-        bench: "test.bench".into(),
+        bench: "memory.test".into(),
         placement,
         params: of(params),
         knobs: Default::default(),
@@ -89,7 +89,7 @@ impl Made {
         let mut run = run(0, visits.collect());
         run.header.plan = self.plan;
         run.header.catalogue = vec![Title {
-            id: "test.bench".into(),
+            id: "memory.test".into(),
             title: "Test".into(),
             about: "".into(),
             reading: "How to read it.".into(),

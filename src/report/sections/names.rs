@@ -58,8 +58,12 @@ pub fn title_of<'a>(diagnosis: &'a Diagnosis, case: &Case) -> Option<&'a Title> 
 pub fn label(diagnosis: &Diagnosis, judged: &Judged) -> String {
     let series = &judged.series;
     let cpu = series.case.placement.cpus().first();
+    // Blocks lie in a level of the memory; a mapping or a message of so many bytes does not.
+    let in_memory = series.case.bench.starts_with("memory.");
     let point = said(&series.point, |name, value| match (name, value.number()) {
-        ("bytes", Some(size)) => format!("{} ({})", bytes(size), level(&diagnosis.machine, cpu, size)),
+        ("bytes", Some(size)) if in_memory => {
+            format!("{} ({})", bytes(size), level(&diagnosis.machine, cpu, size))
+        }
         _ => param(name, value),
     });
     let words = [case_label(diagnosis, judged), point];
@@ -211,9 +215,14 @@ mod tests {
         let at = (of(&[("bytes", 4096u64.into())]), &[("latency", 1.5)][..]);
         let view = View::Curve { x: "bytes".into(), log: true };
         let made = Made::new(view, vec![latency()]).case(random, std::slice::from_ref(&at)).case(base, &[at]);
-        let diagnosis = made.diagnosed(machine(4));
+        let mut diagnosis = made.diagnosed(machine(4));
         let labels: Vec<String> = diagnosis.series.iter().map(|judged| label(&diagnosis, judged)).collect();
         assert_eq!(labels, ["Test, random, 4 KiB (L1d)", "Test, random, base pages, 4 KiB (L1d)"]);
+        // A mapping of so many bytes lies in no cache.
+        let mut mapped = diagnosis.series.remove(0);
+        mapped.series.case.bench = "vm.mmap".into();
+        let said = label(&diagnosis, &mapped);
+        assert!(said.ends_with(", random, 4 KiB"), "{said}");
     }
 
     #[test]
