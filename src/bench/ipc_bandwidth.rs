@@ -58,7 +58,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         reading: "64 KiB messages: 2 to 6 GB/s on one CPU, more or less on two, where the data changes caches and each full or \
                   empty pipe costs a wake-up. Small messages are bound by the system calls (64 B: 0.1 to 0.3 GB/s). The net \
                   figure holds the calls, page handling and switches; page allocation shows between 4 KiB and 64 KiB.",
-        run: |case, sampler| run(case, sampler, pipe, 2.0),
+        run: |case, sampler| run(case, sampler, pipe),
         ..BANDWIDTH
     },
     Benchmark {
@@ -70,7 +70,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         reading: "64 KiB messages: 2 to 8 GB/s. The buffer is some 200 KB (net.core.wmem_default), so that tasks on one CPU change \
                   places seldom; beyond the size of the L2 the data goes by the last-level cache. Small messages are slower than \
                   by a pipe: each is a socket buffer of its own.",
-        run: |case, sampler| run(case, sampler, unix, 2.0),
+        run: |case, sampler| run(case, sampler, unix),
         ..BANDWIDTH
     },
     Benchmark {
@@ -83,25 +83,32 @@ pub const BENCHMARKS: &[Benchmark] = &[
         reading: "64 KiB messages: 1.5 to 6 GB/s; segments of 64 KB go through the stack at a time, acknowledgements come back the \
                   same way. Firewall rules, conntrack and packet filters on loopback take their share a segment; interrupt work on \
                   the sender's CPU is part of the figure.",
-        run: |case, sampler| run(case, sampler, tcp, 4.0),
+        run: |case, sampler| run(case, sampler, tcp),
         ..BANDWIDTH
     },
 ];
 
-/// lmbench's message, and the only one of the quick profile.
+/// lmbench's message, and the only one of the quick profile and of free pairs.
 const USUAL: u64 = 64 << 10;
-const SIZES: [u64; 6] = [64, 512, 4096, 16 << 10, USUAL, 1 << 20];
+const SIZES: [u64; 4] = [64, 4096, USUAL, 1 << 20];
 
-/// Windows of tcp are the longest: a window must be many times what its buffers hold.
-const LONGEST_STRETCH: f64 = 4.0;
+/// A window must be many times what the buffers hold, and those of TCP hold most, ns.
+fn window_ns(bench: &str) -> f64 {
+    if bench == "ipc.tcp-bandwidth" { 8e6 } else { 4e6 }
+}
+
+/// Copies repeat within microseconds.
+const COPY_NS: f64 = 1e6;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let sizes: &[u64] = if scope.depth == Depth::Quick { &[USUAL] } else { &SIZES };
-    let text = sizes.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
-    let mut candidates = pair::candidates(bench, scope, sizes.len(), LONGEST_STRETCH + 1.0);
+    let swept = |placement: &Placement| scope.depth > Depth::Quick && placement.name != "free";
+    let text = |sizes: &[u64]| sizes.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
+    let mut candidates = pair::candidates(bench, scope, 1, window_ns(bench.id) + COPY_NS);
     for candidate in &mut candidates {
-        candidate.case.inputs.insert("bytes".into(), text.clone());
+        let sizes: &[u64] = if swept(&candidate.case.placement) { &SIZES } else { &[USUAL] };
+        candidate.seconds *= sizes.len() as f64;
         candidate.memory_bytes = 8 << 20;
+        candidate.case.inputs.insert("bytes".into(), text(sizes));
     }
     candidates
 }
@@ -134,15 +141,10 @@ fn tcp() -> anyhow::Result<Ends> {
     })
 }
 
-fn run(
-    case: &Case,
-    sampler: &mut Sampler,
-    make: fn() -> anyhow::Result<Ends>,
-    stretch: f64,
-) -> anyhow::Result<()> {
+fn run(case: &Case, sampler: &mut Sampler, make: fn() -> anyhow::Result<Ends>) -> anyhow::Result<()> {
     let clock = sampler.clock();
     let together = pair::on_one_cpu(&case.placement);
-    let stretch = if case.placement.name == "free" { pair::FREE_STRETCH } else { stretch };
+    let stretch = pair::stretch(sampler.windows(), &case.placement, window_ns(&case.bench));
     let mut random = fastrand::Rng::with_seed(sampler.seed());
     for bytes in sizes_of(case) {
         let at = |metric| Point::new(metric, bytes as f64).at(point("bytes", bytes));
@@ -156,7 +158,7 @@ fn run(
             Ok(clock.now() - begin)
         })?;
         let mut copier = Copier::new(bytes);
-        let short = sampler.windows().no_longer_than(1e6);
+        let short = sampler.windows().no_longer_than(COPY_NS);
         let copy_ns = sampler.time(at("copy").stretch(short), |messages| copier.copy(messages))?;
         copier.check()?;
         if together {

@@ -46,7 +46,7 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let wanted = |candidate: &Candidate| {
         scope.depth > Depth::Quick || candidate.unmet.is_some() || pair::on_one_cpu(&candidate.case.placement)
     };
-    pair::candidates(bench, scope, 1, 1.0).into_iter().filter(wanted).collect()
+    pair::candidates(bench, scope, 1, pair::WINDOW_NS).into_iter().filter(wanted).collect()
 }
 
 /// Connections between two looks at the counts, fewer than any queue of a listener holds: a full one drops packets and
@@ -75,9 +75,8 @@ fn unix() -> anyhow::Result<Door> {
 
 fn run(case: &Case, sampler: &mut Sampler, open: fn() -> anyhow::Result<Door>) -> anyhow::Result<()> {
     let clock = sampler.clock();
-    let free = case.placement.name == "free";
     let mut caller = Caller::start(&case.placement, open()?, u64::MAX)?;
-    let stretch = if free { pair::FREE_STRETCH } else { 1.0 };
+    let stretch = pair::stretch(sampler.windows(), &case.placement, pair::WINDOW_NS);
     sampler.time_by(Point::new("latency", BATCH as f64).stretch(stretch), |batches| {
         let begin = clock.now();
         for _ in 0..batches {

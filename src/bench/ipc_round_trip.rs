@@ -1,6 +1,6 @@
 //! Round trips of a token between two processes, by everything that Linux offers to carry it or to say that it is there.
 
-use super::pair::{self, FREE_STRETCH, Play, channel, lines};
+use super::pair::{self, Play, channel, lines};
 use super::{Benchmark, Candidate, Depth, Metric, Sampler, Scope};
 use crate::model::{Better, Case, Form};
 use crate::placement::Distance;
@@ -159,18 +159,14 @@ pub const BENCHMARKS: &[Benchmark] = &[
                   the end of a time slice, milliseconds.",
         metrics: &[ROUND_TRIP_US, pair::SAME_CPU_SHARE],
         cases: apart_only,
-        run: |case, sampler| {
-            let play = Play { metric: "latency", stretch: stretch(case), wakeup_ns: 0.0 };
-            pair::visit(case, sampler, play, lines::spinners)
-        },
+        run: |case, sampler| pair::visit(case, sampler, told(case, sampler, 0.0), lines::spinners),
         ..ROUND_TRIP
     },
 ];
 
 /// Every placement of a pair; the nearest two CPUs are for the quick profile as well.
 fn near_too(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    // The wake-ups take about as long as the round trips.
-    pair::candidates(bench, scope, 2, 1.0)
+    pair::candidates(bench, scope, 1, pair::WINDOW_NS)
 }
 
 /// As [`near_too`], but the quick profile has one CPU only.
@@ -192,16 +188,15 @@ fn apart_only(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     near_too(bench, scope).into_iter().map(apart).collect()
 }
 
-fn stretch(case: &Case) -> f64 {
-    if case.placement.name == "free" { FREE_STRETCH } else { 1.0 }
-}
-
 fn play<E: pair::End>(
     case: &Case,
     sampler: &mut Sampler,
     make: impl FnOnce() -> anyhow::Result<[E; 2]>,
 ) -> anyhow::Result<()> {
-    let stretch = stretch(case);
-    let wakeup_ns = sampler.windows().window_ns * stretch.min(2.0);
-    pair::visit(case, sampler, Play { metric: "latency", stretch, wakeup_ns }, make)
+    pair::visit(case, sampler, told(case, sampler, pair::WAKEUPS_NS), make)
+}
+
+fn told(case: &Case, sampler: &Sampler, wakeup_ns: f64) -> Play {
+    let stretch = pair::stretch(sampler.windows(), &case.placement, pair::WINDOW_NS);
+    Play { metric: "latency", stretch, wakeup_ns }
 }

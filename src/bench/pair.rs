@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 
-use super::{Benchmark, Candidate, Depth, Metric, Point, Sampler, Scope, check_answer, histogram};
+use super::{Benchmark, Candidate, Depth, Metric, Point, Sampler, Scope, Windows, check_answer, histogram};
 use crate::model::{Better, Case, Form, Histogram, Params, Placement};
 use crate::placement::Distance;
 use crate::sys::affinity;
@@ -32,8 +32,17 @@ pub trait End {
 
 pub const ROLES: [&str; 2] = ["ping", "pong"];
 
-/// A free pair changes its placement every few ms: windows ten times the usual.
-pub const FREE_STRETCH: f64 = 10.0;
+/// Windows of a pinned pair: a thousand round trips on one CPU, some thirty where each must wake an idle CPU, ns.
+pub const WINDOW_NS: f64 = 2e6;
+/// A free pair changes its placement every few ms: windows of many changes.
+const FREE_WINDOW_NS: f64 = 20e6;
+
+/// The stretch with which windows are `window_ns` long, or those of a free pair if that is longer; deep profiles get no
+/// longer ones, but more visits.
+pub fn stretch(windows: Windows, placement: &Placement, window_ns: f64) -> f64 {
+    let free = placement.name == "free";
+    (if free { FREE_WINDOW_NS.max(window_ns) } else { window_ns }) / windows.window_ns
+}
 
 /// What is measured of a pair beside the headline.
 pub const WAKEUP_P50: Metric = wakeup("wakeup_p50", "wake-up latency, median", 0.5);
@@ -79,17 +88,23 @@ pub fn on_one_cpu(placement: &Placement) -> bool {
     placement.name == Distance::SameCpu.name()
 }
 
-/// Candidates of a row whose visits have `points` of the given stretch; free ones are longer.
-pub fn candidates(bench: &Benchmark, scope: &Scope, points: usize, stretch: f64) -> Vec<Candidate> {
+/// Candidates of a row whose visits have so many points, with windows of this length.
+pub fn candidates(bench: &Benchmark, scope: &Scope, points: usize, window_ns: f64) -> Vec<Candidate> {
     let candidate = |placement: Placement| {
         let free = placement.name == "free";
         let priority = if scope.depth == Depth::Quick { 70 } else { 45 + 20 * u32::from(!free) };
-        let stretch = if free { FREE_STRETCH.max(stretch) } else { stretch };
-        Candidate::new(bench.id, placement, priority, scope.seconds(points, stretch, 1e-3))
+        // Two processes to start; wake-ups, where they are taken.
+        let windows = (scope.windows.count + scope.windows.warm_up) as f64;
+        let setup_s = 1e-3 + windows * WAKEUPS_NS / 1e9;
+        let stretch = stretch(scope.windows, &placement, window_ns);
+        Candidate::new(bench.id, placement, priority, scope.seconds(points, stretch, setup_s))
     };
     let unmet = |(name, why)| Candidate::unmet(bench.id, name, why);
     placements(scope).into_iter().map(|placement| placement.map_or_else(unmet, candidate)).collect()
 }
+
+/// Windows that take the wake-up latency, ns.
+pub const WAKEUPS_NS: f64 = 2e6;
 
 /// How a visit measures its pair.
 pub struct Play {
