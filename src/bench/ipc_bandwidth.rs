@@ -33,11 +33,11 @@ const BANDWIDTH: Benchmark = Benchmark {
         Metric::new("net", "bandwidth less the copying", "GB/s", Better::Higher, Form::Value).aside(),
     ],
     params: &[Param {
-        name: "bytes",
+        name: "message",
         about: "message size, bytes",
         range: Range::Int { min: 64, max: 1 << 20 },
     }],
-    view: &View::Curve { x: std::borrow::Cow::Borrowed("bytes"), log: true },
+    view: &View::Curve { x: std::borrow::Cow::Borrowed("message"), log: true },
     cases,
     points,
     ..Benchmark::PINNED
@@ -108,18 +108,18 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
         let sizes: &[u64] = if swept(&candidate.case.placement) { &SIZES } else { &[USUAL] };
         candidate.seconds *= sizes.len() as f64;
         candidate.memory_bytes = 8 << 20;
-        candidate.case.inputs.insert("bytes".into(), text(sizes));
+        candidate.case.inputs.insert("messages".into(), text(sizes));
     }
     candidates
 }
 
 fn sizes_of(case: &Case) -> Vec<u64> {
-    let text = case.inputs.get("bytes").map_or("", String::as_str);
+    let text = case.inputs.get("messages").map_or("", String::as_str);
     text.split(',').filter_map(|size| size.parse().ok()).collect()
 }
 
 fn points(case: &Case) -> Vec<Params> {
-    sizes_of(case).into_iter().map(|bytes| point("bytes", bytes)).collect()
+    sizes_of(case).into_iter().map(|bytes| point("message", bytes)).collect()
 }
 
 /// Its reading and its writing end.
@@ -147,7 +147,7 @@ fn run(case: &Case, sampler: &mut Sampler, make: fn() -> anyhow::Result<Ends>) -
     let stretch = pair::stretch(sampler.windows(), &case.placement, window_ns(&case.bench));
     let mut random = fastrand::Rng::with_seed(sampler.seed());
     for bytes in sizes_of(case) {
-        let at = |metric| Point::new(metric, bytes as f64).at(point("bytes", bytes));
+        let at = |metric| Point::new(metric, bytes as f64).at(point("message", bytes));
         let mut flow = Flow::start(&case.placement, make()?, bytes, 0..)?;
         let gross_ns = sampler.time_by(at("bandwidth").stretch(stretch), |messages| {
             // What waited in the buffers has gone before the clock is read, and the sender is at it again; a length of
@@ -163,9 +163,9 @@ fn run(case: &Case, sampler: &mut Sampler, make: fn() -> anyhow::Result<Ends>) -
         copier.check()?;
         if together {
             let share = copy_ns / gross_ns;
-            sampler.value(point("bytes", bytes), "copy_share", share, 0.0)?;
+            sampler.value(point("message", bytes), "copy_share", share, 0.0)?;
             if share <= RESOLVABLE {
-                sampler.value(point("bytes", bytes), "net", 1.0 / (gross_ns - copy_ns), 0.0)?;
+                sampler.value(point("message", bytes), "net", 1.0 / (gross_ns - copy_ns), 0.0)?;
             }
         }
         flow.stop()?;

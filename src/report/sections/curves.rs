@@ -154,6 +154,7 @@ fn case_word(case: &Case, by: &str) -> String {
 fn chart(diagnosis: &Diagnosis, metric: &Metric, curves: &[Curve], x: &str, log: bool) -> Chart {
     let names = told_apart(&curves.iter().map(|(case, _)| *case).collect::<Vec<_>>());
     let subject = Subject::of(x);
+    let sizes = matches!(subject, Subject::Bytes | Subject::Message);
     let (mut lines, mut rows) = (Vec::new(), Vec::new());
     for ((case, points), name) in curves.iter().zip(&names) {
         let point = |(at, judged): &(f64, &Judged)| {
@@ -171,7 +172,7 @@ fn chart(diagnosis: &Diagnosis, metric: &Metric, curves: &[Curve], x: &str, log:
         });
         rows.extend(points.iter().map(|(at, judged)| {
             let mut row = vec![
-                text(if subject == Subject::Bytes { bytes(*at) } else { at.to_string() }),
+                text(if sizes { bytes(*at) } else { at.to_string() }),
                 text(case.placement.name.to_string()),
                 number(value_words(judged)),
                 number(judged.analysis.estimate.as_ref().map_or(String::new(), |one| one.n.to_string())),
@@ -199,7 +200,7 @@ fn chart(diagnosis: &Diagnosis, metric: &Metric, curves: &[Curve], x: &str, log:
     let dashed = if marks.is_empty() { "" } else { " Dashed: the sizes that the kernel claims." };
     let scale = match (log, subject) {
         (false, _) => Scale::Linear,
-        (true, Subject::Bytes) => Scale::Bytes,
+        (true, _) if sizes => Scale::Bytes,
         // Whatever is swept by factors is swept by powers of two.
         (true, _) => Scale::Powers,
     };
@@ -225,6 +226,7 @@ fn chart(diagnosis: &Diagnosis, metric: &Metric, curves: &[Curve], x: &str, log:
 fn axis_title(x: &str) -> &str {
     match x {
         "bytes" => "block",
+        "message" => "message, bytes",
         "cpu" => "CPU",
         "offset" => "offset, bytes",
         other => other,

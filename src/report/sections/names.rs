@@ -11,7 +11,10 @@ use crate::stats::analysis::Judged;
 pub enum Subject {
     Cpu,
     Node,
+    /// A block of memory, which some cache holds.
     Bytes,
+    /// A size that is no block's: messages pass caches by.
+    Message,
     Other,
 }
 
@@ -21,6 +24,7 @@ impl Subject {
             "cpu" | "from" | "to" => Subject::Cpu,
             "node" | "memory" => Subject::Node,
             "bytes" => Subject::Bytes,
+            "message" => Subject::Message,
             _ => Subject::Other,
         }
     }
@@ -43,7 +47,7 @@ pub fn param(name: &str, value: &Value) -> String {
         ("to", _) => format!("to CPU {value}"),
         ("memory", _) => format!("memory of node {value}"),
         (_, Subject::Cpu) => format!("CPU {value}"),
-        (_, Subject::Bytes) => bytes(number),
+        (_, Subject::Bytes | Subject::Message) => bytes(number),
         ("llc", _) => format!("LLC {value}"),
         _ => format!("{name} {value}"),
     }

@@ -90,6 +90,10 @@ fn curve<'a>(diagnosis: &Diagnosis, list: &[&'a Judged], x: &str) -> Vec<Shown<'
             let rows = of_levels(diagnosis, &cases, x).into_iter();
             rows.map(|judged| Shown::new(judged, label(diagnosis, judged))).collect()
         }
+        // Few, and the usual size is in the middle.
+        Subject::Message => {
+            cases.iter().flatten().map(|judged| Shown::new(judged, label(diagnosis, judged))).collect()
+        }
         Subject::Cpu => cases.iter().flat_map(|case| slowest_and_fastest(diagnosis, case)).collect(),
         _ => {
             let ends = cases.iter().flat_map(|case| ends(case));
