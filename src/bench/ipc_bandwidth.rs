@@ -279,15 +279,19 @@ impl Copier {
     }
 
     fn copy(&mut self, messages: u64) {
+        let bytes = self.from.len();
         for _ in 0..messages {
-            for (from, to) in self.from.chunks(BUFFER_BYTES).zip(self.to.chunks_mut(BUFFER_BYTES)) {
-                if self.at + from.len() > BUFFER_BYTES {
+            let mut done = 0;
+            while done < bytes {
+                let end = done + (bytes - done).min(BUFFER_BYTES);
+                if self.at + (end - done) > BUFFER_BYTES {
                     self.at = 0;
                 }
-                let between = &mut self.buffer[self.at..self.at + from.len()];
-                between.copy_from_slice(black_box(from));
-                to.copy_from_slice(black_box(between));
-                self.at += from.len();
+                let between = &mut self.buffer[self.at..self.at + (end - done)];
+                between.copy_from_slice(black_box(&self.from[done..end]));
+                self.to[done..end].copy_from_slice(black_box(between));
+                self.at += end - done;
+                done = end;
             }
             black_box(&mut self.to);
         }
