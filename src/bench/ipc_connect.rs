@@ -129,13 +129,17 @@ impl Caller {
             set_socket_linger(&socket, Some(Duration::ZERO)).context("cannot set SO_LINGER")?;
         }
         let address = &self.address;
-        self.partner.patiently("connect to", || match rustix::net::connect(&socket, address) {
-            // An interrupted one was completed in the meantime.
-            Ok(()) | Err(Errno::ISCONN) => Ok(()),
-            Err(error) => Err(error.into()),
-        })?;
+        let connected =
+            self.partner.patiently("connect to", || match rustix::net::connect(&socket, address) {
+                // An interrupted one was completed in the meantime.
+                Ok(()) | Err(Errno::ISCONN) => Ok(()),
+                Err(error) => Err(error.into()),
+            });
         self.connected += 1;
-        Ok(())
+        match family {
+            AddressFamily::INET => connected.context(channel::LOOPBACK),
+            _ => connected,
+        }
     }
 }
 
