@@ -53,6 +53,8 @@ benchmarks! {
     ipc_bandwidth
     ipc_connect
     sched_context_switch
+    file
+    file_create
     selftest
 }
 

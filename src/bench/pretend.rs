@@ -128,6 +128,8 @@ fn level(case: &Case, metric: &Metric, point: &Params, random: &mut fastrand::Rn
         }
         Form::WorkPerTime { scale } => {
             let others = [
+                // Files: out of the cache a disk's, else a copy's.
+                text("cache").map(|cache| if cache == "cold" { 1.2 } else { 7.0 }),
                 at("bytes").map(|bytes| 200.0 / (1.0 + bytes / 1e6).sqrt()),
                 at("pause").map(|pause| 18.0 * load(pause)),
                 // All cores alike.

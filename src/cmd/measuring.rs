@@ -14,16 +14,16 @@ use crate::bench::{Benchmark, Candidate, Scope};
 use crate::diagnose;
 use crate::kernels;
 use crate::knobs::{Hand, Knobs, LastHand};
-use crate::machine::Machine;
+use crate::machine::{Machine, directory};
 use crate::measure::{Ended, Patience, Session};
 use crate::model::{
-    Header, Planned, Record, RunClock, SCHEMA, Severity, Snapshot, Title, Visit, measured_ms,
+    Entry, Header, Planned, Record, RunClock, SCHEMA, Severity, Snapshot, Title, Visit, measured_ms,
 };
 use crate::placement::Floor;
 use crate::plan::{self, PROFILES, Profile};
 use crate::run_file::{self, Writer};
 use crate::sys::counters::Groups;
-use crate::sys::{clock, process};
+use crate::sys::{clock, process, scratch};
 
 #[derive(clap::Args)]
 pub struct MeasureArgs {
@@ -39,6 +39,9 @@ pub struct MeasureArgs {
     /// Folder for the run file and the report
     #[arg(long, value_name = "DIR", default_value = "assay-out")]
     pub out: PathBuf,
+    /// Folder for the files of file benchmarks, on the disk that is to be measured (default: the system's temporary one)
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
     /// Print the results as JSON on standard output (people's text then goes to standard error)
     #[arg(long)]
     pub json: bool,
@@ -128,10 +131,19 @@ pub struct Host {
 
 impl Host {
     pub fn look(args: &MeasureArgs) -> anyhow::Result<Host> {
-        let snapshot = match &args.from {
+        let mut snapshot = match &args.from {
             Some(file) => super::machine::saved_snapshot(file)?,
             None => super::machine::live_snapshot(&args.root),
         };
+        if args.pretend.is_none() {
+            let directory = args.dir.clone().unwrap_or_else(std::env::temp_dir);
+            match scratch::probe(&directory) {
+                Ok(text) => drop(snapshot.entries.insert(directory::PROBE.to_string(), Entry::Text(text))),
+                // Whoever names a directory wants that one; a missing default one is for the benchmarks to say.
+                Err(error) if args.dir.is_some() => return Err(error),
+                Err(_) => {}
+            }
+        }
         let machine = Machine::from(&snapshot);
         let floor = Floor::of(&machine);
         if floor.cpus().is_empty() {

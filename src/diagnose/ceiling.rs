@@ -17,7 +17,8 @@ const CEILING: Rule = Rule {
     method: "Rejects: bandwidth above 128 bytes a core cycle and task (two 64-byte loads, the widest core built); \
              bandwidth of blocks beyond the last-level cache above rate × width of all memory channels, where the \
              modules' names or EDAC tell the channels, else of all modules (what the bus carried besides is reckoned and \
-             not judged); a load \
+             not judged); a file that is said to be out of the cache read faster than one task read memory in the same run, \
+             and a warm one beyond the caches faster than 1.25 times that; a load \
              or operation in less than 1/16 of a core cycle (no core retires more); a window without work, shorter than the \
              clock's step or longer than its visit. The core cycle is the measured one.",
     calm: "nothing above a ceiling",
@@ -43,7 +44,11 @@ fn ceiling(evidence: &Evidence) -> Option<Vec<Finding>> {
             findings.push(finding);
             continue;
         }
-        let limits = [core_ceiling(evidence, judged, ghz), memory_ceiling(evidence, judged)];
+        let limits = [
+            core_ceiling(evidence, judged, ghz),
+            memory_ceiling(evidence, judged),
+            file_ceiling(evidence, judged),
+        ];
         let Some((most, why, source)) = limits
             .into_iter()
             .flatten()
@@ -232,4 +237,42 @@ fn memory_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
         modules.len()
     );
     Some((modules.iter().sum(), why, "SMBIOS type 17".to_string()))
+}
+
+/// What memory delivered to one task of the same run: all bytes of a file that comes from a disk pass it on their way,
+/// and of one in the page cache those that do not fit the CPU's own caches.
+fn file_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
+    let series = &judged.series;
+    if !series.case.bench.starts_with("file.") || series.metric.unit != "GB/s" {
+        return None;
+    }
+    let block = |of: &Judged| of.series.params().get("bytes").and_then(|bytes| bytes.number());
+    let reads = evidence.series.iter().filter(|other| {
+        let case = &other.series.case;
+        case.bench == "memory.bandwidth"
+            && case.placement.name == "one-cpu"
+            && other.series.metric.name == "bandwidth"
+            && case.params.get("op").and_then(|op| op.text()) == Some("read")
+            && other.analysis.estimate.is_some()
+    });
+    let memory = reads
+        .max_by(|one, other| block(one).partial_cmp(&block(other)).unwrap_or(std::cmp::Ordering::Equal))?;
+    let read = memory.analysis.estimate.as_ref()?.median;
+    let source = memory.series.key.clone();
+    match series.params().get("cache").and_then(|cache| cache.text()) {
+        Some("cold") => Some((
+            read,
+            "A file that comes from a disk passes the memory on its way, and one task of this run read memory no faster: \
+             the file was in a cache, this kernel's or its host's."
+                .to_string(),
+            source,
+        )),
+        _ if block(judged)? >= block(memory)? => Some((
+            read * ALLOWANCE,
+            "A file that fits no cache of the CPU is read from memory, and one task of this run read memory no faster."
+                .to_string(),
+            source,
+        )),
+        _ => None,
+    }
 }

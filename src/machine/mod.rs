@@ -12,6 +12,7 @@ mod cpu;
 mod cpuid;
 mod cpuinfo;
 mod dimm;
+pub mod directory;
 mod dmi;
 mod domains;
 mod frequency;
@@ -35,6 +36,7 @@ pub use caches::{Cache, CacheKind};
 pub use channels::{Channels, channels, module_gb_per_s};
 pub use cpu::{Core, Cpus, Package};
 pub use dimm::Dimm;
+pub use directory::Directory;
 pub use dmi::Dmi;
 pub use domains::Domain;
 pub use frequency::{Frequency, IdleState};
@@ -66,6 +68,9 @@ pub struct Machine {
     /// Memory modules that SMBIOS lists, empty slots included with `size_bytes` 0.
     pub dimms: Vec<Dimm>,
     pub load: Load,
+    /// Where a run's test files go; machines that were only described have none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub directory: Option<Directory>,
     /// Contradictions and oddities met while reading, as sentences.
     pub remarks: Vec<String>,
 }
@@ -92,6 +97,7 @@ impl From<&Snapshot> for Machine {
             idle_states: frequency::idle_states(snapshot, &cpus.online),
             dimms: dimm::parse(snapshot),
             load: load::parse(snapshot),
+            directory: directory::parse(snapshot),
             cpus,
             caches,
             nodes,

@@ -128,6 +128,12 @@ impl Mapping {
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().cast(), self.len / 8) }
     }
 
+    /// The same memory as bytes, for system calls that fill it.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as in `words_mut`; every byte is initialised, and every value of a byte is a value of a word.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
+    }
+
     /// The first address, for the kernels.
     pub fn as_ptr(&self) -> *const u8 {
         self.start.as_ptr()

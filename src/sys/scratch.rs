@@ -1,0 +1,187 @@
+//! A private directory for the files of one visit, gone with it: removed on drop, or by the next start after a kill.
+
+use std::ffi::CString;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+
+/// Every private directory's name begins so.
+const PREFIX: &str = "assay-files-";
+
+/// An empty directory of our own. Its lock tells others that its owner lives, on whichever side of a namespace.
+pub struct Scratch {
+    parent: OwnedFd,
+    name: String,
+    folder: OwnedFd,
+    path: PathBuf,
+}
+
+fn open_folder(at: impl AsFd, name: &str) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat(at, name, flags, Mode::empty())
+}
+
+fn open_parent(parent: &Path) -> rustix::io::Result<OwnedFd> {
+    rustix::fs::open(parent, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+}
+
+impl Scratch {
+    /// Makes one in `parent`, after removing those that killed owners left there.
+    pub fn new(parent: &Path) -> anyhow::Result<Scratch> {
+        sweep(parent);
+        let at =
+            open_parent(parent).with_context(|| format!("cannot open the directory {}", parent.display()))?;
+        for _ in 0..16 {
+            let name = format!("{PREFIX}{}-{:08x}", std::process::id(), fastrand::u32(..));
+            match rustix::fs::mkdirat(&at, name.as_str(), Mode::RWXU) {
+                Err(Errno::EXIST) => continue,
+                made => made.with_context(|| format!("cannot make a directory in {}", parent.display()))?,
+            }
+            let Ok(folder) = open_folder(&at, &name) else { continue };
+            let locked = rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok();
+            // Somebody's sweep may have come between making and locking.
+            let there = rustix::fs::fstat(&folder).is_ok_and(|stat| stat.st_nlink > 0);
+            if locked && there {
+                let path = parent.join(&name);
+                return Ok(Scratch { parent: at, name, folder, path });
+            }
+        }
+        bail!("cannot make a directory of our own in {}: it is taken away each time", parent.display())
+    }
+
+    /// The directory, for opening files by name.
+    pub fn folder(&self) -> &OwnedFd {
+        &self.folder
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Bytes that an ordinary user may still write here.
+    pub fn free_bytes(&self) -> anyhow::Result<u64> {
+        let stat = rustix::fs::fstatvfs(&self.folder)
+            .with_context(|| format!("cannot tell how much room there is in {}", self.path.display()))?;
+        Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+    }
+
+    /// Files in it.
+    pub fn count(&self) -> anyhow::Result<usize> {
+        let names = names_in(&self.folder);
+        Ok(names.with_context(|| format!("cannot list {}", self.path.display()))?.len())
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        remove(&self.parent, &self.name, &self.folder);
+    }
+}
+
+/// What lies in a folder, itself and its parent left out.
+fn names_in(folder: &OwnedFd) -> rustix::io::Result<Vec<(CString, FileType)>> {
+    let own = |name: &CString| name.as_bytes() == b"." || name.as_bytes() == b"..";
+    let entries = rustix::fs::Dir::read_from(folder)?.collect::<rustix::io::Result<Vec<_>>>()?;
+    let names = entries.iter().map(|entry| (entry.file_name().to_owned(), entry.file_type()));
+    Ok(names.filter(|(name, _)| !own(name)).collect())
+}
+
+/// Removes a folder with its files. A folder inside is none of ours, and keeps it there.
+fn remove(parent: &OwnedFd, name: &str, folder: &OwnedFd) {
+    for (file, _) in names_in(folder).unwrap_or_default() {
+        let _ = rustix::fs::unlinkat(folder, file.as_c_str(), AtFlags::empty());
+    }
+    let _ = rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR);
+}
+
+/// Removes what killed owners left in `parent`: directories of this user with our name whose lock nobody holds.
+pub fn sweep(parent: &Path) {
+    let Ok(at) = open_parent(parent) else { return };
+    for (name, kind) in names_in(&at).unwrap_or_default() {
+        let Some(name) = name.to_str().ok().filter(|name| name.starts_with(PREFIX)) else { continue };
+        if !matches!(kind, FileType::Directory | FileType::Unknown) {
+            continue;
+        }
+        let Ok(folder) = open_folder(&at, name) else { continue };
+        let ours =
+            rustix::fs::fstat(&folder).is_ok_and(|stat| stat.st_uid == rustix::process::geteuid().as_raw());
+        if ours && rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            remove(&at, name, &folder);
+        }
+    }
+}
+
+/// What a process needs to know of a directory that files are to be written to: its real path and its filesystem, as
+/// the lines of the entry `probe:directory` (see `machine::directory`).
+pub fn probe(directory: &Path) -> anyhow::Result<String> {
+    let folder = open_parent(directory)
+        .with_context(|| format!("cannot open the directory {}", directory.display()))?;
+    let kind = rustix::fs::fstatfs(&folder)
+        .with_context(|| format!("cannot tell the filesystem of {}", directory.display()))?;
+    let room = rustix::fs::fstatvfs(&folder)
+        .with_context(|| format!("cannot tell how much room there is in {}", directory.display()))?;
+    let device = rustix::fs::fstat(&folder).map(|stat| stat.st_dev).unwrap_or_default();
+    Ok(format!(
+        "path {}\nmagic {:#x}\ndevice {}:{}\nfree_bytes {}\n",
+        directory.display(),
+        kind.f_type as u32,
+        rustix::fs::major(device),
+        rustix::fs::minor(device),
+        room.f_bavail.saturating_mul(room.f_frsize)
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn touch(scratch: &Scratch, name: &str) {
+        let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC;
+        rustix::fs::openat(scratch.folder(), name, flags, Mode::RUSR).expect("a file");
+    }
+
+    #[test]
+    fn a_directory_goes_with_its_owner_and_only_then() {
+        let parent = tempfile::tempdir().expect("a folder");
+        let scratch = Scratch::new(parent.path()).expect("a directory");
+        touch(&scratch, "one");
+        touch(&scratch, "two");
+        assert_eq!(scratch.count().expect("readable"), 2);
+        sweep(parent.path());
+        assert_eq!(scratch.count().expect("readable"), 2, "its owner lives");
+        assert!(scratch.free_bytes().expect("known") > 0);
+        let path = scratch.path().to_path_buf();
+        drop(scratch);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn what_a_killed_owner_left_is_removed_and_nothing_else() {
+        let parent = tempfile::tempdir().expect("a folder");
+        let left = parent.path().join(format!("{PREFIX}1-0"));
+        let foreign = parent.path().join("other-files-1");
+        let file = parent.path().join(format!("{PREFIX}a-file"));
+        for folder in [&left, &foreign] {
+            std::fs::create_dir(folder).expect("a folder");
+            std::fs::write(folder.join("data"), "x").expect("a file");
+        }
+        std::fs::write(&file, "x").expect("a file");
+        let scratch = Scratch::new(parent.path()).expect("a directory");
+        assert!(!left.exists() && foreign.join("data").exists() && file.exists());
+        drop(scratch);
+        assert!(Scratch::new(&parent.path().join("missing")).is_err());
+    }
+
+    #[test]
+    fn a_directory_is_described() {
+        let parent = tempfile::tempdir().expect("a folder");
+        let text = probe(parent.path()).expect("described");
+        for word in ["path ", "magic 0x", "device ", "free_bytes "] {
+            assert!(text.lines().any(|line| line.starts_with(word)), "{text}");
+        }
+        assert!(probe(Path::new("/nonexistent")).is_err());
+    }
+}
