@@ -13,6 +13,7 @@ use super::{Benchmark, Candidate, Depth, Param, Point, Range, Sampler, Scope, Vi
 use crate::kernels::{BLOCK_BYTES, Op, Stream, streams};
 use crate::model::{Better, Case, CpuSet, Form, Metric, Pages};
 use crate::sys::clock::Clock;
+use crate::sys::counters;
 use crate::sys::file_map::{FileMap, cached_share, drop_cached};
 use crate::sys::mapping::Mapping;
 use crate::sys::scratch::Scratch;
@@ -91,6 +92,9 @@ const MOST_CACHED: f64 = 0.01;
 
 /// Files take no more than this share of a filesystem's free room.
 pub const SHARE_OF_ROOM: u64 = 10;
+
+/// The input of cold cases for which the whole machine's page cache is to be dropped too, as the user wishes.
+pub const DROP_CACHES: &str = "drop_caches";
 
 /// The directory that a case's files go to.
 pub fn directory_of(case: &Case) -> PathBuf {
@@ -190,6 +194,9 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
                 for _ in 0..passes {
                     if cold {
                         kept = None;
+                        if case.inputs.contains_key(DROP_CACHES) {
+                            counters::drop_all_caches().context("cannot drop all caches (vm.drop_caches)")?;
+                        }
                         shares.push(file.make_cold(bytes)?);
                     }
                     let (sum, took) = match case.bench.as_ref() {

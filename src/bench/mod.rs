@@ -16,6 +16,7 @@ pub mod pretend;
 pub mod sampler;
 mod stream_crew;
 
+pub use file::DROP_CACHES;
 pub use neighbours::Neighbours;
 pub use sampler::{Line, Order, Point, Sampler, Windows, histogram, median};
 

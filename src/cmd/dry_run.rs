@@ -41,10 +41,16 @@ pub fn show(
     let passes = f64::from(profile.passes_min);
     let runnable = || planned.iter().filter(|planned| planned.unmet.is_none());
     let estimated_s = runnable().map(|planned| planned.seconds).sum::<f64>() * passes;
-    // Nothing but a kernel knob changes the system, and nobody but root may turn one.
-    let changing = || runnable().filter(|planned| !planned.case.knobs.is_empty());
+    // Nothing but a kernel knob and dropping all caches changes the system, and nobody but root may do either.
+    let drops = |planned: &Planned| planned.case.inputs.contains_key(bench::DROP_CACHES);
+    let changing = || runnable().filter(|planned| !planned.case.knobs.is_empty() || drops(planned));
     let knobs = changing().flat_map(|planned| &planned.case.knobs);
-    let changes: BTreeSet<String> = knobs.map(|(name, value)| format!("{name} to {value}")).collect();
+    let mut changes: BTreeSet<String> = knobs.map(|(name, value)| format!("{name} to {value}")).collect();
+    if runnable().any(drops) {
+        changes.insert("the page cache of the whole machine, dropped before each cold pass".to_string());
+    }
+    let folders: BTreeSet<&String> =
+        runnable().filter_map(|planned| planned.case.inputs.get("dir")).collect();
     let dry = DryRun {
         profile: profile.name.to_string(),
         budget_s: profile.budget_s,
@@ -99,10 +105,14 @@ pub fn show(
     };
     text.push_str(&format!(
         "\n  needs root: {}\n  would change on this system: {}\n  would write: a run file, report.html and report.json \
-         into {}\n",
+         into {}{}\n",
         listed(&dry.needs_root),
         listed(&dry.changes),
-        out.display()
+        out.display(),
+        folders
+            .iter()
+            .map(|folder| format!(", and test files, removed again, into {}", plain(folder, 200)))
+            .collect::<String>()
     ));
     print_text(&text)?;
     Ok(ExitCode::SUCCESS)

@@ -10,14 +10,14 @@ use anyhow::{Context, bail};
 
 use super::progress::Display;
 use super::{dry_run, output};
-use crate::bench::{Benchmark, Candidate, Scope};
+use crate::bench::{Benchmark, Candidate, DROP_CACHES, Scope};
 use crate::diagnose;
 use crate::kernels;
 use crate::knobs::{Hand, Knobs, LastHand};
 use crate::machine::{Machine, directory};
 use crate::measure::{Ended, Patience, Session};
 use crate::model::{
-    Entry, Header, Planned, Record, RunClock, SCHEMA, Severity, Snapshot, Title, Visit, measured_ms,
+    Entry, Event, Header, Planned, Record, RunClock, SCHEMA, Severity, Snapshot, Title, Visit, measured_ms,
 };
 use crate::placement::Floor;
 use crate::plan::{self, PROFILES, Profile};
@@ -42,6 +42,9 @@ pub struct MeasureArgs {
     /// Folder for the files of file benchmarks, on the disk that is to be measured (default: the system's temporary one)
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
+    /// Drop the whole machine's page cache before every cold pass through a file (root): slows everybody down
+    #[arg(long)]
+    pub drop_caches: bool,
     /// Print the results as JSON on standard output (people's text then goes to standard error)
     #[arg(long)]
     pub json: bool,
@@ -182,17 +185,39 @@ pub fn measure_study(
         all: args.all,
     };
     let candidates = study(plan::candidates(&scope, benches), &scope, &host);
-    let planned = plan::fit(candidates, &scope, &profile);
+    let mut planned = plan::fit(candidates, &scope, &profile);
+    if args.drop_caches {
+        drop_caches_of(&mut planned)?;
+    }
     if args.dry_run {
         return dry_run::show(&host.machine, &planned, &profile, &args.out, args.json);
     }
     let reins = Reins::taken(knobs.hand())?;
     let header = header(args, &host, &profile, planned, benches);
     let (mut writer, header, visits) = open(args, header)?;
+    if args.drop_caches {
+        let text = "the whole machine's page cache is dropped before every cold pass (--drop-caches)";
+        let event = Event { at_ms: measured_ms(&visits), kind: "drop-caches".into(), text: text.into() };
+        writer.append(&Record::Event(event))?;
+    }
     output::greet(&host.machine, &header, args.pretend.is_some());
     let ended = measure(args, &host, &profile, &header, &mut writer, visits, &reins)?;
     reins.knobs.put_back()?;
     conclude(args, &mut writer, ended)
+}
+
+/// Tells cold cases of files that all caches are to be dropped before each pass.
+fn drop_caches_of(planned: &mut [Planned]) -> anyhow::Result<()> {
+    if !rustix::process::geteuid().is_root() {
+        bail!("--drop-caches needs root; without it each cold file is dropped from the cache by itself");
+    }
+    for planned in planned {
+        let cold = planned.case.params.get("cache").and_then(|cache| cache.text()) == Some("cold");
+        if planned.case.bench.starts_with("file.") && cold {
+            planned.case.inputs.insert(DROP_CACHES.to_string(), "yes".to_string());
+        }
+    }
+    Ok(())
 }
 
 fn measure(
@@ -267,7 +292,7 @@ fn open(args: &MeasureArgs, header: Header) -> anyhow::Result<(Writer, Header, V
         run.visits.len()
     ));
     let at_ms = measured_ms(&run.visits);
-    writer.append(&Record::Event(crate::model::Event { at_ms, kind: "resumed".into(), text }))?;
+    writer.append(&Record::Event(Event { at_ms, kind: "resumed".into(), text }))?;
     Ok((writer, run.header, run.visits))
 }
 

@@ -320,6 +320,12 @@ pub fn huge_bytes(start: usize, len: usize) -> Option<u64> {
     Some(total.min(len as u64))
 }
 
+/// Drops every clean page of the page cache of the whole machine (`vm.drop_caches`, root only): a disturbance for all,
+/// which users ask for by name.
+pub fn drop_all_caches() -> io::Result<()> {
+    std::fs::write("/proc/sys/vm/drop_caches", "1")
+}
+
 /// Makes the calling process the first to go when memory ends: a visit may die of it, the run must not.
 pub fn be_first_to_die() {
     // Raising one's own score needs no privilege; where /proc is not writable the visit is as safe as before.
