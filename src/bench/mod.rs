@@ -31,6 +31,7 @@ macro_rules! benchmarks {
 
 benchmarks! {
     cpu_clock
+    cpu_arithmetic
     memory_bandwidth
     memory_latency
     memory_data_source

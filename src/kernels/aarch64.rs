@@ -4,6 +4,9 @@ use std::arch::asm;
 
 use super::CHAIN_UNROLL;
 
+#[path = "aarch64/arithmetic.rs"]
+pub mod arithmetic;
+
 #[path = "aarch64/streams.rs"]
 mod streams;
 

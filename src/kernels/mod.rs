@@ -10,12 +10,14 @@ mod machine_code;
 #[path = "x86_64.rs"]
 mod machine_code;
 
+mod arithmetic;
 pub mod atomics;
 mod chain;
 mod faults;
 mod ring;
 mod streams;
 
+pub use arithmetic::Arithmetic;
 pub use chain::{Chain, TOGETHER, Visits, walk_together};
 pub use faults::Faults;
 pub use machine_code::{CLOCK_SOURCES, WIDEST_LOAD_BYTES_PER_CYCLE, add_chain, multiply_chain, process_ids};

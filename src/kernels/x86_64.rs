@@ -4,6 +4,9 @@ use std::arch::asm;
 
 use super::CHAIN_UNROLL;
 
+#[path = "x86_64/arithmetic.rs"]
+pub mod arithmetic;
+
 #[path = "x86_64/streams.rs"]
 mod streams;
 
