@@ -187,8 +187,8 @@ impl Arithmetic {
         match self {
             Int64Add => state.wrapping_add(STEP),
             Int64Multiply => state.wrapping_mul(STEP),
-            Int64Divide => state / DIVISOR | TOP_64,
-            Int32Divide => u64::from(state as u32 / DIVISOR as u32 | TOP_32),
+            Int64Divide => (state / DIVISOR) | TOP_64,
+            Int32Divide => u64::from((state as u32 / DIVISOR as u32) | TOP_32),
             Float64Add => (wide + TERMS[turn]).to_bits(),
             Float64Multiply => (wide * FACTORS[turn]).to_bits(),
             Float64Divide => (NUMERATOR_64 / wide).to_bits(),

@@ -96,10 +96,13 @@ impl Core {
     }
 }
 
+/// Time in each state of each CPU, µs.
+type Totals = BTreeMap<(u32, String), f64>;
+
 /// Idle states of some CPUs, and the time that they spent there since a beginning.
 struct Idle {
     cpus: Vec<(u32, IdleStates)>,
-    before: Option<(Instant, BTreeMap<(u32, String), f64>)>,
+    before: Option<(Instant, Totals)>,
     /// Summed so far: CPU time by state and in all, µs.
     states: BTreeMap<String, f64>,
     cpu_us: f64,
@@ -117,7 +120,7 @@ impl Idle {
         self.before = (!self.cpus.is_empty()).then(|| (Instant::now(), self.totals()));
     }
 
-    fn totals(&self) -> BTreeMap<(u32, String), f64> {
+    fn totals(&self) -> Totals {
         let of_cpu = |(cpu, states): &(u32, IdleStates)| {
             states.read().map(|(name, us)| ((*cpu, name.to_string()), us)).collect::<Vec<_>>()
         };
