@@ -176,7 +176,7 @@ const MOVING: Rule = Rule {
             runs in the core moves with it.",
     method: "Fires when the 5th and 95th percentile of the clocks beside all windows are more than 5 % apart, or when the \
              clock stepped by more than 5 % from one visit to the next after somebody had changed the governor. At least \
-             100 windows are needed. Series whose process medians go with the clock beside them (Spearman, p < 0.01 after \
+             60 windows are needed: three beyond either. Series whose process medians go with the clock beside them (Spearman, p < 0.01 after \
              adjustment) carry it as their cause.",
     calm: "steady core clock",
     source: file!(),
@@ -185,7 +185,7 @@ const MOVING: Rule = Rule {
 
 fn moving(evidence: &Evidence) -> Option<Vec<Finding>> {
     let clocks = evidence.clocks_ghz();
-    if clocks.len() < 100 {
+    if clocks.len() < 60 {
         return None;
     }
     let (low, middle, high) = (quantile(&clocks, 0.05)?, quantile(&clocks, 0.5)?, quantile(&clocks, 0.95)?);

@@ -31,6 +31,8 @@ const HIGHER_PRIORITY: Rule = Rule {
 /// Share of its windows that a task waits, and the mean length of a wait, that no fair neighbour causes.
 const WAITED: f64 = 0.5;
 const STRETCH_MS: f64 = 20.0;
+/// A fair neighbour's turn at most.
+const TURN_MS: f64 = 10.0;
 /// A quota that held a case back for more than this explains its waiting.
 const THROTTLED: f64 = 0.01;
 
@@ -103,7 +105,8 @@ fn held(evidence: &Evidence, case: u32, seats: &CpuSet) -> Option<Held> {
     if by.is_empty() {
         by = by_process(evidence.visits()).unwrap_or_default();
     }
-    let somebody_seen = !by.is_empty();
+    let looked = evidence.visits().any(|visit| visit.conditions.neighbours.is_some());
+    let nobody_seen = looked && by.is_empty();
     by.retain(on_seats);
     let name = evidence.run.header.plan[case as usize].case.key();
     let by_them = by.iter().map(|(_, cpus)| cpus).sum::<f64>() / seats.len() as f64;
@@ -113,9 +116,12 @@ fn held(evidence: &Evidence, case: u32, seats: &CpuSet) -> Option<Held> {
     }
     let throttled = Evidence::total(evidence.visits_of(case), |c| c.throttled_ms);
     let by_quota = throttled.is_some_and(|total| total.rate() > THROTTLED);
-    let long = |waited: &Waited| waited.share > WAITED && waited.stretch_ms >= STRETCH_MS;
+    let long = |waited: &Waited| {
+        let fair_ms = TURN_MS * waited.share / (1.0 - waited.share).max(1e-3);
+        waited.share > WAITED && waited.stretch_ms >= STRETCH_MS.max(fair_ms)
+    };
     match waited {
-        Some(waited) if long(&waited) && !by_quota && !somebody_seen && others >= SHARE_REJECTED => {
+        Some(waited) if long(&waited) && !by_quota && nobody_seen && others >= SHARE_REJECTED => {
             Some(Held { share: others, case: name, by: Vec::new(), waited: Some(waited) })
         }
         _ => None,
@@ -154,9 +160,9 @@ fn waited<'a>(visits: impl Iterator<Item = &'a Visit>) -> Option<Waited> {
 fn by_process<'a>(visits: impl Iterator<Item = &'a Visit>) -> Option<Vec<(Neighbour, f64)>> {
     let mut looks = 0;
     let mut found: BTreeMap<u32, (Neighbour, f64)> = BTreeMap::new();
-    for visit in visits.filter(|visit| !visit.conditions.neighbours.is_empty()) {
+    for seen in visits.filter_map(|visit| visit.conditions.neighbours.as_ref()) {
         looks += 1;
-        for neighbour in &visit.conditions.neighbours {
+        for neighbour in seen {
             // What is more than any machine has is damage.
             let cpus = if (0.0..=1e6).contains(&neighbour.cpus) { neighbour.cpus } else { 0.0 };
             let entry = found.entry(neighbour.pid).or_insert_with(|| (neighbour.clone(), 0.0));

@@ -95,9 +95,9 @@ pub struct Conditions {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group_psi_memory_ms: Option<f64>,
     /// The other processes that used most CPU time, where they were looked at after this visit: that is done now and
-    /// then, and only where others used a notable part.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub neighbours: Vec<Neighbour>,
+    /// then, and only where others used a notable part. Empty: others did, and none is seen from here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub neighbours: Option<Vec<Neighbour>>,
 }
 
 /// Another process that used CPUs while we measured; of a process with several threads, those that go first stand for

@@ -190,7 +190,7 @@ impl Reading {
             oom_kills: minus(self.oom_kills, earlier.oom_kills),
             limit_hits: minus(self.limit_hits, earlier.limit_hits),
             group_psi_memory_ms: minus(self.group_psi_ms, earlier.group_psi_ms),
-            neighbours: Vec::new(),
+            neighbours: None,
         }
     }
 }

@@ -14,7 +14,7 @@ pub struct Neighbours {
     /// The same of the threads of those that were busy.
     seen_threads: HashMap<(u32, u64), f64>,
     looked: Instant,
-    /// How long the last look took.
+    /// CPU time that the last look took: on a loaded machine, where looking matters most, it takes longer by the clock.
     took: Duration,
     /// Since that look, over visits: their time, that of the CPUs they sat on, and what others used of either, ms.
     wall_ms: f64,
@@ -65,8 +65,8 @@ impl Neighbours {
     }
 
     /// After a visit on so many CPUs: who used the CPUs, where others used a notable part of them since the last look,
-    /// the busiest first. Empty where it is quiet, or too early to look again.
-    pub fn after(&mut self, conditions: &Conditions, seats: usize) -> Vec<Neighbour> {
+    /// the busiest first; empty where nobody is seen. `None` where it is quiet, or too early to look again.
+    pub fn after(&mut self, conditions: &Conditions, seats: usize) -> Option<Vec<Neighbour>> {
         self.wall_ms += conditions.wall_ms;
         self.seats_ms += conditions.wall_ms * seats as f64;
         self.others_ms += conditions.busy_ms.zip(conditions.own_ms).map_or(0.0, |(busy, own)| busy - own);
@@ -75,17 +75,17 @@ impl Neighbours {
         let loud = much(self.others_ms, self.wall_ms) || much(self.on_seats_ms, self.seats_ms);
         let due = self.looked.elapsed() > if loud { APART } else { OLD }.max(self.took * SHARE_OF_TIME);
         match (due, loud) {
-            (true, true) => self.look(),
+            (true, true) => Some(self.look()),
             (true, false) => {
                 self.look();
-                Vec::new()
+                None
             }
-            (false, _) => Vec::new(),
+            (false, _) => None,
         }
     }
 
     fn look(&mut self) -> Vec<Neighbour> {
-        let begin = Instant::now();
+        let (begin, begin_cpu) = (Instant::now(), own_cpu_time());
         let past_ms = begin.duration_since(self.looked).as_secs_f64() * 1e3;
         let own = std::process::id();
         let mut seen = HashMap::with_capacity(self.seen.len());
@@ -109,7 +109,7 @@ impl Neighbours {
         // Without an earlier look, all that was ever used would seem to have been used just now.
         let told = if first { Vec::new() } else { self.told(found, past_ms) };
         self.looked = Instant::now();
-        self.took = begin.elapsed();
+        self.took = own_cpu_time().saturating_sub(begin_cpu);
         told
     }
 
@@ -173,6 +173,12 @@ fn neighbour(pid: u32, cpus: f64, task: Task) -> Neighbour {
         priority: task.priority,
         nice: task.nice,
     }
+}
+
+/// CPU time of the calling thread so far.
+fn own_cpu_time() -> Duration {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec.unsigned_abs() as u32)
 }
 
 /// Since the machine's start, times in which it slept included: what starts of processes count from.
@@ -278,7 +284,7 @@ mod tests {
         write(root.path(), "9", &stat("audio", 100, 2, 0, 0, 0));
         let mut neighbours = Neighbours::below(root.path());
         neighbours.remember();
-        assert_eq!(neighbours.after(&Conditions::default(), 1), []);
+        assert_eq!(neighbours.after(&Conditions::default(), 1), None);
         write(root.path(), "7", &stat("hog", 5030, 1, 0, 0, 0));
         write(root.path(), "9", &stat("audio", 120, 2, 0, 0, 0));
         let audio = |player: u64, mixer: u64| {
@@ -294,19 +300,19 @@ mod tests {
             others_on_seats_ms: Some(50.0),
             ..Conditions::default()
         };
-        let found = neighbours.after(&busy, 1);
+        let found = neighbours.after(&busy, 1).expect("looked");
         let names: Vec<(&str, u32)> =
             found.iter().map(|neighbour| (neighbour.name.as_str(), neighbour.pid)).collect();
         assert_eq!(names, [("hog", 7), ("audio", 9)]);
         assert_eq!((found[0].policy.as_ref(), found[0].goes_first()), ("SCHED_OTHER", false));
         assert!(found[0].cpus > found[1].cpus && found[0].cpus <= 1.3);
         // At once again: nothing is looked at.
-        assert_eq!(neighbours.after(&busy, 1), []);
+        assert_eq!(neighbours.after(&busy, 1), None);
         // Now its threads are known: one of them goes first, the other did half of the work.
         write(root.path(), "9", &stat("audio", 160, 2, 0, 0, 0));
         audio(60, 100);
         std::thread::sleep(APART);
-        let found = neighbours.after(&busy, 1);
+        let found = neighbours.after(&busy, 1).expect("looked");
         let names: Vec<(&str, u32)> =
             found.iter().map(|neighbour| (neighbour.name.as_str(), neighbour.pid)).collect();
         assert_eq!(names, [("audio", 9), ("player", 10)]);
@@ -323,6 +329,6 @@ mod tests {
         let busy =
             Conditions { wall_ms: 1e3, busy_ms: Some(2e3), own_ms: Some(1e3), ..Conditions::default() };
         std::thread::sleep(APART);
-        assert_eq!(hidden.after(&busy, 1), []);
+        assert_eq!(hidden.after(&busy, 1), Some(Vec::new()));
     }
 }

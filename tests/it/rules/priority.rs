@@ -55,9 +55,15 @@ fn occupied(conditions: &mut Value, share: f64) {
 
 /// Others use this share, nobody is seen, and the task waits in stretches of so many ms for this share of its windows.
 fn waiting(used: f64, share: f64, stretch_ms: f64, throttled_ms: f64) -> Case {
+    waiting_beside(json!([]), used, share, stretch_ms, throttled_ms)
+}
+
+/// The same where this was seen of the others; null: nobody looked.
+fn waiting_beside(seen: Value, used: f64, share: f64, stretch_ms: f64, throttled_ms: f64) -> Case {
     let mut run = Edit::invented(STEADY);
     run.conditions(|_, conditions| {
         occupied(conditions, used);
+        conditions["neighbours"] = seen.clone();
         conditions["throttled_ms"] = json!(throttled_ms);
     });
     run.samples(|_, samples| {
@@ -105,7 +111,9 @@ pub fn tasks_that_go_first() -> Vec<Case> {
 }
 
 pub fn neighbours_that_wait_their_turn() -> Vec<Case> {
+    let ordinary = json!([{"name": "somebody", "pid": 4711, "cpus": 0.7, "cpu": 0, "policy": "SCHED_OTHER"}]);
     vec![
+        waiting_beside(ordinary, 0.7, 0.6, 25.0, 0.0),
         beside(&ORDINARY, 0.5, 0.5),
         beside(&ELSEWHERE, 0.5, 0.5),
         beside(&REAL_TIME, 0.04, 0.04),
@@ -113,6 +121,9 @@ pub fn neighbours_that_wait_their_turn() -> Vec<Case> {
         beside(&REAL_TIME, 0.02, 0.5),
         beside(&REAL_TIME, 0.5, 0.03),
         waiting(0.7, 0.6, 15.0, 0.0),
+        // Seven fair neighbours make such waits.
+        waiting(0.9, 0.86, 30.0, 0.0),
+        waiting_beside(Value::Null, 0.7, 0.6, 25.0, 0.0),
         waiting(0.7, 0.4, 25.0, 0.0),
         waiting(0.1, 0.6, 25.0, 0.0),
         waiting(0.7, 0.6, 25.0, 5.0),
