@@ -154,9 +154,6 @@ impl<'s, 'h> Loop<'s, 'h> {
         let runnable: Vec<usize> =
             (0..self.plan().len()).filter(|case| self.plan()[*case].unmet.is_none()).collect();
         self.gate(writer, progress)?;
-        if self.session.header.pretend.is_none() {
-            self.neighbours.remember();
-        }
         let (most, seed) = (self.session.profile.passes_max, self.session.header.seed);
         let orders = plan::orders(&runnable, most, seed);
         for (pass, order) in (0..).zip(orders) {
@@ -382,6 +379,7 @@ impl<'s, 'h> Loop<'s, 'h> {
             self.session.interrupted,
             |why, since| progress(Progress::Waiting { why, since }),
         );
+        self.neighbours.remember();
         if let Patience::Bounded(left) = self.patience {
             let waited = begin.elapsed().min(left);
             self.patience = match report.disturbed {
