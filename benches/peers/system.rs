@@ -93,7 +93,7 @@ impl Spec {
         let of_case = |case: &assay::model::Case| {
             let said = |name: &str| case.params.get(name).map(|value| value.to_string());
             case.placement.name == self.placement
-                && case.placement.pages == assay::model::Pages::AsGiven
+                && case.placement.pages != assay::model::Pages::Huge
                 && self.at.iter().all(|(name, value)| said(name).is_none_or(|there| there == *value))
         };
         let case = bench.case(self.id, of_case).ok_or(self.name.to_string())?;
@@ -177,7 +177,7 @@ const SPECS: &[Spec] = &[
         command: "lat_select -N 5 -n 100 file", ..SAME },
     Spec { name: "signal handler installed (lmbench lat_sig install)", id: "signal.handler", metric: "install", scale: NS,
         command: "lat_sig -N 5 install", ..SAME },
-    Spec { name: "signal caught, less sent (lmbench lat_sig catch)", id: "signal.handler", metric: "catch", minus: Some("ignored"), scale: NS,
+    Spec { name: "signal caught, less sent (lmbench lat_sig catch)", id: "signal.handler", metric: "latency", minus: Some("send"), scale: NS,
         command: "lat_sig -N 5 catch", ..SAME },
     Spec { name: "protection fault (lmbench lat_sig prot)", id: "signal.protection-fault", scale: NS, wanted: Wanted::Beside,
         command: "lat_sig -N 5 prot /etc/passwd",

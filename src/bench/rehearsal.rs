@@ -1,10 +1,13 @@
-//! For tests: plans the cases of a row on the CPUs that the test may use, and runs a visit in the test's own process.
+//! For tests: plans the cases of a row on the CPUs that the test may use, and visits them with short windows.
 
-use super::{Benchmark, Candidate, Depth, Line, Order, Sampler, Scope, Windows, find};
+use std::io::{Read, Seek};
+use std::time::Duration;
+
+use super::{Benchmark, Candidate, Depth, Line, Order, Sampler, Scope, Windows, find, reason};
 use crate::machine::Machine;
-use crate::model::{Case, Samples};
+use crate::model::{Case, Reason, Samples};
 use crate::placement::Floor;
-use crate::sys::{affinity, clock};
+use crate::sys::{affinity, clock, process};
 
 const WINDOWS: Windows = Windows { window_ns: 2e5, count: 2, warm_up: 1, limit_s: 2.0 };
 
@@ -12,19 +15,20 @@ fn row(id: &str) -> &'static Benchmark {
     find(id).unwrap_or_else(|| panic!("no row {id}"))
 }
 
-/// Every case that the row offers at this depth on a machine with the test's CPUs, of which nothing more is known.
-pub fn candidates(id: &str, depth: Depth) -> Vec<Candidate> {
+/// A machine with the test's CPUs, of which nothing more is known.
+pub fn this_machine() -> Machine {
     let mut machine = Machine::default();
     machine.cpus.online = affinity::allowed().expect("affinity");
+    machine.cpus.allowed = machine.cpus.online.clone();
+    machine
+}
+
+/// Every case that the row offers on this machine, at this depth.
+pub fn candidates(id: &str, depth: Depth) -> Vec<Candidate> {
+    let machine = this_machine();
     let floor = Floor::of(&machine);
-    let scope = Scope {
-        machine: &machine,
-        floor: &floor,
-        depth,
-        memory_bytes: 128 << 20,
-        windows: WINDOWS,
-        all: false,
-    };
+    let memory_bytes = 128 << 20;
+    let scope = Scope { machine: &machine, floor: &floor, depth, memory_bytes, windows: WINDOWS, all: false };
     (row(id).cases)(row(id), &scope)
 }
 
@@ -34,48 +38,61 @@ pub fn cases(id: &str, depth: Depth) -> Vec<Case> {
     possible.map(|candidate| candidate.case).collect()
 }
 
-/// Runs what a row does by a sampler with short windows: what it emitted, or why it failed.
-fn emitted(
-    case: Option<&Case>,
-    run: impl FnOnce(&mut Sampler) -> anyhow::Result<()>,
-) -> anyhow::Result<Vec<Samples>> {
+fn order(case: &Case) -> Order {
+    let clock = clock::calibrate(false);
+    Order { case: case.clone(), windows: WINDOWS, clock, seed: 1, pass: 0, pretend: None }
+}
+
+/// What a visit's process said: its samples, and its last word.
+fn heard(said: &str) -> (Vec<Samples>, Option<Reason>) {
+    let (mut samples, mut end) = (Vec::new(), None);
+    for line in said.lines() {
+        match serde_json::from_str(line).expect("a sample line") {
+            Line::Samples(one) => samples.push(*one),
+            Line::Process(_) => {}
+            Line::Done(reason) => end = Some(reason),
+        }
+    }
+    (samples, end.expect("a last line"))
+}
+
+/// Does a part of a row in the test's own process: what it emitted, or why it failed.
+pub fn with_sampler(work: impl FnOnce(&mut Sampler) -> anyhow::Result<()>) -> anyhow::Result<Vec<Samples>> {
     let nothing = Candidate::unmet("selftest.steady", "one-cpu", String::new()).case;
-    let order = Order {
-        case: case.cloned().unwrap_or(nothing),
-        windows: WINDOWS,
-        clock: clock::calibrate(false),
-        seed: 1,
-        pass: 0,
-        pretend: None,
-    };
     let mut said = Vec::new();
-    let mut sampler = Sampler::new(&order, &mut said);
-    run(&mut sampler)?;
+    let mut sampler = Sampler::new(&order(&nothing), &mut said);
+    work(&mut sampler)?;
     sampler.finish(None)?;
-    let lines = said.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-    let lines = lines.map(|line| serde_json::from_slice::<Line>(line).expect("a sample line"));
-    let samples = lines.filter_map(|line| match line {
-        Line::Samples(samples) => Some(*samples),
-        _ => None,
-    });
-    Ok(samples.collect())
+    Ok(heard(&String::from_utf8(said)?).0)
 }
 
-/// Runs a part of a row.
-pub fn with_sampler(run: impl FnOnce(&mut Sampler) -> anyhow::Result<()>) -> anyhow::Result<Vec<Samples>> {
-    emitted(None, run)
-}
-
-/// One visit of a case: what it emitted, or why it failed.
-pub fn visit(case: &Case) -> anyhow::Result<Vec<Samples>> {
-    emitted(Some(case), |sampler| (row(&case.bench).run)(case, sampler))
+/// Does it in a pinned process of its own, as a visit does: what was sampled, and how it ended.
+pub fn sampled(
+    case: &Case,
+    work: impl FnOnce(&mut Sampler) -> anyhow::Result<()>,
+) -> (Vec<Samples>, Option<Reason>) {
+    let order = order(case);
+    let mut said = tempfile::tempfile().expect("a file");
+    let mut child = process::fork(|| {
+        let mut sampler = Sampler::new(&order, &mut said);
+        let pinned = case.placement.seats.first().is_none_or(|seat| affinity::pin(&seat.cpus).is_ok());
+        let result = if pinned { work(&mut sampler) } else { Err(anyhow::anyhow!("cannot pin")) };
+        i32::from(sampler.finish(result.err().map(reason)).is_err())
+    })
+    .expect("a child");
+    let status = child.wait(Duration::from_secs(60)).expect("it ends");
+    assert!(status.success(), "{}: {status}", case.key());
+    let mut text = String::new();
+    said.rewind().and_then(|()| said.read_to_string(&mut text)).expect("what it said");
+    heard(&text)
 }
 
 /// Visits a case and checks what every row promises: its first metric at each point, each other headline at some, all of
 /// them positive numbers, and nothing that the row does not declare.
 pub fn visit_all(case: &Case) -> Vec<Samples> {
-    let samples = visit(case).unwrap_or_else(|error| panic!("{}: {error:#}", case.key()));
     let row = row(&case.bench);
+    let (samples, reason) = sampled(case, |sampler| (row.run)(case, sampler));
+    assert_eq!(reason, None, "{}", case.key());
     let of = |name: &str| -> Vec<&Samples> {
         samples.iter().filter(|one| one.metrics.iter().any(|own| own == name)).collect()
     };
@@ -93,4 +110,9 @@ pub fn visit_all(case: &Case) -> Vec<Samples> {
         assert!(row.metrics.iter().any(|metric| metric.name == *name), "{}: undeclared {name}", case.key());
     }
     samples
+}
+
+/// Visits every case of a row, in the first profile that has it.
+pub fn visit_row(id: &str) -> Vec<Samples> {
+    cases(id, row(id).from).iter().flat_map(visit_all).collect()
 }

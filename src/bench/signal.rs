@@ -126,17 +126,17 @@ fn protection_fault(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
 mod tests {
     use super::*;
     use crate::bench::WrongAnswer;
-    use crate::bench::tests::visit_all;
+    use crate::bench::rehearsal::visit_row;
 
     #[test]
     fn signals_and_faults_can_be_visited_and_the_difference_is_that_of_its_parts() {
-        let samples = visit_all("signal.handler");
+        let samples = visit_row("signal.handler");
         let of = |name: &str| samples.iter().find(|one| one.metrics[0] == name).expect("sampled");
         let median = |name: &str| crate::bench::median(of(name).values(NS).split_off(1));
         let handle = of("handle").values(Form::Value)[0];
         let expected = median("total") - median("install") - median("send");
         assert!((handle / expected - 1.0).abs() < 1e-6, "{handle} {expected}");
-        visit_all("signal.protection-fault");
+        visit_row("signal.protection-fault");
     }
 
     #[test]

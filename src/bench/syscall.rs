@@ -102,19 +102,20 @@ pub(super) fn answers<A: PartialEq + std::fmt::Debug>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::tests::{cases_here, sampled, visit_all};
+    use crate::bench::Depth;
+    use crate::bench::rehearsal::{self, sampled, visit_row};
     use crate::model::Reason;
 
     #[test]
     fn every_call_can_be_visited_and_answers_right() {
         for bench in BENCHMARKS {
-            visit_all(bench.id);
+            visit_row(bench.id);
         }
     }
 
     #[test]
     fn one_wrong_answer_in_many_fails_the_visit() {
-        let case = cases_here("syscall.getpid").remove(0);
+        let case = rehearsal::cases("syscall.getpid", Depth::Quick).remove(0);
         let mut calls = 0;
         let (samples, reason) = sampled(&case, |sampler| {
             let call = || {

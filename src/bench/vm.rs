@@ -52,12 +52,12 @@ fn base_pages_only() {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::tests::visit_all;
+    use crate::bench::rehearsal::visit_row;
 
     #[test]
     fn every_row_can_be_visited_and_answers_right() {
         for bench in BENCHMARKS.iter().filter(|bench| bench.id != "vm.page-fault") {
-            visit_all(bench.id);
+            visit_row(bench.id);
         }
     }
 

@@ -108,7 +108,16 @@ fn signals_put_back_and_kill_leaves_a_journal() {
             _ => {
                 let dir = out();
                 let mut run = crate::assay();
-                run.args(["run", "--quick", "--force", "--only", "selftest.steady", "--budget", "1s", "--root"]);
+                run.args([
+                    "run",
+                    "--quick",
+                    "--force",
+                    "--only",
+                    "selftest.steady",
+                    "--budget",
+                    "1s",
+                    "--root",
+                ]);
                 end(run.arg(tree.root()).arg("--out").arg(dir.path())).sane();
             }
         }

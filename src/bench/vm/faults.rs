@@ -245,13 +245,13 @@ fn filled(resident_share: f64, sum: u64) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::tests::{cases_here, sampled, this_machine, visit_all};
+    use crate::bench::rehearsal::{self, sampled, this_machine, visit_row};
     use crate::bench::{Windows, WrongAnswer};
     use crate::placement::Floor;
 
     #[test]
     fn base_pages_fault_once_each() {
-        let samples = visit_all("vm.page-fault");
+        let samples = visit_row("vm.page-fault");
         assert_eq!(samples.len(), 2, "latency and bandwidth of base pages");
     }
 
@@ -297,6 +297,6 @@ mod tests {
             page_fault(&huge.case, sampler)
         });
         assert!(samples.is_empty() && reason.is_some(), "{reason:?}");
-        assert_eq!(cases_here("vm.page-fault").len(), 1, "quick");
+        assert_eq!(rehearsal::cases("vm.page-fault", Depth::Quick).len(), 1, "quick");
     }
 }
