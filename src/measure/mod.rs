@@ -2,6 +2,7 @@
 
 pub mod child;
 pub mod gate;
+mod pretended;
 mod session;
 mod watch;
 

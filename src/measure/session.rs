@@ -7,9 +7,7 @@ use std::time::{Duration, Instant};
 use crate::bench::Order;
 use crate::knobs::Hand;
 use crate::model::Metric;
-use crate::model::{
-    Conditions, CpuSet, Event, Header, Planned, Reason, Record, Visit, fingerprint, measured_ms,
-};
+use crate::model::{Conditions, Event, Header, Planned, Reason, Record, Visit, fingerprint, measured_ms};
 use crate::plan::{self, Profile};
 use crate::run_file::Writer;
 use crate::stats::stop::{self, Decision, Target};
@@ -18,6 +16,7 @@ use crate::sys::{clock, process};
 
 use super::child;
 use super::gate::{self, Patience};
+use super::pretended;
 use super::watch::Watch;
 
 /// Everything that measuring needs and does not change.
@@ -66,8 +65,6 @@ const VISIT_LIMIT: Duration = Duration::from_secs(15);
 const VISIT_LIMIT_ESTIMATES: f64 = 8.0;
 /// After knobs were turned, what the kernel does about it is over by then.
 const SETTLING: Duration = Duration::from_millis(200);
-/// Times and conditions of a pretended run: a visit every 100 ms on a quiet machine.
-const PRETENDED_VISIT_MS: f64 = 100.0;
 
 impl Session<'_> {
     /// Measures until the end, appending to `writer`; `visits` are those of an earlier part of the same run.
@@ -99,7 +96,7 @@ impl Session<'_> {
 
     fn at_ms(&self, state: &Loop) -> f64 {
         match self.header.pretend {
-            Some(_) => state.next_order as f64 * PRETENDED_VISIT_MS,
+            Some(_) => state.next_order as f64 * pretended::VISIT_MS,
             None => state.begin_ms + state.begin.elapsed().as_secs_f64() * 1e3,
         }
     }
@@ -274,7 +271,7 @@ impl<'s, 'h> Loop<'s, 'h> {
         }
         let own = clock::cpu_ms().unwrap_or(0.0) - own;
         let conditions = match header.pretend {
-            Some(_) => pretended_conditions(&header.allowed_cpus),
+            Some(_) => pretended::conditions(&header.allowed_cpus),
             None => {
                 let conditions = self.counters.read().since(&before, own, &seats);
                 let neighbours = self.neighbours.after(&conditions, seats.len());
@@ -480,21 +477,4 @@ fn by_point(visits: &[&Visit], metric: &Metric) -> Vec<Vec<Vec<f64>>> {
         }
     }
     points.into_iter().map(|(_, processes)| processes).collect()
-}
-
-fn pretended_conditions(cpus: &CpuSet) -> Conditions {
-    let (wall_ms, count) = (PRETENDED_VISIT_MS, cpus.len().max(1) as u32);
-    Conditions {
-        wall_ms,
-        cpus: count,
-        busy_ms: Some(wall_ms),
-        own_ms: Some(wall_ms),
-        others_on_seats_ms: Some(0.0),
-        steal_ms: Some(0.0),
-        psi_cpu_ms: Some(0.0),
-        psi_memory_ms: Some(0.0),
-        swapped_pages: Some(0.0),
-        throttled_ms: Some(0.0),
-        ..Conditions::default()
-    }
 }
