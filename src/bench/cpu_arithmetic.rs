@@ -123,14 +123,13 @@ fn throughput(sampler: &mut Sampler, operation: Arithmetic, name: &str) -> anyho
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{cases_here, sampled};
+    use super::super::{Depth, rehearsal};
     use super::*;
 
     #[test]
     fn every_operation_is_timed_both_ways_and_right() {
-        let case = &cases_here("cpu.arithmetic")[0];
-        let (samples, reason) = sampled(case, |sampler| run(case, sampler));
-        assert_eq!(reason, None);
+        let case = &rehearsal::cases("cpu.arithmetic", Depth::Quick)[0];
+        let samples = rehearsal::visit_all(case);
         let found: Vec<Params> = samples.iter().map(|samples| samples.point.clone()).collect();
         assert_eq!(found, points(case));
     }

@@ -364,8 +364,9 @@ impl TestFile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::{WrongAnswer, rehearsal};
+    use crate::bench::rehearsal;
     use crate::machine::{Directory, Machine};
+    use crate::model::Reason;
     use crate::placement::Floor;
     use crate::plan::PROFILES;
 
@@ -458,13 +459,13 @@ mod tests {
                 case.inputs.insert("dir".into(), directory.path().to_string_lossy().into_owned());
                 case.inputs.insert("bytes".into(), MIB.to_string());
                 let samples = match rehearsal::visit(&case) {
-                    Err(error)
-                        if error.downcast_ref::<WrongAnswer>().is_none() && case.key().contains("cold") =>
-                    {
-                        println!("skipped {}: {error}", case.key());
+                    (samples, None) => samples,
+                    (_, Some(Reason::WrongAnswer(why))) => panic!("{}: {why}", case.key()),
+                    (_, Some(reason)) if case.key().contains("cold") => {
+                        println!("skipped {}: {}", case.key(), reason.text());
                         continue;
                     }
-                    samples => samples.expect("a good visit"),
+                    (_, reason) => panic!("{}: {reason:?}", case.key()),
                 };
                 let metrics: Vec<&str> =
                     samples.iter().flat_map(|one| &one.metrics).map(String::as_str).collect();

@@ -87,11 +87,16 @@ pub fn sampled(
     heard(&text)
 }
 
+/// Visits a case: what was sampled, and how it ended.
+pub fn visit(case: &Case) -> (Vec<Samples>, Option<Reason>) {
+    sampled(case, |sampler| (row(&case.bench).run)(case, sampler))
+}
+
 /// Visits a case and checks what every row promises: its first metric at each point, each other headline at some, all of
 /// them positive numbers, and nothing that the row does not declare.
 pub fn visit_all(case: &Case) -> Vec<Samples> {
     let row = row(&case.bench);
-    let (samples, reason) = sampled(case, |sampler| (row.run)(case, sampler));
+    let (samples, reason) = visit(case);
     assert_eq!(reason, None, "{}", case.key());
     let of = |name: &str| -> Vec<&Samples> {
         samples.iter().filter(|one| one.metrics.iter().any(|own| own == name)).collect()
