@@ -137,7 +137,8 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
             let most = room(scope).min(scope.memory_bytes / 4 * 3);
             let beyond = last_level_bytes(scope.machine, &one).saturating_mul(4).next_power_of_two();
             let mut sizes = match (scope.depth, cold) {
-                (Depth::Quick, _) => vec![16 * MIB],
+                (Depth::Quick, false) => vec![16 * MIB],
+                (Depth::Quick, true) => vec![4 * MIB],
                 (Depth::Standard, false) => vec![MIB, 16 * MIB, 64 * MIB, 256 * MIB],
                 (Depth::Standard, true) => vec![16 * MIB, 64 * MIB],
                 (Depth::Full, false) => {
@@ -155,7 +156,7 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
             let (write, read) = if cold { (2e-9, 1e-9) } else { (1e-9, 0.25e-9) };
             let windows = (scope.windows.count + scope.windows.warm_up + 5) as f64;
             let window = |size: &u64| (*size as f64 * read).max(if cold { 0.0 } else { scope.windows.window_ns / 1e9 });
-            let passes: f64 = sizes.iter().map(window).sum::<f64>() * windows * METRICS.len() as f64;
+            let passes: f64 = sizes.iter().map(window).sum::<f64>() * windows * SPANS;
             let seconds = scope.seconds(0, 0.0, largest as f64 * write + passes);
             let priority = if cold { 65 } else { 70 };
             let mut candidate = Candidate::new(bench.id, one.clone(), priority, seconds).param("cache", cache);
@@ -164,6 +165,9 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
         })
         .collect()
 }
+
+/// Both are timed in every visit.
+const SPANS: f64 = 2.0;
 
 /// What is timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
