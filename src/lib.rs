@@ -3,7 +3,9 @@
 
 pub mod bench;
 pub mod cmd;
+pub mod compare;
 pub mod diagnose;
+pub mod import;
 pub mod kernels;
 pub mod knobs;
 pub mod machine;

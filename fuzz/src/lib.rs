@@ -3,6 +3,7 @@
 
 mod cpuid;
 mod cpuset;
+mod import;
 mod machine;
 mod report;
 mod run_file;
@@ -14,6 +15,7 @@ mod visits;
 
 pub use cpuid::cpuid;
 pub use cpuset::cpuset;
+pub use import::import;
 pub use machine::snapshot;
 pub use run_file::run_file;
 pub use sample_line::sample_line;
@@ -25,9 +27,10 @@ pub use visits::visits;
 pub type Target = fn(&[u8]);
 
 /// Every target by the name of its program and of its corpus folder.
-pub const TARGETS: [(&str, Target); 8] = [
+pub const TARGETS: [(&str, Target); 9] = [
     ("cpuid", cpuid),
     ("cpuset", cpuset),
+    ("import", import),
     ("machine_tree", machine_tree),
     ("run_file", run_file),
     ("sample_line", sample_line),

@@ -1,9 +1,11 @@
 //! The verbs: one file each with its arguments and its `run`.
 
 mod case;
+mod compare;
 mod diagnose;
 mod dry_run;
 mod explain;
+mod import;
 mod list;
 mod machine;
 mod measuring;
@@ -47,6 +49,8 @@ enum Verb {
     Report(report::Args),
     Restore(restore::Args),
     Smt(smt::Args),
+    Import(import::Args),
+    Compare(compare::Args),
     Schema(schema::Args),
     Completions(shell::CompletionArgs),
     Man(shell::ManArgs),
@@ -66,6 +70,8 @@ impl Cli {
             Verb::Report(args) => report::run(args),
             Verb::Restore(args) => restore::run(args),
             Verb::Smt(args) => smt::run(args),
+            Verb::Import(args) => import::run(args),
+            Verb::Compare(args) => compare::run(args),
             Verb::Schema(args) => schema::run(args),
             Verb::Completions(args) => shell::completions(args),
             Verb::Man(args) => shell::man(args),

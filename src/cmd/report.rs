@@ -5,28 +5,36 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 
-use super::output;
-use crate::diagnose;
-use crate::report::{csv, html, json, markdown, sections};
+use super::{compare, output};
+use crate::compare::{Arm, Comparison};
+use crate::diagnose::{self, Diagnosis};
+use crate::report::{csv, html, json, lmbench, markdown, sections};
 use crate::run_file;
+use crate::stats::compare::LEAST_MARGIN;
 
-/// Render a saved run as a page, JSON, Markdown or CSV
+/// Render a saved run as a page, JSON, Markdown, CSV or in the form of lmbench's summary
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   assay report assay-out/HOST-TIME.assay.jsonl                  report.html beside the run file
   assay report RUN --format markdown > comment.md               for an issue or a pull request
-  assay report RUN --format csv > samples.csv                   every sample, for R or pandas")]
+  assay report RUN --format csv > samples.csv                   every sample, for R or pandas
+  assay report RUN --format lmbench                             in the form of lmbench's summary
+  assay report RUN --beside old.out --beside OLD-RUN            with older results beside the new ones")]
 pub struct Args {
     /// A run file (.assay.jsonl, may be gzip-compressed)
     #[arg(value_name = "RUN")]
     run: PathBuf,
-    /// html (a file), json, markdown or csv (standard output, or a file in --out)
-    #[arg(long, value_name = "FORMAT", default_value = "html", value_parser = ["html", "json", "markdown", "csv"])]
+    /// html (a file), json, markdown, csv or lmbench (standard output, or a file in --out)
+    #[arg(long, value_name = "FORMAT", default_value = "html", 
+          value_parser = ["html", "json", "markdown", "csv", "lmbench"])]
     format: String,
     /// Short for --format json
     #[arg(long, conflicts_with = "format")]
     json: bool,
+    /// An older result to stand beside the new one: a run file or a result file of another tool (may be given again)
+    #[arg(long, value_name = "OLD")]
+    beside: Vec<PathBuf>,
     /// Folder for the report (default: html beside the run file, all else on standard output)
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -35,9 +43,11 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let diagnosis = diagnose::diagnose(run_file::read(&args.run)?);
     let format = if args.json { "json" } else { args.format.as_str() };
+    let older = beside(&args, &diagnosis)?;
     let text = match format {
-        "json" => json::pretty(&json::output(&diagnosis))?,
-        "markdown" => markdown::render(&sections::compose(&diagnosis)?),
+        "json" => json::pretty(&json::output_beside(&diagnosis, &older))?,
+        "markdown" => markdown::render(&sections::compose_beside(&diagnosis, &older)?),
+        "lmbench" => lmbench::render(&diagnosis),
         "csv" => {
             let mut text = Vec::new();
             csv::write(&diagnosis, &mut text)?;
@@ -45,7 +55,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
         _ => {
             let mut page = Vec::new();
-            html::write(&sections::compose(&diagnosis)?, &mut page)?;
+            html::write(&sections::compose_beside(&diagnosis, &older)?, &mut page)?;
             String::from_utf8(page).context("a page that is no text")?
         }
     };
@@ -57,8 +67,20 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     std::fs::create_dir_all(&dir).with_context(|| {
         format!("cannot create the folder {}; choose another one with --out", dir.display())
     })?;
-    let file = dir.join(format!("report.{}", if format == "markdown" { "md" } else { format }));
+    let extension = match format {
+        "markdown" => "md",
+        "lmbench" => "lmbench.txt",
+        other => other,
+    };
+    let file = dir.join(format!("report.{extension}"));
     output::write_file(&file, |out| Ok(out.write_all(text.as_bytes())?))?;
     output::tell(&format!("  saved {}", file.display()));
     Ok(ExitCode::SUCCESS)
+}
+
+/// The older results, each compared with the run.
+fn beside(args: &Args, diagnosis: &Diagnosis) -> anyhow::Result<Vec<Comparison>> {
+    let new = Arm::measured(diagnosis, &args.run.display().to_string());
+    let compared = |old: &PathBuf| Ok(crate::compare::compare(&compare::load(old)?, &new, LEAST_MARGIN));
+    args.beside.iter().map(compared).collect()
 }

@@ -7,13 +7,14 @@ use schemars::schema_for;
 use super::{dry_run, list, machine, output};
 use crate::model::Record;
 use crate::report::json::Output;
+use crate::report::{comparison, imported};
 
 /// Print the JSON Schema of a format
 #[derive(clap::Args)]
 pub struct Args {
-    /// results (run --json, report.json), run-file (one line of it), machine, list or dry-run
+    /// results (run --json, report.json), run-file (one line of it), machine, list, dry-run, import or compare
     #[arg(value_name = "FORMAT", default_value = "results",
-          value_parser = ["results", "run-file", "machine", "list", "dry-run"])]
+          value_parser = ["results", "run-file", "machine", "list", "dry-run", "import", "compare"])]
     format: String,
 }
 
@@ -22,6 +23,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         "run-file" => schema_for!(Record),
         "machine" => schema_for!(machine::Report),
         "list" => schema_for!(Vec<list::Listed>),
+        "compare" => schema_for!(comparison::Output),
+        "import" => schema_for!(imported::Output),
         "dry-run" => schema_for!(dry_run::DryRun),
         _ => schema_for!(Output),
     };

@@ -173,6 +173,22 @@ pub struct Visit {
     pub reason: Option<Reason>,
 }
 
+impl Visit {
+    /// A visit of which only its place in the order is known: the only case, in its own pass.
+    pub fn unwatched(order: u32) -> Visit {
+        Visit {
+            order,
+            case: 0,
+            pass: order,
+            at_ms: 0.0,
+            conditions: Conditions::default(),
+            process: ProcessFacts::default(),
+            samples: Vec::new(),
+            reason: None,
+        }
+    }
+}
+
 /// A case as planned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Planned {

@@ -4,9 +4,11 @@ use anyhow::Context;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::compare::Comparison;
 use crate::diagnose::Diagnosis;
 use crate::machine;
 use crate::model::{Better, Finding, Params, Reason, SCHEMA, VerdictKind};
+use crate::report::comparison;
 use crate::report::plain::hidden;
 use crate::stats::analysis::Judged;
 
@@ -38,6 +40,9 @@ pub struct Output {
     pub rules_not_applicable: Vec<String>,
     /// Lines of the run file that could not be read.
     pub damage: Vec<String>,
+    /// Older results beside this one, each compared with it: A is the older.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<comparison::Output>,
 }
 
 /// One metric at one point of one case.
@@ -93,7 +98,13 @@ pub fn output(diagnosis: &Diagnosis) -> Output {
         rules_clean: diagnosis.clean.iter().map(|rule| rule.id.to_string()).collect(),
         rules_not_applicable: diagnosis.not_applicable.iter().map(|rule| rule.id.to_string()).collect(),
         damage: diagnosis.run.damage.clone(),
+        beside: Vec::new(),
     }
+}
+
+/// The same with older results beside it.
+pub fn output_beside(diagnosis: &Diagnosis, older: &[Comparison]) -> Output {
+    Output { beside: older.iter().map(comparison::output).collect(), ..output(diagnosis) }
 }
 
 /// JSON for people to read too. What a terminal would obey (C1 controls) or hide (overrides of the writing direction) is
@@ -120,7 +131,8 @@ fn known(values: Vec<f64>) -> Vec<Option<f64>> {
     values.into_iter().map(|value| Some(value).filter(|value| value.is_finite())).collect()
 }
 
-fn series(judged: &Judged) -> OutputSeries {
+/// One series as the contract has it.
+pub fn series(judged: &Judged) -> OutputSeries {
     let (series, analysis) = (&judged.series, &judged.analysis);
     let estimate = analysis.estimate.as_ref();
     let failed = |reason: &Reason| (!matches!(reason, Reason::Skipped(_))).then(|| reason.text().to_string());

@@ -1,9 +1,12 @@
 //! What people read: findings, series and machines as text, HTML, Markdown and tables.
 
 pub mod block;
+pub mod comparison;
 pub mod csv;
 pub mod html;
+pub mod imported;
 pub mod json;
+pub mod lmbench;
 pub mod markdown;
 pub mod plain;
 pub mod sections;

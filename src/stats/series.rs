@@ -80,6 +80,24 @@ impl Series {
             .collect()
     }
 
+    /// A series read from a foreign result: each value stands for a process of its own, of which nothing else is known.
+    /// `unmet` says why there is no value, where there is none.
+    pub fn imported(
+        case: &Case,
+        point: Params,
+        metric: Metric,
+        values: &[f64],
+        unmet: Option<String>,
+    ) -> Series {
+        let visits = values.iter().enumerate().map(|(at, value)| Process {
+            values: vec![*value],
+            ..process(&Visit::unwatched(at as u32), at as u32, None)
+        });
+        let key = case.series_key(&point, &metric.name);
+        let processes = visits.collect();
+        Series { key, point, processes, unmet, imported: true, ..Series::empty(0, case, metric) }
+    }
+
     /// A series without a single process, as skipped and failed cases have them.
     fn empty(planned: usize, case: &Case, metric: Metric) -> Series {
         Series {

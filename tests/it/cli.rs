@@ -12,7 +12,19 @@ fn output(args: &[&str]) -> (i32, String, String) {
 fn help_names_every_verb_and_version_is_ours() {
     let (code, help, _) = output(&["--help"]);
     assert_eq!(code, 0);
-    for verb in ["run", "list", "machine", "explain", "diagnose", "report", "schema", "completions", "man"] {
+    for verb in [
+        "run",
+        "list",
+        "machine",
+        "explain",
+        "diagnose",
+        "report",
+        "import",
+        "compare",
+        "schema",
+        "completions",
+        "man",
+    ] {
         assert!(help.contains(verb), "{verb}");
         let (code, own, _) = output(&[verb, "--help"]);
         assert!(code == 0 && own.contains("Usage"), "{verb}: {own}");

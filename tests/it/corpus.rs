@@ -66,6 +66,7 @@ macro_rules! replayed {
 replayed! {
     cpuid
     cpuset
+    import
     machine_tree
     run_file
     sample_line

@@ -6,6 +6,7 @@ mod corpus;
 mod faults;
 mod golden;
 mod host;
+mod import;
 mod knobs;
 mod lab;
 mod machine;

@@ -83,8 +83,10 @@ fn may_import(part: &str) -> Option<&'static [&'static str]> {
         ],
         // The pure side: never the live one.
         "stats" => &["model"],
+        "import" => &["model", "machine", "stats"],
         "diagnose" => &["model", "machine", "stats"],
-        "report" => &["model", "machine", "stats", "diagnose"],
+        "compare" => &["model", "machine", "stats", "import", "diagnose"],
+        "report" => &["model", "machine", "stats", "import", "diagnose", "compare"],
         "cmd" => &[
             "model",
             "machine",
@@ -97,7 +99,9 @@ fn may_import(part: &str) -> Option<&'static [&'static str]> {
             "measure",
             "run_file",
             "stats",
+            "import",
             "diagnose",
+            "compare",
             "report",
         ],
         "lib" | "main" => &["cmd"],

@@ -1,5 +1,6 @@
 //! From a diagnosis to blocks: what is said, in which order. What things look like is the renderers' affair.
 
+mod beside;
 mod conditions;
 mod curves;
 mod levels;
@@ -22,11 +23,17 @@ mod wide;
 
 use super::block::{Block, Cell, Check, Column, FINDINGS, Mark, Report, Section, Table};
 use super::json;
+use crate::compare::Comparison;
 use crate::diagnose::Diagnosis;
 use crate::model::{Severity, Title, View};
 
 /// The whole report of a run.
 pub fn compose(diagnosis: &Diagnosis) -> anyhow::Result<Report> {
+    compose_beside(diagnosis, &[])
+}
+
+/// The same with older results beside it, each compared with the run (A is the older).
+pub fn compose_beside(diagnosis: &Diagnosis, older: &[Comparison]) -> anyhow::Result<Report> {
     let header = &diagnosis.run.header;
     let mut sections = vec![Section {
         id: FINDINGS.into(),
@@ -37,6 +44,7 @@ pub fn compose(diagnosis: &Diagnosis) -> anyhow::Result<Report> {
     }];
     sections.extend(results::section(diagnosis));
     sections.extend(smt::section(diagnosis));
+    sections.extend(beside::section(diagnosis, older));
     sections.extend(readings::section(diagnosis));
     sections.extend(header.catalogue.iter().filter_map(|title| view(diagnosis, title)));
     sections.extend(placements::section(diagnosis));
@@ -53,7 +61,7 @@ pub fn compose(diagnosis: &Diagnosis) -> anyhow::Result<Report> {
         subtitle: subtitle(diagnosis),
         checks: checks(diagnosis),
         sections,
-        json: serde_json::to_string(&json::output(diagnosis))?,
+        json: serde_json::to_string(&json::output_beside(diagnosis, older))?,
     })
 }
 

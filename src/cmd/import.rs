@@ -1,0 +1,60 @@
+//! `assay import`: what foreign result files say, in our own terms.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+
+use super::output;
+use crate::import::{self, Imported};
+use crate::report::{imported, text};
+
+/// Read result files of other tools (lmbench) into series of our own
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  assay import summary.out                       what lmbench's `make summary` printed
+  assay import results/*/host.0 --json           raw result files, as the JSON that `assay run` gives
+  assay compare summary.out RUN                  an old result against a run
+  assay report RUN --beside summary.out          and in its report")]
+pub struct Args {
+    /// Result files: lmbench summaries, raw lmbench results, lat_mem_rd curves
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let mut results: Vec<(String, Imported)> = Vec::new();
+    for path in &args.files {
+        results.extend(read(path)?.into_iter().map(|one| (path.display().to_string(), one)));
+    }
+    match args.json {
+        true => output::print_json(&imported::output(&results))?,
+        false => {
+            let style = output::style(std::io::IsTerminal::is_terminal(&std::io::stdout()));
+            let shown = results.iter().map(|(file, one)| text::render(&imported::report(file, one), style));
+            output::print_text(&shown.collect::<Vec<_>>().join("\n"))?;
+        }
+    }
+    let usable = results
+        .iter()
+        .flat_map(|(_, one)| &one.figures)
+        .any(|figure| figure.judged.analysis.estimate.is_some());
+    Ok(if usable { ExitCode::SUCCESS } else { ExitCode::from(3) })
+}
+
+/// The results of all hosts in a file.
+pub fn read(path: &Path) -> anyhow::Result<Vec<Imported>> {
+    let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+    let mut bytes = Vec::new();
+    // One byte more than may be tells a larger file apart.
+    file.take(import::LARGEST as u64 + 1)
+        .read_to_end(&mut bytes)
+        .with_context(|| format!("cannot read {}", path.display()))?;
+    import::read(&bytes).with_context(|| format!("{} cannot be imported", path.display()))
+}

@@ -1,0 +1,101 @@
+//! Foreign result files, read into series: what an older tool once measured stands beside what is measured today, with the
+//! verdict `unverified`, because nobody watched while it was measured.
+//!
+//! A file is recognised by its text, never by its name. Nothing is dropped in silence: a cell without a number becomes a
+//! series without a value and with the reason, and what could not be understood at all is a remark.
+
+mod builder;
+mod key;
+pub mod lmbench;
+
+use std::fmt;
+
+use anyhow::bail;
+
+use crate::model::Title;
+use crate::stats::Judged;
+
+pub use key::{Keyed, keyed};
+
+/// A larger file is none of those that are known here: the largest of them has some hundred kilobytes.
+pub const LARGEST: usize = 16 << 20;
+
+/// More figures than this in one file are a mistake or an attack; the rest is counted and left out.
+const MOST_FIGURES: usize = 20_000;
+
+/// The formats that are known, as an error lists them.
+const KNOWN: &str = "run files of Assay itself, summaries of lmbench (`make summary`), its raw result files and curves of \
+                     lat_mem_rd";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// The tables that lmbench's `make summary` prints.
+    LmbenchSummary,
+    /// What lmbench's own run writes: the input of that summary.
+    LmbenchRaw,
+    /// Curves of latency over size, as lat_mem_rd prints them.
+    LatMemRd,
+}
+
+impl Format {
+    pub const fn word(self) -> &'static str {
+        match self {
+            Format::LmbenchSummary => "lmbench summary",
+            Format::LmbenchRaw => "lmbench raw results",
+            Format::LatMemRd => "lat_mem_rd curves",
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// What one host's results in a file hold.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Imported {
+    pub format: Format,
+    /// As the file tells it (summaries cut it after nine characters); `unknown` where it does not.
+    pub host: String,
+    /// What the file tells of the machine, by the labels of a run's own make-up where they mean the same. A text that the
+    /// format cut off ends in `…`.
+    pub make_up: Vec<(String, String)>,
+    /// A benchmark each, in the file's order.
+    pub catalogue: Vec<Title>,
+    pub figures: Vec<Figure>,
+    /// What was met in the file and is no figure, as sentences.
+    pub remarks: Vec<String>,
+}
+
+/// One figure of a foreign result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    pub judged: Judged,
+    /// What the other tool calls it.
+    pub wording: String,
+    /// Why it is not strictly what the series of the same key means here; empty where it is.
+    pub note: String,
+}
+
+/// Reads the results of all hosts in a file. An error says that the file is none of those that are known.
+pub fn read(bytes: &[u8]) -> anyhow::Result<Vec<Imported>> {
+    if bytes.len() > LARGEST {
+        bail!("it has more than {} MB; no result file that Assay knows is that large", LARGEST >> 20);
+    }
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        bail!("it is empty");
+    }
+    if bytes.contains(&0) {
+        bail!("it is not a text, so not a file that Assay knows; it knows {KNOWN}");
+    }
+    let text = String::from_utf8_lossy(bytes);
+    match lmbench::read(&text) {
+        found if found.is_empty() => bail!("it is not a file that Assay knows; it knows {KNOWN}"),
+        found => Ok(found),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,126 @@
+//! Imported results as a report of their own and as JSON.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::block::{Block, Cell, Column, RESULTS, Report, Section, Table};
+use super::json::{OutputSeries, series};
+use crate::import::Imported;
+use crate::model::{Finding, SCHEMA, figure};
+
+/// What `assay import --json` gives: the series as a run has them, and of which result each is.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Output {
+    pub schema: u32,
+    /// Version of the binary that wrote this.
+    pub assay: String,
+    /// Of the first result.
+    pub host: String,
+    /// Foreign files do not tell how long measuring took: 0.
+    pub elapsed_s: f64,
+    pub results: Vec<OutputResult>,
+    pub series: Vec<OutputFigure>,
+    /// Rules judge what was watched; there is nothing to judge here.
+    pub findings: Vec<Finding>,
+}
+
+/// One host's results in one file.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct OutputResult {
+    pub file: String,
+    /// `lmbench summary`, `lmbench raw results` or `lat_mem_rd curves`.
+    pub format: String,
+    pub host: String,
+    /// What the file tells of the machine: label and value.
+    pub make_up: Vec<(String, String)>,
+    pub remarks: Vec<String>,
+}
+
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct OutputFigure {
+    /// Position in `results`.
+    pub result: usize,
+    /// What the other tool calls it.
+    pub title: String,
+    /// Why it is not strictly comparable with the series of the same key; empty where it is.
+    pub note: String,
+    #[serde(flatten)]
+    pub series: OutputSeries,
+}
+
+pub fn output(results: &[(String, Imported)]) -> Output {
+    let figures = results.iter().enumerate().flat_map(|(result, (_, one))| {
+        one.figures.iter().map(move |figure| OutputFigure {
+            result,
+            title: figure.wording.clone(),
+            note: figure.note.clone(),
+            series: series(&figure.judged),
+        })
+    });
+    Output {
+        schema: SCHEMA,
+        assay: env!("CARGO_PKG_VERSION").to_string(),
+        host: results.first().map(|(_, one)| one.host.clone()).unwrap_or_default(),
+        elapsed_s: 0.0,
+        series: figures.collect(),
+        results: results
+            .iter()
+            .map(|(file, one)| OutputResult {
+                file: file.clone(),
+                format: one.format.word().to_string(),
+                host: one.host.clone(),
+                make_up: one.make_up.clone(),
+                remarks: one.remarks.clone(),
+            })
+            .collect(),
+        findings: Vec::new(),
+    }
+}
+
+/// A table of a result's figures, and what else its file says.
+pub fn report(file: &str, one: &Imported) -> Report {
+    let column = |title: &str, right: bool| Column { title: title.to_string(), right };
+    let row = |figure: &crate::import::Figure| {
+        let (series, analysis) = (&figure.judged.series, &figure.judged.analysis);
+        let value = analysis.estimate.as_ref().map(|found| self::figure(found.median, &series.metric.unit));
+        // Where there is a value the verdict is the same for all; what is worth reading is how the meanings differ.
+        let last = match &value {
+            Some(_) => Cell::Text(figure.note.clone()),
+            None => Cell::Verdict(analysis.verdict.clone()),
+        };
+        let value = value.map_or(Cell::Empty, Cell::Number);
+        vec![Cell::Text(figure.wording.clone()), value, Cell::Code(series.key.clone()), last]
+    };
+    let results = Section {
+        id: RESULTS.into(),
+        title: "Results".into(),
+        about: "Every value is unverified: nobody watched while it was measured.".into(),
+        blocks: vec![Block::Table(Table {
+            columns: vec![
+                column("figure", false),
+                column("value", true),
+                column("here", false),
+                column("how it differs, or why it is missing", false),
+            ],
+            rows: one.figures.iter().map(row).collect(),
+            folded: false,
+        })],
+        long: false,
+    };
+    let remarks = Section {
+        id: "remarks".into(),
+        title: "Remarks".into(),
+        about: String::new(),
+        blocks: one.remarks.iter().map(|remark| Block::Prose(remark.clone())).collect(),
+        long: false,
+    };
+    let facts: Vec<String> = one.make_up.iter().map(|(label, value)| format!("{label} {value}")).collect();
+    Report {
+        title: format!("{}: {}", one.host, one.format),
+        machine: format!("{}: {}", one.host, facts.join(", ")),
+        subtitle: format!("{}, {file}", one.format),
+        checks: Vec::new(),
+        sections: vec![results, remarks],
+        json: String::new(),
+    }
+}
