@@ -80,9 +80,14 @@ pub fn show(
                 let memory = words::bytes(planned.memory_bytes as f64);
                 let points =
                     bench::find(&planned.case.bench).map_or(1, |row| (row.points)(&planned.case).len());
-                let cpus = planned.case.placement.cpus();
+                let placement = &planned.case.placement;
+                let cpus = placement.cpus();
+                let beside = match placement.busy_cpus().difference(&cpus) {
+                    none if none.is_empty() => String::new(),
+                    beside => format!(", beside them {}", plain(&beside.to_string(), 40)),
+                };
                 text.push_str(&format!(
-                    "  {key:width$} {:6.2} s a visit, {:>9}, {memory:>9}, CPUs {}\n",
+                    "  {key:width$} {:6.2} s a visit, {:>9}, {memory:>9}, CPUs {}{beside}\n",
                     planned.seconds,
                     counted(points, "point"),
                     plain(&cpus.to_string(), 40)

@@ -164,11 +164,14 @@ pub fn measure_and_report(args: &MeasureArgs, benches: &[&Benchmark]) -> anyhow:
     measure_study(args, benches, &|candidates, _, _| candidates)
 }
 
+/// Makes of the candidates of a plan those that a study wants.
+pub type Study<'s> = &'s dyn Fn(Vec<Candidate>, &Scope, &Host) -> Vec<Candidate>;
+
 /// The same of a study, which makes of a plan's candidates those that it wants.
 pub fn measure_study(
     args: &MeasureArgs,
     benches: &[&Benchmark],
-    study: &dyn Fn(Vec<Candidate>, &Scope, &Host) -> Vec<Candidate>,
+    study: Study,
 ) -> anyhow::Result<ExitCode> {
     let profile = args.profile()?.for_run_of(benches);
     let knobs = Knobs::of(&args.root);

@@ -29,7 +29,12 @@ const BETWEEN_NODES: [(&str, &str, &str); 2] =
 /// Runs a shell script in a guest, in an empty folder, and brings that folder back. `None`, said aloud, where nothing
 /// can be booted.
 fn in_guest(test: &str, machine: &str, script: &str) -> Option<TempDir> {
-    let output = boot(machine, &format!("set -e\n{EVERY_CASE_ONCE}\n{script}\ntar -c -f - ."));
+    in_guest_told(test, "", machine, script)
+}
+
+/// The same, with words on the kernel's command line.
+fn in_guest_told(test: &str, kernel_words: &str, machine: &str, script: &str) -> Option<TempDir> {
+    let output = boot(kernel_words, machine, &format!("set -e\n{EVERY_CASE_ONCE}\n{script}\ntar -c -f - ."));
     let said = String::from_utf8_lossy(&output.stderr);
     if output.status.code() == Some(NOTHING_TO_BOOT) {
         skipped(test, said.trim());
@@ -45,11 +50,11 @@ fn in_guest(test: &str, machine: &str, script: &str) -> Option<TempDir> {
 }
 
 /// One boot at a time: a guest's CPUs keep all of a small host busy.
-fn boot(machine: &str, script: &str) -> Output {
+fn boot(kernel_words: &str, machine: &str, script: &str) -> Output {
     static TURN: Mutex<()> = Mutex::new(());
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("lab/boot"))
-        .args(["--limit", &LIMIT_S.to_string()])
+        .args(["--limit", &LIMIT_S.to_string(), "--cmdline", kernel_words])
         .arg("--assay")
         .arg(assert_cmd::cargo::cargo_bin!("assay"))
         .args([machine, "--", "sh", "-c", script])
@@ -75,13 +80,58 @@ fn cores(machine: &Value) -> Value {
 }
 
 #[test]
-fn siblings() {
-    let Some(folder) = in_guest("siblings", "smt", "assay machine --json >machine.json") else { return };
+fn siblings_that_are_switched_off_and_come_back() {
+    let script = include_str!("lab/smt-table.sh");
+    let Some(folder) = in_guest("siblings_that_are_switched_off_and_come_back", "smt", script) else {
+        return;
+    };
     let machine = read_json(&folder, "machine.json");
     assert_eq!(cores(&machine), json!(["0-1", "2-3"]));
     assert_eq!(machine["summary"]["threads_per_core"], json!([2]));
     assert_eq!(machine["summary"]["l3"], json!([{"cpus": "0-3", "size_bytes": 16 << 20}]));
     assert_eq!(nodes(&machine), json!([["0-3", [10]]]));
+    let text = |file: &str| fs::read_to_string(folder.path().join(file)).expect("the guest wrote it");
+    // Killed while SMT was off: so it stayed, and was put back.
+    assert_eq!((text("killed").trim(), text("online-killed").trim()), ("off", "0,2"));
+    assert_eq!(text("restored").trim(), "smt is on again (was off)");
+    assert_eq!((text("after-restore").trim(), text("online-after-restore").trim()), ("on", "0-3"));
+    // A run that ended by itself, or by us.
+    assert_eq!((text("after").trim(), text("online-after").trim()), ("on", "0-3"));
+    let run = runs::read(&runs::run_file(&folder.path().join("out")));
+    let of = |visit: &Visit| run.header.plan[visit.case as usize].case.clone();
+    let plan = |key: &str| {
+        let found = run.header.plan.iter().find(|planned| planned.case.key() == key);
+        found.unwrap_or_else(|| panic!("no {key} in the plan")).clone()
+    };
+    for beside in ["same-work", "spinner"] {
+        let planned = plan(&format!("syscall.getpid@one-cpu+beside-{beside}"));
+        assert_eq!((planned.unmet, planned.case.placement.cpus()), (None, CpuSet::one(2)));
+        assert_eq!(planned.case.placement.neighbours, [CpuSet::one(3)], "the sibling");
+    }
+    let gone = plan("ipc.pipe-pingpong@smt-sibling!smt=off").unmet;
+    assert!(gone.as_ref().is_some_and(|why| why.contains("goes offline with SMT")), "{gone:?}");
+    let (mut off, mut on) = (0, 0);
+    for visit in run.visits.iter().filter(|visit| visit.conditions.wall_ms > 0.0) {
+        let case = of(visit);
+        assert_eq!(visit.reason, None, "{}", case.key());
+        let switched = case.knobs.get("smt").is_some_and(|value| value == "off");
+        assert_eq!(visit.conditions.cpus, if switched { 2 } else { 4 }, "CPUs online in {}", case.key());
+        if switched { off += 1 } else { on += 1 }
+    }
+    assert!(off > 0 && on > 0, "{off} visits with SMT off, {on} with it on");
+    assert!(run.events.iter().any(|event| event.kind == "knob" && event.text == "smt from on to off"));
+}
+
+#[test]
+fn smt_that_is_off_from_the_boot_is_said() {
+    let test = "smt_that_is_off_from_the_boot_is_said";
+    let script = "assay smt table --dry-run --quick --only syscall.getpid --json >plan.json";
+    let Some(folder) = in_guest_told(test, "nosmt", "smt", script) else { return };
+    let plan = planned(&read_json(&folder, "plan.json"));
+    let of = |end: &str| plan.iter().find(|planned| planned.case.key().ends_with(end)).expect("a variant");
+    let why = &of("!smt=off").unmet;
+    assert!(why.as_ref().is_some_and(|why| why.contains("off already")), "{why:?}");
+    assert_eq!(of("+beside-spinner").case.placement.neighbours, [CpuSet::one(0)], "the neighbour core");
 }
 
 #[test]
