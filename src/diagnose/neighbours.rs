@@ -133,7 +133,11 @@ fn cost<'a>(alone: &Judged, judged: &'a Judged) -> Option<Cost<'a>> {
         Better::Higher => paired_ratio(&other, &own, CONFIDENCE),
         _ => paired_ratio(&own, &other, CONFIDENCE),
     }?;
-    Some(Cost { judged, outcome: conclude(&ratio, LEAST_MARGIN), ratio })
+    // What must not be believed decides nothing.
+    let usable = alone.analysis.verdict.usable() && judged.analysis.verdict.usable();
+    let outcome =
+        if usable { conclude(&ratio, LEAST_MARGIN) } else { Outcome::Inconclusive { needed: None } };
+    Some(Cost { judged, outcome, ratio })
 }
 
 /// What a class of calls has to say of a variant.
@@ -143,7 +147,7 @@ pub struct Tally {
     pub pays: usize,
     pub same: usize,
     pub gains: usize,
-    /// Geometric mean of all costs.
+    /// Geometric mean of all costs that have an interval and may be believed.
     pub mean: Option<f64>,
 }
 
@@ -154,12 +158,13 @@ impl Tally {
         let count = |which: fn(&Ratio, Outcome) -> bool| {
             costs.iter().filter(|cost| which(&cost.ratio, cost.outcome)).count()
         };
+        let known = costs.iter().filter(|cost| cost.outcome != Outcome::Inconclusive { needed: None });
         Tally {
             rows: costs.len(),
             pays: count(pays),
             same: count(same),
             gains: count(gains),
-            mean: geometric_mean(&costs.iter().map(|cost| cost.ratio.ratio).collect::<Vec<f64>>()),
+            mean: geometric_mean(&known.map(|cost| cost.ratio.ratio).collect::<Vec<f64>>()),
         }
     }
 
