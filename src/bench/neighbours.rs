@@ -1,8 +1,8 @@
 //! Whoever keeps the CPUs beside a measurement busy: the same work, a spinner or a stream, from before the first window
 //! until after the last.
 //!
-//! One process, the caretaker, has all others as its children, so that benchmarks meet no children that are not their
-//! own. It ends its children and waits for them, and their CPU time becomes that of the visit.
+//! The visit's process becomes their caretaker and measures in a child of its own, so that benchmarks meet no children
+//! that are not theirs. It waits for all of them, and their CPU time becomes that of the visit.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use rustix::process::WaitOptions;
-use rustix::thread::futex;
 
 use super::{Benchmark, Order, Sampler};
 use crate::kernels::{self, Op};
@@ -22,14 +21,16 @@ use crate::sys::shared::{SharedWords, WORDS_PER_LINE};
 
 /// Neighbours that are at work; they end when this is dropped.
 pub struct Neighbours {
+    // In this order they go: all are killed before what they left is waited for.
+    children: Vec<Child>,
+    _orphans: Orphans,
     board: Board,
-    caretaker: Child,
 }
 
 /// How long neighbours may take to be at work: the same work has built its memory and measured its first point by then.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How often the caretaker looks whether all are alive.
-const LOOK: Duration = Duration::from_millis(50);
+const LOOK: Duration = Duration::from_millis(3);
 /// How long what killed neighbours had started may take to leave.
 const LEAVE: Duration = Duration::from_secs(2);
 /// A neighbour that streams moves this many bytes again and again: beyond every private cache.
@@ -41,75 +42,90 @@ const FAILED: i32 = 1;
 type Work<'a> = (CpuSet, Box<dyn Fn(&Board) -> anyhow::Result<()> + 'a>);
 
 impl Neighbours {
-    /// Starts those that a case wants and waits until all are at work; `None` where it wants none.
+    /// Starts those that a case wants and waits until all are at work; `None` where it wants none. The caller moves to
+    /// their CPUs, and adopts what they leave.
     pub fn start(benchmark: &Benchmark, order: &Order) -> anyhow::Result<Option<Neighbours>> {
         let works = works(benchmark, order);
         if works.is_empty() {
             return Ok(None);
         }
-        let board = Board { words: SharedWords::new(2 * WORDS_PER_LINE)? };
-        let all = works.len() as u32;
-        let caretaker = process::fork(|| match take_care(&works, &board) {
-            Ok(()) => 0,
-            Err(_) => FAILED,
-        })
-        .context("cannot fork the neighbours")?;
-        let mut neighbours = Neighbours { board, caretaker };
+        process::adopt_orphans().context("cannot adopt the children of the neighbours")?;
+        let all: CpuSet = works.iter().flat_map(|(cpus, _)| cpus.iter().collect::<Vec<u32>>()).collect();
+        // Never on a measured CPU.
+        affinity::pin(&all)
+            .with_context(|| format!("cannot move to CPUs {all}, beside the measured ones"))?;
+        let board = Board { words: SharedWords::new(WORDS_PER_LINE)? };
+        let mut neighbours = Neighbours { children: Vec::new(), _orphans: Orphans, board };
+        for (cpus, work) in &works {
+            let board = &neighbours.board;
+            let child =
+                process::fork(|| match affinity::pin(cpus).map_err(Into::into).and_then(|()| work(board)) {
+                    Ok(()) => 0,
+                    Err(_) => FAILED,
+                });
+            neighbours.children.push(child.context("cannot fork a neighbour")?);
+        }
         let begin = Instant::now();
-        while neighbours.board.at_work().load(Ordering::Acquire) < all {
+        while (neighbours.board.at_work().load(Ordering::Acquire) as usize) < works.len() {
             neighbours.check()?;
             if begin.elapsed() > PATIENCE {
                 bail!("the neighbours were not at work after {PATIENCE:?}");
             }
-            std::thread::sleep(Duration::from_micros(200));
+            std::thread::sleep(LOOK);
         }
         Ok(Some(neighbours))
     }
 
-    /// Ends them; an error when one had ended before.
-    pub fn end(mut self) -> anyhow::Result<()> {
-        self.check()?;
-        self.board.end();
-        match self.caretaker.wait(PATIENCE).context("while the neighbours end")?.success() {
+    /// Measures in a child while they work, and ends them. An error when one of them, or the child, ended otherwise.
+    pub fn attend(mut self, measure: impl FnOnce() -> i32) -> anyhow::Result<()> {
+        let mut measuring = process::fork(measure).context("cannot fork the measurement")?;
+        let status = loop {
+            if let Some(status) = measuring.ended()? {
+                break status;
+            }
+            self.check()?;
+            std::thread::sleep(LOOK);
+        };
+        match status.success() {
             true => Ok(()),
-            false => bail!("a neighbour ended while its seat was measured"),
+            false => bail!("the measurement beside busy neighbours ended with {status}"),
         }
     }
 
     fn check(&mut self) -> anyhow::Result<()> {
-        match self.caretaker.ended()? {
-            None => Ok(()),
-            Some(status) => bail!("a neighbour could not do its work ({status})"),
+        for child in &mut self.children {
+            if let Some(status) = child.ended()? {
+                bail!("a neighbour ended before it was told to ({status})");
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What killed neighbours had started comes to us, and is waited for.
+struct Orphans;
+
+impl Drop for Orphans {
+    fn drop(&mut self) {
+        let begin = Instant::now();
+        while let Ok(status) = rustix::process::waitpid(None, WaitOptions::NOHANG) {
+            match status {
+                Some(_) => {}
+                None if begin.elapsed() < LEAVE => std::thread::sleep(Duration::from_micros(200)),
+                None => break,
+            }
         }
     }
 }
 
-impl Drop for Neighbours {
-    fn drop(&mut self) {
-        self.board.end();
-        // An orderly end brings their CPU time with it; one that takes too long is a kill.
-        let _ = self.caretaker.wait(Duration::from_secs(5));
-    }
-}
-
-/// A word that ends all, and a count of those at work.
+/// A count of those at work; they end by being killed.
 struct Board {
     words: SharedWords,
 }
 
 impl Board {
-    fn ended(&self) -> &AtomicU32 {
-        self.words.half_word(0)
-    }
-
     fn at_work(&self) -> &AtomicU32 {
-        self.words.half_word(WORDS_PER_LINE)
-    }
-
-    fn end(&self) {
-        self.ended().store(1, Ordering::Release);
-        // Nobody waiting is fine.
-        let _ = futex::wake(self.ended(), futex::Flags::empty(), u32::MAX);
+        self.words.half_word(0)
     }
 }
 
@@ -151,52 +167,10 @@ fn twins(case: &Case) -> Vec<Case> {
     (0..ranks).map(twin).collect()
 }
 
-/// Forks the neighbours, waits for the word that ends them, and leaves nothing of them behind. An error when one ended
-/// before.
-fn take_care(works: &[Work], board: &Board) -> anyhow::Result<()> {
-    // What the children of a neighbour leave when it is killed comes to us.
-    process::adopt_orphans()?;
-    let all: CpuSet = works.iter().flat_map(|(cpus, _)| cpus.iter().collect::<Vec<u32>>()).collect();
-    // Never on a measured CPU.
-    affinity::pin(&all)?;
-    let mut children = Vec::new();
-    for (cpus, work) in works {
-        children.push(process::fork(|| {
-            match affinity::pin(cpus).map_err(Into::into).and_then(|()| work(board)) {
-                Ok(()) => 0,
-                Err(_) => FAILED,
-            }
-        })?);
-    }
-    let pause = futex::Timespec { tv_sec: 0, tv_nsec: LOOK.as_nanos() as i64 };
-    let mut early = false;
-    while board.ended().load(Ordering::Acquire) == 0 && !early {
-        // Woken, timed out or raced: the loop looks again.
-        let _ = futex::wait(board.ended(), futex::Flags::empty(), 0, Some(&pause));
-        for child in &mut children {
-            early |= child.ended()?.is_some() && board.ended().load(Ordering::Acquire) == 0;
-        }
-    }
-    // Killed and waited for, and with them whatever they had started.
-    drop(children);
-    let begin = Instant::now();
-    while let Ok(status) = rustix::process::waitpid(None, WaitOptions::NOHANG) {
-        match status {
-            Some(_) => {}
-            None if begin.elapsed() < LEAVE => std::thread::sleep(Duration::from_micros(200)),
-            None => break,
-        }
-    }
-    match early {
-        true => bail!("a neighbour ended"),
-        false => Ok(()),
-    }
-}
-
 /// A busy loop that looks at a word of memory: one step a cycle, and no pause that would leave the core to its sibling.
 fn spin(board: &Board) -> anyhow::Result<()> {
     board.at_work().fetch_add(1, Ordering::AcqRel);
-    while board.ended().load(Ordering::Relaxed) == 0 {}
+    while board.at_work().load(Ordering::Relaxed) > 0 {}
     Ok(())
 }
 
@@ -206,7 +180,7 @@ fn stream(board: &Board) -> anyhow::Result<()> {
     let mut memory = Mapping::private(STREAMED, Pages::AsGiven, &CpuSet::default())?;
     memory.words_mut().fill(1);
     board.at_work().fetch_add(1, Ordering::AcqRel);
-    while board.ended().load(Ordering::Relaxed) == 0 {
+    while board.at_work().load(Ordering::Relaxed) > 0 {
         std::hint::black_box(stream.run(memory.words_mut(), 1, 0));
     }
     Ok(())
@@ -215,11 +189,10 @@ fn stream(board: &Board) -> anyhow::Result<()> {
 /// The case itself, again and again; at work from its first samples on.
 fn same_work(benchmark: &Benchmark, order: &Order, board: &Board) -> anyhow::Result<()> {
     let mut sink = Sink { told: false, board };
-    while board.ended().load(Ordering::Relaxed) == 0 {
+    loop {
         let mut sampler = Sampler::new(order, &mut sink);
         (benchmark.run)(&order.case, &mut sampler)?;
     }
-    Ok(())
 }
 
 /// Takes the samples of a neighbour, which nobody wants; the first one says that it is at work.

@@ -1,7 +1,7 @@
 //! `assay case` (hidden): one visit. Reads an order on standard input, writes sample lines on standard output, so any
 //! single case can also be run by hand, under `perf` or a debugger.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::process::ExitCode;
 
 use anyhow::{Context, ensure};
@@ -34,19 +34,22 @@ pub fn run(_: Args) -> anyhow::Result<ExitCode> {
     if let Some(seed) = order.pretend {
         return bench::pretend::write(benchmark, &order, seed, &mut out).map(|()| ExitCode::SUCCESS);
     }
-    let mut sampler = Sampler::new(&order, &mut out);
-    let result = measure(benchmark, &order, &mut sampler);
-    sampler.facts().migrations = counters::own_migrations();
-    sampler.finish(result.err().map(bench::reason))?;
+    match Neighbours::start(benchmark, &order)? {
+        None => visit(benchmark, &order, &mut out)?,
+        Some(neighbours) => neighbours.attend(|| match visit(benchmark, &order, &mut out) {
+            Ok(()) => 0,
+            Err(_) => 1,
+        })?,
+    }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The benchmark's own run, with its neighbours at work from before its first window until after its last.
-fn measure(benchmark: &Benchmark, order: &Order, sampler: &mut Sampler) -> anyhow::Result<()> {
-    seat(order)?;
-    let neighbours = Neighbours::start(benchmark, order)?;
-    (benchmark.run)(&order.case, sampler)?;
-    neighbours.map_or(Ok(()), Neighbours::end)
+/// The benchmark's own run, and all that is said of it.
+fn visit(benchmark: &Benchmark, order: &Order, out: &mut dyn Write) -> anyhow::Result<()> {
+    let mut sampler = Sampler::new(order, out);
+    let result = seat(order).and_then(|()| (benchmark.run)(&order.case, &mut sampler));
+    sampler.facts().migrations = counters::own_migrations();
+    sampler.finish(result.err().map(bench::reason))
 }
 
 /// The first seat is this process's own.

@@ -168,11 +168,7 @@ pub fn measure_and_report(args: &MeasureArgs, benches: &[&Benchmark]) -> anyhow:
 pub type Study<'s> = &'s dyn Fn(Vec<Candidate>, &Scope, &Host) -> Vec<Candidate>;
 
 /// The same of a study, which makes of a plan's candidates those that it wants.
-pub fn measure_study(
-    args: &MeasureArgs,
-    benches: &[&Benchmark],
-    study: Study,
-) -> anyhow::Result<ExitCode> {
+pub fn measure_study(args: &MeasureArgs, benches: &[&Benchmark], study: Study) -> anyhow::Result<ExitCode> {
     let profile = args.profile()?.for_run_of(benches);
     let knobs = Knobs::of(&args.root);
     if !args.dry_run && args.pretend.is_none() {
