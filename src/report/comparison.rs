@@ -182,7 +182,10 @@ pub fn report(comparison: &Comparison) -> Report {
     let [only_a, only_b] = comparison.alone;
     let mut checks = Vec::new();
     if !comparison.environment.is_empty() {
-        let text = format!("{} differences of environment", comparison.environment.len());
+        let text = match comparison.environment.len() {
+            1 => "the environments differ in one thing".to_string(),
+            many => format!("the environments differ in {many} things"),
+        };
         checks.push(Check { mark: Mark::Care, text });
     }
     Report {

@@ -196,14 +196,12 @@ impl Results {
         for (number, word) in words.into_iter().enumerate() {
             let place = columns.0.iter().position(|[_, limit]| word.end <= *limit);
             match place.and_then(|place| cells.get_mut(place)) {
-                Some(cell @ None) => {
-                    if !cut || number + 1 < last || place.is_some_and(|place| columns.is_whole(place, &ends))
-                    {
-                        *cell = Some(word);
-                    }
+                Some(cell @ None) if !cut || number + 1 < last => *cell = Some(word),
+                Some(cell @ None) if place.is_some_and(|place| columns.is_whole(place, &ends)) => {
+                    *cell = Some(word);
                 }
-                // Guesses about the caches stand behind the last column.
-                None => {}
+                // Cut off; or one of the guesses about the caches, which stand behind the last column.
+                Some(None) | None => {}
                 Some(Some(_)) => {
                     builder
                         .remarks

@@ -85,7 +85,7 @@ pub fn section(diagnosis: &Diagnosis, older: &[Comparison]) -> Option<Section> {
     Some(Section {
         id: "beside".into(),
         title: "Beside older results".into(),
-        about: "Each ratio is new to old. Imported values are unverified: nobody watched while they were measured, and \
+        about: "Each ratio is new to old; A is the older result, B this run. Imported values are unverified: nobody watched while they were measured, and \
                 without their spread nothing tells how sure a ratio is."
             .into(),
         blocks,
