@@ -16,6 +16,8 @@ pub const NAME: &str = "spread of ten whole runs";
 const RUNS: usize = 10;
 /// What is measured of ours: the groups that the peers have, too.
 const GROUPS: &str = "syscall,signal,process,vm,ipc,sched";
+/// About what a whole run of all peers takes.
+const BUDGET: &str = "40s";
 
 /// One test of a peer: its tool, what it is called in the table, its command line and the figure in its output.
 type Test = (&'static str, &'static str, &'static str, fn(&str) -> Option<f64>);
@@ -95,7 +97,9 @@ pub fn table(bench: &Bench) {
 fn ours(figures: &mut Figures) {
     let Ok(folder) = tempfile::tempdir() else { return };
     let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
-    command.args(["run", "--quick", "--force", "--json", "--only", GROUPS, "--out"]).arg(folder.path());
+    command
+        .args(["run", "--quick", "--force", "--json", "--budget", BUDGET, "--only", GROUPS, "--out"])
+        .arg(folder.path());
     let Ok(output) = command.output() else { return };
     let run: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
     for series in run["series"].as_array().into_iter().flatten() {

@@ -41,7 +41,7 @@ pub struct Output {
     /// Lines of the run file that could not be read.
     pub damage: Vec<String>,
     /// Older results beside this one, each compared with it: A is the older.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<comparison::Output>,
 }
 

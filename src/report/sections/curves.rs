@@ -42,7 +42,13 @@ pub fn section(diagnosis: &Diagnosis, title: &Title, x: &str, log: bool) -> Opti
             ..chart(diagnosis, metric, &curves, x, log)
         })
     });
-    let blocks: Vec<Block> = charts.collect();
+    let mut blocks: Vec<Block> = charts.collect();
+    // What is measured beside the curve (the parts of a hop) stands beside it.
+    if !blocks.is_empty() && title.metrics.len() > 2 {
+        blocks.extend(
+            super::wide::table(diagnosis, title).map(|table| Block::Table(Table { folded: true, ..table })),
+        );
+    }
     (!blocks.is_empty()).then(|| Section {
         id,
         title: title.title.to_string(),

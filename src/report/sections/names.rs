@@ -49,6 +49,10 @@ pub fn param(name: &str, value: &Value) -> String {
         (_, Subject::Cpu) => format!("CPU {value}"),
         (_, Subject::Bytes | Subject::Message) => bytes(number),
         ("llc", _) => format!("LLC {value}"),
+        ("processes", _) => format!("{value} processes"),
+        ("fds", _) => format!("{value} descriptors"),
+        ("kb", _) => format!("{value} KiB each"),
+        ("resident_mb", _) => format!("{value} MiB resident"),
         _ => format!("{name} {value}"),
     }
 }

@@ -11,6 +11,17 @@ use crate::report::block::{Block, Cell, Column, Section, Table};
 use crate::stats::analysis::Judged;
 
 pub fn section(diagnosis: &Diagnosis, title: &Title) -> Option<Section> {
+    Some(Section {
+        id: title.id.replace('.', "-"),
+        title: title.title.to_string(),
+        about: title.reading.to_string(),
+        blocks: vec![Block::Table(table(diagnosis, title)?)],
+        long: false,
+    })
+}
+
+/// A row for each case and point, a column for each metric.
+pub fn table(diagnosis: &Diagnosis, title: &Title) -> Option<Table> {
     let plan = &diagnosis.run.header.plan;
     let own: Vec<usize> = (0..plan.len()).filter(|at| plan[*at].case.bench == title.id).collect();
     let mut measured: BTreeMap<usize, Vec<&Judged>> = BTreeMap::new();
@@ -42,13 +53,7 @@ pub fn section(diagnosis: &Diagnosis, title: &Title) -> Option<Section> {
     }
     rows.sort_by_key(|(kind, at, _)| (*kind, *at));
     let rows: Vec<Vec<Cell>> = rows.into_iter().flat_map(|(_, _, rows)| rows).collect();
-    (!rows.is_empty()).then(|| Section {
-        id: title.id.replace('.', "-"),
-        title: title.title.to_string(),
-        about: title.reading.to_string(),
-        blocks: vec![Block::Table(Table { columns: columns(diagnosis, title), rows, folded: false })],
-        long: false,
-    })
+    (!rows.is_empty()).then(|| Table { columns: columns(diagnosis, title), rows, folded: false })
 }
 
 fn columns(diagnosis: &Diagnosis, title: &Title) -> Vec<Column> {
