@@ -77,7 +77,8 @@ fn benchmark(bench: &Benchmark, width: usize) -> String {
     if !bench.params.is_empty() {
         text.push_str("\nParameters\n");
         for param in bench.params {
-            text.push_str(&format!("  {}: {} ({})\n", param.name, param.about, param.range));
+            let said = format!("{}: {} ({})", param.name, param.about, param.range);
+            text.push_str(&indented(&said, width));
         }
     }
     text.push_str(&format!("\nMeasure it: assay run --only {}\nSource: {}\n", bench.id, bench.source));
@@ -140,7 +141,11 @@ fn verdict(id: &str, width: usize) -> Option<String> {
 }
 
 fn section(title: &str, about: &str, width: usize) -> String {
+    format!("{title}\n{}\n", indented(about, width))
+}
+
+/// Broken into lines, two columns in.
+fn indented(text: &str, width: usize) -> String {
     let room = width.clamp(40, 100) - 2;
-    let body: String = lines(about, room).iter().map(|line| format!("  {line}\n")).collect();
-    format!("{title}\n{body}\n")
+    lines(text, room).iter().map(|line| format!("  {line}\n")).collect()
 }

@@ -149,9 +149,11 @@ fn with_one_cpu(test: &str, cpu: u32, confine: &dyn Fn(&Command) -> Command) {
         let placement = case["case"]["placement"]["name"].as_str().expect("a name").to_string();
         (placement, case["unmet"].as_str().unwrap_or("").to_string())
     };
+    // Two spinners never share a CPU, on any machine.
+    let spins = |case: &&Value| case["case"]["bench"] == "ipc.shared-memory";
     let cause = format!("only CPU {cpu} may be used here (affinity or cpuset)");
     let mut skipped_pairs = 0;
-    for (placement, unmet) in plan.iter().map(named) {
+    for (placement, unmet) in plan.iter().filter(|case| !spins(case)).map(named) {
         match placement.as_str() {
             "one-cpu" | "same-cpu" | "free" => assert_eq!(unmet, "", "{test}: {placement}"),
             "smt-sibling" | "same-llc" | "other-llc" => {
