@@ -54,7 +54,6 @@ const TESTS: &[Test] = &[
     ("lmbench", "select 100", "lat_select -n 100 file", microseconds),
     ("lmbench", "signal install", "lat_sig install", microseconds),
     ("lmbench", "signal catch", "lat_sig catch", microseconds),
-    ("lmbench", "protection fault", "lat_sig prot /etc/passwd", microseconds),
     ("lmbench", "pipe", "lat_pipe", microseconds),
     ("lmbench", "fifo", "lat_fifo", microseconds),
     ("lmbench", "unix", "lat_unix", microseconds),

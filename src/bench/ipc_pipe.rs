@@ -2,7 +2,7 @@
 
 use super::pair::{self, Play, ROLES, channel};
 use super::{Benchmark, Candidate, Depth, Sampler, Scope, View, single_point};
-use crate::model::{Better, Case, Form, Metric};
+use crate::model::{Better, Case, Form, Metric, Placement};
 use crate::placement::Distance;
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
@@ -39,27 +39,30 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     run,
 }];
 
-/// A round trip takes 2 to 100 µs and a free pair changes its placement every few ms: windows ten times the usual.
-const STRETCH: f64 = 10.0;
+/// A round trip takes 2 to 100 µs: windows of many.
+const WINDOW_NS: f64 = 4e6;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let seconds = scope.seconds(2, STRETCH, 0.0);
-    let free = scope.floor.free(&ROLES);
-    let mut candidates = vec![match free {
-        Ok(free) => Candidate::new(bench.id, free, 85, seconds),
+    let candidate = |placement: Placement| {
+        let seconds = scope.seconds(2, pair::stretch(scope.windows, &placement, WINDOW_NS), 0.0);
+        Candidate::new(bench.id, placement, 85, seconds)
+    };
+    let mut candidates = vec![match scope.floor.free(&ROLES) {
+        Ok(free) => candidate(free),
         Err(why) => return vec![Candidate::unmet(bench.id, "free", why)],
     }];
     let pairs = scope.floor.pairs(ROLES);
     // `other-cpu` stands in where the kernel tells nothing; missing it is no lack.
     let wanted = pairs.into_iter().filter(|(distance, pair)| *distance != Distance::OtherCpu || pair.is_ok());
     candidates.extend(wanted.map(|(distance, pair)| match pair {
-        Ok(placement) => Candidate::new(bench.id, placement, 85, seconds),
+        Ok(placement) => candidate(placement),
         Err(why) => Candidate::unmet(bench.id, distance.name(), why),
     }));
     candidates
 }
 
 fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
-    let play = Play { metric: "round_trips", stretch: STRETCH, wakeup_ns: 4e6 };
+    let stretch = pair::stretch(sampler.windows(), &case.placement, WINDOW_NS);
+    let play = Play { metric: "round_trips", stretch, wakeup_ns: 4e6 };
     pair::visit(case, sampler, play, channel::pipes)
 }

@@ -3,7 +3,7 @@
 use anyhow::Context;
 
 use super::syscall::answers;
-use super::{Benchmark, Candidate, Point, Sampler, Scope, check_answer, pinned};
+use super::{Benchmark, Candidate, Point, Sampler, Scope, View, check_answer, pinned};
 use crate::kernels::Faults;
 use crate::model::{Better, Case, Form, Metric, Params};
 use crate::sys::mapping::Mapping;
@@ -34,6 +34,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
             Metric::new("total", "installed, sent and handled", "ns", Better::Lower, NS).aside(),
             Metric::new("handle", "total less install less send", "ns", Better::Lower, Form::Value).aside(),
         ],
+        view: &View::Wide,
         cases,
         run: handler,
         ..Benchmark::PINNED

@@ -41,7 +41,8 @@ pub struct TableArgs {
 }
 
 /// The groups of the operating-system baseline.
-const GROUPS: [&str; 6] = ["syscall", "signal", "process", "vm", "ipc", "sched"];
+const GROUPS: [&str; 10] =
+    ["syscall", "signal", "process", "vm", "timer", "lock", "ipc", "sched", "file", "cpu"];
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let Study::Table(TableArgs { measure: mut args }) = args.study;

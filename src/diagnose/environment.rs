@@ -2,7 +2,7 @@
 
 use super::words::percent;
 use super::{Evidence, Rule, priority};
-use crate::model::{Effect, Fact, Finding, Severity};
+use crate::model::{Effect, Fact, Finding, Severity, Visit};
 
 pub const RULES: &[Rule] = &[BACKGROUND, STEAL, QUOTA, SWAP];
 
@@ -15,7 +15,8 @@ const BACKGROUND: Rule = Rule {
     method: "Fires where others used more than 5 % of a CPU over all visits together (0.5 % of the machine where that \
              is more), or more than 10 % of the CPUs of one case. A case whose CPUs were used by others for more than \
              20 % of its time is rejected; from 5 % on its numbers carry the cause. The kernel counts in ticks of \
-             10 ms: a case that ran for less than 0.3 s altogether is not judged alone.",
+             10 ms: a case that ran for less than 0.3 s altogether is not judged alone, and where a CPU quota pauses us the \
+             limits lie 0.1 CPU higher, for a tick in each of its periods.",
     calm: "no background load",
     source: file!(),
     check: background,
@@ -27,6 +28,15 @@ pub(super) const SHARE_REJECTED: f64 = 0.20;
 /// Shorter totals are dominated by the 10 ms tick.
 pub(super) const LONG_ENOUGH_MS: f64 = 300.0;
 
+/// What ticks may err in visits that a quota paused, CPUs: it pauses us at the same point of each of its periods (100 ms
+/// usually), so that an error of up to one tick (10 ms) does not average out. Half of that was seen.
+fn tick_error<'a>(visits: impl Iterator<Item = &'a Visit>) -> f64 {
+    match Evidence::total(visits, |c| c.throttled_ms) {
+        Some(throttled) if throttled.rate() > 0.01 => 0.1,
+        _ => 0.0,
+    }
+}
+
 fn background(evidence: &Evidence) -> Option<Vec<Finding>> {
     let all = Evidence::total(evidence.visits(), |c| Some(c.busy_ms? - c.own_ms?))?;
     let cpus = f64::from(evidence.visits().map(|visit| visit.conditions.cpus).max()?);
@@ -37,7 +47,7 @@ fn background(evidence: &Evidence) -> Option<Vec<Finding>> {
         let Some(total) = total.filter(|total| total.wall_ms >= LONG_ENOUGH_MS && seats > 0.0) else {
             continue;
         };
-        let share = total.rate() / seats;
+        let share = total.rate() / seats - tick_error(evidence.visits_of(case));
         match share {
             share if share >= SHARE_REJECTED => rejected.extend(evidence.keys_of(case)),
             share if share >= SHARE_TOLD => told.extend(evidence.keys_of(case)),
@@ -47,8 +57,8 @@ fn background(evidence: &Evidence) -> Option<Vec<Finding>> {
             worst = Some((share, planned.case.key()));
         }
     }
-    let loud =
-        all.rate() > 0.05f64.max(0.005 * cpus) || worst.as_ref().is_some_and(|(share, _)| *share > 0.1);
+    let quiet = 0.05f64.max(0.005 * cpus) + tick_error(evidence.visits());
+    let loud = all.rate() > quiet || worst.as_ref().is_some_and(|(share, _)| *share > 0.1);
     if !loud {
         return Some(Vec::new());
     }

@@ -167,7 +167,7 @@ pub const FIGURES: &[Figure] = &[
     figure(
         "protection fault",
         "Protection fault",
-        "signal.protection-fault@one-cpu#latency",
+        "lmbench.protection-fault@one-cpu#latency",
         Us,
         "lmbench takes off the cost of catching an ordinary signal",
     ),

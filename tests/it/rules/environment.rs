@@ -30,11 +30,20 @@ fn load(share: f64) -> Case {
     })
 }
 
+/// The same while a quota pauses us for half of the time: ticks err by up to one in each of its periods.
+fn load_in_quota(share: f64) -> Case {
+    with_conditions(&format!("{share} used by others, half of the time paused"), |conditions| {
+        conditions["busy_ms"] = json!(100.0 + 100.0 * share);
+        conditions["others_on_seats_ms"] = json!(100.0 * share);
+        conditions["throttled_ms"] = json!(50.0);
+    })
+}
+
 pub fn somebody_elses_load() -> Vec<Case> {
     let (some, much) = (load(0.12), load(0.25));
     assert_verdict(&some, "trusted_with_cause");
     assert_verdict(&much, "rejected");
-    let mut cases = vec![some, much];
+    let mut cases = vec![some, much, load_in_quota(0.2)];
     match works("taskset", &["-c", "0", "true"]) {
         true => {
             let hog = Hog::on(first_seat(STEADY));
@@ -56,7 +65,7 @@ pub fn somebody_elses_load() -> Vec<Case> {
 pub fn nobody_else_or_next_to_nothing() -> Vec<Case> {
     let (little, none) = (load(0.04), load(0.0));
     assert_verdict(&little, "trusted");
-    vec![little, none, case("a real run in quiet", Live::steady())]
+    vec![little, none, load_in_quota(0.08), case("a real run in quiet", Live::steady())]
 }
 
 /// A hypervisor takes this share of both CPUs.
