@@ -127,8 +127,14 @@ pub fn microseconds(text: &str) -> Option<f64> {
 
 /// From `metrc: [PID] NAME OPS REAL USER SYSTEM OPS/S OPS/S-OF-CPU` to microseconds an operation.
 pub fn bogo(text: &str) -> Option<f64> {
-    let line = text.lines().rfind(|line| line.contains("metrc:"))?;
-    let a_second: f64 = line.split_whitespace().rev().nth(1)?.parse().ok()?;
+    let figures = |line: &str| {
+        let mut words = line.split_whitespace().rev();
+        let (of_cpu, a_second) = (words.next()?, words.next()?);
+        // Other lines, of a stressor's own rates, end with words.
+        of_cpu.parse::<f64>().ok()?;
+        a_second.parse::<f64>().ok()
+    };
+    let a_second = text.lines().filter(|line| line.contains("metrc:")).find_map(figures)?;
     (a_second > 0.0).then(|| 1e6 / a_second)
 }
 
