@@ -69,22 +69,28 @@ fn place_of(program: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|dir| dir.join(program)).find(|file| file.is_file())
 }
 
-/// The program that lmbench executes, where its own script would put it; gone again on drop.
-pub struct Hello(Option<PathBuf>);
+/// The program that lmbench executes, where its scripts would put it (Debian's into /var/tmp); gone again on drop. Without
+/// it lat_proc times an execve that fails, and says nothing.
+pub struct Hello(Vec<PathBuf>);
 
 impl Hello {
     pub fn put() -> Hello {
-        let there = PathBuf::from("/tmp/hello");
-        let copied =
-            !there.exists() && place_of("hello").is_some_and(|own| std::fs::copy(own, &there).is_ok());
-        Hello(copied.then_some(there))
+        let copied = |there: &PathBuf| {
+            let folder = there.parent().is_some_and(|folder| std::fs::create_dir_all(folder).is_ok());
+            let own = place_of("hello").filter(|_| folder && !there.exists());
+            own.is_some_and(|own| std::fs::copy(own, there).is_ok())
+        };
+        let places = ["/tmp/hello", "/var/tmp/lmbench/hello"].map(PathBuf::from);
+        Hello(places.into_iter().filter(copied).collect())
     }
 }
 
 impl Drop for Hello {
     fn drop(&mut self) {
-        // Whoever took it away has done our work.
-        let _ = self.0.take().map(std::fs::remove_file);
+        for there in &self.0 {
+            // Whoever took it away has done our work.
+            let _ = std::fs::remove_file(there);
+        }
     }
 }
 
