@@ -2,6 +2,7 @@
 //!
 //! The distance of two CPUs is what the kernel *claims*; whether it is so, is for measurements to show.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::machine::{CacheKind, Machine};
@@ -106,6 +107,8 @@ pub struct Floor {
     addresses: BTreeMap<u32, Address>,
     /// CPUs online on the machine, allowed or not.
     online: usize,
+    /// A pair at each distance, and how many were looked at; every row of two tasks asks for it.
+    pairs: OnceCell<(BTreeMap<Distance, (u32, u32)>, usize)>,
 }
 
 impl Floor {
@@ -159,7 +162,7 @@ impl Floor {
                 }
             }
         }
-        Floor { addresses, online: machine.cpus.online.len() }
+        Floor { addresses, online: machine.cpus.online.len(), pairs: OnceCell::new() }
     }
 
     pub fn cpus(&self) -> CpuSet {
@@ -232,6 +235,22 @@ impl Floor {
 
     /// Two tasks at each distance, nearest first: pinned, or the reason why there is no such pair here.
     pub fn pairs(&self, roles: [&'static str; 2]) -> Vec<(Distance, Result<Placement, String>)> {
+        let (found, looks) = self.pairs.get_or_init(|| self.find_pairs());
+        let looks = *looks;
+        let pair = |distance: Distance| match found.get(&distance) {
+            Some((one, other)) => {
+                let seats = vec![seat(roles[0], CpuSet::one(*one)), seat(roles[1], CpuSet::one(*other))];
+                Ok(placement(distance.name(), seats))
+            }
+            None if looks > LOOKS => {
+                Err(format!("not found among {looks} pairs of CPUs, and no more were tried"))
+            }
+            None => Err(self.lack(distance)),
+        };
+        Distance::ALL.into_iter().map(|distance| (distance, pair(distance))).collect()
+    }
+
+    fn find_pairs(&self) -> (BTreeMap<Distance, (u32, u32)>, usize) {
         let mut found: BTreeMap<Distance, (u32, u32)> = BTreeMap::new();
         let mut looks = 0;
         let mut anchored = BTreeSet::new();
@@ -250,17 +269,7 @@ impl Floor {
                 break;
             }
         }
-        let pair = |distance: Distance| match found.get(&distance) {
-            Some((one, other)) => {
-                let seats = vec![seat(roles[0], CpuSet::one(*one)), seat(roles[1], CpuSet::one(*other))];
-                Ok(placement(distance.name(), seats))
-            }
-            None if looks > LOOKS => {
-                Err(format!("not found among {looks} pairs of CPUs, and no more were tried"))
-            }
-            None => Err(self.lack(distance)),
-        };
-        Distance::ALL.into_iter().map(|distance| (distance, pair(distance))).collect()
+        (found, looks)
     }
 
     fn lack(&self, distance: Distance) -> String {

@@ -33,7 +33,13 @@ pub fn section(diagnosis: &Diagnosis, title: &Title, x: &str, log: bool) -> Opti
         }
         curves.last_mut()?.1.push((at, judged));
     }
+    if curves.is_empty() {
+        return None;
+    }
     let id = title.id.replace('.', "-");
+    // One place makes no curve: the results say it.
+    let flat = curves.iter().all(|(_, points)| points.len() < 2);
+    let curves = if flat { Vec::new() } else { curves };
     let charts = split(curves).into_iter().enumerate().map(|(index, (name, curves))| {
         let suffix = if name.is_empty() { String::new() } else { format!(", {name}") };
         Block::from(Chart {
@@ -44,9 +50,9 @@ pub fn section(diagnosis: &Diagnosis, title: &Title, x: &str, log: bool) -> Opti
     });
     let mut blocks: Vec<Block> = charts.collect();
     // What is measured beside the curve (the parts of a hop) stands beside it.
-    if !blocks.is_empty() && title.metrics.len() > 2 {
+    if title.metrics.len() > 2 {
         blocks.extend(
-            super::wide::table(diagnosis, title).map(|table| Block::Table(Table { folded: true, ..table })),
+            super::wide::table(diagnosis, title).map(|table| Block::Table(Table { folded: !flat, ..table })),
         );
     }
     (!blocks.is_empty()).then(|| Section {
