@@ -102,13 +102,16 @@ impl Address {
     }
 }
 
+/// A pair at each distance that was found, and how many were looked at.
+type Found = (BTreeMap<Distance, (u32, u32)>, usize);
+
 /// The CPUs that this process may use, with what the kernel tells of each.
 pub struct Floor {
     addresses: BTreeMap<u32, Address>,
     /// CPUs online on the machine, allowed or not.
     online: usize,
     /// A pair at each distance, and how many were looked at; every row of two tasks asks for it.
-    pairs: OnceCell<(BTreeMap<Distance, (u32, u32)>, usize)>,
+    pairs: OnceCell<Found>,
 }
 
 impl Floor {
@@ -250,7 +253,7 @@ impl Floor {
         Distance::ALL.into_iter().map(|distance| (distance, pair(distance))).collect()
     }
 
-    fn find_pairs(&self) -> (BTreeMap<Distance, (u32, u32)>, usize) {
+    fn find_pairs(&self) -> Found {
         let mut found: BTreeMap<Distance, (u32, u32)> = BTreeMap::new();
         let mut looks = 0;
         let mut anchored = BTreeSet::new();
