@@ -16,7 +16,7 @@ const FREE: Rule = Rule {
             small guest whose host hides its shared cache can beat its own host.",
     method: "Fires when pinned placements of the same benchmark differ by more than 1.5 times (at several points: once, with the \
              figures of the first). Beside the free score \
-             stands the share of round trips with both tasks on one CPU, sampled every 64th.",
+             stands, where it was sampled, the share of looks that found both tasks on one CPU.",
     calm: "",
     source: file!(),
     check: free,
@@ -95,7 +95,7 @@ fn finding(evidence: &Evidence, free: &Judged) -> Option<Finding> {
     facts.push(Fact::new("free", figure(free_value, &metric.unit), &free.series.key));
     if let (Some(share), Some(judged)) = (share, together) {
         let label = "free, both on one CPU";
-        facts.push(Fact::new(label, format!("{} of round trips", percent(share)), &judged.series.key));
+        facts.push(Fact::new(label, format!("{} of the looks at both", percent(share)), &judged.series.key));
     }
     Some(Finding {
         rule: FREE.id.into(),
@@ -111,10 +111,10 @@ fn finding(evidence: &Evidence, free: &Judged) -> Option<Finding> {
         ),
         cause: format!(
             "The free score is the scheduler's choice, not the CPU's speed: it lies nearest to {}.{} A higher score need \
-             not be the better system: on one CPU the woken task waits until its waker sleeps.",
+             not be the better system: on one CPU a woken task waits until its waker sleeps.",
             nearest.0.series.case.placement.name,
             share.map_or(String::new(), |share| format!(
-                " Both tasks shared a CPU in {} of the round trips.",
+                " Both tasks were on one CPU in {} of the looks at them.",
                 percent(share)
             ))
         ),
