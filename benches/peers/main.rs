@@ -13,9 +13,13 @@ mod memory;
 mod spread;
 mod system;
 
+use std::io::{Read, Seek};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use assay::bench::{self, Depth, Order, Scope, Windows};
 use assay::kernels;
@@ -48,12 +52,12 @@ pub struct Ours {
     /// Less this metric of the same visit: what the peer takes away, too.
     pub minus: Option<&'static str>,
     /// Parameters of the point; the first one that fits counts.
-    pub at: &'static [(&'static str, &'static str)],
+    pub at: Vec<(&'static str, &'static str)>,
 }
 
 impl Ours {
     pub fn new(case: Case, metric: &'static str) -> Ours {
-        Ours { case, metric, minus: None, at: &[] }
+        Ours { case, metric, minus: None, at: Vec::new() }
     }
 }
 
@@ -149,11 +153,9 @@ impl Bench {
             Peer::Ours(ours) => self.own(ours),
             Peer::Chain { bytes, cpu } => chain::latency_ns(*bytes, *cpu, Clock::from_run(&self.clock)),
             Peer::Program(arguments, value) => {
-                let output = Command::new(&arguments[0]).args(&arguments[1..]).output();
-                let output =
-                    output.map_err(|error| format!("{} cannot be started ({error})", arguments[0]))?;
-                let text = [output.stdout, output.stderr].concat();
-                let figure = value(&String::from_utf8_lossy(&text));
+                let text = said_by(arguments);
+                let text = text.map_err(|error| format!("{} cannot be started ({error})", arguments[0]))?;
+                let figure = value(&text);
                 figure.ok_or_else(|| format!("`{}` gave no figure: is it installed?", arguments.join(" ")))
             }
         }
@@ -224,6 +226,24 @@ impl Wanted {
     }
 }
 
+/// What a program and its children write, until it ends. Then nothing of it is left: lmbench's children outlive their
+/// parent where something goes wrong, and hold our end of its output.
+pub fn said_by(arguments: &[String]) -> std::io::Result<String> {
+    let mut output = tempfile::tempfile()?;
+    let mut command = Command::new(&arguments[0]);
+    command.args(&arguments[1..]).stdin(Stdio::null()).process_group(0);
+    let mut child = command.stdout(output.try_clone()?).stderr(output.try_clone()?).spawn()?;
+    let group = Pid::from_child(&child);
+    child.wait()?;
+    // Nobody left in it is the rule.
+    let _ = kill_process_group(group, Signal::KILL);
+    output.rewind()?;
+    let mut text = Vec::new();
+    // What an orphan wrote before it ended, however much, is not all needed.
+    output.take(1 << 20).read_to_end(&mut text)?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
 fn words(ratio: &Ratio) -> String {
     match ratio.interval {
         Some(interval) => format!("{:.3} ({:.3} to {:.3})", ratio.ratio, interval.low, interval.high),
@@ -232,7 +252,7 @@ fn words(ratio: &Ratio) -> String {
 }
 
 /// Each row's time at most, and the half-width of the ratio's interval at which it ends.
-const ROW_LIMIT: Duration = Duration::from_secs(30);
+const ROW_LIMIT: Duration = Duration::from_secs(45);
 const NARROW: f64 = 0.03;
 const PAIRS_MIN: usize = 8;
 

@@ -10,7 +10,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::system::{bogo, full_command, microseconds, on_path};
-use super::{Bench, number_after, number_before};
+use super::{Bench, number_after, number_before, said_by};
 
 pub const NAME: &str = "spread of ten whole runs";
 const RUNS: usize = 10;
@@ -55,7 +55,6 @@ const TESTS: &[Test] = &[
     ("lmbench", "signal install", "lat_sig install", microseconds),
     ("lmbench", "signal catch", "lat_sig catch", microseconds),
     ("lmbench", "pipe", "lat_pipe", microseconds),
-    ("lmbench", "fifo", "lat_fifo", microseconds),
     ("lmbench", "unix", "lat_unix", microseconds),
     ("lmbench", "fork", "lat_proc fork", microseconds),
     ("lmbench", "exec", "lat_proc exec", microseconds),
@@ -78,10 +77,8 @@ pub fn table(bench: &Bench) {
             ours(&mut figures);
         }
         for (tool, name, command, value) in &tests {
-            let words = full_command(command, cpu);
-            let output = Command::new(&words[0]).args(&words[1..]).output();
-            let text = output.map(|output| [output.stdout, output.stderr].concat()).unwrap_or_default();
-            if let Some(value) = value(&String::from_utf8_lossy(&text)) {
+            let text = said_by(&full_command(command, cpu)).unwrap_or_default();
+            if let Some(value) = value(&text) {
                 figures.entry((tool.to_string(), name.to_string())).or_default().push(value);
             }
         }

@@ -140,8 +140,9 @@ pub const BENCHMARKS: &[Benchmark] = &[
         about: "Two processes hand each other the turn by POSIX record locks (fcntl F_SETLKW) on single bytes of a file in memory: who \
                 has the turn holds two of three bytes and gives back the one that the other waits for. With two bytes it could \
                 take its own lock again before the other has woken up. A full round trip: four calls, two wake-ups, two switches; \
-                the partner adds one to each token and the count is checked. lmbench's lat_fcntl halves a loop of two round trips: \
-                the same unit, with the locks of two files.",
+                the partner adds one to each token and the count is checked. lmbench's lat_fcntl makes as many calls for what it counts \
+                as one, but on the locks of two files, where nobody is held back from taking his own again: on one CPU it switches \
+                0.4 times (perf stat -e context-switches) where this switches twice, and is not to be compared.",
         reading: "3 to 8 us on one CPU; all locks of the system stand under few kernel locks, so other users of record locks show \
                   here. Over network file systems it would be a hundred times as much.",
         run: |case, sampler| play(case, sampler, lines::records),

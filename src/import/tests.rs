@@ -79,7 +79,7 @@ fn a_summary_of_two_hosts() {
     assert_eq!(two.make_up[0].1, "5.4.0");
     // Two rows of one host are two runs of it.
     assert_eq!(median(one, "syscall.getpid@one-cpu#latency"), Some((0.28 + 0.30) / 2.0));
-    assert_eq!(median(one, "process.shell@free#latency"), Some(16000.0));
+    assert_eq!(median(one, "process.shell@free/program=true#latency"), Some(16000.0));
     assert_eq!(median(one, "syscall.stat@one-cpu#latency"), Some(0.92), "one of two rows has it");
     let latency = |point: &str| format!("memory.latency@one-cpu?order={point}#latency");
     assert_eq!(median(one, &latency("stride&stride=128/bytes=largest")), Some(9.256));

@@ -99,6 +99,8 @@ pub struct Column {
 
 #[derive(Clone, Debug)]
 pub enum Cell {
+    /// What the rows below have in common; alone in its row.
+    Heading(String),
     Text(String),
     Number(String),
     Code(String),

@@ -111,6 +111,7 @@ fn write_table(out: &mut String, table: &Table, summary: &str) {
 
 fn cell(cell: &Cell) -> String {
     match cell {
+        Cell::Heading(text) => format!("**{}**", safe(text)),
         Cell::Text(text) | Cell::Number(text) => safe(text),
         Cell::Code(text) => format!("`{}`", code_cell(text)),
         Cell::Verdict(verdict) => match verdict.reason.as_str() {

@@ -211,6 +211,7 @@ fn table(table: &Table, style: Style) -> String {
 
 fn shown(cell: &Cell, style: Style) -> (String, Tone) {
     match cell {
+        Cell::Heading(text) => (plain(text, LONGEST), Tone::Strong),
         Cell::Text(text) | Cell::Number(text) | Cell::Code(text) => (plain(text, LONGEST), Tone::Plain),
         Cell::Verdict(verdict) => {
             let (mark, tone) = verdict_mark(verdict.kind, style.unicode);

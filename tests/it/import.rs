@@ -78,7 +78,13 @@ fn every_collected_result_is_read() {
                 ("vm.file-fault@one-cpu#page", 1.6182),
             ],
         ),
-        ("lmbench_example_results_4.txt", "demo-vm06", 58, 13, &[("process.shell@free#latency", 1461.0)]),
+        (
+            "lmbench_example_results_4.txt",
+            "demo-vm06",
+            58,
+            13,
+            &[("process.shell@free/program=true#latency", 1461.0)],
+        ),
         (
             "lmbench_example_results_rhel_1.txt",
             "rhel-vm01",
@@ -91,7 +97,7 @@ fn every_collected_result_is_read() {
             "192.168.1",
             54,
             7,
-            &[("process.shell@free#latency", 16_000.0), ("vm.file-fault@one-cpu#page", 2.5986)],
+            &[("process.shell@free/program=true#latency", 16_000.0), ("vm.file-fault@one-cpu#page", 2.5986)],
         ),
         (
             "raw_hygon_regular_cpu0_iter1.txt",

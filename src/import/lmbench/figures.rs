@@ -188,7 +188,7 @@ pub const FIGURES: &[Figure] = &[
     figure(
         "shell",
         "Process fork+/bin/sh -c",
-        "process.shell@free#latency",
+        "process.shell@free/program=true#latency",
         Us,
         "the system's shell decides",
     ),

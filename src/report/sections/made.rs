@@ -161,7 +161,7 @@ pub fn tables(section: &Section) -> Vec<&Table> {
 /// The cells of a table as text.
 pub fn texts(table: &Table) -> Vec<Vec<String>> {
     let cell = |cell: &Cell| match cell {
-        Cell::Text(text) | Cell::Number(text) | Cell::Code(text) => text.clone(),
+        Cell::Heading(text) | Cell::Text(text) | Cell::Number(text) | Cell::Code(text) => text.clone(),
         Cell::Verdict(verdict) => verdict.kind.words().to_string(),
         Cell::Distribution(_) | Cell::Empty => String::new(),
     };

@@ -13,7 +13,7 @@ use crate::stats::analysis::Judged;
 /// What people look at first. What could not be measured here is said below.
 pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     let (shown, tables) = shown::first(diagnosis);
-    let rows: Vec<Vec<Cell>> = shown.iter().map(row).collect();
+    let rows = grouped(&shown);
     let mut blocks = Vec::new();
     if !rows.is_empty() {
         blocks.push(Block::Table(Table { columns: columns(), rows, folded: false }));
@@ -30,6 +30,20 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
         blocks,
         long: false,
     })
+}
+
+/// From so many rows on they stand under the names of their groups (which `--only` takes, too).
+const MANY_ROWS: usize = 30;
+
+fn grouped(shown: &[Shown]) -> Vec<Vec<Cell>> {
+    let group = |shown: &Shown| shown.judged.series.case.bench.split('.').next().unwrap_or("").to_string();
+    let parts = shown.chunk_by(|one, other| group(one) == group(other));
+    let headed = shown.len() >= MANY_ROWS && parts.clone().count() > 1;
+    let part = |part: &[Shown]| {
+        let heading = headed.then(|| vec![Cell::Heading(group(&part[0]))]);
+        heading.into_iter().chain(part.iter().map(row)).collect::<Vec<_>>()
+    };
+    parts.flat_map(part).collect()
 }
 
 /// `Pipe ping-pong: smt-sibling (no two usable CPUs are SMT siblings), ...`, each name once. Wide tables say it in rows of
