@@ -232,6 +232,8 @@ pub fn said_by(arguments: &[String]) -> std::io::Result<String> {
     let mut output = tempfile::tempfile()?;
     let mut command = Command::new(&arguments[0]);
     command.args(&arguments[1..]).stdin(Stdio::null()).process_group(0);
+    // Cargo's own, which every dynamic linker would search.
+    command.env_remove("LD_LIBRARY_PATH");
     let mut child = command.stdout(output.try_clone()?).stderr(output.try_clone()?).spawn()?;
     let group = Pid::from_child(&child);
     child.wait()?;

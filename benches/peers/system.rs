@@ -102,9 +102,15 @@ impl Spec {
                 && case.placement.pages != assay::model::Pages::Huge
                 && self.at.iter().all(|(name, value)| said(name).is_none_or(|there| there == *value))
         };
-        let case = bench.case(self.id, of_case).ok_or(self.name.to_string())?;
-        // What is no parameter of the case is one of its point.
-        let at = self.at.iter().copied().filter(|(name, _)| !case.params.contains_key(*name)).collect();
+        let mut case = bench.case(self.id, of_case).ok_or(self.name.to_string())?;
+        // What is no parameter of the case is one of its point, and the only point wanted.
+        let at: Vec<_> =
+            self.at.iter().copied().filter(|(name, _)| !case.params.contains_key(*name)).collect();
+        for (name, value) in &at {
+            for list in [name.to_string(), format!("{name}s")] {
+                case.inputs.entry(list.into()).and_modify(|points| *points = value.to_string());
+            }
+        }
         let command = full_command(self.command, bench.first_cpu());
         Ok(Row {
             name: self.name.into(),
@@ -193,13 +199,13 @@ const SPECS: &[Spec] = &[
         command: "lat_sig -N 5 install", ..SAME },
     Spec { name: "signal caught, less sent (lmbench lat_sig catch)", id: "signal.handler", metric: "latency", minus: Some("send"), scale: NS,
         command: "lat_sig -N 5 catch", ..SAME },
-    Spec { name: "pipe round trip on one CPU (lmbench lat_pipe)", id: "ipc.pipe", placement: "same-cpu", command: "lat_pipe -N 5", ..SAME },
+    Spec { name: "pipe round trip on one CPU (lmbench lat_pipe)", id: "ipc.pipe", placement: "same-cpu", command: "lat_pipe -N 1", ..SAME },
     // Not lat_fifo: Debian's loses its FIFO and complains without end.
-    Spec { name: "Unix stream round trip on one CPU (lmbench lat_unix)", id: "ipc.unix-stream", placement: "same-cpu", command: "lat_unix -N 5", ..SAME },
+    Spec { name: "Unix stream round trip on one CPU (lmbench lat_unix)", id: "ipc.unix-stream", placement: "same-cpu", command: "lat_unix -N 1", ..SAME },
     Spec { name: "fcntl locks, round trip on one CPU (lmbench lat_fcntl)", id: "ipc.fcntl-lock", placement: "same-cpu", command: "lat_fcntl -N 5",
         wanted: Wanted::Beside, note: "the peer's processes take their own lock again and seldom switch: 0.4 times where ours do twice (`perf stat -e context-switches`)", ..SAME },
     Spec { name: "System V semaphores, half a round trip on one CPU (lmbench lat_sem)", id: "ipc.sysv-semaphore", placement: "same-cpu",
-        scale: 0.5, command: "lat_sem -N 5", ..SAME },
+        scale: 0.5, command: "lat_sem -N 1", ..SAME },
     Spec { name: "fork+exit (lmbench lat_proc fork)", id: "process.fork", at: &[("resident_mb", "0")], command: "lat_proc -N 5 fork", ..SAME },
     Spec { name: "fork+exec of a dynamic program (lmbench lat_proc exec)", id: "process.exec", at: &[("program", "true")], command: "lat_proc -N 5 exec", ..SAME },
     Spec { name: "fork+shell (lmbench lat_proc shell)", id: "process.shell", at: &[("program", "true")], command: "lat_proc -N 5 shell", ..SAME },
@@ -207,9 +213,9 @@ const SPECS: &[Spec] = &[
         at: &[("processes", "2"), ("kb", "0")], minus: Some("pipe"), wanted: Wanted::Beside, command: "lat_ctx -N 5 -s 0 2", value: ring,
         note: "both take the pipe's own cost away; ours also shows it, and what was measured", ..SAME },
     Spec { name: "pipe bandwidth on one CPU (lmbench bw_pipe)", id: "ipc.pipe-bandwidth", placement: "same-cpu", metric: "bandwidth",
-        at: &[("message", "65536")], unit: "GB/s", command: "bw_pipe -N 5", value: |text| Some(number_before(text, "MB/sec")? / 1e3),
+        at: &[("message", "65536")], unit: "GB/s", command: "bw_pipe -N 1", value: |text| Some(number_before(text, "MB/sec")? / 1e3),
         wanted: Wanted::AtLeast(1.0), ..SAME },
     Spec { name: "Unix stream bandwidth on one CPU (lmbench bw_unix)", id: "ipc.unix-bandwidth", placement: "same-cpu", metric: "bandwidth",
-        at: &[("message", "65536")], unit: "GB/s", command: "bw_unix -N 5", value: |text| Some(number_before(text, "MB/sec")? / 1e3),
+        at: &[("message", "65536")], unit: "GB/s", command: "bw_unix -N 1", value: |text| Some(number_before(text, "MB/sec")? / 1e3),
         wanted: Wanted::AtLeast(1.0), ..SAME },
 ];
