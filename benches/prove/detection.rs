@@ -180,22 +180,25 @@ fn hog(cpu: u32) -> Result<Hog, String> {
     }
 }
 
-/// What a governor that follows the load does to a visit: windows before the rise are slower as the clock beside them is.
+/// The clock of a guest that can hold none still, as if it had stood still; what the windows took goes with it.
+const STEADY_GHZ: f64 = 3.0;
+
+/// What a governor that follows the load does to a visit on a steady clock: windows before the rise are slower as the
+/// clock beside them is.
 fn ramps(visit: &mut Value, rng: &mut Rng) {
     for samples in visit["samples"].as_array_mut().into_iter().flatten() {
         let level = 0.5 + 0.4 * rng.f64();
         let rise = rng.usize(2..=8);
         let windows = samples["ns"].as_array().map_or(0, Vec::len);
-        let scaled = |column: &Value, by: &dyn Fn(f64, f64) -> f64| -> Vec<f64> {
-            let at = |index: usize| match column {
-                Value::Array(each) => each[index].as_f64().unwrap_or(f64::NAN),
-                same => same.as_f64().unwrap_or(f64::NAN),
-            };
-            (0..windows).map(|index| by(at(index), if index < rise { level } else { 1.0 })).collect()
+        let at = |column: &Value, index: usize| match column {
+            Value::Array(each) => each[index].as_f64().unwrap_or(f64::NAN),
+            same => same.as_f64().unwrap_or(f64::NAN),
         };
-        let ns = scaled(&samples["ns"], &|ns, level| ns / level);
-        let clock = scaled(&samples["beside"]["clock_ghz"], &|ghz, level| ghz * level);
-        (samples["ns"], samples["beside"]["clock_ghz"]) = (json!(ns), json!(clock));
+        let clock = |index: usize| STEADY_GHZ * if index < rise { level } else { 1.0 };
+        let (ns, ghz) = (&samples["ns"], &samples["beside"]["clock_ghz"]);
+        let ns: Vec<f64> = (0..windows).map(|index| at(ns, index) * at(ghz, index) / clock(index)).collect();
+        let clocks: Vec<f64> = (0..windows).map(clock).collect();
+        (samples["ns"], samples["beside"]["clock_ghz"]) = (json!(ns), json!(clocks));
     }
 }
 
