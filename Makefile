@@ -17,7 +17,7 @@ bench:
 	benches/install-peer-tools
 	cargo bench --locked --bench peers
 
-# The tables of METHODOLOGY.md: coverage, false positives, detection; and ten minutes of fuzzing for each of eight
+# The tables of METHODOLOGY.md: coverage, false positives, detection; and ten minutes of fuzzing for each of nine
 # readers and parsers (an hour and a half; fuzz/run needs a C++ compiler).
 prove:
 	cargo bench --locked --bench prove

@@ -109,6 +109,12 @@ impl Knobs {
         Knobs { root: root.to_path_buf(), store: Store(variable(STATE_VARIABLE).unwrap_or_else(usual)) }
     }
 
+    /// The journal of root's sessions, where it is another one than ours and notes changed knobs.
+    fn of_root(&self) -> Option<PathBuf> {
+        let of_root = Store(self.root.join("var/lib/assay"));
+        (of_root.0 != self.store.0 && of_root.file().exists()).then(|| of_root.file())
+    }
+
     fn path(&self, file: &str) -> PathBuf {
         self.root.join(file.trim_start_matches('/'))
     }
@@ -198,6 +204,13 @@ impl Knobs {
     /// Puts back what a session that is gone has left changed; says in sentences what it did, nothing where nothing was
     /// left. An error: a session that lives has knobs changed, or something could not be put back.
     pub fn put_back_what_was_left(&self) -> anyhow::Result<Vec<String>> {
+        if let Some(journal) = self.of_root() {
+            bail!(
+                "root's journal {} notes kernel knobs that a session has changed: as root, `assay restore` puts back what \
+                 none that lives needs",
+                journal.display()
+            );
+        }
         if self.store.read()?.is_none() {
             return Ok(Vec::new());
         }

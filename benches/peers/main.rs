@@ -70,7 +70,7 @@ pub enum Peer {
     Chain { bytes: u64, cpu: u32 },
 }
 
-/// What the ratio ours / peer should be.
+/// What the ratio ours / peer should be. `within`: the whole interval is, `reaches`: an end of it.
 #[derive(Clone, Copy)]
 pub enum Wanted {
     /// Two different things side by side: the note says how they differ.
@@ -207,7 +207,7 @@ impl Wanted {
     fn judge(self, ratio: &Ratio, note: &str) -> String {
         let word = self.word(ratio);
         match word {
-            "below" | "outside" | "not decided" | "beside" if !note.is_empty() => format!("{word}: {note}"),
+            "below" | "outside" | "reaches" | "beside" if !note.is_empty() => format!("{word}: {note}"),
             _ => word.to_string(),
         }
     }
@@ -221,7 +221,7 @@ impl Wanted {
             Wanted::AtLeast(_) => "not below",
             Wanted::Within(part) if interval.low > 1.0 + part || interval.high < 1.0 - part => "outside",
             Wanted::Within(part) if interval.low >= 1.0 - part && interval.high <= 1.0 + part => "within",
-            Wanted::Within(_) => "not decided",
+            Wanted::Within(_) => "reaches",
         }
     }
 }

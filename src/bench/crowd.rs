@@ -19,7 +19,8 @@ pub const RATE: Metric =
 pub const LEAST_SHARE: Metric =
     Metric::new("least_share", "least task's part of a fair share", "", Better::Higher, Form::Value).aside();
 
-/// One task alone; two at each distance, the nearest ones in every profile; and, where there are more, one on each CPU.
+/// One task alone; two at each distance, the nearest ones in every profile; two wherever the scheduler puts them; and, where
+/// there are more, one on each CPU.
 pub fn cases(bench: &Benchmark, scope: &Scope, points: usize) -> Vec<Candidate> {
     let candidate = |name, placement: Result<Placement, String>, priority| match placement {
         Ok(placement) => Candidate::new(bench.id, placement, priority, scope.seconds(points, 1.0, 0.003)),
@@ -27,6 +28,9 @@ pub fn cases(bench: &Benchmark, scope: &Scope, points: usize) -> Vec<Candidate> 
     };
     let mut candidates = vec![candidate("one-cpu", scope.floor.one_cpu("task"), 70)];
     candidates.extend(pairs(scope, false).into_iter().map(|(name, pair)| candidate(name, pair, 60)));
+    if scope.depth >= Depth::Standard {
+        candidates.push(candidate("free", scope.floor.free(&["task", "task"]), 50));
+    }
     let all = scope.floor.all("task");
     if scope.depth >= Depth::Standard && all.seats.len() > 2 {
         candidates.push(candidate("all", Ok(all), 45));

@@ -139,7 +139,11 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
             let mut sizes = match (scope.depth, cold) {
                 (Depth::Quick, false) => vec![16 * MIB],
                 (Depth::Quick, true) => vec![4 * MIB],
-                (Depth::Standard, false) => vec![MIB, 16 * MIB, 64 * MIB],
+                (Depth::Standard, false) => {
+                    let mut sizes = vec![MIB, 16 * MIB, 64 * MIB];
+                    sizes.extend(Some(beyond.min(STANDARD_MOST)).filter(|beyond| *beyond > 64 * MIB));
+                    sizes
+                }
                 (Depth::Standard, true) => vec![16 * MIB],
                 (Depth::Full, false) => {
                     let mut sizes = vec![MIB / 16, MIB / 4, MIB, 4 * MIB, 16 * MIB, 64 * MIB, 256 * MIB, 1024 * MIB];
@@ -165,6 +169,9 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
         })
         .collect()
 }
+
+/// The standard profile has no time to go beyond caches larger than this.
+const STANDARD_MOST: u64 = 256 * MIB;
 
 /// Both are timed in every visit.
 const SPANS: f64 = 2.0;

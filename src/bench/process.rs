@@ -22,7 +22,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         reading: "50 to 300 us for the minimal program, several hundred more where a dynamic linker works: it maps, \
                   relocates and faults in its libraries each time. With the minimal program what remains is the address \
                   space, which exec makes and the end takes down. Guests pay more for it (nested page tables), and so do \
-                  kernels with page-table isolation. Hardly depends on the parent's size, other than fork.",
+                  kernels with page-table isolation. The parent's page tables are not copied, other than by fork.",
         metrics: &[LATENCY_US],
         params: PROGRAMS,
         cases: |bench, scope| starting(bench, scope, 60, STRETCH),
@@ -60,8 +60,8 @@ pub const BENCHMARKS: &[Benchmark] = &[
                 linker loads: `true` is the nearer one), the environment is empty, and every child's exit code is \
                 checked. The parent is as small as our own program.",
         reading: "process.fork plus the price of exec: 100 to 600 us for the minimal program, up to a millisecond for a \
-                  dynamic one. What it is above process.vfork-exec is the copy that exec throws away, and it grows with \
-                  the parent, as the table of process.fork shows.",
+                  dynamic one. What it is above process.vfork-exec is the copy that exec throws away; what that \
+                  takes for larger parents is process.fork's table.",
         metrics: &[LATENCY_US],
         params: PROGRAMS,
         cases: |bench, scope| starting(bench, scope, 75, STRETCH),

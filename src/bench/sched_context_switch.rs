@@ -25,8 +25,9 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
             measured: a write that wakes, the switch, a read, and the block. Beside it stand its parts, measured in the \
             same visit on the first process's CPU while all others sleep: pipe (at kb = 0), one process that sends \
             itself the token, which switches nothing; and data (at kb > 0), the block alone in a warm cache. overhead \
-            is their share of a hop. Only where that is below 10 % is switch given, the hop less its parts; above, the \
-            difference would be mostly error, and the figures stand side by side. refill is the slope from kb = 0 on: \
+            is their share of a hop. Only where that is below 10 %, and all share one CPU, is switch given, the hop less its \
+            parts; above, the difference would be mostly error, across CPUs it would be of two placements, and the figures \
+            stand side by side. refill is the slope from kb = 0 on: \
             what a hop takes longer than one with nothing to touch and the warm block together, for each KiB, because \
             the others pushed the block out of the cache. The order of the ring, every block's sum and the number of \
             switches are checked.",
@@ -207,7 +208,8 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         }
         sampler.value(point("kb", kb), "overhead", (pipe_ns + data_ns) / hop_ns, 0.0)?;
         // By the fastest window: a disturbed hop is long, and would resolve what no quiet one can.
-        if pipe_ns + data_ns < RESOLVABLE * least_ns {
+        // Both parts are those of one CPU; of a hop to another one they are not to be taken.
+        if on_one_cpu(case) && pipe_ns + data_ns < RESOLVABLE * least_ns {
             sampler.value(point("kb", kb), "switch", (hop_ns - pipe_ns - data_ns) / 1e3, 0.0)?;
         }
         if kb >= LEAST_REFILL_KB {

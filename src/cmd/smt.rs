@@ -1,6 +1,7 @@
 //! `assay smt`: what the second threads of a core give and cost.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use super::measuring::{Host, MeasureArgs, measure_study};
 use super::output;
@@ -25,7 +26,8 @@ enum Study {
 #[derive(clap::Args)]
 #[command(after_help = "\
 Each case is measured alone, beside the same work and beside a spinner on the SMT siblings of its CPUs, and with SMT \
-switched off. On a machine without SMT the neighbours are the nearest other cores, and the report says so.
+switched off; what runs wherever the scheduler likes with SMT on and off only. Without --budget that takes 8 minutes with \
+--quick, an hour in the standard profile. On a machine without SMT the neighbours are the nearest other cores, and the report says so.
 Switching SMT needs root. It is done by the kernel's own control, /sys/devices/system/cpu/smt/control, once a pass; the \
 value before is noted in a journal first and put back at the end, by Ctrl-C too; after kill -9 by the next run or by \
 `assay restore`. While SMT is off the CPUs that go are offline for everybody: what others have pinned to them alone is \
@@ -58,6 +60,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::from(2));
         }
     };
+    if args.budget.is_none() {
+        let budget_s = args.profile()?.for_run_of(&benches).budget_s * plan::smt::times();
+        args.budget = Some(Duration::from_secs_f64(budget_s));
+    }
     let knobs = Knobs::of(&args.root);
     let invented = args.pretend.is_some();
     let variants = |candidates: Vec<Candidate>, scope: &Scope, host: &Host| {

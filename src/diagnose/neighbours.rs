@@ -168,6 +168,17 @@ impl Tally {
         }
     }
 
+    /// Whether so many rows of a direction are more than chance gives: each has its interval's error of 2.5 % a side, and
+    /// of many some will stand out.
+    fn beyond_chance(&self, hits: usize) -> bool {
+        let chance = (1.0 - CONFIDENCE) / 2.0;
+        let exactly = |count: usize| {
+            let ways = (0..count).map(|k| (self.rows - k) as f64 / (k + 1) as f64).product::<f64>();
+            ways * chance.powi(count as i32) * (1.0 - chance).powi((self.rows - count) as i32)
+        };
+        hits > 0 && 1.0 - (0..hits).map(exactly).sum::<f64>() < 0.05
+    }
+
     fn undecided(&self) -> usize {
         self.rows - self.pays - self.same - self.gains
     }
@@ -214,21 +225,24 @@ pub fn expectation(rows: &[Row]) -> Option<String> {
     if single.rows + several.rows == 0 {
         return None;
     }
-    // A gain by switching it off is what SMT costs while it is merely on.
+    // A gain by switching it off is what SMT costs while it is merely on. One row of many is chance.
+    let pays = |tally: &Tally| tally.beyond_chance(tally.gains);
     let of_single = match single {
         Tally { rows: 0, .. } => "no single-process call was measured",
         Tally { gains: 0, pays: 0, same: 0, .. } => {
             "whether single-process calls are unaffected is undecided"
         }
-        Tally { gains: 0, pays: 0, .. } => "single-process calls are unaffected, as expected",
-        Tally { gains: 0, .. } => "single-process calls do not pay (some gain)",
-        _ => "some single-process calls pay, against the expectation",
+        _ if pays(&single) => "some single-process calls pay, against the expectation",
+        _ if single.beyond_chance(single.pays) => "single-process calls do not pay (some gain)",
+        Tally { same: 0, .. } => "whether single-process calls are unaffected is undecided",
+        _ => "single-process calls are unaffected, as expected",
     };
     let of_several = match several {
         Tally { rows: 0, .. } => "none of several processes was measured",
         Tally { gains: 0, same: 0, pays: 0, .. } => "whether those of several processes pay is undecided",
+        _ if pays(&several) => "those of several processes pay, as expected",
         Tally { gains: 0, .. } => "those of several processes do not pay, against the expectation",
-        _ => "those of several processes pay, as expected",
+        _ => "whether those of several processes pay is undecided",
     };
     Some(format!(
         "SMT merely on, its second threads idle: {of_single} ({} of {} faster with it off, {} the same); {of_several} \

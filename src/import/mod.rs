@@ -24,7 +24,7 @@ pub const LARGEST: usize = 16 << 20;
 const MOST_FIGURES: usize = 20_000;
 
 /// The formats that are known, as an error lists them.
-const KNOWN: &str = "run files of Assay itself, summaries of lmbench (`make summary`), its raw result files and curves of \
+const KNOWN: &str = "summaries of lmbench (`make summary`), its raw result files and curves of \
                      lat_mem_rd";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,6 +91,9 @@ pub fn read(bytes: &[u8]) -> anyhow::Result<Vec<Imported>> {
         bail!("it is not a text, so not a file that Assay knows; it knows {KNOWN}");
     }
     let text = String::from_utf8_lossy(bytes);
+    if text.starts_with(RUN_FILE) {
+        bail!("it is a run of Assay, which needs no import: `assay report`, `diagnose` and `compare` take it as it is");
+    }
     match lmbench::read(&text) {
         found if found.is_empty() => bail!("it is not a file that Assay knows; it knows {KNOWN}"),
         found => Ok(found),

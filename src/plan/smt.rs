@@ -7,8 +7,13 @@ use crate::placement::second_threads;
 /// What goes on beside a case, and how many times as long it then takes: most of the time neighbours share a core.
 const BESIDE: [(Beside, f64); 2] = [(Beside::SameWork, 3.0), (Beside::Spinner, 1.5)];
 
+/// As many times as long as the cases alone take all variants: alone, what goes on beside, and with SMT off.
+pub fn times() -> f64 {
+    2.0 + BESIDE.iter().map(|(_, dearer)| dearer).sum::<f64>()
+}
+
 /// Every pinned case in all variants, side by side, so that a budget cuts them together. `no_switch`: why SMT cannot be
-/// switched off here. Tasks that may run anywhere have no neighbour, and are left out.
+/// switched off here. Tasks that may run anywhere have no neighbour: only SMT on and off is compared for them.
 pub fn table(candidates: Vec<Candidate>, scope: &Scope, no_switch: Option<&str>) -> Vec<Candidate> {
     candidates.into_iter().flat_map(|candidate| variants(candidate, scope, no_switch)).collect()
 }
@@ -18,14 +23,22 @@ fn variants(candidate: Candidate, scope: &Scope, no_switch: Option<&str>) -> Vec
         return vec![candidate];
     }
     let placement = &candidate.case.placement;
-    if placement.seats.is_empty() || placement.seats.iter().any(|seat| seat.cpus.len() != 1) {
+    if placement.seats.is_empty() {
         return Vec::new();
+    }
+    if is_free(placement) {
+        let off = switched_off(&candidate, scope, no_switch);
+        return if off.unmet.is_none() { vec![candidate, off] } else { Vec::new() };
     }
     let mut all: Vec<Candidate> =
         BESIDE.into_iter().map(|(beside, dearer)| busy(&candidate, scope, beside, dearer)).collect();
     all.push(switched_off(&candidate, scope, no_switch));
     all.insert(0, candidate);
     all
+}
+
+fn is_free(placement: &Placement) -> bool {
+    placement.seats.iter().any(|seat| seat.cpus.len() != 1)
 }
 
 fn busy(candidate: &Candidate, scope: &Scope, beside: Beside, dearer: f64) -> Candidate {
@@ -50,16 +63,21 @@ fn busy(candidate: &Candidate, scope: &Scope, beside: Beside, dearer: f64) -> Ca
 }
 
 fn switched_off(candidate: &Candidate, scope: &Scope, no_switch: Option<&str>) -> Candidate {
-    let gone = second_threads(scope.machine).intersection(&candidate.case.placement.cpus());
+    let mut case = candidate.case.clone();
+    let gone = second_threads(scope.machine).intersection(&case.placement.cpus());
+    if is_free(&case.placement) {
+        // Wherever the scheduler likes among those that stay.
+        case.placement.seats.iter_mut().for_each(|seat| seat.cpus = seat.cpus.difference(&gone));
+    }
+    let left_out = case.placement.seats.iter().any(|seat| !seat.cpus.is_disjoint(&gone) || seat.cpus.is_empty());
     let unmet = match no_switch {
         Some(why) => Some(why.to_string()),
-        None if !gone.is_empty() => Some(format!("CPU {gone} goes offline with SMT")),
+        None if left_out => Some(format!("CPU {gone} goes offline with SMT")),
         None => None,
     };
-    let mut case = match unmet {
-        Some(_) => impossible(&candidate.case),
-        None => candidate.case.clone(),
-    };
+    if unmet.is_some() {
+        case = impossible(&case);
+    }
     case.knobs.insert("smt".to_string(), "off".to_string());
     Candidate { unmet, ..with(candidate, case) }
 }
@@ -118,7 +136,11 @@ mod tests {
         let variants = ["", "+beside-same-work", "+beside-spinner", "!smt=off"];
         assert_eq!(first, variants.map(|variant| format!("syscall.getpid@one-cpu{variant}")));
         assert!(plan.iter().take(4).all(|(_, unmet)| unmet.is_none()));
-        assert!(plan.iter().all(|(key, _)| !key.contains("@free")), "{plan:?}");
+        let free: Vec<&(String, Option<String>)> =
+            plan.iter().filter(|(key, _)| key.contains("@free")).collect();
+        let keys: Vec<&str> = free.iter().map(|(key, _)| key.as_str()).collect();
+        assert_eq!(keys, ["ipc.pipe-pingpong@free", "ipc.pipe-pingpong@free!smt=off"]);
+        assert!(free.iter().all(|(_, unmet)| unmet.is_none()), "{free:?}");
         let siblings = "ipc.pipe-pingpong@smt-sibling";
         assert_eq!(unmet(&plan, siblings), None);
         assert!(unmet(&plan, &format!("{siblings}!smt=off")).is_some_and(|why| why.contains("goes offline")));
@@ -133,5 +155,6 @@ mod tests {
         assert_eq!(unmet(&plan, "syscall.getpid@one-cpu+beside-same-work"), None);
         let off = unmet(&plan, "syscall.getpid@one-cpu!smt=off");
         assert_eq!(off.as_deref(), Some("this machine has no SMT"));
+        assert!(plan.iter().all(|(key, _)| !key.contains("@free")), "{plan:?}");
     }
 }

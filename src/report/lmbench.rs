@@ -5,9 +5,9 @@ use std::fmt::Write;
 
 use super::plain::plain;
 use crate::diagnose::Diagnosis;
-use crate::import::keyed;
-use crate::import::lmbench::{Column, HOST, Holds, SYSTEM, TABLES, find, numbers, size_untold};
-use crate::model::Pages;
+use crate::import::lmbench::{Column, HOST, Holds, SYSTEM, TABLES, Unit, find, numbers, size_untold};
+use crate::import::{Keyed, keyed};
+use crate::model::{Pages, Params, Value};
 use crate::stats::Judged;
 
 /// The summary. Tables without a single figure are left out, as lmbench does.
@@ -18,9 +18,13 @@ pub fn render(diagnosis: &Diagnosis) -> String {
          \t\t (filled by Assay {} from its own benchmarks, not by lmbench)\n\n",
         env!("CARGO_PKG_VERSION")
     );
-    let mut empty: Vec<&str> = Vec::new();
+    let (mut empty, mut pinned): (Vec<&str>, Vec<&str>) = Default::default();
     for table in TABLES {
         let cells: Vec<String> = table.columns.iter().map(|column| cell(diagnosis, column)).collect();
+        pinned.extend(table.columns.iter().zip(&cells).filter_map(|(column, cell)| match column.holds {
+            Holds::Figure(name) if cell.trim().is_empty() && only_pinned(diagnosis, name) => Some(name),
+            _ => None,
+        }));
         let figures = table.columns.iter().zip(&cells);
         let mut figures = figures.filter(|(column, _)| matches!(column.holds, Holds::Figure(_)));
         if figures.all(|(_, cell)| cell.trim().is_empty()) {
@@ -44,6 +48,13 @@ pub fn render(diagnosis: &Diagnosis) -> String {
     }
     if !empty.is_empty() {
         let _ = writeln!(out, "(without tables that would be empty: {})", empty.join(", "));
+    }
+    if !pinned.is_empty() {
+        let _ = writeln!(
+            out,
+            "(blank, as measured on pinned CPUs only, where lmbench's run free; the standard profile measures both: {})",
+            pinned.join(", ")
+        );
     }
     out
 }
@@ -77,6 +88,41 @@ fn cell(diagnosis: &Diagnosis, column: &Column) -> String {
 fn value(diagnosis: &Diagnosis, name: &str) -> Option<f64> {
     let figure = find(name)?;
     let told = keyed(figure.key)?;
+    series(diagnosis, &told, figure.unit).or_else(|| hop_less_parts(diagnosis, &told, figure.unit))
+}
+
+/// lmbench takes pipe and data off a hop however large they are.
+fn hop_less_parts(diagnosis: &Diagnosis, switch: &Keyed, unit: Unit) -> Option<f64> {
+    let nothing = Params::from([("kb".to_string(), Value::Int(0))]);
+    let part = |metric: &str, point: &Params| {
+        let told = Keyed { metric: metric.to_string(), point: point.clone(), case: switch.case.clone() };
+        series(diagnosis, &told, unit)
+    };
+    if switch.metric != "switch" {
+        return None;
+    }
+    let data = if switch.point == nothing { 0.0 } else { part("data", &switch.point)? };
+    let rest = part("latency", &switch.point)? - part("pipe", &nothing)? - data;
+    (rest > 0.0).then_some(rest)
+}
+
+/// Whether a figure that is missing was measured pinned: lmbench's run where the scheduler likes, so it does not stand in.
+fn only_pinned(diagnosis: &Diagnosis, name: &str) -> bool {
+    let Some((figure, told)) = find(name).and_then(|figure| Some((figure, keyed(figure.key)?))) else {
+        return false;
+    };
+    told.case.placement.name == "free"
+        && ["one-cpu", "same-cpu"].into_iter().any(|place| {
+            let mut pinned = told.clone();
+            pinned.case.placement.name = place.into();
+            series(diagnosis, &pinned, figure.unit)
+                .or_else(|| hop_less_parts(diagnosis, &pinned, figure.unit))
+                .is_some()
+        })
+}
+
+/// What a series that means the same has, in lmbench's unit.
+fn series(diagnosis: &Diagnosis, told: &Keyed, unit: Unit) -> Option<f64> {
     let largest = told.point.iter().find(|(_, value)| size_untold(value)).map(|(name, _)| name.as_str());
     let fits = |judged: &&Judged| {
         let (series, verdict) = (&judged.series, &judged.analysis.verdict);
@@ -105,6 +151,5 @@ fn value(diagnosis: &Diagnosis, name: &str) -> Option<f64> {
         .filter(fits)
         .min_by_key(|judged| (rank(judged), std::cmp::Reverse(size(judged))))?;
     let median = found.analysis.estimate.as_ref()?.median;
-    let (unit, ours) = (found.series.metric.unit.as_ref(), figure.unit.name());
-    figure.unit.theirs(median * crate::compare::unit_scale(unit, ours)?)
+    unit.theirs(median * crate::compare::unit_scale(found.series.metric.unit.as_ref(), unit.name())?)
 }

@@ -21,6 +21,8 @@ fn help_names_every_verb_and_version_is_ours() {
         "report",
         "import",
         "compare",
+        "smt",
+        "restore",
         "schema",
         "completions",
         "man",

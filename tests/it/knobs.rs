@@ -150,6 +150,23 @@ fn another_boot_and_another_hand_are_left_alone() {
 }
 
 #[test]
+fn a_user_is_told_what_root_has_left() {
+    let (tree, out) = (machine(), tempfile::tempdir().expect("a folder"));
+    let running = switched_off(&tree, out.path());
+    running.signal(Signal::KILL);
+    running.end();
+    let left = changed(&tree);
+    let other = tempfile::tempdir().expect("a folder");
+    let ended = end(restore(&tree).env("ASSAY_STATE", other.path()));
+    match left {
+        true => ended.expect(3).says(&["root's journal", "as root, `assay restore`"]),
+        false => ended.expect(0),
+    };
+    end(&mut restore(&tree)).expect(0);
+    assert_eq!((control(&tree).as_str(), changed(&tree)), ("on", false));
+}
+
+#[test]
 fn one_session_at_a_time() {
     let (tree, out) = (machine(), tempfile::tempdir().expect("a folder"));
     let mut first = switched_off(&tree, out.path());
