@@ -247,7 +247,9 @@ mod tests {
         for id in ["timer.nanosleep", "timer.timerfd"] {
             for case in rehearsal::cases(id, Depth::Standard) {
                 let samples = rehearsal::visit_all(&case);
-                let [samples, worst] = samples.as_slice() else { panic!("{}: {}", case.key(), samples.len()) };
+                let [samples, worst] = samples.as_slice() else {
+                    panic!("{}: {}", case.key(), samples.len())
+                };
                 let counts: Vec<u64> = samples.histograms.iter().map(|one| one.total()).collect();
                 // A window ends early when others keep the CPU, never with more than was asked.
                 assert!(counts.iter().all(|count| (1..=WAKE_UPS).contains(count)), "{counts:?}");

@@ -27,6 +27,9 @@ const MOST_FIGURES: usize = 20_000;
 const KNOWN: &str = "summaries of lmbench (`make summary`), its raw result files and curves of \
                      lat_mem_rd";
 
+/// How our own run files begin, which people may well try.
+const RUN_FILE: &str = "{\"header\":{";
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// The tables that lmbench's `make summary` prints.
@@ -92,7 +95,9 @@ pub fn read(bytes: &[u8]) -> anyhow::Result<Vec<Imported>> {
     }
     let text = String::from_utf8_lossy(bytes);
     if text.starts_with(RUN_FILE) {
-        bail!("it is a run of Assay, which needs no import: `assay report`, `diagnose` and `compare` take it as it is");
+        bail!(
+            "it is a run of Assay, which needs no import: `assay report`, `diagnose` and `compare` take it as it is"
+        );
     }
     match lmbench::read(&text) {
         found if found.is_empty() => bail!("it is not a file that Assay knows; it knows {KNOWN}"),

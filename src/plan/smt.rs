@@ -69,7 +69,8 @@ fn switched_off(candidate: &Candidate, scope: &Scope, no_switch: Option<&str>) -
         // Wherever the scheduler likes among those that stay.
         case.placement.seats.iter_mut().for_each(|seat| seat.cpus = seat.cpus.difference(&gone));
     }
-    let left_out = case.placement.seats.iter().any(|seat| !seat.cpus.is_disjoint(&gone) || seat.cpus.is_empty());
+    let left_out =
+        case.placement.seats.iter().any(|seat| !seat.cpus.is_disjoint(&gone) || seat.cpus.is_empty());
     let unmet = match no_switch {
         Some(why) => Some(why.to_string()),
         None if left_out => Some(format!("CPU {gone} goes offline with SMT")),

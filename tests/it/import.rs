@@ -194,6 +194,7 @@ fn foreign_files_are_refused_in_words() {
         ("text", &b"hello\n"[..], "not a file that Assay knows; it knows"),
         ("binary", &[0u8, 1, 2, 3], "not a text"),
         ("empty", b"", "empty"),
+        ("run", b"{\"header\":{\"schema\":1}}\n", "needs no import"),
     ] {
         let file = dir.path().join(name);
         std::fs::write(&file, bytes).expect("a file");
