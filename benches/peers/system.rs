@@ -108,7 +108,7 @@ impl Spec {
             self.at.iter().copied().filter(|(name, _)| !case.params.contains_key(*name)).collect();
         for (name, value) in &at {
             for list in [name.to_string(), format!("{name}s")] {
-                case.inputs.entry(list.into()).and_modify(|points| *points = value.to_string());
+                case.inputs.entry(list).and_modify(|points| *points = value.to_string());
             }
         }
         let command = full_command(self.command, bench.first_cpu());
