@@ -1,7 +1,7 @@
 //! What others did to the machine while we measured: load, a hypervisor's hand, quotas, swapping.
 
 use super::words::percent;
-use super::{Evidence, Rule, priority};
+use super::{Evidence, Rule, others};
 use crate::model::{Effect, Fact, Finding, Severity, Visit};
 
 pub const RULES: &[Rule] = &[BACKGROUND, STEAL, QUOTA, SWAP];
@@ -71,7 +71,7 @@ fn background(evidence: &Evidence) -> Option<Vec<Finding>> {
         facts.extend(worst.map(|(share, key)| {
             Fact::new("worst case", format!("{} of its CPUs' time went to others", percent(*share)), key)
         }));
-        facts.extend(priority::busiest(evidence));
+        facts.extend(others::busiest(evidence));
         Finding {
             rule: BACKGROUND.id.into(),
             severity: if effect == Effect::Rejects { Severity::Problem } else { Severity::Warning },

@@ -12,6 +12,7 @@ use crate::stats::analysis::Judged;
 mod evidence;
 mod ladder;
 pub mod neighbours;
+mod others;
 pub mod readings;
 pub mod tracks;
 pub mod words;

@@ -1,8 +1,7 @@
-//! Who the others were: their names, and those of them that the scheduler prefers to us.
-
-use std::collections::BTreeMap;
+//! Others that the scheduler prefers to us.
 
 use super::environment::{LONG_ENOUGH_MS, SHARE_REJECTED, SHARE_TOLD, graded};
+use super::others::{by_process, fact, standing};
 use super::words::{clipped, percent};
 use super::{Evidence, Rule};
 use crate::model::{CpuSet, Effect, Fact, Finding, Neighbour, Packed, Severity, Visit};
@@ -153,49 +152,4 @@ fn waited<'a>(visits: impl Iterator<Item = &'a Visit>) -> Option<Waited> {
     }
     (ns > 0.0 && pushed > 0.0)
         .then(|| Waited { share: (wait_ns / ns).min(1.0), stretch_ms: wait_ns / pushed / 1e6 })
-}
-
-/// Processes seen beside these visits with the CPUs' worth that they used over all looks together, the busiest first;
-/// `None` where nobody was looked at.
-fn by_process<'a>(visits: impl Iterator<Item = &'a Visit>) -> Option<Vec<(Neighbour, f64)>> {
-    let mut looks = 0;
-    let mut found: BTreeMap<u32, (Neighbour, f64)> = BTreeMap::new();
-    for seen in visits.filter_map(|visit| visit.conditions.neighbours.as_ref()) {
-        looks += 1;
-        for neighbour in seen {
-            // What is more than any machine has is damage.
-            let cpus = if (0.0..=1e6).contains(&neighbour.cpus) { neighbour.cpus } else { 0.0 };
-            let entry = found.entry(neighbour.pid).or_insert_with(|| (neighbour.clone(), 0.0));
-            entry.1 += cpus;
-        }
-    }
-    let mut found: Vec<(Neighbour, f64)> =
-        found.into_values().map(|(neighbour, sum)| (neighbour, sum / f64::from(looks.max(1)))).collect();
-    found.sort_by(|one, other| other.1.total_cmp(&one.1));
-    (looks > 0).then_some(found)
-}
-
-/// Policy and priority, as far as they are not the usual ones.
-fn standing(neighbour: &Neighbour) -> String {
-    let policy = clipped(&neighbour.policy);
-    match (neighbour.priority, neighbour.nice) {
-        (0, 0) => policy,
-        (0, nice) => format!("{policy}, nice {nice}"),
-        (priority, _) => format!("{policy} {priority}"),
-    }
-}
-
-fn fact(neighbour: &Neighbour, cpus: f64) -> Fact {
-    let on = neighbour.cpu.map_or(String::new(), |cpu| format!(", last on CPU {cpu}"));
-    Fact::new(
-        format!("{} (pid {})", clipped(&neighbour.name), neighbour.pid),
-        format!("{cpus:.2} CPUs{on}, {}", standing(neighbour)),
-        format!("/proc/{}/stat between visits", neighbour.pid),
-    )
-}
-
-/// The busiest of the others, as facts; empty where nobody was looked at.
-pub(super) fn busiest(evidence: &Evidence) -> Vec<Fact> {
-    let found = by_process(evidence.visits()).unwrap_or_default();
-    found.iter().take(3).map(|(neighbour, cpus)| fact(neighbour, *cpus)).collect()
 }

@@ -1,8 +1,8 @@
 //! Charts over a parameter.
 
+use super::figures::value_words;
 use super::levels::claimed_caches;
 use super::names::{PLACE, Subject, Trait, told_apart, traits_with_place};
-use super::results::value_words;
 use super::{column, number, right, text};
 use crate::diagnose::Diagnosis;
 use crate::diagnose::words::bytes;

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use super::figures::value_words;
 use super::names::{Subject, label, told_apart, traits_with_place};
-use super::results::value_words;
 use super::topology::Places;
 use super::{column, number, right, text};
 use crate::diagnose::Diagnosis;

@@ -3,6 +3,7 @@
 mod beside;
 mod conditions;
 mod curves;
+mod figures;
 mod levels;
 mod machine;
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Benchmarks that were measured in several placements, as bars beside each other.
 
+use super::figures::value_words;
 use super::names::label;
-use super::results::value_words;
 use super::smt::is_variant;
 use super::{column, number, right, text};
 use crate::diagnose::Diagnosis;

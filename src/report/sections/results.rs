@@ -1,11 +1,12 @@
 //! The table of numbers: each with its placement, interval, distribution and verdict.
 
+use super::figures::{medians, width_words};
 use super::names::{case_words, label, title_of};
 use super::shown::{self, Shown};
 use super::smt;
 use super::{column, number, right, text};
-use crate::diagnose::words::{figure, percent};
-use crate::diagnose::{Diagnosis, words};
+use crate::diagnose::Diagnosis;
+use crate::diagnose::words::figure;
 use crate::model::{Case, VerdictKind, View};
 use crate::report::block::{Block, Cell, RESULTS, Section, Table};
 use crate::stats::analysis::Judged;
@@ -134,40 +135,4 @@ fn row(Shown { judged, label, place }: &Shown) -> Vec<Cell> {
         Cell::Distribution(medians(judged)),
         Cell::Verdict(analysis.verdict.clone()),
     ]
-}
-
-/// The interval's half-width as a share of the median; both ends where "±" would say that they lie alike and it is wide.
-fn width_words(judged: &Judged) -> String {
-    const WIDE: f64 = 0.25;
-    let Some(estimate) = &judged.analysis.estimate else { return String::new() };
-    match (estimate.relative_half_width(), estimate.interval) {
-        (Some(half), Some(interval)) if half > WIDE => {
-            format!("{}–{}", figure(interval.low, ""), figure(interval.high, ""))
-        }
-        (Some(half), _) => format!("±{}", percent(half)),
-        (None, _) => String::new(),
-    }
-}
-
-/// The process medians: what the interval rests on.
-pub fn medians(judged: &Judged) -> Vec<f64> {
-    judged
-        .series
-        .processes
-        .iter()
-        .filter_map(|process| crate::stats::order::median(&process.values))
-        .collect()
-}
-
-/// A value with its interval, in words: `1.46 µs (1.44 to 1.49)`.
-pub fn value_words(judged: &Judged) -> String {
-    let Some(estimate) = &judged.analysis.estimate else { return "no value".to_string() };
-    let unit = &judged.series.metric.unit;
-    let value = words::figure(estimate.median, unit);
-    match estimate.interval {
-        Some(interval) => {
-            format!("{value} ({} to {})", words::figure(interval.low, ""), words::figure(interval.high, ""))
-        }
-        None => value,
-    }
 }

@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
+use super::figures::value_words;
 use super::names::{label, title_of};
-use super::results::value_words;
 use super::{column, number, right, shown, text};
 use crate::diagnose::Diagnosis;
 use crate::diagnose::words::{figure, percent};

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::curves::split;
+use super::figures::value_words;
 use super::names::{point_words, told_apart};
-use super::results::value_words;
 use super::{column, number, right, text};
 use crate::diagnose::Diagnosis;
 use crate::diagnose::words::figure;
