@@ -92,7 +92,7 @@ pub fn on_one_cpu(placement: &Placement) -> bool {
 pub fn candidates(bench: &Benchmark, scope: &Scope, points: usize, window_ns: f64) -> Vec<Candidate> {
     let candidate = |placement: Placement| {
         let free = placement.name == "free";
-        let priority = if scope.depth == Depth::Quick { 70 } else { 45 + 20 * u32::from(!free) };
+        let priority = if scope.depth == Depth::Quick { 70 } else { 55 + 10 * u32::from(!free) };
         // Two processes to start; wake-ups, where they are taken.
         let windows = (scope.windows.count + scope.windows.warm_up) as f64;
         let setup_s = 1e-3 + windows * WAKEUPS_NS / 1e9;

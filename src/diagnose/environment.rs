@@ -75,7 +75,10 @@ fn background(evidence: &Evidence) -> Option<Vec<Finding>> {
         Finding {
             rule: BACKGROUND.id.into(),
             severity: if effect == Effect::Rejects { Severity::Problem } else { Severity::Warning },
-            headline: format!("other processes used {:.2} of {cpus:.0} CPUs while measuring", all.rate()),
+            headline: match worst.filter(|_| all.rate() <= quiet) {
+                Some((share, key)) => format!("other processes used {} of the CPUs of {key}", percent(*share)),
+                None => format!("other processes used {:.2} of {cpus:.0} CPUs while measuring", all.rate()),
+            },
             cause: "Something else was running. It shares cores, caches and memory with what is measured, so numbers \
                     are lower than this machine can do, and they vary with that work."
                 .into(),
