@@ -66,9 +66,10 @@ fn a_run_switches_measures_and_switches_back() {
     };
     let visits: Vec<_> = run.visits.iter().filter(off).collect();
     assert!(!visits.is_empty() && visits.iter().all(|visit| visit.reason.is_none()), "{visits:?}");
-    // Two settings take turns ABBA: one switch a pass at most, and the one at the end.
+    // Two settings take turns ABBA: one switch a pass at most, and the one at the end; the time may be over between the
+    // switch of a further pass and its first visit.
     let passes = run.visits.iter().map(|visit| visit.pass + 1).max().expect("visits") as usize;
-    assert!(texts.len() <= passes + 1, "{} changes in {passes} passes", texts.len());
+    assert!(texts.len() <= passes + 2, "{} changes in {passes} passes", texts.len());
 }
 
 #[test]
