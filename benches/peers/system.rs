@@ -206,7 +206,7 @@ const SPECS: &[Spec] = &[
         wanted: Wanted::Beside, note: "the peer's processes take their own lock again and seldom switch: 0.4 times where ours do twice (`perf stat -e context-switches`)", ..SAME },
     Spec { name: "System V semaphores, half a round trip on one CPU (lmbench lat_sem)", id: "ipc.sysv-semaphore", placement: "same-cpu",
         scale: 0.5, command: "lat_sem -N 1",
-        note: "the peer takes and gives in one semop, ours in two: count them with `strace -f -c -e semop`", ..SAME },
+        note: "the peer takes and gives in one semop, ours in two: count them with `strace -f -c -e semtimedop`", ..SAME },
     Spec { name: "fork+exit (lmbench lat_proc fork)", id: "process.fork", at: &[("resident_mb", "0")], command: "lat_proc -N 5 fork",
         note: "the peer's child runs the C library's exit handlers in copied pages, ours ends at once: 30 page faults a child and 11 (`perf stat -e page-faults,context-switches`)", ..SAME },
     Spec { name: "fork+exec of a dynamic program (lmbench lat_proc exec)", id: "process.exec", at: &[("program", "true")], command: "lat_proc -N 5 exec", ..SAME },
