@@ -24,8 +24,8 @@ pub enum Mark {
     Good,
     Care,
     Bad,
-    /// Could not be looked at.
-    Unknown,
+    /// Worth knowing, and no fault.
+    Note,
 }
 
 /// One condition: `✓ idle 98.9 %`, `! SMT siblings hidden`.

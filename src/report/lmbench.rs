@@ -111,7 +111,13 @@ fn only_pinned(diagnosis: &Diagnosis, name: &str) -> bool {
     let Some((figure, told)) = find(name).and_then(|figure| Some((figure, keyed(figure.key)?))) else {
         return false;
     };
+    let measured_free = diagnosis.series.iter().any(|judged| {
+        let case = &judged.series.case;
+        let same = case.bench == told.case.bench && case.params == told.case.params;
+        same && case.placement.name == "free" && judged.analysis.estimate.is_some()
+    });
     told.case.placement.name == "free"
+        && !measured_free
         && ["one-cpu", "same-cpu"].into_iter().any(|place| {
             let mut pinned = told.clone();
             pinned.case.placement.name = place.into();

@@ -25,7 +25,7 @@ pub fn render(report: &Report) -> String {
             Mark::Good => "✓",
             Mark::Care => "!",
             Mark::Bad => "✗",
-            Mark::Unknown => "?",
+            Mark::Note => "·",
         };
         let _ = writeln!(out, "- {mark} {}", safe(&check.text));
     }

@@ -29,7 +29,7 @@ pub fn check(mark: Mark) -> (&'static str, &'static str, &'static str) {
         Mark::Good => ("✓", "good", "good"),
         Mark::Care => ("!", "care", "with care"),
         Mark::Bad => ("✗", "bad", "bad"),
-        Mark::Unknown => ("?", "unknown", "not known"),
+        Mark::Note => ("·", "unknown", "noted"),
     }
 }
 

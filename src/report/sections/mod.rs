@@ -102,7 +102,7 @@ fn checks(diagnosis: &Diagnosis) -> Vec<Check> {
         let mark = match finding.severity {
             Severity::Problem => Mark::Bad,
             Severity::Warning => Mark::Care,
-            Severity::Note => Mark::Unknown,
+            Severity::Note => Mark::Note,
         };
         Check { mark, text: finding.rule.replace('-', " ") }
     });

@@ -74,7 +74,7 @@ fn checks() -> Vec<Check> {
         check(Mark::Good, "governor performance"),
         check(Mark::Care, "SMT siblings hidden by the hypervisor"),
         check(Mark::Bad, "steal 4.1 % while measuring"),
-        check(Mark::Unknown, "perf counters not permitted (kernel.perf_event_paranoid=3)"),
+        check(Mark::Note, "perf counters not permitted (kernel.perf_event_paranoid=3)"),
     ]
 }
 
