@@ -13,6 +13,7 @@ mod memory;
 mod neighbours;
 mod pair;
 pub mod pretend;
+mod resident;
 pub mod sampler;
 mod stream_crew;
 

@@ -2,10 +2,11 @@
 
 use anyhow::{Context, bail};
 
+use super::resident::{self, Resident};
 use super::{
     Benchmark, Candidate, Depth, LATENCY_US, Param, Point, Range, Sampler, Scope, check_answer, point,
 };
-use crate::model::{Case, Params, Placement};
+use crate::model::{Case, Metric, Pages, Params, Placement};
 use crate::sys::program::{self, Program};
 use crate::sys::spawn::{self, Stack, Way};
 
@@ -22,14 +23,15 @@ pub const BENCHMARKS: &[Benchmark] = &[
         reading: "50 to 300 us for the minimal program, several hundred more where a dynamic linker works: it maps, \
                   relocates and faults in its libraries each time. With the minimal program what remains is the address \
                   space, which exec makes and the end takes down. Guests pay more for it (nested page tables), and so do \
-                  kernels with page-table isolation. The parent's page tables are not copied, other than by fork.",
+                  kernels with page-table isolation. The parent's page tables are not copied, other than by fork: with \
+                  resident_mb of written memory in the parent it takes as long as without.",
         metrics: &[LATENCY_US],
-        params: PROGRAMS,
-        cases: |bench, scope| starting(bench, scope, 60, STRETCH),
+        params: PARAMS,
+        cases: |bench, scope| starting(bench, scope, 60, STRETCH, &RESIDENT_MB_IF_DEEP),
         points,
         run: |case, sampler| {
             let stack = Stack::new().context("cannot map a stack")?;
-            start(case, sampler, Way::Vfork(&stack))
+            start(case, sampler, &How { way: Way::Vfork(&stack), by_shell: false, stretch: STRETCH })
         },
         source: file!(),
         ..Benchmark::PINNED
@@ -44,10 +46,12 @@ pub const BENCHMARKS: &[Benchmark] = &[
         reading: "A few us above process.vfork-exec: the C library's precautions. Where it lies near process.exec of a \
                   large parent instead, the C library copies the parent's memory (glibc before 2.24 did).",
         metrics: &[LATENCY_US],
-        params: PROGRAMS,
-        cases: |bench, scope| starting(bench, scope, 55, STRETCH),
+        params: PARAMS,
+        cases: |bench, scope| starting(bench, scope, 55, STRETCH, &RESIDENT_MB_IF_DEEP),
         points,
-        run: |case, sampler| start(case, sampler, Way::Spawn),
+        run: |case, sampler| {
+            start(case, sampler, &How { way: Way::Spawn, by_shell: false, stretch: STRETCH })
+        },
         source: file!(),
         ..Benchmark::PINNED
     },
@@ -58,15 +62,16 @@ pub const BENCHMARKS: &[Benchmark] = &[
                 throws the copy away, the program ends at once, the parent reaps it (lmbench's fork+execve). The \
                 programs are those of process.vfork-exec (lmbench starts a small program of its own that a dynamic \
                 linker loads: `true` is the nearer one), the environment is empty, and every child's exit code is \
-                checked. The parent is as small as our own program.",
+                checked. The parent is as small as our own program, and on one CPU also holds resident_mb of written memory in \
+                base pages; per_gb is the slope of a straight line through these.",
         reading: "process.fork plus the price of exec: 100 to 600 us for the minimal program, up to a millisecond for a \
-                  dynamic one. What it is above process.vfork-exec is the copy that exec throws away; what that \
-                  takes for larger parents is process.fork's table.",
-        metrics: &[LATENCY_US],
-        params: PROGRAMS,
-        cases: |bench, scope| starting(bench, scope, 75, STRETCH),
+                  dynamic one. What it is above process.vfork-exec is the copy that exec throws away: 5 to 20 ms \
+                  for each GB of the parent.",
+        metrics: COPYING,
+        params: PARAMS,
+        cases: |bench, scope| starting(bench, scope, 75, STRETCH, &RESIDENT_MB),
         points,
-        run: |case, sampler| start(case, sampler, Way::Fork),
+        run: |case, sampler| start(case, sampler, &How { way: Way::Fork, by_shell: false, stretch: STRETCH }),
         source: file!(),
         ..Benchmark::PINNED
     },
@@ -76,15 +81,17 @@ pub const BENCHMARKS: &[Benchmark] = &[
         about: "fork, then /bin/sh -c of a program of process.vfork-exec, as system() and scripts do it (lmbench's \
                 fork+/bin/sh, whose program a dynamic linker loads: `true` is the nearer one): the shell is loaded by the \
                 dynamic linker, starts, reads the line, finds the program, becomes it or forks a child for it, and hands \
-                its exit code on. The environment is empty. The exit code is checked.",
+                its exit code on. The environment is empty. The exit code is checked. resident_mb and per_gb are those of process.exec.",
         reading: "0.5 to 2 ms with a small shell (dash, busybox), two to three times as much where /bin/sh is bash: \
                   compare machines with one and the same shell only. Shells that fork once more for the last command \
                   pay for one more process.",
-        metrics: &[LATENCY_US],
-        params: PROGRAMS,
+        metrics: COPYING,
+        params: PARAMS,
         cases: by_shell_cases,
         points,
-        run: by_shell,
+        run: |case, sampler| {
+            start(case, sampler, &How { way: Way::Fork, by_shell: true, stretch: SHELL_STRETCH })
+        },
         source: file!(),
         ..Benchmark::PINNED
     },
@@ -104,11 +111,21 @@ pub const BENCHMARKS: &[Benchmark] = &[
     },
 ];
 
-const PROGRAMS: &[Param] = &[Param {
-    name: "program",
-    about: "what is started: our own static program of 200 bytes, or the machine's /bin/true",
-    range: Range::Choice(&["minimal", "true"]),
-}];
+const PARAMS: &[Param] = &[
+    Param {
+        name: "program",
+        about: "what is started: our own static program of 200 bytes, or the machine's /bin/true",
+        range: Range::Choice(&["minimal", "true"]),
+    },
+    resident::PARAM,
+];
+
+const COPYING: &[Metric] = &[LATENCY_US, resident::PER_GB.aside()];
+
+/// Memory of the parent, MiB, beside none.
+const RESIDENT_MB: [(u64, Depth); 3] = [(64, Depth::Standard), (256, Depth::Standard), (1024, Depth::Full)];
+/// The same for ways that copy nothing or take long: they have nothing to add where time is short.
+const RESIDENT_MB_IF_DEEP: [(u64, Depth); 2] = [(64, Depth::Full), (1024, Depth::Full)];
 
 /// A process takes 0.1 to 1 ms: windows of at least ten.
 pub const STRETCH: f64 = 2.0;
@@ -133,13 +150,23 @@ pub fn seated(
     candidates
 }
 
-fn starting(bench: &Benchmark, scope: &Scope, priority: u32, stretch: f64) -> Vec<Candidate> {
+/// Every program, and on one CPU parents of these MiB.
+fn starting(
+    bench: &Benchmark,
+    scope: &Scope,
+    priority: u32,
+    stretch: f64,
+    resident_mb: &[(u64, Depth)],
+) -> Vec<Candidate> {
     let with_true = scope.depth >= Depth::Standard && program::is_executable(program::TRUE);
     let programs = if with_true { "minimal,true" } else { "minimal" };
     let mut candidates = seated(bench, scope, priority, Depth::Standard, stretch);
     for candidate in &mut candidates {
         candidate.case.inputs.insert("programs".into(), programs.into());
         candidate.seconds *= if with_true { 2.0 } else { 1.0 };
+        if candidate.case.placement.name == "one-cpu" {
+            resident::plan(candidate, scope, resident_mb, stretch);
+        }
     }
     candidates
 }
@@ -149,7 +176,15 @@ fn programs(case: &Case) -> impl Iterator<Item = &str> {
 }
 
 fn points(case: &Case) -> Vec<Params> {
-    programs(case).map(|name| point("program", name)).collect()
+    let larger = resident::sizes(case).into_iter().map(larger);
+    programs(case).map(|name| point("program", name)).chain(larger).collect()
+}
+
+/// The smallest program, started by a parent that holds so much.
+fn larger(mb: u64) -> Params {
+    let mut at = point("program", "minimal");
+    at.extend(point(resident::PARAM.name, mb));
+    at
 }
 
 fn program_of(name: &str) -> anyhow::Result<Program> {
@@ -160,32 +195,62 @@ fn program_of(name: &str) -> anyhow::Result<Program> {
     })
 }
 
-fn started(name: &str, stretch: f64) -> Point {
-    Point::new("latency", 1.0).at(point("program", name)).stretch(stretch)
+/// How programs are started.
+struct How<'a> {
+    way: Way<'a>,
+    /// Through `sh -c`.
+    by_shell: bool,
+    stretch: f64,
 }
 
-fn start(case: &Case, sampler: &mut Sampler, way: Way) -> anyhow::Result<()> {
+/// Starts each program by a small parent, then the smallest one by larger and larger parents.
+fn start(case: &Case, sampler: &mut Sampler, how: &How) -> anyhow::Result<()> {
+    let mut parent = Resident::of(case, Pages::Base)?;
     for name in programs(case) {
-        measure(sampler, started(name, STRETCH), way, &program_of(name)?)?;
+        let ns = one(sampler, name, point("program", name), how)?;
+        if name == "minimal" {
+            parent.took(0, ns);
+        }
+    }
+    for mb in resident::sizes(case) {
+        parent.grow(mb)?;
+        let ns = one(sampler, "minimal", larger(mb), how)?;
+        parent.took(mb, ns);
+    }
+    if !resident::sizes(case).is_empty() {
+        parent.note(sampler);
+    }
+    // The other ways copy nothing: there is no slope to tell.
+    if matches!(how.way, Way::Fork) {
+        parent.per_gb(sampler)?;
     }
     no_child_left()
 }
 
-/// Times starts of one program, and checks how each child ended.
-fn measure(sampler: &mut Sampler, at: Point, way: Way, program: &Program) -> anyhow::Result<()> {
+fn one(sampler: &mut Sampler, name: &str, at: Params, how: &How) -> anyhow::Result<f64> {
+    // Its file must stay open as long as a shell is to find it.
+    let program = program_of(name)?;
+    let at = Point::new("latency", 1.0).at(at).stretch(how.stretch);
+    match how.by_shell {
+        true => measure(sampler, at, how.way, &program.by_shell()),
+        false => measure(sampler, at, how.way, &program),
+    }
+}
+
+/// Times starts of one program, ns each, and checks how each child ended.
+fn measure(sampler: &mut Sampler, at: Point, way: Way, program: &Program) -> anyhow::Result<f64> {
     let clock = sampler.clock();
     sampler.time_by(at, |starts| {
         let begin = clock.now();
         for _ in 0..starts {
             let ended = spawn::start(way, program)
                 .with_context(|| format!("cannot start {}", program.path().to_string_lossy()))?;
-            if !program.is_right(ended) {
+            if !program.is_right(ended.code()) {
                 check_answer(false, || format!("{} ended with {ended}", program.path().to_string_lossy()))?;
             }
         }
         Ok(clock.now() - begin)
-    })?;
-    Ok(())
+    })
 }
 
 /// Every child was reaped where it was started: none may be left, dead or alive.
@@ -195,18 +260,9 @@ pub fn no_child_left() -> anyhow::Result<()> {
 
 fn by_shell_cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     match program::is_executable(program::SHELL) {
-        true => starting(bench, scope, 65, SHELL_STRETCH),
+        true => starting(bench, scope, 65, SHELL_STRETCH, &RESIDENT_MB_IF_DEEP),
         false => vec![Candidate::unmet(bench.id, "one-cpu", "this system has no /bin/sh".to_string())],
     }
-}
-
-fn by_shell(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
-    for name in programs(case) {
-        // Its file must stay open as long as the shell is to find it.
-        let program = program_of(name)?;
-        measure(sampler, started(name, SHELL_STRETCH), Way::Fork, &program.by_shell())?;
-    }
-    no_child_left()
 }
 
 fn threads(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
@@ -225,6 +281,7 @@ fn threads(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
 mod tests {
     use super::super::{WrongAnswer, rehearsal};
     use super::*;
+    use crate::model::Form;
 
     #[test]
     fn every_way_is_measured_and_leaves_no_child() {
@@ -239,10 +296,26 @@ mod tests {
     }
 
     #[test]
+    fn only_ways_that_copy_have_a_slope() {
+        for (id, copies) in [("process.exec", true), ("process.shell", true), ("process.spawn", false)] {
+            let case = rehearsal::cases(id, Depth::Full).remove(0);
+            // A rehearsal may use 128 MiB.
+            assert_eq!(case.inputs["resident_mb"], "64", "{id}");
+            let samples = rehearsal::visit_all(&case);
+            let slopes = samples.iter().filter(|one| one.metrics == ["per_gb"]);
+            let slopes: Vec<f64> = slopes.flat_map(|one| one.values(Form::Value)).collect();
+            assert_eq!(slopes.len(), usize::from(copies), "{id}");
+            assert!(slopes.iter().all(|slope| slope.is_finite()), "{id}: {slopes:?}");
+            let free = rehearsal::cases(id, Depth::Full).pop().expect("a case");
+            assert!(free.placement.name == "free" && resident::sizes(&free).is_empty(), "{id}");
+        }
+    }
+
+    #[test]
     fn a_program_that_ends_otherwise_is_a_wrong_answer() {
         let false_one = Program::at(program::TRUE, &[c"true"], 1);
         let error = rehearsal::with_sampler(|sampler| {
-            measure(sampler, Point::new("latency", 1.0), Way::Spawn, &false_one)
+            measure(sampler, Point::new("latency", 1.0), Way::Spawn, &false_one).map(drop)
         });
         let error = error.expect_err("it ends with 0, not with 1");
         let wrong = error.downcast_ref::<WrongAnswer>().expect("a wrong answer");

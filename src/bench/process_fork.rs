@@ -2,13 +2,10 @@
 
 use anyhow::Context;
 
-use super::memory::note_memory;
 use super::process::{STRETCH, no_child_left, seated};
-use super::{
-    Benchmark, Candidate, Depth, LATENCY_US, Param, Point, Range, Sampler, Scope, check_answer, point,
-};
-use crate::model::{Better, Case, CpuSet, Form, Metric, Pages, Params};
-use crate::sys::mapping::Mapping;
+use super::resident::{self, Resident};
+use super::{Benchmark, Candidate, Depth, LATENCY_US, Point, Sampler, Scope, check_answer, point};
+use crate::model::{Case, Pages, Params};
 use crate::sys::spawn;
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
@@ -25,15 +22,8 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
               huge pages for milliseconds. After the fork, each first write to a page costs a fault and a copy more, \
               which is not in here.",
     source: file!(),
-    metrics: &[
-        LATENCY_US,
-        Metric::new("per_gb", "further time for each GB resident", "ms/GB", Better::Lower, Form::Value),
-    ],
-    params: &[Param {
-        name: "resident_mb",
-        about: "memory that the parent has written before, MiB, beside the few that the program itself needs",
-        range: Range::Int { min: 0, max: 1 << 20 },
-    }],
+    metrics: &[LATENCY_US, resident::PER_GB],
+    params: &[resident::PARAM],
     cases,
     points,
     run,
@@ -50,65 +40,35 @@ const RESIDENT_MB: [(u64, Depth); 6] = [
     (4096, Depth::Full),
 ];
 
-/// What a plan reckons with, s a GiB: forking it in base pages, and writing it before.
-const FORK_S: f64 = 0.03;
-const WRITE_S: f64 = 0.5;
-
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let fits = |(mb, from): &(u64, Depth)| *from <= scope.depth && *mb << 20 <= scope.memory_bytes;
-    let sizes: Vec<u64> = RESIDENT_MB.into_iter().filter(fits).map(|(mb, _)| mb).collect();
-    let largest = sizes.last().copied().unwrap_or(0);
     let mut candidates = Vec::new();
     for pages in [Pages::Base, Pages::Huge] {
         let only_if_deep = pages == Pages::Huge && scope.depth == Depth::Quick;
-        for mut candidate in seated(bench, scope, 75, Depth::Quick, STRETCH) {
+        for mut candidate in seated(bench, scope, 75, Depth::Quick, 0.0) {
             let free = candidate.case.placement.name == "free";
             if only_if_deep || free && pages == Pages::Huge {
                 continue;
             }
             candidate.case.placement.pages = pages;
-            candidate.case.inputs.insert("resident_mb".into(), super::memory::sizes_input(&sizes));
-            if candidate.unmet.is_none() {
-                // Slow forks fill a window one by one.
-                let forks = (scope.windows.count + scope.windows.warm_up + 5) as f64;
-                let gib = |mb: u64| mb as f64 / 1024.0;
-                let slow: f64 = sizes.iter().map(|mb| gib(*mb) * FORK_S * forks).sum();
-                candidate.seconds = scope.seconds(sizes.len(), STRETCH, gib(largest) * WRITE_S + slow);
-            }
-            candidates.push(candidate.memory(largest << 20));
+            resident::plan(&mut candidate, scope, &RESIDENT_MB, STRETCH);
+            candidates.push(candidate);
         }
     }
     candidates
 }
 
-fn sizes_of(case: &Case) -> Vec<u64> {
-    let list = case.inputs.get("resident_mb").map_or("0", String::as_str);
-    list.split(',').filter_map(|size| size.parse().ok()).collect()
-}
-
 fn points(case: &Case) -> Vec<Params> {
-    sizes_of(case).into_iter().map(|mb| point("resident_mb", mb)).collect()
+    resident::sizes(case).into_iter().map(|mb| point(resident::PARAM.name, mb)).collect()
 }
 
 fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
-    let sizes = sizes_of(case);
     let clock = sampler.clock();
-    let largest =
-        usize::try_from(sizes.iter().max().copied().unwrap_or(0) << 20).context("too much memory")?;
-    let nodes = case.placement.seats.first().map_or_else(CpuSet::default, |seat| seat.mem_nodes.clone());
-    let mut memory = Mapping::private(largest, case.placement.pages, &nodes)
-        .with_context(|| format!("cannot map {largest} bytes"))?;
-    let mut children = 0u64;
-    let mut medians = Vec::new();
-    let mut written = 0;
-    for mb in sizes {
-        let words = (mb << 20) as usize / 8;
-        for (index, word) in memory.words_mut()[written..words.max(written)].iter_mut().enumerate() {
-            *word = index as u64;
-        }
-        written = words.max(written);
+    let mut parent = Resident::of(case, case.placement.pages)?;
+    let (mut children, mut largest) = (0u64, 0);
+    for mb in resident::sizes(case) {
+        parent.grow(mb)?;
         let ns = sampler.time_by(
-            Point::new("latency", 1.0).at(point("resident_mb", mb)).stretch(STRETCH),
+            Point::new("latency", 1.0).at(point(resident::PARAM.name, mb)).stretch(STRETCH),
             |forks| {
                 let begin = clock.now();
                 for _ in 0..forks {
@@ -118,15 +78,13 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
                 Ok(clock.now() - begin)
             },
         )?;
-        medians.push(((mb << 20) as f64, ns));
+        parent.took(mb, ns);
+        largest = largest.max(mb);
     }
-    note_memory(sampler, &memory, &nodes);
+    parent.note(sampler);
     // Huge pages are so few that only large parents show their slope.
-    let shows = case.placement.pages != Pages::Huge || largest >= 1 << 30;
-    if let Some(slope) = slope(&medians).filter(|_| shows) {
-        let spent = medians.iter().map(|(_, ns)| ns).sum();
-        // ns a byte are s a GB.
-        sampler.value(Params::new(), "per_gb", slope * 1e3, spent)?;
+    if case.placement.pages != Pages::Huge || largest >= 1024 {
+        parent.per_gb(sampler)?;
     }
     no_child_left()
 }
@@ -141,28 +99,19 @@ fn fork_one(number: u64) -> anyhow::Result<()> {
     }
 }
 
-/// The slope of the straight line of least squares through these points; `None` of fewer than two.
-fn slope(points: &[(f64, f64)]) -> Option<f64> {
-    let n = points.len() as f64;
-    let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / n;
-    let (x, y) = (mean(|point| point.0), mean(|point| point.1));
-    let spread: f64 = points.iter().map(|point| (point.0 - x).powi(2)).sum();
-    let together: f64 = points.iter().map(|point| (point.0 - x) * (point.1 - y)).sum();
-    (spread > 0.0).then(|| together / spread)
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::rehearsal;
     use super::*;
+    use crate::model::Form;
 
     #[test]
-    fn larger_parents_are_dearer_to_copy() {
+    fn every_parent_is_copied_and_has_a_slope() {
         for case in rehearsal::cases("process.fork", Depth::Quick) {
             let samples = rehearsal::visit_all(&case);
             let per_gb = samples.iter().find(|one| one.metrics == ["per_gb"]).expect("a slope");
             let per_gb = per_gb.values(Form::Value);
-            assert!(per_gb.len() == 1 && per_gb[0] > 0.0, "{}: {per_gb:?}", case.key());
+            assert!(per_gb.len() == 1 && per_gb[0].is_finite(), "{}: {per_gb:?}", case.key());
             assert!(spawn::has_no_child());
         }
     }
@@ -180,14 +129,5 @@ mod tests {
             assert_eq!(candidate.case.inputs["resident_mb"], "0,16,64");
             assert_eq!(candidate.memory_bytes, 64 << 20);
         }
-    }
-
-    #[test]
-    fn slopes_are_those_of_least_squares() {
-        assert_eq!(slope(&[(0.0, 1.0), (1.0, 3.0), (2.0, 5.0)]), Some(2.0));
-        let noisy = slope(&[(0.0, 0.0), (1.0, 1.5), (2.0, 1.5), (3.0, 3.0)]).expect("a slope");
-        assert!((noisy - 0.9).abs() < 1e-12, "{noisy}");
-        assert_eq!(slope(&[(1.0, 5.0)]), None);
-        assert_eq!(slope(&[(1.0, 5.0), (1.0, 6.0)]), None);
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{Benchmark, Candidate, Depth, Line, Order, Sampler, Scope, Windows, find, reason};
 use crate::machine::Machine;
-use crate::model::{Case, Reason, Samples};
+use crate::model::{Case, Form, Reason, Samples};
 use crate::placement::Floor;
 use crate::sys::{affinity, clock, process};
 
@@ -93,7 +93,7 @@ pub fn visit(case: &Case) -> (Vec<Samples>, Option<Reason>) {
 }
 
 /// Visits a case and checks what every row promises: its first metric at each point, each other headline at some, all of
-/// them positive numbers, and nothing that the row does not declare.
+/// them numbers, those that are not told by the row itself positive, and nothing that the row does not declare.
 pub fn visit_all(case: &Case) -> Vec<Samples> {
     let row = row(&case.bench);
     let (samples, reason) = visit(case);
@@ -107,7 +107,9 @@ pub fn visit_all(case: &Case) -> Vec<Samples> {
     }
     for metric in row.metrics.iter().filter(|metric| metric.headline) {
         let values: Vec<f64> = of(&metric.name).iter().flat_map(|one| one.values(metric.form)).collect();
-        let fine = |value: &f64| value.is_finite() && *value > 0.0;
+        // A difference of two times that were disturbed has any sign.
+        let signed = metric.form == Form::Value;
+        let fine = |value: &f64| value.is_finite() && (signed || *value > 0.0);
         let named = format!("{} {}: {values:?}", case.key(), metric.name);
         assert!(!values.is_empty() && values.iter().all(fine), "{named}");
     }

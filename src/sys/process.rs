@@ -128,6 +128,24 @@ impl Drop for Child {
     }
 }
 
+/// For tests that wait until a pipe has no more writers, or a file none: does `body` in a process of its own, whose files
+/// no child of another test has inherited.
+#[cfg(test)]
+pub fn alone(body: impl FnOnce()) {
+    let work = || match std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)) {
+        Ok(()) => 0,
+        Err(why) => {
+            let text = why.downcast_ref::<String>().map(String::as_str);
+            let text = text.or(why.downcast_ref::<&str>().copied()).unwrap_or("a panic without words");
+            // The harness would keep what this process prints, and it ends with it.
+            let _ = rustix::io::write(io::stderr(), format!("{text}\n").as_bytes());
+            PANICKED
+        }
+    };
+    let status = fork(work).expect("fork").wait(Duration::from_secs(120)).expect("it ends");
+    assert!(status.success(), "{status}: what went wrong stands above");
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,10 +3,9 @@
 use std::ffi::{CStr, CString, c_char};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::process::Command;
 
 use rustix::fs::{Access, MemfdFlags, Mode, OFlags};
-
-use super::spawn::{self, Way};
 
 /// A program with its arguments, ready to be started without another allocation.
 pub struct Program {
@@ -63,10 +62,12 @@ impl Program {
         let writable = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
         let readable = rustix::fs::open(writable.as_c_str(), OFlags::RDONLY, Mode::empty())?;
         drop(file);
-        let path = CString::new(format!("/proc/self/fd/{}", readable.as_fd().as_raw_fd()))?;
+        let readable_path = format!("/proc/self/fd/{}", readable.as_fd().as_raw_fd());
+        let path = CString::new(readable_path.as_str())?;
         let program =
             Program { arguments: vec![path.clone()], path, code: MINIMAL_CODE, _file: Some(readable) };
-        match program.is_right(spawn::start(Way::Spawn, &program)?) {
+        let ended = Command::new(&readable_path).env_clear().status()?;
+        match program.is_right(ended.code()) {
             true => Ok(program),
             false => Err(io::Error::other("it ended otherwise than it should")),
         }
@@ -85,9 +86,10 @@ impl Program {
         argv
     }
 
-    /// Whether a child that was to become this program has ended as the program does.
-    pub fn is_right(&self, ended: spawn::Ended) -> bool {
-        ended.code() == Some(self.code)
+    /// Whether a child that was to become this program has ended as the program does. `code`: its exit code; `None` when
+    /// a signal ended it.
+    pub fn is_right(&self, code: Option<i32>) -> bool {
+        code == Some(self.code)
     }
 }
 
@@ -177,24 +179,29 @@ fn image() -> io::Result<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::process::alone;
     use super::*;
 
     #[test]
     fn the_smallest_program_needs_no_name_anywhere() {
-        let image = image().expect("an image");
-        assert!(image.len() < 256, "{} bytes", image.len());
-        for file in [memory_file(), directory_file()] {
-            // A temporary directory may refuse unnamed files or execution: then memory is what is left.
-            let Ok(program) = file.and_then(|file| Program::of_file(file, &image)) else { continue };
-            let leads_to = std::fs::read_link(program.path().to_str().expect("text")).expect("a link");
-            assert!(leads_to.to_string_lossy().ends_with(" (deleted)"), "{leads_to:?} has a name");
-        }
-        assert!(Program::minimal().is_ok());
+        alone(|| {
+            let image = image().expect("an image");
+            assert!(image.len() < 256, "{} bytes", image.len());
+            for file in [memory_file(), directory_file()] {
+                // A temporary directory may refuse unnamed files or execution: then memory is what is left.
+                let Ok(program) = file.and_then(|file| Program::of_file(file, &image)) else { continue };
+                let leads_to = std::fs::read_link(program.path().to_str().expect("text")).expect("a link");
+                assert!(leads_to.to_string_lossy().ends_with(" (deleted)"), "{leads_to:?} has a name");
+            }
+            assert!(Program::minimal().is_ok());
+        });
     }
 
     #[test]
     fn a_file_that_is_no_program_is_refused_with_the_reason() {
-        let file = memory_file().expect("a file in memory");
-        assert!(Program::of_file(file, b"\x7fELF, but no more").is_err());
+        alone(|| {
+            let file = memory_file().expect("a file in memory");
+            assert!(Program::of_file(file, b"\x7fELF, but no more").is_err());
+        });
     }
 }

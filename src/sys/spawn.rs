@@ -216,32 +216,42 @@ fn answer(error: c_int) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::process::alone;
     use super::super::program::{SHELL, TRUE};
     use super::*;
 
     #[test]
     fn every_way_starts_the_program_and_reaps_it() {
-        let minimal = Program::minimal().expect("the smallest program");
-        let stack = Stack::new().expect("a stack");
-        let absent = Program::at(c"/nowhere/at/all", &[c"absent"], 0);
-        for way in [Way::Fork, Way::Vfork(&stack), Way::Spawn] {
-            for _ in 0..20 {
-                assert_eq!(start(way, &minimal).expect("started").code(), Some(42));
-            }
-            // A system may have neither; then nothing is to be shown with them.
-            for program in [Program::at(TRUE, &[c"true"], 0), minimal.by_shell()] {
-                if super::super::program::is_executable(program.path()) {
-                    assert!(program.is_right(start(way, &program).expect("started")), "{:?}", program.path());
+        alone(|| {
+            let minimal = Program::minimal().expect("the smallest program");
+            let stack = Stack::new().expect("a stack");
+            let absent = Program::at(c"/nowhere/at/all", &[c"absent"], 0);
+            for way in [Way::Fork, Way::Vfork(&stack), Way::Spawn] {
+                for _ in 0..20 {
+                    assert_eq!(start(way, &minimal).expect("started").code(), Some(42));
+                }
+                // A system may have neither; then nothing is to be shown with them.
+                for program in [Program::at(TRUE, &[c"true"], 0), minimal.by_shell()] {
+                    if super::super::program::is_executable(program.path()) {
+                        assert!(
+                            program.is_right(start(way, &program).expect("started").code()),
+                            "{:?}",
+                            program.path()
+                        );
+                    }
+                }
+                match (way, start(way, &absent)) {
+                    (Way::Spawn, outcome) => assert!(outcome.is_err()),
+                    (_, outcome) => assert_eq!(outcome.expect("a child").code(), Some(NO_EXEC)),
                 }
             }
-            match (way, start(way, &absent)) {
-                (Way::Spawn, outcome) => assert!(outcome.is_err()),
-                (_, outcome) => assert_eq!(outcome.expect("a child").code(), Some(NO_EXEC)),
-            }
-        }
-        let killed = Program::at(SHELL, &[c"sh", c"-c", c"kill -9 $$"], 0);
-        assert!(!killed.is_right(start(Way::Fork, &killed).expect("started")), "a signal is no code");
-        assert!(has_no_child());
+            let killed = Program::at(SHELL, &[c"sh", c"-c", c"kill -9 $$"], 0);
+            assert!(
+                !killed.is_right(start(Way::Fork, &killed).expect("started").code()),
+                "a signal is no code"
+            );
+            assert!(has_no_child());
+        });
     }
 
     #[test]
