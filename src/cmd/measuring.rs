@@ -14,6 +14,7 @@ use crate::bench::{Benchmark, Candidate, DROP_CACHES, Scope};
 use crate::diagnose;
 use crate::kernels;
 use crate::knobs::{Hand, Knobs, LastHand};
+use crate::machine::snapshot::disk;
 use crate::machine::{Machine, directory};
 use crate::measure::{Ended, Patience, Session};
 use crate::model::{
@@ -141,7 +142,10 @@ impl Host {
         if args.pretend.is_none() {
             let directory = args.dir.clone().unwrap_or_else(std::env::temp_dir);
             match scratch::probe(&directory) {
-                Ok(text) => drop(snapshot.entries.insert(directory::PROBE.to_string(), Entry::Text(text))),
+                Ok(mut text) => {
+                    text.push_str(&disk::of_directory(&text));
+                    snapshot.entries.insert(directory::PROBE.to_string(), Entry::Text(text));
+                }
                 // Whoever names a directory wants that one; a missing default one is for the benchmarks to say.
                 Err(error) if args.dir.is_some() => return Err(error),
                 Err(_) => {}

@@ -17,9 +17,10 @@ const CEILING: Rule = Rule {
     method: "Rejects: bandwidth above 128 bytes a core cycle and task (two 64-byte loads, the widest core built); \
              bandwidth of blocks beyond the last-level cache above rate × width of all memory channels, where the \
              modules' names or EDAC tell the channels, else of all modules (what the bus carried besides is reckoned and \
-             not judged); a file that is said to be out of the cache read faster than one task read memory in the same run, \
-             and a warm one beyond the caches faster than 1.25 times that (cold files without memory.bandwidth beside them cannot \
-             be judged, and the rule says that it could not look); a load \
+             not judged); a file that is said to be out of the cache read faster than its disk's link carries (NVMe or SATA, on bare \
+             metal, where /sys tells) or than one task read memory in the same run, and a warm one beyond the caches faster than \
+             1.25 times that (cold files with neither a known link nor memory.bandwidth beside them cannot be judged, and the rule \
+             says that it could not look); a load \
              or operation in less than 1/16 of a core cycle (no core retires more); a window without work, shorter than the \
              clock's step or longer than its visit. The core cycle is the measured one.",
     calm: "nothing above a ceiling",
@@ -46,9 +47,11 @@ fn ceiling(evidence: &Evidence) -> Option<Vec<Finding>> {
             findings.push(finding);
             continue;
         }
-        let of_file = file_ceiling(evidence, judged);
-        unlimited |= of_file.is_none() && is_cold_file(judged);
-        let limits = [core_ceiling(evidence, judged, ghz), memory_ceiling(evidence, judged), of_file];
+        let of_file = [disk_ceiling(evidence, judged), file_ceiling(evidence, judged)];
+        unlimited |= of_file.iter().all(Option::is_none) && is_cold_file(judged);
+        let [of_disk, of_file] = of_file;
+        let limits =
+            [core_ceiling(evidence, judged, ghz), memory_ceiling(evidence, judged), of_disk, of_file];
         let Some((most, why, source)) = limits
             .into_iter()
             .flatten()
@@ -77,7 +80,7 @@ fn ceiling(evidence: &Evidence) -> Option<Vec<Finding>> {
             effect: Effect::Rejects,
         });
     }
-    // Without memory in the same run nothing tells whether a cold file was warm: not looked at is not in order.
+    // Without a known link and memory in the same run nothing tells whether a cold file was warm: not looked at is not in order.
     (!unlimited || !findings.is_empty()).then_some(findings)
 }
 
@@ -244,6 +247,24 @@ fn is_cold_file(judged: &Judged) -> bool {
     let series = &judged.series;
     let cold = series.params().get("cache").and_then(|cache| cache.text()) == Some("cold");
     cold && series.case.bench.starts_with("file.") && series.metric.unit == "GB/s"
+}
+
+/// What the link of the disk carries that a cold file came from. A guest's links are its hypervisor's invention.
+fn disk_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
+    let machine = evidence.machine;
+    if !is_cold_file(judged) || matches!(machine.hypervisor, machine::Hypervisor::Guest(_)) {
+        return None;
+    }
+    let directory = machine.directory.as_ref()?;
+    let link = directory.link.as_ref()?;
+    Some((
+        link.gb_per_s,
+        format!(
+            "{} lies on a disk whose link ({}) carries no more: the file was in a cache, this kernel's or the disk's controller's.",
+            directory.path, link.name
+        ),
+        "/sys/dev/block".to_string(),
+    ))
 }
 
 /// What memory delivered to one task of the same run: all bytes of a file that comes from a disk pass it on their way,

@@ -16,9 +16,20 @@ pub struct Directory {
     pub device: String,
     /// What an ordinary user may still write.
     pub free_bytes: Option<u64>,
+    /// What a disk hangs on, where it is told and no layer between could make it look faster.
+    pub link: Option<Link>,
 }
 
-/// The probe's entry: lines of a name, a space and a value (`path`, `magic`, `device`, `free_bytes`).
+/// The way that all bytes of a disk must take.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Link {
+    pub name: String,
+    /// What it can carry at most, GB/s: its symbols less their coding.
+    pub gb_per_s: f64,
+}
+
+/// The probe's entry: lines of a name, a space and a value (`path`, `magic`, `device`, `free_bytes`; of a disk `sysfs`,
+/// `current_link_speed`, `current_link_width`).
 pub const PROBE: &str = "probe:directory";
 
 /// Magic numbers of `statfs`, as linux/magic.h has them.
@@ -45,12 +56,48 @@ pub fn parse(snapshot: &Snapshot) -> Option<Directory> {
     let magic = words.get("magic").copied().unwrap_or("unknown");
     let number = magic.strip_prefix("0x").and_then(|digits| u32::from_str_radix(digits, 16).ok());
     let known = FILESYSTEMS.iter().find(|(known, _)| Some(*known) == number);
+    let filesystem = known.map_or(magic, |(_, name)| name);
     Some(Directory {
         path: words.get("path")?.to_string(),
-        filesystem: known.map_or(magic, |(_, name)| name).to_string(),
+        filesystem: filesystem.to_string(),
+        link: link(&words).filter(|_| PLAIN.contains(&filesystem)),
         device: words.get("device").unwrap_or(&"").to_string(),
         free_bytes: words.get("free_bytes").and_then(|bytes| bytes.parse().ok()),
     })
+}
+
+/// Filesystems that store bytes as they are: one that compresses reads faster than its disk.
+const PLAIN: [&str; 3] = ["ext4", "xfs", "vfat"];
+
+/// SATA's fastest, 6 Gbit/s in symbols of 10 bits a byte.
+const SATA_GB_PER_S: f64 = 0.6;
+
+/// By the names on the device's way through /sys: a disk of NVMe or SATA; nothing of layers and other buses.
+fn link(words: &BTreeMap<&str, &str>) -> Option<Link> {
+    let place = words.get("sysfs")?;
+    let numbered = |part: &str, name: &str| {
+        let number = part.strip_prefix(name);
+        number.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    let passes = |name: &str| place.split('/').any(|part| numbered(part, name));
+    if place.contains("/virtual/") {
+        return None;
+    }
+    if passes("nvme") {
+        let speed = *words.get("current_link_speed")?;
+        let gt_per_s: f64 = speed.split(' ').next()?.parse().ok()?;
+        let width: u32 = words.get("current_link_width")?.parse().ok()?;
+        // PCI Express: 8 of 10 bits carry data up to 5 GT/s, 128 of 130 up to 32, nearly all above.
+        let coding = match gt_per_s {
+            speed if speed <= 5.0 => 0.8,
+            speed if speed <= 32.0 => 128.0 / 130.0,
+            _ => 1.0,
+        };
+        let gb_per_s = gt_per_s * coding / 8.0 * f64::from(width);
+        let name = format!("NVMe on PCIe, {gt_per_s} GT/s × {width}");
+        return (gb_per_s > 0.0).then_some(Link { name, gb_per_s });
+    }
+    passes("ata").then(|| Link { name: "SATA".into(), gb_per_s: SATA_GB_PER_S })
 }
 
 impl Directory {
@@ -81,5 +128,32 @@ mod tests {
         assert!(!other.is_memory() && other.filesystem == "0x1234" && other.free_bytes.is_none());
         assert_eq!(of("magic 0xef53"), None);
         assert_eq!(parse(&Snapshot::default()), None);
+    }
+
+    #[test]
+    fn disks_by_what_they_hang_on() {
+        let linked = |magic: &str, lines: &str| {
+            of(&format!("path /x\nmagic {magic}\n{lines}")).and_then(|directory| directory.link)
+        };
+        let nvme = "sysfs /sys/devices/pci0000:00/0000:00:1d.0/0000:3d:00.0/nvme/nvme0/nvme0n1/nvme0n1p2\n\
+                    current_link_speed 16.0 GT/s PCIe\ncurrent_link_width 4\n";
+        let fast = linked("0xef53", nvme).expect("told");
+        assert_eq!(fast.name, "NVMe on PCIe, 16 GT/s × 4");
+        assert!((fast.gb_per_s - 7.877).abs() < 0.001, "{}", fast.gb_per_s);
+        assert_eq!(linked("0x9123683e", nvme), None, "btrfs may compress");
+        let old = nvme.replace("16.0 GT/s PCIe", "2.5 GT/s PCIe");
+        assert_eq!(linked("0xef53", &old).map(|link| link.gb_per_s), Some(1.0));
+        let lines = nvme.lines().next().expect("a line");
+        assert_eq!(linked("0xef53", lines), None, "no link is told");
+        let sata = "sysfs /sys/devices/pci0000:00/0000:00:17.0/ata3/host2/target2:0:0/2:0:0:0/block/sda/sda1";
+        assert_eq!(linked("0x58465342", sata).map(|link| link.gb_per_s), Some(0.6));
+        for other in [
+            "sysfs /sys/devices/virtual/block/dm-0",
+            "sysfs /sys/devices/pci0000:00/0000:00:02.0/virtio1/block/vda",
+            "sysfs /sys/devices/pci0000:00/0000:00:02.0/host0/rport-0:0-1/target0:0:0/0:0:0:0/block/sdb",
+            "sysfs /sys/devices/virtual/nvme-subsystem/nvme-subsys0/nvme0n1",
+        ] {
+            assert_eq!(linked("0xef53", other), None, "{other}");
+        }
     }
 }

@@ -6,6 +6,7 @@
 //! `compact` says; a mask and a list that say the same are stored once, in the shorter form.
 
 pub mod compact;
+pub mod disk;
 mod tree;
 
 use std::path::{Path, PathBuf};

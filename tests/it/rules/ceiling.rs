@@ -119,3 +119,49 @@ pub fn what_the_hardware_can_do() -> Vec<Case> {
         case("a real core", Live::steady()),
     ]
 }
+
+/// Cold files at this rate and nothing beside them, on a server whose files lie on this kind of disk.
+fn cold_files_on(disk: &str, gb_per_s: f64) -> serde_json::Value {
+    let tree = server_of(1);
+    let words = format!("--quick --only file.mmap --pretend 7 --root {}", tree.root().display());
+    let mut run = Edit::of(&words);
+    let probe = format!("path /data\nmagic 0xef53\ndevice 259:1\nfree_bytes 1000000000000\n{disk}");
+    run.header()["snapshot"]["probe:directory"] = json!(probe);
+    run.scaled("file.mmap", "bytes", |_| gb_per_s / 1.2);
+    run.diagnosed()
+}
+
+#[test]
+fn a_cold_file_is_no_faster_than_the_link_of_its_disk() {
+    let nvme = "sysfs /sys/devices/pci0000:00/0000:3d:00.0/nvme/nvme0/nvme0n1\ncurrent_link_speed 8.0 GT/s PCIe\n\
+                current_link_width 4\n";
+    let sata = "sysfs /sys/devices/pci0000:00/0000:00:17.0/ata3/host2/target2:0:0/2:0:0:0/block/sda\n";
+    for (disk, slow, fast, link) in [(nvme, 3.0, 4.5, "8 GT/s"), (sata, 0.5, 0.7, "SATA")] {
+        let fine = cold_files_on(disk, slow);
+        assert!(fine["rules_clean"].as_array().expect("a list").contains(&json!("above-ceiling")), "{link}");
+        let found = cold_files_on(disk, fast);
+        let found = findings(&found, "above-ceiling");
+        assert!(!found.is_empty(), "{link}");
+        for finding in found {
+            assert!(finding["series"][0].as_str().is_some_and(|key| key.contains("cache=cold")), "{finding}");
+            assert!(finding["cause"].as_str().is_some_and(|cause| cause.contains(link)), "{finding}");
+        }
+    }
+    // Of a disk of which nothing is told nothing is said.
+    let unknown = cold_files_on("sysfs /sys/devices/virtual/block/dm-0\n", 4.5);
+    assert!(unknown["rules_not_applicable"].as_array().expect("a list").contains(&json!("above-ceiling")));
+}
+
+#[test]
+fn a_cold_file_without_memory_beside_it_is_not_looked_at() {
+    let alone = Edit::invented("file.mmap").diagnosed();
+    let keys = alone["series"].as_array().expect("a list").iter().filter_map(|one| one["key"].as_str());
+    assert!(keys.into_iter().any(|key| key.contains("cache=cold")), "no cold file was measured");
+    let stands_in = |results: &serde_json::Value, list: &str| {
+        results[list].as_array().expect("a list").contains(&json!("above-ceiling"))
+    };
+    assert!(stands_in(&alone, "rules_not_applicable") && !stands_in(&alone, "rules_clean"));
+    // Memory was measured beside it, and the file was slower.
+    let beside = cold_files_at(3.0).diagnosed();
+    assert!(stands_in(&beside, "rules_clean") && !stands_in(&beside, "rules_not_applicable"));
+}
