@@ -201,7 +201,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
             let mut kept = None;
             sampler.time_by(Point::new(metric, bytes as f64).at(point("bytes", bytes)), |passes| {
                 let mut ns = 0.0;
-                if !cold && shares.is_empty() {
+                if !cold {
                     shares.push(file.must_be_warm(bytes)?);
                 }
                 for _ in 0..passes {

@@ -307,37 +307,44 @@ mod tests {
     use super::*;
     use crate::bench::WrongAnswer;
     use crate::bench::pair::tests::free;
+    use crate::sys::process::alone;
 
     #[test]
     fn every_message_arrives_whole_in_every_size() {
-        for make in [pipe, unix, tcp] {
-            for bytes in SIZES {
-                let mut flow = Flow::start(&free(), make().expect("ends"), bytes, 0..).expect("a sender");
-                flow.receive(20).and_then(|()| flow.receive(lead_in(bytes))).expect("messages");
-                assert_eq!(flow.next, 20 + lead_in(bytes));
-                flow.stop().expect("the sender leaves when nobody reads");
+        alone(|| {
+            for make in [pipe, unix, tcp] {
+                for bytes in SIZES {
+                    let mut flow = Flow::start(&free(), make().expect("ends"), bytes, 0..).expect("a sender");
+                    flow.receive(20).and_then(|()| flow.receive(lead_in(bytes))).expect("messages");
+                    assert_eq!(flow.next, 20 + lead_in(bytes));
+                    flow.stop().expect("the sender leaves when nobody reads");
+                }
             }
-        }
+        });
     }
 
     #[test]
     fn a_message_that_is_missing_or_stale_is_a_wrong_answer() {
-        for wrong in [|number: u64| number + u64::from(number > 4), |number: u64| number.min(4)] {
-            let numbers = (0..).map(wrong);
-            let mut flow = Flow::start(&free(), pipe().expect("ends"), 4096, numbers).expect("a sender");
-            flow.receive(5).expect("the first five are right");
-            let error = flow.receive(1).expect_err("the sixth is not");
-            assert!(error.downcast_ref::<WrongAnswer>().is_some(), "{error:#}");
-        }
+        alone(|| {
+            for wrong in [|number: u64| number + u64::from(number > 4), |number: u64| number.min(4)] {
+                let numbers = (0..).map(wrong);
+                let mut flow = Flow::start(&free(), pipe().expect("ends"), 4096, numbers).expect("a sender");
+                flow.receive(5).expect("the first five are right");
+                let error = flow.receive(1).expect_err("the sixth is not");
+                assert!(error.downcast_ref::<WrongAnswer>().is_some(), "{error:#}");
+            }
+        });
     }
 
     #[test]
     fn a_sender_that_ends_is_an_error() {
-        for make in [pipe, unix, tcp] {
-            let mut flow = Flow::start(&free(), make().expect("ends"), 512, 0..7).expect("a sender");
-            let error = flow.receive(8).expect_err("seven came").to_string();
-            assert!(error.contains("gone after 7 messages"), "{error}");
-        }
+        alone(|| {
+            for make in [pipe, unix, tcp] {
+                let mut flow = Flow::start(&free(), make().expect("ends"), 512, 0..7).expect("a sender");
+                let error = flow.receive(8).expect_err("seven came").to_string();
+                assert!(error.contains("gone after 7 messages"), "{error}");
+            }
+        });
     }
 
     #[test]

@@ -169,6 +169,13 @@ mod tests {
                 rehearsal::visit_all(&case);
             }
         }
+        // The shortest profile leaves the mix of placements out; all others put two tasks where the scheduler likes.
+        for (depth, free) in [(Depth::Quick, 0), (Depth::Standard, 1), (Depth::Full, 1)] {
+            let cases = rehearsal::cases("lock.mutex", depth);
+            let found = cases.iter().filter(|case| case.placement.name == "free");
+            let tasks: Vec<usize> = found.map(|case| case.placement.seats.len()).collect();
+            assert_eq!(tasks, vec![2; free], "{depth:?}");
+        }
         let quick = rehearsal::cases("lock.handover", Depth::Quick);
         assert!(quick.len() <= 2 && quick[0].placement.name == "same-cpu", "{}", quick.len());
     }

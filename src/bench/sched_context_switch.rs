@@ -24,10 +24,10 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
             block of kb KiB of its own (4 KiB pages, written first; plain vectors of 16 bytes). latency is one hop as \
             measured: a write that wakes, the switch, a read, and the block. Beside it stand its parts, measured in the \
             same visit on the first process's CPU while all others sleep: pipe (at kb = 0), one process that sends \
-            itself the token, which switches nothing; and data (at kb > 0), the block alone in a warm cache. overhead \
-            is their share of a hop. Only where that is below 10 %, and all share one CPU, is switch given, the hop less its \
-            parts; above, the difference would be mostly error, across CPUs it would be of two placements, and the figures \
-            stand side by side. refill is the slope from kb = 0 on: \
+            itself the token, which switches nothing; and data (at kb > 0), the block alone in a warm cache. On one CPU \
+            overhead is their share of a hop, and where that is below 10 % switch is given, the hop less its \
+            parts; above, the difference would be mostly error, and the figures stand side by side, as they always do across \
+            CPUs, where hop and parts are of two placements. refill (on one CPU, too) is the slope from kb = 0 on: \
             what a hop takes longer than one with nothing to touch and the warm block together, for each KiB, because \
             the others pushed the block out of the cache. The order of the ring, every block's sum and the number of \
             switches are checked.",
@@ -174,11 +174,7 @@ fn sizes(scope: &Scope, placement: &Placement, count: u64) -> Vec<u64> {
 
 /// Length of a ring's windows in units of the usual one.
 fn stretch(usual: f64, placement: &Placement) -> f64 {
-    if is_free(placement) { usual * FREE_STRETCH } else { usual }
-}
-
-fn is_free(placement: &Placement) -> bool {
-    placement.seats.iter().any(|seat| seat.cpus.len() > 1)
+    if placement.is_free() { usual * FREE_STRETCH } else { usual }
 }
 
 fn sizes_of(case: &Case) -> Vec<u64> {
@@ -206,10 +202,13 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         } else {
             data_ns = block_alone(sampler, &mut ring, kb)?;
         }
+        // Both parts are those of one CPU; a hop to another one has nothing to do with them.
+        if !on_one_cpu(case) {
+            continue;
+        }
         sampler.value(point("kb", kb), "overhead", (pipe_ns + data_ns) / hop_ns, 0.0)?;
         // By the fastest window: a disturbed hop is long, and would resolve what no quiet one can.
-        // Both parts are those of one CPU; of a hop to another one they are not to be taken.
-        if on_one_cpu(case) && pipe_ns + data_ns < RESOLVABLE * least_ns {
+        if pipe_ns + data_ns < RESOLVABLE * least_ns {
             sampler.value(point("kb", kb), "switch", (hop_ns - pipe_ns - data_ns) / 1e3, 0.0)?;
         }
         if kb >= LEAST_REFILL_KB {
@@ -256,7 +255,7 @@ fn hops(case: &Case, sampler: &mut Sampler, ring: &mut Ring, kb: u64) -> anyhow:
     })?;
     sampler.value(point("kb", kb), "switches", switches, 0.0)?;
     let (looks, together) = ring.looks();
-    if is_free(&case.placement) && looks > looks_before.0 {
+    if case.placement.is_free() && looks > looks_before.0 {
         let share = (together - looks_before.1) as f64 / (looks - looks_before.0) as f64;
         sampler.value(point("kb", kb), "same_cpu_share", share, 0.0)?;
     }

@@ -289,6 +289,7 @@ mod tests {
     use super::*;
     use crate::bench::WrongAnswer;
     use crate::model::CpuSet;
+    use crate::sys::process::alone;
 
     fn seats(count: usize, cpus: &CpuSet) -> Vec<Seat> {
         let seat =
@@ -302,24 +303,28 @@ mod tests {
 
     #[test]
     fn the_token_goes_round_and_everybody_is_switched_out_on_one_cpu() {
-        let mut ring = Ring::start(&seats(5, &one_cpu()), 8 << 10).expect("a ring");
-        ring.play(200, 0).expect("laps");
-        ring.play(200, 8 << 10).expect("laps through the blocks");
-        let (looks, together) = ring.looks();
-        assert!(looks >= 5 * 401 / 12, "{looks} looks");
-        // The first look of a process may find nothing noted yet.
-        assert!(together + 5 >= looks, "{together} of {looks} on the one CPU that there is");
-        assert!(ring.stop().expect("all end well") >= 1.0);
+        alone(|| {
+            let mut ring = Ring::start(&seats(5, &one_cpu()), 8 << 10).expect("a ring");
+            ring.play(200, 0).expect("laps");
+            ring.play(200, 8 << 10).expect("laps through the blocks");
+            let (looks, together) = ring.looks();
+            assert!(looks >= 5 * 401 / 12, "{looks} looks");
+            // The first look of a process may find nothing noted yet.
+            assert!(together + 5 >= looks, "{together} of {looks} on the one CPU that there is");
+            assert!(ring.stop().expect("all end well") >= 1.0);
+        });
     }
 
     #[test]
     fn a_token_out_of_turn_is_a_wrong_answer() {
-        let mut ring = Ring::start(&seats(3, &one_cpu()), 0).expect("a ring");
-        ring.play(3, 0).expect("laps");
-        // The fourth token of the second process is 1 + 4 × 3.
-        let error = ring.lap(17, 0).expect_err("nobody's turn");
-        let wrong = error.downcast_ref::<WrongAnswer>().expect("a wrong answer").to_string();
-        assert!(wrong.contains("process 2 of the ring got token 18 when it was 13's turn"), "{wrong}");
+        alone(|| {
+            let mut ring = Ring::start(&seats(3, &one_cpu()), 0).expect("a ring");
+            ring.play(3, 0).expect("laps");
+            // The fourth token of the second process is 1 + 4 × 3.
+            let error = ring.lap(17, 0).expect_err("nobody's turn");
+            let wrong = error.downcast_ref::<WrongAnswer>().expect("a wrong answer").to_string();
+            assert!(wrong.contains("process 2 of the ring got token 18 when it was 13's turn"), "{wrong}");
+        });
     }
 
     #[test]
@@ -336,10 +341,12 @@ mod tests {
 
     #[test]
     fn a_member_that_dies_breaks_the_ring_and_nothing_hangs() {
-        let mut ring = Ring::start(&seats(4, &one_cpu()), 0).expect("a ring");
-        ring.play(2, 0).expect("laps");
-        ring.members[1].kill();
-        let error = format!("{:#}", ring.play(10, 0).expect_err("it is dead"));
-        assert!(error.contains("process 3 of the ring ended with signal: 9"), "{error}");
+        alone(|| {
+            let mut ring = Ring::start(&seats(4, &one_cpu()), 0).expect("a ring");
+            ring.play(2, 0).expect("laps");
+            ring.members[1].kill();
+            let error = format!("{:#}", ring.play(10, 0).expect_err("it is dead"));
+            assert!(error.contains("process 3 of the ring ended with signal: 9"), "{error}");
+        });
     }
 }

@@ -220,10 +220,15 @@ fn populate(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         })?;
         sampler.time_by(Point::new("touched", pages as f64).at(point("bytes", bytes)), |n| {
             in_rounds(n, 1, |_| {
-                let begin = clock.now();
-                let mut memory = map(false)?;
-                memory.write_each(page, pages, WORD);
-                let ns = clock.now() - begin;
+                let mut mapped = None;
+                let (ns, faults) = timed_faults(clock, || {
+                    mapped = Some(map(false).map(|mut memory| {
+                        memory.write_each(page, pages, WORD);
+                        memory
+                    }));
+                })?;
+                let memory = mapped.context("nothing was mapped")??;
+                fresh_pages(&memory, page, pages, faults)?;
                 memory.unmap()?;
                 Ok(ns)
             })
