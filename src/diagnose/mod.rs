@@ -117,7 +117,6 @@ fn adjusted(verdict: &Verdict, finding: &Finding) -> Verdict {
         (Effect::Rejects, VerdictKind::Rejected) => Verdict::new(VerdictKind::Rejected, with_cause()),
         (Effect::Rejects, _) => Verdict::new(VerdictKind::Rejected, because),
         (Effect::Explains, VerdictKind::Trusted) => Verdict::new(VerdictKind::TrustedWithCause, because),
-        (Effect::Explains, VerdictKind::Rejected) => verdict.clone(),
         (Effect::Explains, kind) => Verdict::new(kind, with_cause()),
     }
 }

@@ -30,6 +30,31 @@ fn load(share: f64) -> Case {
     })
 }
 
+/// Others use an eighth of the CPU of one case among five: little of the machine, much of what that case had.
+fn load_of_one_case() -> Case {
+    let others = ["syscall.getpid", "syscall.read", "syscall.write", "syscall.stat"];
+    let mut run = Edit::invented(&format!("{STEADY},{}", others.join(",")));
+    let plan = run.header()["plan"].clone();
+    run.each(|_, visit| {
+        let planned = &plan[visit["case"].as_u64().expect("a case") as usize]["case"];
+        let share = if planned["bench"] == STEADY { 0.125 } else { 0.0 };
+        let conditions = &mut visit["conditions"];
+        conditions["busy_ms"] = json!(100.0 + 100.0 * share);
+        conditions["others_on_seats_ms"] = json!(100.0 * share);
+    });
+    let loaded = case("an eighth of one case's CPU", run.diagnosed());
+    assert_verdict(&loaded, "trusted_with_cause");
+    for other in others {
+        assert_eq!(series(&loaded.results, other)["verdict"], "trusted", "{other}");
+    }
+    let headline = findings(&loaded.results, "background-load")[0]["headline"].as_str().expect("a text");
+    assert!(
+        headline.starts_with("other processes used 12 % of the CPUs of selftest.steady@one-cpu"),
+        "{headline}"
+    );
+    loaded
+}
+
 /// The same while a quota pauses us for half of the time: ticks err by up to one in each of its periods.
 fn load_in_quota(share: f64) -> Case {
     with_conditions(&format!("{share} used by others, half of the time paused"), |conditions| {
@@ -43,7 +68,9 @@ pub fn somebody_elses_load() -> Vec<Case> {
     let (some, much) = (load(0.12), load(0.25));
     assert_verdict(&some, "trusted_with_cause");
     assert_verdict(&much, "rejected");
-    let mut cases = vec![some, much, load_in_quota(0.2)];
+    let headline = findings(&much.results, "background-load")[0]["headline"].as_str().expect("a text");
+    assert!(headline.starts_with("other processes used 0.25 of 2 CPUs while measuring"), "{headline}");
+    let mut cases = vec![some, much, load_in_quota(0.2), load_of_one_case()];
     match works("taskset", &["-c", "0", "true"]) {
         true => {
             let hog = Hog::on(first_seat(STEADY));

@@ -8,9 +8,14 @@ use crate::runs::findings;
 
 /// The table of one call on a server with SMT that can be switched, or cannot.
 fn table(control: &str) -> Edit {
+    table_of("syscall.getpid", control)
+}
+
+/// The table of these benchmarks.
+fn table_of(only: &str, control: &str) -> Edit {
     let tree = server();
     tree.file("/sys/devices/system/cpu/smt/control", control);
-    let words = format!("--quick --only syscall.getpid --pretend 7 --root {}", tree.root().display());
+    let words = format!("--quick --only {only} --pretend 7 --root {}", tree.root().display());
     Edit::of_verb(&["smt", "table"], &words)
 }
 
@@ -62,4 +67,33 @@ fn quiet() -> Edit {
 
 pub fn neighbours_that_cost_nothing() -> Vec<Case> {
     vec![case("neighbours that nobody notices", quiet().diagnosed())]
+}
+
+/// What the finding says of the published expectation when these benchmarks are faster with SMT off.
+fn expectation_where(faster_off: &[&str]) -> String {
+    let mut run = table_of("syscall,process.spawn", "on");
+    faster(
+        &mut run,
+        |case| case["knobs"]["smt"] == "off" && faster_off.iter().any(|bench| case["bench"] == *bench),
+        1.1,
+    );
+    let results = run.diagnosed();
+    findings(&results, "smt-cost")[0]["cause"].as_str().expect("a text").to_string()
+}
+
+#[test]
+fn one_call_of_many_that_pays_is_chance() {
+    let single = |text: &str| text.contains("single-process calls are unaffected, as expected");
+    let (none, one) = (expectation_where(&[]), expectation_where(&["syscall.getpid"]));
+    assert!(single(&none) && none.contains("(0 of "), "{none}");
+    assert!(single(&one) && one.contains("(1 of "), "{one}");
+    let some = expectation_where(&[
+        "syscall.getpid",
+        "syscall.read",
+        "syscall.write",
+        "syscall.stat",
+        "syscall.fstat",
+    ]);
+    assert!(some.contains("some single-process calls pay, against the expectation"), "{some}");
+    assert!(none.contains("those of several processes do not pay, against the expectation"), "{none}");
 }
