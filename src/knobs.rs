@@ -85,6 +85,11 @@ const CPUS: &str = "/sys/devices/system/cpu";
 const TRIES: u32 = 20;
 const BETWEEN_TRIES: Duration = Duration::from_millis(100);
 
+/// Where root's sessions keep their journal.
+fn of_system(root: &Path) -> PathBuf {
+    root.join("var/lib/assay")
+}
+
 /// The knobs of the machine below a root folder, with the place of their journal.
 #[derive(Clone, Debug)]
 pub struct Knobs {
@@ -101,17 +106,16 @@ impl Knobs {
             let home = || variable("HOME").map(|home| home.join(".local/state"));
             variable("XDG_STATE_HOME").or_else(home).map(|folder| folder.join("assay"))
         };
-        let system = || root.join("var/lib/assay");
         let usual = || match rustix::process::geteuid().is_root() || root != Path::new("/") {
-            true => system(),
-            false => users().unwrap_or_else(system),
+            true => of_system(root),
+            false => users().unwrap_or_else(|| of_system(root)),
         };
         Knobs { root: root.to_path_buf(), store: Store(variable(STATE_VARIABLE).unwrap_or_else(usual)) }
     }
 
     /// The journal of root's sessions, where it is another one than ours and notes changed knobs.
     fn of_root(&self) -> Option<PathBuf> {
-        let of_root = Store(self.root.join("var/lib/assay"));
+        let of_root = Store(of_system(&self.root));
         (of_root.0 != self.store.0 && of_root.file().exists()).then(|| of_root.file())
     }
 

@@ -135,6 +135,11 @@ impl Placement {
         self.neighbours.iter().fold(self.cpus(), |all, own| all.union(own))
     }
 
+    /// Whether the scheduler chooses where a task runs.
+    pub fn is_free(&self) -> bool {
+        self.seats.iter().any(|seat| seat.cpus.len() > 1)
+    }
+
     pub fn pages(mut self, pages: Pages) -> Placement {
         self.pages = pages;
         self

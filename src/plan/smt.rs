@@ -26,7 +26,7 @@ fn variants(candidate: Candidate, scope: &Scope, no_switch: Option<&str>) -> Vec
     if placement.seats.is_empty() {
         return Vec::new();
     }
-    if is_free(placement) {
+    if placement.is_free() {
         let off = switched_off(&candidate, scope, no_switch);
         return if off.unmet.is_none() { vec![candidate, off] } else { Vec::new() };
     }
@@ -35,10 +35,6 @@ fn variants(candidate: Candidate, scope: &Scope, no_switch: Option<&str>) -> Vec
     all.push(switched_off(&candidate, scope, no_switch));
     all.insert(0, candidate);
     all
-}
-
-fn is_free(placement: &Placement) -> bool {
-    placement.seats.iter().any(|seat| seat.cpus.len() != 1)
 }
 
 fn busy(candidate: &Candidate, scope: &Scope, beside: Beside, dearer: f64) -> Candidate {
@@ -65,7 +61,7 @@ fn busy(candidate: &Candidate, scope: &Scope, beside: Beside, dearer: f64) -> Ca
 fn switched_off(candidate: &Candidate, scope: &Scope, no_switch: Option<&str>) -> Candidate {
     let mut case = candidate.case.clone();
     let gone = second_threads(scope.machine).intersection(&case.placement.cpus());
-    if is_free(&case.placement) {
+    if case.placement.is_free() {
         // Wherever the scheduler likes among those that stay.
         case.placement.seats.iter_mut().for_each(|seat| seat.cpus = seat.cpus.difference(&gone));
     }
