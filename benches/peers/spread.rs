@@ -64,6 +64,36 @@ const TESTS: &[Test] = &[
     ("lmbench", "unix bandwidth", "bw_unix", |text| number_before(text, "MB/sec")),
 ];
 
+/// Tests that measure the same as a figure of ours, or nearly: tool, test, our series. Tools have figures of different
+/// kinds, which the machine moves differently: only the same ones compare.
+const TWINS: &[(&str, &str, &str)] = &[
+    ("perf bench", "syscall basic", "syscall.getpid@one-cpu#latency"),
+    ("perf bench", "sched pipe", "ipc.pipe-pingpong@same-cpu#round_trips"),
+    ("stress-ng", "null", "syscall.write@one-cpu#latency"),
+    ("stress-ng", "zero", "syscall.read@one-cpu#latency"),
+    ("stress-ng", "sigsegv", "signal.protection-fault@one-cpu#latency"),
+    ("stress-ng", "fork", "process.fork@one-cpu+base-pages/resident_mb=0#latency"),
+    ("stress-ng", "pthread", "process.thread@one-cpu#latency"),
+    ("stress-ng", "eventfd", "ipc.eventfd@same-cpu#latency"),
+    ("stress-ng", "sem-sysv", "ipc.sysv-semaphore@same-cpu#latency"),
+    ("lmbench", "null", "syscall.getpid@one-cpu#latency"),
+    ("lmbench", "read", "syscall.read@one-cpu#latency"),
+    ("lmbench", "write", "syscall.write@one-cpu#latency"),
+    ("lmbench", "stat", "syscall.stat@one-cpu#latency"),
+    ("lmbench", "fstat", "syscall.fstat@one-cpu#latency"),
+    ("lmbench", "open", "syscall.open-close@one-cpu#latency"),
+    ("lmbench", "select 100", "syscall.select@one-cpu/fds=100#latency"),
+    ("lmbench", "signal install", "signal.handler@one-cpu#install"),
+    ("lmbench", "signal catch", "signal.handler@one-cpu#latency"),
+    ("lmbench", "pipe", "ipc.pipe-pingpong@same-cpu#round_trips"),
+    ("lmbench", "unix", "ipc.unix-stream@same-cpu#latency"),
+    ("lmbench", "fork", "process.fork@one-cpu+base-pages/resident_mb=0#latency"),
+    ("lmbench", "exec", "process.exec@one-cpu/program=minimal#latency"),
+    ("lmbench", "shell", "process.shell@one-cpu/program=minimal#latency"),
+    ("lmbench", "pipe bandwidth", "ipc.pipe-bandwidth@same-cpu/message=65536#bandwidth"),
+    ("lmbench", "unix bandwidth", "ipc.unix-bandwidth@same-cpu/message=65536#bandwidth"),
+];
+
 /// Figures of each tool and test, one a run.
 type Figures = BTreeMap<(String, String), Vec<f64>>;
 
@@ -88,6 +118,7 @@ pub fn table(bench: &Bench) {
         }
     }
     print(&figures);
+    print_twins(&figures);
 }
 
 /// One run of ours; a figure for each series that has a number and is believed or not alike.
@@ -148,5 +179,29 @@ fn print(figures: &Figures) {
             count(&|cv| cv < 0.02),
             count(&|cv| cv > 0.1)
         );
+    }
+}
+
+/// The same figures by each peer and by us.
+fn print_twins(figures: &Figures) {
+    println!(
+        "\n| peer | figures that both have | median CV, peer | median CV, Assay | ours lower in |\n|---|---:|---:|---:|---:|"
+    );
+    let mut by_tool: BTreeMap<&str, Vec<[f64; 2]>> = BTreeMap::new();
+    for (tool, test, ours) in TWINS {
+        let cv = |tool: &str, name: &str| {
+            coefficient_of_variation(figures.get(&(tool.to_string(), name.to_string()))?)
+        };
+        if let (Some(theirs), Some(own)) = (cv(tool, test), cv("assay", ours)) {
+            by_tool.entry(tool).or_default().push([theirs, own]);
+        }
+    }
+    for (tool, pairs) in by_tool {
+        let median = |of: usize| {
+            let cvs: Vec<f64> = pairs.iter().map(|pair| pair[of]).collect();
+            assay::stats::order::median(&cvs).unwrap_or(f64::NAN) * 100.0
+        };
+        let lower = pairs.iter().filter(|[theirs, own]| own < theirs).count();
+        println!("| {tool} | {} | {:.1} % | {:.1} % | {lower} |", pairs.len(), median(0), median(1));
     }
 }

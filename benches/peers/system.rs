@@ -3,6 +3,8 @@
 
 use std::path::PathBuf;
 
+use assay::bench;
+
 use super::{Bench, Ours, Peer, Row, Rows, Wanted, number_after, number_before};
 
 /// A comparison before this machine's cases are known.
@@ -110,6 +112,11 @@ impl Spec {
             for list in [name.to_string(), format!("{name}s")] {
                 case.inputs.entry(list).and_modify(|points| *points = value.to_string());
             }
+        }
+        // Nor are points by its other parameters.
+        let others = bench::find(self.id).map_or(&[][..], |bench| bench.params).iter();
+        for param in others.filter(|param| !at.is_empty() && at.iter().all(|(name, _)| *name != param.name)) {
+            case.inputs.remove(param.name);
         }
         let command = full_command(self.command, bench.first_cpu());
         Ok(Row {
