@@ -192,7 +192,7 @@ fn populate_cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let largest = sizes.iter().copied().max().unwrap_or(0);
     let windows = (scope.windows.count + scope.windows.warm_up + 5) as f64;
     let seconds = scope.seconds(3 * sizes.len(), 1.0, largest as f64 / 4e9 * windows);
-    let mut candidate = Candidate::new(bench.id, placement, 50, seconds).memory(largest);
+    let mut candidate = Candidate::new(bench.id, placement, 62, seconds).memory(largest);
     candidate.case.inputs.insert("bytes".into(), sizes_input(&sizes));
     vec![candidate]
 }
