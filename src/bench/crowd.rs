@@ -29,7 +29,7 @@ pub fn cases(bench: &Benchmark, scope: &Scope, points: usize) -> Vec<Candidate> 
     let mut candidates = vec![candidate("one-cpu", scope.floor.one_cpu("task"), 70)];
     candidates.extend(pairs(scope, false).into_iter().map(|(name, pair)| candidate(name, pair, 60)));
     if scope.depth >= Depth::Standard {
-        candidates.push(candidate("free", scope.floor.free(&["task", "task"]), 50));
+        candidates.push(candidate("free", scope.floor.free(&["task", "task"]), 52));
     }
     let all = scope.floor.all("task");
     if scope.depth >= Depth::Standard && all.seats.len() > 2 {
