@@ -230,8 +230,10 @@ impl Wanted {
 /// parent where something goes wrong, and hold our end of its output.
 pub fn said_by(arguments: &[String]) -> std::io::Result<String> {
     let mut output = tempfile::tempfile()?;
+    // Where it may leave its files, as stress-ng does when it is killed.
+    let folder = tempfile::tempdir()?;
     let mut command = Command::new(&arguments[0]);
-    command.args(&arguments[1..]).stdin(Stdio::null()).process_group(0);
+    command.args(&arguments[1..]).stdin(Stdio::null()).process_group(0).current_dir(folder.path());
     // Cargo's own, which every dynamic linker would search.
     command.env_remove("LD_LIBRARY_PATH");
     let mut child = command.stdout(output.try_clone()?).stderr(output.try_clone()?).spawn()?;

@@ -66,7 +66,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
                 base pages; per_gb is the slope of a straight line through these.",
         reading: "process.fork plus the price of exec: 100 to 600 us for the minimal program, up to a millisecond for a \
                   dynamic one. What it is above process.vfork-exec is the copy that exec throws away: 5 to 20 ms \
-                  for each GB of the parent.",
+                  for each GB of the parent, in guests up to 40.",
         metrics: COPYING,
         params: PARAMS,
         cases: |bench, scope| starting(bench, scope, 75, STRETCH, &RESIDENT_MB),

@@ -26,8 +26,8 @@ enum Study {
 #[derive(clap::Args)]
 #[command(after_help = "\
 Each case is measured alone, beside the same work and beside a spinner on the SMT siblings of its CPUs, and with SMT \
-switched off; what runs wherever the scheduler likes with SMT on and off only. Without --budget that takes 8 minutes with \
---quick, an hour in the standard profile. On a machine without SMT the neighbours are the nearest other cores, and the report says so.
+switched off; what runs wherever the scheduler likes with SMT on and off only. Without --budget that takes up to 8 minutes with \
+--quick, up to an hour in the standard profile. On a machine without SMT the neighbours are the nearest other cores, and the report says so.
 Switching SMT needs root. It is done by the kernel's own control, /sys/devices/system/cpu/smt/control, once a pass; the \
 value before is noted in a journal first and put back at the end, by Ctrl-C too; after kill -9 by the next run or by \
 `assay restore`. While SMT is off the CPUs that go are offline for everybody: what others have pinned to them alone is \
