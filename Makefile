@@ -1,5 +1,5 @@
-# Two commands do everything on a fresh machine; the other two make long evidence.
-.PHONY: run test bench prove static
+# Two commands do everything on a fresh machine; three others make long evidence.
+.PHONY: run test bench prove lab static
 
 # Builds, evaluates this server in 90 s, leaves run file, report.html and report.json in assay-out/.
 run:
@@ -22,6 +22,14 @@ bench:
 prove:
 	cargo bench --locked --bench prove
 	fuzz/run 600
+
+# Where a free pair sits on five emulated machines under kernels 5.10, 6.1 and 6.12: the table of lab/RESULTS.md (15
+# to 25 minutes).
+lab: static
+	@for item in qemu10 5.10-cloud-amd64 6.1-cloud-amd64 6.12-cloud-amd64; do \
+		lab/fetch $$item || echo "not fetched: $$item; what needs it will be skipped"; \
+	done
+	cargo test --locked --test it -- --ignored --nocapture placements_by_kernel
 
 # One static glibc binary.
 static:

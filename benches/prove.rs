@@ -1,15 +1,21 @@
 //! `make prove`: runs the experiments behind METHODOLOGY.md and writes their tables into it.
 //!
 //! `cargo bench --bench prove` runs all sections, `cargo bench --bench prove -- NAME...` some, `-- --list`
-//! names them. A section's table stands in METHODOLOGY.md between `<!-- prove:NAME -->` and `<!-- /prove
+//! names them. `a-a` takes `--pairs N` (20 unless told), `--only GROUPS` and `--budget TIME` for each of its runs. A section's table stands in METHODOLOGY.md between `<!-- prove:NAME -->` and `<!-- /prove
 //! -->`, with the commit and the day on which it was measured.
 
+#[path = "prove/a_a.rs"]
+mod a_a;
+#[path = "prove/comparing.rs"]
+mod comparing;
 #[path = "prove/curves.rs"]
 mod curves;
 #[path = "prove/detection.rs"]
 mod detection;
 #[path = "prove/statistics.rs"]
 mod statistics;
+#[path = "prove/topology.rs"]
+mod topology;
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -26,7 +32,14 @@ pub struct Section {
 }
 
 /// In the order of METHODOLOGY.md.
-const SECTIONS: &[&[Section]] = &[statistics::SECTIONS, curves::SECTIONS, detection::SECTIONS];
+const SECTIONS: &[&[Section]] = &[
+    statistics::SECTIONS,
+    comparing::SECTIONS,
+    curves::SECTIONS,
+    topology::SECTIONS,
+    detection::SECTIONS,
+    a_a::SECTIONS,
+];
 
 fn main() -> ExitCode {
     // Cargo adds --bench; whatever else starts with a dash but --list means nothing to us.
@@ -36,7 +49,7 @@ fn main() -> ExitCode {
         sections().for_each(|section| println!("{:20} {}", section.name, section.title));
         return ExitCode::SUCCESS;
     }
-    let wanted: Vec<&String> = arguments.iter().filter(|argument| !argument.starts_with('-')).collect();
+    let wanted = names(&arguments);
     if let Some(unknown) = wanted.iter().find(|name| sections().all(|section| section.name != **name)) {
         eprintln!("there is no section {unknown}; --list names them");
         return ExitCode::from(2);
@@ -60,6 +73,27 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The arguments that are neither options nor their values.
+fn names(arguments: &[String]) -> Vec<&String> {
+    let is_value = |place: usize| {
+        place.checked_sub(1).is_some_and(|before| OPTIONS.contains(&arguments[before].as_str()))
+    };
+    let named = arguments
+        .iter()
+        .enumerate()
+        .filter(|(place, argument)| !argument.starts_with('-') && !is_value(*place));
+    named.map(|(_, argument)| argument).collect()
+}
+
+/// Options with a value, each `--NAME VALUE`.
+const OPTIONS: [&str; 3] = ["--pairs", "--only", "--budget"];
+
+/// The value of an option.
+pub fn option(name: &str) -> Option<String> {
+    let mut arguments = std::env::args().skip_while(|argument| argument != name);
+    arguments.next().and_then(|_| arguments.next())
 }
 
 fn write_into_methodology(name: &str, table: &str, seconds: f64) -> bool {

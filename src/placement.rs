@@ -9,8 +9,9 @@ use crate::machine::{CacheKind, Machine};
 use crate::model::{Beside, CpuSet, Pages, Placement, Seat};
 
 mod beside;
+mod chart;
 
-pub use beside::{has_smt, second_threads};
+pub use beside::{awake, has_smt, second_threads};
 
 /// How far apart two CPUs are, nearest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -110,6 +111,8 @@ pub struct Floor {
     addresses: BTreeMap<u32, Address>,
     /// CPUs online on the machine, allowed or not.
     online: usize,
+    /// Of those that may not be used, the ones that the kernel isolates: programs get them only when they ask.
+    isolated: CpuSet,
     /// A pair at each distance, and how many were looked at; every row of two tasks asks for it.
     pairs: OnceCell<Found>,
 }
@@ -122,6 +125,7 @@ impl Floor {
             let known = [&machine.cpus.online, &machine.cpus.allowed].into_iter().find(|set| !set.is_empty());
             usable = known.cloned().unwrap_or_default();
         }
+        let isolated = machine.cpus.isolated.iter().filter(|cpu| !usable.contains(*cpu)).collect();
         let mut addresses: BTreeMap<u32, Address> =
             usable.iter().map(|cpu| (cpu, Address::default())).collect();
         let mut mark = |cpus: &CpuSet, set: &dyn Fn(&mut Address)| {
@@ -165,7 +169,7 @@ impl Floor {
                 }
             }
         }
-        Floor { addresses, online: machine.cpus.online.len(), pairs: OnceCell::new() }
+        Floor { addresses, online: machine.cpus.online.len(), isolated, pairs: OnceCell::new() }
     }
 
     pub fn cpus(&self) -> CpuSet {
@@ -276,6 +280,12 @@ impl Floor {
     }
 
     fn lack(&self, distance: Distance) -> String {
+        if self.addresses.len() == 1 && !self.isolated.is_empty() {
+            let (here, isolated) = (self.cpus(), &self.isolated);
+            return format!(
+                "only CPU {here} is used here: {isolated} are isolated (isolcpus), taskset gives them"
+            );
+        }
         if self.addresses.len() == 1 && self.online > 1 {
             return format!("only CPU {} may be used here (affinity or cpuset)", self.cpus());
         }
@@ -290,7 +300,7 @@ impl Floor {
             Distance::SmtSibling => "no two usable CPUs are SMT siblings".to_string(),
             Distance::SameCluster => "no two usable cores share an L2 or a cluster".to_string(),
             Distance::SameLlc => "no two usable cores share a last-level cache".to_string(),
-            Distance::OtherLlc => "all usable CPUs of a node share one last-level cache".to_string(),
+            Distance::OtherLlc => "no package and node with usable CPUs of two last-level caches".to_string(),
             Distance::OtherNode => "no package with usable CPUs on two NUMA nodes".to_string(),
             Distance::OtherPackage => "usable CPUs on one package only".to_string(),
             Distance::OtherCpu | Distance::SameCpu => {
@@ -331,7 +341,7 @@ mod tests {
     }
 
     /// 2 packages × 2 nodes × 2 LLCs × 2 clusters × 2 cores × 2 threads, siblings side by side.
-    fn big() -> Machine {
+    pub fn big() -> Machine {
         let mut machine = Machine::default();
         machine.cpus.online = set("0-63");
         machine.cpus.allowed = set("0-63");

@@ -9,7 +9,9 @@ use crate::bench::{self, Benchmark, Candidate, Depth, Scope, Windows};
 use crate::model::{Planned, fingerprint};
 use crate::stats::interleave::latin_order;
 
+pub mod guard;
 pub mod smt;
+pub mod unixbench;
 
 /// How much to measure, how precisely, for how long.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -278,7 +280,7 @@ mod tests {
                 .unwrap_or_default()
         };
         assert_eq!(ids(&["ipc.pipe-p"]), ["ipc.pipe-pingpong"]);
-        assert!(ids(&["ipc.pipe"]).starts_with(&["ipc.pipe-pingpong", "ipc.pipe"]));
+        assert!(ids(&["ipc.pipe"]).starts_with(&["ipc.pipe-pingpong", "ipc.pipe-work", "ipc.pipe"]));
         assert!(ids(&["memory"]).len() >= 2);
         assert_eq!(ids(&["mem"]), ids(&["memory", ""]));
         assert!(!ids(&[]).contains(&"memory.tlb") && !ids(&["memory"]).contains(&"memory.tlb"));

@@ -18,7 +18,7 @@ use super::{Section, table};
 
 #[allow(dead_code)]
 #[path = "../../tests/it/host.rs"]
-mod host;
+pub mod host;
 
 use host::{Group, Hog, RealTime, ShortOfMemory};
 

@@ -9,10 +9,9 @@ use assay::stats::noise::{Inside, Noise};
 use assay::stats::proof::{
     ANY_PRECISION, COVERAGE_LEAST, DRIFT_FALSE_MOST, EXPLAINED_FALSE_MOST, HOPELESS_FALSE_MOST,
     ICC_BOUND_LEAST, MODES_FALSE_MOST, MODES_SUSPECTED_FALSE_MOST, OTHER_FALSE_MOST, PERIOD_FALSE_MOST, Rate,
-    SELF_DIFFERENT_MOST, STOPPED_COVERAGE_LEAST, STOPPED_FALSE_MOST, Shape, TRUSTED_LEAST,
-    TRUSTED_LEAST_SLOW_TAIL, Trouble, Verdicts, WINDOWS_WRONG_MOST, coverage, coverage_while_wandering,
-    equal_arms, equal_arms_while_drifting, explained_by_luck, pooled_coverage, rate, stopping,
-    stopping_greedily, true_icc_below_bound, verdicts,
+    STOPPED_COVERAGE_LEAST, STOPPED_FALSE_MOST, Shape, TRUSTED_LEAST, TRUSTED_LEAST_SLOW_TAIL, Trouble,
+    Verdicts, WINDOWS_WRONG_MOST, coverage, coverage_while_wandering, explained_by_luck, pooled_coverage,
+    rate, stopping, stopping_greedily, true_icc_below_bound, verdicts,
 };
 use assay::stats::ranks::{kruskal_wallis, spearman};
 use assay::stats::stop::Target;
@@ -30,14 +29,13 @@ pub const SECTIONS: &[Section] = &[
     Section { name: "levels", title: "False positives of each test", run: levels },
     Section { name: "modes", title: "The mode rule", run: modes },
     Section { name: "stopping", title: "What stopping early costs", run: stopping_early },
-    Section { name: "comparison", title: "Equal arms", run: comparisons },
 ];
 
 /// Simulated series a cell.
-const TRIALS: usize = 2000;
+pub const TRIALS: usize = 2000;
 
 const LOGNORMAL: Noise = Noise::Lognormal { cv: 0.03 };
-const FLOOR: Noise = Noise::FloorExponential { share: 0.03 };
+pub const FLOOR: Noise = Noise::FloorExponential { share: 0.03 };
 const SLOW_TAIL: Noise = Noise::SlowTail { cv: 0.01, slow: 0.1 };
 
 fn named(noise: Noise) -> String {
@@ -82,7 +80,7 @@ fn seed(parameter: f64, size: usize) -> u64 {
 }
 
 /// Every pair, the second changing faster.
-fn pairs<A: Copy, B: Copy>(first: &[A], second: &[B]) -> Vec<(A, B)> {
+pub fn pairs<A: Copy, B: Copy>(first: &[A], second: &[B]) -> Vec<(A, B)> {
     first.iter().flat_map(|&a| second.iter().map(move |&b| (a, b))).collect()
 }
 
@@ -429,57 +427,4 @@ fn stopping_early() -> String {
         at_most("Log-normal 2.5 % (65 processes do) out of reach of 80", &[hopeless], HOPELESS_FALSE_MOST),
     ]
     .concat()
-}
-
-fn comparisons() -> String {
-    let shapes = [
-        ("log-normal 3 %, ICC 0.5, 10 × 5", Shape::shared(0.03, 0.5, 10, 5)),
-        ("log-normal 3 %, ICC 0.3, 24 × 3", Shape::shared(0.03, 0.3, 24, 3)),
-        ("log-normal 3 %, ICC 0, 40 × 1", Shape::shared(0.03, 0.0, 40, 1)),
-        ("floor + exponential 3 %, 12 × 1", Shape::plain(FLOOR, 12, 1)),
-        ("floor + exponential 3 %, 30 × 1", Shape::plain(FLOOR, 30, 1)),
-    ];
-    let found = measured(&shapes, |&(_, shape)| equal_arms(shape, 999, TRIALS, 12));
-    let mut all = Vec::new();
-    let rows: Vec<Vec<String>> = shapes
-        .iter()
-        .zip(&found)
-        .map(|((name, _), arms)| {
-            let rates = [
-                arms.paired_interval,
-                arms.paired_sign_test,
-                arms.unpaired_interval,
-                arms.mann_whitney,
-                arms.means_interval,
-            ];
-            all.extend(rates);
-            [name.to_string()].into_iter().chain(rates.iter().map(|rate| rate.to_string())).collect()
-        })
-        .collect();
-    let cells = pairs(&[0.5, 0.9, 0.97], &[10, 20, 30]);
-    let drifting = measured(&cells, |&(phi, n)| equal_arms_while_drifting(phi, n, TRIALS, 13));
-    let while_drifting: Vec<Vec<String>> = cells
-        .iter()
-        .zip(&drifting)
-        .map(|((phi, n), (blocks, paired))| {
-            vec![format!("{phi}"), n.to_string(), blocks.to_string(), paired.to_string()]
-        })
-        .collect();
-    all.extend(drifting.iter().map(|(_, paired)| *paired));
-    let header = [
-        "equal arms called different",
-        "paired interval",
-        "sign test",
-        "unpaired",
-        "Mann-Whitney",
-        "means (Fieller)",
-    ];
-    let drifting_header =
-        ["drift, lag-1 correlation", "values an arm", "A…AB…B, unpaired (not used)", "ABBA, sign test"];
-    format!(
-        "{}\n{}{}",
-        table(&header, &rows),
-        table(&drifting_header, &while_drifting),
-        at_most("Equal arms called different", &all, SELF_DIFFERENT_MOST)
-    )
 }

@@ -9,6 +9,7 @@ use rustix::io::Errno;
 use rustix::net::SocketType;
 use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_send_buffer_size};
 
+use super::occupancy::{CLASS, OCCUPANCY, Spot};
 use super::pair::{self, Watch, again, channel};
 use super::{
     Benchmark, Candidate, Depth, Metric, Param, Point, Range, Sampler, Scope, View, check_answer, point,
@@ -31,12 +32,12 @@ const BANDWIDTH: Benchmark = Benchmark {
         Metric::new("copy_share", "share of the time that copying takes", "", Better::Neither, Form::Value)
             .aside(),
         Metric::new("net", "bandwidth less the copying", "GB/s", Better::Higher, Form::Value).aside(),
+        OCCUPANCY,
     ],
-    params: &[Param {
-        name: "message",
-        about: "message size, bytes",
-        range: Range::Int { min: 64, max: 1 << 20 },
-    }],
+    params: &[
+        Param { name: "message", about: "message size, bytes", range: Range::Int { min: 64, max: 1 << 20 } },
+        CLASS,
+    ],
     view: &View::Curve { x: std::borrow::Cow::Borrowed("message"), log: true },
     cases,
     points,
@@ -149,13 +150,16 @@ fn run(case: &Case, sampler: &mut Sampler, make: fn() -> anyhow::Result<Ends>) -
     for bytes in sizes_of(case) {
         let at = |metric| Point::new(metric, bytes as f64).at(point("message", bytes));
         let mut flow = Flow::start(&case.placement, make()?, bytes, 0..)?;
-        let gross_ns = sampler.time_by(at("bandwidth").stretch(stretch), |messages| {
+        flow.spot.watch(case);
+        let notes = flow.spot.notes(&point("message", bytes));
+        let gross_ns = sampler.time_noting(at("bandwidth").stretch(stretch), &notes, |messages| {
             // What waited in the buffers has gone before the clock is read, and the sender is at it again; a length of
             // chance, or the windows would all begin and end at the same place between two switches.
             flow.receive(lead_in(bytes) + random.u64(..lead_in(bytes)))?;
+            flow.spot.take();
             let begin = clock.now();
             flow.receive(messages)?;
-            Ok(clock.now() - begin)
+            Ok((clock.now() - begin, flow.spot.take()))
         })?;
         let mut copier = Copier::new(bytes);
         let short = sampler.windows().no_longer_than(COPY_NS);
@@ -192,6 +196,12 @@ struct Flow {
     sender: Watch,
     message: Vec<u8>,
     next: u64,
+    spot: Spot,
+}
+
+/// Both sides note where they are after so many messages: every 8 KiB at least, and no more often than they send.
+fn look_every(bytes: u64) -> u64 {
+    (8 << 10) / bytes.clamp(64, 8 << 10)
 }
 
 impl Flow {
@@ -202,14 +212,15 @@ impl Flow {
         bytes: u64,
         numbers: impl Iterator<Item = u64>,
     ) -> anyhow::Result<Flow> {
+        let spot = Spot::new().context("cannot map memory to share")?;
         let (reads, sender) =
-            pair::fork_beside(placement, (reads, writes), |writes| send_all(&writes, bytes, numbers))?;
-        Ok(Flow { reads, sender, message: vec![0; bytes as usize], next: 0 })
+            pair::fork_beside(placement, (reads, writes), |writes| send_all(&writes, bytes, numbers, &spot))?;
+        Ok(Flow { reads, sender, message: vec![0; bytes as usize], next: 0, spot })
     }
 
     /// Reads so many messages whole and looks at the numbers of each.
     fn receive(&mut self, messages: u64) -> anyhow::Result<()> {
-        let Flow { reads, sender, message, next } = self;
+        let Flow { reads, sender, message, next, spot } = self;
         for _ in 0..messages {
             let mut got = 0;
             while got < message.len() {
@@ -227,6 +238,9 @@ impl Flow {
                 })?;
             }
             *next += 1;
+            if next.is_multiple_of(look_every(message.len() as u64)) {
+                spot.look();
+            }
         }
         Ok(())
     }
@@ -239,9 +253,17 @@ impl Flow {
 }
 
 /// The sender's side: goes on until nobody reads any more.
-fn send_all(writes: &OwnedFd, bytes: u64, numbers: impl Iterator<Item = u64>) -> anyhow::Result<()> {
+fn send_all(
+    writes: &OwnedFd,
+    bytes: u64,
+    numbers: impl Iterator<Item = u64>,
+    spot: &Spot,
+) -> anyhow::Result<()> {
     let mut message = vec![0u8; bytes as usize];
     for number in numbers {
+        if number.is_multiple_of(look_every(bytes)) {
+            spot.note();
+        }
         let words = message.as_chunks_mut::<8>().0;
         for at in [0, mark(number, words.len())] {
             words[at] = number.to_ne_bytes();

@@ -8,12 +8,19 @@ use rustix::io::Errno;
 use rustix::net::sockopt::set_socket_linger;
 use rustix::net::{AddressFamily, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType};
 
+use super::occupancy::{CLASS, OCCUPANCY, Spot};
 use super::pair::{self, Watch, again, channel};
 use super::{Benchmark, Candidate, Depth, LATENCY_US, Point, Sampler, Scope, check_answer};
-use crate::model::{Case, Placement};
+use crate::model::{Case, Params, Placement};
 use crate::sys::token;
 
-const CONNECT: Benchmark = Benchmark { source: file!(), metrics: &[LATENCY_US], cases, ..Benchmark::PINNED };
+const CONNECT: Benchmark = Benchmark {
+    source: file!(),
+    metrics: &[LATENCY_US, OCCUPANCY],
+    params: &[CLASS],
+    cases,
+    ..Benchmark::PINNED
+};
 
 pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
@@ -77,12 +84,15 @@ fn run(case: &Case, sampler: &mut Sampler, open: fn() -> anyhow::Result<Door>) -
     let clock = sampler.clock();
     let mut caller = Caller::start(&case.placement, open()?, u64::MAX)?;
     let stretch = pair::stretch(sampler.windows(), &case.placement, pair::WINDOW_NS);
-    sampler.time_by(Point::new("latency", BATCH as f64).stretch(stretch), |batches| {
+    caller.spot.watch(case);
+    let notes = caller.spot.notes(&Params::new());
+    sampler.time_noting(Point::new("latency", BATCH as f64).stretch(stretch), &notes, |batches| {
         let begin = clock.now();
         for _ in 0..batches {
             caller.batch()?;
+            caller.spot.look();
         }
-        Ok(clock.now() - begin)
+        Ok((clock.now() - begin, caller.spot.take()))
     })?;
     Ok(())
 }
@@ -93,6 +103,7 @@ struct Caller {
     counts: OwnedFd,
     partner: Watch,
     connected: u64,
+    spot: Spot,
 }
 
 impl Caller {
@@ -101,9 +112,10 @@ impl Caller {
         rustix::net::listen(&listener, QUEUE).context("cannot listen")?;
         let (counts, tells) = rustix::pipe::pipe().context("cannot make a pipe")?;
         let ends = (counts, (listener, tells));
+        let spot = Spot::new().context("cannot map memory to share")?;
         let (counts, partner) =
-            pair::fork_beside(placement, ends, |(listener, tells)| accept(&listener, &tells, guests))?;
-        Ok(Caller { address, counts, partner, connected: 0 })
+            pair::fork_beside(placement, ends, |(listener, tells)| accept(&listener, &tells, guests, &spot))?;
+        Ok(Caller { address, counts, partner, connected: 0, spot })
     }
 
     /// Connects [`BATCH`] times, then waits until all have been accepted and closed.
@@ -144,10 +156,11 @@ impl Caller {
 }
 
 /// The partner's side.
-fn accept(listener: &OwnedFd, tells: &OwnedFd, guests: u64) -> anyhow::Result<()> {
+fn accept(listener: &OwnedFd, tells: &OwnedFd, guests: u64, spot: &Spot) -> anyhow::Result<()> {
     for accepted in 1..=guests {
         drop(again(|| Ok(rustix::net::accept_with(listener, SocketFlags::CLOEXEC)?))?);
         if accepted.is_multiple_of(BATCH) {
+            spot.note();
             token::send(tells.as_fd(), accepted)?;
         }
     }

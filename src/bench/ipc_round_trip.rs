@@ -1,5 +1,6 @@
 //! Round trips of a token between two processes, by everything that Linux offers to carry it or to say that it is there.
 
+use super::occupancy::{CLASS, OCCUPANCY};
 use super::pair::{self, Play, channel, lines};
 use super::{Benchmark, Candidate, Depth, Metric, Sampler, Scope};
 use crate::model::{Better, Case, Form};
@@ -8,7 +9,21 @@ use crate::placement::Distance;
 /// What all rows share: a full round trip in us on every placement of a pair, and what sleeping pairs tell besides.
 const ROUND_TRIP: Benchmark = Benchmark {
     source: file!(),
-    metrics: &[ROUND_TRIP_US, pair::WAKEUP_P50, pair::WAKEUP_P99, pair::SAME_CPU_SHARE],
+    metrics: &[
+        ROUND_TRIP_US,
+        pair::WAKEUP_P50,
+        pair::WAKEUP_P99,
+        pair::WAKEUP_JITTER,
+        pair::WAKING,
+        pair::WAITING,
+        pair::SWITCHING,
+        pair::VOLUNTARY,
+        pair::INVOLUNTARY,
+        OCCUPANCY,
+        pair::MIGRATIONS,
+        pair::AFFINE,
+    ],
+    params: &[CLASS],
     cases: one_cpu_first,
     ..Benchmark::PINNED
 };
@@ -158,7 +173,14 @@ pub const BENCHMARKS: &[Benchmark] = &[
         reading: "100 to 300 ns between cores of one cache, 300 to 700 between packages, some 50 between SMT siblings: what waking \
                   and switching cost is all the rest of the other rows. A free pair that the scheduler puts on one CPU waits for \
                   the end of a time slice, milliseconds.",
-        metrics: &[ROUND_TRIP_US, pair::SAME_CPU_SHARE],
+        metrics: &[
+            ROUND_TRIP_US,
+            pair::VOLUNTARY,
+            pair::INVOLUNTARY,
+            OCCUPANCY,
+            pair::MIGRATIONS,
+            pair::AFFINE,
+        ],
         cases: apart_only,
         run: |case, sampler| pair::visit(case, sampler, told(case, sampler, 0.0), lines::spinners),
         ..ROUND_TRIP

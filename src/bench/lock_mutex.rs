@@ -5,8 +5,10 @@ use std::sync::atomic::Ordering;
 use anyhow::Context;
 
 use super::crowd::{self, COUNT, Crowd, LEAST_SHARE, RATE};
+use super::occupancy::{self, CLASS, OCCUPANCY, Occupancy};
 use super::{Benchmark, Candidate, Depth, LATENCY_NS, LATENCY_US, Point, Sampler, Scope, check_answer};
 use crate::model::{Better, Case, CpuSet, Form, Metric, Params};
+use crate::sys::affinity;
 use crate::sys::mutex::Mutex;
 use crate::sys::shared::{SharedWords, WORDS_PER_LINE};
 use crate::sys::team::{Body, Team};
@@ -45,12 +47,13 @@ pub const BENCHMARKS: &[Benchmark] = &[
                 the other holds, and whoever gets one unlocks the next (turn t locks mutex t mod 3, then unlocks t+1 mod \
                 3). So every unlock finds a sleeper and every lock waits: the time is that of one hand-over, unlock to \
                 lock. The mutex is that of lock.mutex. Whose turn it is stands in a plain number that each checks and \
-                raises by one.",
+                raises by one. Free tasks note every 8 turns where they are: occupancy.",
         reading: "On one CPU 1 to 3 us: a futex wake, a futex wait and a switch between. On two, the wake-up of the other \
                   CPU: 2 to 5 us where it polls or sleeps lightly, 10 to 50 us with deep idle states or in guests, where \
                   each wake-up of an idle CPU goes by the hypervisor. A lock that is handed over on every use costs that \
                   much each time, however short the section is.",
-        metrics: &[LATENCY_US],
+        metrics: &[LATENCY_US, OCCUPANCY],
+        params: &[CLASS],
         cases: handover_cases,
         run: hand_over,
         source: file!(),
@@ -110,28 +113,54 @@ fn handover_cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
         pairs.push(("free", scope.floor.free(&["task", "task"])));
     }
     let candidate = |(name, pair)| match pair {
-        Ok(placement) => Candidate::new(bench.id, placement, 60, scope.seconds(1, STRETCH, 0.003)),
+        Ok(placement) => {
+            let mut candidate = Candidate::new(bench.id, placement, 60, scope.seconds(1, STRETCH, 0.003));
+            occupancy::tell(&mut candidate.case, scope.floor);
+            candidate
+        }
         Err(why) => Candidate::unmet(bench.id, name, why),
     };
     pairs.into_iter().map(candidate).collect()
 }
 
+/// Lines behind the mutexes: where each task is, and how often the second found both at which distance.
+const PLACES: usize = MUTEXES + 3 * WORDS_PER_LINE;
+const LOOKS: usize = PLACES + 2 * WORDS_PER_LINE;
+const LINES: usize = LOOKS / WORDS_PER_LINE + 2;
+/// Turns of its own after which a task notes where it is.
+const LOOK_EVERY: u64 = 8;
+
 fn hand_over(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let seats: Vec<CpuSet> = case.placement.seats.iter().map(|seat| seat.cpus.clone()).collect();
-    let words = SharedWords::new(4 * WORDS_PER_LINE).context("cannot map memory to share")?;
+    let words = SharedWords::new(LINES * WORDS_PER_LINE).context("cannot map memory to share")?;
     let words = std::rc::Rc::new(words);
     let mut team = Team::start(&seats, sampler.clock(), |index| -> anyhow::Result<Body> {
         // Before turn 0 each holds the mutex that its first turn unlocks.
         mutex(&words, index + 1).lock();
         let words = words.clone();
         let mut turn = index as u64;
+        let mut seen = Occupancy::of(case);
         Ok(Box::new(move |turns| {
-            let wrong = (0..turns).filter(|_| !take_next(&words, &mut turn)).count();
-            wrong as u64
+            let mut wrong = 0;
+            for done in 1..=turns {
+                wrong += u64::from(!take_next(&words, &mut turn));
+                if let Some(seen) = seen.as_mut().filter(|_| done % LOOK_EVERY == 1) {
+                    look(&words, index, seen);
+                }
+            }
+            if let (Some(seen), 1) = (&mut seen, index) {
+                for (class, looks) in seen.counts().iter().enumerate().take(2 * WORDS_PER_LINE) {
+                    words.word(LOOKS + class).store(*looks, Ordering::Release);
+                }
+                seen.take();
+            }
+            wrong
         }))
     })?;
     let mut expected = 0;
-    sampler.time_by(Point::new("latency", 2.0).stretch(STRETCH), |turns| {
+    let mut seen = Occupancy::of(case);
+    let notes = seen.as_ref().map_or_else(Vec::new, |seen| seen.notes(&Params::new()));
+    sampler.time_noting(Point::new("latency", 2.0).stretch(STRETCH), &notes, |turns| {
         let laps = team.round(turns)?;
         expected += 2 * turns;
         let wrong: u64 = laps.iter().map(|lap| lap.answer).sum();
@@ -140,9 +169,26 @@ fn hand_over(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
             format!("{wrong} turns came out of order, and {reached} of {expected} were counted")
         })?;
         let start = laps.iter().fold(f64::INFINITY, |start, lap| start.min(lap.start_ns));
-        Ok(laps.iter().fold(0.0, |end: f64, lap| end.max(lap.end_ns)) - start)
+        let ns = laps.iter().fold(0.0, |end: f64, lap| end.max(lap.end_ns)) - start;
+        let shares = seen.as_mut().map_or_else(Vec::new, |seen| {
+            for class in 0..notes.len() {
+                seen.add(class, words.word(LOOKS + class).load(Ordering::Acquire));
+            }
+            seen.take()
+        });
+        Ok((ns, shares))
     })?;
     Ok(())
+}
+
+/// Notes where this task is; the second counts how far the first one was from it when that noted last.
+fn look(words: &SharedWords, index: usize, seen: &mut Occupancy) {
+    let place = |index: usize| words.word(PLACES + index * WORDS_PER_LINE);
+    let Some(here) = affinity::current_cpu() else { return };
+    place(index).store(u64::from(here), Ordering::Release);
+    if index == 1 {
+        seen.look(here, place(0).load(Ordering::Acquire) as u32, 1);
+    }
 }
 
 /// Waits for its turn, counts it and passes it on; false if it was another's.

@@ -6,15 +6,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
+use super::tournament::{self as pairs, Pair};
 use super::{Benchmark, Candidate, Depth, Param, Point, Range, Sampler, Scope, View, check_answer, median};
 use crate::model::{Better, Case, CpuSet, Form, Metric, Params};
 use crate::sys::clock::Clock;
 use crate::sys::partner::{Partner, Wait};
 use crate::sys::shared::{SharedWords, WORDS_PER_LINE};
-
-mod pairs;
-
-use pairs::Pair;
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: "memory.core-to-core",

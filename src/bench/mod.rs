@@ -11,15 +11,19 @@ use crate::placement::Floor;
 mod crowd;
 mod memory;
 mod neighbours;
+mod occupancy;
 mod pair;
 pub mod pretend;
 mod resident;
 pub mod sampler;
 mod stream_crew;
+mod tournament;
 
 pub use file::DROP_CACHES;
+pub use guard::{COMMAND, FLOOR, FORMATS, GUARDED, RESULT, TIMEOUT, WANTED, WORDS, Wanted, format_of};
 pub use neighbours::Neighbours;
 pub use sampler::{Line, Order, Point, Sampler, Windows, histogram, median};
+pub use unixbench::with_copies;
 
 /// Declares the modules and lists their rows, in the order in which people see them.
 macro_rules! benchmarks {
@@ -33,10 +37,12 @@ macro_rules! benchmarks {
 benchmarks! {
     cpu_clock
     cpu_arithmetic
+    cpu_pair_slowdown
     memory_bandwidth
     memory_latency
     memory_data_source
     memory_core_to_core
+    memory_llc_sharing
     memory_cores
     memory_parallelism
     memory_tlb
@@ -52,12 +58,15 @@ benchmarks! {
     lock_atomic
     lock_mutex
     ipc_pipe
+    ipc_pipe_work
     ipc_round_trip
     ipc_bandwidth
     ipc_connect
     sched_context_switch
     file
     file_create
+    unixbench
+    guard
     selftest
 }
 
@@ -140,8 +149,13 @@ pub struct Param {
 }
 
 pub enum Range {
-    Int { min: i64, max: i64 },
+    Int {
+        min: i64,
+        max: i64,
+    },
     Choice(&'static [&'static str]),
+    /// Any text.
+    Word,
 }
 
 impl Range {
@@ -149,6 +163,7 @@ impl Range {
         match self {
             Range::Int { min, max } => value.int().is_some_and(|value| (*min..=*max).contains(&value)),
             Range::Choice(choices) => value.text().is_some_and(|text| choices.contains(&text)),
+            Range::Word => value.text().is_some(),
         }
     }
 }
@@ -158,6 +173,7 @@ impl fmt::Display for Range {
         match self {
             Range::Int { min, max } => write!(f, "{min} to {max}"),
             Range::Choice(choices) => f.write_str(&choices.join(", ")),
+            Range::Word => f.write_str("any word"),
         }
     }
 }

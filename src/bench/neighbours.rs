@@ -17,6 +17,7 @@ use crate::model::{Beside, Case, CpuSet, Pages};
 use crate::sys::affinity;
 use crate::sys::mapping::Mapping;
 use crate::sys::process::{self, Child};
+use crate::sys::sched::{Policy, set_policy};
 use crate::sys::shared::{SharedWords, WORDS_PER_LINE};
 
 /// Neighbours that are at work; they end when this is dropped.
@@ -25,12 +26,14 @@ pub struct Neighbours {
     children: Vec<Child>,
     _orphans: Orphans,
     board: Board,
+    beside: Beside,
 }
 
 /// How long neighbours may take to be at work: the same work has built its memory and measured its first point by then.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How often the caretaker looks whether all are alive.
 const LOOK: Duration = Duration::from_millis(3);
+const SELDOM: Duration = Duration::from_millis(20);
 /// How long what killed neighbours had started may take to leave.
 const LEAVE: Duration = Duration::from_secs(2);
 /// A neighbour that streams moves this many bytes again and again: beyond every private cache.
@@ -51,11 +54,12 @@ impl Neighbours {
         }
         process::adopt_orphans().context("cannot adopt the children of the neighbours")?;
         let all: CpuSet = works.iter().flat_map(|(cpus, _)| cpus.iter().collect::<Vec<u32>>()).collect();
-        // Never on a measured CPU.
+        // Never on a measured CPU, but where the neighbours are there, too.
         affinity::pin(&all)
             .with_context(|| format!("cannot move to CPUs {all}, beside the measured ones"))?;
         let board = Board { words: SharedWords::new(WORDS_PER_LINE)? };
-        let mut neighbours = Neighbours { children: Vec::new(), _orphans: Orphans, board };
+        let beside = order.case.placement.beside;
+        let mut neighbours = Neighbours { children: Vec::new(), _orphans: Orphans, board, beside };
         for (cpus, work) in &works {
             let board = &neighbours.board;
             let child =
@@ -79,12 +83,14 @@ impl Neighbours {
     /// Measures in a child while they work, and ends them. An error when one of them, or the child, ended otherwise.
     pub fn attend(mut self, measure: impl FnOnce() -> i32) -> anyhow::Result<()> {
         let mut measuring = process::fork(measure).context("cannot fork the measurement")?;
+        // Who looks from a measured CPU looks seldom.
+        let look = if self.beside == Beside::Awake { SELDOM } else { LOOK };
         let status = loop {
             if let Some(status) = measuring.ended()? {
                 break status;
             }
             self.check()?;
-            std::thread::sleep(LOOK);
+            std::thread::sleep(look);
         };
         match status.success() {
             true => Ok(()),
@@ -108,7 +114,7 @@ struct Orphans;
 impl Drop for Orphans {
     fn drop(&mut self) {
         let begin = Instant::now();
-        while let Ok(status) = rustix::process::waitpid(None, WaitOptions::NOHANG) {
+        while let Ok(status) = rustix::process::wait(WaitOptions::NOHANG) {
             match status {
                 Some(_) => {}
                 None if begin.elapsed() < LEAVE => std::thread::sleep(Duration::from_micros(200)),
@@ -140,6 +146,7 @@ fn works<'a>(benchmark: &'a Benchmark, order: &'a Order) -> Vec<Work<'a>> {
         Beside::Idle => Vec::new(),
         Beside::Spinner => each(spin),
         Beside::Stream => each(stream),
+        Beside::Awake => each(stay_awake),
         Beside::SameWork => twins(&order.case)
             .into_iter()
             .map(|case| {
@@ -171,6 +178,16 @@ fn twins(case: &Case) -> Vec<Case> {
 fn spin(board: &Board) -> anyhow::Result<()> {
     board.at_work().fetch_add(1, Ordering::AcqRel);
     while board.at_work().load(Ordering::Relaxed) > 0 {}
+    Ok(())
+}
+
+/// Runs whenever nobody else wants the CPU, so that it does not sleep; pauses leave the core to an SMT sibling.
+fn stay_awake(board: &Board) -> anyhow::Result<()> {
+    set_policy(Policy::Idle).context("cannot become a task of lowest priority (SCHED_IDLE)")?;
+    board.at_work().fetch_add(1, Ordering::AcqRel);
+    while board.at_work().load(Ordering::Relaxed) > 0 {
+        std::hint::spin_loop();
+    }
     Ok(())
 }
 

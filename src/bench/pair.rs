@@ -7,11 +7,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 
+use super::occupancy::{self, Spot};
 use super::{Benchmark, Candidate, Depth, Metric, Point, Sampler, Scope, Windows, check_answer, histogram};
 use crate::model::{Better, Case, Form, Histogram, Params, Placement};
 use crate::placement::Distance;
 use crate::sys::affinity;
 use crate::sys::clock::Clock;
+use crate::sys::counters::{TaskCounters, TaskTotals};
 use crate::sys::process::{self, Child};
 use crate::sys::shared::{SharedWords, WORDS_PER_LINE};
 use crate::sys::ticks::Ticks;
@@ -47,9 +49,21 @@ pub fn stretch(windows: Windows, placement: &Placement, window_ns: f64) -> f64 {
 /// What is measured of a pair beside the headline.
 pub const WAKEUP_P50: Metric = wakeup("wakeup_p50", "wake-up latency, median", 0.5);
 pub const WAKEUP_P99: Metric = wakeup("wakeup_p99", "wake-up latency, 99th percentile", 0.99);
-pub const SAME_CPU_SHARE: Metric =
-    Metric::new("same_cpu_share", "round trips with both on one CPU", "", Better::Neither, Form::Value)
+pub const WAKEUP_JITTER: Metric = aside("wakeup_jitter", "wake-up latency, p99 less median", "us");
+/// A wake-up's three parts, means: see [`Pair::wake_ups`].
+pub const WAKING: Metric = aside("waking", "waking: the waker in its call", "us");
+pub const WAITING: Metric = aside("waiting", "waiting: runnable and not running", "us");
+pub const SWITCHING: Metric = aside("switching", "switching: the rest of a wake-up", "us");
+pub const VOLUNTARY: Metric = aside("voluntary", "voluntary switches a round, both tasks", "");
+pub const INVOLUNTARY: Metric = aside("involuntary", "involuntary switches a round, both tasks", "");
+pub const MIGRATIONS: Metric = aside("migrations", "moves to another CPU, both tasks", "1/s");
+pub const AFFINE: Metric =
+    Metric::new("affine", "wake-ups that considered the waker's CPU", "", Better::Neither, Form::Value)
         .aside();
+
+const fn aside(name: &'static str, title: &'static str, unit: &'static str) -> Metric {
+    Metric::new(name, title, unit, Better::Lower, Form::Value).aside()
+}
 
 const fn wakeup(name: &'static str, title: &'static str, q: f64) -> Metric {
     Metric::new(name, title, "us", Better::Lower, Form::Quantile { q, scale: 1e-3 }).aside()
@@ -97,7 +111,10 @@ pub fn candidates(bench: &Benchmark, scope: &Scope, points: usize, window_ns: f6
         let windows = (scope.windows.count + scope.windows.warm_up) as f64;
         let setup_s = 1e-3 + windows * WAKEUPS_NS / 1e9;
         let stretch = stretch(scope.windows, &placement, window_ns);
-        Candidate::new(bench.id, placement, priority, scope.seconds(points, stretch, setup_s))
+        let mut candidate =
+            Candidate::new(bench.id, placement, priority, scope.seconds(points, stretch, setup_s));
+        occupancy::tell(&mut candidate.case, scope.floor);
+        candidate
     };
     let unmet = |(name, why)| Candidate::unmet(bench.id, name, why);
     placements(scope).into_iter().map(|placement| placement.map_or_else(unmet, candidate)).collect()
@@ -114,7 +131,7 @@ pub struct Play {
     pub wakeup_ns: f64,
 }
 
-/// One visit: times round trips, then the wake-ups of the partner.
+/// One visit: times round trips and notes where they took place, then the wake-ups of the partner.
 pub fn visit<E: End>(
     case: &Case,
     sampler: &mut Sampler,
@@ -122,26 +139,67 @@ pub fn visit<E: End>(
     make: impl FnOnce() -> anyhow::Result<[E; 2]>,
 ) -> anyhow::Result<()> {
     let mut pair = Pair::start(&case.placement, sampler.clock(), make)?;
+    pair.spot.watch(case);
+    let at = Params::new();
+    let notes = pair.spot.notes(&at);
+    let before = pair.account();
     let trip_ns =
-        sampler.time_by(Point::new(play.metric, 1.0).stretch(play.stretch), |trips| pair.play(trips))?;
-    if let Some(share) = pair.same_cpu_share() {
-        sampler.value(Params::new(), "same_cpu_share", share, 0.0)?;
-    }
+        sampler.time_noting(Point::new(play.metric, 1.0).stretch(play.stretch), &notes, |trips| {
+            pair.window(trips)
+        })?;
+    let told = pair.account().since(&before);
+    told.emit(sampler, case.placement.is_free())?;
     if play.wakeup_ns > 0.0 {
         let trips = (play.wakeup_ns / trip_ns).clamp(64.0, STAMPS as f64) as usize;
-        sampler.histograms(Params::new(), &["wakeup_p50", "wakeup_p99"], || pair.wake_ups(trips))?;
+        let parts = ["wakeup_jitter", "waking", "waiting", "switching"];
+        sampler.histograms(at, &["wakeup_p50", "wakeup_p99"], &parts, || pair.wake_ups(trips))?;
     }
     pair.stop()
 }
 
+/// What the scheduler counted for both tasks, over how many rounds and how long.
+#[derive(Clone, Copy)]
+pub struct Account {
+    pub totals: TaskTotals,
+    pub rounds: f64,
+    pub ns: f64,
+}
+
+impl Account {
+    pub fn since(&self, earlier: &Account) -> Account {
+        let totals = self.totals.since(earlier.totals);
+        Account { totals, rounds: self.rounds - earlier.rounds, ns: self.ns - earlier.ns }
+    }
+
+    /// Switches a round; of tasks that may move also how often they did, and how many wake-ups considered it.
+    pub fn emit(&self, sampler: &mut Sampler, free: bool) -> anyhow::Result<()> {
+        let TaskTotals { migrations, voluntary, involuntary, wakeups, affine_attempts, .. } = self.totals;
+        let mut told = vec![
+            ("voluntary", voluntary.map(|count| count / self.rounds)),
+            ("involuntary", involuntary.map(|count| count / self.rounds)),
+        ];
+        if free {
+            told.push(("migrations", migrations.map(|count| count / (self.ns / 1e9))));
+            let woken = wakeups.filter(|wakeups| *wakeups > 0.0);
+            told.push(("affine", woken.and_then(|woken| Some(affine_attempts? / woken))));
+        }
+        for (metric, value) in told {
+            if let Some(value) = value.filter(|value| value.is_finite()) {
+                sampler.value(Params::new(), metric, value, self.ns)?;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Where each of the two is, is noted every so many round trips: often enough to see a free pair move, seldom enough
-/// (20 ns in 64 × 2 µs) to cost nothing.
-const LOOK_EVERY: u64 = 64;
+/// (20 ns twice in 8 × 2 µs) to cost a quarter of a per cent.
+const LOOK_EVERY: u64 = 8;
 
 /// Round trips whose wake-up latency is taken in one window.
 const STAMPS: usize = 2048;
 
-/// What the pair shares: pong's CPU, whether it is ready, and the latencies that it saw.
+/// What the pair shares: whether pong is ready, and the latencies that it saw.
 struct Table {
     words: SharedWords,
 }
@@ -151,12 +209,8 @@ impl Table {
         Ok(Table { words: SharedWords::new(2 * WORDS_PER_LINE + STAMPS)? })
     }
 
-    fn pong_cpu(&self) -> &AtomicU64 {
-        self.words.word(0)
-    }
-
     fn ready(&self) -> &AtomicU64 {
-        self.words.word(1)
+        self.words.word(0)
     }
 
     /// Above 0: tokens are clock readings, whose age pong notes from index 0 on whenever this number changes.
@@ -260,11 +314,13 @@ pub fn fork_beside<Ours, Theirs>(
 pub struct Pair<E> {
     end: E,
     table: Table,
+    /// Where both are.
+    pub spot: Spot,
     pong: Watch,
     clock: Clock,
     token: u64,
-    looks: u64,
-    looks_together: u64,
+    /// The scheduler's account of both.
+    counters: [TaskCounters; 2],
     stamped_windows: u64,
 }
 
@@ -280,11 +336,24 @@ impl<E: End> Pair<E> {
         make: impl FnOnce() -> anyhow::Result<[E; 2]>,
     ) -> anyhow::Result<Pair<E>> {
         let [ours, theirs] = make()?;
-        let table = Table::new()?;
+        let (table, spot) = (Table::new()?, Spot::new()?);
         let (end, mut pong) =
-            fork_beside(placement, (ours, theirs), |mut end| be_pong(&mut end, &table, clock))?;
+            fork_beside(placement, (ours, theirs), |mut end| be_pong(&mut end, &table, &spot, clock))?;
         pong.until_set(table.ready())?;
-        Ok(Pair { end, table, pong, clock, token: 0, looks: 0, looks_together: 0, stamped_windows: 0 })
+        let counters = [std::process::id(), pong.child.id()].map(TaskCounters::of);
+        Ok(Pair { end, table, spot, pong, clock, token: 0, counters, stamped_windows: 0 })
+    }
+
+    /// The scheduler's account of both tasks so far.
+    fn account(&mut self) -> Account {
+        let [ping, pong] = &mut self.counters;
+        Account { totals: ping.read().plus(pong.read()), rounds: self.token as f64, ns: self.clock.now() }
+    }
+
+    /// Plays `trips` round trips: how long they took, ns, and the shares of them at each distance that is looked for.
+    pub fn window(&mut self, trips: u64) -> anyhow::Result<(f64, Vec<f64>)> {
+        let ns = self.play(trips)?;
+        Ok((ns, self.spot.take()))
     }
 
     /// Sends a token and waits for the answer.
@@ -303,34 +372,50 @@ impl<E: End> Pair<E> {
             }
             self.token = answer;
             if self.token.is_multiple_of(LOOK_EVERY) {
-                self.looks += 1;
-                let here = affinity::current_cpu().map_or(0, u64::from);
-                self.looks_together += u64::from(self.table.pong_cpu().load(Ordering::Relaxed) == here);
+                self.spot.look();
             }
         }
         Ok(self.clock.now() - begin)
     }
 
-    /// Of the looks at a pair so far, the share that found both on one CPU; `None` before the first look.
-    pub fn same_cpu_share(&self) -> Option<f64> {
-        (self.looks > 0).then(|| self.looks_together as f64 / self.looks as f64)
-    }
-
-    /// How long pong took to run after each of `trips` tokens: the sending, the wake-up and the switch, as pong's clock
-    /// saw it.
-    pub fn wake_ups(&mut self, trips: usize) -> anyhow::Result<(Histogram, f64)> {
+    /// How long pong took to run after each of `trips` tokens, as pong's clock saw it: from before the sending until it
+    /// had the token. Beside the histogram and the window's length, ns, stand in us the jitter (p99 less median) and the
+    /// parts of the mean, which add up to it: *waking*, ping in its sending call, as far as pong had nothing yet;
+    /// *waiting*, pong runnable and not running (the run delay that the kernel counts); *switching*, the rest: the
+    /// interrupt and the way out of idle where another CPU is woken, the switch, the way out of the call. Where pong runs
+    /// before ping's call is over (on one CPU it may preempt its waker there), the end of waking is not seen, and waking
+    /// holds the switch, too.
+    pub fn wake_ups(&mut self, trips: usize) -> anyhow::Result<(Histogram, f64, Vec<f64>)> {
         self.stamped_windows += 1;
         self.table.stamped().store(self.stamped_windows, Ordering::Release);
+        let waited_before = self.counters[1].wait_ns();
         let begin = self.clock.now();
+        let mut sending_ns = Vec::with_capacity(trips);
         for _ in 0..trips {
-            let stamp = self.clock.now().to_bits();
-            let answer = self.trip(stamp)?;
+            let sent_at = self.clock.now();
+            let stamp = sent_at.to_bits();
+            self.pong.patiently("send a token to", || self.end.send(stamp))?;
+            sending_ns.push((self.clock.now() - sent_at) as u64);
+            let answer = self.pong.patiently("hear from", || self.end.receive())?;
             check_answer(answer == stamp + 1, || format!("stamp {stamp} came back as {answer}"))?;
         }
         let ns = self.clock.now() - begin;
         self.table.stamped().store(0, Ordering::Release);
-        let ages = (0..trips).map(|index| self.table.age(index).load(Ordering::Acquire));
-        Ok((histogram(ages)?, ns))
+        let waited = self.counters[1].wait_ns();
+        let ages: Vec<u64> = (0..trips).map(|index| self.table.age(index).load(Ordering::Acquire)).collect();
+        let mean_us = |all: &mut dyn Iterator<Item = u64>| all.sum::<u64>() as f64 / trips as f64 / 1e3;
+        let whole = mean_us(&mut ages.iter().copied());
+        let sending = mean_us(&mut ages.iter().zip(&sending_ns).map(|(age, sending)| *age.min(sending)));
+        let histogram = histogram(ages.into_iter())?;
+        let quantile = |q: f64| histogram.quantile(q).unwrap_or(f64::NAN) / 1e3;
+        let jitter = quantile(0.99) - quantile(0.5);
+        // Without the kernel's account the parts cannot be told.
+        let parts = waited.zip(waited_before).map_or([f64::NAN; 3], |(now, then)| {
+            let waiting = ((now - then) / trips as f64 / 1e3).clamp(0.0, whole);
+            let waking = sending.min(whole - waiting);
+            [waking, waiting, whole - waking - waiting]
+        });
+        Ok((histogram, ns, [jitter].into_iter().chain(parts).collect()))
     }
 
     /// Ends the game; the partner must leave content.
@@ -341,7 +426,7 @@ impl<E: End> Pair<E> {
 }
 
 /// Pong's side: adds one to each token and sends it back.
-fn be_pong(end: &mut impl End, table: &Table, clock: Clock) -> anyhow::Result<()> {
+fn be_pong(end: &mut impl End, table: &Table, spot: &Spot, clock: Clock) -> anyhow::Result<()> {
     end.enter()?;
     table.ready().store(1, Ordering::Release);
     let (mut window, mut stamps) = (0, 0);
@@ -359,7 +444,7 @@ fn be_pong(end: &mut impl End, table: &Table, clock: Clock) -> anyhow::Result<()
         window = stamped;
         // Ping looks after the answers that are multiples of LOOK_EVERY.
         if (token + 1) % LOOK_EVERY == 0 {
-            table.pong_cpu().store(affinity::current_cpu().map_or(0, u64::from), Ordering::Relaxed);
+            spot.note();
         }
         again(|| end.send(token + 1))?;
     }

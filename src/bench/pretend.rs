@@ -97,6 +97,8 @@ fn slower(beside: Beside) -> f64 {
     match beside {
         Beside::Idle => 1.0,
         Beside::Spinner => 1.3,
+        // Nobody has to be woken from idle.
+        Beside::Awake => 0.5,
         Beside::SameWork | Beside::Stream => 1.5,
     }
 }

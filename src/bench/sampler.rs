@@ -224,27 +224,86 @@ impl<'a> Sampler<'a> {
         Ok(columns.samples(point.params.clone(), point.metrics(), warm_up, Some(linearity)))
     }
 
+    /// As [`Self::time_by`], with further series of the same windows, a point and a metric each, whose work `body` reports
+    /// beside the nanoseconds (bytes that others moved meanwhile, shares of the iterations).
+    pub fn time_noting(
+        &mut self,
+        point: Point,
+        notes: &[(Params, &str)],
+        body: impl FnMut(u64) -> anyhow::Result<(f64, Vec<f64>)>,
+    ) -> anyhow::Result<f64> {
+        let (samples, noted) = self.noted_windows(&point, body)?;
+        let each = samples.values(Form::TimePerWork { scale: 1.0 });
+        let counted = samples.warm_up.min(samples.len());
+        self.emit_notes(&samples, notes, &noted)?;
+        self.emit(samples)?;
+        Ok(median(each[counted..].to_vec()))
+    }
+
+    /// The windows of a point, and what `body` notes in each.
+    fn noted_windows<Note>(
+        &mut self,
+        point: &Point,
+        mut body: impl FnMut(u64) -> anyhow::Result<(f64, Note)>,
+    ) -> anyhow::Result<(Samples, Vec<Note>)> {
+        let mut noted = Vec::new();
+        let windows = self.windows.warm_up + self.windows.count;
+        let samples = self.windows_of(point, |iterations| {
+            let (ns, note) = body(iterations)?;
+            noted.push(note);
+            Ok(ns)
+        })?;
+        // The last rounds are the windows; those before calibrated.
+        let noted = noted.split_off(noted.len().saturating_sub(samples.len().min(windows)));
+        Ok((samples, noted))
+    }
+
+    /// As [`Self::time_by`], with the work of a window as `body` reports it beside the nanoseconds: that of several
+    /// tasks, of which each does as much as it can.
+    pub fn time_counted(
+        &mut self,
+        point: Point,
+        body: impl FnMut(u64) -> anyhow::Result<(f64, f64)>,
+    ) -> anyhow::Result<()> {
+        let (samples, works) = self.noted_windows(&point, body)?;
+        self.emit(Samples { work: Packed::pack(works), ..samples })
+    }
+
     /// As [`Self::time_by`], with a second metric of the same windows whose work `body` reports beside the
-    /// nanoseconds (bytes that others moved meanwhile).
+    /// nanoseconds.
     pub fn time_beside(
         &mut self,
         point: Point,
         beside: &str,
         mut body: impl FnMut(u64) -> anyhow::Result<(f64, f64)>,
     ) -> anyhow::Result<()> {
-        let mut works = Vec::new();
-        let windows = self.windows.warm_up + self.windows.count;
-        let samples = self.windows_of(&point, |iterations| {
-            let (ns, work) = body(iterations)?;
-            works.push(work);
-            Ok(ns)
+        let at = point.params.clone();
+        self.time_noting(point, &[(at, beside)], |iterations| {
+            body(iterations).map(|(ns, work)| (ns, vec![work]))
         })?;
-        // The last rounds are the windows; those before calibrated.
-        let works = works.split_off(works.len().saturating_sub(samples.len().min(windows)));
-        let second =
-            Samples { metrics: vec![beside.to_string()], work: Packed::pack(works), ..samples.clone() };
-        self.emit(samples)?;
-        self.emit(second)
+        Ok(())
+    }
+
+    /// Emits what was noted in the windows of `samples`: a value for each note and window.
+    fn emit_notes(
+        &mut self,
+        samples: &Samples,
+        notes: &[(Params, &str)],
+        noted: &[Vec<f64>],
+    ) -> anyhow::Result<()> {
+        for (index, (at, metric)) in notes.iter().enumerate() {
+            // A note that is missing once is left out: unknown is better than misplaced.
+            let value = |values: &Vec<f64>| values.get(index).copied().filter(|value| value.is_finite());
+            let Some(values) = noted.iter().map(value).collect::<Option<Vec<f64>>>() else { continue };
+            self.emit(Samples {
+                point: at.clone(),
+                metrics: vec![metric.to_string()],
+                work: Packed::pack(values),
+                histograms: Vec::new(),
+                ..samples.clone()
+            })?;
+        }
+        Ok(())
     }
 
     /// Times windows in which several things are timed at once, a point each: `body` does the given number of
@@ -279,35 +338,72 @@ impl<'a> Sampler<'a> {
         Ok(())
     }
 
-    /// Emits `windows` histograms of latencies, each made by `body`, which also reports the window's length, ns.
+    /// Emits `windows` histograms of latencies, each made by `body`, which also reports the window's length, ns, and a
+    /// value for each further metric of these windows that `notes` names.
     pub fn histograms(
         &mut self,
         params: Params,
         metrics: &[&str],
-        mut body: impl FnMut() -> anyhow::Result<(Histogram, f64)>,
+        notes: &[&str],
+        mut body: impl FnMut() -> anyhow::Result<(Histogram, f64, Vec<f64>)>,
     ) -> anyhow::Result<()> {
         let mut columns = Columns::default();
-        let mut histograms = Vec::new();
+        let (mut histograms, mut noted) = (Vec::new(), Vec::new());
         for _ in 0..self.windows.warm_up + self.windows.count {
             let before = self.gauge();
-            let (histogram, ns) = body()?;
+            let (histogram, ns, values) = body()?;
             columns.push(&before, &self.gauge(), histogram.total() as f64, ns);
             histograms.push(histogram);
+            noted.push(values);
         }
         let metrics = metrics.iter().map(|metric| metric.to_string()).collect();
+        let notes: Vec<(Params, &str)> = notes.iter().map(|metric| (params.clone(), *metric)).collect();
         let mut samples = columns.samples(params, metrics, self.windows.warm_up, None);
+        self.emit_notes(&samples, &notes, &noted)?;
         samples.histograms = histograms;
         self.emit(samples)
     }
 
     /// Emits a value that is no timing (a share, a count), measured over `ns`.
     pub fn value(&mut self, params: Params, metric: &str, value: f64, ns: f64) -> anyhow::Result<()> {
+        self.value_beside(params, metric, value, ns, Covariates::default())
+    }
+
+    /// The same with what moved meanwhile.
+    pub fn value_beside(
+        &mut self,
+        params: Params,
+        metric: &str,
+        value: f64,
+        ns: f64,
+        beside: Covariates,
+    ) -> anyhow::Result<()> {
         self.emit(Samples {
             point: params,
             metrics: vec![metric.to_string()],
             warm_up: 0,
             work: Packed::Same(value),
             ns: vec![ns],
+            beside,
+            histograms: Vec::new(),
+            linearity: None,
+        })
+    }
+
+    /// Emits windows that the caller timed itself: the work and the nanoseconds of each, the first `warm_up` not counted.
+    pub fn windows_timed(
+        &mut self,
+        params: Params,
+        metric: &str,
+        (work, ns): (Vec<f64>, Vec<f64>),
+        warm_up: usize,
+    ) -> anyhow::Result<()> {
+        self.emit(Samples {
+            point: params,
+            metrics: vec![metric.to_string()],
+            warm_up: warm_up.min(ns.len().saturating_sub(1)),
+            work: Packed::pack(work),
+            ns,
             beside: Covariates::default(),
             histograms: Vec::new(),
             linearity: None,

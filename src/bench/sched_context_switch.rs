@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use anyhow::bail;
 
 use super::memory::cache_ladder;
+use super::occupancy::{self, CLASS, OCCUPANCY, Occupancy};
 use super::{Benchmark, Candidate, Depth, Param, Point, Range, Sampler, Scope, View, check_answer, point};
 use crate::model::{Better, Case, Form, Metric, Params, Placement};
 use crate::placement::Distance;
@@ -36,7 +37,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
               what stands beside ours to compare. The hop grows once all blocks together outgrow a cache: refill is \
               near 0 while they fit, 10 to 30 ns a KiB when the next level refills them, 50 to 150 from memory. On \
               two CPUs a hop is a wake-up across CPUs instead of a switch, 2 to 10 times as dear, in guests 50 µs if the \
-              CPU has to be woken from idle; free it is whatever mix the scheduler makes (same_cpu_share). Mitigations \
+              CPU has to be woken from idle; free it is whatever mix the scheduler makes (occupancy). Mitigations \
               that flush predictors on a switch, cgroup depth and the number of runnable tasks move it.",
     source: file!(),
     metrics: &[
@@ -62,12 +63,12 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
             Form::Value,
         )
         .aside(),
-        Metric::new("same_cpu_share", "hops that stayed on one CPU", "", Better::Neither, Form::Value)
-            .aside(),
+        OCCUPANCY,
     ],
     params: &[
         Param { name: "processes", about: "processes in the ring", range: Range::Int { min: 2, max: 1024 } },
         Param { name: "kb", about: "block of each process, KiB", range: Range::Int { min: 0, max: 1 << 24 } },
+        CLASS,
     ],
     view: &View::Curve { x: Cow::Borrowed("kb"), log: false },
     cases,
@@ -144,6 +145,7 @@ fn candidate(bench: &Benchmark, scope: &Scope, seats: &Placement, count: usize, 
         windows * ((stretch * scope.windows.window_ns / 1e9).max(lap_s) + LONG_ENOUGH_NS / 1e9)
     });
     let mut candidate = Candidate::new(bench.id, placement, priority, scope.seconds(0, 0.0, setup_s));
+    occupancy::tell(&mut candidate.case, scope.floor);
     candidate.seconds += seconds.sum::<f64>();
     candidate.case.inputs.insert("kb".into(), super::memory::sizes_input(&sizes));
     candidate.memory(count as u64 * (largest << 10)).param("processes", count as u64)
@@ -192,10 +194,11 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         bail!("a ring needs two seats, not {}", seats.len());
     }
     let most_bytes = sizes.iter().copied().max().unwrap_or(0) << 10;
+    let mut seen = Occupancy::of(case);
     let mut ring = Ring::start(seats, most_bytes)?;
     let (mut pipe_ns, mut bare_hop_ns) = (0.0, 0.0);
     for kb in sizes {
-        let (hop_ns, least_ns) = hops(case, sampler, &mut ring, kb)?;
+        let (hop_ns, least_ns) = hops(case, sampler, &mut ring, seen.as_mut(), kb)?;
         let mut data_ns = 0.0;
         if kb == 0 {
             (pipe_ns, bare_hop_ns) = (pipe_alone(sampler)?, hop_ns);
@@ -230,14 +233,20 @@ fn on_one_cpu(case: &Case) -> bool {
 }
 
 /// The token's way round: ns a hop, the median of all windows and that of the fastest.
-fn hops(case: &Case, sampler: &mut Sampler, ring: &mut Ring, kb: u64) -> anyhow::Result<(f64, f64)> {
+fn hops(
+    case: &Case,
+    sampler: &mut Sampler,
+    ring: &mut Ring,
+    mut seen: Option<&mut Occupancy>,
+    kb: u64,
+) -> anyhow::Result<(f64, f64)> {
     let clock = sampler.clock();
     let stretch = stretch(sampler.windows().no_longer_than(LONG_ENOUGH_NS), &case.placement);
     let hops = case.placement.seats.len() as f64;
     let (mut laps_in_all, mut switches, mut least_ns) = (0, 0, f64::INFINITY);
-    let looks_before = ring.looks();
+    let notes = seen.as_deref().map_or_else(Vec::new, |seen| seen.notes(&point("kb", kb)));
     let at = Point::new("latency", hops).at(point("kb", kb)).stretch(stretch);
-    let hop_ns = sampler.time_by(at, |laps| {
+    let hop_ns = sampler.time_noting(at, &notes, |laps| {
         let before = clock::own_usage()?.switches();
         let begin = clock.now();
         ring.play(laps, kb << 10)?;
@@ -245,7 +254,11 @@ fn hops(case: &Case, sampler: &mut Sampler, ring: &mut Ring, kb: u64) -> anyhow:
         switches += clock::own_usage()?.switches() - before;
         laps_in_all += laps;
         least_ns = least_ns.min(ns / (laps as f64 * hops));
-        Ok(ns)
+        let shares = seen.as_deref_mut().map_or_else(Vec::new, |seen| {
+            ring.looks_into(seen);
+            seen.take()
+        });
+        Ok((ns, shares))
     })?;
     let switches = switches as f64 / laps_in_all.max(1) as f64;
     check_answer(!on_one_cpu(case) || switches >= 1.0, || {
@@ -254,11 +267,6 @@ fn hops(case: &Case, sampler: &mut Sampler, ring: &mut Ring, kb: u64) -> anyhow:
         )
     })?;
     sampler.value(point("kb", kb), "switches", switches, 0.0)?;
-    let (looks, together) = ring.looks();
-    if case.placement.is_free() && looks > looks_before.0 {
-        let share = (together - looks_before.1) as f64 / (looks - looks_before.0) as f64;
-        sampler.value(point("kb", kb), "same_cpu_share", share, 0.0)?;
-    }
     Ok((hop_ns, least_ns))
 }
 

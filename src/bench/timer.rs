@@ -225,14 +225,14 @@ fn measure(
     let quantiles = ROW.metrics.iter().filter(|metric| matches!(metric.form, Form::Quantile { .. }));
     let metrics: Vec<&str> = quantiles.map(|metric| metric.name.as_ref()).collect();
     let (mut to_warm_up, mut worst_ns) = (sampler.windows().warm_up, 0);
-    sampler.histograms(Params::new(), &metrics, || {
+    sampler.histograms(Params::new(), &metrics, &[], || {
         let begin = clock.now();
         let latenesses = window(wanted)?;
         match to_warm_up {
             0 => worst_ns = latenesses.iter().copied().fold(worst_ns, u64::max),
             _ => to_warm_up -= 1,
         }
-        Ok((histogram(latenesses.into_iter())?, clock.now() - begin))
+        Ok((histogram(latenesses.into_iter())?, clock.now() - begin, Vec::new()))
     })?;
     sampler.value(Params::new(), "lateness_worst", worst_ns as f64 / 1e3, 0.0)
 }

@@ -1,60 +1,146 @@
-//! `assay compare`: one result against another.
+//! `assay compare`: results against one of them.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, bail};
-
-use super::{import, output};
-use crate::compare::{Arm, compare};
-use crate::diagnose;
-use crate::report::{comparison, text};
-use crate::run_file;
+use super::output;
+use super::results::load;
+use crate::compare::{Arm, Comparison, Options, compare};
+use crate::report::{comparing, comparison, html, json, markdown, text};
 use crate::stats::compare::LEAST_MARGIN;
 
-/// Compare two results: runs, or result files of other tools
+/// Compare results: runs, saved reports, or result files of other tools
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   assay compare before.assay.jsonl after.assay.jsonl      B against A, environment differences first
+  assay compare base.assay.jsonl b.assay.jsonl c.json     two others, each against the first
+  assay compare runs-of-a/ runs-of-b/                     folders: all runs in one are one arm, which narrows intervals
+  assay compare A B --only ipc,memory.bandwidth           these only
+  assay compare A B --common-clock                        as if both had run at A's core clock
+  assay compare A B --again A2                            A2 is A once more: what those two differ by is no difference
   assay compare summary.out RUN                           what lmbench said once against a run of today
   assay compare 'summary.out#2' RUN                       the second host of a file of several
 
-Exits with 4 where nothing can be compared.")]
+A metric is faster or slower only where its whole 95 % interval lies outside the margin, the interval includes what whole
+runs differ by, p holds after Benjamini and Hochberg's correction for all metrics, and nothing from outside disturbed
+either of the two.
+
+Exits with 0 where everything that both have was compared, whatever came out. Exits with 4 where nothing could be
+compared, and where a headline metric that both measured was refused because their conditions differ (placement, pages,
+neighbours, knobs, invented samples, a number that one of the two rejects); --allow-refused makes that 0. Imported
+figures conclude nothing by themselves, so that a refused one counts only where --only names it. Exits with 3 where a file
+cannot be used.")]
 pub struct Args {
     /// The one to compare with
     #[arg(value_name = "A")]
     a: PathBuf,
-    /// The one that is compared
-    #[arg(value_name = "B")]
-    b: PathBuf,
+    /// The ones that are compared with it
+    #[arg(value_name = "B", required = true, num_args = 1..)]
+    others: Vec<PathBuf>,
     /// Per cent within which a metric counts as the same
     #[arg(long, value_name = "PERCENT", default_value_t = LEAST_MARGIN * 100.0, value_parser = margin)]
     margin: f64,
-    /// Print JSON
+    /// Only these groups, benchmarks or series, separated by commas
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    only: Vec<String>,
+    /// Scale what the core's clock decides to A's clock, visit by visit; memory, disk, network and whatever waits stay as
+    /// they were measured
+    #[arg(long)]
+    common_clock: bool,
+    /// Another result of what A is: a metric counts as the same within twice what these two differ by
+    #[arg(long, value_name = "A2")]
+    again: Option<PathBuf>,
+    /// Exit with 0 although metrics were refused, as long as something was compared
+    #[arg(long)]
+    allow_refused: bool,
+    /// Show all metrics, not only those of the parts that moved
+    #[arg(long)]
+    all: bool,
+    /// Print JSON (always with all metrics)
     #[arg(long)]
     json: bool,
+    /// Write a page (.html), Markdown (.md) or JSON (.json) instead of printing
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
 }
 
-/// Nothing could be compared.
+/// Something could not be compared.
 const NOT_COMPARABLE: u8 = 4;
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let (a, b) = (load(&args.a)?, load(&args.b)?);
-    let found = compare(&a, &b, args.margin / 100.0);
-    match args.json {
-        true => output::print_json(&comparison::output(&found))?,
-        false => {
-            let style = output::style(std::io::IsTerminal::is_terminal(&std::io::stdout()));
-            output::print_text(&text::render(&comparison::report(&found), style))?;
+    let chosen = |path: &PathBuf| load(path).map(|arm| only(arm, &args.only));
+    let a = chosen(&args.a)?;
+    let others = args.others.iter().map(chosen).collect::<anyhow::Result<Vec<Arm>>>()?;
+    let options = Options {
+        margin: args.margin / 100.0,
+        common_clock: args.common_clock,
+        again: args.again.as_ref().map(chosen).transpose()?,
+    };
+    let found: Vec<Comparison> = others.iter().map(|b| compare(&a, b, &options)).collect();
+    present(&args, &found)?;
+    let names_them = !args.only.is_empty();
+    let mut code = ExitCode::SUCCESS;
+    for one in &found {
+        let [_, file] = &one.names[1];
+        let refused = one.refuses() && (!one.imported || names_them);
+        match (one.metrics.is_empty(), refused && !args.allow_refused) {
+            (true, _) => {
+                output::tell(&format!(
+                    "assay: {file} has nothing that can be compared with {}",
+                    one.names[0][1]
+                ));
+            }
+            (false, true) => output::tell(&format!(
+                "assay: {file}: {}; --allow-refused accepts that",
+                comparing::refused_words(one)
+            )),
+            (false, false) => continue,
         }
+        code = ExitCode::from(NOT_COMPARABLE);
     }
-    if found.metrics.is_empty() {
-        output::tell("assay: the two results have nothing that can be compared");
-        return Ok(ExitCode::from(NOT_COMPARABLE));
+    Ok(code)
+}
+
+fn present(args: &Args, found: &[Comparison]) -> anyhow::Result<()> {
+    let output_of = || comparison::outputs(found);
+    let Some(file) = &args.out else {
+        return match args.json {
+            true => output::print_json(&output_of()),
+            false => {
+                let style = output::style(std::io::IsTerminal::is_terminal(&std::io::stdout()));
+                output::print_text(&text::render(&comparing::report(found, args.all)?, style))
+            }
+        };
+    };
+    let report = || comparing::report(found, true);
+    output::write_file(file, |out| {
+        match file.extension().and_then(|extension| extension.to_str()) {
+            Some("json") => out.write_all(json::pretty(&output_of())?.as_bytes())?,
+            Some("md") => out.write_all(markdown::render(&report()?).as_bytes())?,
+            _ => html::write(&report()?, out)?,
+        }
+        Ok(())
+    })?;
+    output::tell(&format!("  saved {}", file.display()));
+    Ok(())
+}
+
+/// What the names choose of an arm: groups, benchmarks, whole keys and what keys begin with.
+fn only(mut arm: Arm, names: &[String]) -> Arm {
+    let chosen = |key: &str| {
+        names.iter().any(|name| {
+            let rest = key.strip_prefix(name.as_str());
+            rest.is_some_and(|rest| {
+                rest.is_empty() || !rest.starts_with(|c: char| c.is_alphanumeric() || c == '-')
+            })
+        })
+    };
+    // Where tasks were is looked up for whatever is left.
+    if !names.is_empty() {
+        arm.members.retain(|member| chosen(&member.key) || member.tells_occupancy());
     }
-    Ok(ExitCode::SUCCESS)
+    arm
 }
 
 fn margin(text: &str) -> Result<f64, String> {
@@ -66,51 +152,7 @@ fn margin(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A run file or a foreign result; `FILE#2` is the second host's result in a file of several.
-pub fn load(path: &Path) -> anyhow::Result<Arm> {
-    let (path, number) = numbered(path);
-    let shown = path.display().to_string();
-    if is_run(&path)? {
-        return Ok(Arm::measured(&diagnose::diagnose(run_file::read(&path)?), &shown));
-    }
-    let all = import::read(&path)?;
-    match (number, all.as_slice()) {
-        (Some(number), all) => {
-            let one = number.checked_sub(1).and_then(|place| all.get(place));
-            let one =
-                one.with_context(|| format!("{shown} holds {} results; there is no #{number}", all.len()))?;
-            Ok(Arm::imported(one, &format!("{shown}#{number}")))
-        }
-        (None, [one]) => Ok(Arm::imported(one, &shown)),
-        (None, all) => {
-            let hosts: Vec<String> = all
-                .iter()
-                .take(20)
-                .enumerate()
-                .map(|(at, one)| format!("#{} {}", at + 1, one.host))
-                .collect();
-            bail!(
-                "{shown} holds results of {} hosts: name one as {shown}#1 ({})",
-                all.len(),
-                hosts.join(", ")
-            )
-        }
-    }
-}
-
-/// The number behind `#`, where no file has the whole name.
-fn numbered(path: &Path) -> (PathBuf, Option<usize>) {
-    let parts = path.to_str().filter(|_| !path.exists()).and_then(|text| text.rsplit_once('#'));
-    match parts.and_then(|(file, number)| Some((PathBuf::from(file), number.parse().ok()?))) {
-        Some((file, number)) => (file, Some(number)),
-        None => (path.to_path_buf(), None),
-    }
-}
-
-/// Whether a file begins as run files do: with an object of JSON, or compressed.
-fn is_run(path: &Path) -> anyhow::Result<bool> {
-    let file = std::fs::File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
-    let mut begin = Vec::new();
-    file.take(2).read_to_end(&mut begin).with_context(|| format!("cannot read {}", path.display()))?;
-    Ok(begin.starts_with(b"{") || begin == [0x1f, 0x8b])
+/// For `report --beside`: one older result against the run.
+pub fn beside(old: &Path, new: &Arm) -> anyhow::Result<Comparison> {
+    Ok(compare(&load(old)?, new, &Options::default()))
 }

@@ -101,7 +101,7 @@ impl MeasureArgs {
         Ok(profile)
     }
 
-    fn patience(&self) -> Patience {
+    pub fn patience(&self) -> Patience {
         const USUAL: Duration = Duration::from_secs(20);
         match (self.force, self.wait_idle) {
             (true, _) => Patience::None,
@@ -112,7 +112,7 @@ impl MeasureArgs {
 }
 
 /// `90`, `90s`, `10m`, `2h`.
-fn duration(text: &str) -> Result<Duration, String> {
+pub fn duration(text: &str) -> Result<Duration, String> {
     let number = text.trim_end_matches(['s', 'm', 'h']);
     let factor = match &text[number.len()..] {
         "" | "s" => 1.0,
@@ -173,7 +173,18 @@ pub type Study<'s> = &'s dyn Fn(Vec<Candidate>, &Scope, &Host) -> Vec<Candidate>
 
 /// The same of a study, which makes of a plan's candidates those that it wants.
 pub fn measure_study(args: &MeasureArgs, benches: &[&Benchmark], study: Study) -> anyhow::Result<ExitCode> {
-    let profile = args.profile()?.for_run_of(benches);
+    measure_study_of(args, args.profile()?, benches, study, &|_| {})
+}
+
+/// The same with a profile that the study has changed, and with titles for the run's catalogue that it has.
+pub fn measure_study_of(
+    args: &MeasureArgs,
+    profile: Profile,
+    benches: &[&Benchmark],
+    study: Study,
+    retitle: &dyn Fn(&mut Title),
+) -> anyhow::Result<ExitCode> {
+    let profile = profile.for_run_of(benches);
     let knobs = Knobs::of(&args.root);
     if !args.dry_run && args.pretend.is_none() {
         put_back_what_was_left(&knobs);
@@ -196,7 +207,8 @@ pub fn measure_study(args: &MeasureArgs, benches: &[&Benchmark], study: Study) -
         return dry_run::show(&host.machine, &planned, &profile, &args.out, args.json);
     }
     let reins = Reins::taken(knobs.hand())?;
-    let header = header(args, &host, &profile, planned, benches);
+    let mut header = header(args, &host, &profile, planned, benches);
+    header.catalogue.iter_mut().for_each(retitle);
     let (mut writer, header, visits) = open(args, header)?;
     if args.drop_caches {
         let text = "the whole machine's page cache is dropped before every cold pass (--drop-caches)";

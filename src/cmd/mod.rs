@@ -5,6 +5,7 @@ mod compare;
 mod diagnose;
 mod dry_run;
 mod explain;
+mod guard;
 mod import;
 mod list;
 mod machine;
@@ -13,10 +14,12 @@ mod output;
 mod progress;
 mod report;
 mod restore;
+mod results;
 mod run;
 mod schema;
 mod shell;
 mod smt;
+mod unixbench;
 
 use std::process::ExitCode;
 
@@ -49,6 +52,8 @@ enum Verb {
     Report(report::Args),
     Restore(restore::Args),
     Smt(smt::Args),
+    Guard(guard::Args),
+    Unixbench(unixbench::Args),
     Import(import::Args),
     Compare(compare::Args),
     Schema(schema::Args),
@@ -70,6 +75,8 @@ impl Cli {
             Verb::Report(args) => report::run(args),
             Verb::Restore(args) => restore::run(args),
             Verb::Smt(args) => smt::run(args),
+            Verb::Guard(args) => guard::run(args),
+            Verb::Unixbench(args) => unixbench::run(args),
             Verb::Import(args) => import::run(args),
             Verb::Compare(args) => compare::run(args),
             Verb::Schema(args) => schema::run(args),

@@ -10,7 +10,6 @@ use crate::compare::{Arm, Comparison};
 use crate::diagnose::{self, Diagnosis};
 use crate::report::{csv, html, json, lmbench, markdown, sections};
 use crate::run_file;
-use crate::stats::compare::LEAST_MARGIN;
 
 /// Render a saved run as a page, JSON, Markdown, CSV or in the form of lmbench's summary
 #[derive(clap::Args)]
@@ -81,6 +80,5 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 /// The older results, each compared with the run.
 fn beside(args: &Args, diagnosis: &Diagnosis) -> anyhow::Result<Vec<Comparison>> {
     let new = Arm::measured(diagnosis, &args.run.display().to_string());
-    let compared = |old: &PathBuf| Ok(crate::compare::compare(&compare::load(old)?, &new, LEAST_MARGIN));
-    args.beside.iter().map(compared).collect()
+    args.beside.iter().map(|old| compare::beside(old, &new)).collect()
 }

@@ -1,16 +1,16 @@
-//! One side of a comparison: its environment and its series, whether it was measured or imported.
+//! One side of a comparison: its environment and its series, whether it was measured, saved as a report or imported.
 
 use std::collections::BTreeMap;
 
-use super::Difference;
+use super::environment::{self, CLOCK, OR};
+use super::unixbench;
 use crate::diagnose::Diagnosis;
 use crate::import::Imported;
-use crate::machine::Machine;
-use crate::model::{Case, Conditions, Metric, Params, Verdict, figure};
+use crate::model::{Case, Effect, Finding, Metric, Params, Verdict, VerdictKind};
 use crate::stats::Judged;
 use crate::stats::order::median;
 
-/// A result.
+/// A result: of one run, or of several runs of one host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Arm {
     pub host: String,
@@ -19,6 +19,17 @@ pub struct Arm {
     pub imported: bool,
     /// Its samples were invented.
     pub pretended: bool,
+    /// Runs that it consists of.
+    pub runs: usize,
+    /// Of each of its runs what is equal for one and the same, however it was saved, with the file it was read from; empty
+    /// where nothing tells.
+    pub identities: BTreeMap<String, String>,
+    /// What is wrong with the files themselves, as sentences: cut off, or damaged.
+    pub flaws: Vec<String>,
+    /// The clock that timed it, where that is known.
+    pub clock_source: Option<String>,
+    /// Whether it tells which of its metrics are headlines.
+    pub knows_headlines: bool,
     /// What is known of the circumstances: label and value. A value that ends in `…` was cut off.
     pub environment: Vec<(String, String)>,
     pub members: Vec<Member>,
@@ -33,14 +44,32 @@ pub struct Member {
     pub metric: Metric,
     /// The benchmark in words, and the metric where it has several.
     pub title: String,
+    /// Runs that gave its values.
+    pub runs: usize,
     /// A median for each process, in visiting order.
     pub medians: Vec<f64>,
+    /// The core clock beside each of them, GHz; not finite where it is not known.
+    pub clocks: Vec<f64>,
     /// The series' number; not finite where there is none.
     pub median: f64,
+    /// Its interval and what it counts, for a result that keeps no single values.
+    pub told: Option<([f64; 2], usize)>,
     pub verdict: Verdict,
+    /// Rules by which something outside disturbed it.
+    pub disturbed: Vec<String>,
+    /// The rule that rejected it, where one did.
+    pub rejected_by: Option<String>,
     /// How its meaning differs from the key's.
     pub note: String,
 }
+
+/// Rules of what others did to the machine meanwhile: with one of them against one arm, a difference is no property of
+/// what was compared.
+const OUTSIDE: [&str; 6] =
+    ["background-load", "higher-priority", "memory-pressure", "cpu-quota", "steal", "swapping"];
+
+/// The metric that says where the tasks of a case were: no result, but a circumstance of the case's others.
+const OCCUPANCY: &str = "occupancy";
 
 impl Arm {
     /// A run.
@@ -55,14 +84,22 @@ impl Arm {
             Some(title) => title.title.to_string(),
             None => judged.series.case.bench.to_string(),
         };
-        Arm {
+        let mut arm = Arm {
             host: header.host.clone(),
             file: file.to_string(),
             imported: false,
             pretended: header.pretend.is_some(),
-            environment: environment(diagnosis),
+            runs: 1,
+            identities: identity(&header.host, &header.started, file),
+            flaws: flaws(file, diagnosis.run.summary.is_some(), &diagnosis.run.damage),
+            clock_source: Some(header.clock.source.clone()),
+            knows_headlines: true,
+            environment: environment::environment(diagnosis),
             members: diagnosis.series.iter().map(|judged| member(judged, title(judged), "")).collect(),
-        }
+        };
+        arm.blame(&diagnosis.findings);
+        arm.members.extend(unixbench::indices(diagnosis, &arm.members));
+        arm
     }
 
     /// A foreign result.
@@ -77,127 +114,145 @@ impl Arm {
             file: file.to_string(),
             imported: true,
             pretended: false,
+            runs: 1,
+            identities: BTreeMap::new(),
+            flaws: Vec::new(),
+            clock_source: None,
+            knows_headlines: false,
             environment: imported.make_up.iter().map(told).collect(),
             members: figures.map(|one| member(&one.judged, one.wording.clone(), &one.note)).collect(),
         }
     }
 
-    /// Its series that have a value.
-    pub fn valued(&self) -> impl Iterator<Item = &Member> {
-        self.members.iter().filter(|member| member.median.is_finite())
+    /// Notes by series which findings are against it.
+    pub(super) fn blame(&mut self, findings: &[Finding]) {
+        let mut of_key: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
+        for finding in findings.iter().filter(|finding| finding.effect != Effect::None) {
+            for key in &finding.series {
+                of_key.entry(key).or_default().push(finding);
+            }
+        }
+        for member in &mut self.members {
+            let against = of_key.get(member.key.as_str()).map(Vec::as_slice).unwrap_or_default();
+            let outside = against.iter().map(|finding| &finding.rule);
+            member.disturbed = outside.filter(|rule| OUTSIDE.contains(&rule.as_str())).cloned().collect();
+            member.disturbed.dedup();
+            let rejecting = against.iter().filter(|finding| finding.effect == Effect::Rejects);
+            member.rejected_by = rejecting.map(|finding| finding.rule.clone()).next();
+        }
     }
+
+    /// Its series that have a value and are results.
+    pub fn valued(&self) -> impl Iterator<Item = &Member> {
+        self.members.iter().filter(|member| member.median.is_finite() && !member.tells_occupancy())
+    }
+
+    /// Several runs of one host as one arm: what each counted of a series stands side by side. An error says which two
+    /// cannot belong together.
+    pub fn of_runs(runs: Vec<Arm>, file: &str) -> Result<Arm, String> {
+        let mut runs = runs.into_iter();
+        let mut whole = runs.next().ok_or("there is no run")?;
+        for run in runs {
+            if (&run.host, run.pretended) != (&whole.host, whole.pretended) {
+                return Err(format!("{} is of {}, {} of {}", whole.file, whole.host, run.file, run.host));
+            }
+            let known = run.identities.keys().find_map(|identity| whole.identities.get(identity));
+            if let Some(known) = known {
+                return Err(format!("{} is the same run as {known}", run.file));
+            }
+            whole.take(run);
+        }
+        whole.file = file.to_string();
+        Ok(whole)
+    }
+
+    fn take(&mut self, run: Arm) {
+        self.runs += run.runs;
+        self.identities.extend(run.identities);
+        self.flaws.extend(run.flaws);
+        for (label, value) in run.environment {
+            match self.environment.iter_mut().find(|(known, _)| *known == label) {
+                Some((_, known)) if known.split(OR).any(|known| *known == value) => {}
+                Some((_, known)) => known.push_str(&format!("{OR}{value}")),
+                None => self.environment.push((label, value)),
+            }
+        }
+        let places: BTreeMap<String, usize> =
+            self.members.iter().enumerate().map(|(place, member)| (member.key.clone(), place)).collect();
+        for member in run.members {
+            match places.get(&member.key).and_then(|place| self.members.get_mut(*place)) {
+                Some(known) => known.take(member),
+                None => self.members.push(member),
+            }
+        }
+    }
+}
+
+impl Member {
+    /// Whether it says where the tasks of its case were.
+    pub fn tells_occupancy(&self) -> bool {
+        self.metric.name == OCCUPANCY
+    }
+
+    /// What another run has of the same series; a rejected one counts only where all are.
+    fn take(&mut self, other: Member) {
+        let unusable = |member: &Member| !member.verdict.usable() || !member.median.is_finite();
+        match (unusable(self), unusable(&other)) {
+            (_, true) => {}
+            (true, false) => *self = other,
+            (false, false) => {
+                self.runs += other.runs;
+                self.medians.extend(other.medians);
+                self.clocks.extend(other.clocks);
+                self.median = median(&self.medians).unwrap_or(self.median);
+                self.disturbed.extend(other.disturbed);
+                self.disturbed.sort();
+                self.disturbed.dedup();
+                if self.verdict.kind == VerdictKind::Trusted {
+                    self.verdict = other.verdict;
+                }
+            }
+        }
+    }
+}
+
+/// What tells one run from all others, with its file.
+pub(super) fn identity(host: &str, started: &str, file: &str) -> BTreeMap<String, String> {
+    BTreeMap::from([(format!("{host} {started}"), file.to_string())])
+}
+
+/// What is wrong with the file of a run that came to its end (`complete`) or did not.
+pub(super) fn flaws(file: &str, complete: bool, damage: &[String]) -> Vec<String> {
+    let torn = format!("the run in {file} did not come to its end, so that parts of it are missing");
+    let lines = |first: &String| match damage.len() {
+        1 => format!("{file} is damaged: {first}"),
+        count => format!("{file} is damaged in {count} places, the first: {first}"),
+    };
+    (!complete).then_some(torn).into_iter().chain(damage.first().map(lines)).collect()
 }
 
 fn member(judged: &Judged, title: String, note: &str) -> Member {
     let (series, analysis) = (&judged.series, &judged.analysis);
+    let counted = series.processes.iter().filter_map(|process| Some((median(&process.values)?, process)));
+    let clock = |process: &crate::stats::Process| {
+        let column = process.beside.iter().find(|column| column.name == "clock_ghz");
+        column.and_then(|column| median(&column.values)).unwrap_or(f64::NAN)
+    };
+    let (medians, clocks) = counted.map(|(value, process)| (value, clock(process))).unzip();
     Member {
         key: series.key.clone(),
         case: series.case.clone(),
         point: series.point.clone(),
         metric: series.metric.clone(),
         title,
-        medians: series.processes.iter().filter_map(|process| median(&process.values)).collect(),
+        runs: 1,
+        medians,
+        clocks,
         median: analysis.estimate.as_ref().map_or(f64::NAN, |estimate| estimate.median),
+        told: None,
         verdict: analysis.verdict.clone(),
+        disturbed: Vec::new(),
+        rejected_by: None,
         note: note.to_string(),
     }
-}
-
-/// The label of the core's clock: measured by a run, told by a foreign file.
-const CLOCK: &str = "core_clock";
-
-/// Clocks further apart than this share are different.
-const SAME_CLOCK: f64 = 0.01;
-
-/// Shares of the machine's time further apart than this are different.
-const SAME_SHARE: f64 = 0.05;
-
-/// What makes hosts peers, and what else moves numbers: policies of the clock, mitigations, what ran beside.
-fn environment(diagnosis: &Diagnosis) -> Vec<(String, String)> {
-    let (machine, header): (&Machine, _) = (&diagnosis.machine, &diagnosis.run.header);
-    let mut all = diagnosis.make_up();
-    let mut add = |label: &str, value: String| {
-        if !value.is_empty() {
-            all.push((label.to_string(), value));
-        }
-    };
-    let keys = |map: &BTreeMap<String, crate::model::CpuSet>| {
-        map.keys().map(String::as_str).collect::<Vec<_>>().join(", ")
-    };
-    let khz = |khz: Option<u64>| khz.map(|khz| format!("{} MHz", khz / 1000)).unwrap_or_default();
-    add("governor", keys(&machine.frequency.governors));
-    add("highest_frequency", khz(machine.frequency.max_khz));
-    add(
-        "turbo",
-        machine.frequency.turbo.map(|on| if on { "on" } else { "off" }.to_string()).unwrap_or_default(),
-    );
-    add("preemption", machine.kernel.preemption.clone().unwrap_or_default());
-    add("clock_source", header.clock.source.clone());
-    add("allowed_cpus", header.allowed_cpus.to_string());
-    add("profile", header.profile.clone());
-    add("assay", header.assay.clone());
-    for (name, state) in &machine.kernel.mitigations {
-        add(&format!("mitigation_{name}"), state.clone());
-    }
-    let clock = diagnosis.series.iter().find(|judged| {
-        judged.series.case.bench == "cpu.clock"
-            && judged.series.metric.unit == "GHz"
-            && judged.series.metric.headline
-    });
-    if let Some(estimate) = clock.and_then(|judged| judged.analysis.estimate.as_ref()) {
-        add(CLOCK, format!("{:.0} MHz", estimate.median * 1e3));
-    }
-    let shares = |read: fn(&Conditions) -> Option<f64>| -> Vec<f64> {
-        diagnosis.run.visits.iter().filter_map(|visit| read(&visit.conditions)).collect()
-    };
-    for (label, values) in
-        [("background", shares(Conditions::background)), ("steal", shares(Conditions::steal))]
-    {
-        if let Some(share) = median(&values) {
-            add(label, format!("{} %", figure(share * 100.0, "")));
-        }
-    }
-    all
-}
-
-/// What differs, and what only one of the two tells.
-pub fn differences(a: &Arm, b: &Arm) -> (Vec<Difference>, Vec<String>) {
-    let find = |arm: &Arm, label: &str| {
-        arm.environment.iter().find(|(known, _)| known == label).map(|(_, value)| value.clone())
-    };
-    let labels = a.environment.iter().map(|(label, _)| label);
-    let more = b.environment.iter().map(|(label, _)| label).filter(|label| find(a, label).is_none());
-    let (mut different, mut untold) = (Vec::new(), Vec::new());
-    for label in labels.chain(more) {
-        match (find(a, label), find(b, label)) {
-            (Some(of_a), Some(of_b)) if !alike(label, &of_a, &of_b) => {
-                different.push(Difference { label: label.clone(), a: of_a, b: of_b });
-            }
-            (Some(_), Some(_)) => {}
-            // There are a dozen of these, and foreign files tell of none.
-            _ => {
-                let label = if label.starts_with("mitigation_") { "mitigations" } else { label };
-                if !untold.iter().any(|known: &String| known == label) {
-                    untold.push(label.to_string());
-                }
-            }
-        }
-    }
-    (different, untold)
-}
-
-fn alike(label: &str, a: &str, b: &str) -> bool {
-    let number = |text: &str| text.split(' ').next().and_then(|number| number.parse::<f64>().ok());
-    if let (Some(x), Some(y)) = (number(a), number(b)) {
-        match label {
-            CLOCK => return (x - y).abs() <= SAME_CLOCK * x.abs().max(y.abs()),
-            "background" | "steal" => return (x - y).abs() <= SAME_SHARE * 100.0,
-            _ => {}
-        }
-    }
-    // A text that was cut off agrees with all that begin so.
-    let begins = |cut: &str, whole: &str| {
-        cut.strip_suffix('…').is_some_and(|begin| whole.trim_end_matches('…').starts_with(begin))
-    };
-    a == b || begins(a, b) || begins(b, a)
 }

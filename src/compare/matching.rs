@@ -1,10 +1,12 @@
 //! Which series of two results mean the same, and what forbids comparing those that nearly do.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::occupancy::{difference as moved, occupancies};
+use super::unixbench::placed;
 use super::{Arm, Member, Refused};
 use crate::import::lmbench::size_untold;
-use crate::model::{Case, Pages, Params, VerdictKind, figure};
+use crate::model::{Better, Case, Form, Pages, Params, VerdictKind, figure};
 
 /// Two series that may be compared: A's values times `scale` are in B's unit.
 pub struct Match<'a> {
@@ -12,24 +14,36 @@ pub struct Match<'a> {
     pub b: &'a Member,
     pub scale: f64,
     pub note: Option<String>,
+    /// Whether the two are headlines.
+    pub headline: bool,
 }
 
 impl Match<'_> {
     /// The pair as one that is not compared.
     pub fn refused(&self, factor: &str, reason: String) -> Refused {
-        refusal(self.a, self.b, factor, reason)
+        refusal([self.a, self.b], self.headline, factor, reason)
+    }
+
+    /// Runs that gave the values of each of the two.
+    pub fn runs(&self) -> [usize; 2] {
+        [self.a.runs, self.b.runs]
     }
 }
 
-fn refusal(a: &Member, b: &Member, factor: &str, reason: String) -> Refused {
+fn refusal([a, b]: [&Member; 2], headline: bool, factor: &str, reason: String) -> Refused {
     Refused {
         key: a.key.clone(),
         key_b: b.key.clone(),
         factor: factor.to_string(),
+        conditions: !LACKS.contains(&factor),
+        headline,
         reason,
         a: figure(a.median, &a.metric.unit),
     }
 }
+
+/// Factors that are no difference of conditions, but a lack of what a comparison needs.
+const LACKS: [&str; 3] = ["size", "unit", "value"];
 
 /// Everything but where and on which pages it ran.
 fn subject(member: &Member) -> String {
@@ -58,10 +72,18 @@ pub fn matches<'a>(a: &'a Arm, b: &'a Arm, refused: &mut Vec<Refused>) -> Vec<Ma
     // An imported size that is not told stands on either side.
     let untold: BTreeMap<String, &Member> =
         b.valued().filter(|member| has_no_size(member)).map(|member| (curve(member), member)).collect();
+    let (of_a, of_b, pinned) = (occupancies(a), occupancies(b), pinned(a, b));
+    // Where nobody tells, whatever has a better side is one.
+    let knows = a.knows_headlines || b.knows_headlines;
+    let headline = |x: &Member, y: &Member| {
+        x.metric.headline || y.metric.headline || (!knows && x.metric.better != Better::Neither)
+    };
     let mut matches = Vec::new();
     let mut told: Vec<&str> = Vec::new();
     for member in a.valued() {
-        let refuse = |other: &Member, factor: &str, reason: String| refusal(member, other, factor, reason);
+        let refuse = |other: &Member, factor: &str, reason: String| {
+            refusal([member, other], headline(member, other), factor, reason)
+        };
         let candidates = subjects.get(&subject(member)).map(Vec::as_slice).unwrap_or_default();
         if candidates.is_empty() || has_no_size(member) {
             let other = match has_no_size(member) {
@@ -94,16 +116,25 @@ pub fn matches<'a>(a: &'a Arm, b: &'a Arm, refused: &mut Vec<Refused>) -> Vec<Ma
             refused.push(refuse(other, "samples", reason));
             continue;
         }
-        let rejected = [("A", member), ("B", other)]
-            .into_iter()
-            .find(|(_, one)| one.verdict.kind == VerdictKind::Rejected);
-        if let Some((side, one)) = rejected {
-            let reason = format!("rejected in {side}: {}", one.verdict.reason);
-            refused.push(refuse(other, "verdict", reason));
+        let mut forbidden = forbidden(member, other, [a.clock_source.as_deref(), b.clock_source.as_deref()]);
+        let (in_a, in_b) = (placed(&member.case).key(), placed(&other.case).key());
+        if let (true, Some(x), Some(y)) =
+            (member.case.placement.name == "free", of_a.get(&in_a), of_b.get(&in_b))
+        {
+            let whose = if in_a == member.case.key() { "" } else { " (context switching, which is in it)" };
+            let moved =
+                moved(x, y).map(|words| ("placement", format!("{words}{whose}{}", instead(member, &pinned))));
+            forbidden = forbidden.or(moved);
+        }
+        if let Some((factor, reason)) = forbidden {
+            refused.push(refuse(other, factor, reason));
             continue;
         }
         match unit_scale(&member.metric.unit, &other.metric.unit) {
-            Some(scale) => matches.push(Match { a: member, b: other, scale, note }),
+            Some(scale) => {
+                let headline = headline(member, other);
+                matches.push(Match { a: member, b: other, scale, note, headline });
+            }
             None => {
                 let reason = format!("{:?} in A, {:?} in B", member.metric.unit, other.metric.unit);
                 refused.push(refuse(other, "unit", reason));
@@ -111,6 +142,52 @@ pub fn matches<'a>(a: &'a Arm, b: &'a Arm, refused: &mut Vec<Refused>) -> Vec<Ma
         }
     }
     matches
+}
+
+/// What the two of one case forbid: a number that is not to be believed, or one that another clock timed.
+fn forbidden<'a>(a: &'a Member, b: &'a Member, clocks: [Option<&str>; 2]) -> Option<(&'a str, String)> {
+    let rejected =
+        [("A", a), ("B", b)].into_iter().find(|(_, one)| one.verdict.kind == VerdictKind::Rejected);
+    if let Some((side, one)) = rejected {
+        let factor = one.rejected_by.as_deref().unwrap_or("verdict");
+        return Some((factor, format!("rejected in {side}: {}", one.verdict.reason)));
+    }
+    // Single events are as short as a reading of the clock is long; windows are not.
+    let events = [a, b].iter().any(|one| matches!(one.metric.form, Form::Quantile { .. }));
+    match clocks {
+        [Some(of_a), Some(of_b)] if of_a != of_b && events => {
+            Some(("clock-source", format!("single events were timed by {of_a} in A, by {of_b} in B")))
+        }
+        _ => None,
+    }
+}
+
+/// A series but for where its tasks were.
+fn unplaced(member: &Member) -> String {
+    let mut case: Case = member.case.clone();
+    case.placement.name = "".into();
+    case.series_key(&member.point, &member.metric.name)
+}
+
+/// The pinned figures that both have and that may be used, by what they are of.
+fn pinned<'a>(a: &'a Arm, b: &'a Arm) -> BTreeMap<String, Vec<&'a str>> {
+    fn of(arm: &Arm) -> impl Iterator<Item = &Member> {
+        arm.valued().filter(|one| one.case.placement.name != "free" && one.verdict.usable())
+    }
+    let known: BTreeSet<&str> = of(b).map(|one| one.key.as_str()).collect();
+    let mut pinned: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for one in of(a).filter(|one| known.contains(one.key.as_str())) {
+        pinned.entry(unplaced(one)).or_default().push(&one.key);
+    }
+    pinned
+}
+
+/// What to compare instead of a free figure, as advice.
+fn instead(free: &Member, pinned: &BTreeMap<String, Vec<&str>>) -> String {
+    match pinned.get(&unplaced(free)) {
+        None => "; pin the tasks to compare it".to_string(),
+        Some(keys) => format!("; compare {} instead", keys[..keys.len().min(3)].join(" and ")),
+    }
 }
 
 fn has_no_size(member: &Member) -> bool {

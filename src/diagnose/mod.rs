@@ -8,9 +8,14 @@ use crate::model::{
     Effect, Finding, Run, SCHEMA, Summary, SummaryFinding, SummarySeries, Verdict, VerdictKind, measured_ms,
 };
 use crate::stats::analysis::Judged;
+use crate::stats::clusters::Clusters;
+use crate::stats::siblings::Siblings;
 
+pub mod distances;
 mod evidence;
 mod ladder;
+mod mechanism;
+mod mix;
 pub mod neighbours;
 mod others;
 pub mod readings;
@@ -31,6 +36,7 @@ rules! {
     answers
     ceiling
     placement
+    work
     environment
     priority
     pressure
@@ -43,6 +49,9 @@ rules! {
     numa
     noise
     smt
+    guard
+    structure
+    topology
 }
 
 /// One thing that can be found out.
@@ -96,6 +105,7 @@ pub fn diagnose(run: Run) -> Diagnosis {
         }
     }
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    guard::confirm_by_verb(&run, &mut findings);
     for finding in &findings {
         for judged in series.iter_mut().filter(|judged| finding.series.contains(&judged.series.key)) {
             judged.analysis.verdict = adjusted(&judged.analysis.verdict, finding);
@@ -159,6 +169,21 @@ impl Diagnosis {
     /// What can be read off the curves, beside what is claimed.
     pub fn readings(&self) -> Vec<readings::Reading> {
         readings::readings(&Evidence::new(&self.run, &self.machine, &self.series))
+    }
+
+    /// Groups of CPUs by transfers of lines, with the case's key; `None` where none were measured.
+    pub fn groups(&self) -> Option<(Clusters, String)> {
+        distances::groups(&Evidence::new(&self.run, &self.machine, &self.series))
+    }
+
+    /// Pairs of CPUs that drive each other's data out of a cache, or do not.
+    pub fn contention(&self) -> Vec<distances::Contention> {
+        distances::contention(&Evidence::new(&self.run, &self.machine, &self.series))
+    }
+
+    /// CPUs that share a core by slowdown, with the case's key; `None` where none were measured.
+    pub fn shared_cores(&self) -> Option<(Siblings, String)> {
+        distances::shared_cores(&Evidence::new(&self.run, &self.machine, &self.series))
     }
 
     /// From the run's start to the end of its last visit, s.

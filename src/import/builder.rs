@@ -1,5 +1,6 @@
 //! Figures gathered, then judged: what a file says twice of one host are two measurements of one series.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::{Figure, Format, Imported, Keyed, MOST_FIGURES};
@@ -12,7 +13,7 @@ pub struct Meaning {
     pub keyed: Keyed,
     /// What the other tool calls it.
     pub wording: String,
-    pub unit: &'static str,
+    pub unit: Cow<'static, str>,
     pub better: Better,
     pub note: String,
 }
@@ -111,7 +112,7 @@ impl Builder {
             let metric = Metric {
                 name: name.into(),
                 title: meaning.wording.clone().into(),
-                unit: meaning.unit.into(),
+                unit: meaning.unit,
                 better: meaning.better,
                 form: Form::Value,
                 headline: true,
@@ -130,7 +131,7 @@ impl Builder {
             let (judged, note) = (Judged { series, analysis }, meaning.note);
             figures.push(Figure { judged, wording: meaning.wording, note });
         }
-        Imported { format, host, make_up, catalogue, figures, remarks }
+        Imported { format, host, make_up, catalogue, figures, index: Vec::new(), remarks }
     }
 }
 

@@ -7,6 +7,7 @@
 mod builder;
 mod key;
 pub mod lmbench;
+mod unixbench;
 
 use std::fmt;
 
@@ -25,7 +26,7 @@ const MOST_FIGURES: usize = 20_000;
 
 /// The formats that are known, as an error lists them.
 const KNOWN: &str = "summaries of lmbench (`make summary`), its raw result files and curves of \
-                     lat_mem_rd";
+                     lat_mem_rd, and reports of UnixBench";
 
 /// How our own run files begin, which people may well try.
 const RUN_FILE: &str = "{\"header\":{";
@@ -38,6 +39,8 @@ pub enum Format {
     LmbenchRaw,
     /// Curves of latency over size, as lat_mem_rd prints them.
     LatMemRd,
+    /// What `./Run` of UnixBench writes into `results/`.
+    UnixBench,
 }
 
 impl Format {
@@ -46,6 +49,7 @@ impl Format {
             Format::LmbenchSummary => "lmbench summary",
             Format::LmbenchRaw => "lmbench raw results",
             Format::LatMemRd => "lat_mem_rd curves",
+            Format::UnixBench => "UnixBench report",
         }
     }
 }
@@ -68,6 +72,8 @@ pub struct Imported {
     /// A benchmark each, in the file's order.
     pub catalogue: Vec<Title>,
     pub figures: Vec<Figure>,
+    /// The figures for many that the file prints; none where the format has no such thing.
+    pub index: Vec<Index>,
     /// What was met in the file and is no figure, as sentences.
     pub remarks: Vec<String>,
 }
@@ -82,6 +88,43 @@ pub struct Figure {
     pub note: String,
 }
 
+/// One figure for many, as a file prints it and as its own rows give it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Index {
+    pub title: String,
+    /// How many copies of each test ran; `None` where the file does not tell.
+    pub copies: Option<u32>,
+    /// Not all tests are in it.
+    pub partial: bool,
+    /// As printed.
+    pub score: Option<f64>,
+    /// From the rows; `None` where some are missing and the file calls it whole.
+    pub recomputed: Option<f64>,
+    pub tests: Vec<IndexRow>,
+    /// What does not agree or is missing, in words; empty where the rows give what is printed.
+    pub remark: String,
+}
+
+impl Index {
+    /// Whether its rows give what it prints.
+    pub fn agrees(&self) -> bool {
+        self.remark.is_empty()
+    }
+}
+
+/// One test of an index.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IndexRow {
+    pub title: String,
+    /// The benchmark of ours that measures the same; empty where there is none.
+    pub bench: String,
+    pub baseline: Option<f64>,
+    pub result: f64,
+    /// Its index as printed, and from the row.
+    pub printed: Option<f64>,
+    pub recomputed: Option<f64>,
+}
+
 /// Reads the results of all hosts in a file. An error says that the file is none of those that are known.
 pub fn read(bytes: &[u8]) -> anyhow::Result<Vec<Imported>> {
     if bytes.len() > LARGEST {
@@ -93,13 +136,18 @@ pub fn read(bytes: &[u8]) -> anyhow::Result<Vec<Imported>> {
     if bytes.contains(&0) {
         bail!("it is not a text, so not a file that Assay knows; it knows {KNOWN}");
     }
-    let text = String::from_utf8_lossy(bytes);
+    // Editors of other systems put a mark before the first byte.
+    let text = String::from_utf8_lossy(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes));
     if text.starts_with(RUN_FILE) {
         bail!(
             "it is a run of Assay, which needs no import: `assay report`, `diagnose` and `compare` take it as it is"
         );
     }
-    match lmbench::read(&text) {
+    let found = match unixbench::is_one(&text) {
+        true => unixbench::read(&text),
+        false => lmbench::read(&text),
+    };
+    match found {
         found if found.is_empty() => bail!("it is not a file that Assay knows; it knows {KNOWN}"),
         found => Ok(found),
     }

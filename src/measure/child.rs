@@ -13,6 +13,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 use crate::bench::{Line, Order, find};
 use crate::model::{ProcessFacts, Reason, Samples};
 use crate::run_file;
+use crate::sys::process;
 
 /// What a visit's process had to say.
 #[derive(Debug, Default)]
@@ -66,7 +67,7 @@ pub fn visit(
     let mut talk = Talk::new(order);
     let verdict = listen(&mut child, &mut talk, limit, interrupted, observe);
     if !matches!(verdict, Listened::Done) {
-        group.kill();
+        group.end();
     }
     let status = leave(&mut child, &group)?;
     heard.interrupted = matches!(verdict, Listened::Interrupted);
@@ -255,6 +256,26 @@ fn read_some(from: &mut impl Read, buffer: &mut [u8]) -> usize {
 struct Group(Pid);
 
 impl Group {
+    /// Asks the child to end, which is the end of all but those that have something to put away first, and kills the
+    /// group.
+    fn end(&self) {
+        let _ = rustix::process::kill_process(self.0, Signal::TERM);
+        self.wait(LEAVE);
+        self.kill();
+    }
+
+    /// Waits for the child's end, for so long at most; it is not yet reaped.
+    fn wait(&self, limit: Duration) {
+        let begin = Instant::now();
+        let gone = || {
+            let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+            rustix::process::waitid(WaitId::Pid(self.0), options).is_ok_and(|status| status.is_some())
+        };
+        while !gone() && begin.elapsed() < limit {
+            std::thread::sleep(Duration::from_micros(100));
+        }
+    }
+
     fn kill(&self) {
         // Nobody left is what we want.
         let _ = rustix::process::kill_process_group(self.0, Signal::KILL);
@@ -264,14 +285,12 @@ impl Group {
 /// Waits for the child to leave, kills what it left behind and reaps it. While it is not yet reaped its process
 /// number cannot be given to another group.
 fn leave(child: &mut Child, group: &Group) -> anyhow::Result<ExitStatus> {
-    let begin = Instant::now();
-    let gone = || {
-        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        rustix::process::waitid(WaitId::Pid(group.0), options).is_ok_and(|status| status.is_some())
-    };
-    while !gone() && begin.elapsed() < LEAVE {
-        std::thread::sleep(Duration::from_micros(100));
-    }
+    group.wait(LEAVE);
     group.kill();
-    child.wait().context("cannot wait for a visit's process")
+    let status = child.wait().context("cannot wait for a visit's process")?;
+    // Where orphans come to us (guarded commands), a visit that was killed has left some.
+    if process::adopts_orphans() {
+        process::end_descendants(LEAVE).context("what a visit had started cannot be ended")?;
+    }
+    Ok(status)
 }

@@ -199,7 +199,7 @@ impl<'s, 'h> Loop<'s, 'h> {
             return true;
         }
         let good: Vec<&Visit> = self.of_case(case).filter(|visit| visit.reason.is_none()).collect();
-        if good.is_empty() {
+        if good.len() < self.session.profile.passes_min as usize {
             return false;
         }
         let header = self.session.header;

@@ -90,6 +90,9 @@ pub enum Beside {
     SameWork,
     Spinner,
     Stream,
+    /// On the measured CPUs themselves, what keeps them from sleeping: tasks that run only while nobody else wants to
+    /// (`SCHED_IDLE`).
+    Awake,
 }
 
 /// One participant of a placement.
@@ -184,6 +187,7 @@ impl Case {
             Beside::SameWork => key.push_str("+beside-same-work"),
             Beside::Spinner => key.push_str("+beside-spinner"),
             Beside::Stream => key.push_str("+beside-stream"),
+            Beside::Awake => key.push_str("+awake"),
         }
         push_params(&mut key, '?', self.params.iter().map(|(name, value)| (name, value.to_string())));
         push_params(&mut key, '!', self.knobs.iter().map(|(name, value)| (name, value.clone())));

@@ -17,6 +17,12 @@ pub fn has_smt(machine: &Machine) -> bool {
     machine.cpus.cores.iter().flatten().any(|core| core.cpus.len() > 1)
 }
 
+/// The same seats with their CPUs kept from sleeping: what waking a CPU from idle costs is then not part of a wake-up.
+pub fn awake(placement: &Placement) -> Placement {
+    let neighbours = placement.seats.iter().map(|seat| seat.cpus.clone()).collect();
+    Placement { beside: Beside::Awake, neighbours, ..placement.clone() }
+}
+
 impl Floor {
     /// The same seats with `beside` going on on the SMT siblings of their CPUs; on a machine without SMT on the nearest
     /// CPUs that have no seat. An error says why there is no such neighbour.

@@ -23,7 +23,8 @@ fn variants(candidate: Candidate, scope: &Scope, no_switch: Option<&str>) -> Vec
         return vec![candidate];
     }
     let placement = &candidate.case.placement;
-    if placement.seats.is_empty() {
+    // What has neighbours already is no case of this table.
+    if placement.seats.is_empty() || placement.beside != Beside::Idle {
         return Vec::new();
     }
     if placement.is_free() {

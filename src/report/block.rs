@@ -63,6 +63,63 @@ pub enum Block {
     Preformatted(String),
     /// The machine as nested boxes, for renderers that draw better than text.
     Boxes(Vec<BoxNode>),
+    /// Things in a row, each painted by the group that it belongs to.
+    Tiles(Tiles),
+}
+
+/// Things side by side (CPUs), a row for each way of grouping them.
+#[derive(Clone, Debug, Default)]
+pub struct Tiles {
+    /// What the columns are: `CPU`.
+    pub of: String,
+    pub columns: Vec<String>,
+    /// Label, and the number of the group of each column; `None` where it is not told.
+    pub rows: Vec<(String, Vec<Option<usize>>)>,
+}
+
+impl Tiles {
+    /// Groups as letters: A to Z, AA, AB, and so on.
+    pub fn letters(group: Option<usize>) -> String {
+        let Some(mut left) = group else { return "·".into() };
+        let mut letters = Vec::new();
+        loop {
+            letters.insert(0, char::from(b'A' + (left % 26) as u8));
+            match left / 26 {
+                0 => return letters.into_iter().collect(),
+                more => left = more - 1,
+            }
+        }
+    }
+
+    /// Lines of text no wider than this, in blocks below each other where the columns do not fit.
+    pub fn lines(&self, width: usize) -> Vec<String> {
+        let label = self
+            .rows
+            .iter()
+            .map(|(label, _)| label.chars().count())
+            .chain([self.of.len()])
+            .max()
+            .unwrap_or(0);
+        let letters =
+            self.rows.iter().flat_map(|(_, groups)| groups.iter().map(|group| Tiles::letters(*group)));
+        let each =
+            self.columns.iter().cloned().chain(letters).map(|text| text.chars().count()).max().unwrap_or(1);
+        let fit = (width.saturating_sub(label + 2) / (each + 1)).max(1);
+        let mut lines = Vec::new();
+        for from in (0..self.columns.len()).step_by(fit) {
+            let to = self.columns.len().min(from + fit);
+            let line = |name: &str, cells: Vec<String>| {
+                let cells: Vec<String> = cells.iter().map(|cell| format!("{cell:>each$}")).collect();
+                format!("{name:label$}  {}", cells.join(" "))
+            };
+            lines.push(line(&self.of, self.columns[from..to].to_vec()));
+            for (name, groups) in &self.rows {
+                let cell = |at: usize| Tiles::letters(groups.get(at).copied().flatten());
+                lines.push(line(name, (from..to).map(cell).collect()));
+            }
+        }
+        lines
+    }
 }
 
 impl From<Chart> for Block {
@@ -230,4 +287,24 @@ pub struct Bar {
     pub value: f64,
     pub low_high: Option<[f64; 2]>,
     pub verdict: Verdict,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tiles_as_lines() {
+        assert_eq!(
+            [0, 25, 26, 52, 701, 702].map(|group| Tiles::letters(Some(group))),
+            ["A", "Z", "AA", "BA", "ZZ", "AAA"]
+        );
+        let tiles = Tiles {
+            of: "CPU".into(),
+            columns: ["0", "1", "10"].map(String::from).to_vec(),
+            rows: vec![("core".into(), vec![Some(0), Some(1), None])],
+        };
+        assert_eq!(tiles.lines(80), ["CPU    0  1 10", "core   A  B  ·"]);
+        assert_eq!(tiles.lines(12), ["CPU    0  1", "core   A  B", "CPU   10", "core   ·"]);
+    }
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::block::{Block, Cell, Column, RESULTS, Report, Section, Table};
 use super::json::{OutputSeries, series};
-use crate::import::Imported;
+use crate::import::{Imported, Index, IndexRow};
 use crate::model::{Finding, SCHEMA, figure};
 
 /// What `assay import --json` gives: the series as a run has them, and of which result each is.
@@ -20,6 +20,9 @@ pub struct Output {
     pub elapsed_s: f64,
     pub results: Vec<OutputResult>,
     pub series: Vec<OutputFigure>,
+    /// The figures for many that the files print, each as printed and as its own rows give it; only where a format has such.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub index: Vec<OutputIndex>,
     /// Rules judge what was watched; there is nothing to judge here.
     pub findings: Vec<Finding>,
 }
@@ -28,7 +31,7 @@ pub struct Output {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OutputResult {
     pub file: String,
-    /// `lmbench summary`, `lmbench raw results` or `lat_mem_rd curves`.
+    /// `lmbench summary`, `lmbench raw results`, `lat_mem_rd curves` or `UnixBench report`.
     pub format: String,
     pub host: String,
     /// What the file tells of the machine: label and value.
@@ -48,6 +51,59 @@ pub struct OutputFigure {
     pub series: OutputSeries,
 }
 
+/// One index that a file prints.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct OutputIndex {
+    /// Position in `results`.
+    pub result: usize,
+    pub title: String,
+    /// How many copies of each test ran; null where the file does not tell.
+    pub copies: Option<u32>,
+    /// Not all tests are in it.
+    pub partial: bool,
+    /// As printed.
+    pub score: Option<f64>,
+    /// From the rows; null where some are missing.
+    pub recomputed: Option<f64>,
+    pub tests: Vec<OutputIndexTest>,
+    /// What does not agree or is missing; empty where the rows give what is printed.
+    pub remark: String,
+}
+
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct OutputIndexTest {
+    pub title: String,
+    /// The benchmark of ours that measures the same; empty where there is none.
+    pub bench: String,
+    pub baseline: Option<f64>,
+    pub result: f64,
+    /// As printed.
+    pub index: Option<f64>,
+    /// From the row.
+    pub recomputed: Option<f64>,
+}
+
+fn index(result: usize, index: &Index) -> OutputIndex {
+    let test = |row: &IndexRow| OutputIndexTest {
+        title: row.title.clone(),
+        bench: row.bench.clone(),
+        baseline: row.baseline,
+        result: row.result,
+        index: row.printed,
+        recomputed: row.recomputed,
+    };
+    OutputIndex {
+        result,
+        title: index.title.clone(),
+        copies: index.copies,
+        partial: index.partial,
+        score: index.score,
+        recomputed: index.recomputed,
+        tests: index.tests.iter().map(test).collect(),
+        remark: index.remark.clone(),
+    }
+}
+
 pub fn output(results: &[(String, Imported)]) -> Output {
     let figures = results.iter().enumerate().flat_map(|(result, (_, one))| {
         one.figures.iter().map(move |figure| OutputFigure {
@@ -57,12 +113,17 @@ pub fn output(results: &[(String, Imported)]) -> Output {
             series: series(&figure.judged),
         })
     });
+    let indices = results
+        .iter()
+        .enumerate()
+        .flat_map(|(at, (_, one))| one.index.iter().map(move |found| index(at, found)));
     Output {
         schema: SCHEMA,
         assay: env!("CARGO_PKG_VERSION").to_string(),
         host: results.first().map(|(_, one)| one.host.clone()).unwrap_or_default(),
         elapsed_s: 0.0,
         series: figures.collect(),
+        index: indices.collect(),
         results: results
             .iter()
             .map(|(file, one)| OutputResult {
@@ -120,7 +181,45 @@ pub fn report(file: &str, one: &Imported) -> Report {
         machine: format!("{}: {}", one.host, facts.join(", ")),
         subtitle: format!("{}, {file}", one.format),
         checks: Vec::new(),
-        sections: vec![results, remarks],
+        sections: [Some(results), indices(one), Some(remarks)].into_iter().flatten().collect(),
         json: String::new(),
     }
+}
+
+/// The indices that the file prints, beside what their rows come to.
+fn indices(one: &Imported) -> Option<Section> {
+    let column = |title: &str, right: bool| Column { title: title.to_string(), right };
+    let number = |value: Option<f64>| value.map_or(Cell::Empty, |value| Cell::Number(format!("{value:.1}")));
+    let row = |index: &Index| {
+        let copies = index.copies.map_or(Cell::Empty, |copies| Cell::Number(copies.to_string()));
+        let tests = Cell::Number(index.tests.len().to_string());
+        let title = Cell::Text(index.title.clone());
+        vec![
+            title,
+            copies,
+            tests,
+            number(index.score),
+            number(index.recomputed),
+            Cell::Text(index.remark.clone()),
+        ]
+    };
+    (!one.index.is_empty()).then(|| Section {
+        id: "index".into(),
+        title: "Index".into(),
+        about: "Each score as the file prints it, and computed again from the rows that stand above it."
+            .into(),
+        blocks: vec![Block::Table(Table {
+            columns: vec![
+                column("index", false),
+                column("copies", true),
+                column("tests", true),
+                column("printed", true),
+                column("from its rows", true),
+                column("what does not agree", false),
+            ],
+            rows: one.index.iter().map(row).collect(),
+            folded: false,
+        })],
+        long: false,
+    })
 }

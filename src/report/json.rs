@@ -10,6 +10,7 @@ use crate::machine;
 use crate::model::{Better, Finding, Params, Reason, SCHEMA, VerdictKind};
 use crate::report::comparison;
 use crate::report::plain::hidden;
+use crate::report::scores;
 use crate::stats::analysis::Judged;
 
 /// A run's results. Names change only with `schema`; readers must accept fields that they do not know.
@@ -32,6 +33,9 @@ pub struct Output {
     /// What makes hosts peers: label and value.
     pub make_up: Vec<(String, String)>,
     pub series: Vec<OutputSeries>,
+    /// The UnixBench index, one for each number of copies; only where the run has something of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub index: Vec<scores::OutputIndex>,
     /// The gravest first.
     pub findings: Vec<Finding>,
     /// Rules that looked and found nothing.
@@ -58,6 +62,9 @@ pub struct OutputSeries {
     pub metric: String,
     pub unit: String,
     pub better: Better,
+    /// What its benchmark is about; the others ride along.
+    #[serde(default)]
+    pub headline: bool,
     /// Median of the process medians; null where there is no value.
     pub median: Option<f64>,
     /// 95 % interval of the median; null where too few values stand behind it.
@@ -94,6 +101,7 @@ pub fn output(diagnosis: &Diagnosis) -> Output {
         machine: diagnosis.machine.summary(),
         make_up: diagnosis.make_up(),
         series: diagnosis.series.iter().map(series).collect(),
+        index: scores::output(&diagnosis.series),
         findings: diagnosis.findings.clone(),
         rules_clean: diagnosis.clean.iter().map(|rule| rule.id.to_string()).collect(),
         rules_not_applicable: diagnosis.not_applicable.iter().map(|rule| rule.id.to_string()).collect(),
@@ -145,6 +153,7 @@ pub fn series(judged: &Judged) -> OutputSeries {
         metric: series.metric.name.to_string(),
         unit: series.metric.unit.to_string(),
         better: series.metric.better,
+        headline: series.metric.headline,
         median: estimate.map(|estimate| estimate.median),
         ci95: estimate.and_then(|estimate| estimate.interval).map(|interval| [interval.low, interval.high]),
         n: estimate.map_or(0, |estimate| estimate.n),

@@ -69,6 +69,11 @@ fn write_block(out: &mut String, block: &Block) {
         }
         // The same machine stands as text in its own section.
         Block::Boxes(_) => {}
+        Block::Tiles(tiles) => {
+            let lines = tiles.lines(LONGEST / 4);
+            out.extend(lines.iter().map(|line| format!("    {}\n", plain(line, LONGEST))));
+            out.push('\n');
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! What people read: findings, series and machines as text, HTML, Markdown and tables.
 
 pub mod block;
+pub mod comparing;
 pub mod comparison;
 pub mod csv;
 pub mod html;
@@ -9,6 +10,7 @@ pub mod json;
 pub mod lmbench;
 pub mod markdown;
 pub mod plain;
+mod scores;
 pub mod sections;
 pub mod text;
 pub mod text_machine;

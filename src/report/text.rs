@@ -106,7 +106,7 @@ fn checks(checks: &[Check], style: Style) -> String {
 fn block(block: &Block, style: Style) -> String {
     match block {
         Block::Prose(text) => wrapped(&plain(text, 4 * LONGEST), 2, Tone::Plain, style),
-        Block::Findings(findings) => findings.iter().map(|finding| self::finding(finding, style)).collect(),
+        Block::Findings(list) => findings(list, style),
         Block::Table(table) => table::render(table, style),
         Block::Chart(chart) => table::render(chart.summary.as_ref().unwrap_or(&chart.data), style),
         Block::Facts(facts) => {
@@ -117,11 +117,36 @@ fn block(block: &Block, style: Style) -> String {
             };
             facts.iter().map(line).collect()
         }
-        Block::Preformatted(text) => {
-            text.lines().map(|line| format!("  {}\n", plain(line, LONGEST))).collect()
-        }
+        Block::Preformatted(text) => text
+            .lines()
+            .map(|line| format!("  {}", plain(line, LONGEST)).trim_end().to_string() + "\n")
+            .collect(),
         Block::Boxes(_) => String::new(),
+        Block::Tiles(tiles) => {
+            let lines = tiles.lines(style.width.saturating_sub(2));
+            lines.iter().map(|line| format!("  {}\n", plain(line, LONGEST))).collect()
+        }
     }
+}
+
+/// Notes of one rule say much the same: a terminal shows so many of them, the page all.
+const NOTES_OF_A_RULE: usize = 2;
+
+fn findings(list: &[Finding], style: Style) -> String {
+    let mut out = String::new();
+    for (at, one) in list.iter().enumerate() {
+        let note = |other: &&Finding| other.severity == Severity::Note && other.rule == one.rule;
+        let before = list[..at].iter().filter(note).count();
+        if one.severity > Severity::Note || before < NOTES_OF_A_RULE {
+            out.push_str(&finding(one, style));
+        } else if !list[at + 1..].iter().any(|other| note(&other)) {
+            let rule = plain(&one.rule, 60);
+            let more = before + 1 - NOTES_OF_A_RULE;
+            let text = format!("{more} more of {rule}: in the page and in --json");
+            out.push_str(&wrapped(&text, 4, Tone::Dim, style));
+        }
+    }
+    out
 }
 
 fn finding(finding: &Finding, style: Style) -> String {
@@ -137,7 +162,7 @@ fn finding(finding: &Finding, style: Style) -> String {
     let headline = wrapped(&headline, 4, tone, style);
     // The mark stands in the first line's margin.
     let _ = write!(out, "  {} {}", paint(mark, tone, style), headline.trim_start());
-    out.push_str(&wrapped(&plain(&finding.cause, 2 * LONGEST), 4, Tone::Plain, style));
+    out.push_str(&wrapped(&plain(&finding.cause, 3 * LONGEST), 4, Tone::Plain, style));
     let (confirm, rule) = (plain(&finding.confirm, LONGEST), plain(&finding.rule, 60));
     let explain = format!("assay explain {rule}");
     let one_line = 4 + 8 + confirm.chars().count() + 4 + 8 + explain.chars().count() <= style.width;

@@ -81,6 +81,19 @@ pub fn unpaired_ratio(first: &[f64], second: &[f64], plan: Resampling) -> Option
     Some(Ratio { ratio, interval, method, n })
 }
 
+/// The same from two medians with their intervals, where no single values are known; `n` values in the smaller arm.
+/// `None` where a median is not positive.
+pub fn ratio_of_intervals(
+    (a, of_a): (f64, Option<Interval>),
+    (b, of_b): (f64, Option<Interval>),
+    n: usize,
+) -> Option<Ratio> {
+    let ln = |interval: Interval| Interval { low: interval.low.ln(), high: interval.high.ln() };
+    let interval = of_a.zip(of_b).map(|(of_a, of_b)| recovered((a.ln(), ln(of_a)), (b.ln(), ln(of_b))));
+    let interval = interval.filter(|interval| interval.low.is_finite() && interval.high.is_finite());
+    (a > 0.0 && b > 0.0).then_some(Ratio { ratio: b / a, interval, method: Method::Mover, n })
+}
+
 /// Interval of a ratio of medians from the medians' own intervals (method of variance estimates recovery: Zou
 /// & Donner 2008), on logarithms. Covers more than it promises for few values.
 fn mover(first: &[f64], second: &[f64], confidence: f64) -> Option<Interval> {
@@ -88,9 +101,14 @@ fn mover(first: &[f64], second: &[f64], confidence: f64) -> Option<Interval> {
     let (first, second) = (logs(first), logs(second));
     let (a, b) = (median(&first)?, median(&second)?);
     let (of_a, of_b) = (median_interval(&first, confidence)?, median_interval(&second, confidence)?);
+    Some(recovered((a, of_a), (b, of_b)))
+}
+
+/// Everything in logarithms but the result.
+fn recovered((a, of_a): (f64, Interval), (b, of_b): (f64, Interval)) -> Interval {
     let low = (b - a) - (b - of_b.low).hypot(of_a.high - a);
     let high = (b - a) + (of_b.high - b).hypot(a - of_a.low);
-    Some(Interval { low: low.exp(), high: high.exp() })
+    Interval { low: low.exp(), high: high.exp() }
 }
 
 /// Ratio of means second/first of two nested designs with Fieller's interval over their top units (process

@@ -9,14 +9,20 @@ const FIRST_TRY_CPUS: usize = 8192;
 
 /// Restricts the calling thread to `cpus`. glibc's `cpu_set_t` ends at 1024 CPUs, hence the mask of our own length.
 pub fn pin(cpus: &CpuSet) -> io::Result<()> {
+    pin_task(0, cpus)
+}
+
+/// Restricts another task to `cpus`; 0 is the calling one.
+pub fn pin_task(tid: u32, cpus: &CpuSet) -> io::Result<()> {
     let words = cpus.last().map_or(1, |last| last as usize / 64 + 1);
     let mut mask = vec![0u64; words];
     for cpu in cpus.iter() {
         mask[cpu as usize / 64] |= 1 << (cpu % 64);
     }
     // SAFETY: the pointer and the length in bytes describe `mask`, which the kernel only reads.
-    let result =
-        unsafe { libc::syscall(libc::SYS_sched_setaffinity, 0, mask.len() * 8, mask.as_ptr().cast::<u8>()) };
+    let result = unsafe {
+        libc::syscall(libc::SYS_sched_setaffinity, tid, mask.len() * 8, mask.as_ptr().cast::<u8>())
+    };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 

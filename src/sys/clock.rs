@@ -159,6 +159,9 @@ pub struct Usage {
     pub voluntary: i64,
     pub involuntary: i64,
     pub faults: i64,
+    /// CPU time in all, and of that outside the kernel, ms.
+    pub cpu_ms: f64,
+    pub user_ms: f64,
 }
 
 impl Usage {
@@ -166,6 +169,12 @@ impl Usage {
     pub fn switches(self) -> i64 {
         self.voluntary + self.involuntary
     }
+}
+
+/// CPU time of the calling thread so far.
+pub fn thread_time() -> Duration {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec.unsigned_abs() as u32)
 }
 
 pub fn own_usage() -> io::Result<Usage> {
@@ -178,7 +187,10 @@ pub fn children_usage() -> io::Result<Usage> {
 }
 
 fn counts(usage: libc::rusage) -> Usage {
+    let ms = |time: libc::timeval| time.tv_sec as f64 * 1e3 + time.tv_usec as f64 / 1e3;
     Usage {
+        cpu_ms: ms(usage.ru_utime) + ms(usage.ru_stime),
+        user_ms: ms(usage.ru_utime),
         voluntary: usage.ru_nvcsw,
         involuntary: usage.ru_nivcsw,
         faults: usage.ru_minflt + usage.ru_majflt,

@@ -10,8 +10,12 @@ use std::path::{Path, PathBuf};
 use crate::model::{Conditions, CpuSet};
 
 mod neighbours;
+mod task;
+mod tasks;
 
 pub use neighbours::Neighbours;
+pub use task::{TaskCounters, TaskTotals};
+pub use tasks::{Look, Tasks, Used, descendants};
 
 /// A file that is read again and again; absent files are simply unknown.
 struct Gauge(Option<File>);
@@ -296,9 +300,26 @@ impl OwnCounters {
 
 /// CPU migrations of the calling process so far, where the kernel was built to tell.
 pub fn own_migrations() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/self/sched").ok()?;
+    migrations(&std::fs::read_to_string("/proc/self/sched").ok()?)
+}
+
+/// What a `sched` file says of migrations.
+fn migrations(text: &str) -> Option<u64> {
     let line = text.lines().find(|line| line.starts_with("se.nr_migrations"))?;
     line.split(':').nth(1)?.trim().parse().ok()
+}
+
+/// A field of a `stat` file of a process or a thread by its number in proc(5), from the state (3) on: the name before it
+/// may itself hold brackets and blanks.
+fn field_of<T: std::str::FromStr>(text: &str, number: usize) -> Option<T> {
+    let (_, tail) = text.rsplit_once(')')?;
+    tail.split_ascii_whitespace().nth(number.checked_sub(3)?)?.parse().ok()
+}
+
+/// Names of a folder that are numbers.
+fn numbers(folder: &Path) -> impl Iterator<Item = u32> + use<> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
 /// Bytes of the range `start..start + len` of this process that huge pages back, from `/proc/self/smaps`.
@@ -324,6 +345,15 @@ pub fn huge_bytes(start: usize, len: usize) -> Option<u64> {
 /// which users ask for by name.
 pub fn drop_all_caches() -> io::Result<()> {
     std::fs::write("/proc/sys/vm/drop_caches", "1")
+}
+
+/// Makes the calling process as likely to be killed for want of memory as its parent is.
+pub fn die_as_the_parent_does() {
+    let parent = rustix::process::getppid().map(|parent| parent.as_raw_pid());
+    let score = parent.and_then(|pid| std::fs::read_to_string(format!("/proc/{pid}/oom_score_adj")).ok());
+    if let Some(score) = score {
+        let _ = std::fs::write("/proc/self/oom_score_adj", score.trim());
+    }
 }
 
 /// Makes the calling process the first to go when memory ends: a visit may die of it, the run must not.

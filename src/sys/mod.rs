@@ -2,9 +2,13 @@
 //! `unsafe`. Nothing here measures or judges.
 
 pub mod affinity;
+pub mod c_text;
 pub mod clock;
 pub mod counters;
 pub mod cpuid;
+mod elf;
+pub mod events;
+pub mod exec_chain;
 pub mod file_map;
 pub mod mapping;
 pub mod mutex;

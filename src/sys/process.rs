@@ -56,6 +56,41 @@ pub fn adopt_orphans() -> io::Result<()> {
     Ok(())
 }
 
+/// Whether [`adopt_orphans`] was called.
+pub fn adopts_orphans() -> bool {
+    rustix::process::child_subreaper().is_ok_and(|reaper| reaper.is_some())
+}
+
+/// The calling process's children, and theirs, are killed and waited for until there is none left, for so long at most;
+/// whether there was one. The caller has adopted orphans, so that none gets away meanwhile.
+pub fn end_descendants(limit: Duration) -> io::Result<bool> {
+    let (begin, mut any) = (Instant::now(), false);
+    loop {
+        match rustix::process::wait(WaitOptions::NOHANG) {
+            Err(rustix::io::Errno::CHILD) => return Ok(any),
+            Err(error) => return Err(error.into()),
+            Ok(Some(_)) => any = true,
+            Ok(None) if begin.elapsed() > limit => {
+                return Err(io::Error::new(io::ErrorKind::TimedOut, "killed processes have not left"));
+            }
+            Ok(None) => {
+                any = true;
+                for pid in super::counters::descendants(std::process::id()) {
+                    // Already gone is as good as killed.
+                    let _ =
+                        Pid::from_raw(pid as i32).map(|pid| rustix::process::kill_process(pid, Signal::KILL));
+                }
+                std::thread::sleep(Duration::from_micros(500));
+            }
+        }
+    }
+}
+
+/// From now on the end of the parent asks the calling process to end (SIGTERM) instead of killing it.
+pub fn be_asked_when_the_parent_ends() -> io::Result<()> {
+    Ok(rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?)
+}
+
 /// What to start to get the running program once more: the kernel's own handle on it, because an upgrade or a build may
 /// put another file in `program`'s place at any moment; `program` where there is no /proc. All visits of a run are
 /// measured by the same code.
@@ -85,6 +120,11 @@ pub fn is_ignored(signal: i32) -> bool {
 }
 
 impl Child {
+    /// Its number as a process.
+    pub fn id(&self) -> u32 {
+        self.pid.as_raw_nonzero().get().unsigned_abs()
+    }
+
     /// Its exit status, if it has ended.
     pub fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
         if self.status.is_none() {

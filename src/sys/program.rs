@@ -7,6 +7,8 @@ use std::process::Command;
 
 use rustix::fs::{Access, MemfdFlags, Mode, OFlags};
 
+use super::elf;
+
 /// A program with its arguments, ready to be started without another allocation.
 pub struct Program {
     path: CString,
@@ -29,10 +31,14 @@ impl Program {
     /// It lives in memory (`memfd_create`), or in an unnamed file of the temporary directory where the kernel lets no
     /// such memory be executed; so nothing is left behind. An error says why neither could be started.
     pub fn minimal() -> io::Result<Program> {
-        let image = image()?;
-        let in_memory = memory_file().and_then(|file| Program::of_file(file, &image));
+        Program::of_image(&image()?, MINIMAL_CODE)
+    }
+
+    /// A program by its executable's bytes, kept as [`Program::minimal`] is. It is tried once, and must end with `code`.
+    pub fn of_image(image: &[u8], code: i32) -> io::Result<Program> {
+        let in_memory = memory_file().and_then(|file| Program::of_file(file, image, code));
         in_memory.or_else(|first| {
-            let in_directory = directory_file().and_then(|file| Program::of_file(file, &image));
+            let in_directory = directory_file().and_then(|file| Program::of_file(file, image, code));
             in_directory.map_err(|second| {
                 let why =
                     format!("no program of our own can be started: in memory {first}; in a file {second}");
@@ -53,7 +59,7 @@ impl Program {
     }
 
     /// Writes the image and tries it.
-    fn of_file(file: OwnedFd, image: &[u8]) -> io::Result<Program> {
+    fn of_file(file: OwnedFd, image: &[u8], code: i32) -> io::Result<Program> {
         if rustix::io::write(&file, image)? != image.len() {
             return Err(io::Error::other("it could not be written whole"));
         }
@@ -64,8 +70,7 @@ impl Program {
         drop(file);
         let readable_path = format!("/proc/self/fd/{}", readable.as_fd().as_raw_fd());
         let path = CString::new(readable_path.as_str())?;
-        let program =
-            Program { arguments: vec![path.clone()], path, code: MINIMAL_CODE, _file: Some(readable) };
+        let program = Program { arguments: vec![path.clone()], path, code, _file: Some(readable) };
         let ended = Command::new(&readable_path).env_clear().status()?;
         match program.is_right(ended.code()) {
             true => Ok(program),
@@ -128,9 +133,6 @@ const CODE: [u8; 12] = [
     0x0f,
     0x05, // syscall
 ];
-#[cfg(target_arch = "x86_64")]
-const ELF_MACHINE: u64 = 62;
-
 #[cfg(target_arch = "aarch64")]
 const CODE: [u8; 12] = {
     // movz x0, #42; movz x8, #94; svc #0
@@ -139,37 +141,13 @@ const CODE: [u8; 12] = {
     let [i, j, k, l] = 0xd400_0001u32.to_le_bytes();
     [a, b, c, d, e, f, g, h, i, j, k, l]
 };
-#[cfg(target_arch = "aarch64")]
-const ELF_MACHINE: u64 = 183;
-
 /// An ELF file as the kernel's loader wants it and no more: its header, one segment that holds the whole file, and the
 /// entry that refuses an executable stack.
 fn image() -> io::Result<Vec<u8>> {
-    const HEADER: u64 = 64;
-    const ENTRY: u64 = 56;
-    const ENTRIES: u64 = 2;
-    /// A multiple of every page size.
-    const BASE: u64 = 0x40_0000;
-    const PAGE: u64 = 0x1_0000;
-    let start = HEADER + ENTRIES * ENTRY;
+    let start = elf::code_at(2);
     let length = start + CODE.len() as u64;
-    let mut image = Vec::with_capacity(length as usize);
-    image.extend(b"\x7fELF");
-    // 64 bits, little endian, version 1, System V.
-    image.extend([2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
-    let fields: [&[(u64, usize)]; 4] = [
-        // An executable for this machine, version 1, entered behind the tables.
-        &[(2, 2), (ELF_MACHINE, 2), (1, 4), (BASE + start, 8)],
-        // Segment table behind the header, no sections, no flags, and the sizes of all that.
-        &[(HEADER, 8), (0, 8), (0, 4), (HEADER, 2), (ENTRY, 2), (ENTRIES, 2), (0, 2), (0, 2), (0, 2)],
-        // PT_LOAD, readable and executable: offset, address twice, length twice, alignment.
-        &[(1, 4), (5, 4), (0, 8), (BASE, 8), (BASE, 8), (length, 8), (length, 8), (PAGE, 8)],
-        // PT_GNU_STACK, readable and writable.
-        &[(0x6474_e551, 4), (6, 4), (0, 8), (0, 8), (0, 8), (0, 8), (0, 8), (16, 8)],
-    ];
-    for (value, width) in fields.into_iter().flatten() {
-        image.extend(&value.to_le_bytes()[..*width]);
-    }
+    let segments = [elf::Segment::whole(length), elf::Segment::STACK];
+    let mut image = elf::header(start, &segments);
     image.extend(CODE);
     match image.len() as u64 == length {
         true => Ok(image),
@@ -189,7 +167,9 @@ mod tests {
             assert!(image.len() < 256, "{} bytes", image.len());
             for file in [memory_file(), directory_file()] {
                 // A temporary directory may refuse unnamed files or execution: then memory is what is left.
-                let Ok(program) = file.and_then(|file| Program::of_file(file, &image)) else { continue };
+                let Ok(program) = file.and_then(|file| Program::of_file(file, &image, MINIMAL_CODE)) else {
+                    continue;
+                };
                 let leads_to = std::fs::read_link(program.path().to_str().expect("text")).expect("a link");
                 assert!(leads_to.to_string_lossy().ends_with(" (deleted)"), "{leads_to:?} has a name");
             }
@@ -201,7 +181,7 @@ mod tests {
     fn a_file_that_is_no_program_is_refused_with_the_reason() {
         alone(|| {
             let file = memory_file().expect("a file in memory");
-            assert!(Program::of_file(file, b"\x7fELF, but no more").is_err());
+            assert!(Program::of_file(file, b"\x7fELF, but no more", MINIMAL_CODE).is_err());
         });
     }
 }

@@ -68,6 +68,29 @@ impl Scratch {
         Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
     }
 
+    /// Puts a file of this content into it.
+    pub fn put(&self, name: &str, content: &[u8]) -> anyhow::Result<()> {
+        let failed = || format!("cannot write {}", self.path.join(name).display());
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.folder, name, flags, Mode::RUSR | Mode::WUSR);
+        let file = file.with_context(failed)?;
+        let mut rest = content;
+        while !rest.is_empty() {
+            let wrote = rustix::io::write(&file, rest).with_context(failed)?;
+            rest = &rest[wrote..];
+        }
+        Ok(())
+    }
+
+    /// Takes a file out of it: its content.
+    pub fn take(&self, name: &str) -> anyhow::Result<Vec<u8>> {
+        let failed = || format!("cannot read {}", self.path.join(name).display());
+        let file = rustix::fs::openat(&self.folder, name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+        let content = file.and_then(|file| content_of(&file)).with_context(failed)?;
+        rustix::fs::unlinkat(&self.folder, name, AtFlags::empty()).with_context(failed)?;
+        Ok(content)
+    }
+
     /// Files in it.
     pub fn count(&self) -> anyhow::Result<usize> {
         let names = names_in(&self.folder);
@@ -78,6 +101,17 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         remove(&self.parent, &self.name, &self.folder);
+    }
+}
+
+/// All that an open file holds from where it stands.
+pub(super) fn content_of(file: &OwnedFd) -> rustix::io::Result<Vec<u8>> {
+    let (mut content, mut piece) = (Vec::new(), vec![0; 64 << 10]);
+    loop {
+        match rustix::io::read(file, &mut piece)? {
+            0 => return Ok(content),
+            count => content.extend(&piece[..count]),
+        }
     }
 }
 
@@ -156,6 +190,18 @@ mod tests {
         let path = scratch.path().to_path_buf();
         drop(scratch);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn what_is_put_in_can_be_taken_out_once() {
+        let parent = tempfile::tempdir().expect("a folder");
+        let scratch = Scratch::new(parent.path()).expect("a directory");
+        let content: Vec<u8> = (0..200_000u32).map(|number| number as u8).collect();
+        scratch.put("one", &content).expect("room");
+        assert!(scratch.put("one", b"again").is_err(), "there is one of this name");
+        assert_eq!(scratch.take("one").expect("it is there"), content);
+        assert!(scratch.take("one").is_err());
+        assert_eq!(scratch.count().expect("readable"), 0);
     }
 
     #[test]

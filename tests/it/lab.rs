@@ -14,6 +14,9 @@ use tempfile::TempDir;
 use crate::host::skipped;
 use crate::runs;
 
+mod kernels;
+mod placement;
+
 /// No boot takes longer than this, however busy the host: emulation is slow.
 const LIMIT_S: u32 = 400;
 /// What `lab/boot` ends with where there is no QEMU, kernel or busybox.
@@ -34,7 +37,19 @@ fn in_guest(test: &str, machine: &str, script: &str) -> Option<TempDir> {
 
 /// The same, with words on the kernel's command line.
 fn in_guest_told(test: &str, kernel_words: &str, machine: &str, script: &str) -> Option<TempDir> {
-    let output = boot(kernel_words, machine, &format!("set -e\n{EVERY_CASE_ONCE}\n{script}\ntar -c -f - ."));
+    in_guest_with(test, &["--cmdline", kernel_words], machine, &[], script)
+}
+
+/// The same, with options of `lab/boot` and of QEMU.
+fn in_guest_with(
+    test: &str,
+    options: &[&str],
+    machine: &str,
+    qemu: &[&str],
+    script: &str,
+) -> Option<TempDir> {
+    let script = format!("set -e\n{EVERY_CASE_ONCE}\n{script}\ntar -c -f - .");
+    let output = boot(options, machine, qemu, &script);
     let said = String::from_utf8_lossy(&output.stderr);
     if output.status.code() == Some(NOTHING_TO_BOOT) {
         skipped(test, said.trim());
@@ -49,15 +64,18 @@ fn in_guest_told(test: &str, kernel_words: &str, machine: &str, script: &str) ->
     Some(folder)
 }
 
-/// One boot at a time: a guest's CPUs keep all of a small host busy.
-fn boot(kernel_words: &str, machine: &str, script: &str) -> Output {
+/// One boot at a time: a guest's CPUs keep all of a small host busy. Of options that are given twice the last one holds.
+fn boot(options: &[&str], machine: &str, qemu: &[&str], script: &str) -> Output {
     static TURN: Mutex<()> = Mutex::new(());
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("lab/boot"))
-        .args(["--limit", &LIMIT_S.to_string(), "--cmdline", kernel_words])
+        .args(["--limit", &LIMIT_S.to_string()])
         .arg("--assay")
         .arg(assert_cmd::cargo::cargo_bin!("assay"))
-        .args([machine, "--", "sh", "-c", script])
+        .args(options)
+        .arg(machine)
+        .args(qemu)
+        .args(["--", "sh", "-c", script])
         .output()
         .expect("lab/boot runs")
 }

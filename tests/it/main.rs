@@ -2,9 +2,11 @@
 
 mod browser;
 mod cli;
+mod compare;
 mod corpus;
 mod faults;
 mod golden;
+mod guard;
 mod host;
 mod import;
 mod knobs;
@@ -15,6 +17,7 @@ mod rules;
 mod runs;
 mod synthetic;
 mod tidy;
+mod unixbench;
 
 use std::process::Command;
 

@@ -51,6 +51,9 @@ table! {
     placement {
         "free-placement": a_free_score_between_unequal_placements, placements_that_are_alike;
     }
+    work {
+        "two-cpus-win": work_from_which_two_win, work_that_never_decides;
+    }
     environment {
         "background-load": somebody_elses_load, nobody_else_or_next_to_nothing;
         "steal": time_that_a_hypervisor_took, no_stolen_time_or_next_to_none;
@@ -96,6 +99,21 @@ table! {
     }
     smt {
         "smt-cost": neighbours_that_cost, neighbours_that_cost_nothing;
+    }
+    guard {
+        "swinging-command": results_that_swing, results_that_stand;
+        "command-placement": placements_that_decide, placements_that_do_not;
+    }
+    structure {
+        "packages-in-one-node": packages_that_share_a_node, a_node_for_each_package;
+        "nodes-without-distance": nodes_that_tell_no_distance, nodes_with_distances;
+    }
+    topology {
+        "hidden-llc": caches_that_are_not_told, caches_that_are_told;
+        "llc-not-shared": caches_claimed_for_too_many, caches_that_are_shared;
+        "hidden-smt": threads_that_look_like_cores, threads_that_are_told;
+        "wrong-siblings": siblings_that_are_none, siblings_as_told;
+        "floating-vcpus": cpus_that_change_places, cpus_that_stay;
     }
 }
 
@@ -184,7 +202,15 @@ fn every_rule_explains_itself() {
 const INFORMATIVE: [&str; 2] = ["free-placement", "latency-knee"];
 
 /// What these look at the quick profile does not measure: it takes longer, or a study.
-const LEFT_TO_STANDARD: [&str; 3] = ["latency-knee", "odd-core", "smt-cost"];
+const LEFT_TO_STANDARD: [&str; 7] = [
+    "latency-knee",
+    "odd-core",
+    "smt-cost",
+    "hidden-smt",
+    "two-cpus-win",
+    "swinging-command",
+    "command-placement",
+];
 
 #[test]
 fn on_a_clean_server_all_rules_look_and_only_informative_ones_speak() {

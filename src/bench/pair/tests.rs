@@ -33,9 +33,9 @@ fn exchange<E: End>(make: fn() -> anyhow::Result<[E; 2]>, on_one_cpu: bool) {
         let mut pair = Pair::start(&placement, own_clock(), make).expect("a pair");
         assert!(pair.play(1000).expect("1000 round trips") > 0.0);
         assert_eq!(pair.token, 1000);
-        let (histogram, _) = pair.wake_ups(100).expect("100 stamps");
+        let (histogram, _, parts) = pair.wake_ups(100).expect("100 stamps");
         assert_eq!(histogram.total(), 100);
-        assert!(pair.same_cpu_share().is_some_and(|share| (0.0..=1.0).contains(&share)));
+        assert!(parts.len() == 4 && parts[..2].iter().all(|part| *part >= 0.0), "{parts:?}");
         pair.stop().expect("the partner leaves content");
         affinity::pin(&before).expect("all CPUs again");
     }

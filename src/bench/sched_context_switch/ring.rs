@@ -1,5 +1,6 @@
 //! Processes in a ring of pipes that pass one token on, each after it has gone through a block of its own.
 
+use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -8,6 +9,7 @@ use anyhow::{Context, bail};
 
 use crate::bench::check_answer;
 use crate::bench::memory::resident;
+use crate::bench::occupancy::Occupancy;
 use crate::kernels::{Op, Stream, streams};
 use crate::model::{Pages, Seat};
 use crate::sys::mapping::Mapping;
@@ -19,8 +21,8 @@ use crate::sys::{affinity, clock};
 /// The token that ends the game. Counting hops from 0 never comes near it.
 const STOP: u64 = u64::MAX;
 
-/// Each process notes where it is once in so many hops of the ring: 40 ns in 64 × 1 µs.
-const LOOK_EVERY_HOPS: u64 = 64;
+/// Each process notes where it is once in so many hops of the ring: 40 ns in 16 × 1 µs.
+const LOOK_EVERY_HOPS: u64 = 16;
 
 /// The leader's side of the ring; all other members are forked children.
 pub struct Ring {
@@ -31,6 +33,8 @@ pub struct Ring {
     members: Vec<Child>,
     laps: u64,
     children_before: i64,
+    /// How often two that follow each other were seen on these CPUs.
+    looks: BTreeMap<(u32, u32), u64>,
 }
 
 impl Ring {
@@ -68,8 +72,16 @@ impl Ring {
         affinity::pin(&first.cpus).with_context(|| format!("cannot pin to CPUs {}", first.cpus))?;
         let leader = Station::new(0, seats.len(), first, most_bytes)?;
         let to_first = to_first.context("a pipe lost its end")?;
-        let mut ring =
-            Ring { leader, to_first, from_last: from_before, board, members, laps: 0, children_before };
+        let mut ring = Ring {
+            leader,
+            to_first,
+            from_last: from_before,
+            board,
+            members,
+            laps: 0,
+            children_before,
+            looks: BTreeMap::new(),
+        };
         ring.play(1, 0)?;
         Ok(ring)
     }
@@ -90,7 +102,23 @@ impl Ring {
             Ok(back) => back,
             Err(error) => return Err(self.what_broke(error)),
         };
-        self.leader.take(back, bytes, &self.board).map_err(|wrong| self.board.wrong(wrong))
+        self.leader.take(back, bytes, &self.board).map_err(|wrong| self.board.wrong(wrong))?;
+        // All have noted where they are in the lap that is over.
+        if self.leader.notes_in(back) {
+            self.look();
+        }
+        Ok(())
+    }
+
+    /// Counts where each two that follow each other noted last that they were.
+    fn look(&mut self) {
+        let cpus: Vec<u32> = (0..self.size() as usize)
+            .map(|index| self.board.member(index, CPU).load(Ordering::Acquire) as u32)
+            .collect();
+        let next = cpus.iter().cycle().skip(1);
+        for pair in cpus.iter().copied().zip(next.copied()) {
+            *self.looks.entry(pair).or_default() += 1;
+        }
     }
 
     fn size(&self) -> u64 {
@@ -117,13 +145,14 @@ impl Ring {
         (0..times).try_for_each(|_| self.leader.touch(bytes)).map_err(|wrong| self.board.wrong(wrong))
     }
 
-    /// Hops whose both ends were looked at, and those of them that stayed on one CPU, so far.
-    pub fn looks(&self) -> (u64, u64) {
-        let sum = |word: usize| {
-            let members = 0..self.size() as usize;
-            members.map(|index| self.board.member(index, word).load(Ordering::Acquire)).sum()
-        };
-        (sum(LOOKS), sum(TOGETHER))
+    /// Hands over the looks since the last call; at least one, of where all noted last that they were.
+    pub fn looks_into(&mut self, seen: &mut Occupancy) {
+        if self.looks.is_empty() {
+            self.look();
+        }
+        for ((one, other), times) in std::mem::take(&mut self.looks) {
+            seen.look(one, other, times);
+        }
     }
 
     /// Ends the game, reaps everybody and returns how often the members were switched out, a hop of theirs.
@@ -188,24 +217,24 @@ impl Station {
         Ok(Station { index, size: size as u64, next, block, reader })
     }
 
-    /// Checks that it is this token's turn, goes through the block, and now and then looks whether the process before
-    /// is on the same CPU.
+    /// Checks that it is this token's turn, goes through the block, and now and then notes where it is.
     fn take(&mut self, token: u64, bytes: u64, board: &Board) -> Result<(), Wrong> {
         if token != self.next {
             return Err(Wrong::Turn(self.index as u64, token, self.next));
         }
         self.next += self.size;
         self.touch(bytes)?;
-        let laps = (LOOK_EVERY_HOPS / self.size).max(1);
-        if (token / self.size).is_multiple_of(laps) {
+        if self.notes_in(token) {
             let here = affinity::current_cpu().map_or(0, u64::from);
             board.member(self.index, CPU).store(here, Ordering::Release);
-            let before = (self.index + self.size as usize - 1) % self.size as usize;
-            let there = board.member(before, CPU).load(Ordering::Acquire);
-            board.member(self.index, LOOKS).fetch_add(1, Ordering::AcqRel);
-            board.member(self.index, TOGETHER).fetch_add(u64::from(here == there), Ordering::AcqRel);
         }
         Ok(())
+    }
+
+    /// Whether everybody notes where it is in the lap that this token belongs to.
+    fn notes_in(&self, token: u64) -> bool {
+        let every = (LOOK_EVERY_HOPS / self.size).max(1);
+        ((token - 1) / self.size).is_multiple_of(every)
     }
 
     /// Adds up the first `bytes` of the block.
@@ -232,10 +261,8 @@ const BYTES: usize = 0;
 const COMPLAINT: usize = 1;
 const FIRST_MEMBER: usize = 2;
 
-// Words of a member's line.
+/// The word of a member's line that says where it was.
 const CPU: usize = 0;
-const LOOKS: usize = 1;
-const TOGETHER: usize = 2;
 
 impl Board {
     fn bytes(&self) -> &AtomicU64 {
@@ -307,10 +334,14 @@ mod tests {
             let mut ring = Ring::start(&seats(5, &one_cpu()), 8 << 10).expect("a ring");
             ring.play(200, 0).expect("laps");
             ring.play(200, 8 << 10).expect("laps through the blocks");
-            let (looks, together) = ring.looks();
-            assert!(looks >= 5 * 401 / 12, "{looks} looks");
-            // The first look of a process may find nothing noted yet.
-            assert!(together + 5 >= looks, "{together} of {looks} on the one CPU that there is");
+            let here = one_cpu().first().expect("a CPU");
+            let looks: u64 = ring.looks.values().sum();
+            assert_eq!(
+                looks,
+                5 * 401_u64.div_ceil(3),
+                "five processes in every third lap, from the first on"
+            );
+            assert_eq!(ring.looks.keys().collect::<Vec<_>>(), [&(here, here)]);
             assert!(ring.stop().expect("all end well") >= 1.0);
         });
     }

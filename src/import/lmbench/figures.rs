@@ -446,7 +446,7 @@ pub fn meaning(key: &str, wording: &str, unit: Unit, note: &str) -> Option<Meani
     Some(Meaning {
         keyed: keyed(key)?,
         wording: wording.to_string(),
-        unit: unit.name(),
+        unit: unit.name().into(),
         better: unit.better(),
         note: note.to_string(),
     })

@@ -8,7 +8,10 @@ use super::table::TableView;
 use super::text::{ScriptText, filters};
 use super::{EARLY, JSON_BEGIN, SCRIPT, SCRIPT_END, STYLE, policy, verdict};
 use crate::model::Finding;
-use crate::report::block::{Block, BoxNode, Chart, ChartKind, Report, Section, Table};
+use crate::report::block::{Block, BoxNode, Chart, ChartKind, Report, Section, Table, Tiles};
+
+/// Colours of groups in the style sheet; the letters tell further ones apart.
+const TILE_COLOURS: usize = 8;
 
 #[derive(Template)]
 #[template(path = "report.html", whitespace = "minimize")]
@@ -110,6 +113,15 @@ impl<'a> BlockView<'a> {
 
     fn boxes(&self, node: &'a BoxNode) -> BoxView<'a> {
         BoxView { node }
+    }
+
+    /// A class of the style sheet, and the words, of a group's number.
+    fn tile(&self, group: &Option<usize>) -> String {
+        group.map_or(String::new(), |group| format!("t{}", group % TILE_COLOURS))
+    }
+
+    fn letters(&self, group: &Option<usize>) -> String {
+        Tiles::letters(*group)
     }
 
     fn paragraphs<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> + use<'t> {

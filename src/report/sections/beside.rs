@@ -62,7 +62,7 @@ pub fn section(diagnosis: &Diagnosis, older: &[Comparison]) -> Option<Section> {
             row.extend(match old.get(key) {
                 Some(Old::Compared(one)) => [
                     number(figure(one.a, &one.unit)),
-                    number(ratio_words(one)),
+                    number(ratio_words(one.ratio, one.ci95)),
                     text(match one.note.as_str() {
                         "" => one.words.clone(),
                         note => format!("{}: {note}", one.words),

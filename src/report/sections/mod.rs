@@ -1,9 +1,12 @@
 //! From a diagnosis to blocks: what is said, in which order. What things look like is the renderers' affair.
 
+mod believed;
 mod beside;
 mod conditions;
 mod curves;
 mod figures;
+mod guard;
+mod hops;
 mod levels;
 mod machine;
 #[cfg(test)]
@@ -20,6 +23,7 @@ mod shown;
 mod smt;
 mod topology;
 mod trade;
+mod unixbench;
 mod wide;
 
 use super::block::{Block, Cell, Check, Column, FINDINGS, Mark, Report, Section, Table};
@@ -43,11 +47,15 @@ pub fn compose_beside(diagnosis: &Diagnosis, older: &[Comparison]) -> anyhow::Re
         blocks: vec![Block::Findings(diagnosis.findings.clone())],
         long: false,
     }];
+    sections.extend(unixbench::section(diagnosis));
     sections.extend(results::section(diagnosis));
     sections.extend(smt::section(diagnosis));
+    sections.extend(guard::section(diagnosis));
     sections.extend(beside::section(diagnosis, older));
     sections.extend(readings::section(diagnosis));
+    sections.extend(believed::section(diagnosis));
     sections.extend(header.catalogue.iter().filter_map(|title| view(diagnosis, title)));
+    sections.extend(hops::section(diagnosis));
     sections.extend(placements::section(diagnosis));
     sections.extend(observed::section(diagnosis));
     sections.extend(observed::charts(diagnosis));

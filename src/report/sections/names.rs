@@ -3,7 +3,7 @@
 use super::levels::level;
 use crate::diagnose::Diagnosis;
 use crate::diagnose::words::bytes;
-use crate::model::{Beside, Case, Pages, Params, Title, Value, View};
+use crate::model::{Beside, Case, Pages, Params, Title, Value, View, figure};
 use crate::stats::analysis::Judged;
 
 /// What a parameter's number stands for, by the parameter's name.
@@ -52,6 +52,8 @@ pub fn param(name: &str, value: &Value) -> String {
         ("processes", _) => format!("{value} processes"),
         ("fds", _) => format!("{value} descriptors"),
         ("kb", _) => format!("{value} KiB each"),
+        ("work_ns", _) => format!("{} of work", figure(number / 1e3, "us")),
+        ("class", _) => format!("at {value}"),
         ("resident_mb", _) => format!("{value} MiB resident"),
         _ => format!("{name} {value}"),
     }
@@ -148,6 +150,7 @@ pub fn traits(case: &Case) -> Vec<Trait> {
         Beside::SameWork => "beside same work",
         Beside::Spinner => "beside a spinner",
         Beside::Stream => "beside a stream",
+        Beside::Awake => "kept awake",
     };
     let place = |name: &str, words: &str| Trait { name: name.into(), words: words.into(), number: false };
     let knobs = case.knobs.iter().map(|(name, value)| Trait {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::levels::claimed_caches;
 use super::names::{Subject, case_label, label, traits};
-use super::{matrix, smt, trade};
+use super::{matrix, smt, trade, unixbench};
 use crate::diagnose::Diagnosis;
 use crate::model::{Better, Title, VerdictKind, View};
 use crate::report::block::Table;
@@ -66,10 +66,12 @@ pub fn first(diagnosis: &Diagnosis) -> (Vec<Shown<'_>>, Vec<Table>) {
     (shown, tables)
 }
 
-/// Headline series that were not skipped, in the order of the plan; those of variants have a table of their own.
+/// Headline series that were not skipped, in the order of the plan; those of variants and of UnixBench have a table of
+/// their own.
 fn measured(diagnosis: &Diagnosis) -> impl Iterator<Item = &Judged> {
     let skipped = |judged: &Judged| judged.analysis.verdict.kind == VerdictKind::Skipped;
-    let variant = |judged: &Judged| smt::is_variant(&judged.series.case);
+    let variant =
+        |judged: &Judged| smt::is_variant(&judged.series.case) || unixbench::is_own(&judged.series.case);
     let shown = move |judged: &&Judged| judged.series.metric.headline && !skipped(judged) && !variant(judged);
     diagnosis.series.iter().filter(shown)
 }

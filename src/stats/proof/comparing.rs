@@ -4,11 +4,14 @@ use fastrand::Rng;
 
 use super::super::analysis::CONFIDENCE;
 use super::super::bootstrap::Resampling;
-use super::super::compare::{paired_p, paired_ratio, ratio_of_means, unpaired_ratio};
+use super::super::compare::{
+    LEAST_MARGIN, Outcome, conclude, paired_p, paired_ratio, ratio_of_means, unpaired_ratio,
+};
 use super::super::interleave::latin_order;
 use super::super::noise::{Noise, autoregressive};
 use super::super::order::{Interval, median};
 use super::super::ranks::mann_whitney;
+use super::super::shift::{Between, Spread, shifted};
 use super::{Rate, Shape};
 
 /// How often a comparison of two arms with equal distributions says that they differ: intervals that exclude
@@ -68,4 +71,62 @@ pub fn equal_arms_while_drifting(phi: f64, n: usize, trials: usize, seed: u64) -
         paired.count(paired_p(&arms[0], &arms[1]) < 0.05);
     }
     (blocks, paired)
+}
+
+/// How the level of a run goes in a simulation of two runs of one machine.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Levels {
+    /// Each run has its own, as far apart as `times` the spread of single processes.
+    Apart { times: f64 },
+    /// Flicker: processes of one run after the other are a walk over ten scales of time, each of which moves as much.
+    Flicker,
+}
+
+/// How often two runs of one machine are called different at a margin of 2 %: by the interval of two independent arms
+/// alone, and by the same with the levels of the runs in it. `n` processes a run, whose spread is `cv`.
+pub fn equal_runs(levels: Levels, cv: f64, n: usize, trials: usize, seed: u64) -> (Rate, Rate) {
+    let mut rng = Rng::with_seed(seed);
+    let (mut naive, mut widened) = (Rate::default(), Rate::default());
+    for trial in 0..trials {
+        let values = two_runs(levels, cv, n, &mut rng);
+        let (a, b) = values.split_at(n);
+        let plan = Resampling { resamples: 199, ..Resampling::new(CONFIDENCE, trial as u64) };
+        let Some(ratio) = unpaired_ratio(a, b, plan) else { continue };
+        let spreads = [Spread::of(a), Spread::of(b)];
+        let shifted = shifted(ratio, spreads, Between::ONE_RUN_EACH, CONFIDENCE);
+        naive.count(conclude(&ratio, LEAST_MARGIN) == Outcome::Different);
+        widened.count(conclude(&shifted.ratio, LEAST_MARGIN) == Outcome::Different && shifted.p <= 0.05);
+    }
+    (naive, widened)
+}
+
+/// The processes of two runs, one after the other.
+fn two_runs(levels: Levels, cv: f64, n: usize, rng: &mut Rng) -> Vec<f64> {
+    let noise = Noise::Lognormal { cv };
+    match levels {
+        Levels::Apart { times } => {
+            let mut run = || {
+                let level = Noise::Lognormal { cv: cv * times }.draw(rng);
+                noise.series(n, rng).into_iter().map(|value| value * level).collect::<Vec<f64>>()
+            };
+            [run(), run()].concat()
+        }
+        Levels::Flicker => {
+            // A part for each scale of time, which is drawn anew that often: Voss's way to 1/f noise.
+            const SCALES: u32 = 10;
+            let part = cv / f64::from(SCALES).sqrt();
+            let mut parts = vec![1.0; SCALES as usize];
+            (0..2 * n)
+                .map(|at| {
+                    for (scale, value) in parts.iter_mut().enumerate() {
+                        // Begun somewhere in each.
+                        if at == 0 || rng.usize(0..1 << scale) == 0 {
+                            *value = Noise::Lognormal { cv: part }.draw(rng);
+                        }
+                    }
+                    parts.iter().product()
+                })
+                .collect()
+        }
+    }
 }

@@ -9,12 +9,14 @@ mod ladders;
 mod stopping;
 #[cfg(test)]
 mod tests;
+mod topologies;
 mod verdicts;
 
-pub use comparing::{EqualArms, equal_arms, equal_arms_while_drifting};
+pub use comparing::{EqualArms, Levels, equal_arms, equal_arms_while_drifting, equal_runs};
 pub use coverage::{Coverage, coverage, coverage_while_wandering, pooled_coverage, true_icc_below_bound};
 pub use ladders::{CLAIMS, Ladders, ladders};
 pub use stopping::{Stopped, stopping, stopping_greedily};
+pub use topologies::{Guest, Kind, Told, grouped, paired};
 pub use verdicts::{ANY_PRECISION, Trouble, Verdicts, explained_by_luck, judged, verdicts};
 
 use std::fmt;
@@ -60,6 +62,8 @@ pub const LADDER_FALSE_MOST: f64 = 0.03;
 pub const FINE_LADDER_FALSE_MOST: f64 = 0.01;
 /// Least ladders on which a claim of four times or a quarter of the last cache's size is found to be wrong.
 pub const LADDER_FOURFOLD_LEAST: f64 = 0.95;
+/// Most machines of whose CPUs something wrong is claimed: groups by transfers of lines, or siblings by slowdown.
+pub const TOPOLOGY_WRONG_MOST: f64 = 0.01;
 
 /// All bounds by name, as METHODOLOGY.md lists them.
 pub const BOUNDS: &[(&str, f64)] = &[

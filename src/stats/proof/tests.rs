@@ -248,3 +248,54 @@ fn caches_are_read_off_ladders() {
         assert!(seen.memory.share() >= 0.88, "{seen:?}");
     }
 }
+
+#[test]
+fn groups_and_siblings_are_rarely_claimed_wrongly() {
+    type Judge = fn(Guest, usize, u64) -> Told;
+    let judges: [(Judge, &[Kind]); 2] = [(grouped, &Kind::BY_DISTANCE), (paired, &Kind::BY_SLOWDOWN)];
+    for (judge, kinds) in judges {
+        for kind in kinds {
+            let guest = |cpus, noise, stolen| Guest { kind: *kind, cpus, noise, stolen, visits: 10 };
+            let mut sum = Told::default();
+            for cpus in [8, 16] {
+                for (noise, stolen) in [(0.01, 0.1), (0.05, 0.0), (0.1, 0.1), (0.2, 0.0)] {
+                    sum = sum.and(judge(guest(cpus, noise, stolen), 30, 11));
+                }
+            }
+            assert!(sum.wrong.share() <= TOPOLOGY_WRONG_MOST, "{}: {}", kind.name(), sum.wrong);
+            let quiet = judge(guest(8, 0.02, 0.0), 60, 12);
+            let enough = if *kind == Kind::Quota { 0.0 } else { 0.9 };
+            assert!(quiet.right.share() >= enough, "{}: {}", kind.name(), quiet.right);
+        }
+    }
+}
+
+/// One pair has nothing to be compared with: neither groups nor siblings, only that two are none.
+#[test]
+fn of_two_cpus_nothing_is_claimed() {
+    for kind in Kind::BY_DISTANCE {
+        let guest = Guest { kind, cpus: 2, noise: 0.03, stolen: 0.1, visits: 10 };
+        assert_eq!(grouped(guest, 50, 13).cannot_tell.hits, 50, "{}", kind.name());
+        let found = paired(guest, 50, 14);
+        let siblings = matches!(kind, Kind::Smt | Kind::SmtTwoPackages);
+        assert!(found.wrong.hits == 0 && (!siblings || found.right.hits == 0), "{}", kind.name());
+    }
+}
+
+/// Whole runs shift: the interval of processes alone calls a machine different from itself, that with levels does not.
+#[test]
+fn runs_of_one_machine_are_not_called_different() {
+    for levels in [
+        Levels::Apart { times: 0.0 },
+        Levels::Apart { times: 0.5 },
+        Levels::Apart { times: 1.0 },
+        Levels::Flicker,
+    ] {
+        for (cv, n) in [(0.01, 8), (0.05, 8), (0.05, 20)] {
+            let (_, widened) = equal_runs(levels, cv, n, 500, 14);
+            assert!(widened.share() <= SELF_DIFFERENT_MOST, "{levels:?} {cv} {n}: {widened}");
+        }
+    }
+    let (naive, _) = equal_runs(Levels::Apart { times: 1.0 }, 0.05, 20, 500, 14);
+    assert!(naive.share() > 0.2, "{naive}");
+}

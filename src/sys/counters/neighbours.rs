@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use super::super::clock;
+use super::numbers;
 use crate::model::{Conditions, Neighbour};
 
 /// The other processes of this machine, looked at again and again, and never often.
@@ -85,7 +87,7 @@ impl Neighbours {
     }
 
     fn look(&mut self) -> Vec<Neighbour> {
-        let (begin, begin_cpu) = (Instant::now(), own_cpu_time());
+        let (begin, begin_cpu) = (Instant::now(), clock::thread_time());
         let past_ms = begin.duration_since(self.looked).as_secs_f64() * 1e3;
         let own = std::process::id();
         let mut seen = HashMap::with_capacity(self.seen.len());
@@ -109,7 +111,7 @@ impl Neighbours {
         // Without an earlier look, all that was ever used would seem to have been used just now.
         let told = if first { Vec::new() } else { self.told(found, past_ms) };
         self.looked = Instant::now();
-        self.took = own_cpu_time().saturating_sub(begin_cpu);
+        self.took = clock::thread_time().saturating_sub(begin_cpu);
         told
     }
 
@@ -175,22 +177,10 @@ fn neighbour(pid: u32, cpus: f64, task: Task) -> Neighbour {
     }
 }
 
-/// CPU time of the calling thread so far.
-fn own_cpu_time() -> Duration {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec.unsigned_abs() as u32)
-}
-
 /// Since the machine's start, times in which it slept included: what starts of processes count from.
 fn uptime_ms() -> f64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
     now.tv_sec as f64 * 1e3 + now.tv_nsec as f64 / 1e6
-}
-
-/// Names of a folder that are numbers.
-fn numbers(folder: &Path) -> impl Iterator<Item = u32> + use<> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
 /// What a `stat` file of a process or a thread says.

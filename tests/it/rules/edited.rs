@@ -27,7 +27,7 @@ impl Edit {
     pub fn of_verb(verb: &[&str], words: &str) -> Edit {
         let dir = tempfile::tempdir().expect("a folder");
         let mut command = crate::assay();
-        command.args(verb).args(words.split_whitespace()).arg("--out").arg(dir.path());
+        command.args(verb).arg("--out").arg(dir.path()).args(words.split_whitespace());
         end(&mut command).expect(0).sane();
         let file = run_file(dir.path());
         let text = fs::read_to_string(&file).expect("readable");

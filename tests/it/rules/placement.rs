@@ -1,6 +1,6 @@
 //! Free scores, with invented round trips.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::edited::Edit;
 use super::{Case, case};
@@ -30,6 +30,71 @@ fn round_trips(free: f64, pinned: impl Fn(usize) -> f64) -> Case {
         }
     });
     case(format!("a free score of {free}"), run.diagnosed())
+}
+
+/// Round trips of which free tasks spent these shares on one CPU, window by window: each as long as the pinned ones
+/// there (1 and 10 us), times `slower`.
+fn mixed(shares: &[f64], slower: f64) -> Value {
+    let mut run = Edit::invented(PING_PONG);
+    let plan = run.header()["plan"].as_array().expect("a list").clone();
+    let there = plan.iter().filter(|planned| planned["unmet"].is_null());
+    let mut names = there.map(|planned| planned["case"]["placement"]["name"].as_str().expect("a name"));
+    let other = names.rfind(|name| !matches!(*name, "free" | "same-cpu")).expect("two CPUs");
+    let pinned_ns = |place: &str| if place == "same-cpu" { 1e3 } else { 1e4 };
+    run.each(|_, visit| {
+        let at = visit["case"].as_u64().expect("a number") as usize;
+        let place = plan[at]["case"]["placement"]["name"].as_str().expect("a name").to_string();
+        let samples = visit["samples"].as_array_mut().expect("samples");
+        let own = samples.iter_mut().find(|one| one["metrics"] == json!(["round_trips"])).expect("trips");
+        let ns: Vec<f64> = serde_json::from_value(own["ns"].clone()).expect("a column");
+        let share = |window: usize| shares[window % shares.len()];
+        let each_ns = |window: usize| match place.as_str() {
+            "free" => slower * (share(window) * 1e3 + (1.0 - share(window)) * 1e4),
+            place => pinned_ns(place),
+        };
+        let column = |value: &dyn Fn(usize) -> f64| json!((0..ns.len()).map(value).collect::<Vec<f64>>());
+        own["work"] = column(&|window| ns[window] / each_ns(window));
+        if place == "free" {
+            let mut noted = own.clone();
+            (noted["metrics"], noted["work"]) = (json!(["occupancy"]), column(&share));
+            noted["point"] = json!({"class": "same-cpu"});
+            let mut rest = noted.clone();
+            rest["work"] = column(&|window| 1.0 - share(window));
+            rest["point"] = json!({"class": other});
+            samples.extend([noted, rest]);
+        }
+    });
+    run.diagnosed()
+}
+
+/// The first finding's cause, and its facts by label.
+fn told(results: &Value) -> (String, Vec<(String, String)>) {
+    let finding = findings(results, "free-placement")[0];
+    let text = |value: &Value| value.as_str().expect("a text").to_string();
+    let facts = finding["facts"].as_array().expect("facts").iter();
+    (text(&finding["cause"]), facts.map(|fact| (text(&fact["label"]), text(&fact["value"]))).collect())
+}
+
+#[test]
+fn a_free_score_is_explained_by_its_mix() {
+    // Of five counted windows two on one CPU, each with ten times as many rounds: 20 of 23.
+    let results = mixed(&[1.0, 0.0], 1.0);
+    let (cause, facts) = told(&results);
+    assert!(cause.contains("87 % same-cpu, 13 % same-llc"), "{cause}");
+    assert!(cause.contains("explains it within 0"), "{cause}");
+    let windows = facts.iter().filter(|(label, _)| label.contains("alone")).count();
+    assert_eq!(windows, 2, "{facts:?}");
+    let (cause, _) = told(&mixed(&[1.0], 1.0));
+    assert!(cause.contains("it equals same-cpu"), "{cause}");
+}
+
+#[test]
+fn what_a_mix_does_not_explain_is_shared_out() {
+    let (cause, _) = told(&mixed(&[1.0, 0.0], 1.5));
+    assert!(cause.contains("took 50 % longer") && cause.contains("+50 %"), "{cause}");
+    // Never at one distance alone.
+    let (cause, _) = told(&mixed(&[0.5], 1.5));
+    assert!(cause.contains("cannot be shared out"), "{cause}");
 }
 
 pub fn a_free_score_between_unequal_placements() -> Vec<Case> {

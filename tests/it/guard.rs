@@ -1,0 +1,171 @@
+//! `assay guard` around programs that behave, and around ones that do all they can not to.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use crate::host::{processes_marked, unique};
+use crate::runs::{Ended, end, is_tidy, page_is_whole, results, run_file, series, start};
+
+/// `assay guard` into a folder with these words, around a command.
+fn guard(dir: &Path, words: &str, command: &[&str]) -> Command {
+    let mut guard = crate::assay();
+    guard.arg("guard").args(["--force", "--new", "--out"]).arg(dir);
+    guard.args(words.split_whitespace()).arg("--").args(command);
+    guard
+}
+
+/// Its end around a shell's script; the environment marks all that it starts.
+fn shell(words: &str, script: &str) -> (Ended, tempfile::TempDir) {
+    let dir = tempfile::tempdir().expect("a folder");
+    let mark = unique();
+    let ended = end(guard(dir.path(), words, &["/bin/sh", "-c", script]).env("ASSAY_TEST", &mark));
+    ended.sane();
+    nothing_left_running(&mark);
+    (ended, dir)
+}
+
+fn nothing_left_running(mark: &str) {
+    let end = Instant::now() + Duration::from_secs(3);
+    while !processes_marked(mark).is_empty() && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(processes_marked(mark), []);
+}
+
+#[test]
+fn a_command_that_cannot_be_run_is_a_mistake_of_usage() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let fails = |words: &str, command: &[&str], says: &str| {
+        end(&mut guard(dir.path(), words, command)).expect(2).says(&[says]);
+    };
+    fails("", &["no-such-program-anywhere"], "no program is called");
+    fails("", &["/no/such/program"], "there is no \"/no/such/program\"");
+    fails("", &["/"], "is no file");
+    let plain = dir.path().join("plain");
+    std::fs::write(&plain, "text").expect("written");
+    fails("", &[plain.to_str().expect("text")], "may not be executed");
+    fails("--metric x=(", &["/bin/sh"], "this regular expression is not one");
+    fails("--metric x", &["/bin/sh"], "NAME=REGEX");
+    fails("--better lower", &["/bin/sh"], "--better belongs to");
+    fails("--format nothing", &["/bin/sh"], "nothing");
+    assert!(!dir.path().join("report.html").exists(), "nothing was measured");
+}
+
+#[test]
+fn figures_are_taken_and_stored_with_their_meaning() {
+    let (ended, dir) = shell("--runs 3 --metric rate[1/s]=rate:(.*)", "echo rate: 1; echo rate: 250");
+    ended.expect(0);
+    let results = results(dir.path());
+    let rate = series(&results, "guard.command@free?command=sh-");
+    assert_eq!((rate["median"].as_f64(), rate["n"].as_u64()), (Some(250.0), Some(3)), "{rate}");
+    assert_eq!((&rate["unit"], &rate["better"]), (&"1/s".into(), &"higher".into()), "{rate}");
+    assert!(ended.out.contains("Guarded command") && ended.out.contains("echo rate: 1"), "{}", ended.out);
+    page_is_whole(dir.path());
+    is_tidy(dir.path());
+}
+
+#[test]
+fn commands_that_fail_end_the_guard_with_their_last_words() {
+    let (ended, dir) = shell("--runs 10", "echo this is why >&2; exit 9");
+    ended.expect(3).says(&["ended with exit code 9. Its last lines: this is why"]);
+    let run = crate::runs::read(&run_file(dir.path()));
+    assert_eq!(run.visits.len(), 3, "three failures are enough");
+    let (ended, _dir) = shell("--runs 2 --metric x=never", "echo something else");
+    ended.expect(3).says(&["the metric x did not appear in its output; its last lines: something else"]);
+}
+
+#[test]
+fn whatever_a_command_does_nothing_is_left_running() {
+    // Forks away and goes on in sessions of its own.
+    shell("--runs 2", "setsid sh -c '(setsid sleep 600 &); sleep 600' & exit 0").0.expect(0);
+    // Is asked to end and does not.
+    let stubborn = "trap '' TERM; setsid sleep 600 & while :; do sleep 0.05; done";
+    shell("--runs 1 --timeout 1s", stubborn).0.expect(3).says(&["no end after 1 s (--timeout); killed"]);
+    // Kills whatever it takes for its own.
+    shell("--runs 1", "sleep 600 & kill -9 0").0.expect(3).says(&["was ended by signal 9"]);
+    // Wants input, or has closed its output.
+    shell("--runs 1", "cat; exec >&- 2>&-; sleep 0.05").0.expect(0);
+}
+
+#[test]
+fn a_gigabyte_of_output_is_read_and_forgotten() {
+    let (ended, dir) = shell("--runs 1 --metric n=^([0-9]+)$", "head -c 1G /dev/zero; echo; echo 42");
+    // Whether its number can be used depends on what others do here.
+    ended.sane();
+    let run = crate::runs::read(&run_file(dir.path()));
+    assert_eq!(run.visits[0].reason, None);
+    let size = std::fs::metadata(run_file(dir.path())).expect("a file").len();
+    assert!(size < 8 << 20, "{size} bytes were stored");
+}
+
+#[test]
+fn an_interrupted_guard_keeps_its_runs_and_kills_its_command() {
+    for signal in [Signal::INT, Signal::KILL] {
+        let dir = tempfile::tempdir().expect("a folder");
+        let mark = unique();
+        let flag = dir.path().join("second");
+        let script = format!(
+            "if test -e {0}; then setsid sleep 600 & sleep 600; else touch {0}; fi",
+            flag.to_str().expect("text")
+        );
+        let out = dir.path().join("out");
+        let mut command = guard(&out, "--runs 5", &["/bin/sh", "-c", &script]);
+        let mut running = start(command.env("ASSAY_TEST", &mark));
+        running.until("its second run", |_| {
+            processes_marked(&mark).iter().filter(|(_, command)| command.trim() == "sleep 600").count() >= 2
+        });
+        running.signal(signal);
+        let ended = running.end();
+        nothing_left_running(&mark);
+        if signal == Signal::INT {
+            ended.expect(130).says(&["interrupted"]);
+            assert_eq!(crate::runs::read(&run_file(&out)).visits.len(), 1);
+            page_is_whole(&out);
+        }
+    }
+}
+
+#[test]
+fn placements_put_two_tasks_together_and_apart() {
+    if crate::host::allowed_cpus().len() < 2 {
+        println!("skipped placements_put_two_tasks_together_and_apart: one CPU");
+        return;
+    }
+    // Two tasks that hand lines to each other.
+    let script = "d=$(mktemp -d); mkfifo $d/a $d/b; \
+                  (exec <$d/a >$d/b; while read x; do echo $x; done) & \
+                  exec >$d/a <$d/b; rm -r $d; \
+                  i=0; while test $i -lt 20000; do echo $i; read x; i=$((i+1)); done";
+    let (ended, dir) = shell("--runs 6 --placements free,same-cpu,spread", script);
+    ended.sane();
+    let results = results(dir.path());
+    let share = |place: &str| {
+        let all = results["series"].as_array().expect("a list");
+        let found = all.iter().find(|series| {
+            let key = series["key"].as_str().unwrap_or_default();
+            key.starts_with(&format!("guard.command@{place}?")) && key.ends_with("/class=same-cpu#occupancy")
+        });
+        found.and_then(|series| series["median"].as_f64()).unwrap_or(f64::NAN)
+    };
+    assert_eq!(share("same-cpu"), 1.0);
+    assert!(share("spread") < 0.1, "{}", share("spread"));
+    assert!((0.0..=1.0).contains(&share("free")));
+}
+
+#[test]
+fn what_a_resting_task_starts_is_not_held_where_that_one_was() {
+    let all = crate::host::allowed_cpus().len();
+    if all < 2 {
+        println!("skipped what_a_resting_task_starts_is_not_held_where_that_one_was: one CPU");
+        return;
+    }
+    // `nproc` counts the CPUs that it may use itself.
+    let (ended, dir) = shell("--runs 3 --placements spread --metric cpus=^([0-9]+)$", "sleep 2; nproc");
+    ended.sane();
+    let results = results(dir.path());
+    let cpus = series(&results, "guard.command@spread?command=sh-");
+    assert_eq!(cpus["median"].as_f64(), Some(all as f64), "{cpus}");
+}
