@@ -187,15 +187,19 @@ impl Knobs {
     }
 
     fn write(&self, file: &str, value: &str) -> io::Result<()> {
+        let path = self.path(file);
+        if self.root != Path::new("/") {
+            // A kernel's file takes a value whole or not at all. A synthetic tree's is replaced whole, so that a kill
+            // never leaves it empty.
+            fs::metadata(&path)?;
+            let fresh = path.with_extension("assay-new");
+            fs::write(&fresh, value)?;
+            return fs::rename(&fresh, &path);
+        }
         let mut tries = 0;
         loop {
-            match fs::OpenOptions::new().write(true).open(self.path(file)).and_then(|mut open| {
-                // A synthetic tree's file would keep the end of a longer value; the kernel's take no length.
-                if self.root != Path::new("/") {
-                    open.set_len(0)?;
-                }
-                io::Write::write_all(&mut open, value.as_bytes())
-            }) {
+            let opened = fs::OpenOptions::new().write(true).open(&path);
+            match opened.and_then(|mut open| io::Write::write_all(&mut open, value.as_bytes())) {
                 Err(error) if error.kind() == ErrorKind::ResourceBusy && tries < TRIES => {
                     tries += 1;
                     std::thread::sleep(BETWEEN_TRIES);

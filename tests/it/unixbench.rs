@@ -123,7 +123,7 @@ fn a_part_has_no_index_and_mistakes_exit_with_2() {
         "1 parallel copy",
         "Partial Index",
         "no index: 11 of its 12 tests were not run",
-        "two CPUs, same-llc",
+        "the same, on two CPUs",
     ] {
         assert!(shown.contains(words), "{words:?}: {shown}");
     }

@@ -144,21 +144,25 @@ fn rows(scores: &Scores) -> Vec<Vec<Cell>> {
     let pinned =
         || [Form::Pinned, Form::TwoCpus].into_iter().filter_map(|form| Some((form, scores.context(form)?)));
     for (test, judged) in scores.tests() {
-        rows.push(row(test.title, "free".to_string(), test.unit, judged));
+        rows.push(row(test.title, test.unit, judged));
         if test.name == CONTEXT {
-            rows.extend(pinned().map(|(form, judged)| {
-                row("  the same, pinned", place(form, judged, scores.copies), test.unit, judged)
-            }));
+            rows.extend(pinned().map(|(form, judged)| row(the_same(form), test.unit, judged)));
         }
     }
     if scores.context(Form::Classic).is_none() {
-        let own =
-            pinned().filter_map(|(form, judged)| Some((form, of_bench(&judged.series.case.bench)?, judged)));
-        rows.extend(own.map(|(form, test, judged)| {
-            row(test.title, place(form, judged, scores.copies), test.unit, judged)
-        }));
+        let own = pinned().filter_map(|(_, judged)| Some((of_bench(&judged.series.case.bench)?, judged)));
+        rows.extend(own.map(|(test, judged)| row(test.title, test.unit, judged)));
     }
     rows
+}
+
+/// How a row that repeats a test elsewhere begins; its placement stands beside it.
+fn the_same(form: Form) -> &'static str {
+    match form {
+        Form::Classic => "  the same, free",
+        Form::Pinned => "  the same, on one CPU",
+        Form::TwoCpus => "  the same, on two CPUs",
+    }
 }
 
 /// Where the tasks of each copy are; two CPUs always by their class.
@@ -171,13 +175,13 @@ fn place(form: Form, judged: &Judged, copies: i64) -> String {
     }
 }
 
-fn row(title: &str, place: String, unit: &str, judged: &Judged) -> Vec<Cell> {
+fn row(title: &str, unit: &str, judged: &Judged) -> Vec<Cell> {
     // What was rejected is shown as everywhere, with its verdict; no index is made of it.
     let estimate = judged.analysis.estimate.as_ref();
     let own = as_unixbench(judged);
     vec![
         text(title),
-        text(place),
+        text(judged.series.case.placement.name.as_ref()),
         number(estimate.map_or(String::new(), |estimate| estimate.n.to_string())),
         number(estimate.map_or("–".to_string(), |estimate| format!("{:.1} {unit}", estimate.median))),
         number(width_words(judged)),
