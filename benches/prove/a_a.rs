@@ -182,14 +182,17 @@ fn take(found: &Value, all: &mut Said, headlines: &mut Said, parts: &mut BTreeMa
     }
 }
 
-/// Beside hogs a metric must be refused by what names them, or carry the cause, or not be called different.
+/// Beside hogs a metric that moved must be refused by what names them, or be said to be disturbed by them.
 fn of_loaded(found: &Value, loaded: &mut Said, named: &mut Rate) {
     for metric in list(found, "metrics") {
         loaded.take(metric);
-        let told = ["words", "note"].iter().any(|field| {
-            metric[*field].as_str().is_some_and(|text| text.contains("disturbed") || text.contains("cause"))
-        });
-        named.count(told);
+        let disturbed = ["words", "note"]
+            .iter()
+            .any(|field| metric[*field].as_str().is_some_and(|text| text.contains("disturbed")));
+        // What is neither was not found to have moved.
+        if disturbed || DIFFERENT.iter().any(|word| metric["verdict"] == *word) {
+            named.count(disturbed);
+        }
     }
     for refused in list(found, "refused") {
         *loaded.refused.entry(refused["factor"].as_str().unwrap_or("").to_string()).or_default() += 1;
@@ -234,7 +237,8 @@ fn of_kinds(kinds: &[(&str, &Said)], named: Rate) -> String {
     let rows: Vec<Vec<String>> = kinds.iter().map(row).collect();
     let header = ["what", "compared", "different", "inconclusive", "same", "refused because of"];
     let named = format!(
-        "\nBeside busy loops {named} of the metrics were refused for a condition or name what disturbed them.\n"
+        "\nBeside busy loops {named} of the metrics that moved, or whose conditions did, were refused for a condition or name what disturbed \
+         them.\n"
     );
     table(&header, &rows) + if named.contains("NaN") { "" } else { &named }
 }

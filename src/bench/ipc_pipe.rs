@@ -59,7 +59,11 @@ const WINDOW_NS: f64 = 4e6;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let candidate = |placement: Placement| {
-        let seconds = scope.seconds(2, pair::stretch(scope.windows, &placement, WINDOW_NS), 0.0);
+        let seconds = scope.seconds(
+            2,
+            pair::stretch(scope.windows, &placement, WINDOW_NS),
+            pair::settling_s(&placement),
+        );
         let mut candidate = Candidate::new(bench.id, placement, 85, seconds);
         occupancy::tell(&mut candidate.case, scope.floor);
         candidate

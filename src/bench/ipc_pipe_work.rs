@@ -83,6 +83,8 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         Ok([busy(ping, false), busy(pong, true)])
     })?;
     pair.spot.watch(case);
+    words.word(ROUNDS).store(1, Ordering::Release);
+    pair.settle(&case.placement)?;
     for work in WORK_NS {
         let rounds = (work as f64 * ghz / CHAIN_UNROLL as f64).round().max(1.0) as u64;
         words.word(ROUNDS).store(rounds, Ordering::Release);

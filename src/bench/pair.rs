@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 
 use super::occupancy::{self, Spot};
-use super::{Benchmark, Candidate, Depth, Metric, Point, Sampler, Scope, Windows, check_answer, histogram};
-use crate::model::{Better, Case, Form, Histogram, Params, Placement};
+use super::{Benchmark, Candidate, Depth, Metric, Point, Sampler, Scope, Windows, check_answer};
+use crate::model::{Better, Case, Form, Params, Placement};
 use crate::placement::Distance;
 use crate::sys::affinity;
 use crate::sys::clock::Clock;
@@ -20,6 +20,9 @@ use crate::sys::ticks::Ticks;
 
 pub mod channel;
 pub mod lines;
+mod wakes;
+
+pub use wakes::wake_ups;
 
 /// One side of what carries the token. Calls may end with `Interrupted` without having done anything, and are repeated.
 pub trait End {
@@ -45,6 +48,10 @@ pub fn stretch(windows: Windows, placement: &Placement, window_ns: f64) -> f64 {
     let free = placement.name == "free";
     (if free { FREE_WINDOW_NS.max(window_ns) } else { window_ns }) / windows.window_ns
 }
+
+/// A pair on two CPUs begins on one, where the fork left it; then waking the other CPU takes longer and longer over some
+/// tens of ms, until the clock and the ways of idling have followed. What is set against each other begins after that, ns.
+pub const SETTLE_NS: f64 = 30e6;
 
 /// What is measured of a pair beside the headline.
 pub const WAKEUP_P50: Metric = wakeup("wakeup_p50", "wake-up latency, median", 0.5);
@@ -102,6 +109,11 @@ pub fn on_one_cpu(placement: &Placement) -> bool {
     placement.name == Distance::SameCpu.name()
 }
 
+/// How long a pair settles before its first window, s.
+pub fn settling_s(placement: &Placement) -> f64 {
+    if on_one_cpu(placement) { 0.0 } else { SETTLE_NS / 1e9 }
+}
+
 /// Candidates of a row whose visits have so many points, with windows of this length.
 pub fn candidates(bench: &Benchmark, scope: &Scope, points: usize, window_ns: f64) -> Vec<Candidate> {
     let candidate = |placement: Placement| {
@@ -109,7 +121,7 @@ pub fn candidates(bench: &Benchmark, scope: &Scope, points: usize, window_ns: f6
         let priority = if scope.depth == Depth::Quick { 70 } else { 55 + 10 * u32::from(!free) };
         // Two processes to start; wake-ups, where they are taken.
         let windows = (scope.windows.count + scope.windows.warm_up) as f64;
-        let setup_s = 1e-3 + windows * WAKEUPS_NS / 1e9;
+        let setup_s = 1e-3 + settling_s(&placement) + windows * WAKEUPS_NS / 1e9;
         let stretch = stretch(scope.windows, &placement, window_ns);
         let mut candidate =
             Candidate::new(bench.id, placement, priority, scope.seconds(points, stretch, setup_s));
@@ -140,6 +152,7 @@ pub fn visit<E: End>(
 ) -> anyhow::Result<()> {
     let mut pair = Pair::start(&case.placement, sampler.clock(), make)?;
     pair.spot.watch(case);
+    pair.settle(&case.placement)?;
     let at = Params::new();
     let notes = pair.spot.notes(&at);
     let before = pair.account();
@@ -148,11 +161,9 @@ pub fn visit<E: End>(
             pair.window(trips)
         })?;
     let told = pair.account().since(&before);
-    told.emit(sampler, case.placement.is_free())?;
+    told.emit(sampler, &at, case.placement.is_free())?;
     if play.wakeup_ns > 0.0 {
-        let trips = (play.wakeup_ns / trip_ns).clamp(64.0, STAMPS as f64) as usize;
-        let parts = ["wakeup_jitter", "waking", "waiting", "switching"];
-        sampler.histograms(at, &["wakeup_p50", "wakeup_p99"], &parts, || pair.wake_ups(trips))?;
+        pair.emit_wake_ups(sampler, at, play.wakeup_ns / trip_ns)?;
     }
     pair.stop()
 }
@@ -172,7 +183,7 @@ impl Account {
     }
 
     /// Switches a round; of tasks that may move also how often they did, and how many wake-ups considered it.
-    pub fn emit(&self, sampler: &mut Sampler, free: bool) -> anyhow::Result<()> {
+    pub fn emit(&self, sampler: &mut Sampler, at: &Params, free: bool) -> anyhow::Result<()> {
         let TaskTotals { migrations, voluntary, involuntary, wakeups, affine_attempts, .. } = self.totals;
         let mut told = vec![
             ("voluntary", voluntary.map(|count| count / self.rounds)),
@@ -185,7 +196,7 @@ impl Account {
         }
         for (metric, value) in told {
             if let Some(value) = value.filter(|value| value.is_finite()) {
-                sampler.value(Params::new(), metric, value, self.ns)?;
+                sampler.value(at.clone(), metric, value, self.ns)?;
             }
         }
         Ok(())
@@ -350,6 +361,16 @@ impl<E: End> Pair<E> {
         Account { totals: ping.read().plus(pong.read()), rounds: self.token as f64, ns: self.clock.now() }
     }
 
+    /// Plays until what begins with the first round trips is over; see [`SETTLE_NS`].
+    pub fn settle(&mut self, placement: &Placement) -> anyhow::Result<()> {
+        let end = self.clock.now() + 1e9 * settling_s(placement);
+        while self.clock.now() < end {
+            self.play(2 * LOOK_EVERY)?;
+        }
+        self.spot.take();
+        Ok(())
+    }
+
     /// Plays `trips` round trips: how long they took, ns, and the shares of them at each distance that is looked for.
     pub fn window(&mut self, trips: u64) -> anyhow::Result<(f64, Vec<f64>)> {
         let ns = self.play(trips)?;
@@ -376,46 +397,6 @@ impl<E: End> Pair<E> {
             }
         }
         Ok(self.clock.now() - begin)
-    }
-
-    /// How long pong took to run after each of `trips` tokens, as pong's clock saw it: from before the sending until it
-    /// had the token. Beside the histogram and the window's length, ns, stand in us the jitter (p99 less median) and the
-    /// parts of the mean, which add up to it: *waking*, ping in its sending call, as far as pong had nothing yet;
-    /// *waiting*, pong runnable and not running (the run delay that the kernel counts); *switching*, the rest: the
-    /// interrupt and the way out of idle where another CPU is woken, the switch, the way out of the call. Where pong runs
-    /// before ping's call is over (on one CPU it may preempt its waker there), the end of waking is not seen, and waking
-    /// holds the switch, too.
-    pub fn wake_ups(&mut self, trips: usize) -> anyhow::Result<(Histogram, f64, Vec<f64>)> {
-        self.stamped_windows += 1;
-        self.table.stamped().store(self.stamped_windows, Ordering::Release);
-        let waited_before = self.counters[1].wait_ns();
-        let begin = self.clock.now();
-        let mut sending_ns = Vec::with_capacity(trips);
-        for _ in 0..trips {
-            let sent_at = self.clock.now();
-            let stamp = sent_at.to_bits();
-            self.pong.patiently("send a token to", || self.end.send(stamp))?;
-            sending_ns.push((self.clock.now() - sent_at) as u64);
-            let answer = self.pong.patiently("hear from", || self.end.receive())?;
-            check_answer(answer == stamp + 1, || format!("stamp {stamp} came back as {answer}"))?;
-        }
-        let ns = self.clock.now() - begin;
-        self.table.stamped().store(0, Ordering::Release);
-        let waited = self.counters[1].wait_ns();
-        let ages: Vec<u64> = (0..trips).map(|index| self.table.age(index).load(Ordering::Acquire)).collect();
-        let mean_us = |all: &mut dyn Iterator<Item = u64>| all.sum::<u64>() as f64 / trips as f64 / 1e3;
-        let whole = mean_us(&mut ages.iter().copied());
-        let sending = mean_us(&mut ages.iter().zip(&sending_ns).map(|(age, sending)| *age.min(sending)));
-        let histogram = histogram(ages.into_iter())?;
-        let quantile = |q: f64| histogram.quantile(q).unwrap_or(f64::NAN) / 1e3;
-        let jitter = quantile(0.99) - quantile(0.5);
-        // Without the kernel's account the parts cannot be told.
-        let parts = waited.zip(waited_before).map_or([f64::NAN; 3], |(now, then)| {
-            let waiting = ((now - then) / trips as f64 / 1e3).clamp(0.0, whole);
-            let waking = sending.min(whole - waiting);
-            [waking, waiting, whole - waking - waiting]
-        });
-        Ok((histogram, ns, [jitter].into_iter().chain(parts).collect()))
     }
 
     /// Ends the game; the partner must leave content.

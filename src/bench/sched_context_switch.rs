@@ -6,10 +6,11 @@ use anyhow::bail;
 
 use super::memory::cache_ladder;
 use super::occupancy::{self, CLASS, OCCUPANCY, Occupancy};
+use super::pair;
 use super::{Benchmark, Candidate, Depth, Param, Point, Range, Sampler, Scope, View, check_answer, point};
 use crate::model::{Better, Case, Form, Metric, Params, Placement};
-use crate::placement::Distance;
-use crate::sys::clock;
+use crate::placement::{Distance, awake};
+use crate::sys::clock::{self, Clock};
 use crate::sys::token::{receive, send};
 
 mod ring;
@@ -30,7 +31,9 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
             parts; above, the difference would be mostly error, and the figures stand side by side, as they always do across \
             CPUs, where hop and parts are of two placements. refill (on one CPU, too) is the slope from kb = 0 on: \
             what a hop takes longer than one with nothing to touch and the warm block together, for each KiB, because \
-            the others pushed the block out of the cache. The order of the ring, every block's sum and the number of \
+            the others pushed the block out of the cache. With two processes the wake-ups stand beside it, taken with a \
+            pair and two pipes in the same seats: latency of the woken task, and its parts (see ipc.pipe-pingpong); on two \
+            CPUs it is measured a second time with both kept awake. The order of the ring, every block's sum and the number of \
             switches are checked.",
     reading: "On one CPU with nothing to touch a hop takes 1 to 3 µs, a third to two thirds of it the pipe's own system \
               calls. lmbench subtracts pipe and data always, so its ctxsw figures are smaller: subtract for yourself \
@@ -64,6 +67,16 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
         )
         .aside(),
         OCCUPANCY,
+        pair::WAKEUP_P50,
+        pair::WAKEUP_P99,
+        pair::WAKEUP_JITTER,
+        pair::WAKING,
+        pair::WAITING,
+        pair::SWITCHING,
+        pair::VOLUNTARY,
+        pair::INVOLUNTARY,
+        pair::MIGRATIONS,
+        pair::AFFINE,
     ],
     params: &[
         Param { name: "processes", about: "processes in the ring", range: Range::Int { min: 2, max: 1024 } },
@@ -79,9 +92,10 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
 
 const ROLES: [&str; 2] = ["member", "next"];
 
-/// A window of 2 ms holds a thousand hops; the scheduler changes its mind about free processes every few ms.
+/// A window of 2 ms holds a thousand hops on one CPU; wake-ups of other CPUs are dearer, and the scheduler changes its mind
+/// about free processes every few ms.
 const LONG_ENOUGH_NS: f64 = 2e6;
-const FREE_STRETCH: f64 = 5.0;
+const STRETCH_APART: f64 = 5.0;
 
 /// A difference is a result only while what is taken away is less than this share of it.
 const RESOLVABLE: f64 = 0.1;
@@ -117,6 +131,7 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
         let all = Placement { name: "spread".into(), ..scope.floor.all(ROLES[0]) };
         let spread = Some(all).filter(|all| all.seats.len() > 2);
         let apart = pairs.iter().filter(|pair| pair.name != Distance::SameCpu.name());
+        rings.extend(apart.clone().map(|pair| ring(&awake(pair), 2, 62)));
         let free = scope.floor.free(&ROLES).ok();
         for seats in apart.chain(&spread).chain(&free) {
             rings.extend(few.iter().map(|count| ring(seats, *count, if *count == 2 { 78 } else { 50 })));
@@ -136,8 +151,9 @@ fn candidate(bench: &Benchmark, scope: &Scope, seats: &Placement, count: usize, 
     let sizes = sizes(scope, &placement, count as u64);
     let largest = sizes.iter().copied().max().unwrap_or(0);
     // A fork and its end; writing a block's pages for the first time.
-    let setup_s = count as f64 * (0.6e-3 + largest as f64 * 0.3e-6);
     let windows = (scope.windows.count + scope.windows.warm_up + 5) as f64;
+    let wake_ups_s = if count == 2 { settling_s(&placement) + windows * pair::WAKEUPS_NS / 1e9 } else { 0.0 };
+    let setup_s = count as f64 * (0.6e-3 + largest as f64 * 0.3e-6) + settling_s(&placement) + wake_ups_s;
     let stretch = stretch(scope.windows.no_longer_than(LONG_ENOUGH_NS), &placement);
     let seconds = sizes.iter().map(|kb| {
         // A window is at least one lap; the block alone takes a window too.
@@ -176,7 +192,7 @@ fn sizes(scope: &Scope, placement: &Placement, count: u64) -> Vec<u64> {
 
 /// Length of a ring's windows in units of the usual one.
 fn stretch(usual: f64, placement: &Placement) -> f64 {
-    if placement.is_free() { usual * FREE_STRETCH } else { usual }
+    if placement.cpus().len() > 1 { usual * STRETCH_APART } else { usual }
 }
 
 fn sizes_of(case: &Case) -> Vec<u64> {
@@ -196,6 +212,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let most_bytes = sizes.iter().copied().max().unwrap_or(0) << 10;
     let mut seen = Occupancy::of(case);
     let mut ring = Ring::start(seats, most_bytes)?;
+    settle(case, sampler.clock(), &mut ring)?;
     let (mut pipe_ns, mut bare_hop_ns) = (0.0, 0.0);
     for kb in sizes {
         let (hop_ns, least_ns) = hops(case, sampler, &mut ring, seen.as_mut(), kb)?;
@@ -224,7 +241,28 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         format!(
             "on one CPU the processes were switched out {switches:.3} times a hop: a hop is a switch there"
         )
-    })
+    })?;
+    match case.placement.seats.len() {
+        2 => pair::wake_ups(case, sampler, point("kb", 0u64)),
+        _ => Ok(()),
+    }
+}
+
+/// Plays until what begins with the first hops is over; see [`pair::SETTLE_NS`].
+fn settle(case: &Case, clock: Clock, ring: &mut Ring) -> anyhow::Result<()> {
+    let end = clock.now() + 1e9 * settling_s(&case.placement);
+    while clock.now() < end {
+        ring.play(4, 0)?;
+    }
+    // What was seen until now belongs to no window.
+    if let Some(mut seen) = Occupancy::of(case) {
+        ring.looks_into(&mut seen);
+    }
+    Ok(())
+}
+
+fn settling_s(placement: &Placement) -> f64 {
+    if placement.cpus().len() > 1 { pair::SETTLE_NS / 1e9 } else { 0.0 }
 }
 
 /// Every process on the same single CPU.

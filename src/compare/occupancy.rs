@@ -4,14 +4,35 @@
 use std::collections::BTreeMap;
 
 use super::Arm;
+use super::arm::Member;
 use crate::model::Value;
+use crate::stats::nested::mean_and_half_width;
 
-/// The share of its time that a case spent in each class of placement.
-pub type Occupancy = BTreeMap<String, f64>;
+/// How often a case was seen in a class of placement.
+#[derive(Clone, Copy, Default)]
+pub struct Share {
+    /// Mean over its processes, 0 to 1: a process mostly stays where it began, so that their median tells of half of them.
+    pub mean: f64,
+    /// Half of its 95 % interval; 0 where single values are not kept.
+    pub half: f64,
+}
 
-/// Placements that differ in more than this share of the time are different ones: a round trip between two CPUs takes up
-/// to thirty times one on a single CPU, so that a tenth of the time more there is a score of its own.
+impl Share {
+    fn of(member: &Member) -> Share {
+        let values: Vec<f64> = member.medians.iter().copied().filter(|share| share.is_finite()).collect();
+        let told = Share { mean: member.median, half: 0.0 };
+        mean_and_half_width(&values, 0.95).map_or(told, |(mean, half)| Share { mean, half })
+    }
+}
+
+/// The share of each class of placement.
+pub type Occupancy = BTreeMap<String, Share>;
+
+/// Placements that differ in more than this share of the rounds are different ones: a round trip between two CPUs takes up
+/// to thirty times one on a single CPU, so that a tenth more there is a score of its own.
 const SAME_PLACEMENT: f64 = 0.10;
+/// Half-widths that a difference must exceed: shares of equal runs scatter widely, and a comparison has many free cases.
+const SURE: f64 = 2.0;
 
 /// By the key of the case.
 pub fn occupancies(arm: &Arm) -> BTreeMap<String, Occupancy> {
@@ -19,7 +40,7 @@ pub fn occupancies(arm: &Arm) -> BTreeMap<String, Occupancy> {
     let shares = arm.members.iter().filter(|member| member.tells_occupancy() && member.median.is_finite());
     for member in shares {
         if let Some(class) = member.point.get("class").and_then(Value::text) {
-            all.entry(member.case.key()).or_default().insert(class.to_string(), member.median);
+            all.entry(member.case.key()).or_default().insert(class.to_string(), Share::of(member));
         }
     }
     all
@@ -27,16 +48,15 @@ pub fn occupancies(arm: &Arm) -> BTreeMap<String, Occupancy> {
 
 /// Why two scores of a free case are those of different placements; `None` where they are not, or nobody tells.
 pub fn difference(a: &Occupancy, b: &Occupancy) -> Option<String> {
-    let share = |occupancy: &Occupancy, class: &str| occupancy.get(class).copied().unwrap_or(0.0);
+    let share = |occupancy: &Occupancy, class: &str| occupancy.get(class).copied().unwrap_or_default();
+    let apart = |class: &str| (share(a, class).mean - share(b, class).mean).abs();
     let classes = || a.keys().chain(b.keys().filter(|class| !a.contains_key(*class)));
-    let apart: f64 = classes().map(|class| (share(a, class) - share(b, class)).abs()).sum::<f64>() / 2.0;
-    let most = classes().max_by(|x, y| {
-        let apart = |class: &str| (share(a, class) - share(b, class)).abs();
-        apart(x).total_cmp(&apart(y))
-    })?;
-    (apart > SAME_PLACEMENT).then(|| {
-        let percent = |occupancy: &Occupancy| format!("{:.0} %", 100.0 * share(occupancy, most));
-        format!("left free, A ran {} of the time on {most}, B {}", percent(a), percent(b))
+    let in_all = classes().map(|class| apart(class)).sum::<f64>() / 2.0;
+    let most = classes().max_by(|x, y| apart(x).total_cmp(&apart(y)))?;
+    let half = share(a, most).half.hypot(share(b, most).half);
+    (in_all > SAME_PLACEMENT && apart(most) > SURE * half).then(|| {
+        let percent = |occupancy: &Occupancy| format!("{:.0} %", 100.0 * share(occupancy, most).mean);
+        format!("left free, A was on {most} in {} of the looks, B in {}", percent(a), percent(b))
     })
 }
 
@@ -45,14 +65,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tenth_of_the_time_is_a_difference() {
-        let of = |share: f64| {
-            Occupancy::from([("same-cpu".to_string(), share), ("other-cpu".to_string(), 1.0 - share)])
+    fn a_tenth_of_the_rounds_is_a_difference() {
+        let with = |share: f64, half: f64| {
+            let of = |mean: f64| Share { mean, half };
+            Occupancy::from([("same-cpu".to_string(), of(share)), ("other-cpu".to_string(), of(1.0 - share))])
         };
+        let of = |share: f64| with(share, 0.0);
         let words = difference(&of(0.98), &of(0.03)).expect("a difference");
-        assert!(words.starts_with("left free, A ran ") && words.contains("-cpu, B "), "{words}");
+        assert!(
+            words.starts_with("left free, A was on ") && words.contains("of the looks, B in "),
+            "{words}"
+        );
         assert_eq!(difference(&of(0.5), &of(0.45)), None);
-        assert_eq!(difference(&of(1.0), &Occupancy::new()).map(|text| text.contains("B 0 %")), Some(true));
+        assert_eq!(difference(&of(1.0), &Occupancy::new()).map(|text| text.contains("B in 0 %")), Some(true));
         assert_eq!(difference(&Occupancy::new(), &Occupancy::new()), None);
+        // What may well be chance is none.
+        assert_eq!(difference(&with(0.5, 0.2), &with(0.2, 0.1)), None);
+        assert!(difference(&with(0.9, 0.1), &with(0.1, 0.1)).is_some());
     }
 }

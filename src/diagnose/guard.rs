@@ -27,8 +27,8 @@ const SWINGS: Rule = Rule {
     method: "Fires from 6 runs on where the coefficient of variation over runs exceeds 3 % or the runs have several \
              values. A companion is told where Spearman's rank correlation over the runs is 0.6 or more with p < 0.05 after \
              Holm's correction for all that was compared; with 6 runs only a nearly perfect order reaches that. Switches, \
-             faults and waiting must go with it both as counts and per second, since a longer run has more of each and a faster one \
-             more a second; where the clock, stolen time, others or its tasks' places go with it as well, those are named first.",
+             faults and waiting must go with it as counts, per second and (of a rate) for each piece of work, since a longer run has \
+             more of each and a faster one more a second; where the clock, stolen time, others or its tasks' places go with it as well, those are named first.",
     calm: "the command's result is steady",
     source: file!(),
     check: swings,
@@ -81,8 +81,8 @@ struct Companion {
     words: &'static str,
     /// Where it stands.
     source: String,
-    /// Its value in each run; a count has its rate as well. What a run has more of only because it is longer, or does more,
-    /// goes with the result in one of the two.
+    /// Its value in each run; a count has its rate as well, and its number for each piece of work where the result is a
+    /// rate. What a run has more of only because it is longer, or does more, goes with the result in one of them only.
     readings: Vec<Vec<f64>>,
     /// Comes from outside the program's own work.
     outside: bool,
@@ -94,11 +94,13 @@ impl Companion {
         self.readings.iter().map(|beside| spearman(values, beside)).collect()
     }
 
-    /// The rank correlation with the results, the weaker one where there are two readings; `None` where they disagree.
+    /// The rank correlation with the results, the weakest one where there are several readings; where they disagree none,
+    /// which is a comparison all the same.
     fn with(&self, values: &[f64]) -> Option<Correlation> {
         let all = self.each_with(values)?;
         let agree = all.iter().all(|one| one.rho > 0.0) || all.iter().all(|one| one.rho < 0.0);
-        all.into_iter().filter(|_| agree).max_by(|one, other| one.p.total_cmp(&other.p))
+        let weakest = all.into_iter().max_by(|one, other| one.p.total_cmp(&other.p))?;
+        Some(if agree { weakest } else { Correlation { rho: 0.0, p: 1.0, ..weakest } })
     }
 }
 
@@ -135,9 +137,18 @@ fn companions(evidence: &Evidence, judged: &Judged) -> Vec<Companion> {
         ("time that its tasks waited for a CPU", "wait"),
     ] {
         if let Some((series, counts)) = beside(evidence, judged, metric, None) {
-            let rates = counts.iter().zip(&walls).map(|(count, wall)| count / wall).collect();
+            let per =
+                |amounts: &[f64]| counts.iter().zip(amounts).map(|(count, amount)| count / amount).collect();
+            let mut readings: Vec<Vec<f64>> = vec![per(&walls)];
+            // A program that runs for so long does more in a better run, and counts more: what each piece of work had.
+            if judged.series.metric.better == Better::Higher {
+                let works: Vec<f64> =
+                    values(judged).iter().zip(&walls).map(|(value, wall)| value * wall).collect();
+                readings.push(per(&works));
+            }
+            readings.push(counts);
             let source = series.series.key.clone();
-            all.push(Companion { words, source, readings: vec![counts, rates], outside: false });
+            all.push(Companion { words, source, readings, outside: false });
         }
     }
     all
@@ -345,8 +356,8 @@ fn depending(evidence: &Evidence, free: &Judged, same: &Judged, spread: &Judged)
                 false => format!("{} remain unexplained", percent(rest)),
             };
             cause.push_str(&format!(
-                " Free, its tasks were together in {} of the looks that found two busy tasks; of the pinned results that makes \
-                 {}, measured were {}: {explained}.",
+                " Free, its tasks were together in {} of the looks that found two busy tasks (mean of all runs); of the pinned \
+                 results that makes {}, the mean of the free runs is {}: {explained}.",
                 percent(p),
                 figure(expected, unit),
                 figure(measured, unit),

@@ -22,8 +22,11 @@ pub fn mechanism(evidence: &Evidence, index: &Index, mix: &Mix) -> Mechanism {
     let together = mix.parts.iter().find(|part| part.class == "same-cpu").map_or(0.0, |part| part.share);
     let mut facts = Vec::new();
     let mut seen = |metric: &str, label: &str, words: &dyn Fn(f64) -> String| {
-        let key = case.series_key(&Default::default(), metric);
-        let judged = index.at(&key)?;
+        // Of the case, or of the point that stands for it.
+        let of_case = case.series_key(&Default::default(), metric);
+        let judged =
+            index.at(&of_case).or_else(|| index.at(&case.series_key(&mix.free.series.point, metric)))?;
+        let key = judged.series.key.clone();
         let value = judged.analysis.estimate.as_ref()?.median;
         facts.push(Fact::new(label, words(value), &key));
         Some(value)
@@ -32,6 +35,13 @@ pub fn mechanism(evidence: &Evidence, index: &Index, mix: &Mix) -> Mechanism {
     seen("voluntary", "free, voluntary switches a round", &|count| format!("{count:.2}"));
     seen("involuntary", "free, involuntary switches a round", &|count| format!("{count:.3}"));
     let affine = seen("affine", "free, wake-ups that considered the waker's CPU", &|share| percent(share));
+    if affine.is_none() {
+        facts.push(Fact::new(
+            "wake-ups that considered the waker's CPU",
+            "not counted: schedstats are off or not in this kernel",
+            "/proc/sys/kernel/sched_schedstats",
+        ));
+    }
     let isolated = machine.cpus.isolated.intersection(&usable);
     if !isolated.is_empty() {
         let told = isolated.to_string();
@@ -75,8 +85,8 @@ pub fn mechanism(evidence: &Evidence, index: &Index, mix: &Mix) -> Mechanism {
             }
         ),
         Some((widest, _)) => format!(
-            "wake_affine may pull the woken task to its waker{tried}, and select_idle_sibling looks for an idle CPU among \
-             the {} that share its cache: {}",
+            "wake_affine may pull the woken task to its waker{tried}, unless wake_wide takes them for one of many partners, and \
+             select_idle_sibling looks for an idle CPU among the {} that share its cache: {}",
             widest.len(),
             match together {
                 share if share >= NEARLY_ALL => "it found none, or took the waker's own for idle.",

@@ -195,20 +195,23 @@ fn mix_words(mix: &Mix) -> String {
     let unit = &mix.free.series.metric.unit;
     let sum = figure(mix.value(expected), unit);
     let off = percent((rest - 1.0).abs());
+    let own = figure(mix.value(mix.free_ns), unit);
     if (rest - 1.0).abs() <= EXPLAINED {
         return match mix.parts.as_slice() {
             [only] | [only, ..] if only.share > 0.99 => format!(
-                "Free, its rounds were {shares}: it equals {}, whose pinned figure explains it within {off}.",
+                "Free, its rounds were {shares}: it equals {}, whose pinned figure explains it (mean {own}) within {off}.",
                 only.class
             ),
             _ => format!(
-                "Free, its rounds were {shares}: that mix of the pinned figures is {sum} and explains it within {off}."
+                "Free, its rounds were {shares}: that mix of the pinned figures is {sum} and explains the mean of all its windows, \
+                 {own}, within {off}."
             ),
         };
     }
     let way = if rest > 1.0 { "longer" } else { "less" };
     let begin = format!(
-        "Free, its rounds were {shares}: that mix of the pinned figures would be {sum}, its own mean took {off} {way}."
+        "Free, its rounds were {shares}: that mix of the pinned figures would be {sum}; the mean of all its \
+         windows, {own}, took {off} {way}."
     );
     match mix.expected_alone_ns() {
         Some(alone) => {
@@ -216,11 +219,16 @@ fn mix_words(mix: &Mix) -> String {
             let changing = mix.free_ns / alone - 1.0;
             let signed =
                 |share: f64| format!("{}{}", if share < 0.0 { "-" } else { "+" }, percent(share.abs()));
+            // Where there are but two CPUs a pair has no others.
+            let others = if mix.free.series.case.placement.cpus().len() > 2 { "other CPUs, " } else { "" };
+            let changing = match changing {
+                share if share > 0.0 => format!("{} comes with changing", signed(share)),
+                share => format!("changing adds nothing that could be seen ({})", signed(share)),
+            };
             format!(
-                "{begin} Of that, {} is what free tasks take at one distance and pinned ones do not (other CPUs, other \
-                 sleep), {} comes with changing.",
+                "{begin} Of that, {} is what free tasks take at one distance and pinned ones do not ({others}other sleep, \
+                 another moment), and {changing}.",
                 signed(own),
-                signed(changing)
             )
         }
         None => format!("{begin} No windows lay at one distance alone, so the rest cannot be shared out."),

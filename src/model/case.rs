@@ -157,6 +157,9 @@ impl Placement {
     }
 }
 
+/// The input that names the compiler of what a case runs, where half of the result is that one's skill.
+pub const COMPILER: &str = "compiler";
+
 /// One measurable thing: one child process a visit, which may emit many points (a ladder, a chunk map, rate steps).
 ///
 /// `params` and `knobs` identify; `inputs` (directories, addresses) do not, and secrets never stand in either.

@@ -13,7 +13,7 @@ mod run;
 mod sample;
 mod snapshot;
 
-pub use case::{Beside, Case, Pages, Params, Placement, Seat, Value, fingerprint};
+pub use case::{Beside, COMPILER, Case, Pages, Params, Placement, Seat, Value, fingerprint};
 pub use cpuset::CpuSet;
 pub use figure::{figure, percent};
 pub use finding::{Effect, Fact, Finding, Severity, Verdict, VerdictKind};

@@ -1,6 +1,6 @@
 //! Looks at the tasks of a program that runs: where they are together, and for a spread placement where they go.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use crate::model::CpuSet;
@@ -30,8 +30,13 @@ const FIRST: u32 = 16;
 const SHARE: u32 = 50;
 /// Migrations are read at each so manieth look.
 const COUNTING: u32 = 8;
-/// A task that ran for less than this share of the time since the last look did not take part.
+/// A task that ran for less than this share of the time since the last look did not take part; nor did, where so many
+/// tasks share the CPUs that none gets much more, one that had less than half of its part.
 const BUSY: f64 = 0.02;
+
+fn least_share(cpus: usize, tasks: usize) -> f64 {
+    BUSY.min(0.5 * cpus as f64 / tasks.max(1) as f64)
+}
 
 impl Watch {
     pub fn new(tasks: Tasks, floor: Floor, spread: bool, seed: u64) -> Watch {
@@ -67,7 +72,9 @@ impl Watch {
         let past = self.last.elapsed();
         self.last = Instant::now();
         self.looks += 1;
-        let busy: Vec<Look> = looks.iter().copied().filter(|look| !look.new && is_busy(look, past)).collect();
+        let least = least_share(self.floor.cpus().len(), looks.len());
+        let is_busy = |look: &Look| !look.new && look.ran_ns >= least * past.as_nanos() as f64;
+        let busy: Vec<Look> = looks.iter().copied().filter(is_busy).collect();
         let cpus: Vec<u32> = busy.iter().map(|look| look.cpu).collect();
         self.together.note(&cpus, &self.floor);
         if let Some(spread) = &mut self.spread {
@@ -88,10 +95,16 @@ impl Watch {
     pub fn occupancy(&self) -> Vec<(&'static str, f64)> {
         self.together.shares(&self.floor)
     }
-}
 
-fn is_busy(look: &Look, past: Duration) -> bool {
-    look.ran_ns >= BUSY * past.as_nanos() as f64
+    /// Looks that found two or more busy tasks.
+    pub fn looks(&self) -> u32 {
+        self.together.looks
+    }
+
+    /// Tasks that were pinned; `None` where none is to be.
+    pub fn pinned(&self) -> Option<usize> {
+        self.spread.as_ref().map(|spread| spread.pinned.len())
+    }
 }
 
 /// Where pairs of tasks were.
@@ -136,6 +149,8 @@ impl Together {
 struct Spread {
     cpus: Vec<u32>,
     seats: HashMap<u32, Seat>,
+    /// All that ever were.
+    pinned: HashSet<u32>,
 }
 
 /// The CPU of a task, and since how many looks it rests.
@@ -150,7 +165,7 @@ const RESTS: u32 = 8;
 
 impl Spread {
     fn over(cpus: CpuSet) -> Spread {
-        Spread { cpus: cpus.iter().collect(), seats: HashMap::new() }
+        Spread { cpus: cpus.iter().collect(), seats: HashMap::new(), pinned: HashSet::new() }
     }
 
     fn place(&mut self, looks: &[Look], busy: &[Look]) {
@@ -163,6 +178,7 @@ impl Spread {
             // A task that has just ended, or that is another user's by now, stays where it is.
             if affinity::pin_task(tid, &CpuSet::one(cpu)).is_ok() {
                 self.seats.insert(tid, Seat { cpu, rests: 0 });
+                self.pinned.insert(tid);
             }
         }
     }
@@ -264,7 +280,9 @@ mod tests {
 
     #[test]
     fn who_hardly_ran_takes_no_part() {
-        let past = Duration::from_millis(10);
-        assert!(is_busy(&look(1, 3e5), past) && !is_busy(&look(1, 1e5), past));
+        assert_eq!(least_share(2, 0), BUSY);
+        assert_eq!(least_share(2, 10), BUSY);
+        // Of a hundred tasks on two CPUs each has a fiftieth.
+        assert_eq!(least_share(2, 100), 0.01);
     }
 }

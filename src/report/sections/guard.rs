@@ -36,8 +36,8 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
             });
             series.and_then(|series| series.analysis.estimate.as_ref()).map(|estimate| estimate.median)
         };
-        let plain =
-            |metric: &str| number(of(metric, None).map_or("–".to_string(), |value| figure(value, "")));
+        let amount = |metric: &str| of(metric, None).map_or("–".to_string(), |value| figure(value, ""));
+        let plain = |metric: &str| number(amount(metric));
         let share = |value: Option<f64>| number(value.map_or("–".to_string(), percent));
         let switches = match (of("voluntary", None), of("involuntary", None)) {
             (Some(own), Some(forced)) => format!("{} + {}", figure(own, ""), figure(forced, "")),
@@ -56,8 +56,13 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
             plain("migrations"),
             plain("wait"),
             plain("faults"),
-            plain("tasks"),
-            share(of("occupancy", Some("same-cpu"))),
+            number(match of("pinned", None) {
+                Some(pinned) => format!("{}, {} pinned", amount("tasks"), figure(pinned, "")),
+                None => amount("tasks"),
+            }),
+            number(of("occupancy", Some("same-cpu")).map_or("–".to_string(), |share| {
+                format!("{} of {} looks", percent(share), amount("looks"))
+            })),
             share(of("watch_cpu", None)),
         ]);
         row

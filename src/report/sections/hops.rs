@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::names::{case_words, label};
 use super::smt::is_variant;
+use super::unixbench;
 use super::{column, number, right, text};
 use crate::diagnose::Diagnosis;
 use crate::diagnose::words::figure;
@@ -11,8 +12,8 @@ use crate::model::{Beside, Case, VerdictKind};
 use crate::report::block::{Block, Cell, Section, Table};
 use crate::stats::analysis::Judged;
 
-/// Fewer benchmarks stand in the table of results just as well.
-const FEWEST_ROWS: usize = 3;
+/// Fewer stand in the table of results just as well.
+const FEWEST_ROWS: usize = 2;
 
 pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     let mut blocks = Vec::new();
@@ -56,6 +57,7 @@ fn meets(case: &Case) -> bool {
     case.placement.seats.len() > 1
         && case.placement.beside == Beside::Idle
         && !is_variant(case)
+        && !unixbench::is_own(case)
         && rank(&case.placement.name) < PLACES.len()
 }
 
@@ -148,15 +150,13 @@ fn wakes(diagnosis: &Diagnosis) -> Vec<Wake<'_>> {
         cases.values().find(|case| counts[case.bench.as_ref()] == most).map(|case| case.bench.clone());
     let mut cases: Vec<&Case> =
         cases.into_values().filter(|case| Some(&case.bench) == bench.as_ref()).collect();
-    let by_key: HashMap<&str, &Judged> = match cases.is_empty() {
-        true => HashMap::new(),
-        false => diagnosis.series.iter().map(|judged| (judged.series.key.as_str(), judged)).collect(),
-    };
+    let told = diagnosis.series.iter().filter(|judged| WAKE.contains(&judged.series.metric.name.as_ref()));
+    let by_case: HashMap<(String, &str), &Judged> =
+        told.map(|judged| ((judged.series.case.key(), judged.series.metric.name.as_ref()), judged)).collect();
     cases.sort_by_key(|case| (rank(&case.placement.name), case.placement.beside != Beside::Idle));
     let wake = |case: &&'_ Case| {
         let value = |metric: &str| {
-            let key = case.series_key(&Default::default(), metric);
-            let judged = by_key.get(key.as_str())?;
+            let judged = by_case.get(&(case.key(), metric))?;
             Some(judged.analysis.estimate.as_ref()?.median)
         };
         WAKE.map(value)
@@ -203,8 +203,10 @@ fn time_line(wakes: &[Wake]) -> String {
     let whole = |parts: [f64; 3]| parts.iter().sum::<f64>();
     let longest = wakes.iter().filter_map(of).map(whole).fold(0.0, f64::max);
     let name_width = wakes.iter().map(|wake| wake.name.chars().count()).max().unwrap_or(0);
-    let mut lines =
-        vec![format!("a wake-up: waking ▓  waiting ░  switching █   to {}", figure(longest, "us"))];
+    let mut lines = vec![format!(
+        "a wake-up: waking ▓ (with the switch, where the woken task preempts its waker)  waiting ░  switching █   to {}",
+        figure(longest, "us")
+    )];
     for wake in wakes {
         let Some(parts) = of(wake).filter(|_| longest > 0.0) else { continue };
         // Rounded where parts meet, so that lines of equal sums are equally long.

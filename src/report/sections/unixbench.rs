@@ -7,7 +7,7 @@ use super::figures::width_words;
 use super::{column, number, right, text};
 use crate::diagnose::Diagnosis;
 use crate::diagnose::words::percent;
-use crate::model::{Case, Samples, Visit};
+use crate::model::{COMPILER, Case, Samples, Visit};
 use crate::report::block::{Block, Cell, Section, Table};
 use crate::stats::analysis::Judged;
 use crate::stats::order::Interval;
@@ -59,7 +59,8 @@ fn blocks(diagnosis: &Diagnosis, scores: &Scores) -> Vec<Block> {
     if scores.absent().is_empty() {
         blocks.push(Block::Table(indices(scores)));
     }
-    let words: Vec<String> = [context_words(scores), hidden_words(scores)].into_iter().flatten().collect();
+    let words: Vec<String> =
+        [context_words(scores), hidden_words(scores), compiler_words(scores)].into_iter().flatten().collect();
     if !words.is_empty() {
         blocks.push(Block::Prose(words.join(" ")));
     }
@@ -238,10 +239,30 @@ fn context_words(scores: &Scores) -> Option<String> {
         true => (format!("two CPUs ({class})"), 1.0 / ratio),
         false => ("one CPU".to_string(), ratio),
     };
+    let free = scores.context(Form::Classic).and_then(usable);
+    let shown = free.map_or(String::new(), |free| {
+        let off = |judged: &Judged| usable(judged).map_or(f64::INFINITY, |own| (free / own).ln().abs());
+        let near = if off(one) < off(two) { "one CPU".to_string() } else { format!("two CPUs ({class})") };
+        format!(": here it lies nearest to {near}")
+    });
     Some(format!(
         "Context switching scores {times:.2} times as high on {more}; where the scheduler puts the two tasks decides \
-         which of the two the classic score shows. A high score of tasks that stay on one CPU is no merit: whoever is \
+         which of the two the classic score shows{shown}. A high score of tasks that stay on one CPU is no merit: whoever is \
          woken there waits until the other one sleeps."
+    ))
+}
+
+/// Who compiled the tests that measure their compiler.
+fn compiler_words(scores: &Scores) -> Option<String> {
+    let told = |(test, judged): (&Test, &Judged)| {
+        Some((test.title, judged.series.case.inputs.get(COMPILER)?.to_string()))
+    };
+    let compiled: Vec<(&str, String)> = scores.tests().filter_map(told).collect();
+    let names: Vec<&str> = compiled.iter().map(|(title, _)| *title).collect();
+    let (_, compiler) = compiled.first()?;
+    Some(format!(
+        "Compiled by {compiler}, with all optimisation, for any CPU of this kind: {}.",
+        names.join(", ")
     ))
 }
 
