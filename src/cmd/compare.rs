@@ -15,22 +15,22 @@ use crate::stats::compare::LEAST_MARGIN;
 Examples:
   assay compare before.assay.jsonl after.assay.jsonl      B against A, environment differences first
   assay compare base.assay.jsonl b.assay.jsonl c.json     two others, each against the first
-  assay compare runs-of-a/ runs-of-b/                     folders: all runs in one are one arm, which narrows intervals
+  assay compare runs-of-a/ runs-of-b/                     folders of runs: one arm each
   assay compare A B --only ipc,memory.bandwidth           these only
   assay compare A B --common-clock                        as if both had run at A's core clock
-  assay compare A B --again A2                            A2 is A once more: what those two differ by is no difference
-  assay compare summary.out RUN                           what lmbench said once against a run of today
+  assay compare A B --again A2                            A2 is what A is, once more
+  assay compare summary.out RUN                           what lmbench said once against a run
   assay compare 'summary.out#2' RUN                       the second host of a file of several
 
-A metric is faster or slower only where its whole 95 % interval lies outside the margin, the interval includes what whole
-runs differ by, p holds after Benjamini and Hochberg's correction for all metrics, and nothing from outside disturbed
-either of the two.
+A metric is faster or slower only where its whole 95 % interval lies outside the margin, the
+interval includes what whole runs differ by, p holds after Benjamini and Hochberg's correction for
+all metrics, and nothing from outside disturbed either of the two.
 
-Exits with 0 where everything that both have was compared, whatever came out. Exits with 4 where nothing could be
-compared, and where a headline metric that both measured was refused because their conditions differ (placement, pages,
-neighbours, knobs, invented samples, a number that one of the two rejects); --allow-refused makes that 0. Imported
-figures conclude nothing by themselves, so that a refused one counts only where --only names it. Exits with 3 where a file
-cannot be used.")]
+Exits with 0 where everything that both have was compared, whatever came out. Exits with 4 where
+nothing could be compared, and where a headline metric that both measured was refused because their
+conditions differ (placement, pages, neighbours, knobs, invented samples, a number that one of the
+two rejects); --allow-refused makes that 0. Imported figures conclude nothing by themselves, so that
+a refused one counts only where --only names it. Exits with 3 where a file cannot be used.")]
 pub struct Args {
     /// The one to compare with
     #[arg(value_name = "A")]
