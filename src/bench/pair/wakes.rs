@@ -9,14 +9,14 @@ use crate::model::{Case, Histogram, Params};
 /// The wake-ups of two tasks with two pipes and nothing else to do, where this case's two sit: for benchmarks whose own tokens
 /// carry no time.
 pub fn wake_ups(case: &Case, sampler: &mut Sampler, at: Params) -> anyhow::Result<()> {
-    /// Round trips that tell how many make a window.
-    const SOME: u64 = 64;
+    /// Round trips that tell how often both are switched, and how many make a window.
+    const SOME: u64 = 256;
     let mut pair = Pair::start(&case.placement, sampler.clock(), channel::pipes)?;
     pair.settle(&case.placement)?;
     let before = pair.account();
     let trip_ns = pair.play(SOME)? / SOME as f64;
-    pair.emit_wake_ups(sampler, at.clone(), WAKEUPS_NS / trip_ns)?;
     pair.account().since(&before).emit(sampler, &at, case.placement.is_free())?;
+    pair.emit_wake_ups(sampler, at, WAKEUPS_NS / trip_ns)?;
     pair.stop()
 }
 
