@@ -1,11 +1,11 @@
 //! What one process asks of the kernel again and again: a pipe to itself, the mix of system calls, children that end at
 //! once, programs that become themselves.
 
-use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
 
 use anyhow::Context;
+use rustix::fs::{Mode, OFlags};
 
 use super::super::check_answer;
 use super::copies::Loops;
@@ -17,9 +17,8 @@ const PIECE: usize = 512;
 
 /// A pipe that one process writes 512 bytes to and reads them back from.
 pub fn pipe() -> anyhow::Result<Loops> {
-    let (reads, writes) = rustix::pipe::pipe().context("cannot make a pipe")?;
-    // Files go through the C library, as the classic does.
-    let (mut reads, mut writes) = (File::from(reads), File::from(writes));
+    // Its ends go through the C library, as the classic does.
+    let (mut reads, mut writes) = std::io::pipe().context("cannot make a pipe")?;
     let (mut sent, mut received) = ([0u8; PIECE], [0u8; PIECE]);
     let mut turn = 0u64;
     Ok(Box::new(move |loops: u64| {
@@ -40,7 +39,8 @@ pub fn pipe() -> anyhow::Result<Loops> {
 
 /// dup and close, getpid, getuid, umask: none of them does anything.
 pub fn system_calls() -> anyhow::Result<Loops> {
-    let file = File::open("/dev/null").context("cannot open /dev/null")?;
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let file = rustix::fs::open("/dev/null", flags, Mode::empty()).context("cannot open /dev/null")?;
     let (process, user) = (i64::from(std::process::id()), rustix::process::getuid().as_raw());
     // Telling the mask takes setting it: what was there is put back at once, and set from then on.
     let mask = c_calls::mask(0o077);
