@@ -50,7 +50,7 @@ pub fn stretch(windows: Windows, placement: &Placement, window_ns: f64) -> f64 {
 }
 
 /// A pair on two CPUs begins on one, where the fork left it; then waking the other CPU takes longer and longer over some
-/// tens of ms, until the clock and the ways of idling have followed. What is set against each other begins after that, ns.
+/// tens of ms (seen on a guest; why was not looked into). What is set against each other begins after that, ns.
 pub const SETTLE_NS: f64 = 30e6;
 
 /// What is measured of a pair beside the headline.

@@ -260,10 +260,7 @@ fn compiler_words(scores: &Scores) -> Option<String> {
     let compiled: Vec<(&str, String)> = scores.tests().filter_map(told).collect();
     let names: Vec<&str> = compiled.iter().map(|(title, _)| *title).collect();
     let (_, compiler) = compiled.first()?;
-    Some(format!(
-        "Compiled by {compiler}, with all optimisation, for any CPU of this kind: {}.",
-        names.join(", ")
-    ))
+    Some(format!("Compiled by {compiler} for any CPU of this kind: {}.", names.join(", ")))
 }
 
 /// Below this share nobody needs to be told what was hidden.
