@@ -3,79 +3,24 @@
 //!
 //! A change stands in a journal on the disk before it is made. It is undone when the session ends in whatever way, by
 //! `assay restore`, and by the next measurement after a session that was killed; in the same boot only, and only where
-//! the value is still ours. To add a knob, add its row to [`KNOBS`].
+//! the value is still ours. A watchdog beside the session does it as soon as that is killed. Knobs are rows of [`table`].
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 
-use crate::sys::affinity;
-
+mod hand;
 mod journal;
+pub mod table;
+pub mod task;
+pub mod watchdog;
 
+pub use hand::{Hand, LastHand};
 use journal::{Entry, Journal, Lock, Store};
-
-/// A knob: its name here, and where Linux keeps it.
-pub struct Knob {
-    pub name: &'static str,
-    pub about: &'static str,
-    pub file: &'static str,
-    /// The values that it can be set to.
-    pub values: &'static [&'static str],
-    /// The file lists all values and puts the current one into brackets: `always [madvise] never`.
-    pub bracketed: bool,
-}
-
-pub const KNOBS: &[Knob] = &[
-    Knob {
-        name: "smt",
-        about: "the second threads of all cores, online or not",
-        file: "/sys/devices/system/cpu/smt/control",
-        values: &["on", "off"],
-        bracketed: false,
-    },
-    Knob {
-        name: "thp",
-        about: "transparent huge pages: for all memory, for what asks by madvise, for none",
-        file: "/sys/kernel/mm/transparent_hugepage/enabled",
-        values: &["always", "madvise", "never"],
-        bracketed: true,
-    },
-    Knob {
-        name: "autogroup",
-        about: "a share of the CPUs for each session instead of each task",
-        file: "/proc/sys/kernel/sched_autogroup_enabled",
-        values: &["0", "1"],
-        bracketed: false,
-    },
-];
-
-pub fn find(name: &str) -> Option<&'static Knob> {
-    KNOBS.iter().find(|knob| knob.name == name)
-}
-
-fn known(name: &str) -> anyhow::Result<&'static Knob> {
-    find(name).with_context(|| {
-        let names: Vec<&str> = KNOBS.iter().map(|knob| knob.name).collect();
-        format!("no knob is called {name:?}; there are {}", names.join(", "))
-    })
-}
-
-impl Knob {
-    fn value_in(&self, text: &str) -> Option<String> {
-        let text = text.trim();
-        match self.bracketed {
-            true => text.split_ascii_whitespace().find_map(|word| word.strip_prefix('[')?.strip_suffix(']')),
-            false => Some(text),
-        }
-        .map(str::to_string)
-    }
-}
+use table::{Form, Named};
 
 /// Names the folder of the journal, for tests and for systems whose usual place cannot be written.
 const STATE_VARIABLE: &str = "ASSAY_STATE";
@@ -95,6 +40,23 @@ fn of_system(root: &Path) -> PathBuf {
 pub struct Knobs {
     root: PathBuf,
     store: Store,
+    /// What starts a watchdog beside a session; `None`: none is wanted.
+    watchdog: Option<PathBuf>,
+}
+
+/// A knob as this kernel has it.
+#[derive(Clone, Debug)]
+pub struct Located {
+    name: String,
+    files: Vec<String>,
+    form: Form,
+}
+
+impl Located {
+    /// Where it is, for people: the first of its files.
+    pub fn place(&self) -> &str {
+        self.files.first().map_or("", String::as_str)
+    }
 }
 
 impl Knobs {
@@ -110,7 +72,13 @@ impl Knobs {
             true => of_system(root),
             false => users().unwrap_or_else(|| of_system(root)),
         };
-        Knobs { root: root.to_path_buf(), store: Store(variable(STATE_VARIABLE).unwrap_or_else(usual)) }
+        let store = Store(variable(STATE_VARIABLE).unwrap_or_else(usual));
+        Knobs { root: root.to_path_buf(), store, watchdog: None }
+    }
+
+    /// The same, whose sessions have a watchdog beside them.
+    pub fn watched(self) -> Knobs {
+        Knobs { watchdog: watchdog::program(), ..self }
     }
 
     /// The journal of root's sessions, where it is another one than ours and notes changed knobs.
@@ -131,42 +99,128 @@ impl Knobs {
         self.text("/proc/sys/kernel/random/boot_id").ok()
     }
 
-    /// What a knob is set to.
-    pub fn value(&self, knob: &Knob) -> io::Result<String> {
-        let text = self.text(knob.file)?;
-        knob.value_in(&text)
-            .ok_or_else(|| io::Error::other(format!("{} holds {text:?}, which names no value", knob.file)))
+    /// Where this kernel has a knob; why it has none, and what it has instead.
+    pub fn locate(&self, name: &str) -> Result<Located, String> {
+        let named = Named::of(name).ok_or_else(|| unknown(name))?;
+        let kernel = self.text("/proc/sys/kernel/osrelease").ok();
+        let kernel = kernel.map_or("this kernel".to_string(), |release| format!("this kernel ({release})"));
+        let places = named.places();
+        if places.is_empty() {
+            return Err(format!("{name} belongs to the benchmark's own tasks: the kernel has no file of it"));
+        }
+        let mut closed = None;
+        for (pattern, form, _) in &places {
+            let files = table::files(&self.root, pattern);
+            match files.first().map(|first| self.text(first)) {
+                Some(Ok(text)) if form.value_in(&text).is_some() => {
+                    return Ok(Located { name: name.to_string(), files, form: form.clone() });
+                }
+                Some(Ok(_)) => closed = Some(format!("{} does not name it", files[0])),
+                Some(Err(error)) if error.kind() != ErrorKind::NotFound => {
+                    closed = Some(format!(
+                        "{} cannot be read: {error}{}",
+                        files[0],
+                        self.why_closed(&files[0], &error)
+                    ));
+                }
+                _ => {}
+            }
+        }
+        if let Some(why) = closed {
+            return Err(why);
+        }
+        let looked: Vec<&str> = places.iter().map(|(pattern, ..)| pattern.as_str()).collect();
+        let debugfs = match looked.iter().any(|file| table::is_debugfs(file)) && !self.has_debugfs() {
+            true => {
+                "; debugfs is not mounted at /sys/kernel/debug (as root: mount -t debugfs none /sys/kernel/debug)"
+            }
+            false => "",
+        };
+        let instead = match &named {
+            Named::Row(row) if !row.instead.is_empty() => format!("; {}", row.instead),
+            _ => String::new(),
+        };
+        Err(format!("{kernel} has no {name}: there is no {}{debugfs}{instead}", looked.join(" and no ")))
+    }
+
+    fn has_debugfs(&self) -> bool {
+        fs::read_dir(self.path("/sys/kernel/debug")).is_ok_and(|mut folder| folder.next().is_some())
+    }
+
+    fn why_closed(&self, file: &str, error: &io::Error) -> &'static str {
+        let root = rustix::process::geteuid().is_root();
+        match (table::is_debugfs(file), error.kind() == ErrorKind::PermissionDenied, root) {
+            (true, true, true) => " (debugfs is closed on this kernel: lockdown, or the hypervisor's wish)",
+            (_, true, false) => " (only root may)",
+            _ => "",
+        }
+    }
+
+    /// What a knob is set to: of several files, what all of them hold.
+    pub fn value(&self, knob: &Located) -> io::Result<String> {
+        let mut all: Vec<String> = Vec::new();
+        for file in &knob.files {
+            let value = self.value_of(file, &knob.form)?;
+            if !all.contains(&value) {
+                all.push(value);
+            }
+        }
+        Ok(all.join("+"))
+    }
+
+    fn value_of(&self, file: &str, form: &Form) -> io::Result<String> {
+        let text = self.text(file)?;
+        form.value_in(&text)
+            .ok_or_else(|| io::Error::other(format!("{file} holds {text:?}, which names no value")))
+    }
+
+    /// What a knob is set to, be it the kernel's or our own tasks'; why that cannot be told.
+    pub fn current(&self, name: &str) -> Result<String, String> {
+        if task::is_one(name) {
+            return task::value(name);
+        }
+        let located = self.locate(name)?;
+        self.value(&located).map_err(|error| format!("{} cannot be read: {error}", located.place()))
     }
 
     /// Why a knob cannot be set to this value on this machine by this user; `None`: it can.
     pub fn unmet(&self, name: &str, value: &str) -> Option<String> {
-        let knob = match known(name) {
-            Ok(knob) => knob,
-            Err(error) => return Some(error.to_string()),
-        };
-        if !knob.values.contains(&value) {
-            return Some(format!("{name} takes {}, not {value:?}", knob.values.join(", ")));
+        let Some(named) = Named::of(name) else { return Some(unknown(name)) };
+        if let Err(why) = named.values().canonical(name, value) {
+            return Some(why);
         }
-        let current = match self.value(knob) {
-            Ok(current) => current,
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                return Some(format!("this kernel has no {}", knob.file));
-            }
-            Err(error) => return Some(format!("{} cannot be read: {error}", knob.file)),
+        if named.is_of_tasks() {
+            return task::unmet(name, value);
+        }
+        let located = match self.locate(name) {
+            Ok(located) => located,
+            Err(why) => return Some(why),
         };
-        self.unmet_smt(knob, &current).or_else(|| {
-            let opened = fs::OpenOptions::new().write(true).open(self.path(knob.file));
+        let current = match self.value(&located) {
+            Ok(current) => current,
+            Err(error) => return Some(format!("{} cannot be read: {error}", located.place())),
+        };
+        self.unmet_smt(&located, &current).or_else(|| self.unwritable(&located))
+    }
+
+    /// Why a knob cannot be written by this user; `None`: it can.
+    pub fn unwritable(&self, knob: &Located) -> Option<String> {
+        knob.files.iter().find_map(|file| {
+            let opened = fs::OpenOptions::new().write(true).open(self.path(file));
             match opened.err()?.kind() {
-                ErrorKind::PermissionDenied => Some(format!("only root may write {}", knob.file)),
-                ErrorKind::ReadOnlyFilesystem => Some(format!("{} is read-only here", knob.file)),
-                other => Some(format!("{} cannot be written: {other}", knob.file)),
+                ErrorKind::PermissionDenied if rustix::process::geteuid().is_root() => {
+                    Some(format!("{file} may not be written, not even by root"))
+                }
+                ErrorKind::PermissionDenied => Some(format!("only root may write {file}")),
+                ErrorKind::ReadOnlyFilesystem => Some(format!("{file} is read-only here")),
+                other => Some(format!("{file} cannot be written: {other}")),
             }
         })
     }
 
-    fn unmet_smt(&self, knob: &Knob, current: &str) -> Option<String> {
-        let said = |why: &str| Some(format!("{why} ({} is {current})", knob.file));
-        match (knob.name, current) {
+    fn unmet_smt(&self, knob: &Located, current: &str) -> Option<String> {
+        let said = |why: &str| Some(format!("{why} ({} is {current})", knob.place()));
+        match (knob.name.as_str(), current) {
             ("smt", "notsupported") => said("this machine has no SMT"),
             ("smt", "notimplemented") => said("this kernel cannot switch SMT on this architecture"),
             ("smt", "forceoff") => said("SMT was switched off for good at boot"),
@@ -186,20 +240,21 @@ impl Knobs {
         }
     }
 
-    fn write(&self, file: &str, value: &str) -> io::Result<()> {
+    fn write(&self, file: &str, form: &Form, value: &str) -> io::Result<()> {
         let path = self.path(file);
         if self.root != Path::new("/") {
             // A kernel's file takes a value whole or not at all. A synthetic tree's is replaced whole, so that a kill
             // never leaves it empty.
-            fs::metadata(&path)?;
+            let before = fs::read_to_string(&path)?;
             let fresh = path.with_extension("assay-new");
-            fs::write(&fresh, value)?;
+            fs::write(&fresh, form.text_after(&before, value))?;
             return fs::rename(&fresh, &path);
         }
         let mut tries = 0;
         loop {
             let opened = fs::OpenOptions::new().write(true).open(&path);
-            match opened.and_then(|mut open| io::Write::write_all(&mut open, value.as_bytes())) {
+            match opened.and_then(|mut open| io::Write::write_all(&mut open, form.written(value).as_bytes()))
+            {
                 Err(error) if error.kind() == ErrorKind::ResourceBusy && tries < TRIES => {
                     tries += 1;
                     std::thread::sleep(BETWEEN_TRIES);
@@ -284,13 +339,13 @@ impl Knobs {
     /// Undoes one change. Whether nothing is left to do, and what was done in words.
     fn undo(&self, entry: &Entry) -> (bool, Option<String>) {
         let Entry { knob, file, before, ours } = entry;
-        let Some(row) = find(knob).filter(|row| row.file == file) else {
+        let Some(form) = Named::of(knob).and_then(|named| named.form_of(file)) else {
             return (
                 false,
                 Some(format!("no knob {knob} of {file} is known here; put {before} back by hand")),
             );
         };
-        let current = match self.value(row) {
+        let current = match self.value_of(file, &form) {
             Ok(current) => current,
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 return (true, Some(format!("{file} is gone, with nothing to put back")));
@@ -308,7 +363,7 @@ impl Knobs {
             );
             return (true, Some(words));
         }
-        match self.write(file, before).and_then(|()| self.value(row)) {
+        match self.write(file, &form, before).and_then(|()| self.value_of(file, &form)) {
             Ok(now) if now == *before => (true, Some(format!("{knob} is {before} again (was {current})"))),
             Ok(now) => (false, Some(format!("{knob} was set to {before} and is {now}"))),
             Err(error) => (false, Some(format!("{file} cannot be set back to {before}: {error}"))),
@@ -317,181 +372,16 @@ impl Knobs {
 
     /// A hand on the knobs, which has turned none yet.
     pub fn hand(&self) -> Hand {
-        let state = State { knobs: self.clone(), held: None, affinity: None };
-        Hand { state: Arc::new(Mutex::new(state)) }
+        Hand::on(self.clone())
     }
 }
 
-/// Turns knobs, and turns all of them back when dropped.
-pub struct Hand {
-    state: Arc<Mutex<State>>,
-}
-
-struct State {
-    knobs: Knobs,
-    /// From the first change on.
-    held: Option<(Lock, Journal)>,
-    /// The CPUs that this process might use before the first change: those that go offline are not always given back.
-    affinity: Option<crate::model::CpuSet>,
-}
-
-/// Turns the knobs of a [`Hand`] back from another thread, right before the process ends.
-#[derive(Clone)]
-pub struct LastHand {
-    state: Arc<Mutex<State>>,
-}
-
-impl Hand {
-    /// Sets exactly these knobs and puts back all others that were turned before. Says what changed, a sentence each.
-    pub fn set(&self, wanted: &BTreeMap<String, String>) -> anyhow::Result<Vec<String>> {
-        lock(&self.state).set(wanted)
-    }
-
-    /// Puts everything back; an error names what could not be.
-    pub fn put_back(&self) -> anyhow::Result<Vec<String>> {
-        lock(&self.state).put_back(|_| true)
-    }
-
-    pub fn last(&self) -> LastHand {
-        LastHand { state: Arc::clone(&self.state) }
-    }
-}
-
-impl LastHand {
-    /// Puts everything back and ends the process, in one: nothing is turned in between.
-    pub fn put_back_and_exit(&self, code: i32) -> ! {
-        let mut state = lock(&self.state);
-        // What could not be put back stands in the journal.
-        let _ = state.put_back(|_| true);
-        std::process::exit(code)
-    }
-
-    /// Puts everything back unless a knob is being turned at this very moment.
-    pub fn try_put_back(&self) {
-        if let Ok(mut state) = self.state.try_lock() {
-            let _ = state.put_back(|_| true);
-        }
-    }
-}
-
-impl Drop for Hand {
-    fn drop(&mut self) {
-        // What could not be put back stands in the journal, for the next run or `assay restore`.
-        let _ = self.put_back();
-    }
-}
-
-/// A thread that panicked left the state as the journal says.
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl State {
-    fn set(&mut self, wanted: &BTreeMap<String, String>) -> anyhow::Result<Vec<String>> {
-        let mut said = self.put_back(|entry| !wanted.contains_key(&entry.knob))?;
-        for (name, value) in wanted {
-            said.extend(self.turn(known(name)?, value)?);
-        }
-        self.own_affinity();
-        Ok(said)
-    }
-
-    /// Turns one knob, after it stands in the journal.
-    fn turn(&mut self, knob: &'static Knob, value: &str) -> anyhow::Result<Option<String>> {
-        let read = |knobs: &Knobs| {
-            knobs.value(knob).with_context(|| format!("cannot read {}: is the knob here?", knob.file))
-        };
-        if self.held.is_none() {
-            if read(&self.knobs)? == value {
-                return Ok(None);
-            }
-            self.hold()?;
-        }
-        let current = read(&self.knobs)?;
-        let entry = self.held.iter().flat_map(|(_, journal)| &journal.entries).find(|e| e.knob == knob.name);
-        match entry {
-            Some(entry) if current != entry.before && !entry.ours.contains(&current) => {
-                bail!("somebody else set {} to {current} meanwhile", knob.name)
-            }
-            _ if current == value => return Ok(None),
-            Some(_) => {}
-            None => {
-                if let Some(why) = self.knobs.unmet(knob.name, value) {
-                    bail!("cannot set {} to {value}: {why}", knob.name);
-                }
-            }
-        }
-        self.journal(knob, value, &current)?;
-        self.knobs
-            .write(knob.file, value)
-            .with_context(|| format!("cannot write {value} to {}", knob.file))?;
-        let now = read(&self.knobs)?;
-        if now != value {
-            bail!("{} was set to {value} and is {now}", knob.name);
-        }
-        Ok(Some(format!("{} from {current} to {value}", knob.name)))
-    }
-
-    /// Becomes the one that may change knobs.
-    fn hold(&mut self) -> anyhow::Result<()> {
-        let lock = match self.knobs.claim()? {
-            Ok((lock, _)) => lock,
-            Err(owner) => bail!("{owner}: only one may at a time"),
-        };
-        self.affinity = affinity::allowed().ok().filter(|_| self.knobs.root == Path::new("/"));
-        self.held = Some((lock, Journal::own(&self.knobs.root, self.knobs.boot_id())));
-        Ok(())
-    }
-
-    /// Notes a change that is about to be made.
-    fn journal(&mut self, knob: &'static Knob, value: &str, current: &str) -> anyhow::Result<()> {
-        let Some((_, journal)) = &mut self.held else { return Ok(()) };
-        match journal.entries.iter_mut().find(|entry| entry.knob == knob.name) {
-            Some(entry) => entry.ours = vec![current.to_string(), value.to_string()],
-            None => journal.entries.push(Entry {
-                knob: knob.name.to_string(),
-                file: knob.file.to_string(),
-                before: current.to_string(),
-                ours: vec![value.to_string()],
-            }),
-        }
-        self.knobs.store.write(journal).context("nothing was changed")
-    }
-
-    /// Puts back the knobs that `which` names; the last of them frees the lock.
-    fn put_back(&mut self, which: impl Fn(&Entry) -> bool) -> anyhow::Result<Vec<String>> {
-        let Some((_, journal)) = &mut self.held else { return Ok(Vec::new()) };
-        let (mut said, mut failed) = (Vec::new(), Vec::new());
-        let had = journal.entries.len();
-        journal.entries.retain(|entry| {
-            if !which(entry) {
-                return true;
-            }
-            let (done, words) = self.knobs.undo(entry);
-            if done { &mut said } else { &mut failed }.extend(words);
-            !done
-        });
-        if journal.entries.len() < had {
-            self.knobs.store.write(journal)?;
-        }
-        if journal.entries.is_empty() {
-            self.own_affinity();
-            self.held = None;
-        }
-        match failed.as_slice() {
-            [] => Ok(said),
-            failed => bail!("{}; `assay restore` tries it again", failed.join("; ")),
-        }
-    }
-
-    /// CPUs that were offline are not always given back to a process that might use them before.
-    fn own_affinity(&self) {
-        let Some(before) = &self.affinity else { return };
-        if affinity::allowed().is_ok_and(|now| now != *before) {
-            // Where the control group has lost them too, visits that need them say so.
-            let _ = affinity::pin(before);
-        }
-    }
+fn unknown(name: &str) -> String {
+    let names: Vec<&str> = table::KNOBS.iter().map(|knob| knob.name).collect();
+    format!(
+        "no knob is called {name:?}; there are {}, feature.NAME for the scheduler's features, and sysctls by their dotted names",
+        names.join(", ")
+    )
 }
 
 #[cfg(test)]

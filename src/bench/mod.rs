@@ -21,8 +21,10 @@ mod tournament;
 
 pub use file::DROP_CACHES;
 pub use guard::{COMMAND, FLOOR, FORMATS, GUARDED, RESULT, TIMEOUT, WANTED, WORDS, Wanted, format_of};
+pub use hackbench::{HACKBENCH, MESSAGING, Options as Hackbench, Ran, once as hackbench_once};
 pub use neighbours::Neighbours;
 pub use sampler::{Line, Order, Point, Sampler, Windows, histogram, median};
+pub use sched_wake_up::WAKE_UP;
 pub use unixbench::with_copies;
 
 /// Declares the modules and lists their rows, in the order in which people see them.
@@ -63,6 +65,8 @@ benchmarks! {
     ipc_bandwidth
     ipc_connect
     sched_context_switch
+    hackbench
+    sched_wake_up
     file
     file_create
     unixbench

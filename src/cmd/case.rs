@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context, ensure};
 
 use crate::bench::{self, Benchmark, Neighbours, Order, Sampler};
+use crate::knobs::task;
 use crate::sys::{affinity, counters, process};
 
 #[derive(clap::Args)]
@@ -47,7 +48,8 @@ pub fn run(_: Args) -> anyhow::Result<ExitCode> {
 /// The benchmark's own run, and all that is said of it.
 fn visit(benchmark: &Benchmark, order: &Order, out: &mut dyn Write) -> anyhow::Result<()> {
     let mut sampler = Sampler::new(order, out);
-    let result = seat(order).and_then(|()| (benchmark.run)(&order.case, &mut sampler));
+    let placed = seat(order).and_then(|()| task::apply(&order.case.knobs));
+    let result = placed.and_then(|()| (benchmark.run)(&order.case, &mut sampler));
     sampler.facts().migrations = counters::own_migrations();
     sampler.finish(result.err().map(bench::reason))
 }

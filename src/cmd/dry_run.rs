@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::output::{counted, print_json, print_text};
 use crate::bench;
 use crate::diagnose::words;
+use crate::knobs::task;
 use crate::machine::Machine;
 use crate::model::Planned;
 use crate::plan::Profile;
@@ -43,8 +44,9 @@ pub fn show(
     let estimated_s = runnable().map(|planned| planned.seconds).sum::<f64>() * passes;
     // Nothing but a kernel knob and dropping all caches changes the system, and nobody but root may do either.
     let drops = |planned: &Planned| planned.case.inputs.contains_key(bench::DROP_CACHES);
-    let changing = || runnable().filter(|planned| !planned.case.knobs.is_empty() || drops(planned));
-    let knobs = changing().flat_map(|planned| &planned.case.knobs);
+    let system = |planned: &Planned| planned.case.knobs.keys().any(|name| !task::is_one(name));
+    let changing = || runnable().filter(|planned| system(planned) || drops(planned));
+    let knobs = changing().flat_map(|planned| &planned.case.knobs).filter(|(name, _)| !task::is_one(name));
     let mut changes: BTreeSet<String> = knobs.map(|(name, value)| format!("{name} to {value}")).collect();
     if runnable().any(drops) {
         changes.insert("the page cache of the whole machine, dropped before each cold pass".to_string());

@@ -185,7 +185,7 @@ pub fn measure_study_of(
     retitle: &dyn Fn(&mut Title),
 ) -> anyhow::Result<ExitCode> {
     let profile = profile.for_run_of(benches);
-    let knobs = Knobs::of(&args.root);
+    let knobs = Knobs::of(&args.root).watched();
     if !args.dry_run && args.pretend.is_none() {
         put_back_what_was_left(&knobs);
     }

@@ -6,7 +6,9 @@ mod diagnose;
 mod dry_run;
 mod explain;
 mod guard;
+mod hackbench;
 mod import;
+mod knobs;
 mod list;
 mod machine;
 mod measuring;
@@ -46,6 +48,7 @@ pub struct Cli {
 enum Verb {
     Run(run::Args),
     List(list::Args),
+    Knobs(knobs::Args),
     Machine(machine::Args),
     Explain(explain::Args),
     Diagnose(diagnose::Args),
@@ -53,6 +56,7 @@ enum Verb {
     Restore(restore::Args),
     Smt(smt::Args),
     Guard(guard::Args),
+    Hackbench(hackbench::Args),
     Unixbench(unixbench::Args),
     Import(import::Args),
     Compare(compare::Args),
@@ -69,6 +73,7 @@ impl Cli {
         match self.verb {
             Verb::Run(args) => run::run(args),
             Verb::List(args) => list::run(args),
+            Verb::Knobs(args) => knobs::run(args),
             Verb::Machine(args) => machine::run(args),
             Verb::Explain(args) => explain::run(args),
             Verb::Diagnose(args) => diagnose::run(args),
@@ -76,6 +81,7 @@ impl Cli {
             Verb::Restore(args) => restore::run(args),
             Verb::Smt(args) => smt::run(args),
             Verb::Guard(args) => guard::run(args),
+            Verb::Hackbench(args) => hackbench::run(args),
             Verb::Unixbench(args) => unixbench::run(args),
             Verb::Import(args) => import::run(args),
             Verb::Compare(args) => compare::run(args),

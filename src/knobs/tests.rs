@@ -1,5 +1,8 @@
 //! Knobs of made trees: what is turned is turned back, wherever a session ends.
 
+use std::collections::BTreeMap;
+
+use super::hand::lock;
 use super::*;
 
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
@@ -15,8 +18,8 @@ struct Tree {
 impl Tree {
     fn new() -> Tree {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let knobs =
-            Knobs { root: folder.path().to_path_buf(), store: Store(folder.path().join("var/lib/assay")) };
+        let store = Store(folder.path().join("var/lib/assay"));
+        let knobs = Knobs { root: folder.path().to_path_buf(), store, watchdog: None };
         let tree = Tree { folder, knobs };
         tree.file(BOOT, "boot-1");
         tree.file(CONTROL, "on");
@@ -92,7 +95,7 @@ fn killed_between_the_journal_and_the_change() {
     {
         let mut state = lock(&hand.state);
         state.hold().expect("nobody else has them");
-        state.journal(known("smt").expect("a knob"), "off", "on").expect("a journal");
+        state.journal("smt", CONTROL, "on", vec!["off".into()]).expect("a journal");
     }
     killed(hand);
     assert_eq!(tree.smt(), "on");
@@ -102,16 +105,53 @@ fn killed_between_the_journal_and_the_change() {
     let hand = tree.knobs.hand();
     {
         let mut state = lock(&hand.state);
-        let thp = known("thp").expect("a knob");
         state.hold().expect("nobody else has them");
-        state.journal(thp, "never", "madvise").expect("a journal");
-        state.journal(thp, "always", "never").expect("a journal");
+        state.journal("thp", THP, "madvise", vec!["never".into()]).expect("a journal");
+        state.journal("thp", THP, "never", vec!["never".into(), "always".into()]).expect("a journal");
     }
     killed(hand);
     tree.file(THP, "always madvise [never]");
-    // A made tree's file does not put brackets around what is written into it.
-    assert!(tree.knobs.put_back_what_was_left().is_err());
-    assert_eq!(tree.knobs.text(THP).expect("it is there"), "madvise");
+    assert_eq!(tree.next(), ["thp is madvise again (was never)"]);
+    assert_eq!(tree.knobs.text(THP).expect("it is there"), "always [madvise] never");
+}
+
+#[test]
+fn one_name_for_many_kernels() {
+    let tree = Tree::new();
+    tree.file("/proc/sys/kernel/osrelease", "5.10.1");
+    tree.file("/proc/sys/kernel/sched_min_granularity_ns", "2250000");
+    let place = |name: &str| tree.knobs.locate(name).map(|located| located.place().to_string());
+    assert_eq!(place("min_granularity_ns").as_deref(), Ok("/proc/sys/kernel/sched_min_granularity_ns"));
+    let why = place("base_slice_ns").expect_err("CFS");
+    assert!(why.contains("(5.10.1) has no base_slice_ns") && why.contains("min_granularity_ns"), "{why}");
+    assert!(why.contains("debugfs is not mounted"), "{why}");
+    let tree = Tree::new();
+    tree.file("/sys/kernel/debug/sched/min_granularity_ns", "3000000");
+    tree.file("/sys/kernel/debug/sched/features", "GENTLE_FAIR_SLEEPERS NO_NEXT_BUDDY");
+    let hand = tree.knobs.hand();
+    let wanted = [("min_granularity_ns", "100000"), ("feature.next_buddy", "on"), ("policy", "batch")];
+    let wanted = wanted.map(|(name, value)| (name.to_string(), value.to_string()));
+    let said = hand.set(&BTreeMap::from(wanted)).expect("they can be set");
+    assert_eq!(said, ["feature.next_buddy from off to on", "min_granularity_ns from 3000000 to 100000"]);
+    assert_eq!(tree.knobs.current("feature.NEXT_BUDDY").as_deref(), Ok("on"));
+    hand.put_back().expect("back");
+    let features = tree.knobs.text("/sys/kernel/debug/sched/features").expect("it is there");
+    assert_eq!(features, "GENTLE_FAIR_SLEEPERS NO_NEXT_BUDDY");
+    assert!(tree.knobs.unmet("feature.WARP", "on").is_some_and(|why| why.contains("does not name it")));
+}
+
+#[test]
+fn several_files_are_one_knob() {
+    let tree = Tree::new();
+    let file = |policy: u32| format!("/sys/devices/system/cpu/cpufreq/policy{policy}/scaling_governor");
+    (0..3).for_each(|policy| tree.file(&file(policy), if policy == 1 { "performance" } else { "powersave" }));
+    assert_eq!(tree.knobs.current("governor").as_deref(), Ok("powersave+performance"));
+    let hand = tree.knobs.hand();
+    hand.set(&BTreeMap::from([("governor".to_string(), "schedutil".to_string())])).expect("set");
+    assert_eq!(tree.knobs.current("governor").as_deref(), Ok("schedutil"));
+    killed(hand);
+    assert_eq!(tree.next().len(), 3);
+    assert_eq!(tree.knobs.current("governor").as_deref(), Ok("powersave+performance"));
 }
 
 #[test]

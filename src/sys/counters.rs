@@ -309,6 +309,29 @@ fn migrations(text: &str) -> Option<u64> {
     line.split(':').nth(1)?.trim().parse().ok()
 }
 
+/// What a task has cost so far that only /proc tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct TaskCost {
+    /// Time that it was runnable and had no CPU, ns.
+    pub wait_ns: Option<f64>,
+    pub migrations: Option<f64>,
+}
+
+/// The cost of one task of a process, which may have ended but not be reaped.
+pub fn task_cost(process: u32, task: u32) -> TaskCost {
+    let folder = format!("/proc/{process}/task/{task}");
+    let read = |name: &str| std::fs::read_to_string(format!("{folder}/{name}")).ok();
+    TaskCost {
+        wait_ns: read("schedstat").and_then(|text| text.split_ascii_whitespace().nth(1)?.parse().ok()),
+        migrations: read("sched").and_then(|text| migrations(&text)).map(|count| count as f64),
+    }
+}
+
+/// Context switches of the whole machine since it booted.
+pub fn machine_switches() -> Option<f64> {
+    field(&std::fs::read_to_string("/proc/stat").ok()?, "ctxt")
+}
+
 /// A field of a `stat` file of a process or a thread by its number in proc(5), from the state (3) on: the name before it
 /// may itself hold brackets and blanks.
 fn field_of<T: std::str::FromStr>(text: &str, number: usize) -> Option<T> {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, WaitOptions};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions};
 
 /// A forked child; killed and reaped on drop.
 pub struct Child {
@@ -150,6 +150,40 @@ impl Child {
             }
             std::thread::sleep(Duration::from_micros(200));
         }
+    }
+
+    /// Waits until it has ended, and leaves it to be reaped: what the kernel counted for it can still be read.
+    pub fn wait_until_ended(&self) -> io::Result<()> {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        while self.status.is_none() {
+            match rustix::process::waitid(WaitId::Pid(self.pid), options) {
+                Err(rustix::io::Errno::INTR) => {}
+                other => return other.map(|_| ()).map_err(Into::into),
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until it ends by itself, however long that takes.
+    pub fn reap(&mut self) -> io::Result<ExitStatus> {
+        loop {
+            if let Some(status) = self.status {
+                return Ok(status);
+            }
+            let waited = rustix::process::waitpid(Some(self.pid), WaitOptions::empty());
+            match waited {
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+                Ok(found) => {
+                    self.status = found.map(|(_, status)| ExitStatus::from_raw(status.as_raw()));
+                }
+            }
+        }
+    }
+
+    /// Whether it has ended and was waited for: what it used then counts as its parent's children's.
+    pub fn was_waited_for(&self) -> bool {
+        self.status.is_some()
     }
 
     pub fn kill(&mut self) {

@@ -10,6 +10,11 @@ pub struct SharedWords {
     memory: Mapping,
 }
 
+// SAFETY: the mapping stays where it is until it is dropped, and all of it is reached through atomics only, whoever does.
+unsafe impl Send for SharedWords {}
+// SAFETY: as above.
+unsafe impl Sync for SharedWords {}
+
 /// Words in a cache line: processes that write words of different lines do not disturb each other.
 pub const WORDS_PER_LINE: usize = 8;
 

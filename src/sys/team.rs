@@ -196,8 +196,8 @@ impl Board {
     /// Calls members that sleep between rounds to the start.
     fn call(&self, round: u32) {
         self.counter(CALLED).store(round, Ordering::Release);
-        // Nobody waiting is fine.
-        let _ = futex::wake(self.counter(CALLED), futex::Flags::empty(), u32::MAX);
+        // Nobody waiting is fine. The kernel takes the number as a signed one.
+        let _ = futex::wake(self.counter(CALLED), futex::Flags::empty(), i32::MAX as u32);
     }
 
     /// Sleeps until a round other than `last` is called; `None` when the leader is gone.

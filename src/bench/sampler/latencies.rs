@@ -3,7 +3,8 @@
 use anyhow::Context;
 use hdrhistogram::Histogram as Buckets;
 
-use crate::model::Histogram;
+use super::Sampler;
+use crate::model::{Covariates, Histogram, Packed, Params, Samples};
 
 /// One nanosecond to an hour in three digits: finer than any latency repeats.
 pub fn histogram(latencies_ns: impl Iterator<Item = u64>) -> anyhow::Result<Histogram> {
@@ -15,4 +16,26 @@ pub fn histogram(latencies_ns: impl Iterator<Item = u64>) -> anyhow::Result<Hist
     let recorded = buckets.iter_recorded();
     let (ns, count) = recorded.map(|value| (value.value_iterated_to(), value.count_at_value())).unzip();
     Ok(Histogram { ns, count })
+}
+
+impl Sampler<'_> {
+    /// Emits one histogram of latencies, of a window that the caller timed itself, with what moved meanwhile.
+    pub fn histogram_beside(
+        &mut self,
+        metrics: &[&str],
+        histogram: Histogram,
+        ns: f64,
+        beside: Covariates,
+    ) -> anyhow::Result<()> {
+        self.emit(Samples {
+            point: Params::new(),
+            metrics: metrics.iter().map(|metric| metric.to_string()).collect(),
+            warm_up: 0,
+            work: Packed::Same(histogram.total() as f64),
+            ns: vec![ns],
+            beside,
+            histograms: vec![histogram],
+            linearity: None,
+        })
+    }
 }

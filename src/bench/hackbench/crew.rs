@@ -1,0 +1,483 @@
+//! The tasks of a run: made, started by one signal, timed until all have ended.
+
+use std::cell::Cell;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+
+use anyhow::{Context, bail};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::thread::futex;
+
+use super::latencies::{self, BUCKETS, Counts, STAMP};
+use super::transport::{Ends, ends};
+use crate::model::Histogram;
+use crate::sys::clock::{self, Clock, Usage};
+use crate::sys::counters::{self, TaskCost};
+use crate::sys::process::{Child, fork};
+use crate::sys::shared::{SharedWords, WORDS_PER_LINE};
+
+/// What the tasks are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tasks {
+    Processes,
+    Threads,
+}
+
+impl Tasks {
+    pub const NAMES: [&str; 2] = ["process", "thread"];
+
+    pub fn named(name: &str) -> Option<Tasks> {
+        let position = Tasks::NAMES.iter().position(|own| *own == name)?;
+        Some([Tasks::Processes, Tasks::Threads][position])
+    }
+}
+
+/// What is to be run.
+pub struct Setup {
+    pub groups: usize,
+    pub fds: usize,
+    pub loops: usize,
+    pub bytes: usize,
+    pub tasks: Tasks,
+    pub transport: &'static str,
+    /// Every message tells when it was sent.
+    pub stamped: bool,
+}
+
+impl Setup {
+    pub fn tasks(&self) -> usize {
+        self.groups * self.fds * 2
+    }
+
+    pub fn messages(&self) -> u64 {
+        (self.groups * self.fds * self.fds * self.loops) as u64
+    }
+}
+
+/// What a run came to.
+pub struct Ran {
+    /// From the signal until all tasks had ended and were waited for, ns.
+    pub wall_ns: f64,
+    pub user_ms: f64,
+    pub system_ms: f64,
+    pub voluntary: f64,
+    pub involuntary: f64,
+    /// Switches of the whole machine meanwhile, where the kernel tells.
+    pub switches: Option<f64>,
+    pub migrations: Option<f64>,
+    pub wait_ns: Option<f64>,
+    pub messages: u64,
+    /// The last message of each receiver was what its sender sends.
+    pub intact: bool,
+    pub latencies: Option<Histogram>,
+}
+
+/// Stacks of threads: reading and writing needs little.
+const STACK: usize = 64 << 10;
+/// Files that are open beside those of the groups.
+const OTHER_FILES: u64 = 64;
+
+pub fn run(setup: &Setup, clock: Clock) -> anyhow::Result<Ran> {
+    allow_files(setup)?;
+    let board = Arc::new(Board::new(setup)?);
+    let (ready_reads, ready_writes) = rustix::pipe::pipe().context("cannot make a pipe")?;
+    let (signal_reads, signal_writes) = rustix::pipe::pipe().context("cannot make a pipe")?;
+    let stage = Stage {
+        board: Arc::clone(&board),
+        ready: Arc::new(File::from(ready_writes)),
+        signal: Arc::new(signal_reads),
+        clock,
+        loops: setup.loops,
+        bytes: setup.bytes,
+        stamped: setup.stamped,
+    };
+    let mut crew = Crew::gather(setup, &stage)?;
+    let mut ready = vec![0; setup.tasks()];
+    File::from(ready_reads).read_exact(&mut ready).context("a task ended before it was ready")?;
+    let costs = crew.costs(&board);
+    let (usage, switches) = (crew.usage(&board)?, counters::machine_switches());
+
+    let begin = clock.now();
+    rustix::io::write(&signal_writes, &[0]).context("cannot give the signal")?;
+    crew.wait_for_all(&board, setup.tasks())?;
+    let all_done = clock.now();
+    let switches = counters::machine_switches().zip(switches).map(|(now, before)| now - before);
+    let after = crew.costs(&board);
+    let again = clock.now();
+    crew.let_go(&board)?;
+    let wall_ns = (all_done - begin) + (clock.now() - again);
+
+    let used = crew.usage(&board)?;
+    let grown = |of: fn(&TaskCost) -> Option<f64>| {
+        let each = costs.iter().zip(&after).map(|(before, after)| Some(of(after)? - of(before)?));
+        each.sum::<Option<f64>>()
+    };
+    Ok(Ran {
+        wall_ns,
+        user_ms: used.user_ms - usage.user_ms,
+        system_ms: (used.cpu_ms - used.user_ms) - (usage.cpu_ms - usage.user_ms),
+        voluntary: (used.voluntary - usage.voluntary) as f64,
+        involuntary: (used.involuntary - usage.involuntary) as f64,
+        switches,
+        migrations: grown(|cost| cost.migrations),
+        wait_ns: grown(|cost| cost.wait_ns),
+        messages: board.sum(MESSAGES, setup.tasks()),
+        intact: board.sum(SPOILT, setup.tasks()) == 0,
+        latencies: setup.stamped.then(|| latencies::histogram(&board.words, board.buckets)),
+    })
+}
+
+/// Threads share one table of files, and each pair has two: the soft limit is often below that.
+fn allow_files(setup: &Setup) -> anyhow::Result<()> {
+    let needed = match setup.tasks {
+        Tasks::Processes => setup.fds * 2,
+        Tasks::Threads => setup.groups * setup.fds * 2,
+    } as u64
+        + OTHER_FILES;
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current.is_none_or(|current| current >= needed) {
+        return Ok(());
+    }
+    if limit.maximum.is_some_and(|maximum| maximum < needed) {
+        bail!(
+            "needs {needed} open files, this user may have {} (ulimit -Hn): take fewer groups or file descriptors",
+            limit.maximum.unwrap_or(0)
+        );
+    }
+    let raised = Rlimit { current: Some(needed), maximum: limit.maximum };
+    setrlimit(Resource::Nofile, raised).context("cannot raise the limit of open files")
+}
+
+/// What every task needs to know.
+#[derive(Clone)]
+struct Stage {
+    board: Arc<Board>,
+    ready: Arc<File>,
+    signal: Arc<OwnedFd>,
+    clock: Clock,
+    loops: usize,
+    bytes: usize,
+    stamped: bool,
+}
+
+enum Crew {
+    Processes(Vec<Child>),
+    Threads(Vec<JoinHandle<()>>),
+}
+
+impl Crew {
+    /// Makes all tasks, group by group: first the receivers, each with its pair, then the senders.
+    fn gather(setup: &Setup, stage: &Stage) -> anyhow::Result<Crew> {
+        let mut crew = match setup.tasks {
+            Tasks::Processes => Crew::Processes(Vec::with_capacity(setup.tasks())),
+            Tasks::Threads => Crew::Threads(Vec::with_capacity(setup.tasks())),
+        };
+        let mut index = 0;
+        for _ in 0..setup.groups {
+            let mut to = Vec::with_capacity(setup.fds);
+            for _ in 0..setup.fds {
+                let Ends { receives, sends } = ends(setup.transport)?;
+                let own = stage.clone();
+                let messages = setup.fds * setup.loops;
+                let receive = move || own.receive(index, receives, messages);
+                // A receiving process keeps no end that it could write to.
+                let sends = Cell::new(Some(sends));
+                match &mut crew {
+                    Crew::Processes(children) => children.push(forked(|| {
+                        drop(sends.take());
+                        receive()
+                    })?),
+                    Crew::Threads(threads) => threads.push(thread(receive, stage, index)?),
+                }
+                to.extend(sends.take());
+                index += 1;
+            }
+            let to = Arc::new(to);
+            for _ in 0..setup.fds {
+                let (own, to) = (stage.clone(), Arc::clone(&to));
+                let send = move || own.send(index, &to);
+                match &mut crew {
+                    Crew::Processes(children) => children.push(forked(send)?),
+                    Crew::Threads(threads) => threads.push(thread(send, stage, index)?),
+                }
+                index += 1;
+            }
+        }
+        Ok(crew)
+    }
+
+    /// What each task has cost so far, where the kernel tells.
+    fn costs(&self, board: &Board) -> Vec<TaskCost> {
+        match self {
+            Crew::Processes(children) => {
+                children.iter().map(|child| counters::task_cost(child.id(), child.id())).collect()
+            }
+            Crew::Threads(threads) => {
+                let own = std::process::id();
+                let number = |index| board.of(index, NUMBER).load(Ordering::Relaxed) as u32;
+                (0..threads.len()).map(|index| counters::task_cost(own, number(index))).collect()
+            }
+        }
+    }
+
+    /// What the kernel has counted for all tasks: of processes, what they used until they were ready, or all that those used
+    /// which were waited for.
+    fn usage(&self, board: &Board) -> io::Result<Usage> {
+        match self {
+            Crew::Threads(_) => clock::own_usage(),
+            Crew::Processes(children) if children.iter().all(Child::was_waited_for) => {
+                clock::children_usage()
+            }
+            Crew::Processes(children) => {
+                let before = clock::children_usage()?;
+                Ok((0..children.len()).fold(before, |sum, index| {
+                    let of = |word| board.of(index, word).load(Ordering::Relaxed);
+                    Usage {
+                        voluntary: sum.voluntary + of(VOLUNTARY) as i64,
+                        involuntary: sum.involuntary + of(INVOLUNTARY) as i64,
+                        cpu_ms: sum.cpu_ms + of(CPU_NS) as f64 / 1e6,
+                        user_ms: sum.user_ms + of(USER_NS) as f64 / 1e6,
+                        faults: sum.faults,
+                    }
+                }))
+            }
+        }
+    }
+
+    /// Waits until every task has ended; processes are not reaped yet, threads not let go.
+    fn wait_for_all(&mut self, board: &Board, tasks: usize) -> anyhow::Result<()> {
+        match self {
+            Crew::Processes(children) => {
+                for child in children {
+                    child.wait_until_ended().context("cannot wait for a task")?;
+                }
+            }
+            Crew::Threads(_) => loop {
+                let done = board.half(DONE).load(Ordering::Acquire);
+                if done as usize >= tasks {
+                    break;
+                }
+                // Woken by the last one, or raced: the loop looks again.
+                let _ = futex::wait(board.half(DONE), futex::Flags::PRIVATE, done, None);
+            },
+        }
+        Ok(())
+    }
+
+    fn let_go(&mut self, board: &Board) -> anyhow::Result<()> {
+        match self {
+            Crew::Processes(children) => {
+                for child in children {
+                    let status = child.reap().context("cannot reap a task")?;
+                    if !status.success() {
+                        bail!("a task failed ({status})");
+                    }
+                }
+            }
+            Crew::Threads(threads) => {
+                board.half(GO).store(1, Ordering::Release);
+                let _ = futex::wake(board.half(GO), futex::Flags::PRIVATE, i32::MAX as u32);
+                for thread in threads.drain(..) {
+                    if thread.join().is_err() {
+                        bail!("a thread panicked");
+                    }
+                }
+                if board.half(FAILED).load(Ordering::Relaxed) > 0 {
+                    bail!("a thread could not read or write");
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn forked(work: impl FnOnce() -> io::Result<()>) -> anyhow::Result<Child> {
+    fork(|| if work().is_ok() { 0 } else { 1 }).context("cannot fork a task (ulimit -u, pids.max?)")
+}
+
+fn thread(
+    work: impl FnOnce() -> io::Result<()> + Send + 'static,
+    stage: &Stage,
+    index: usize,
+) -> anyhow::Result<JoinHandle<()>> {
+    let (board, tasks) = (Arc::clone(&stage.board), stage.board.tasks);
+    let body = move || {
+        let number = rustix::thread::gettid().as_raw_nonzero().get();
+        board.of(index, NUMBER).store(u64::from(number.unsigned_abs()), Ordering::Relaxed);
+        if work().is_err() {
+            board.half(FAILED).fetch_add(1, Ordering::Relaxed);
+        }
+        if board.half(DONE).fetch_add(1, Ordering::AcqRel) as usize + 1 == tasks {
+            let _ = futex::wake(board.half(DONE), futex::Flags::PRIVATE, 1);
+        }
+        while board.half(GO).load(Ordering::Acquire) == 0 {
+            let _ = futex::wait(board.half(GO), futex::Flags::PRIVATE, 0, None);
+        }
+    };
+    let built = std::thread::Builder::new().stack_size(STACK).spawn(body);
+    built.context("cannot start a thread (ulimit -u, pids.max?)")
+}
+
+impl Stage {
+    /// Tells that a task is ready, and sleeps until the signal. All see it: nobody reads it.
+    fn wait_for_signal(&self, index: usize) -> io::Result<()> {
+        let usage = clock::own_usage()?;
+        let note = |word, value: f64| self.board.of(index, word).store(value as u64, Ordering::Relaxed);
+        note(VOLUNTARY, usage.voluntary as f64);
+        note(INVOLUNTARY, usage.involuntary as f64);
+        note(CPU_NS, usage.cpu_ms * 1e6);
+        note(USER_NS, usage.user_ms * 1e6);
+        (&*self.ready).write_all(&[0])?;
+        let mut signal = [PollFd::from_borrowed_fd(self.signal.as_fd(), PollFlags::IN)];
+        loop {
+            match poll(&mut signal, None) {
+                Err(rustix::io::Errno::INTR) => {}
+                other => return other.map(|_| ()).map_err(Into::into),
+            }
+        }
+    }
+
+    fn receive(&self, index: usize, mut from: File, messages: usize) -> io::Result<()> {
+        let mut data = vec![0u8; self.bytes];
+        let mut counts = self.stamped.then(Counts::new);
+        self.wait_for_signal(index)?;
+        for _ in 0..messages {
+            let mut done = 0;
+            while done < self.bytes {
+                match from.read(&mut data[done..])? {
+                    0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                    more => done += more,
+                }
+            }
+            if let Some(counts) = &mut counts {
+                let now = self.clock.now() as u64;
+                let sent = data.first_chunk::<STAMP>().map_or(now, |stamp| u64::from_ne_bytes(*stamp));
+                counts.count(now.saturating_sub(sent));
+            }
+        }
+        self.board.of(index, MESSAGES).store(messages as u64, Ordering::Relaxed);
+        let whole = if self.stamped { &data[STAMP..] } else { &data[..] };
+        let spoilt = whole.iter().any(|byte| *byte != FILL);
+        self.board.of(index, SPOILT).store(u64::from(spoilt), Ordering::Relaxed);
+        if let Some(counts) = counts {
+            counts.add_to(&self.board.words, self.board.buckets);
+        }
+        Ok(())
+    }
+
+    fn send(&self, index: usize, to: &[File]) -> io::Result<()> {
+        let mut data = vec![FILL; self.bytes];
+        self.wait_for_signal(index)?;
+        for _ in 0..self.loops {
+            for mut file in to {
+                if self.stamped {
+                    let now = self.clock.now() as u64;
+                    data[..STAMP].copy_from_slice(&now.to_ne_bytes());
+                }
+                let mut done = 0;
+                while done < self.bytes {
+                    done += file.write(&data[done..])?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What messages are full of.
+const FILL: u8 = 0xa5;
+
+/// What all tasks share: two lines of counters, a line for each task, then buckets of latencies.
+struct Board {
+    words: SharedWords,
+    tasks: usize,
+    /// The first word of the buckets.
+    buckets: usize,
+}
+
+// Words of the first lines: tasks that are done, whether they may go, and those that failed.
+const DONE: usize = 0;
+const GO: usize = WORDS_PER_LINE;
+const FAILED: usize = 2 * WORDS_PER_LINE;
+const FIRST_TASK: usize = 3 * WORDS_PER_LINE;
+
+// Words of a task's line: what it had used when it was ready, what it received, its number.
+const VOLUNTARY: usize = 0;
+const INVOLUNTARY: usize = 1;
+const CPU_NS: usize = 2;
+const USER_NS: usize = 3;
+const MESSAGES: usize = 4;
+const SPOILT: usize = 5;
+const NUMBER: usize = 6;
+
+impl Board {
+    fn new(setup: &Setup) -> anyhow::Result<Board> {
+        let buckets = FIRST_TASK + setup.tasks() * WORDS_PER_LINE;
+        let words = SharedWords::new(buckets + BUCKETS).context("cannot share memory")?;
+        Ok(Board { words, tasks: setup.tasks(), buckets })
+    }
+
+    fn half(&self, word: usize) -> &std::sync::atomic::AtomicU32 {
+        self.words.half_word(word)
+    }
+
+    fn of(&self, task: usize, word: usize) -> &std::sync::atomic::AtomicU64 {
+        self.words.word(FIRST_TASK + task * WORDS_PER_LINE + word)
+    }
+
+    fn sum(&self, word: usize, tasks: usize) -> u64 {
+        (0..tasks).map(|task| self.of(task, word).load(Ordering::Relaxed)).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::hackbench::TRANSPORTS;
+    use crate::sys::process::alone;
+
+    fn small(tasks: Tasks, transport: &'static str, stamped: bool) -> Setup {
+        Setup { groups: 2, fds: 3, loops: 20, bytes: 100, tasks, transport, stamped }
+    }
+
+    fn holds(setup: Setup) {
+        let ran = run(&setup, Clock::Raw).expect("a run");
+        assert_eq!((ran.messages, ran.intact), (2 * 3 * 3 * 20, true));
+        assert!(ran.wall_ns > 0.0 && ran.user_ms >= 0.0 && ran.system_ms >= 0.0);
+        // Each task slept until the signal.
+        assert!(ran.voluntary >= 12.0, "{} voluntary switches", ran.voluntary);
+        let counted = ran.voluntary + ran.involuntary;
+        assert!(ran.switches.is_none_or(|all| all >= counted * 0.99 - 50.0), "{:?}, {counted}", ran.switches);
+        assert!(ran.wait_ns.is_none_or(|ns| ns >= 0.0) && ran.migrations.is_none_or(|count| count >= 0.0));
+        let latencies = ran.latencies.map(|histogram| histogram.total());
+        assert_eq!(latencies, setup.stamped.then_some(360));
+    }
+
+    #[test]
+    fn every_message_arrives_by_every_way() {
+        alone(|| {
+            for transport in TRANSPORTS {
+                for stamped in [false, true] {
+                    holds(small(Tasks::Processes, transport, stamped));
+                }
+            }
+        });
+        alone(|| {
+            for transport in TRANSPORTS {
+                holds(small(Tasks::Threads, transport, true));
+            }
+        });
+    }
+
+    #[test]
+    fn more_files_than_may_be_open_are_refused_in_words() {
+        let setup = Setup { groups: 1 << 20, fds: 1 << 10, ..small(Tasks::Threads, "pipe", false) };
+        let limited = getrlimit(Resource::Nofile).maximum.is_some();
+        assert!(!limited || allow_files(&setup).is_err_and(|why| why.to_string().contains("ulimit -Hn")));
+    }
+}
