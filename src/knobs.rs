@@ -12,12 +12,14 @@ use std::time::Duration;
 
 use anyhow::bail;
 
+mod alone;
 mod hand;
 mod journal;
 pub mod table;
 pub mod task;
 pub mod watchdog;
 
+pub use alone::Alone;
 pub use hand::{Hand, LastHand};
 use journal::{Entry, Journal, Lock, Store};
 use table::{Form, Named};

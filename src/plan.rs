@@ -11,6 +11,7 @@ use crate::stats::interleave::latin_order;
 
 pub mod guard;
 pub mod smt;
+pub mod sweep;
 pub mod unixbench;
 
 /// How much to measure, how precisely, for how long.

@@ -11,7 +11,7 @@ use super::measuring::{Host, MeasureArgs, duration, measure_study_of};
 use super::output;
 use crate::bench::{self, Candidate, FORMATS, GUARDED, RESULT, Scope, Wanted};
 use crate::measure::Patience;
-use crate::model::{Better, Title};
+use crate::model::{Better, Header, Title};
 use crate::plan::guard::{Guarded, PLACEMENTS, cases};
 use crate::sys::process;
 
@@ -84,7 +84,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let result = commands.first().and_then(|command| command.wanted.clone());
     let benches = [bench::find(GUARDED).context("the row of guarded commands is missing")?];
     let variants = |_: Vec<Candidate>, scope: &Scope, _: &Host| cases(scope, &commands, &placements);
-    let retitle = |title: &mut Title| judged_by(title, result.as_ref());
+    let amend = |header: &mut Header| {
+        header.catalogue.iter_mut().for_each(|title| judged_by(title, result.as_ref()));
+    };
     let mut profile = measure.profile()?;
     if let Some(runs) = runs {
         profile.passes_min = runs;
@@ -92,7 +94,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     profile.passes_max = profile.passes_min;
     // What a visit's process leaves behind when it is killed itself comes to this one, which ends it.
     process::adopt_orphans().context("cannot adopt what a killed run leaves")?;
-    measure_study_of(&measure, profile, &benches, &variants, &retitle)
+    measure_study_of(&measure, profile, &benches, &variants, &amend)
 }
 
 type Understood = ((Vec<String>, Vec<Guarded>), MeasureArgs, Option<u32>);

@@ -176,13 +176,13 @@ pub fn measure_study(args: &MeasureArgs, benches: &[&Benchmark], study: Study) -
     measure_study_of(args, args.profile()?, benches, study, &|_| {})
 }
 
-/// The same with a profile that the study has changed, and with titles for the run's catalogue that it has.
+/// The same with a profile that the study has changed, and with what it has to say in the run's header.
 pub fn measure_study_of(
     args: &MeasureArgs,
     profile: Profile,
     benches: &[&Benchmark],
     study: Study,
-    retitle: &dyn Fn(&mut Title),
+    amend: &dyn Fn(&mut Header),
 ) -> anyhow::Result<ExitCode> {
     let profile = profile.for_run_of(benches);
     let knobs = Knobs::of(&args.root).watched();
@@ -208,7 +208,7 @@ pub fn measure_study_of(
     }
     let reins = Reins::taken(knobs.hand())?;
     let mut header = header(args, &host, &profile, planned, benches);
-    header.catalogue.iter_mut().for_each(retitle);
+    amend(&mut header);
     let (mut writer, header, visits) = open(args, header)?;
     if args.drop_caches {
         let text = "the whole machine's page cache is dropped before every cold pass (--drop-caches)";
@@ -288,7 +288,9 @@ fn open(args: &MeasureArgs, header: Header) -> anyhow::Result<(Writer, Header, V
     let agrees = |old: &Header| {
         old.plan_id == header.plan_id
             && old.assay == header.assay
-            && old.boot_id == header.boot_id
+            // A sweep's control tells what another boot changed; of anything else nothing would.
+            && (old.boot_id == header.boot_id || header.sweep.is_some())
+            && old.sweep == header.sweep
             && old.host == header.host
             && old.pretend == header.pretend
             // The plan's names are the same for any CPUs and any budget; its seats and its cuts are not.
@@ -300,7 +302,8 @@ fn open(args: &MeasureArgs, header: Header) -> anyhow::Result<(Writer, Header, V
     let Some((mut writer, run)) = found else {
         return Ok((Writer::create(&args.out, &header)?, header, Vec::new()));
     };
-    let text = format!("went on after {} visits", run.visits.len());
+    let boot = if run.header.boot_id == header.boot_id { "" } else { ", in another boot" };
+    let text = format!("went on after {} visits{boot}", run.visits.len());
     output::tell(&format!(
         "  going on with {} ({} visits are there; --new begins afresh)",
         writer.path().display(),
@@ -341,6 +344,7 @@ fn header(
         pretend: args.pretend,
         plan_id: plan::plan_id(&planned, profile),
         plan: planned,
+        sweep: None,
         catalogue,
         snapshot: host.snapshot.clone(),
     }

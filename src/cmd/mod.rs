@@ -21,6 +21,7 @@ mod run;
 mod schema;
 mod shell;
 mod smt;
+mod sweep;
 mod unixbench;
 
 use std::process::ExitCode;
@@ -54,6 +55,7 @@ enum Verb {
     Diagnose(diagnose::Args),
     Report(report::Args),
     Restore(restore::Args),
+    Sweep(sweep::Args),
     Smt(smt::Args),
     Guard(guard::Args),
     Hackbench(hackbench::Args),
@@ -79,6 +81,7 @@ impl Cli {
             Verb::Diagnose(args) => diagnose::run(args),
             Verb::Report(args) => report::run(args),
             Verb::Restore(args) => restore::run(args),
+            Verb::Sweep(args) => sweep::run(args),
             Verb::Smt(args) => smt::run(args),
             Verb::Guard(args) => guard::run(args),
             Verb::Hackbench(args) => hackbench::run(args),

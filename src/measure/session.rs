@@ -164,7 +164,7 @@ impl<'s, 'h> Loop<'s, 'h> {
                 settings.iter().position(|knobs| **knobs == self.plan()[*case].case.knobs)
             });
             let first_of_pass = self.visits.len();
-            for case in due {
+            for case in self.with_control(due) {
                 if (self.session.interrupted)() {
                     return Ok(Ended::Interrupted);
                 }
@@ -180,6 +180,16 @@ impl<'s, 'h> Loop<'s, 'h> {
             self.wait_if_loud(first_of_pass, writer, progress)?;
         }
         Ok(Ended::Complete)
+    }
+
+    /// Of a sweep: before every few cells the control, which is visited for nothing else.
+    fn with_control(&self, due: Vec<usize>) -> Vec<usize> {
+        let Some(sweep) = &self.session.header.sweep else { return due };
+        let runs = |case: &usize| self.plan().get(*case).is_some_and(|planned| planned.unmet.is_none());
+        let control: Vec<usize> = sweep.control.iter().map(|case| *case as usize).filter(runs).collect();
+        let cells: Vec<usize> = due.into_iter().filter(|case| !control.contains(case)).collect();
+        let every = (sweep.every as usize * control.len()).max(1);
+        cells.chunks(every).flat_map(|chunk| [control.as_slice(), chunk].concat()).collect()
     }
 
     /// Not yet visited in this pass (a resumed run may have been), and not finished.
@@ -447,15 +457,17 @@ impl<'s, 'h> Loop<'s, 'h> {
     }
 }
 
-/// The settings of the knobs that runnable cases want, in the order of a pass: drawn, and turned round for every other
-/// pass (ABBA), so that a setting lasts from the end of one pass into the next.
+/// The settings of the knobs that runnable cases want, in the order of a pass. Two: drawn, and turned round for every other
+/// pass (ABBA), so that a setting lasts from the end of one pass into the next. More: drawn anew for each pass.
 fn settings<'p>(plan: &'p [Planned], runnable: &[usize], pass: u32, seed: u64) -> Vec<&'p Knobs> {
     let all: BTreeSet<&Knobs> = runnable.iter().map(|case| &plan[*case].case.knobs).collect();
     let all: Vec<&Knobs> = all.into_iter().collect();
     let indices: Vec<usize> = (0..all.len()).collect();
+    let few = all.len() <= 2;
+    let seed = if few { seed } else { seed ^ fingerprint(&format!("settings of pass {pass}")) };
     let drawn = plan::orders(&indices, 1, seed).into_iter().flatten();
     let mut order: Vec<&Knobs> = drawn.map(|index| all[index]).collect();
-    if pass % 2 == 1 {
+    if few && pass % 2 == 1 {
         order.reverse();
     }
     order

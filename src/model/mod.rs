@@ -12,6 +12,7 @@ mod metric;
 mod run;
 mod sample;
 mod snapshot;
+pub mod sweep;
 
 pub use case::{Beside, COMPILER, Case, Pages, Params, Placement, Seat, Value, fingerprint};
 pub use cpuset::CpuSet;
@@ -24,3 +25,4 @@ pub use run::{
 };
 pub use sample::{Covariates, Histogram, Packed, ProcessFacts, Samples};
 pub use snapshot::{Entry, Snapshot};
+pub use sweep::Sweep;

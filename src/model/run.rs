@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Case, CpuSet, ProcessFacts, Samples, Severity, Snapshot, Title, VerdictKind};
+use super::{Case, CpuSet, ProcessFacts, Samples, Severity, Snapshot, Sweep, Title, VerdictKind};
 
 /// Version of the run file and of the JSON contract. Readers refuse a higher one and accept unknown fields.
 pub const SCHEMA: u32 = 1;
@@ -251,6 +251,9 @@ pub struct Header {
     /// Identifies the plan: equal for equal cases in equal order.
     pub plan_id: String,
     pub plan: Vec<Planned>,
+    /// What the plan's cases are laid out along, where they are cells of a sweep.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<Sweep>,
     pub catalogue: Vec<Title>,
     pub snapshot: Snapshot,
 }

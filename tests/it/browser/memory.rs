@@ -87,6 +87,7 @@ pub fn run(cores: u32) -> Run {
         },
         pretend: None,
         plan_id: "made".into(),
+        sweep: None,
         plan: planned.collect(),
         catalogue: catalogue(),
         snapshot: snapshot::read(tree.root()),
