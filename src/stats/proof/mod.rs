@@ -5,8 +5,10 @@
 
 mod comparing;
 mod coverage;
+mod factorials;
 mod ladders;
 mod stopping;
+mod sweeps;
 #[cfg(test)]
 mod tests;
 mod topologies;
@@ -14,8 +16,10 @@ mod verdicts;
 
 pub use comparing::{EqualArms, Levels, equal_arms, equal_arms_while_drifting, equal_runs};
 pub use coverage::{Coverage, coverage, coverage_while_wandering, pooled_coverage, true_icc_below_bound};
+pub use factorials::{Knobs, SharedOut, shared_out};
 pub use ladders::{CLAIMS, Ladders, ladders};
 pub use stopping::{Stopped, stopping, stopping_greedily};
+pub use sweeps::{Drift, Planted, Sweep, Swept, swept};
 pub use topologies::{Guest, Kind, Told, grouped, paired};
 pub use verdicts::{ANY_PRECISION, Trouble, Verdicts, explained_by_luck, judged, verdicts};
 
