@@ -19,6 +19,7 @@ mod mix;
 pub mod neighbours;
 mod others;
 pub mod readings;
+pub mod swept;
 pub mod tracks;
 pub mod words;
 
@@ -51,6 +52,7 @@ rules! {
     smt
     guard
     structure
+    sweep
     topology
 }
 
@@ -184,6 +186,11 @@ impl Diagnosis {
     /// CPUs that share a core by slowdown, with the case's key; `None` where none were measured.
     pub fn shared_cores(&self) -> Option<(Siblings, String)> {
         distances::shared_cores(&Evidence::new(&self.run, &self.machine, &self.series))
+    }
+
+    /// The sweep that the run is, understood; `None` where it is none.
+    pub fn swept(&self) -> Option<swept::Swept<'_>> {
+        swept::swept(&self.run, &self.series)
     }
 
     /// From the run's start to the end of its last visit, s.

@@ -1,10 +1,12 @@
 //! A run's sweep, understood: for each facet the surface of what was swept for, that of the response, what stood beside both,
 //! and the settings that no other beats in both.
 
+pub mod words;
+
 use crate::model::sweep::Measure;
 use crate::model::{Better, Metric, Run, Sweep, fingerprint};
 use crate::stats::analysis::Judged;
-use crate::stats::order::median;
+use crate::stats::order::{Interval, median};
 use crate::stats::ranks::spearman;
 use crate::stats::sweep::{Level, Look, Question, Region, Shape, Spot, Surface, pareto, surface};
 
@@ -92,7 +94,8 @@ fn charted<'a>(
             Some((cell, judged))
         })
         .collect();
-    let is_it = |judged: &Judged| judged.series.metric.name == measure.metric && judged.series.point.is_empty();
+    let is_it =
+        |judged: &Judged| judged.series.metric.name == measure.metric && judged.series.point.is_empty();
     let own: Cells = of_bench.iter().filter(|(_, judged)| is_it(judged)).copied().collect();
     let metric = &own.first()?.1.series.metric;
     let is_control = |judged: &Judged| sweep.control.contains(&(judged.series.planned as u32));
@@ -147,8 +150,13 @@ fn front(target: &Charted, response: &Charted) -> Vec<usize> {
         return Vec::new();
     }
     let spot = |(cell, (one, other)): (usize, (&Option<Level>, &Option<Level>))| {
-        let (one, other) = (one.as_ref()?, other.as_ref()?);
-        Some(Spot { cell, values: [one.ln, other.ln], intervals: [one.interval, other.interval] })
+        let both = [one.as_ref()?, other.as_ref()?];
+        // The cell's own error: beside the control, the control itself would be a point.
+        let around = |level: &Level| {
+            let half = 1.96 * level.error;
+            Interval { low: level.ln - half, high: level.ln + half }
+        };
+        Some(Spot { cell, values: both.map(|level| level.ln), intervals: both.map(around) })
     };
     let levels = target.surface.levels.iter().zip(&response.surface.levels).take(target.cells);
     pareto(&levels.enumerate().filter_map(spot).collect::<Vec<Spot>>(), sides)

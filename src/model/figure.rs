@@ -35,6 +35,19 @@ pub fn percent(share: f64) -> String {
     }
 }
 
+/// Numbers from 0 on as letters: A to Z, AA, AB, and so on.
+pub fn letters(number: usize) -> String {
+    let mut letters = Vec::new();
+    let mut left = number;
+    loop {
+        letters.insert(0, char::from(b'A' + (left % 26) as u8));
+        match left / 26 {
+            0 => return letters.into_iter().collect(),
+            more => left = more - 1,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -16,7 +16,7 @@ pub mod sweep;
 
 pub use case::{Beside, COMPILER, Case, Pages, Params, Placement, Seat, Value, fingerprint};
 pub use cpuset::CpuSet;
-pub use figure::{figure, percent};
+pub use figure::{figure, letters, percent};
 pub use finding::{Effect, Fact, Finding, Severity, Verdict, VerdictKind};
 pub use metric::{Better, Form, Metric, Title, View};
 pub use run::{

@@ -1,7 +1,7 @@
 //! What a report consists of before it is drawn: blocks that know nothing of benchmarks, for renderers that know
 //! nothing else.
 
-use crate::model::{Finding, Verdict};
+use crate::model::{Finding, Verdict, letters};
 
 /// A whole report.
 #[derive(Clone, Debug, Default)]
@@ -80,15 +80,7 @@ pub struct Tiles {
 impl Tiles {
     /// Groups as letters: A to Z, AA, AB, and so on.
     pub fn letters(group: Option<usize>) -> String {
-        let Some(mut left) = group else { return "·".into() };
-        let mut letters = Vec::new();
-        loop {
-            letters.insert(0, char::from(b'A' + (left % 26) as u8));
-            match left / 26 {
-                0 => return letters.into_iter().collect(),
-                more => left = more - 1,
-            }
-        }
+        group.map_or("·".into(), letters)
     }
 
     /// Lines of text no wider than this, in blocks below each other where the columns do not fit.
