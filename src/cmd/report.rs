@@ -1,14 +1,15 @@
 //! `assay report`: render a saved run.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 
 use super::{compare, output};
 use crate::compare::{Arm, Comparison};
 use crate::diagnose::{self, Diagnosis};
-use crate::report::{csv, html, json, lmbench, markdown, sections};
+use crate::report::block::Report;
+use crate::report::{csv, html, json, lmbench, markdown, sections, svg};
 use crate::run_file;
 
 /// Render a saved run as a page, JSON, Markdown, CSV or in the form of lmbench's summary
@@ -19,7 +20,8 @@ Examples:
   assay report RUN --format markdown > comment.md               for an issue or a pull request
   assay report RUN --format csv > samples.csv                   every sample, for R or pandas
   assay report RUN --format lmbench                             in the form of lmbench's summary
-  assay report RUN --beside old.out --beside OLD-RUN            with older results beside the new ones")]
+  assay report RUN --beside old.out --beside OLD-RUN            with older results beside the new ones
+  assay report RUN --map map.svg                                the map of a sweep as a picture")]
 pub struct Args {
     /// A run file (.assay.jsonl, may be gzip-compressed)
     #[arg(value_name = "RUN")]
@@ -31,6 +33,9 @@ pub struct Args {
     /// Short for --format json
     #[arg(long, conflicts_with = "format")]
     json: bool,
+    /// Write the sweep's map as an SVG picture, and nothing else
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "json", "out", "beside"])]
+    map: Option<PathBuf>,
     /// An older result to stand beside the new one: a run file or a result file of another tool (may be given again)
     #[arg(long, value_name = "OLD")]
     beside: Vec<PathBuf>,
@@ -41,6 +46,9 @@ pub struct Args {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let diagnosis = diagnose::diagnose(run_file::read(&args.run)?);
+    if let Some(file) = &args.map {
+        return write_map(&sections::compose_beside(&diagnosis, &[])?, file);
+    }
     let format = if args.json { "json" } else { args.format.as_str() };
     let older = beside(&args, &diagnosis)?;
     let text = match format {
@@ -73,6 +81,16 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     let file = dir.join(format!("report.{extension}"));
     output::write_file(&file, |out| Ok(out.write_all(text.as_bytes())?))?;
+    output::tell(&format!("  saved {}", file.display()));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn write_map(report: &Report, file: &Path) -> anyhow::Result<ExitCode> {
+    let Some(map) = svg::first_map(report) else {
+        bail!("this run has no map to write: only a sweep over one or two knobs gives one");
+    };
+    let picture = svg::map(map, svg::Theme::Alone);
+    output::write_file(file, |out| Ok(out.write_all(picture.as_bytes())?))?;
     output::tell(&format!("  saved {}", file.display()));
     Ok(ExitCode::SUCCESS)
 }

@@ -1,7 +1,7 @@
 //! What a report consists of before it is drawn: blocks that know nothing of benchmarks, for renderers that know
 //! nothing else.
 
-use crate::model::{Finding, Verdict, letters};
+use crate::model::{Better, Finding, Verdict, letters};
 
 /// A whole report.
 #[derive(Clone, Debug, Default)]
@@ -197,6 +197,49 @@ pub enum ChartKind {
         /// Row and column of cells whose value is not to be believed.
         rejected: Vec<[usize; 2]>,
     },
+    /// A benchmark over the settings of one or two knobs.
+    Map(Map),
+}
+
+/// What a benchmark gives over a grid of settings. Cells are named by row and column.
+#[derive(Clone, Debug)]
+pub struct Map {
+    /// What the colours mean: `time over that of the default setting`.
+    pub title: String,
+    /// The unit of the values as they stand in the cells: `%`, `s`, `1/s`.
+    pub unit: String,
+    /// Columns from the left.
+    pub x: MapSide,
+    /// Rows from below, as on a chart; `None` where only one knob was turned: a single row.
+    pub y: Option<MapSide>,
+    /// A row of cells for each label of `y`, the lowest first; `None` where nothing was measured.
+    pub values: Vec<Vec<Option<f64>>>,
+    /// The colours diverge around this value (0 for changes against the default); without it they go from low to high.
+    pub around: Option<f64>,
+    pub better: Better,
+    pub regions: Vec<MapRegion>,
+    /// The best first, then all that cannot be told apart from it.
+    pub best: Vec<[usize; 2]>,
+    /// Where the machine's own setting lies, `x` first, in cells: between two of them it has a fraction. `None` where
+    /// it is off the grid.
+    pub default: Option<[f64; 2]>,
+}
+
+/// One knob of a map.
+#[derive(Clone, Debug, Default)]
+pub struct MapSide {
+    pub title: String,
+    pub labels: Vec<String>,
+}
+
+/// Cells of a map that behave alike.
+#[derive(Clone, Debug)]
+pub struct MapRegion {
+    /// `A`.
+    pub name: String,
+    /// How it behaves: `fall`, `ragged`, `flat`.
+    pub kind: String,
+    pub cells: Vec<[usize; 2]>,
 }
 
 /// What stands along one side of a matrix.

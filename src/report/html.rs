@@ -34,7 +34,8 @@ const SCRIPT_END: &str = "</script>";
 /// Writes the page. It is never held in memory: the largest thing that is, is the chart library.
 pub fn write(report: &Report, out: &mut dyn Write) -> anyhow::Result<()> {
     let charts = report.sections.iter().flat_map(|section| &section.blocks);
-    let with_charts = charts.into_iter().any(|block| matches!(block, Block::Chart(_)));
+    let with_charts =
+        charts.into_iter().any(|block| matches!(block, Block::Chart(chart) if chart.map().is_none()));
     let library = if with_charts { library()? } else { String::new() };
     write_with(report, &library, out)
 }
@@ -146,6 +147,12 @@ mod tests {
         };
         let html = page(&with_block(chart.into()));
         assert!(html.len() > 4_000_000 && html.len() < 5_000_000, "{}", html.len());
+        // Maps are drawn already.
+        let html = page(&with_block(
+            crate::report::map::tests::chart(crate::report::map::tests::hackbench()).into(),
+        ));
+        assert!(html.len() < 120_000 && html.contains("<svg class=\"map\""), "{}", html.len());
+        assert!(!html.contains("needs scripts;"), "nor do they need any");
     }
 
     #[test]

@@ -51,6 +51,10 @@ fn write_block(out: &mut String, block: &Block) {
         Block::Table(table) => write_table(out, table, ""),
         Block::Chart(chart) => {
             let _ = writeln!(out, "**{}** {}\n", safe(&chart.title), safe(&chart.about));
+            if let Some(map) = chart.map() {
+                write_table(out, &map.table(), "");
+                let _ = writeln!(out, "{}\n", safe(&map.legend(["★", "·", "○", "–"])));
+            }
             if let Some(summary) = &chart.summary {
                 write_table(out, summary, "");
             }
@@ -159,6 +163,36 @@ fn code_cell(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_map_is_a_table() {
+        use crate::report::map::tests::{chart, hackbench, hostile, row};
+        let shown = |map| {
+            let mut out = String::new();
+            write_block(&mut out, &chart(map).into());
+            out
+        };
+        let text = shown(hackbench());
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(
+            lines[2],
+            "| wake-up granularity, ms ↓, min granularity, ms → | 1 | 2 | 4 | 8 | 12 | 16 | 20 | 30 |"
+        );
+        assert_eq!(
+            lines[5],
+            "| 8 | +32.7 A | +7.4 A | -6.9 B | -20.0 B | -17.3 B | -28.6 ★ C | -24.7 C | -23.8 C |"
+        );
+        assert!(lines[4].ends_with("| -22.4 C | – |"), "{text}");
+        assert!(
+            lines[10]
+                .starts_with("time over that of the default setting, %; A fall; B ragged; C flat; ★ best;")
+        );
+        let mut one = row(&[Some(1.0), Some(2.0)]);
+        one.default = Some([0.0, 0.0]);
+        assert!(shown(one).contains("| m | 1 | 2 |\n| --- | ---: | ---: |\n|  | +1.0 ○ | +2.0 |"));
+        let text = shown(hostile());
+        assert!(!text.contains(['<', '\x1b', '\u{202e}']), "{text}");
+    }
 
     #[test]
     fn nothing_hostile_survives() {

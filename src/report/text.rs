@@ -1,5 +1,6 @@
 //! Blocks as a terminal shows them: short sections only, aligned columns, marks beside colours.
 
+mod map;
 mod table;
 
 use std::fmt::Write;
@@ -108,6 +109,7 @@ fn block(block: &Block, style: Style) -> String {
         Block::Prose(text) => wrapped(&plain(text, 4 * LONGEST), 2, Tone::Plain, style),
         Block::Findings(list) => findings(list, style),
         Block::Table(table) => table::render(table, style),
+        Block::Chart(chart) if chart.map().is_some() => map::render(chart, style),
         Block::Chart(chart) => table::render(chart.summary.as_ref().unwrap_or(&chart.data), style),
         Block::Facts(facts) => {
             let width = facts.iter().map(|(label, _)| plain(label, 60).chars().count()).max().unwrap_or(0);

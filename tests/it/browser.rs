@@ -8,6 +8,7 @@ mod hostile;
 mod large;
 mod memory;
 mod png;
+mod sweep;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -463,5 +464,16 @@ fn a_large_report_loads_quickly() {
     assert!(said.contains("320 rows are drawn as 160 groups of up to 2"), "{said}");
     // The bound is four seconds on a machine of its own; a test shares its machine.
     assert!(seen < Duration::from_secs(12), "{seen:?}");
+    session.nothing_happened(&file);
+}
+
+#[test]
+fn maps_are_drawn_without_scripts() {
+    let Some(mut session) = session("maps_are_drawn_without_scripts") else { return };
+    let file = page("sweep", &sweep::report());
+    let tab = session.tab(1280, "light");
+    session.browser.ask(&tab, "Emulation.setScriptExecutionDisabled", json!({ "value": true }));
+    session.browser.open(&tab, &file);
+    sweep::look(&mut session, &tab);
     session.nothing_happened(&file);
 }

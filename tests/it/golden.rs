@@ -90,6 +90,21 @@ fn markdown_reads_as_it_read() {
 }
 
 #[test]
+fn a_run_without_a_map_says_so_and_writes_nothing() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let run = pretended(7, dir.path(), &[]);
+    let file = dir.path().join("map.svg");
+    let ended = assay().arg("report").arg(&run).arg("--map").arg(&file).output().expect("assay runs");
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(3), "{said}");
+    assert!(said.contains("this run has no map to write"), "{said}");
+    assert!(!file.exists());
+    // A picture is no report: both at once are refused.
+    let both = assay().arg("report").arg(&run).args(["--format", "csv", "--map"]).arg(&file).output();
+    assert_eq!(both.expect("assay runs").status.code(), Some(2));
+}
+
+#[test]
 fn csv_has_every_counted_window() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let run = pretended(7, dir.path(), &[]);

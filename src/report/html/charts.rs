@@ -67,6 +67,8 @@ pub fn specs(kind: &ChartKind) -> Vec<Spec> {
         ChartKind::Matrix { unit, rows, columns, values, rejected } => {
             vec![matrix::spec(unit, [rows, columns], values, rejected)]
         }
+        // Drawn without plotly.
+        ChartKind::Map(_) => Vec::new(),
     }
 }
 

@@ -9,6 +9,10 @@ use super::text::{ScriptText, filters};
 use super::{EARLY, JSON_BEGIN, SCRIPT, SCRIPT_END, STYLE, policy, verdict};
 use crate::model::Finding;
 use crate::report::block::{Block, BoxNode, Chart, ChartKind, Report, Section, Table, Tiles};
+use crate::report::svg;
+
+/// Pixels that a picture has on half of a wide page.
+const HALF: f64 = 560.0;
 
 /// Colours of groups in the style sheet; the letters tell further ones apart.
 const TILE_COLOURS: usize = 8;
@@ -85,10 +89,13 @@ impl<'a> Page<'a> {
 impl<'a> SectionView<'a> {
     fn new(section: &'a Section) -> SectionView<'a> {
         let blocks = &section.blocks;
-        let small = |index: usize| {
-            blocks.get(index).is_some_and(|block| {
-                matches!(block, Block::Chart(chart) if matches!(chart.kind, ChartKind::Matrix { .. }))
-            })
+        let small = |index: usize| match blocks.get(index) {
+            Some(Block::Chart(chart)) => match &chart.kind {
+                ChartKind::Matrix { .. } => true,
+                ChartKind::Map(map) => svg::width(map) <= HALF,
+                _ => false,
+            },
+            _ => false,
         };
         let mut views: Vec<BlockView> = Vec::with_capacity(blocks.len());
         while views.len() < blocks.len() {
@@ -152,6 +159,11 @@ impl ChartView<'_> {
 
     fn table(&self) -> TableView<'_> {
         TableView::new(&self.chart.data)
+    }
+
+    /// A picture that needs no script.
+    fn picture(&self) -> Option<String> {
+        self.chart.map().map(|map| svg::map(map, svg::Theme::Page))
     }
 
     fn notes(&self) -> impl Iterator<Item = &String> {

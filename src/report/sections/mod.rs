@@ -21,6 +21,7 @@ mod results;
 mod samples;
 mod shown;
 mod smt;
+mod sweep;
 mod topology;
 mod trade;
 mod unixbench;
@@ -49,6 +50,7 @@ pub fn compose_beside(diagnosis: &Diagnosis, older: &[Comparison]) -> anyhow::Re
     }];
     sections.extend(unixbench::section(diagnosis));
     sections.extend(results::section(diagnosis));
+    sections.extend(sweep::section(diagnosis));
     sections.extend(smt::section(diagnosis));
     sections.extend(guard::section(diagnosis));
     sections.extend(beside::section(diagnosis, older));

@@ -7,7 +7,8 @@ use crate::diagnose::words::{figure, percent};
 use crate::model::sweep::Axis;
 use crate::model::{Better, Sweep};
 use crate::report::block::{
-    self, Block, Callout, Cell, Chart, ChartKind, Line, LinePoint, Map, MapRegion, MapSide, Scale, Section, Table,
+    self, Block, Callout, Cell, Chart, ChartKind, Line, LinePoint, Map, MapRegion, MapSide, Scale, Section,
+    Table,
 };
 use crate::stats::sweep::{Kind, segments};
 
@@ -87,7 +88,8 @@ fn noise_words(charted: &Charted) -> String {
         )),
     }
     if surface.aside > 0 {
-        words.push_str(&format!(" {} visits lay too far from all others to count in the fit.", surface.aside));
+        words
+            .push_str(&format!(" {} visits lay too far from all others to count in the fit.", surface.aside));
     }
     words
 }
@@ -171,13 +173,17 @@ fn cells(sweep: &Sweep, charted: &Charted) -> Table {
         let words = |value: Option<String>| value.map_or(Cell::Empty, number);
         row.push(words(charted.medians[cell].map(|median| figure(median, unit))));
         row.push(words(charted.ratio(cell).map(signed)));
-        row.push(words(charted.interval(cell).map(|[low, high]| format!("{} to {}", signed(low), signed(high)))));
+        row.push(words(
+            charted.interval(cell).map(|[low, high]| format!("{} to {}", signed(low), signed(high))),
+        ));
         row.push(words(charted.surface.levels[cell].as_ref().map(|level| level.n.to_string())));
         let region = charted.surface.regions.iter().position(|region| region.cells.contains(&cell));
         row.push(region.map_or(Cell::Empty, |index| text(words::letter(index))));
-        row.extend(beside.iter().map(|beside| {
-            words(beside.medians[cell].map(|median| figure(median, &beside.metric.unit)))
-        }));
+        row.extend(
+            beside
+                .iter()
+                .map(|beside| words(beside.medians[cell].map(|median| figure(median, &beside.metric.unit)))),
+        );
         row
     });
     Table { columns, rows: rows.collect(), folded: true }
@@ -246,7 +252,11 @@ fn curve(sweep: &Sweep, charted: &Charted, index: usize, id: String, title: &str
         let name = other.map_or(String::new(), |other| {
             format!("{} {}", words::name(other), words::value(other, &other.values[across]))
         });
-        lines.push(Line { name: name.clone(), points: (0..xs.len()).filter_map(point).collect(), joined: true });
+        lines.push(Line {
+            name: name.clone(),
+            points: (0..xs.len()).filter_map(point).collect(),
+            joined: true,
+        });
         let levels: Vec<_> = own.iter().map(|cell| charted.surface.levels[*cell]).collect();
         for segment in segments(&levels) {
             let end = |along: usize| words::value(axis, &axis.values[along]);
@@ -270,7 +280,10 @@ fn curve(sweep: &Sweep, charted: &Charted, index: usize, id: String, title: &str
         id,
         title: format!("{title} over {}", words::name(axis)),
         about: match other {
-            Some(other) => format!("With {} fixed: the regions of one curve need not be those of the map.", words::name(other)),
+            Some(other) => format!(
+                "With {} fixed: the regions of one curve need not be those of the map.",
+                words::name(other)
+            ),
             None => String::new(),
         },
         kind: ChartKind::Lines {
@@ -287,7 +300,11 @@ fn curve(sweep: &Sweep, charted: &Charted, index: usize, id: String, title: &str
             callouts: Vec::<Callout>::new(),
         },
         summary: None,
-        data: Table { columns: vec![column("fixed"), column("from, to"), column("what it does")], rows, folded: true },
+        data: Table {
+            columns: vec![column("fixed"), column("from, to"), column("what it does")],
+            rows,
+            folded: true,
+        },
     })
     .filter(|_| charted.surface.matters.yes)
 }
@@ -339,7 +356,11 @@ fn front(sweep: &Sweep, facet: &Facet) -> Option<Table> {
                 let ratio = charted.ratio(*cell).map(signed);
                 number(format!("{} ({})", median.unwrap_or_default(), ratio.unwrap_or_default()))
             };
-            vec![text(format!("{}{own}", words::setting(sweep, *cell))), value(&facet.target), value(response)]
+            vec![
+                text(format!("{}{own}", words::setting(sweep, *cell))),
+                value(&facet.target),
+                value(response),
+            ]
         })
         .collect();
     let titles = [&facet.target, response].map(|charted| right(&charted.metric.title));

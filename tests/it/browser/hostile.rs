@@ -1,9 +1,9 @@
 //! The same report from a machine that tries to be more than text.
 
-use assay::model::{Fact, Verdict, VerdictKind};
+use assay::model::{Better, Fact, Verdict, VerdictKind};
 use assay::report::block::{
-    Axis, Bar, Block, Callout, Cell, ChartKind, Check, Dot, Line, LinePoint, Mark, Report, Scale, Side,
-    Strip, Table,
+    Axis, Bar, Block, Callout, Cell, ChartKind, Check, Dot, Line, LinePoint, Map, MapRegion, MapSide, Mark,
+    Report, Scale, Side, Strip, Table,
 };
 
 use super::example::{chart, findings, node, report as example, section, table};
@@ -100,6 +100,7 @@ fn hostile_blocks() -> Vec<Block> {
         made("hostile-strips", ChartKind::Strips { strips: strips.collect() }),
         made("hostile-bars", ChartKind::Bars { y: axis(Scale::Linear), bars: bars.collect() }),
         made("hostile-matrix", matrix),
+        made("hostile-map", map(&text)),
         Block::Findings(vec![finding]),
         Block::Prose(text.clone()),
         Block::Facts(vec![(text.clone(), text.clone())]),
@@ -107,6 +108,30 @@ fn hostile_blocks() -> Vec<Block> {
         Block::Boxes(vec![node("package", &text, vec![node("cpu", &evil(2), Vec::new())])]),
         Block::Table(data.clone()),
     ]
+}
+
+/// A map whose every text is hostile, with cells that are not there.
+fn map(text: &str) -> ChartKind {
+    let side = || MapSide {
+        title: text.to_owned(),
+        labels: (0..3).map(|index: usize| format!("{index}{text}")).collect(),
+    };
+    ChartKind::Map(Map {
+        title: text.to_owned(),
+        unit: text.to_owned(),
+        x: side(),
+        y: Some(side()),
+        values: vec![vec![Some(1.0), Some(f64::NAN), None]; 4],
+        around: Some(0.0),
+        better: Better::Lower,
+        regions: vec![MapRegion {
+            name: text.to_owned(),
+            kind: text.to_owned(),
+            cells: vec![[0, 0], [9, 9]],
+        }],
+        best: vec![[7, 7]],
+        default: Some([f64::NAN, 0.0]),
+    })
 }
 
 /// Charts of nothing, or of nothing that can be drawn.
