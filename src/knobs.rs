@@ -105,6 +105,7 @@ impl Knobs {
     pub fn locate(&self, name: &str) -> Result<Located, String> {
         let named = Named::of(name).ok_or_else(|| unknown(name))?;
         let kernel = self.text("/proc/sys/kernel/osrelease").ok();
+        let version = kernel.as_deref().and_then(table::version);
         let kernel = kernel.map_or("this kernel".to_string(), |release| format!("this kernel ({release})"));
         let places = named.places();
         if places.is_empty() {
@@ -131,6 +132,12 @@ impl Knobs {
         if let Some(why) = closed {
             return Err(why);
         }
+        let lacks = format!("{kernel} has no {name}");
+        if let Named::Row(row) = &named
+            && version.is_some_and(|version| !row.is_of(version))
+        {
+            return Err(format!("{lacks}; {}", row.instead));
+        }
         let looked: Vec<&str> = places.iter().map(|(pattern, ..)| pattern.as_str()).collect();
         let debugfs = match looked.iter().any(|file| table::is_debugfs(file)) && !self.has_debugfs() {
             true => {
@@ -139,10 +146,12 @@ impl Knobs {
             false => "",
         };
         let instead = match &named {
-            Named::Row(row) if !row.instead.is_empty() => format!("; {}", row.instead),
+            Named::Row(row) if !row.instead.is_empty() && row.from.is_none() && row.until.is_none() => {
+                format!("; {}", row.instead)
+            }
             _ => String::new(),
         };
-        Err(format!("{kernel} has no {name}: there is no {}{debugfs}{instead}", looked.join(" and no ")))
+        Err(format!("{lacks}: there is no {}{debugfs}{instead}", looked.join(" and no ")))
     }
 
     fn has_debugfs(&self) -> bool {

@@ -11,8 +11,27 @@ pub struct Knob {
     pub values: Values,
     /// In the order in which they are looked for; none: it is a property of our own tasks.
     pub places: &'static [Place],
-    /// What kernels that lack it have instead.
+    /// The kernels that have it, from one version to before another, where it came or went.
+    pub from: Option<Version>,
+    pub until: Option<Version>,
+    /// What those have instead that lack it.
     pub instead: &'static str,
+}
+
+/// Major and minor number of a kernel.
+pub type Version = (u32, u32);
+
+/// `6.18.44-cloud` as a version.
+pub fn version(release: &str) -> Option<Version> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
+
+impl Knob {
+    /// Whether kernels of this version have it, as far as is known.
+    pub fn is_of(&self, version: Version) -> bool {
+        self.from.is_none_or(|from| version >= from) && self.until.is_none_or(|until| version < until)
+    }
 }
 
 /// Where a knob is, on some kernels.
@@ -67,6 +86,8 @@ pub const KNOBS: &[Knob] = &[
             place("/sys/kernel/debug/sched/min_granularity_ns", "5.13 to 6.5"),
             place("/proc/sys/kernel/sched_min_granularity_ns", "to 5.12"),
         ],
+        from: None,
+        until: Some((6, 6)),
         instead: EEVDF,
     },
     Knob {
@@ -77,6 +98,8 @@ pub const KNOBS: &[Knob] = &[
             place("/sys/kernel/debug/sched/wakeup_granularity_ns", "5.13 to 6.5"),
             place("/proc/sys/kernel/sched_wakeup_granularity_ns", "to 5.12"),
         ],
+        from: None,
+        until: Some((6, 6)),
         instead: "kernels from 6.6 on schedule by EEVDF, where policy=batch, without root, keeps a task from preempting when it wakes, and \
                   feature.WAKEUP_PREEMPTION all of them",
     },
@@ -88,6 +111,8 @@ pub const KNOBS: &[Knob] = &[
             place("/sys/kernel/debug/sched/latency_ns", "5.13 to 6.5"),
             place("/proc/sys/kernel/sched_latency_ns", "to 5.12"),
         ],
+        from: None,
+        until: Some((6, 6)),
         instead: EEVDF,
     },
     Knob {
@@ -95,6 +120,8 @@ pub const KNOBS: &[Knob] = &[
         about: "EEVDF: the slice that a task asks for when it has not said",
         values: Values::Nanoseconds(100_000, SECOND),
         places: &[place("/sys/kernel/debug/sched/base_slice_ns", "from 6.6")],
+        from: Some((6, 6)),
+        until: None,
         instead: "kernels to 6.5 schedule by CFS, which has min_granularity_ns and wakeup_granularity_ns instead",
     },
     Knob {
@@ -105,6 +132,8 @@ pub const KNOBS: &[Knob] = &[
             place("/sys/kernel/debug/sched/migration_cost_ns", "from 5.13"),
             place("/proc/sys/kernel/sched_migration_cost_ns", "to 5.12"),
         ],
+        from: None,
+        until: None,
         instead: "",
     },
     Knob {
@@ -115,6 +144,8 @@ pub const KNOBS: &[Knob] = &[
             place("/sys/kernel/debug/sched/nr_migrate", "from 5.13"),
             place("/proc/sys/kernel/sched_nr_migrate", "to 5.12"),
         ],
+        from: None,
+        until: None,
         instead: "",
     },
     Knob {
@@ -125,6 +156,8 @@ pub const KNOBS: &[Knob] = &[
             bracketed("/sys/kernel/debug/sched/preempt", "from 5.13, with CONFIG_PREEMPT_DYNAMIC"),
             bracketed("/sys/kernel/debug/sched_preempt", "5.12"),
         ],
+        from: None,
+        until: None,
         instead: "a kernel without CONFIG_PREEMPT_DYNAMIC was built for one of them",
     },
     Knob {
@@ -132,6 +165,8 @@ pub const KNOBS: &[Knob] = &[
         about: "pages move to the node of the tasks that use them",
         values: Values::Number(0, 3),
         places: &[place("/proc/sys/kernel/numa_balancing", "from 3.13, with CONFIG_NUMA_BALANCING")],
+        from: None,
+        until: None,
         instead: "",
     },
     Knob {
@@ -142,6 +177,8 @@ pub const KNOBS: &[Knob] = &[
             "/proc/sys/kernel/sched_autogroup_enabled",
             "from 2.6.38, with CONFIG_SCHED_AUTOGROUP",
         )],
+        from: None,
+        until: None,
         instead: "",
     },
     Knob {
@@ -149,6 +186,8 @@ pub const KNOBS: &[Knob] = &[
         about: "transparent huge pages: for all memory, for what asks by madvise, for none",
         values: Values::Choice(&["always", "madvise", "never"]),
         places: &[bracketed("/sys/kernel/mm/transparent_hugepage/enabled", "from 2.6.38")],
+        from: None,
+        until: None,
         instead: "",
     },
     Knob {
@@ -156,6 +195,8 @@ pub const KNOBS: &[Knob] = &[
         about: "how hard the kernel tries to find a huge page at once",
         values: Values::Choice(&["always", "defer", "defer+madvise", "madvise", "never"]),
         places: &[bracketed("/sys/kernel/mm/transparent_hugepage/defrag", "from 2.6.38")],
+        from: None,
+        until: None,
         instead: "",
     },
     Knob {
@@ -163,6 +204,8 @@ pub const KNOBS: &[Knob] = &[
         about: "who chooses the clock of the cores, in all frequency policies",
         values: Values::Any,
         places: &[place("/sys/devices/system/cpu/cpufreq/*/scaling_governor", "with cpufreq")],
+        from: None,
+        until: None,
         instead: "without cpufreq (most guests) the host or the firmware chooses the clock",
     },
     Knob {
@@ -170,6 +213,8 @@ pub const KNOBS: &[Knob] = &[
         about: "the second threads of all cores, online or not",
         values: Values::Choice(&["on", "off"]),
         places: &[place("/sys/devices/system/cpu/smt/control", "from 4.19")],
+        from: None,
+        until: None,
         instead: "",
     },
     Knob {
@@ -177,6 +222,8 @@ pub const KNOBS: &[Knob] = &[
         about: "the slice that the benchmark's own tasks ask for; no root needed",
         values: Values::Nanoseconds(100_000, 100_000_000),
         places: &[],
+        from: None,
+        until: None,
         instead: "",
     },
     Knob {
@@ -184,6 +231,8 @@ pub const KNOBS: &[Knob] = &[
         about: "the scheduling policy of the benchmark's own tasks; no root needed",
         values: Values::Choice(&["other", "batch"]),
         places: &[],
+        from: None,
+        until: None,
         instead: "",
     },
 ];

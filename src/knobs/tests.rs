@@ -124,7 +124,8 @@ fn one_name_for_many_kernels() {
     assert_eq!(place("min_granularity_ns").as_deref(), Ok("/proc/sys/kernel/sched_min_granularity_ns"));
     let why = place("base_slice_ns").expect_err("CFS");
     assert!(why.contains("(5.10.1) has no base_slice_ns") && why.contains("min_granularity_ns"), "{why}");
-    assert!(why.contains("debugfs is not mounted"), "{why}");
+    let why = place("migration_cost_ns").expect_err("not in this tree");
+    assert!(why.contains("debugfs is not mounted") && why.contains("sched_migration_cost_ns"), "{why}");
     let tree = Tree::new();
     tree.file("/sys/kernel/debug/sched/min_granularity_ns", "3000000");
     tree.file("/sys/kernel/debug/sched/features", "GENTLE_FAIR_SLEEPERS NO_NEXT_BUDDY");
