@@ -49,13 +49,13 @@ pub struct Segment {
 
 /// Two cells nearer than about three times this (as logarithms) are never a step, however small the noise.
 const LEAST: f64 = 0.005;
-/// Prices, in squares of errors: of a piece with its level, of a fall's direction, of each further level of a fall and of a ragged piece, of
-/// an odd cell. Chosen on simulated sweeps (seed 7).
-const PIECE: f64 = 10.0;
+/// Prices, in squares of errors: of a piece with its level, of each further level of a fall and of a ragged piece, of an
+/// odd cell, of a fall of two cells only. Chosen on simulated sweeps (seed 7).
+const PIECE: f64 = 7.0;
 const FALLING: f64 = 3.0;
-const FREE: f64 = 5.0;
-const ODD: f64 = 12.0;
-const SHORT: f64 = 5.0;
+const FREE: f64 = 5.5;
+const ODD: f64 = 20.0;
+const SHORT: f64 = 7.0;
 /// Least cells of a region in a map.
 const AREA: usize = 3;
 
