@@ -14,6 +14,8 @@ mod curves;
 mod detection;
 #[path = "prove/statistics.rs"]
 mod statistics;
+#[path = "prove/sweep.rs"]
+mod sweep;
 #[path = "prove/topology.rs"]
 mod topology;
 
@@ -36,6 +38,7 @@ const SECTIONS: &[&[Section]] = &[
     statistics::SECTIONS,
     comparing::SECTIONS,
     curves::SECTIONS,
+    sweep::SECTIONS,
     topology::SECTIONS,
     detection::SECTIONS,
     a_a::SECTIONS,
