@@ -78,7 +78,7 @@ fn passes(depth: Depth) -> (u32, u32) {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let knobs = Knobs::of(&args.measure.root).watched();
-    let wish = match understood(&args, &knobs) {
+    let mut wish = match understood(&args, &knobs) {
         Ok(wish) => wish,
         // All of it is a mistake of usage.
         Err(error) => {
@@ -96,6 +96,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             let alone = knobs.alone()?;
             for line in knobs.put_back_what_was_left().context("a sweep cannot begin")? {
                 output::tell(&format!("  {line}"));
+            }
+            // Only now do knobs that a killed sweep had turned show what was there before.
+            for axis in &mut wish.knobs {
+                axis.before = Some(knobs.current(&axis.name).map_err(anyhow::Error::msg)?);
             }
             Some(alone)
         }
