@@ -17,6 +17,7 @@ use anyhow::{Context, bail};
 use crate::sys::affinity;
 
 mod journal;
+pub mod profile;
 
 use journal::{Entry, Journal, Lock, Store};
 
