@@ -57,8 +57,8 @@ fn effect_of(sweep: &Sweep, facet: &Facet, charted: &Charted) -> Finding {
         "" => charted.title.clone(),
         words => format!("{} ({words})", charted.title),
     };
-    let source = charted.key();
-    let fact = |label: &str, value: String| Fact::new(label, value, source.clone());
+    // All cells' visits together, not one series.
+    let fact = |label: &str, value: String| Fact::new(label, value, "visits");
     let looks: usize = surface.levels.iter().flatten().map(|level| level.n).sum();
     let mut facts = vec![
         fact("cells", format!("{} in {looks} visits: {}", charted.cells, charted.verdicts())),
@@ -116,7 +116,7 @@ fn effect_of(sweep: &Sweep, facet: &Facet, charted: &Charted) -> Finding {
         cause,
         facts,
         confirm: confirm(sweep, facet, charted),
-        advice: words::advice(sweep, facet).join(". "),
+        advice: words::advice_by(sweep, facet, charted).unwrap_or_default(),
         series: Vec::new(),
         effect: Effect::None,
     }
@@ -194,9 +194,9 @@ fn trade_of(sweep: &Sweep, facet: &Facet) -> Option<Finding> {
         )
     };
     let shown = facet.front.iter().take(LISTED);
-    let key = facet.target.key();
+    let key = "visits";
     let mut facts: Vec<Fact> =
-        shown.map(|cell| Fact::new(words::setting(sweep, *cell), spot(*cell), key.clone())).collect();
+        shown.map(|cell| Fact::new(words::setting(sweep, *cell), spot(*cell), key)).collect();
     if count > LISTED {
         facts.push(Fact::new("further settings of the front", count - LISTED, key));
     }
