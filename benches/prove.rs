@@ -19,6 +19,8 @@ mod killing;
 mod kills;
 #[path = "prove/statistics.rs"]
 mod statistics;
+#[path = "prove/sweep.rs"]
+mod sweep;
 #[path = "prove/topology.rs"]
 mod topology;
 
@@ -41,6 +43,7 @@ const SECTIONS: &[&[Section]] = &[
     statistics::SECTIONS,
     comparing::SECTIONS,
     curves::SECTIONS,
+    sweep::SECTIONS,
     topology::SECTIONS,
     detection::SECTIONS,
     kills::SECTIONS,

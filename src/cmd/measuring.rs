@@ -347,6 +347,7 @@ fn header(
         plan_id: plan::plan_id(&planned, profile),
         plan: planned,
         sweep: None,
+        factors: None,
         catalogue,
         snapshot: host.snapshot.clone(),
     }

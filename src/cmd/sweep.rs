@@ -113,10 +113,6 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let study = |_: Vec<Candidate>, _: &Scope, _: &Host| {
         planned(&wish, &host, &profile, &knobs, invented).map_or(Vec::new(), |(_, cases)| cases)
     };
-    let headline = |bench: &Benchmark| {
-        let metric = bench.metrics.iter().find(|metric| metric.headline);
-        metric.map(|metric| Measure { bench: bench.id.to_string(), metric: metric.name.to_string() })
-    };
     let target = headline(wish.bench).with_context(|| format!("{} has no headline metric", wish.bench.id))?;
     let response = wish.response.and_then(headline);
     let amend = |header: &mut Header| {
@@ -137,10 +133,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 fn understood(args: &Args, knobs: &Knobs) -> anyhow::Result<Wish> {
     ensure!(args.measure.only.is_empty(), "--only is for `assay run`; a sweep names its one benchmark");
     ensure!(!args.measure.drop_caches, "--drop-caches is for `assay run`");
-    let bench = benchmark(&args.bench)?;
+    let bench = named_benchmark(&args.bench)?;
     let response = match args.response.as_deref() {
         Some("none") => None,
-        Some(name) => Some(benchmark(name)?),
+        Some(name) => Some(named_benchmark(name)?),
         None if bench.id == HACKBENCH => bench::find(WAKE_UP),
         None => None,
     };
@@ -182,11 +178,26 @@ fn understood(args: &Args, knobs: &Knobs) -> anyhow::Result<Wish> {
     Ok(Wish { bench, response, placement: args.placement.clone(), knobs: axes, params })
 }
 
-fn benchmark(name: &str) -> anyhow::Result<&'static Benchmark> {
+/// The benchmark of a name on the command line.
+pub fn named_benchmark(name: &str) -> anyhow::Result<&'static Benchmark> {
     let id = if name == "hackbench" { HACKBENCH } else { name };
     bench::find(id)
         .filter(|bench| !bench.hidden || bench.group() == "selftest")
         .with_context(|| format!("no benchmark is called {name:?}; `assay list` shows them"))
+}
+
+/// What a benchmark is judged by.
+pub fn headline(bench: &Benchmark) -> Option<Measure> {
+    let metric = bench.metrics.iter().find(|metric| metric.headline);
+    metric.map(|metric| Measure { bench: bench.id.to_string(), metric: metric.name.to_string() })
+}
+
+/// Estimated seconds of a visit of a case whose parameters were changed, which before took `usual`.
+pub fn seconds(case: &Case, usual: f64, cpus: usize) -> f64 {
+    match case.bench.as_ref() {
+        HACKBENCH | MESSAGING => Hackbench::seconds(&case.params, cpus),
+        _ => usual,
+    }
 }
 
 /// The grid and its cases on this host.
@@ -225,17 +236,14 @@ fn planned(
         }
     }
     let unmet = |name: &str, value: &str| if invented { None } else { knobs.unmet(name, value) };
-    let floor = host.floor.cpus().len();
-    let seconds = |case: &Case, usual: f64| match case.bench.as_ref() {
-        HACKBENCH | MESSAGING => Hackbench::seconds(&case.params, floor),
-        _ => usual,
-    };
+    let cpus = host.floor.cpus().len();
+    let seconds = |case: &Case, usual: f64| seconds(case, usual, cpus);
     let cases = grid.cases(&bases, &unmet, &seconds)?;
     Ok((grid, cases))
 }
 
 /// The case of a benchmark that is swept: where the scheduler puts its tasks, unless another placement is wanted.
-fn base(bench: &Benchmark, scope: &Scope, placement: Option<&str>) -> anyhow::Result<Candidate> {
+pub fn base(bench: &Benchmark, scope: &Scope, placement: Option<&str>) -> anyhow::Result<Candidate> {
     let candidates = (bench.cases)(bench, scope);
     let why = candidates.iter().find_map(|candidate| candidate.unmet.clone());
     let names: Vec<String> =

@@ -54,14 +54,14 @@ fn effect_of(sweep: &Sweep, facet: &Facet, charted: &Charted) -> Finding {
     let surface = &charted.surface;
     let knobs = words::knobs(sweep);
     let whose = match facet.words.as_str() {
-        "" => charted.metric.title.to_string(),
-        words => format!("{} ({words})", charted.metric.title),
+        "" => charted.title.clone(),
+        words => format!("{} ({words})", charted.title),
     };
-    let source = charted.keys.first().cloned().unwrap_or_default();
+    let source = charted.key();
     let fact = |label: &str, value: String| Fact::new(label, value, source.clone());
     let looks: usize = surface.levels.iter().flatten().map(|level| level.n).sum();
     let mut facts = vec![
-        fact("cells", format!("{} in {looks} visits", charted.cells)),
+        fact("cells", format!("{} in {looks} visits: {}", charted.cells, charted.verdicts())),
         fact("noise of one visit", percent(surface.noise)),
         fact("drift taken out", percent(surface.drift)),
         fact("any difference between cells", p_words(surface.matters.p)),
@@ -75,7 +75,10 @@ fn effect_of(sweep: &Sweep, facet: &Facet, charted: &Charted) -> Finding {
     let (headline, cause);
     match (surface.matters.yes, surface.best.first()) {
         (false, _) => {
-            headline = format!("{knobs} {} not matter here for {whose}", does(sweep));
+            headline = match charted.is_fine() {
+                true => format!("{knobs} {} not matter here for {whose}", does(sweep)),
+                false => format!("no effect of {knobs} on {whose} can be told from the noise here"),
+            };
             cause = format!(
                 "All {} cells lie within the noise: visits of one cell differ by {}, and a difference of {} between two cells would \
                  have been seen.",
@@ -191,7 +194,7 @@ fn trade_of(sweep: &Sweep, facet: &Facet) -> Option<Finding> {
         )
     };
     let shown = facet.front.iter().take(LISTED);
-    let key = facet.target.keys.first().cloned().unwrap_or_default();
+    let key = facet.target.key();
     let mut facts: Vec<Fact> =
         shown.map(|cell| Fact::new(words::setting(sweep, *cell), spot(*cell), key.clone())).collect();
     if count > LISTED {

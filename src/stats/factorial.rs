@@ -167,3 +167,65 @@ impl Shares {
         strong.into_iter().map(|main| main.factor).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use fastrand::Rng;
+
+    use super::*;
+    use crate::stats::noise::normal;
+
+    /// Each setting once a pass, with a pass of its own level.
+    fn looks(masks: &[u64], passes: u32, ln: impl Fn(u64) -> f64) -> Vec<Look> {
+        let mut rng = Rng::with_seed(2);
+        let mut looks = Vec::new();
+        for pass in 0..passes {
+            for mask in masks {
+                let own = 0.1 * f64::from(pass % 3);
+                let value = (2.0 + own + ln(*mask) + 0.002 * normal(&mut rng)).exp();
+                looks.push(Look { mask: *mask, pass, at: looks.len() as f64, value });
+            }
+        }
+        looks
+    }
+
+    #[test]
+    fn a_difference_is_shared_out() {
+        let ln = |mask: u64| {
+            let on = |knob: u32| f64::from(u8::from(mask >> knob & 1 == 1));
+            -0.3 * on(0) + 0.1 * on(1) + 0.05 * on(0) * on(1) + 0.03 * on(0) * on(1) * on(2)
+        };
+        let looks = looks(&[0, 0b111, 0b001, 0b010, 0b100, 0b011], 6, ln);
+        let shares = share_out(3, &looks).expect("the whole design");
+        let near = |effect: &Effect, truth: f64| (effect.ln - truth).abs() < 0.006;
+        assert!(near(&shares.total, -0.12) && near(&shares.remainder, 0.03), "{shares:?}");
+        let mains: Vec<f64> = shares.mains.iter().map(|main| main.effect.ln).collect();
+        assert!(
+            mains.iter().zip([-0.3, 0.1, 0.0]).all(|(got, truth)| (got - truth).abs() < 0.004),
+            "{mains:?}"
+        );
+        assert!(shares.pairs.len() == 1 && shares.pairs[0].factors == [0, 1], "{shares:?}");
+        assert!(near(&shares.pairs[0].effect, 0.05));
+        assert_eq!(shares.strong(), [0, 1]);
+        let sum: f64 = mains.iter().sum::<f64>() + shares.pairs[0].effect.ln + shares.remainder.ln;
+        assert!((sum - shares.total.ln).abs() < 1e-9);
+        assert!((shares.mains[0].share.expect("a total") - 2.5).abs() < 0.1);
+    }
+
+    #[test]
+    fn designs_with_holes() {
+        let ln = |mask: u64| 0.1 * f64::from(mask.count_ones());
+        // One knob: all of the total is its own.
+        let shares = share_out(1, &looks(&[0, 1], 5, ln)).expect("before and after");
+        assert!(shares.remainder.ln.abs() < 1e-12 && shares.mains.len() == 1);
+        // Knob 1 was not measured alone: what it does is in the remainder.
+        let shares = share_out(2, &looks(&[0, 3, 1], 5, ln)).expect("before and after");
+        assert!(
+            (shares.remainder.ln - 0.1).abs() < 0.01 && shares.mains.len() == 1 && shares.pairs.is_empty()
+        );
+        assert_eq!(share_out(2, &looks(&[0, 1, 2], 5, ln)), None);
+        assert_eq!(share_out(2, &looks(&[3, 1, 2], 5, ln)), None);
+        assert_eq!(share_out(2, &looks(&[0, 3], 1, ln)), None);
+        assert_eq!((share_out(0, &[]), share_out(64, &[])), (None, None));
+    }
+}

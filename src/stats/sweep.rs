@@ -10,6 +10,8 @@ pub mod fit;
 mod matters;
 mod pareto;
 mod regions;
+#[cfg(test)]
+mod tests;
 
 pub use matters::Matters;
 pub use pareto::{Spot, pareto};
@@ -133,7 +135,7 @@ pub fn surface(question: &Question) -> Option<Surface> {
         noise: fitted.sigma,
         drift: (highest - lowest).exp() - 1.0,
         aside: fitted.kept.iter().filter(|kept| !**kept).count(),
-        best: best::best(&fitted, cells, question.better, question.seed),
+        best: best::best(&points, &fitted, cells, question.better, question.seed),
         matters,
         regions,
         levels,

@@ -225,7 +225,7 @@ pub fn advice(sweep: &Sweep, facet: &Facet) -> Vec<String> {
         if charted.metric.better == Better::Neither {
             return;
         }
-        let title = &charted.metric.title;
+        let title = &charted.title;
         let sentence = match (charted.surface.matters.yes, charted.surface.best.first()) {
             (false, _) => {
                 format!("For {purpose} leave them as they are: {title} does not depend on them here")
@@ -234,7 +234,7 @@ pub fn advice(sweep: &Sweep, facet: &Facet) -> Vec<String> {
                 format!("For {purpose} leave them as they are: nothing measured gives a better {title}")
             }
             (true, Some(first)) => {
-                format!("For {purpose}: {}, with {} {title}", setting(sweep, *first), beside(charted, *first))
+                format!("For {purpose}: {}; {title} {}", setting(sweep, *first), beside(charted, *first))
             }
             (true, None) => return,
         };

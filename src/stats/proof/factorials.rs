@@ -37,6 +37,22 @@ pub struct SharedOut {
     pub strong: Rate,
 }
 
+impl SharedOut {
+    /// Both together.
+    pub fn and(self, other: SharedOut) -> SharedOut {
+        SharedOut {
+            total: self.total.and(other.total),
+            mains: self.mains.and(other.mains),
+            pairs: self.pairs.and(other.pairs),
+            remainder: self.remainder.and(other.remainder),
+            by_pass: self.by_pass.and(other.by_pass),
+            by_pass_width: self.by_pass_width + other.by_pass_width,
+            false_strong: self.false_strong.and(other.false_strong),
+            strong: self.strong.and(other.strong),
+        }
+    }
+}
+
 const MAINS: [f64; 6] = [-0.2, 0.08, -0.05, 0.0, 0.0, 0.0];
 const PAIRS: [([usize; 2], f64); 3] = [([0, 1], 0.06), ([0, 2], 0.0), ([1, 2], 0.0)];
 const REST: f64 = 0.04;

@@ -69,6 +69,19 @@ pub const LADDER_FOURFOLD_LEAST: f64 = 0.95;
 /// Most machines of whose CPUs something wrong is claimed: groups by transfers of lines, or siblings by slowdown.
 pub const TOPOLOGY_WRONG_MOST: f64 = 0.01;
 
+/// Most flat sweeps whose knobs are said to matter, nominal 5 %.
+pub const SWEEP_FALSE_MOST: f64 = 0.065;
+/// Least coverage of the 95 % intervals of a sweep's cells.
+pub const SWEEP_COVERAGE_LEAST: f64 = 0.935;
+/// Least sweeps in which the true best cell is among those called best, nominal 95 %.
+pub const SWEEP_BEST_LEAST: f64 = 0.935;
+/// Least planted cells in a region of the planted kind, where noise is 1 %, or 3 % with eight passes.
+pub const SWEEP_KINDS_LEAST: f64 = 0.95;
+/// Least coverage of the 95 % intervals of a shared-out difference, from six passes.
+pub const FACTORIAL_COVERAGE_LEAST: f64 = 0.935;
+/// Most differences shared out in which a knob without effect is called strong, nominal 5 %, from six passes.
+pub const STRONG_FALSE_MOST: f64 = 0.065;
+
 /// All bounds by name, as METHODOLOGY.md lists them.
 pub const BOUNDS: &[(&str, f64)] = &[
     ("COVERAGE_LEAST", COVERAGE_LEAST),
@@ -89,6 +102,12 @@ pub const BOUNDS: &[(&str, f64)] = &[
     ("LADDER_FALSE_MOST", LADDER_FALSE_MOST),
     ("FINE_LADDER_FALSE_MOST", FINE_LADDER_FALSE_MOST),
     ("LADDER_FOURFOLD_LEAST", LADDER_FOURFOLD_LEAST),
+    ("SWEEP_FALSE_MOST", SWEEP_FALSE_MOST),
+    ("SWEEP_COVERAGE_LEAST", SWEEP_COVERAGE_LEAST),
+    ("SWEEP_BEST_LEAST", SWEEP_BEST_LEAST),
+    ("SWEEP_KINDS_LEAST", SWEEP_KINDS_LEAST),
+    ("FACTORIAL_COVERAGE_LEAST", FACTORIAL_COVERAGE_LEAST),
+    ("STRONG_FALSE_MOST", STRONG_FALSE_MOST),
 ];
 
 /// How often something happened.
@@ -102,6 +121,11 @@ impl Rate {
     pub fn count(&mut self, hit: bool) {
         self.hits += usize::from(hit);
         self.of += 1;
+    }
+
+    /// Both together.
+    pub fn and(self, other: Rate) -> Rate {
+        Rate { hits: self.hits + other.hits, of: self.of + other.of }
     }
 
     /// 0..1; NaN of nothing.

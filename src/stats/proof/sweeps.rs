@@ -89,6 +89,21 @@ pub struct Swept {
 }
 
 impl Swept {
+    /// Both together.
+    pub fn and(self, other: Swept) -> Swept {
+        Swept {
+            matter: self.matter.and(other.matter),
+            covered: self.covered.and(other.covered),
+            kinds: self.kinds.and(other.kinds),
+            boundaries: self.boundaries.and(other.boundaries),
+            best: self.best.and(other.best),
+            first: self.first.and(other.first),
+            best_cells: self.best_cells + other.best_cells,
+            widths: self.widths + other.widths,
+            spread_error: self.spread_error + other.spread_error,
+        }
+    }
+
     /// Mean size of the list of best cells.
     pub fn best_size(&self) -> f64 {
         self.best_cells as f64 / self.best.of as f64

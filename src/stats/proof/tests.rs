@@ -299,3 +299,47 @@ fn runs_of_one_machine_are_not_called_different() {
     let (naive, _) = equal_runs(Levels::Apart { times: 1.0 }, 0.05, 20, 500, 14);
     assert!(naive.share() > 0.2, "{naive}");
 }
+
+const DRIFTS: [Drift; 4] = [Drift::None, Drift::Slow, Drift::Step, Drift::Wander];
+
+/// Sweeps of one kind under each drift.
+fn sweeps(planted: Planted, cv: f64, passes: u32, trials: usize) -> Swept {
+    let sweep = |drift| Sweep { planted, noise: Noise::Lognormal { cv }, outliers: 0.0, drift, passes };
+    DRIFTS.map(|drift| swept(sweep(drift), trials, 21)).into_iter().fold(Swept::default(), Swept::and)
+}
+
+#[test]
+fn flat_sweeps_are_said_not_to_matter() {
+    let found = sweeps(Planted::FlatCurve, 0.03, 4, 50);
+    assert!(found.matter.share() <= SWEEP_FALSE_MOST, "{}", found.matter);
+    assert!(found.covered.share() >= SWEEP_COVERAGE_LEAST, "{}", found.covered);
+}
+
+#[test]
+fn planted_regions_are_found() {
+    let found = sweeps(Planted::StoryCurve, 0.01, 4, 15);
+    assert_eq!(found.matter.share(), 1.0);
+    assert!(found.kinds.share() >= SWEEP_KINDS_LEAST, "{}", found.kinds);
+    assert!(found.boundaries.share() >= SWEEP_KINDS_LEAST, "{}", found.boundaries);
+    let found = sweeps(Planted::StoryMap, 0.01, 4, 3);
+    assert!(found.kinds.share() >= SWEEP_KINDS_LEAST, "{}", found.kinds);
+}
+
+#[test]
+fn the_true_best_is_among_the_best() {
+    let found = sweeps(Planted::StoryCurve, 0.05, 4, 40);
+    assert!(found.best.share() >= SWEEP_BEST_LEAST && found.best_size() < 8.0, "{}", found.best);
+    let found = sweeps(Planted::Bowl, 0.03, 4, 4);
+    assert!(found.best.share() >= SWEEP_BEST_LEAST && found.best_size() < 16.0, "{}", found.best);
+}
+
+#[test]
+fn differences_are_shared_out_rightly() {
+    let knobs = |drift| Knobs { noise: Noise::Lognormal { cv: 0.03 }, outliers: 0.0, drift, passes: 6 };
+    let found = DRIFTS.map(|drift| shared_out(knobs(drift), 100, 22));
+    let found = found.into_iter().fold(SharedOut::default(), SharedOut::and);
+    for rate in [found.total, found.mains, found.pairs, found.remainder] {
+        assert!(rate.share() >= FACTORIAL_COVERAGE_LEAST, "{rate}");
+    }
+    assert!(found.false_strong.share() <= STRONG_FALSE_MOST, "{}", found.false_strong);
+}

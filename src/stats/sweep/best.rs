@@ -2,18 +2,18 @@
 
 use fastrand::Rng;
 
-use super::fit::Fit;
+use super::fit::{Fit, Point};
 use crate::model::Better;
 use crate::stats::noise::normal;
 use crate::stats::order::quantile;
 
 /// Simulated sweeps behind a limit.
-const DRAWS: usize = 4000;
+const DRAWS: usize = 2000;
 
 /// Comparison with the best (Hsu 1984): a cell may be the best unless another is better by more than the one-sided 95 %
 /// limit of the largest of all differences from one cell, so that the true best is among them in 95 % of sweeps. The
-/// limit is drawn with the cells' own numbers of looks. Cells `0..cells`, the best first; empty for [`Better::Neither`].
-pub fn best(fitted: &Fit, cells: usize, better: Better, seed: u64) -> Vec<usize> {
+/// limit is drawn from the residuals with the cells' own numbers of looks. Cells `0..cells`, the best first; empty for [`Better::Neither`].
+pub fn best(points: &[Point], fitted: &Fit, cells: usize, better: Better, seed: u64) -> Vec<usize> {
     let sign = match better {
         Better::Higher => 1.0,
         Better::Lower => -1.0,
@@ -23,7 +23,7 @@ pub fn best(fitted: &Fit, cells: usize, better: Better, seed: u64) -> Vec<usize>
         (0..cells).filter_map(|cell| Some((cell, sign * fitted.level(cell)?))).collect();
     known.sort_by(|a, b| b.1.total_cmp(&a.1));
     let counts: Vec<usize> = known.iter().map(|(cell, _)| fitted.count(*cell)).collect();
-    let limits = limits(&counts, fitted.freedom, seed);
+    let limits = limits(&counts, &fitted.scaled_residuals(points), fitted.freedom, seed);
     let may_be = |place: usize| {
         let (cell, _) = known[place];
         let behind = |other: usize| {
@@ -36,7 +36,10 @@ pub fn best(fitted: &Fit, cells: usize, better: Better, seed: u64) -> Vec<usize>
 }
 
 /// For each cell, the 95 % quantile of the largest standardised difference of the others from it when all are alike.
-fn limits(counts: &[usize], freedom: f64, seed: u64) -> Vec<f64> {
+fn limits(counts: &[usize], residuals: &[f64], freedom: f64, seed: u64) -> Vec<f64> {
+    if residuals.is_empty() {
+        return vec![f64::INFINITY; counts.len()];
+    }
     let mut kinds: Vec<usize> = counts.to_vec();
     kinds.sort_unstable();
     kinds.dedup();
@@ -46,7 +49,10 @@ fn limits(counts: &[usize], freedom: f64, seed: u64) -> Vec<f64> {
     let mut rng = Rng::with_seed(seed);
     let mut largest = vec![Vec::with_capacity(DRAWS); stands.len()];
     for _ in 0..DRAWS {
-        let levels: Vec<f64> = errors.iter().map(|variance| variance.sqrt() * normal(&mut rng)).collect();
+        let levels: Vec<f64> = counts
+            .iter()
+            .map(|n| (0..*n).map(|_| residuals[rng.usize(..residuals.len())]).sum::<f64>() / *n as f64)
+            .collect();
         // The estimate of the noise that the differences will be held against (Wilson & Hilferty 1931).
         let part = 2.0 / (9.0 * freedom);
         let estimate = (1.0 - part + part.sqrt() * normal(&mut rng)).max(0.05).powf(1.5);

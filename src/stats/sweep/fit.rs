@@ -193,6 +193,17 @@ impl Fit {
         Some(Contrast { value, error: self.sigma * variance.sqrt(), freedom: self.freedom })
     }
 
+    /// What is left of the looks that count, with the variance that their setting's level took from them given back, and
+    /// all scaled to a variance of one. Empty where nothing is left over.
+    pub fn scaled_residuals(&self, points: &[Point]) -> Vec<f64> {
+        let own: Vec<f64> = (0..points.len())
+            .filter(|look| self.kept[*look] && self.counts[points[*look].cell] > 1)
+            .map(|look| self.residuals[look] / (1.0 - 1.0 / self.counts[points[look].cell] as f64).sqrt())
+            .collect();
+        let size = (dot(&own, &own) / own.len() as f64).sqrt();
+        if size > 0.0 { own.iter().map(|rest| rest / size).collect() } else { Vec::new() }
+    }
+
     /// Which looks count in the next round: of each setting at most the farthest goes, those near enough come back.
     fn next_kept(&self, points: &[Point], cells: usize) -> Vec<bool> {
         let share = |point: &Point| 1.0 / self.counts[point.cell].max(1) as f64;

@@ -13,8 +13,8 @@ pub struct Matters {
     pub yes: bool,
     /// Logarithm of the highest over the lowest cell, less what noise alone adds to it; from 0.
     pub spread: f64,
-    /// Logarithm of the smallest ratio of two cells (all others between them) that these looks would have told in four
-    /// of five cases.
+    /// Logarithm of the smallest ratio of two cells (all others between them) that these looks would have told in about
+    /// four of five cases.
     pub floor: f64,
 }
 
@@ -22,6 +22,9 @@ pub struct Matters {
 const PERMUTATIONS: usize = 1999;
 /// Residuals count up to so many robust standard deviations, so that no single look decides.
 const CLIP: f64 = 5.0;
+
+/// Nominal power at the floor. The permutations know the effect as noise, which costs the test about 15 points of it.
+const POWER: f64 = 0.95;
 
 /// The test on cells `0..cells`. Passes were visited in random order, so that under no effect each order of a
 /// pass's looks was as likely, whatever the machine did meanwhile: the test is exact, with any drift taken out that was
@@ -90,7 +93,7 @@ fn spread(cells: usize, fitted: &Fit) -> f64 {
     if true_share.is_nan() { 0.0 } else { (high - low) * true_share.sqrt() }
 }
 
-/// The difference of two cells at which the overall test has a power of 80 %: two of k levels apart by d have the
+/// The difference of two cells at which the overall test has its [`POWER`]: two of k levels apart by d have the
 /// noncentrality `d² / 2 se²` with k - 1 degrees of freedom (power by Patnaik 1949).
 fn floor(cells: usize, fitted: &Fit) -> f64 {
     let counts: Vec<f64> = (0..cells).map(|cell| fitted.count(cell) as f64).filter(|n| *n > 0.0).collect();
@@ -100,7 +103,7 @@ fn floor(cells: usize, fitted: &Fit) -> f64 {
     let needed = rising(|far| {
         let stretch = (freedom + 2.0 * far) / (freedom + far);
         let own = (freedom + far).powi(2) / (freedom + 2.0 * far);
-        chi_square_above(critical / stretch, own) >= 0.8
+        chi_square_above(critical / stretch, own) >= POWER
     });
     (2.0 * needed / n).sqrt() * fitted.sigma
 }

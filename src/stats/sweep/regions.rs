@@ -49,13 +49,15 @@ pub struct Segment {
 
 /// Two cells nearer than about three times this (as logarithms) are never a step, however small the noise.
 const LEAST: f64 = 0.005;
-/// Prices, in squares of errors: of a piece with its level, of a fall's direction, of each further level of a fall and of a ragged piece, of
-/// an odd cell. Chosen on simulated sweeps (seed 7).
-const PIECE: f64 = 10.0;
+/// Prices, in squares of errors: of a piece with its level, of each further level of a fall and of a ragged piece, of an
+/// odd cell, of a fall of two cells only. Chosen on simulated sweeps (seed 7).
+const PIECE: f64 = 7.0;
 const FALLING: f64 = 3.0;
-const FREE: f64 = 5.0;
-const ODD: f64 = 12.0;
-const SHORT: f64 = 5.0;
+const FREE: f64 = 5.5;
+const ODD: f64 = 20.0;
+const SHORT: f64 = 7.0;
+/// A change of which more than this share comes in one step is no fall.
+const AT_ONCE: f64 = 0.9;
 /// Least cells of a region in a map.
 const AREA: usize = 3;
 
@@ -115,13 +117,24 @@ fn prices(own: &[(f64, f64)]) -> [(f64, Kind, Option<bool>); 4] {
     let more = own.len().saturating_sub(1) as f64;
     let down: Vec<(f64, f64)> = own.iter().map(|(level, variance)| (-level, *variance)).collect();
     // A single step is hardly a fall, and ups and downs take three cells.
-    let (short, ragged) = if own.len() < 3 { (SHORT, f64::INFINITY) } else { (0.0, 0.0) };
+    let (short, ragged) = match own.len() {
+        0..3 => (SHORT, f64::INFINITY),
+        _ if one_step(own) => (f64::INFINITY, 0.0),
+        _ => (0.0, 0.0),
+    };
     [
         (PIECE + flat(own), Kind::Flat, None),
         (PIECE + short + rising(own) + FALLING * more, Kind::Fall, Some(true)),
         (PIECE + short + rising(&down) + FALLING * more, Kind::Fall, Some(false)),
         (PIECE + ragged + FREE * more, Kind::Ragged, None),
     ]
+}
+
+/// Whether nearly all of the change comes at once: a step between flat pieces, or an odd cell, is no fall.
+fn one_step(own: &[(f64, f64)]) -> bool {
+    let (Some(first), Some(last)) = (own.first(), own.last()) else { return false };
+    let largest = own.windows(2).map(|pair| (pair[1].0 - pair[0].0).abs()).fold(0.0, f64::max);
+    largest > AT_ONCE * (last.0 - first.0).abs()
 }
 
 /// Squares around the common level; one cell inside a piece of four or more may be odd.
