@@ -78,13 +78,13 @@ fn passes(depth: Depth) -> (u32, u32) {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let knobs = Knobs::of(&args.measure.root).watched();
-    let wish = match understood(&args, &knobs) {
+    let misused = |error: anyhow::Error| {
+        output::tell(&format!("assay: {error:#}"));
+        Ok(ExitCode::from(2))
+    };
+    let mut wish = match understood(&args, &knobs) {
         Ok(wish) => wish,
-        // All of it is a mistake of usage.
-        Err(error) => {
-            output::tell(&format!("assay: {error:#}"));
-            return Ok(ExitCode::from(2));
-        }
+        Err(error) => return misused(error),
     };
     let mut measure = args.measure;
     let invented = measure.pretend.is_some();
@@ -97,12 +97,18 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             for line in knobs.put_back_what_was_left().context("a sweep cannot begin")? {
                 output::tell(&format!("  {line}"));
             }
+            // What was there before is so only now: a session that was killed, or has just ended, may have had it turned.
+            for axis in &mut wish.knobs {
+                axis.before = Some(knobs.current(&axis.name).map_err(anyhow::Error::msg)?);
+            }
             Some(alone)
         }
     };
     let host = Host::look(&measure)?;
     let (grid, cases) = planned(&wish, &host, &profile, &knobs, invented)?;
-    budget(&mut measure, &mut profile, &cases)?;
+    if let Err(error) = budget(&mut measure, &mut profile, &cases) {
+        return misused(error);
+    }
     let benches: Vec<&Benchmark> = [Some(wish.bench), wish.response].into_iter().flatten().collect();
     let study = |_: Vec<Candidate>, _: &Scope, _: &Host| {
         planned(&wish, &host, &profile, &knobs, invented).map_or(Vec::new(), |(_, cases)| cases)
@@ -165,6 +171,10 @@ fn understood(args: &Args, knobs: &Knobs) -> anyhow::Result<Wish> {
         "nothing to sweep: name a knob (--knob slice_ns=1ms,3ms,10ms) or a parameter with several values; `assay knobs` \
          lists knobs"
     );
+    let there = |axis: &Axis| axis.values.len() == 1 && axis.before.as_ref() == axis.values.first();
+    let all_there = several == 0 && axes.iter().all(there);
+    let now = || axes.iter().map(|axis| format!("{} is {}", axis.name, axis.values[0])).collect::<Vec<_>>();
+    ensure!(!all_there, "nothing to compare: {} already; name another value", now().join(", "));
     Ok(Wish { bench, response, placement: args.placement.clone(), knobs: axes, params })
 }
 
