@@ -1,7 +1,7 @@
 //! `make prove`: runs the experiments behind METHODOLOGY.md and writes their tables into it.
 //!
 //! `cargo bench --bench prove` runs all sections, `cargo bench --bench prove -- NAME...` some, `-- --list`
-//! names them. `a-a` takes `--pairs N` (20 unless told), `--only GROUPS` and `--budget TIME` for each of its runs. A section's table stands in METHODOLOGY.md between `<!-- prove:NAME -->` and `<!-- /prove
+//! names them. `a-a` takes `--pairs N` (20 unless told), `--only GROUPS` and `--budget TIME` for each of its runs, `kills` takes `--kills N` (200 unless told). A section's table stands in METHODOLOGY.md between `<!-- prove:NAME -->` and `<!-- /prove
 //! -->`, with the commit and the day on which it was measured.
 
 #[path = "prove/a_a.rs"]
@@ -12,6 +12,11 @@ mod comparing;
 mod curves;
 #[path = "prove/detection.rs"]
 mod detection;
+/// The experiment of the tests.
+#[path = "../tests/it/sweep/killing.rs"]
+mod killing;
+#[path = "prove/kills.rs"]
+mod kills;
 #[path = "prove/statistics.rs"]
 mod statistics;
 #[path = "prove/sweep.rs"]
@@ -41,6 +46,7 @@ const SECTIONS: &[&[Section]] = &[
     sweep::SECTIONS,
     topology::SECTIONS,
     detection::SECTIONS,
+    kills::SECTIONS,
     a_a::SECTIONS,
 ];
 
@@ -91,7 +97,7 @@ fn names(arguments: &[String]) -> Vec<&String> {
 }
 
 /// Options with a value, each `--NAME VALUE`.
-const OPTIONS: [&str; 3] = ["--pairs", "--only", "--budget"];
+const OPTIONS: [&str; 4] = ["--pairs", "--only", "--budget", "--kills"];
 
 /// The value of an option.
 pub fn option(name: &str) -> Option<String> {

@@ -15,6 +15,7 @@ use anyhow::bail;
 mod alone;
 mod hand;
 mod journal;
+pub mod profile;
 pub mod table;
 pub mod task;
 pub mod watchdog;

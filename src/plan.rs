@@ -9,6 +9,7 @@ use crate::bench::{self, Benchmark, Candidate, Depth, Scope, Windows};
 use crate::model::{Planned, fingerprint};
 use crate::stats::interleave::latin_order;
 
+pub mod factors;
 pub mod guard;
 pub mod smt;
 pub mod sweep;

@@ -185,6 +185,8 @@ fn head(machine: &Machine, snapshot: &Snapshot, plan: Vec<Planned>, allowed_cpus
         pretend: None,
         plan_id: plan::plan_id(&plan, &PROFILES[0]),
         plan,
+        sweep: None,
+        factors: None,
         catalogue: Vec::new(),
         snapshot: snapshot.clone(),
     };

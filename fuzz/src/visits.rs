@@ -69,6 +69,8 @@ pub fn header(plan: Vec<Planned>, catalogue: Vec<Title>) -> Header {
         pretend: None,
         plan_id: "0".into(),
         plan,
+        sweep: None,
+        factors: None,
         catalogue,
         snapshot: Snapshot::default(),
     }

@@ -13,7 +13,7 @@ use crate::bench;
 use crate::diagnose::words;
 use crate::knobs::task;
 use crate::machine::Machine;
-use crate::model::Planned;
+use crate::model::{Case, Planned};
 use crate::plan::Profile;
 use crate::report::plain::{lines, plain};
 
@@ -72,11 +72,10 @@ pub fn show(
         profile.passes_min,
         profile.budget_s
     );
-    let width =
-        planned.iter().map(|planned| plain(&planned.case.key(), 70).chars().count()).max().unwrap_or(0);
+    let keys: Vec<String> = planned.iter().map(|one| shown(&one.case, planned)).collect();
+    let width = keys.iter().map(|key| key.chars().count()).max().unwrap_or(0);
     let style = super::output::style(std::io::stdout().is_terminal());
-    for planned in planned {
-        let key = plain(&planned.case.key(), 70);
+    for (planned, key) in planned.iter().zip(&keys) {
         match &planned.unmet {
             None => {
                 let memory = words::bytes(planned.memory_bytes as f64);
@@ -106,6 +105,20 @@ pub fn show(
             }
         }
     }
+    // Many cells of a sweep need it for the same few knobs.
+    let by_root: BTreeSet<String> = match planned.iter().all(|planned| planned.case.knobs.is_empty()) {
+        true => dry.needs_root.iter().cloned().collect(),
+        false => changing()
+            .map(|planned| match system(planned) {
+                true => planned.case.knobs.keys().filter(|name| !task::is_one(name)).cloned().collect(),
+                false => vec![planned.case.key()],
+            })
+            .collect::<Vec<_>>()
+            .concat()
+            .into_iter()
+            .collect(),
+    };
+    let by_root: Vec<String> = by_root.into_iter().collect();
     let listed = |list: &[String]| match list {
         [] => "nothing".to_string(),
         list => plain(&list.join(", "), 600),
@@ -113,7 +126,7 @@ pub fn show(
     text.push_str(&format!(
         "\n  needs root: {}\n  would change on this system: {}\n  would write: a run file, report.html and report.json \
          into {}{}\n",
-        listed(&dry.needs_root),
+        listed(&by_root),
         listed(&dry.changes),
         out.display(),
         folders
@@ -123,4 +136,18 @@ pub fn show(
     ));
     print_text(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The key of a case; of a long one without the parameters that are the same in all cases of its benchmark, so that
+/// the cells of a sweep can be told apart.
+fn shown(case: &Case, all: &[Planned]) -> String {
+    const ROOM: usize = 70;
+    let key = case.key();
+    if key.chars().count() <= ROOM {
+        return plain(&key, ROOM);
+    }
+    let others = || all.iter().map(|other| &other.case).filter(|other| other.bench == case.bench);
+    let mut short = case.clone();
+    short.params.retain(|name, value| others().any(|other| other.params.get(name) != Some(value)));
+    plain(&short.key(), ROOM)
 }

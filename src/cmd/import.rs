@@ -11,17 +11,19 @@ use super::output;
 use crate::import::{self, Imported};
 use crate::report::{imported, text};
 
-/// Read result files of other tools (lmbench, UnixBench) into series of our own
+/// Read result files of other tools (lmbench, UnixBench, hackbench, perf bench sched) into series of our own
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   assay import summary.out                       what lmbench's `make summary` printed
   assay import results/*/host.0 --json           raw result files, as the JSON that `assay run` gives
   assay import results/myhost-2019-05-02-01      what UnixBench's `./Run` wrote
+  assay import hackbench.log                     what hackbench or `perf bench sched messaging` printed, once or often
   assay compare summary.out RUN                  an old result against a run
   assay report RUN --beside summary.out          and in its report")]
 pub struct Args {
-    /// Result files: lmbench summaries, raw lmbench results, lat_mem_rd curves, UnixBench reports
+    /// Result files: lmbench summaries, raw lmbench results, lat_mem_rd curves, UnixBench reports,
+    /// logs of hackbench and perf bench sched
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// Print JSON

@@ -217,8 +217,10 @@ pub fn measure_study_of(
     }
     output::greet(&host.machine, &header, args.pretend.is_some());
     let ended = measure(args, &host, &profile, &header, &mut writer, visits, &reins)?;
-    reins.knobs.put_back()?;
-    conclude(args, &mut writer, ended)
+    let left = reins.knobs.put_back();
+    let code = conclude(args, &mut writer, ended)?;
+    // What was measured is kept and told, whatever could not be put back.
+    left.map(|_| code)
 }
 
 /// Tells cold cases of files that all caches are to be dropped before each pass.
@@ -345,6 +347,7 @@ fn header(
         plan_id: plan::plan_id(&planned, profile),
         plan: planned,
         sweep: None,
+        factors: None,
         catalogue,
         snapshot: host.snapshot.clone(),
     }

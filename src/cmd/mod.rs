@@ -5,6 +5,7 @@ mod compare;
 mod diagnose;
 mod dry_run;
 mod explain;
+mod explain_profile;
 mod guard;
 mod hackbench;
 mod import;
@@ -56,6 +57,7 @@ enum Verb {
     Report(report::Args),
     Restore(restore::Args),
     Sweep(sweep::Args),
+    ExplainProfile(explain_profile::Args),
     Smt(smt::Args),
     Guard(guard::Args),
     Hackbench(hackbench::Args),
@@ -82,6 +84,7 @@ impl Cli {
             Verb::Report(args) => report::run(args),
             Verb::Restore(args) => restore::run(args),
             Verb::Sweep(args) => sweep::run(args),
+            Verb::ExplainProfile(args) => explain_profile::run(args),
             Verb::Smt(args) => smt::run(args),
             Verb::Guard(args) => guard::run(args),
             Verb::Hackbench(args) => hackbench::run(args),

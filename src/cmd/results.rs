@@ -11,6 +11,7 @@ use flate2::read::MultiGzDecoder;
 use crate::compare::Arm;
 use crate::diagnose;
 use crate::import;
+use crate::model::Run;
 use crate::run_file;
 
 /// A saved report is no larger: that of a 512-CPU host's full profile takes a tenth of it.
@@ -32,6 +33,18 @@ pub fn load(path: &Path) -> anyhow::Result<Arm> {
     let shown = path.display().to_string();
     let file = File::open(&path).with_context(|| format!("cannot open {shown}"))?;
     arm(file, &shown, number).with_context(|| format!("{shown} cannot be compared"))
+}
+
+/// The run of a folder that was written last.
+pub fn latest(folder: &Path) -> anyhow::Result<Run> {
+    let shown = folder.display().to_string();
+    let entries = std::fs::read_dir(folder).with_context(|| format!("cannot read the folder {shown}"))?;
+    let runs = entries.flatten().filter_map(|entry| {
+        let is_run = entry.file_name().to_str().is_some_and(|name| name.ends_with(".assay.jsonl"));
+        Some((entry.metadata().ok()?.modified().ok()?, entry.path())).filter(|_| is_run)
+    });
+    let (_, newest) = runs.max().with_context(|| format!("there is no run in {shown}"))?;
+    run_file::read(&newest)
 }
 
 /// What a folder's runs come to as one arm.

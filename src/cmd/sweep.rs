@@ -78,13 +78,13 @@ fn passes(depth: Depth) -> (u32, u32) {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let knobs = Knobs::of(&args.measure.root).watched();
+    let misused = |error: anyhow::Error| {
+        output::tell(&format!("assay: {error:#}"));
+        Ok(ExitCode::from(2))
+    };
     let mut wish = match understood(&args, &knobs) {
         Ok(wish) => wish,
-        // All of it is a mistake of usage.
-        Err(error) => {
-            output::tell(&format!("assay: {error:#}"));
-            return Ok(ExitCode::from(2));
-        }
+        Err(error) => return misused(error),
     };
     let mut measure = args.measure;
     let invented = measure.pretend.is_some();
@@ -97,7 +97,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             for line in knobs.put_back_what_was_left().context("a sweep cannot begin")? {
                 output::tell(&format!("  {line}"));
             }
-            // Only now do knobs that a killed sweep had turned show what was there before.
+            // What was there before is so only now: a session that was killed, or has just ended, may have had it turned.
             for axis in &mut wish.knobs {
                 axis.before = Some(knobs.current(&axis.name).map_err(anyhow::Error::msg)?);
             }
@@ -106,14 +106,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     let host = Host::look(&measure)?;
     let (grid, cases) = planned(&wish, &host, &profile, &knobs, invented)?;
-    budget(&mut measure, &mut profile, &cases)?;
+    if let Err(error) = budget(&mut measure, &mut profile, &cases) {
+        return misused(error);
+    }
     let benches: Vec<&Benchmark> = [Some(wish.bench), wish.response].into_iter().flatten().collect();
     let study = |_: Vec<Candidate>, _: &Scope, _: &Host| {
         planned(&wish, &host, &profile, &knobs, invented).map_or(Vec::new(), |(_, cases)| cases)
-    };
-    let headline = |bench: &Benchmark| {
-        let metric = bench.metrics.iter().find(|metric| metric.headline);
-        metric.map(|metric| Measure { bench: bench.id.to_string(), metric: metric.name.to_string() })
     };
     let target = headline(wish.bench).with_context(|| format!("{} has no headline metric", wish.bench.id))?;
     let response = wish.response.and_then(headline);
@@ -135,10 +133,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 fn understood(args: &Args, knobs: &Knobs) -> anyhow::Result<Wish> {
     ensure!(args.measure.only.is_empty(), "--only is for `assay run`; a sweep names its one benchmark");
     ensure!(!args.measure.drop_caches, "--drop-caches is for `assay run`");
-    let bench = benchmark(&args.bench)?;
+    let bench = named_benchmark(&args.bench)?;
     let response = match args.response.as_deref() {
         Some("none") => None,
-        Some(name) => Some(benchmark(name)?),
+        Some(name) => Some(named_benchmark(name)?),
         None if bench.id == HACKBENCH => bench::find(WAKE_UP),
         None => None,
     };
@@ -173,14 +171,33 @@ fn understood(args: &Args, knobs: &Knobs) -> anyhow::Result<Wish> {
         "nothing to sweep: name a knob (--knob slice_ns=1ms,3ms,10ms) or a parameter with several values; `assay knobs` \
          lists knobs"
     );
+    let there = |axis: &Axis| axis.values.len() == 1 && axis.before.as_ref() == axis.values.first();
+    let all_there = several == 0 && axes.iter().all(there);
+    let now = || axes.iter().map(|axis| format!("{} is {}", axis.name, axis.values[0])).collect::<Vec<_>>();
+    ensure!(!all_there, "nothing to compare: {} already; name another value", now().join(", "));
     Ok(Wish { bench, response, placement: args.placement.clone(), knobs: axes, params })
 }
 
-fn benchmark(name: &str) -> anyhow::Result<&'static Benchmark> {
+/// The benchmark of a name on the command line.
+pub fn named_benchmark(name: &str) -> anyhow::Result<&'static Benchmark> {
     let id = if name == "hackbench" { HACKBENCH } else { name };
     bench::find(id)
         .filter(|bench| !bench.hidden || bench.group() == "selftest")
         .with_context(|| format!("no benchmark is called {name:?}; `assay list` shows them"))
+}
+
+/// What a benchmark is judged by.
+pub fn headline(bench: &Benchmark) -> Option<Measure> {
+    let metric = bench.metrics.iter().find(|metric| metric.headline);
+    metric.map(|metric| Measure { bench: bench.id.to_string(), metric: metric.name.to_string() })
+}
+
+/// Estimated seconds of a visit of a case whose parameters were changed, which before took `usual`.
+pub fn seconds(case: &Case, usual: f64, cpus: usize) -> f64 {
+    match case.bench.as_ref() {
+        HACKBENCH | MESSAGING => Hackbench::seconds(&case.params, cpus),
+        _ => usual,
+    }
 }
 
 /// The grid and its cases on this host.
@@ -219,17 +236,14 @@ fn planned(
         }
     }
     let unmet = |name: &str, value: &str| if invented { None } else { knobs.unmet(name, value) };
-    let floor = host.floor.cpus().len();
-    let seconds = |case: &Case, usual: f64| match case.bench.as_ref() {
-        HACKBENCH | MESSAGING => Hackbench::seconds(&case.params, floor),
-        _ => usual,
-    };
+    let cpus = host.floor.cpus().len();
+    let seconds = |case: &Case, usual: f64| seconds(case, usual, cpus);
     let cases = grid.cases(&bases, &unmet, &seconds)?;
     Ok((grid, cases))
 }
 
 /// The case of a benchmark that is swept: where the scheduler puts its tasks, unless another placement is wanted.
-fn base(bench: &Benchmark, scope: &Scope, placement: Option<&str>) -> anyhow::Result<Candidate> {
+pub fn base(bench: &Benchmark, scope: &Scope, placement: Option<&str>) -> anyhow::Result<Candidate> {
     let candidates = (bench.cases)(bench, scope);
     let why = candidates.iter().find_map(|candidate| candidate.unmet.clone());
     let names: Vec<String> =

@@ -19,6 +19,7 @@ mod mix;
 pub mod neighbours;
 mod others;
 pub mod readings;
+pub mod shares;
 pub mod swept;
 pub mod tracks;
 pub mod words;
@@ -53,6 +54,7 @@ rules! {
     guard
     structure
     sweep
+    profile
     topology
 }
 
@@ -186,6 +188,11 @@ impl Diagnosis {
     /// CPUs that share a core by slowdown, with the case's key; `None` where none were measured.
     pub fn shared_cores(&self) -> Option<(Siblings, String)> {
         distances::shared_cores(&Evidence::new(&self.run, &self.machine, &self.series))
+    }
+
+    /// The factorial experiment that the run is, shared out; `None` where it is none.
+    pub fn shared_out(&self) -> Option<shares::SharedOut<'_>> {
+        shares::shared_out(&self.run, &self.series)
     }
 
     /// The sweep that the run is, understood; `None` where it is none.

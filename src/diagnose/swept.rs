@@ -4,7 +4,7 @@
 pub mod words;
 
 use crate::model::sweep::Measure;
-use crate::model::{Better, Metric, Run, Sweep, fingerprint};
+use crate::model::{Better, Metric, Run, Sweep, VerdictKind, fingerprint};
 use crate::stats::analysis::Judged;
 use crate::stats::order::{Interval, median};
 use crate::stats::ranks::spearman;
@@ -36,8 +36,10 @@ pub struct Charted<'a> {
     pub control: usize,
     /// The median of all looks of each cell, in the metric's unit, then that of the control where it is no cell.
     pub medians: Vec<Option<f64>>,
-    /// Keys of the cells' series.
-    pub keys: Vec<String>,
+    /// What it is called: `hackbench: wall time`.
+    pub title: String,
+    /// The series of each cell, then that of the control where it is no cell.
+    pub judged: Vec<Option<&'a Judged>>,
     /// Other metrics of the same visits.
     pub beside: Vec<Beside<'a>>,
     /// Cells of the grid.
@@ -58,14 +60,15 @@ type Cells<'a> = Vec<(usize, &'a Judged)>;
 /// What a rank correlation must have to say that two things go together, over at least [`CELLS`] cells.
 pub const TOGETHER: f64 = 0.7;
 const CELLS: usize = 5;
+/// A difference between two cells, as a logarithm, that anybody would still call nothing.
+const FINE: f64 = 0.1;
 
 /// `None`: the run is no sweep.
 pub fn swept<'a>(run: &'a Run, series: &'a [Judged]) -> Option<Swept<'a>> {
     let sweep = run.header.sweep.as_ref()?;
-    let seed = run.header.seed;
     let facets = sweep.facet_values().into_iter().filter_map(|values| {
-        let target = charted(sweep, &values, &sweep.target, series, seed)?;
-        let response = sweep.response.as_ref().and_then(|of| charted(sweep, &values, of, series, seed));
+        let target = charted(sweep, &values, &sweep.target, run, series)?;
+        let response = sweep.response.as_ref().and_then(|of| charted(sweep, &values, of, run, series));
         let front = response.as_ref().map_or(Vec::new(), |response| front(&target, response));
         Some(Facet { words: sweep.facet_words(&values), values, target, response, front })
     });
@@ -76,8 +79,8 @@ fn charted<'a>(
     sweep: &'a Sweep,
     facet: &[String],
     measure: &'a Measure,
+    run: &Run,
     series: &'a [Judged],
-    seed: u64,
 ) -> Option<Charted<'a>> {
     let [columns, rows] = sweep.shape();
     let shape = Shape { columns, rows };
@@ -108,9 +111,12 @@ fn charted<'a>(
             Some(Look { cell, pass: process.pass, at: process.at_ms, value })
         })
         .collect();
-    let seed = seed ^ fingerprint(&format!("{} {}", measure.metric, facet.join(" ")));
+    let seed = run.header.seed ^ fingerprint(&format!("{} {}", measure.metric, facet.join(" ")));
     let surface = surface(&Question { shape, control, looks: &looks, better: metric.better, seed })?;
     let all = surface.levels.len();
+    let bench = run.header.catalogue.iter().find(|title| title.id == measure.bench);
+    let title = bench.map_or(measure.bench.as_str(), |title| &title.title);
+    let title = format!("{title}: {}", metric.title);
     let medians = medians(&own, all);
     let mut beside: Vec<Beside> = Vec::new();
     for (_, judged) in &of_bench {
@@ -123,8 +129,9 @@ fn charted<'a>(
         let correlation = correlation(&medians, &theirs);
         beside.push(Beside { metric: other, medians: theirs, correlation });
     }
-    let keys = own.iter().map(|(_, judged)| judged.series.key.clone()).collect();
-    Some(Charted { measure, metric, surface, control, medians, keys, beside, cells: shape.cells() })
+    let series_of = |wanted: usize| own.iter().find(|(cell, _)| *cell == wanted).map(|(_, judged)| *judged);
+    let judged = (0..all).map(series_of).collect();
+    Some(Charted { measure, metric, surface, control, medians, title, judged, beside, cells: shape.cells() })
 }
 
 /// The median of all looks of each cell.
@@ -163,6 +170,32 @@ fn front(target: &Charted, response: &Charted) -> Vec<usize> {
 }
 
 impl Charted<'_> {
+    /// How many cells have verdicts of which kind: `12 trusted, 4 imprecise`.
+    pub fn verdicts(&self) -> String {
+        let mut kinds: Vec<(VerdictKind, usize)> = Vec::new();
+        for judged in self.judged.iter().flatten() {
+            let kind = judged.analysis.verdict.kind;
+            match kinds.iter_mut().find(|(other, _)| *other == kind) {
+                Some((_, count)) => *count += 1,
+                None => kinds.push((kind, 1)),
+            }
+        }
+        let each = kinds.iter().map(|(kind, count)| format!("{count} {}", kind.words()));
+        each.collect::<Vec<_>>().join(", ")
+    }
+
+    /// Most cells' figures are not to be believed.
+    pub fn is_rejected(&self) -> bool {
+        let all = self.judged.iter().flatten();
+        let rejected = all.clone().filter(|judged| judged.analysis.verdict.kind == VerdictKind::Rejected);
+        rejected.count() * 2 > all.count()
+    }
+
+    /// Whether so small a difference would have been told that "it does not matter" may be said.
+    pub fn is_fine(&self) -> bool {
+        self.surface.matters.floor <= FINE
+    }
+
     /// How much more (1.2) or less (0.8) than at the setting that was there before.
     pub fn ratio(&self, cell: usize) -> Option<f64> {
         Some(self.surface.levels.get(cell)?.as_ref()?.ln.exp())

@@ -5,6 +5,7 @@
 //! series without a value and with the reason, and what could not be understood at all is a remark.
 
 mod builder;
+mod hackbench;
 mod key;
 pub mod lmbench;
 mod unixbench;
@@ -26,7 +27,8 @@ const MOST_FIGURES: usize = 20_000;
 
 /// The formats that are known, as an error lists them.
 const KNOWN: &str = "summaries of lmbench (`make summary`), its raw result files and curves of \
-                     lat_mem_rd, and reports of UnixBench";
+                     lat_mem_rd, reports of UnixBench, logs of hackbench and of `perf bench sched messaging` and \
+                     `pipe`";
 
 /// How our own run files begin, which people may well try.
 const RUN_FILE: &str = "{\"header\":{";
@@ -41,6 +43,12 @@ pub enum Format {
     LatMemRd,
     /// What `./Run` of UnixBench writes into `results/`.
     UnixBench,
+    /// What hackbench prints, in the words of rt-tests or in its old ones.
+    Hackbench,
+    /// perf's hackbench.
+    PerfMessaging,
+    /// perf's two tasks that pass a token by pipes.
+    PerfPipe,
 }
 
 impl Format {
@@ -50,6 +58,9 @@ impl Format {
             Format::LmbenchRaw => "lmbench raw results",
             Format::LatMemRd => "lat_mem_rd curves",
             Format::UnixBench => "UnixBench report",
+            Format::Hackbench => "hackbench log",
+            Format::PerfMessaging => "perf bench sched messaging",
+            Format::PerfPipe => "perf bench sched pipe",
         }
     }
 }
@@ -143,9 +154,10 @@ pub fn read(bytes: &[u8]) -> anyhow::Result<Vec<Imported>> {
             "it is a run of Assay, which needs no import: `assay report`, `diagnose` and `compare` take it as it is"
         );
     }
-    let found = match unixbench::is_one(&text) {
-        true => unixbench::read(&text),
-        false => lmbench::read(&text),
+    let found = match () {
+        () if unixbench::is_one(&text) => unixbench::read(&text),
+        () if hackbench::is_one(&text) => hackbench::read(&text),
+        () => lmbench::read(&text),
     };
     match found {
         found if found.is_empty() => bail!("it is not a file that Assay knows; it knows {KNOWN}"),

@@ -313,6 +313,8 @@ impl<'s, 'h> Loop<'s, 'h> {
         if (wanted.is_empty() && self.turned.is_empty()) || self.session.header.pretend.is_some() {
             return Ok(None);
         }
+        // Noted before: what fails may have been turned in part.
+        self.turned = wanted.clone();
         let changes = match self.session.knobs.set(wanted) {
             Ok(changes) => changes,
             Err(error) => {
@@ -323,7 +325,6 @@ impl<'s, 'h> Loop<'s, 'h> {
                 return Ok(Some(Reason::Failed(text)));
             }
         };
-        self.turned = wanted.clone();
         if changes.is_empty() {
             return Ok(None);
         }

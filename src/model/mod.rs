@@ -6,6 +6,7 @@
 
 mod case;
 mod cpuset;
+pub mod factors;
 mod figure;
 mod finding;
 mod metric;
@@ -16,6 +17,7 @@ pub mod sweep;
 
 pub use case::{Beside, COMPILER, Case, Pages, Params, Placement, Seat, Value, fingerprint};
 pub use cpuset::CpuSet;
+pub use factors::Factors;
 pub use figure::{figure, letters, percent};
 pub use finding::{Effect, Fact, Finding, Severity, Verdict, VerdictKind};
 pub use metric::{Better, Form, Metric, Title, View};

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Case, CpuSet, ProcessFacts, Samples, Severity, Snapshot, Sweep, Title, VerdictKind};
+use super::{Case, CpuSet, Factors, ProcessFacts, Samples, Severity, Snapshot, Sweep, Title, VerdictKind};
 
 /// Version of the run file and of the JSON contract. Readers refuse a higher one and accept unknown fields.
 pub const SCHEMA: u32 = 1;
@@ -254,6 +254,9 @@ pub struct Header {
     /// What the plan's cases are laid out along, where they are cells of a sweep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<Sweep>,
+    /// Which knobs the plan's cases turn, where they are a factorial experiment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub factors: Option<Factors>,
     pub catalogue: Vec<Title>,
     pub snapshot: Snapshot,
 }

@@ -79,10 +79,10 @@ fn rounded(value: f64, log: bool) -> u64 {
 /// Values of a parameter of a benchmark's cases, held to its range.
 pub fn param_values(bench: &Benchmark, name: &str, words: &str) -> anyhow::Result<Vec<String>> {
     let known: Vec<&str> = bench.params.iter().map(|param| param.name).collect();
-    let param: &Param =
-        bench.params.iter().find(|param| param.name == name).with_context(|| {
-            format!("{} has no parameter {name:?}; it has {}", bench.id, known.join(", "))
-        })?;
+    let param: &Param = bench.params.iter().find(|param| param.name == name).with_context(|| {
+        let has = if known.is_empty() { "none".to_string() } else { known.join(", ") };
+        format!("{} has no parameter {name:?}; it has {has}", bench.id)
+    })?;
     let text = |word: &str| {
         let value = match param.range {
             Range::Int { .. } => word.parse().map(Value::Int).unwrap_or(Value::Text(word.to_string())),

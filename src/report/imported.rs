@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::block::{Block, Cell, Column, RESULTS, Report, Section, Table};
 use super::json::{OutputSeries, series};
-use crate::import::{Imported, Index, IndexRow};
+use crate::import::{Figure, Imported, Index, IndexRow};
 use crate::model::{Finding, SCHEMA, figure};
 
 /// What `assay import --json` gives: the series as a run has them, and of which result each is.
@@ -31,7 +31,8 @@ pub struct Output {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OutputResult {
     pub file: String,
-    /// `lmbench summary`, `lmbench raw results`, `lat_mem_rd curves` or `UnixBench report`.
+    /// `lmbench summary`, `lmbench raw results`, `lat_mem_rd curves`, `UnixBench report`, `hackbench log`,
+    /// `perf bench sched messaging` or `perf bench sched pipe`.
     pub format: String,
     pub host: String,
     /// What the file tells of the machine: label and value.
@@ -141,7 +142,9 @@ pub fn output(results: &[(String, Imported)]) -> Output {
 /// A table of a result's figures, and what else its file says.
 pub fn report(file: &str, one: &Imported) -> Report {
     let column = |title: &str, right: bool| Column { title: title.to_string(), right };
-    let row = |figure: &crate::import::Figure| {
+    // Most formats have one value a figure.
+    let repeated = one.figures.iter().any(|figure| figure.judged.series.processes.len() > 1);
+    let row = |figure: &Figure| {
         let (series, analysis) = (&figure.judged.series, &figure.judged.analysis);
         let value = analysis.estimate.as_ref().map(|found| self::figure(found.median, &series.metric.unit));
         // Where there is a value the verdict is the same for all; what is worth reading is how the meanings differ.
@@ -150,19 +153,22 @@ pub fn report(file: &str, one: &Imported) -> Report {
             None => Cell::Verdict(analysis.verdict.clone()),
         };
         let value = value.map_or(Cell::Empty, Cell::Number);
-        vec![Cell::Text(figure.wording.clone()), value, Cell::Code(series.key.clone()), last]
+        let mut row = vec![Cell::Text(figure.wording.clone()), value];
+        row.extend(repeated.then(|| spread(figure)).into_iter().flatten());
+        row.extend([Cell::Code(series.key.clone()), last]);
+        row
     };
+    let mut columns = vec![column("figure", false), column("value", true)];
+    if repeated {
+        columns.extend([column("n", true), column("all values", false), column("95 % interval", false)]);
+    }
+    columns.extend([column("here", false), column("how it differs, or why it is missing", false)]);
     let results = Section {
         id: RESULTS.into(),
         title: "Results".into(),
         about: "Every value is unverified: nobody watched while it was measured.".into(),
         blocks: vec![Block::Table(Table {
-            columns: vec![
-                column("figure", false),
-                column("value", true),
-                column("here", false),
-                column("how it differs, or why it is missing", false),
-            ],
+            columns,
             rows: one.figures.iter().map(row).collect(),
             folded: false,
         })],
@@ -184,6 +190,24 @@ pub fn report(file: &str, one: &Imported) -> Report {
         sections: [Some(results), indices(one), Some(remarks)].into_iter().flatten().collect(),
         json: String::new(),
     }
+}
+
+/// How many values a figure has, their ends, and the interval of their median; of one value there is nothing to say.
+fn spread(figure: &Figure) -> [Cell; 3] {
+    let Some(estimate) = &figure.judged.analysis.estimate else {
+        return [Cell::Empty, Cell::Empty, Cell::Empty];
+    };
+    let values: Vec<f64> = figure.judged.series.values().concat();
+    let ends = values.iter().copied().reduce(f64::min).zip(values.iter().copied().reduce(f64::max));
+    let words = |(low, high): (f64, f64)| {
+        Cell::Text(format!("{} to {}", self::figure(low, ""), self::figure(high, "")))
+    };
+    let interval = estimate.interval.map(|interval| (interval.low, interval.high));
+    [
+        Cell::Number(values.len().to_string()),
+        ends.filter(|_| values.len() > 1).map_or(Cell::Empty, words),
+        interval.map_or(Cell::Empty, words),
+    ]
 }
 
 /// The indices that the file prints, beside what their rows come to.

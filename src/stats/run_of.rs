@@ -32,6 +32,7 @@ pub fn run(cases: usize, visits: Vec<Visit>) -> Run {
         pretend: None,
         plan_id: "test".into(),
         sweep: None,
+        factors: None,
         plan: (0..cases).map(planned).collect(),
         catalogue: (0..cases).map(title).collect(),
         snapshot: Snapshot::default(),

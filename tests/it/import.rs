@@ -188,6 +188,37 @@ fn an_import_reads_as_it_read() {
 }
 
 #[test]
+fn a_log_of_hackbench_reads_as_it_read() {
+    let log = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/imports/hackbench.log");
+    let shown = text(&verb(&["import"], &[&log])).replace(&log.display().to_string(), "FILE");
+    insta::assert_snapshot!("hackbench_log", shown);
+    let found = json(&verb(&["import", "--json"], &[&log]));
+    assert!(crate::validator("import").is_valid(&found), "{found}");
+    // Runs of one setting are one series, with what a series of ours would have.
+    let first = &found["series"][0];
+    assert_eq!(
+        (&first["n"], first["values"].as_array().map(Vec::len)),
+        (&Value::from(8), Some(8)),
+        "{first}"
+    );
+    assert!(first["ci95"].is_array() && first["verdict"] == "unverified", "{first}");
+    let compared = json(&verb(&["compare", "--json"], &[&numbered(&log, 1), &numbered(&log, 3)]));
+    assert_eq!(compared["metrics"][0]["key"], first["key"], "{compared}");
+    // Rows that measure the same have these metrics and parameters; one that this version lacks has nothing to agree with.
+    for one in found["series"].as_array().expect("series") {
+        let Some(bench) = assay::bench::find(one["bench"].as_str().expect("a name")) else { continue };
+        let metric = bench.metrics.iter().find(|metric| one["metric"] == *metric.name).expect("its metric");
+        assert!(
+            assay::compare::unit_scale(one["unit"].as_str().expect("a unit"), &metric.unit).is_some(),
+            "{one}"
+        );
+        for name in one["params"].as_object().expect("params").keys() {
+            assert!(bench.params.iter().any(|param| param.name == name), "{name} of {one}");
+        }
+    }
+}
+
+#[test]
 fn foreign_files_are_refused_in_words() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     for (name, bytes, words) in [

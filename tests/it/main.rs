@@ -15,6 +15,7 @@ mod machine;
 mod observed;
 mod rules;
 mod runs;
+mod sweep;
 mod synthetic;
 mod tidy;
 mod unixbench;

@@ -16,6 +16,7 @@ mod method;
 mod names;
 mod observed;
 mod placements;
+mod profile;
 mod readings;
 mod results;
 mod samples;
@@ -51,6 +52,7 @@ pub fn compose_beside(diagnosis: &Diagnosis, older: &[Comparison]) -> anyhow::Re
     sections.extend(unixbench::section(diagnosis));
     sections.extend(results::section(diagnosis));
     sections.extend(sweep::section(diagnosis));
+    sections.extend(profile::section(diagnosis));
     sections.extend(smt::section(diagnosis));
     sections.extend(guard::section(diagnosis));
     sections.extend(beside::section(diagnosis, older));

@@ -66,13 +66,17 @@ pub fn first(diagnosis: &Diagnosis) -> (Vec<Shown<'_>>, Vec<Table>) {
     (shown, tables)
 }
 
-/// Headline series that were not skipped, in the order of the plan; those of variants and of UnixBench have a table of
-/// their own.
+/// Headline series that were not skipped, in the order of the plan; those of variants, of UnixBench and the cells of studies
+/// have tables of their own.
 fn measured(diagnosis: &Diagnosis) -> impl Iterator<Item = &Judged> {
     let skipped = |judged: &Judged| judged.analysis.verdict.kind == VerdictKind::Skipped;
     let variant =
         |judged: &Judged| smt::is_variant(&judged.series.case) || unixbench::is_own(&judged.series.case);
-    let shown = move |judged: &&Judged| judged.series.metric.headline && !skipped(judged) && !variant(judged);
+    let header = &diagnosis.run.header;
+    let cells = header.sweep.is_some() || header.factors.is_some();
+    let shown = move |judged: &&Judged| {
+        judged.series.metric.headline && !skipped(judged) && !variant(judged) && !cells
+    };
     diagnosis.series.iter().filter(shown)
 }
 

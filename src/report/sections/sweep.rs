@@ -41,8 +41,8 @@ fn of_facet(swept: &Swept, facet: &Facet, index: usize) -> Vec<Block> {
     let sweep = swept.sweep;
     let mut blocks = Vec::new();
     let title = |charted: &Charted| match facet.words.as_str() {
-        "" => charted.metric.title.to_string(),
-        words => format!("{}, {words}", charted.metric.title),
+        "" => charted.title.clone(),
+        words => format!("{}, {words}", charted.title),
     };
     let sentences = words::advice(sweep, facet);
     if !sentences.is_empty() {
@@ -52,6 +52,12 @@ fn of_facet(swept: &Swept, facet: &Facet, index: usize) -> Vec<Block> {
     for (which, charted) in [Some(&facet.target), facet.response.as_ref()].into_iter().flatten().enumerate() {
         let id = format!("sweep-{index}-{which}");
         blocks.push(Block::from(map_chart(sweep, charted, id.clone(), title(charted))));
+        if charted.is_rejected() {
+            blocks.push(Block::Prose(
+                "Most of these cells are rejected (the findings say why): measure again before anything follows from this map."
+                    .into(),
+            ));
+        }
         blocks.push(Block::Prose(noise_words(charted)));
         if charted.surface.matters.yes {
             blocks.push(Block::Table(regions(sweep, charted)));
@@ -82,11 +88,15 @@ fn noise_words(charted: &Charted) -> String {
     );
     match surface.matters.yes {
         true => words.push_str(&format!("; two cells are told apart from {floor} on.")),
-        false => words.push_str(&format!(
+        false if charted.is_fine() => words.push_str(&format!(
             ". These knobs do not matter here: no cell differs from the others beyond that, and {floor} between two cells \
              would have been seen."
         )),
+        false => words.push_str(&format!(
+            ". No effect can be told from this noise: only {floor} between two cells would have been seen."
+        )),
     }
+    words.push_str(&format!(" Verdicts: {}.", charted.verdicts()));
     if surface.aside > 0 {
         words
             .push_str(&format!(" {} visits lay too far from all others to count in the fit.", surface.aside));
@@ -162,6 +172,7 @@ fn cells(sweep: &Sweep, charted: &Charted) -> Table {
     columns.push(right("beside the default"));
     columns.push(right("95 %"));
     columns.push(right("visits"));
+    columns.push(column("verdict"));
     columns.push(column("region"));
     let beside: Vec<&Beside> = BESIDE.iter().filter_map(|name| charted.beside(name)).collect();
     columns.extend(beside.iter().map(|beside| right(&beside.metric.title)));
@@ -177,6 +188,9 @@ fn cells(sweep: &Sweep, charted: &Charted) -> Table {
             charted.interval(cell).map(|[low, high]| format!("{} to {}", signed(low), signed(high))),
         ));
         row.push(words(charted.surface.levels[cell].as_ref().map(|level| level.n.to_string())));
+        row.push(
+            charted.judged[cell].map_or(Cell::Empty, |judged| Cell::Verdict(judged.analysis.verdict.clone())),
+        );
         let region = charted.surface.regions.iter().position(|region| region.cells.contains(&cell));
         row.push(region.map_or(Cell::Empty, |index| text(words::letter(index))));
         row.extend(

@@ -88,6 +88,7 @@ pub fn run(cores: u32) -> Run {
         pretend: None,
         plan_id: "made".into(),
         sweep: None,
+        factors: None,
         plan: planned.collect(),
         catalogue: catalogue(),
         snapshot: snapshot::read(tree.root()),

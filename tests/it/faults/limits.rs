@@ -7,7 +7,7 @@ use std::process::Command;
 use assay::model::CpuSet;
 use serde_json::Value;
 
-use crate::host::{Group, allowed_cpus, is_root, skipped, works, wrapped};
+use crate::host::{Group, allowed_cpus, folder_of_nobody, is_root, skipped, unprivileged, works, wrapped};
 use crate::runs::{Ended, end, is_tidy, page_is_whole, read, results, run_file, run_into, series};
 
 fn plan(ended: &Ended) -> Vec<Value> {
@@ -249,33 +249,6 @@ fn an_interrupted_run_of_other_cpus_is_not_gone_on_with() {
     let elsewhere = end(&mut wrapped(&["taskset", "-c", &list], &run_into(dir.path(), words)));
     assert!(!elsewhere.sane().err.contains("going on with"), "{}", elsewhere.err);
     assert_eq!(fs::read_to_string(&file).expect("readable"), cut);
-}
-
-/// The user that nobody is, on every Linux.
-const NOBODY: u32 = 65534;
-
-/// A command as a user without any privilege; as it is where we are none ourselves.
-fn unprivileged(command: &Command) -> Command {
-    let id = NOBODY.to_string();
-    match is_root() {
-        true => wrapped(&["setpriv", "--reuid", &id, "--regid", &id, "--clear-groups"], command),
-        false => wrapped(&["env"], command),
-    }
-}
-
-/// A folder that an unprivileged user owns; `None`, said aloud, where there can be no such user.
-fn folder_of_nobody(test: &str) -> Option<tempfile::TempDir> {
-    let program = assert_cmd::cargo::cargo_bin!("assay");
-    let version = end(&mut unprivileged(Command::new(program).arg("--version")));
-    if version.code != 0 {
-        skipped(test, format!("no unprivileged user can start {}: {}", program.display(), version.err));
-        return None;
-    }
-    let dir = tempfile::tempdir().expect("a folder");
-    if is_root() {
-        std::os::unix::fs::chown(dir.path(), Some(NOBODY), Some(NOBODY)).expect("given away");
-    }
-    Some(dir)
 }
 
 #[test]

@@ -1,0 +1,29 @@
+//! A few kills of a sweep that turns this machine's own knobs; `make prove` makes two hundred.
+
+use std::time::Duration;
+
+use super::killing::{Bout, Way};
+use crate::host::{is_root, skipped};
+
+#[test]
+fn killed_at_random_moments_a_sweep_leaves_the_machine_as_it_was() {
+    let test = "killed_at_random_moments_a_sweep_leaves_the_machine_as_it_was";
+    if !is_root() {
+        return skipped(test, "only root may turn thp and autogroup");
+    }
+    let program = assert_cmd::cargo::cargo_bin!("assay");
+    let mut bout = match Bout::new(program) {
+        Ok(bout) => bout,
+        Err(why) => return skipped(test, why),
+    };
+    let mut random = fastrand::Rng::with_seed(6);
+    for way in [Way::Session, Way::Group, Way::Restore, Way::NextStart, Way::Group] {
+        // The first second goes to the gate.
+        let after = Duration::from_millis(random.u64(1000..4000));
+        if let Some(kill) = bout.kill(way, after) {
+            assert!(kill.faults.is_empty(), "{kill:?}");
+        }
+    }
+    bout.finish();
+    assert!(bout.completed > 0);
+}
