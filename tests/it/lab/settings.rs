@@ -55,7 +55,7 @@ const ROOMS: [Room; 3] = [
     Room {
         kernel: "6.12",
         place: "/sys/kernel/debug/sched/base_slice_ns",
-        rounds: 7,
+        rounds: 5,
         settings: EEVDF,
         swept: "base_slice_ns=0.1ms,10ms",
     },
@@ -77,16 +77,15 @@ fn settings_by_kernel() {
          switches |\n|---|---|---|---|---|---|---|\n",
     );
     let mut notes = String::new();
-    let mut whole = true;
-    for room in &ROOMS {
-        match room.measured() {
-            Some(measured) => room.describe(&measured, &mut table, &mut notes),
-            None => whole = false,
-        }
-    }
+    let measured: Vec<Option<Vec<Vec<Ran>>>> = ROOMS.iter().map(Room::measured).collect();
+    let rooms = || ROOMS.iter().zip(&measured).filter_map(|(room, runs)| Some((room, runs.as_ref()?)));
+    rooms().for_each(|(room, runs)| room.describe(runs, &mut table, &mut notes));
     println!("{table}{notes}");
-    if whole {
+    if rooms().count() == ROOMS.len() {
         write_results("settings", &format!("{table}{notes}"));
+    }
+    for (room, runs) in rooms().filter(|(room, _)| room.settings.len() == CFS.len()) {
+        room.check_order(runs);
     }
 }
 
@@ -157,7 +156,6 @@ impl Room {
             .expect("memory");
         }
         if self.settings.len() == CFS.len() {
-            self.check_order(measured);
             return;
         }
         let (slowest, quickest) = measured
