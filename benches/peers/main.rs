@@ -9,6 +9,7 @@
 //! ten whole runs (`spread.rs`).
 
 mod chain;
+mod hackbench;
 mod memory;
 mod spread;
 mod system;
@@ -41,6 +42,8 @@ pub struct Row {
     pub scale: f64,
     pub peer: Peer,
     pub wanted: Wanted,
+    /// The time that its pairs may take.
+    pub limit: Duration,
     /// Why the two differ, where they do: what each does, and how to see it.
     pub note: &'static str,
 }
@@ -185,7 +188,7 @@ impl Bench {
             let ratio = paired_ratio(&peers, &ours, 0.95).ok_or("no ratio")?;
             let control = paired_ratio(&peers, &again, 0.95).ok_or("no ratio")?;
             let narrow = ratio.interval.is_some_and(|interval| interval.half_width() / ratio.ratio <= NARROW);
-            if !narrow && begin.elapsed() < ROW_LIMIT {
+            if !narrow && begin.elapsed() < row.limit {
                 continue;
             }
             let value = |values: &[f64]| median(values).map_or("–".to_string(), |v| figure(v, row.unit));
@@ -255,8 +258,8 @@ fn words(ratio: &Ratio) -> String {
     }
 }
 
-/// Each row's time at most, and the half-width of the ratio's interval at which it ends.
-const ROW_LIMIT: Duration = Duration::from_secs(45);
+/// A row's usual time at most, and the half-width of the ratio's interval at which it ends.
+pub const ROW_LIMIT: Duration = Duration::from_secs(45);
 const NARROW: f64 = 0.03;
 const PAIRS_MIN: usize = 8;
 
@@ -289,6 +292,7 @@ fn main() {
     let asked = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word.as_str()));
     let _hello = system::Hello::put();
     let rows = system::rows(&bench).into_iter().chain(memory::rows(&bench));
+    let rows = rows.chain(hackbench::rows(&bench));
     for row in rows {
         let name = match &row {
             Ok(row) => &row.name,

@@ -73,7 +73,16 @@ fn bandwidth(
     let name = format!("{} {op}, {who} ({tool})", level.name);
     let case = ours(bench, level, threads, op).ok_or(name.clone())?;
     let ours = Ours::new(case, "bandwidth");
-    Ok(Row { name, unit: "GB/s", ours, scale, peer, wanted: Wanted::AtLeast(1.0), note: "" })
+    Ok(Row {
+        name,
+        unit: "GB/s",
+        ours,
+        scale,
+        peer,
+        wanted: Wanted::AtLeast(1.0),
+        limit: super::ROW_LIMIT,
+        note: "",
+    })
 }
 
 /// likwid's kernels in the widest vectors that we use ourselves; it counts bytes as we do.
@@ -152,7 +161,16 @@ fn ladder(bench: &Bench, level: &Level) -> Result<Row, String> {
     case.inputs.insert("bytes".into(), level.bytes.to_string());
     let peer = Peer::Chain { bytes: level.bytes, cpu: bench.first_cpu() };
     let ours = Ours::new(case, "latency");
-    Ok(Row { name, unit: "ns", ours, scale: 1.0, peer, wanted: Wanted::Within(0.03), note: "" })
+    Ok(Row {
+        name,
+        unit: "ns",
+        ours,
+        scale: 1.0,
+        peer,
+        wanted: Wanted::Within(0.03),
+        limit: super::ROW_LIMIT,
+        note: "",
+    })
 }
 
 /// Two chains that must tell the same clock.
@@ -163,7 +181,16 @@ fn clock_rows(bench: &Bench) -> Rows {
     let ours = Ours::new(case.clone(), "clock");
     let peer = Peer::Ours(Ours::new(case, "clock_by_multiply"));
     let wanted = Wanted::Within(0.02);
-    vec![Ok(Row { name: name.into(), unit: "GHz", ours, scale: 1.0, peer, wanted, note: "" })]
+    vec![Ok(Row {
+        name: name.into(),
+        unit: "GHz",
+        ours,
+        scale: 1.0,
+        peer,
+        wanted,
+        limit: super::ROW_LIMIT,
+        note: "",
+    })]
 }
 
 fn split(words: &str) -> Vec<String> {

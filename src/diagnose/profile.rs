@@ -22,9 +22,16 @@ const SHARES: Rule = Rule {
     check: shares,
 };
 
+/// Half of an interval (as a logarithm) that anybody would still call nothing.
+const FINE: f64 = 0.05;
+
 fn shares(evidence: &Evidence) -> Option<Vec<Finding>> {
     let shared = shared_out(evidence.run, evidence.series)?;
-    Some(vec![finding(&shared)])
+    let total = &shared.shares.total;
+    let told = !total.interval.contains(0.0) || !shared.shares.strong().is_empty();
+    // Where only a huge difference would have been seen, that none was is no finding; the section says it.
+    let fine = total.interval.half_width() <= FINE;
+    Some(if told || fine { vec![finding(&shared)] } else { Vec::new() })
 }
 
 fn finding(shared: &SharedOut) -> Finding {
@@ -100,7 +107,10 @@ fn finding(shared: &SharedOut) -> Finding {
             (true, true, [_, ..]) => {
                 format!("Turning {} alone gives what can be told of it", names.join(" and "))
             }
-            _ => String::new(),
+            (true, ..) => {
+                "Turn them together: no part of them can be left out by what was measured".to_string()
+            }
+            (false, ..) => format!("{metric} is no reason to choose between the two"),
         },
         series: Vec::new(),
         effect: Effect::None,

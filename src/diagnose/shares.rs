@@ -1,6 +1,6 @@
 //! The difference between two settings of many knobs, shared out among them.
 
-use crate::model::{Factors, Metric, Run, percent};
+use crate::model::{Factors, Metric, Run, VerdictKind, percent};
 use crate::stats::analysis::Judged;
 use crate::stats::factorial::{Effect, Look, Shares, share_out};
 use crate::stats::order::median;
@@ -11,6 +11,8 @@ pub struct SharedOut<'a> {
     pub metric: &'a Metric,
     pub shares: Shares,
     pub keys: Vec<String>,
+    /// How many of these are rejected.
+    rejected: usize,
     /// The median of all looks of each setting that was measured, by its bits.
     pub medians: Vec<(u64, f64)>,
 }
@@ -41,12 +43,21 @@ pub fn shared_out<'a>(run: &'a Run, series: &'a [Judged]) -> Option<SharedOut<'a
         factors,
         metric: &own.first()?.1.series.metric,
         shares,
+        rejected: own
+            .iter()
+            .filter(|(_, judged)| judged.analysis.verdict.kind == VerdictKind::Rejected)
+            .count(),
         keys: own.iter().map(|(_, judged)| judged.series.key.clone()).collect(),
         medians: own.iter().filter_map(|(mask, _)| of(*mask)).collect(),
     })
 }
 
 impl SharedOut<'_> {
+    /// Most settings' figures are not to be believed.
+    pub fn is_rejected(&self) -> bool {
+        self.rejected * 2 > self.keys.len()
+    }
+
     /// A knob with what it is turned from and to: `thp madvise → always`.
     pub fn turn(&self, factor: usize) -> String {
         self.factors

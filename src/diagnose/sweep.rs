@@ -14,8 +14,8 @@ const EFFECT: Rule = Rule {
     id: "sweep-effect",
     title: "What the knobs of a sweep do",
     about: "Whether the benchmark depends on the knobs at all, where its response is best, and by how much better that is than the setting \
-            that was there. Where all cells lie within the noise it says that these knobs do not matter here, and how small \
-            a difference would have been seen: that is a result. The best cell is named with all that cannot be told apart from it.",
+            that was there. Where all cells lie within the noise, and a difference of a tenth would have been seen, it says that these knobs do not matter \
+            here: that is a result. The best cell is named with all that cannot be told apart from it.",
     method: "Each pass visits all cells in a fresh random order and the setting that was there before every eighth; level, drift and noise are fitted \
              at once on logarithms (METHODOLOGY.md, Sweeps). Whether they matter: a permutation test within passes, at 5 %. Cells are called best \
              that are within the simultaneous 95 % bound of the best one. Regions are the shortest description of rows and columns as falling, ragged and \
@@ -44,8 +44,10 @@ fn effect(evidence: &Evidence) -> Option<Vec<Finding>> {
     let swept = swept::swept(evidence.run, evidence.series)?;
     let mut findings = Vec::new();
     for facet in &swept.facets {
-        findings.push(effect_of(swept.sweep, facet, &facet.target));
-        findings.extend(facet.response.as_ref().map(|response| effect_of(swept.sweep, facet, response)));
+        let both = [Some(&facet.target), facet.response.as_ref()].into_iter().flatten();
+        // Where only a huge effect would have been seen, that none was is no finding; the section says it.
+        let tells = |charted: &&Charted| charted.surface.matters.yes || charted.is_fine();
+        findings.extend(both.filter(tells).map(|charted| effect_of(swept.sweep, facet, charted)));
     }
     Some(findings)
 }
@@ -57,8 +59,8 @@ fn effect_of(sweep: &Sweep, facet: &Facet, charted: &Charted) -> Finding {
         "" => charted.title.clone(),
         words => format!("{} ({words})", charted.title),
     };
-    let source = charted.key();
-    let fact = |label: &str, value: String| Fact::new(label, value, source.clone());
+    // All cells' visits together, not one series.
+    let fact = |label: &str, value: String| Fact::new(label, value, "visits");
     let looks: usize = surface.levels.iter().flatten().map(|level| level.n).sum();
     let mut facts = vec![
         fact("cells", format!("{} in {looks} visits: {}", charted.cells, charted.verdicts())),
@@ -75,10 +77,7 @@ fn effect_of(sweep: &Sweep, facet: &Facet, charted: &Charted) -> Finding {
     let (headline, cause);
     match (surface.matters.yes, surface.best.first()) {
         (false, _) => {
-            headline = match charted.is_fine() {
-                true => format!("{knobs} {} not matter here for {whose}", does(sweep)),
-                false => format!("no effect of {knobs} on {whose} can be told from the noise here"),
-            };
+            headline = format!("{knobs} {} not matter here for {whose}", does(sweep));
             cause = format!(
                 "All {} cells lie within the noise: visits of one cell differ by {}, and a difference of {} between two cells would \
                  have been seen.",
@@ -116,7 +115,7 @@ fn effect_of(sweep: &Sweep, facet: &Facet, charted: &Charted) -> Finding {
         cause,
         facts,
         confirm: confirm(sweep, facet, charted),
-        advice: words::advice(sweep, facet).join(". "),
+        advice: words::advice_by(sweep, facet, charted).unwrap_or_default(),
         series: Vec::new(),
         effect: Effect::None,
     }
@@ -194,9 +193,9 @@ fn trade_of(sweep: &Sweep, facet: &Facet) -> Option<Finding> {
         )
     };
     let shown = facet.front.iter().take(LISTED);
-    let key = facet.target.key();
+    let key = "visits";
     let mut facts: Vec<Fact> =
-        shown.map(|cell| Fact::new(words::setting(sweep, *cell), spot(*cell), key.clone())).collect();
+        shown.map(|cell| Fact::new(words::setting(sweep, *cell), spot(*cell), key)).collect();
     if count > LISTED {
         facts.push(Fact::new("further settings of the front", count - LISTED, key));
     }

@@ -170,11 +170,6 @@ fn front(target: &Charted, response: &Charted) -> Vec<usize> {
 }
 
 impl Charted<'_> {
-    /// The key of a series that stands for it.
-    pub fn key(&self) -> String {
-        self.judged.iter().flatten().next().map_or(String::new(), |judged| judged.series.key.clone())
-    }
-
     /// How many cells have verdicts of which kind: `12 trusted, 4 imprecise`.
     pub fn verdicts(&self) -> String {
         let mut kinds: Vec<(VerdictKind, usize)> = Vec::new();

@@ -11,6 +11,7 @@ use super::contingency::{Table, association};
 use super::dependence::{autocorrelation, dependent_median_interval, effective_size, neighbours_p, period};
 use super::drift::{inside, trend};
 use super::estimate::estimate;
+use super::factorial::{self, share_out};
 use super::index::{Component, geometric_mean, index, interval_over_passes};
 use super::knee::knee;
 use super::modes::{inside_processes, modality};
@@ -22,6 +23,8 @@ use super::ranks::{kruskal_wallis, mann_whitney, spearman};
 use super::run_of::{run, samples, visit};
 use super::steps::steps;
 use super::stop::{Target, decide, runs_needed};
+use super::sweep::{Look, Question, Shape, Spot, pareto, surface};
+use crate::model::Better;
 
 /// Ordinary values, ties, and everything that breaks arithmetic.
 fn value() -> impl Strategy<Value = f64> {
@@ -147,6 +150,37 @@ proptest! {
         for judged in judge_run(&run) {
             let silent = judged.analysis.verdict.reason.is_empty();
             prop_assert_eq!(silent, judged.analysis.verdict.kind == crate::model::VerdictKind::Trusted);
+        }
+    }
+
+    #[test]
+    fn of_sweeps(values in values(), times in values(), columns in 0_usize..6, rows in 0_usize..4, seed in any::<u64>()) {
+        let time = |index: usize| times.get(index).copied().unwrap_or(index as f64);
+        let order = || values.iter().enumerate();
+        let look = |(index, value): (usize, &f64)| {
+            Look { cell: index % (columns * rows + 2), pass: index as u32 / 7, at: time(index), value: *value }
+        };
+        let looks: Vec<Look> = order().map(look).collect();
+        for (control, better) in [(0, Better::Lower), (columns * rows, Better::Higher), (usize::MAX, Better::Neither)] {
+            let shape = Shape { columns, rows };
+            if let Some(shown) = surface(&Question { shape, control, looks: &looks, better, seed }) {
+                probability(Some(shown.matters.p));
+                let known = shown.levels[..shape.cells()].iter().flatten().count();
+                prop_assert_eq!(shown.regions.iter().map(|region| region.cells.len()).sum::<usize>(), known);
+                prop_assert!(shown.best.len() <= known);
+            }
+            let spot = |(cell, value): (usize, &f64)| {
+                let point = Interval { low: *value, high: time(cell) };
+                Spot { cell, values: [*value, time(cell)], intervals: [point; 2] }
+            };
+            let _ = pareto(&order().map(spot).collect::<Vec<Spot>>(), [better, Better::Lower]);
+        }
+        let look = |(index, value): (usize, &f64)| {
+            factorial::Look { mask: index as u64 % 9, pass: index as u32 / 9, at: time(index), value: *value }
+        };
+        if let Some(shares) = share_out(3, &order().map(look).collect::<Vec<factorial::Look>>()) {
+            shares.mains.iter().for_each(|main| probability(Some(main.effect.p)));
+            prop_assert!(shares.strong().len() <= 3);
         }
     }
 }

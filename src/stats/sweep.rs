@@ -32,7 +32,7 @@ pub struct Shape {
 
 impl Shape {
     pub fn cells(self) -> usize {
-        self.columns * self.rows
+        self.columns.saturating_mul(self.rows)
     }
 }
 
@@ -93,10 +93,14 @@ pub struct Surface {
     pub best: Vec<usize>,
 }
 
+/// Most cells of a grid: a map of 64 × 64.
+const MOST: usize = 4096;
+
 /// What the looks say. Looks with values that are not finite and positive are left out, and those of no cell; `None`
-/// where the control or all cells but one have no looks, or where no pass is repeated.
+/// where the control or all cells but one have no looks, where no pass is repeated, and for grids of more than
+/// 4096 cells.
 pub fn surface(question: &Question) -> Option<Surface> {
-    let cells = question.shape.cells();
+    let cells = Some(question.shape.cells()).filter(|cells| *cells <= MOST)?;
     let all = cells.max(question.control.min(cells) + 1);
     let sound =
         |look: &&Look| look.cell < all && look.value > 0.0 && look.value.is_finite() && look.at.is_finite();

@@ -108,6 +108,13 @@ table! {
         "packages-in-one-node": packages_that_share_a_node, a_node_for_each_package;
         "nodes-without-distance": nodes_that_tell_no_distance, nodes_with_distances;
     }
+    sweep {
+        "sweep-effect": knobs_that_matter_and_knobs_that_do_not, effects_below_a_loud_noise;
+        "sweep-trade": settings_between_two_metrics, settings_that_nothing_tells_apart;
+    }
+    profile {
+        "profile-shares": profiles_that_one_knob_explains, profiles_below_a_loud_noise;
+    }
     topology {
         "hidden-llc": caches_that_are_not_told, caches_that_are_told;
         "llc-not-shared": caches_claimed_for_too_many, caches_that_are_shared;
@@ -202,7 +209,7 @@ fn every_rule_explains_itself() {
 const INFORMATIVE: [&str; 2] = ["free-placement", "latency-knee"];
 
 /// What these look at the quick profile does not measure: it takes longer, or a study.
-const LEFT_TO_STANDARD: [&str; 7] = [
+const LEFT_TO_STANDARD: [&str; 10] = [
     "latency-knee",
     "odd-core",
     "smt-cost",
@@ -210,6 +217,9 @@ const LEFT_TO_STANDARD: [&str; 7] = [
     "two-cpus-win",
     "swinging-command",
     "command-placement",
+    "sweep-effect",
+    "sweep-trade",
+    "profile-shares",
 ];
 
 #[test]

@@ -220,32 +220,37 @@ pub fn best(sweep: &Sweep, charted: &Charted) -> Option<String> {
 
 /// What is best for whom, a sentence each.
 pub fn advice(sweep: &Sweep, facet: &Facet) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut told = |purpose: &str, charted: &Charted| {
-        if charted.metric.better == Better::Neither {
-            return;
-        }
-        let title = &charted.title;
-        let sentence = match (charted.surface.matters.yes, charted.surface.best.first()) {
-            (false, _) => {
-                format!("For {purpose} leave them as they are: {title} does not depend on them here")
-            }
-            (true, Some(first)) if *first == charted.control => {
-                format!("For {purpose} leave them as they are: nothing measured gives a better {title}")
-            }
-            (true, Some(first)) => {
-                format!("For {purpose}: {}; {title} {}", setting(sweep, *first), beside(charted, *first))
-            }
-            (true, None) => return,
-        };
-        words.push(sentence);
-    };
-    match &facet.response {
-        Some(response) => {
-            told("throughput", &facet.target);
-            told("response (interactive use)", response);
-        }
-        None => told("this benchmark", &facet.target),
+    [Some(&facet.target), facet.response.as_ref()]
+        .into_iter()
+        .flatten()
+        .filter_map(|charted| advice_by(sweep, facet, charted))
+        .collect()
+}
+
+/// What one metric advises; `None` where it has no better side.
+pub fn advice_by(sweep: &Sweep, facet: &Facet, charted: &Charted) -> Option<String> {
+    if charted.metric.better == Better::Neither {
+        return None;
     }
-    words
+    let purpose = match (&facet.response, charted.measure == &sweep.target) {
+        (None, _) => "this benchmark",
+        (_, true) => "throughput",
+        (_, false) => "response (interactive use)",
+    };
+    let title = &charted.title;
+    Some(match (charted.surface.matters.yes, charted.surface.best.first()) {
+        (false, _) if charted.is_fine() => {
+            format!("For {purpose} leave them as they are: {title} does not depend on them here")
+        }
+        (false, _) => {
+            format!("For {purpose} nothing can be advised: no effect on {title} can be told from the noise")
+        }
+        (true, Some(first)) if *first == charted.control => {
+            format!("For {purpose} leave them as they are: nothing measured gives a better {title}")
+        }
+        (true, Some(first)) => {
+            format!("For {purpose}: {}; {title} {}", setting(sweep, *first), beside(charted, *first))
+        }
+        (true, None) => return None,
+    })
 }

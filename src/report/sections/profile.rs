@@ -54,6 +54,11 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
             right("effect, with its 95 % interval"),
             right("of the difference"),
         ];
+        if shared.is_rejected() {
+            blocks.push(Block::Prose(
+                "Most of these settings are rejected (the findings say why): measure again before anything follows from this table.".into(),
+            ));
+        }
         blocks.push(Block::Table(Table { columns, rows, folded: false }));
         blocks.push(Block::Prose(format!(
             "Visits of one setting differ by {} with passes and drift taken out. Shares are of the logarithm of the whole difference; they are \

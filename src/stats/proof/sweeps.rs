@@ -175,9 +175,9 @@ impl Truth {
         }
         kinds[..fall].fill(Kind::Fall);
         // Half a swing to each side of zero.
-        for place in fall..ragged {
-            let side = if (place - fall).is_multiple_of(2) { 1.0 } else { -1.0 };
-            levels[place] = side * between(0.03, 0.07);
+        for (place, level) in levels[fall..ragged].iter_mut().enumerate() {
+            let side = if place.is_multiple_of(2) { 1.0 } else { -1.0 };
+            *level = side * between(0.03, 0.07);
         }
         kinds[fall..ragged].fill(Kind::Ragged);
         (levels, kinds)
