@@ -42,8 +42,9 @@ fn visited(out: &Path) -> BTreeMap<u64, Vec<(String, String)>> {
         let line: Value = serde_json::from_str(line).expect("JSON");
         if let Some(header) = line.get("header") {
             let cases = header["plan"].as_array().expect("a plan").iter();
-            let value = |planned: &Value| planned["case"]["knobs"]["min_granularity_ns"].as_str();
-            plan = cases.filter_map(|planned| value(planned).map(str::to_string)).collect();
+            let value =
+                |planned: &Value| planned["case"]["knobs"]["min_granularity_ns"].as_str().map(str::to_string);
+            plan = cases.filter_map(value).collect();
         }
         if let Some(event) = line.get("event").filter(|event| event["kind"] == "knob") {
             let text = event["text"].as_str().expect("words");
