@@ -245,9 +245,10 @@ pub fn unprivileged(command: &Command) -> Command {
 /// A folder that an unprivileged user owns; `None`, said aloud, where there can be no such user.
 pub fn folder_of_nobody(test: &str) -> Option<TempDir> {
     let program = assert_cmd::cargo::cargo_bin!("assay");
-    let version = crate::runs::end(&mut unprivileged(Command::new(program).arg("--version")));
-    if version.code != 0 {
-        skipped(test, format!("no unprivileged user can start {}: {}", program.display(), version.err));
+    let version = unprivileged(Command::new(program).arg("--version")).output().expect("a wrapper runs");
+    if !version.status.success() {
+        let why = String::from_utf8_lossy(&version.stderr);
+        skipped(test, format!("no unprivileged user can start {}: {why}", program.display()));
         return None;
     }
     let dir = tempfile::tempdir().expect("a folder");
