@@ -1,7 +1,7 @@
 //! Sweeps and knobs through the program: what is refused and how, what is planned, and what a report of invented samples says.
 
 mod hackbench;
-mod killing;
+pub mod killing;
 mod kills;
 mod listing;
 mod made;

@@ -221,6 +221,19 @@ impl Bout {
             return None;
         }
         let mut faults = Vec::new();
+        match self.visits() {
+            Ok(visits) if visits.len() < finished || !visits.starts_with(&self.kept) => {
+                faults.push(format!("{finished} visits were finished, {} are in the file", visits.len()));
+            }
+            Ok(visits) => self.kept = visits,
+            Err(_) if finished == 0 => {}
+            Err(error) => faults.push(error),
+        }
+        if self.run().is_ok_and(|run| run.summary.is_some()) {
+            // Killed while it told what it had measured: the same command begins another run.
+            self.completed += 1;
+            self.kept.clear();
+        }
         if both {
             let left = self.knobs.turned().len();
             if left > 0 && !self.journal().exists() {
@@ -235,14 +248,6 @@ impl Bout {
             faults.push(format!("{:?} stayed turned, the journal is {journal}", self.knobs.turned()));
         }
         let back = begin.elapsed();
-        match self.visits() {
-            Ok(visits) if visits.len() < finished || !visits.starts_with(&self.kept) => {
-                faults.push(format!("{finished} visits were finished, {} are in the file", visits.len()));
-            }
-            Ok(visits) => self.kept = visits,
-            Err(_) if finished == 0 => {}
-            Err(error) => faults.push(error),
-        }
         Some(Kill { way, turned, visits: finished, back, faults })
     }
 
