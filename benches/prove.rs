@@ -44,9 +44,9 @@ const SECTIONS: &[&[Section]] = &[
     comparing::SECTIONS,
     curves::SECTIONS,
     sweep::SECTIONS,
+    kills::SECTIONS,
     topology::SECTIONS,
     detection::SECTIONS,
-    kills::SECTIONS,
     a_a::SECTIONS,
 ];
 

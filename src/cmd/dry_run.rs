@@ -142,6 +142,7 @@ pub fn show(
 /// the cells of a sweep can be told apart.
 fn shown(case: &Case, all: &[Planned]) -> String {
     const ROOM: usize = 70;
+    const MORE_ROOM: usize = 140;
     let key = case.key();
     if key.chars().count() <= ROOM {
         return plain(&key, ROOM);
@@ -149,5 +150,5 @@ fn shown(case: &Case, all: &[Planned]) -> String {
     let others = || all.iter().map(|other| &other.case).filter(|other| other.bench == case.bench);
     let mut short = case.clone();
     short.params.retain(|name, value| others().any(|other| other.params.get(name) != Some(value)));
-    plain(&short.key(), ROOM)
+    plain(&short.key(), MORE_ROOM)
 }

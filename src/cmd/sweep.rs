@@ -145,7 +145,9 @@ fn understood(args: &Args, knobs: &Knobs) -> anyhow::Result<Wish> {
     for word in &args.knobs {
         let (name, words) = named(word)?;
         let Some(known) = Named::of(name) else { bail!(knobs.unmet(name, "").unwrap_or_default()) };
-        ensure!(axes.iter().all(|axis| axis.name != name), "the knob {name} is named twice");
+        let is_it =
+            |axis: &Axis| axis.name == name || Named::of(&axis.name).is_some_and(|of| of.is_same(&known));
+        ensure!(!axes.iter().any(is_it), "the knob {name} is named twice");
         let number = |word: &str| nanoseconds(word).map(|ns| ns as f64);
         let values = values(words, number, |word| known.values().canonical(name, word))
             .with_context(|| format!("--knob {word}"))?;

@@ -86,6 +86,14 @@ impl State {
         let mut said = self.put_back(|entry| !wanted.contains_key(&entry.knob))?;
         for (name, value) in wanted.iter().filter(|(name, _)| !task::is_one(name)) {
             let knob = self.knobs.locate(name).map_err(anyhow::Error::msg)?;
+            if knob.files.len() > 1 && value.contains('+') {
+                // Files that differed are what they were once they are put back, and in no other way.
+                said.extend(self.put_back(|entry| entry.knob == *name)?);
+                match self.knobs.value(&knob) {
+                    Ok(now) if now == *value => continue,
+                    now => bail!("{name} is {}, and cannot be set to {value}", now.unwrap_or_default()),
+                }
+            }
             for file in &knob.files {
                 said.extend(self.turn(&knob, file, value)?);
             }
@@ -108,7 +116,8 @@ impl State {
         }
         let current = read(&self.knobs)?;
         let entries = self.held.iter().flat_map(|(_, journal, _)| &journal.entries);
-        match entries.clone().find(|entry| entry.file == file) {
+        // Features of the scheduler share a file: an entry is one knob's.
+        match entries.clone().find(|entry| entry.file == file && entry.knob == *name) {
             Some(entry) if current != entry.before && !entry.ours.contains(&current) => {
                 bail!("somebody else set {name} to {current} meanwhile")
             }
@@ -155,7 +164,7 @@ impl State {
         ours: Vec<String>,
     ) -> anyhow::Result<()> {
         let Some((_, journal, _)) = &mut self.held else { return Ok(()) };
-        match journal.entries.iter_mut().find(|entry| entry.file == file) {
+        match journal.entries.iter_mut().find(|entry| entry.file == file && entry.knob == knob) {
             Some(entry) => entry.ours = ours,
             None => journal.entries.push(Entry {
                 knob: knob.to_string(),

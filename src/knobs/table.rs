@@ -65,7 +65,6 @@ pub enum Form {
 }
 
 const SECOND: u64 = 1_000_000_000;
-const SCHED: &str = "/proc/sys/kernel/";
 
 const fn place(file: &'static str, kernels: &'static str) -> Place {
     Place { file, form: Form::Plain, kernels }
@@ -297,6 +296,14 @@ impl Named {
         }
     }
 
+    /// Whether both are one thing by two names: a row and its sysctl, a feature in small letters.
+    pub fn is_same(&self, other: &Named) -> bool {
+        let others = other.places();
+        self.places()
+            .iter()
+            .any(|(file, form, _)| others.iter().any(|(of, as_, _)| of == file && as_ == form))
+    }
+
     /// How this file of the knob says its value; `None`: it is none of the knob's.
     pub fn form_of(&self, file: &str) -> Option<Form> {
         let known = |pattern: &str| match pattern.split_once('*') {
@@ -421,11 +428,6 @@ pub fn is_debugfs(file: &str) -> bool {
     file.starts_with("/sys/kernel/debug/")
 }
 
-/// Whether a scheduler's sysctl may have moved to debugfs.
-pub fn was_sysctl(file: &str) -> bool {
-    file.starts_with(SCHED)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -440,6 +442,12 @@ mod tests {
         for none in ["warp", "feature.", "feature.A B", "vm..x", "../etc/passwd", "a/b.c", ".", ""] {
             assert!(Named::of(none).is_none(), "{none}");
         }
+        let same = |one: &str, other: &str| {
+            Named::of(one).zip(Named::of(other)).is_some_and(|(one, other)| one.is_same(&other))
+        };
+        assert!(same("feature.next_buddy", "feature.NEXT_BUDDY") && !same("policy", "slice_ns"));
+        assert!(same("autogroup", "kernel.sched_autogroup_enabled"));
+        assert!(!same("feature.NEXT_BUDDY", "feature.PLACE_LAG") && !same("thp", "thp_defrag"));
         let names: std::collections::BTreeSet<&str> = KNOBS.iter().map(|knob| knob.name).collect();
         assert_eq!(names.len(), KNOBS.len());
     }

@@ -138,6 +138,14 @@ fn one_name_for_many_kernels() {
     hand.put_back().expect("back");
     let features = tree.knobs.text("/sys/kernel/debug/sched/features").expect("it is there");
     assert_eq!(features, "GENTLE_FAIR_SLEEPERS NO_NEXT_BUDDY");
+    // Two features are two knobs of one file.
+    let both = [("feature.next_buddy", "on"), ("feature.gentle_fair_sleepers", "off")];
+    hand.set(&BTreeMap::from(both.map(|(name, value)| (name.to_string(), value.to_string())))).expect("set");
+    let features = || tree.knobs.text("/sys/kernel/debug/sched/features").expect("it is there");
+    assert_eq!(features(), "NO_GENTLE_FAIR_SLEEPERS NEXT_BUDDY");
+    killed(hand);
+    assert_eq!(tree.next().len(), 2);
+    assert_eq!(features(), "GENTLE_FAIR_SLEEPERS NO_NEXT_BUDDY");
     assert!(tree.knobs.unmet("feature.WARP", "on").is_some_and(|why| why.contains("does not name it")));
 }
 
@@ -150,6 +158,12 @@ fn several_files_are_one_knob() {
     let hand = tree.knobs.hand();
     hand.set(&BTreeMap::from([("governor".to_string(), "schedutil".to_string())])).expect("set");
     assert_eq!(tree.knobs.current("governor").as_deref(), Ok("schedutil"));
+    // What they were is no value of one of them, and can be had again.
+    let mixed = |value: &str| BTreeMap::from([("governor".to_string(), value.to_string())]);
+    assert_eq!(hand.set(&mixed("powersave+performance")).expect("back").len(), 3);
+    assert_eq!(tree.knobs.current("governor").as_deref(), Ok("powersave+performance"));
+    assert!(hand.set(&mixed("powersave+schedutil")).is_err());
+    hand.set(&mixed("schedutil")).expect("set");
     killed(hand);
     assert_eq!(tree.next().len(), 3);
     assert_eq!(tree.knobs.current("governor").as_deref(), Ok("powersave+performance"));

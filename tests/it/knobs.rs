@@ -8,6 +8,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use crate::runs::{Running, end, quiet_tree, read, run_file, start};
+use crate::sweep::killing::children_of;
 use crate::synthetic::Tree;
 
 const CONTROL: &str = "sys/devices/system/cpu/smt/control";
@@ -155,6 +156,11 @@ fn another_boot_and_another_hand_are_left_alone() {
 fn a_user_is_told_what_root_has_left() {
     let (tree, out) = (machine(), tempfile::tempdir().expect("a folder"));
     let running = switched_off(&tree, out.path());
+    // Stopped first, so that its watchdog is gone before it: nobody puts back.
+    running.signal(Signal::STOP);
+    for watchdog in children_of(running.child.id(), "--watch") {
+        rustix::process::kill_process(watchdog, Signal::KILL).expect("it is there");
+    }
     running.signal(Signal::KILL);
     running.end();
     let left = changed(&tree);

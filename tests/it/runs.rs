@@ -11,6 +11,7 @@ use assay::run_file;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::host::{is_root, skipped, wrapped};
 use crate::synthetic::Tree;
 
 /// No test waits longer than this for a program: a hang is a failure, not a wait.
@@ -117,6 +118,33 @@ impl Drop for Running {
 
 pub fn end(command: &mut Command) -> Ended {
     start(command).end()
+}
+
+/// The user that nobody is, on every Linux.
+const NOBODY: u32 = 65534;
+
+/// A command as a user without any privilege; as it is where we are none ourselves.
+pub fn unprivileged(command: &Command) -> Command {
+    let id = NOBODY.to_string();
+    match is_root() {
+        true => wrapped(&["setpriv", "--reuid", &id, "--regid", &id, "--clear-groups"], command),
+        false => wrapped(&["env"], command),
+    }
+}
+
+/// A folder that an unprivileged user owns; `None`, said aloud, where there can be no such user.
+pub fn folder_of_nobody(test: &str) -> Option<TempDir> {
+    let program = assert_cmd::cargo::cargo_bin!("assay");
+    let version = end(&mut unprivileged(Command::new(program).arg("--version")));
+    if version.code != 0 {
+        skipped(test, format!("no unprivileged user can start {}: {}", program.display(), version.err));
+        return None;
+    }
+    let dir = tempfile::tempdir().expect("a folder");
+    if is_root() {
+        std::os::unix::fs::chown(dir.path(), Some(NOBODY), Some(NOBODY)).expect("given away");
+    }
+    Some(dir)
 }
 
 /// `assay run` with these words (split at blanks), into a folder.

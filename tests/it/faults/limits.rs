@@ -7,8 +7,11 @@ use std::process::Command;
 use assay::model::CpuSet;
 use serde_json::Value;
 
-use crate::host::{Group, allowed_cpus, folder_of_nobody, is_root, skipped, unprivileged, works, wrapped};
-use crate::runs::{Ended, end, is_tidy, page_is_whole, read, results, run_file, run_into, series};
+use crate::host::{Group, allowed_cpus, is_root, skipped, works, wrapped};
+use crate::runs::{
+    Ended, end, folder_of_nobody, is_tidy, page_is_whole, read, results, run_file, run_into, series,
+    unprivileged,
+};
 
 fn plan(ended: &Ended) -> Vec<Value> {
     let dry: Value = serde_json::from_str(&ended.expect(0).sane().out).expect("JSON");

@@ -41,7 +41,7 @@ const OPTIONS: [(&str, &str, [u32; 4]); 8] = [
     ("-P -g2 -l5", "process", [2, 20, 5, 100]),
     ("-s 200 -g 1 -l 3", "process", [1, 20, 3, 200]),
     ("-i -g 1 -f 3 -l 2", "process", [1, 3, 2, 100]),
-    ("--pipe --threads --groups=2 --fds=4 --loops=6 --datasize=1", "threaded", [2, 4, 6, 1]),
+    ("--pipe --threads --groups=2 --fds=4 --loops=6", "threaded", [2, 4, 6, 100]),
     ("--process --groups 1 --loops 1 -T", "threaded", [1, 20, 1, 100]),
 ];
 

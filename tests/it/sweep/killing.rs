@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use assay::model::Visit;
+use assay::model::{Run, Visit};
 use assay::run_file;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tempfile::TempDir;
@@ -221,6 +221,19 @@ impl Bout {
             return None;
         }
         let mut faults = Vec::new();
+        match self.visits() {
+            Ok(visits) if visits.len() < finished || !visits.starts_with(&self.kept) => {
+                faults.push(format!("{finished} visits were finished, {} are in the file", visits.len()));
+            }
+            Ok(visits) => self.kept = visits,
+            Err(_) if finished == 0 => {}
+            Err(error) => faults.push(error),
+        }
+        if self.run().is_ok_and(|run| run.summary.is_some()) {
+            // Killed while it told what it had measured: the same command begins another run.
+            self.completed += 1;
+            self.kept.clear();
+        }
         if both {
             let left = self.knobs.turned().len();
             if left > 0 && !self.journal().exists() {
@@ -235,14 +248,6 @@ impl Bout {
             faults.push(format!("{:?} stayed turned, the journal is {journal}", self.knobs.turned()));
         }
         let back = begin.elapsed();
-        match self.visits() {
-            Ok(visits) if visits.len() < finished || !visits.starts_with(&self.kept) => {
-                faults.push(format!("{finished} visits were finished, {} are in the file", visits.len()));
-            }
-            Ok(visits) => self.kept = visits,
-            Err(_) if finished == 0 => {}
-            Err(error) => faults.push(error),
-        }
         Some(Kill { way, turned, visits: finished, back, faults })
     }
 
@@ -268,25 +273,32 @@ impl Bout {
 
     /// The visits of the run file, read as anybody would; none of them may be damaged but the line that was being written.
     fn visits(&self) -> Result<Vec<Visit>, String> {
-        let entries = fs::read_dir(self.out()).map_err(|error| error.to_string())?;
-        let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-        files.retain(|path| path.to_string_lossy().ends_with(run_file::EXTENSION));
-        if files.len() != 1 {
-            return Err(format!("{} run files", files.len()));
-        }
-        let run = run_file::read(&files[0]).map_err(|error| format!("{error:#}"))?;
+        let run = self.run()?;
         match run.damage.iter().find(|damage| !damage.contains("the file ends in the middle of it")) {
             Some(damage) => Err(damage.clone()),
             None => Ok(run.visits),
         }
     }
 
+    fn run(&self) -> Result<Run, String> {
+        let entries = fs::read_dir(self.out()).map_err(|error| error.to_string())?;
+        let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        files.retain(|path| path.to_string_lossy().ends_with(run_file::EXTENSION));
+        if files.len() != 1 {
+            return Err(format!("{} run files", files.len()));
+        }
+        run_file::read(&files[0]).map_err(|error| format!("{error:#}"))
+    }
+
     /// A sweep that ended by itself: it must be whole.
     fn ended(&mut self, status: ExitStatus) {
         let said = self.said();
-        assert_eq!(status.code(), Some(0), "{said}");
+        // 3: all was measured, and none of it can be used, since others disturb us here.
+        assert!(matches!(status.code(), Some(0 | 3)), "{status}: {said}");
         assert!(self.knobs.turned().is_empty() && !self.journal().exists(), "{said}");
-        let visits = self.visits().expect("a whole run");
+        let run = self.run().expect("a whole run");
+        assert!(run.summary.is_some() && run.damage.is_empty(), "{:?}", run.damage);
+        let visits = run.visits;
         assert!(visits.starts_with(&self.kept), "{} visits were kept", self.kept.len());
         assert!(visits.iter().all(|visit| visit.reason.is_none()), "{visits:?}");
         let cells: std::collections::BTreeSet<u32> = visits.iter().map(|visit| visit.case).collect();

@@ -42,8 +42,9 @@ fn visited(out: &Path) -> BTreeMap<u64, Vec<(String, String)>> {
         let line: Value = serde_json::from_str(line).expect("JSON");
         if let Some(header) = line.get("header") {
             let cases = header["plan"].as_array().expect("a plan").iter();
-            let value = |planned: &Value| planned["case"]["knobs"]["min_granularity_ns"].as_str();
-            plan = cases.filter_map(|planned| value(planned).map(str::to_string)).collect();
+            let value =
+                |planned: &Value| planned["case"]["knobs"]["min_granularity_ns"].as_str().map(str::to_string);
+            plan = cases.filter_map(value).collect();
         }
         if let Some(event) = line.get("event").filter(|event| event["kind"] == "knob") {
             let text = event["text"].as_str().expect("words");
@@ -63,8 +64,7 @@ fn visited(out: &Path) -> BTreeMap<u64, Vec<(String, String)>> {
 #[test]
 fn every_cell_is_turned_to_in_an_order_of_its_own_around_the_control() {
     let (tree, out) = (machine(), tempfile::tempdir().expect("a folder"));
-    let words = format!("{TEN} --budget 12s");
-    let mut running = start(&mut sweep_below(&tree, out.path(), &words));
+    let mut running = start(&mut sweep_below(&tree, out.path(), TEN));
     // Seen from outside: every value is there once.
     let mut seen = BTreeSet::new();
     running.until("all ten values in the tree's file", |_| {
@@ -73,7 +73,7 @@ fn every_cell_is_turned_to_in_an_order_of_its_own_around_the_control() {
         );
         (1..=10).all(|ms| seen.contains(&format!("{ms}000000")))
     });
-    running.end().expect(0).sane();
+    running.end().sane();
     assert_eq!((text(&tree, GRANULARITY).as_str(), journal_is_there(&tree)), (BEFORE, false));
     assert_eq!(text(&tree, WAKE_UP), "4000000", "no knob but the one");
     let run = read(&run_file(out.path()));
@@ -89,8 +89,10 @@ fn every_cell_is_turned_to_in_an_order_of_its_own_around_the_control() {
     assert_eq!(control.len(), 1);
     assert_eq!(run.header.plan[control[0] as usize].case.knobs["min_granularity_ns"], BEFORE);
     assert!(run.visits.iter().all(|visit| visit.reason.is_none()), "{:?}", run.visits);
-    let passes = visited(out.path());
-    assert!(passes.len() >= 2, "{passes:?}");
+    // From the fifth pass on cells may have enough.
+    let mut passes = visited(out.path());
+    passes.retain(|pass, _| *pass < 4);
+    assert_eq!(passes.len(), 4, "{passes:?}");
     for (pass, visits) in &passes {
         assert!(visits.iter().all(|(wanted, turned)| wanted == turned), "pass {pass}: {visits:?}");
         // Before the first eight other cells and before the ninth, and nowhere else.
@@ -262,4 +264,21 @@ fn a_closed_standard_input_and_a_full_screen_of_nothing() {
     assert!(ended.code < 4, "{ended:?}");
     assert!(read(&run_file(out.path())).summary.is_some());
     assert_eq!((text(&tree, GRANULARITY).as_str(), journal_is_there(&tree)), (BEFORE, false));
+}
+
+#[test]
+fn two_features_share_a_file_and_both_come_back() {
+    const FEATURES: &str = "/sys/kernel/debug/sched/features";
+    let (tree, out) = (machine(), tempfile::tempdir().expect("a folder"));
+    let before = "GENTLE_FAIR_SLEEPERS NO_NEXT_BUDDY START_DEBIT";
+    tree.file(FEATURES, before);
+    let words = "selftest.steady --quick --knob feature.NEXT_BUDDY=on,off --knob feature.START_DEBIT=on,off --budget 8s";
+    let mut running = start(&mut sweep_below(&tree, out.path(), words));
+    running.until("the setting farthest from what was there", |_| {
+        text(&tree, FEATURES) == "GENTLE_FAIR_SLEEPERS NEXT_BUDDY NO_START_DEBIT"
+    });
+    running.end().sane();
+    assert_eq!((text(&tree, FEATURES).as_str(), journal_is_there(&tree)), (before, false));
+    let run = read(&run_file(out.path()));
+    assert!(run.visits.iter().all(|visit| visit.reason.is_none()), "{:?}", run.visits);
 }
