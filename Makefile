@@ -1,5 +1,5 @@
-# Two commands do everything on a fresh machine; three others make long evidence.
-.PHONY: run test bench prove lab static
+# Two commands do everything on a fresh machine; four others make long evidence.
+.PHONY: run test bench prove lab map static
 
 # Builds, evaluates this server in 90 s, leaves run file, report.html and report.json in assay-out/.
 run:
@@ -23,13 +23,18 @@ prove:
 	cargo bench --locked --bench prove
 	fuzz/run 600
 
-# Where a free pair sits on five emulated machines under kernels 5.10, 6.1 and 6.12: the table of lab/RESULTS.md (15
-# to 25 minutes).
+# Under kernels 5.10, 6.1 and 6.12, emulated: where a free pair sits on five machines, and what hackbench makes of the
+# scheduler's knobs. The tables of lab/RESULTS.md (20 to 30 minutes).
 lab: static
 	@for item in qemu10 5.10-cloud-amd64 6.1-cloud-amd64 6.12-cloud-amd64; do \
 		lab/fetch $$item || echo "not fetched: $$item; what needs it will be skipped"; \
 	done
-	cargo test --locked --test it -- --ignored --nocapture placements_by_kernel
+	cargo test --locked --test it -- --ignored --nocapture by_kernel
+
+# The map of hackbench over two knobs of a real 6.1 kernel, docs/sweep-6.1.svg (half an hour).
+map: static
+	lab/fetch qemu10 6.1-cloud-amd64
+	lab/map
 
 # One static glibc binary.
 static:

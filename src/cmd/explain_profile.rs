@@ -62,7 +62,18 @@ const PASSES: [(&str, u32); 3] = [("quick", 6), ("standard", 12), ("full", 24)];
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let knobs = Knobs::of(&args.measure.root).watched();
-    let understood = match understood(&args, &knobs) {
+    let alone = match args.measure.dry_run || args.measure.pretend.is_some() {
+        true => None,
+        false => {
+            // What is there now is so only after what a killed session left is put back.
+            let alone = knobs.alone()?;
+            for line in knobs.put_back_what_was_left().context("an experiment cannot begin")? {
+                output::tell(&format!("  {line}"));
+            }
+            Some(alone)
+        }
+    };
+    let (bench, factors) = match understood(&args, &knobs) {
         Ok(understood) => understood,
         // All of it is a mistake of usage.
         Err(error) => {
@@ -70,22 +81,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::from(2));
         }
     };
-    let (bench, factors) = understood;
+    tell_left_out(&factors);
     if factors.factors.is_empty() {
-        tell_left_out(&factors);
         output::tell("assay: nothing differs that can be turned here: there is nothing to measure");
         return Ok(ExitCode::from(3));
     }
-    tell_left_out(&factors);
     let count = factors.factors.len();
-    let alone = match args.measure.dry_run || args.measure.pretend.is_some() {
-        true => None,
-        false => {
-            let alone = knobs.alone()?;
-            knobs.put_back_what_was_left().context("an experiment cannot begin")?;
-            Some(alone)
-        }
-    };
     let everything: Vec<usize> = (0..count).collect();
     let pairs: &[usize] = if count <= ALL_PAIRS { &everything } else { &[] };
     let code = measured(&args, bench, &factors, &masks(count, pairs))?;

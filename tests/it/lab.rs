@@ -16,11 +16,15 @@ use crate::runs;
 
 mod kernels;
 mod placement;
+mod settings;
+mod sweep;
 
 /// No boot takes longer than this, however busy the host: emulation is slow.
 const LIMIT_S: u32 = 400;
 /// What `lab/boot` ends with where there is no QEMU, kernel or busybox.
 const NOTHING_TO_BOOT: i32 = 77;
+/// And with this where the machine ended before the command did.
+const MACHINE_ENDED: i32 = 125;
 
 /// `every_case_once BENCHMARKS` for scripts in guests: a run that ends when each case has been visited.
 const EVERY_CASE_ONCE: &str = include_str!("lab/every-case-once.sh");

@@ -109,6 +109,19 @@ pub fn kind(sweep: &Sweep, region: &Region) -> String {
     }
 }
 
+/// The same where there is little room: towards the right of the map (→) or its top (↑).
+pub fn short_kind(region: &Region) -> String {
+    match (region.kind, region.direction) {
+        (Kind::Flat, _) => "flat".to_string(),
+        (Kind::Ragged, _) => "ragged".to_string(),
+        (Kind::Fall, None) => "fall".to_string(),
+        (Kind::Fall, Some(direction)) => {
+            let word = if direction.rises { "rises" } else { "falls" };
+            format!("{word} {}", if direction.axis == 0 { '→' } else { '↑' })
+        }
+    }
+}
+
 /// The letter of a region.
 pub fn letter(index: usize) -> String {
     crate::model::letters(index)

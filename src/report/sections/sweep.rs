@@ -136,7 +136,7 @@ fn map_chart(sweep: &Sweep, charted: &Charted, id: String, title: String) -> Cha
     let change = |cell: usize| charted.ratio(cell).map(|ratio| (ratio - 1.0) * 100.0);
     let of_regions = surface.regions.iter().enumerate().map(|(index, region)| MapRegion {
         name: words::letter(index),
-        kind: words::kind(sweep, region),
+        kind: words::short_kind(region),
         cells: region.cells.iter().map(|cell| place(sweep, *cell)).collect(),
     });
     let map = Map {

@@ -34,12 +34,10 @@ const ROOMS: [Room; 5] = [
 ];
 
 /// A clock of instructions: one thread runs all CPUs in turn.
-const INSTRUCTIONS: [&str; 4] = ["-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"];
+pub const INSTRUCTIONS: [&str; 4] = ["-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"];
 
 /// Emulated at a sixth of a quiet host's speed or less.
-const LIMIT_S: &str = "1800";
-
-const TABLE: [&str; 2] = ["<!-- lab:placements -->", "<!-- /lab:placements -->"];
+pub const LIMIT_S: &str = "1800";
 
 #[test]
 #[ignore = "three kernels, 15 to 25 minutes: make lab"]
@@ -65,7 +63,7 @@ fn placements_by_kernel() {
         writeln!(table, "\n{cause}").expect("memory");
     }
     if whole {
-        write_results(&table);
+        write_results("placements", &table);
     }
 }
 
@@ -155,7 +153,7 @@ fn found(results: &Value, causes: &mut Vec<String>) -> String {
 }
 
 /// The binary that is handed to users. Kernels of all ages must run it.
-fn static_build() -> String {
+pub fn static_build() -> String {
     let target = std::env::var("CARGO_TARGET_DIR");
     let target = target.unwrap_or_else(|_| format!("{}/target", env!("CARGO_MANIFEST_DIR")));
     let file = format!("{target}/x86_64-unknown-linux-gnu/release/assay");
@@ -163,8 +161,8 @@ fn static_build() -> String {
     file
 }
 
-/// Puts the table into `lab/RESULTS.md`, with the day and the commit.
-fn write_results(table: &str) {
+/// Puts a table into `lab/RESULTS.md` where its name stands, with the day and the commit.
+pub fn write_results(name: &str, table: &str) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let line = |program: &str, words: &[&str]| {
         let output = Command::new(program).args(words).current_dir(root).output().expect("a program");
@@ -173,9 +171,9 @@ fn write_results(table: &str) {
     let (day, commit) = (line("date", &["-u", "+%F"]), line("git", &["rev-parse", "--short", "HEAD"]));
     let file = root.join("lab/RESULTS.md");
     let text = fs::read_to_string(&file).expect("lab/RESULTS.md");
-    let [begin, end] = TABLE;
-    let (before, rest) = text.split_once(begin).expect("where the table begins");
-    let (_, after) = rest.split_once(end).expect("where the table ends");
+    let (begin, end) = (format!("<!-- lab:{name} -->"), format!("<!-- /lab:{name} -->"));
+    let (before, rest) = text.split_once(&begin).expect("where the table begins");
+    let (_, after) = rest.split_once(&end).expect("where the table ends");
     let text = format!("{before}{begin}\nMeasured on {day} with commit {commit}.\n\n{table}{end}{after}");
     fs::write(&file, text).expect("lab/RESULTS.md");
 }

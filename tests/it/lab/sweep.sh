@@ -1,0 +1,26 @@
+# For scripts in guests that sweep. The scheduler's files are all of debugfs's but those that change by themselves.
+knobs() {
+    find /sys/kernel/debug/sched -type f ! -name debug ! -name max_newidle_lb_cost -exec grep -H '' {} + | sort
+}
+# sweep OUT: becomes a sweep of two by two cells, small ones.
+sweep() {
+    exec assay sweep hackbench --quick --force --response none --budget 30m --visit-limit 2m \
+        --param groups=2 --param fds=8 --param loops=20 \
+        --knob min_granularity_ns=0.1ms,10ms --knob wakeup_granularity_ns=0,15ms --out "$1"
+}
+# visits OUT: finished ones.
+visits() {
+    cat "$1"/*.jsonl 2>/dev/null | grep -c '^{"visit"' || true
+}
+# turned PID: whether that sweep, which must be alive, has a knob turned now.
+turned() {
+    kill -0 "$1" 2>/dev/null || { cat said* >&2; exit 1; }
+    ! knobs | cmp -s - before
+}
+# stop_turned PID: stops that sweep while it has a knob turned.
+stop_turned() {
+    until turned "$1" && kill -STOP "$1" && turned "$1"; do
+        kill -CONT "$1"
+        sleep 0.05
+    done
+}
