@@ -230,34 +230,6 @@ fn copy_environment(to: &mut Command, from: &Command) {
     }
 }
 
-/// The user that nobody is, on every Linux.
-const NOBODY: u32 = 65534;
-
-/// A command as a user without any privilege; as it is where we are none ourselves.
-pub fn unprivileged(command: &Command) -> Command {
-    let id = NOBODY.to_string();
-    match is_root() {
-        true => wrapped(&["setpriv", "--reuid", &id, "--regid", &id, "--clear-groups"], command),
-        false => wrapped(&["env"], command),
-    }
-}
-
-/// A folder that an unprivileged user owns; `None`, said aloud, where there can be no such user.
-pub fn folder_of_nobody(test: &str) -> Option<TempDir> {
-    let program = assert_cmd::cargo::cargo_bin!("assay");
-    let version = unprivileged(Command::new(program).arg("--version")).output().expect("a wrapper runs");
-    if !version.status.success() {
-        let why = String::from_utf8_lossy(&version.stderr);
-        skipped(test, format!("no unprivileged user can start {}: {why}", program.display()));
-        return None;
-    }
-    let dir = tempfile::tempdir().expect("a folder");
-    if is_root() {
-        std::os::unix::fs::chown(dir.path(), Some(NOBODY), Some(NOBODY)).expect("given away");
-    }
-    Some(dir)
-}
-
 /// Whether a helper program is here and works when called like this.
 pub fn works(program: &str, arguments: &[&str]) -> bool {
     let quiet = |command: &mut Command| command.stdout(Stdio::null()).stderr(Stdio::null()).status();

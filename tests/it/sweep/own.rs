@@ -6,8 +6,10 @@ use std::path::Path;
 use std::process::Command;
 
 use super::sweep;
-use crate::host::{folder_of_nobody, processes_marked, skipped, unique, unprivileged};
-use crate::runs::{end, is_tidy, page_is_whole, read, results, run_file, start};
+use crate::host::{processes_marked, skipped, unique};
+use crate::runs::{
+    end, folder_of_nobody, is_tidy, page_is_whole, read, results, run_file, start, unprivileged,
+};
 
 /// Long enough that its tasks can be looked at.
 const WORDS: &str = "hackbench --quick --force --param groups=1 --param fds=2 --param loops=2000 --response none \
