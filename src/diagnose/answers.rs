@@ -66,7 +66,8 @@ fn failed(evidence: &Evidence) -> Option<Vec<Finding>> {
     let broken = |visit: &&Visit| matches!(visit.reason, Some(Reason::Failed(_) | Reason::TimedOut(_)));
     let findings = by_case(evidence, broken).into_iter().map(|(case, visits)| {
         let key = evidence.run.header.plan[case as usize].case.key();
-        let of = evidence.visits_of(case).count();
+        // Those that never began, since a knob could not be turned, are visits too.
+        let of = evidence.run.visits.iter().filter(|visit| visit.case == case).count();
         let last = visits.last().and_then(|visit| visit.reason.as_ref()).map_or("", |reason| reason.text());
         Finding {
             rule: FAILED.id.into(),

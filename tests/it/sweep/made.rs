@@ -12,7 +12,9 @@ use serde_json::Value;
 use super::killing::children_of;
 use super::{GRANULARITY, WAKE_UP, journal_is_there, kernel, sweep_below, text};
 use crate::host::wrapped;
-use crate::runs::{Running, end, is_tidy, page_is_whole, read, results, run_file, start, visits_so_far};
+use crate::runs::{
+    Running, end, findings, is_tidy, page_is_whole, read, results, run_file, start, visits_so_far,
+};
 use crate::synthetic::Tree;
 
 const BEFORE: &str = "3000000";
@@ -229,7 +231,16 @@ fn a_knob_that_vanishes_fails_its_cells_and_nothing_else() {
     assert!(!failed.is_empty() && failed.iter().all(|why| why.contains("min_granularity_ns")), "{failed:?}");
     assert!(run.summary.is_some() && run.visits.iter().filter(|visit| visit.reason.is_none()).count() >= 3);
     page_is_whole(out.path());
-    assert_eq!(results(out.path())["complete"], true);
+    let results = results(out.path());
+    assert_eq!(results["complete"], true);
+    for finding in findings(&results, "failed-case") {
+        let headline = finding["headline"].as_str().expect("words");
+        let count = |word: Option<&str>| word.and_then(|word| word.parse::<usize>().ok()).expect("a number");
+        let mut words = headline.split(" of ");
+        let failed = count(words.next());
+        let of = count(words.next().and_then(|rest| rest.split(' ').next()));
+        assert!(failed > 0 && failed <= of, "{headline}");
+    }
     let mut restore = crate::assay();
     end(restore.arg("restore").arg("--root").arg(tree.root())).expect(0).sane();
     assert!(!journal_is_there(&tree));
