@@ -31,7 +31,7 @@ lab: static
 	done
 	cargo test --locked --test it -- --ignored --nocapture by_kernel
 
-# The map of hackbench over two knobs of a real 6.1 kernel, docs/sweep-6.1.svg (half an hour).
+# The map of hackbench over two knobs of a real 6.1 kernel, docs/sweep-6.1.svg (ten minutes).
 map: static
 	lab/fetch qemu10 6.1-cloud-amd64
 	lab/map
