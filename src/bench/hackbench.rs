@@ -37,10 +37,12 @@ const SWITCHES: Metric = value("switches", "switches of the whole machine", "");
 const MIGRATIONS: Metric = value("migrations", "migrations", "");
 const WAIT: Metric = value("wait", "time that tasks waited for a CPU", "s");
 const MESSAGES: Metric = value("messages", "messages", "");
+const LOCKS: Metric = value("lock_share", "share of CPU time in the kernel's locks", "");
+const MASKED: Metric = value("masked_share", "share of CPU time at ends of locks that mask interrupts", "");
 const TASKS: Metric = value("tasks", "tasks", "");
 
 const METRICS: &[Metric] =
-    &[TIME, USER, SYSTEM, VOLUNTARY, INVOLUNTARY, SWITCHES, MIGRATIONS, WAIT, MESSAGES, TASKS];
+    &[TIME, USER, SYSTEM, VOLUNTARY, INVOLUNTARY, SWITCHES, MIGRATIONS, WAIT, LOCKS, MASKED, MESSAGES, TASKS];
 const MESSAGING_METRICS: &[Metric] = &[
     quantile("latency_p50", "message latency, median", 0.5),
     quantile("latency_p99", "message latency, 99th percentile", 0.99),
@@ -54,6 +56,8 @@ const MESSAGING_METRICS: &[Metric] = &[
     SWITCHES,
     MIGRATIONS,
     WAIT,
+    LOCKS,
+    MASKED,
     MESSAGES,
     TASKS,
 ];
@@ -70,11 +74,16 @@ pub const BENCHMARKS: &[Benchmark] = &[
                 ready (being woken by the signal counts as one); `switches` is the whole machine's counter over the same time, \
                 idle tasks' included. Migrations and waiting are \
                 read from /proc when all tasks have ended and none is gone, with the clock stopped: processes wait to be reaped, threads to \
-                be let go. Each receiver counts its bytes and checks the last message.",
+                be let go. \
+                Where the kernel lets root sample CPUs, each is looked at about once a ms of its time: `lock_share` is the share of the tasks' samples \
+                in functions that take or await a lock of the kernel (spin locks, reader-writer locks, mutexes, semaphores; not futexes), \
+                `masked_share` that at the end of locks which mask interrupts, where the samples from all that they were held for pile up. \
+                Each receiver counts its bytes and checks the last message.",
         reading: "Lower is better, and it is no figure of a machine but of a scheduler's habits: a receiver with nothing to \
                   read and a sender with a full buffer sleep (voluntary switches); being preempted by whom one has just \
                   woken, or at the end of a slice, is an involuntary one. Many involuntary switches beside a long time mean \
-                  that tasks are interrupted before their partners have anything to do. Compare equal parameters only; \
+                  that tasks are interrupted before their partners have anything to do. A large `lock_share` is tasks in each other's \
+                  way inside the kernel; what spins with interrupts masked hides in `masked_share`, beside plain work. Compare equal parameters only; \
                   runs of one setting differ by 5 to 20 %.",
         metrics: METRICS,
         cases: hackbench_cases,
@@ -272,6 +281,17 @@ fn emit(setup: &Setup, ran: &Ran, sampler: &mut Sampler) -> anyhow::Result<()> {
     ];
     for (metric, value) in values.into_iter().filter_map(|(metric, value)| Some((metric, value?))) {
         sampler.value(Params::new(), metric, value, ns)?;
+    }
+    match &ran.locks {
+        Ok(shares) => {
+            sampler.value(Params::new(), "lock_share", shares.locks, ns)?;
+            sampler.value(Params::new(), "masked_share", shares.masked, ns)?;
+            if shares.full {
+                let samples = shares.samples;
+                sampler.facts().notes.push(format!("the shares of locks are of the first {samples} samples"));
+            }
+        }
+        Err(why) => sampler.facts().notes.push(format!("no share of locks: {why}")),
     }
     Ok(())
 }

@@ -140,5 +140,11 @@ fn counted(ran: &Ran) -> String {
     ];
     words.extend(ran.migrations.map(|count| format!("{count} migrations")));
     words.extend(ran.wait_ns.map(|ns| format!("{:.3} s waited for a CPU by all tasks together", ns / 1e9)));
+    words.extend(ran.locks.as_ref().ok().map(|of| {
+        let (locks, masked) = (of.locks * 100.0, of.masked * 100.0);
+        format!(
+            "{locks:.1} % of the CPU time in locks and {masked:.1} % at ends of those that mask interrupts"
+        )
+    }));
     format!("  {}", words.join(", "))
 }

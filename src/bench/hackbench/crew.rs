@@ -18,6 +18,7 @@ use super::transport::{Ends, ends};
 use crate::model::Histogram;
 use crate::sys::clock::{self, Clock, Usage};
 use crate::sys::counters::{self, TaskCost};
+use crate::sys::lock_share::{LockSampler, LockShares};
 use crate::sys::process::{Child, fork};
 use crate::sys::shared::{SharedWords, WORDS_PER_LINE};
 
@@ -75,6 +76,8 @@ pub struct Ran {
     /// The last message of each receiver was what its sender sends.
     pub intact: bool,
     pub latencies: Option<Histogram>,
+    /// What locks took of the tasks' CPU time, or why that is not known.
+    pub locks: Result<LockShares, String>,
 }
 
 /// Stacks of threads: reading and writing needs little.
@@ -99,15 +102,20 @@ pub fn run(setup: &Setup, clock: Clock) -> anyhow::Result<Ran> {
     let mut crew = Crew::gather(setup, &stage)?;
     let mut ready = vec![0; setup.tasks()];
     File::from(ready_reads).read_exact(&mut ready).context("a task ended before it was ready")?;
+    // After the tasks are made: none inherits the events.
+    let mut locks = LockSampler::open();
     let costs = crew.costs(&board);
     let (usage, switches) = (crew.usage(&board)?, counters::machine_switches());
 
+    locks.start();
     let begin = clock.now();
     rustix::io::write(&signal_writes, &[0]).context("cannot give the signal")?;
     crew.wait_for_all(&board, setup.tasks())?;
     let all_done = clock.now();
+    locks.stop();
     let switches = counters::machine_switches().zip(switches).map(|(now, before)| now - before);
     let after = crew.costs(&board);
+    let numbers = crew.numbers(&board).into_iter().map(|(_, task)| task).collect();
     let again = clock.now();
     crew.let_go(&board)?;
     let wall_ns = (all_done - begin) + (clock.now() - again);
@@ -129,6 +137,7 @@ pub fn run(setup: &Setup, clock: Clock) -> anyhow::Result<Ran> {
         messages: board.sum(MESSAGES, setup.tasks()),
         intact: board.sum(SPOILT, setup.tasks()) == 0,
         latencies: setup.stamped.then(|| latencies::histogram(&board.words, board.buckets)),
+        locks: locks.shares(&numbers),
     })
 }
 
@@ -211,18 +220,20 @@ impl Crew {
         Ok(crew)
     }
 
-    /// What each task has cost so far, where the kernel tells.
-    fn costs(&self, board: &Board) -> Vec<TaskCost> {
+    /// The kernel's numbers of each task: of its process and of itself.
+    fn numbers(&self, board: &Board) -> Vec<(u32, u32)> {
         match self {
-            Crew::Processes(children) => {
-                children.iter().map(|child| counters::task_cost(child.id(), child.id())).collect()
-            }
+            Crew::Processes(children) => children.iter().map(|child| (child.id(), child.id())).collect(),
             Crew::Threads(threads) => {
-                let own = std::process::id();
                 let number = |index| board.of(index, NUMBER).load(Ordering::Relaxed) as u32;
-                (0..threads.len()).map(|index| counters::task_cost(own, number(index))).collect()
+                (0..threads.len()).map(|index| (std::process::id(), number(index))).collect()
             }
         }
+    }
+
+    /// What each task has cost so far, where the kernel tells.
+    fn costs(&self, board: &Board) -> Vec<TaskCost> {
+        self.numbers(board).into_iter().map(|(process, task)| counters::task_cost(process, task)).collect()
     }
 
     /// What the kernel has counted for all tasks: of processes, what they used until they were ready, or all that those used
