@@ -7,9 +7,11 @@ use anyhow::{Context, ensure};
 use super::{Benchmark, Candidate, Depth, Param, Range, Sampler, Scope, check_answer, single_point};
 use crate::model::{Better, Case, Covariates, Form, Metric, Packed, Params, Value};
 use crate::sys::clock::Clock;
+use crate::sys::lock_share::LockShares;
 
 mod crew;
 mod latencies;
+mod locks;
 mod transport;
 
 pub use crew::Ran;
@@ -75,7 +77,8 @@ pub const BENCHMARKS: &[Benchmark] = &[
                 idle tasks' included. Migrations and waiting are \
                 read from /proc when all tasks have ended and none is gone, with the clock stopped: processes wait to be reaped, threads to \
                 be let go. \
-                Where the kernel lets root sample CPUs, each is looked at about once a ms of its time: `lock_share` is the share of the tasks' samples \
+                Where the kernel lets us (root, CAP_PERFMON) a second run of at most about a second follows, not timed, whose CPUs \
+                are sampled once a ms: `lock_share` is the share of the tasks' samples \
                 in functions that take or await a lock of the kernel (spin locks, reader-writer locks, mutexes, semaphores; not futexes), \
                 `masked_share` that at the end of locks which mask interrupts, where the samples from all that they were held for pile up. \
                 Each receiver counts its bytes and checks the last message.",
@@ -173,7 +176,8 @@ impl Options {
         let number = |name: &str| params.get(name).and_then(Value::number).unwrap_or(1.0);
         let (groups, fds) = (number("groups"), number("fds"));
         let messages = groups * fds * fds * number("loops");
-        (messages * MESSAGE_S + groups * fds * 2.0 * TASK_S) / cpus.max(1) as f64 + 0.02
+        let timed = (messages * MESSAGE_S + groups * fds * 2.0 * TASK_S) / cpus.max(1) as f64;
+        timed + timed.min(locks::SAMPLED_S) + 0.02
     }
 }
 
@@ -238,7 +242,7 @@ fn setup(params: &Params, stamped: bool) -> anyhow::Result<Setup> {
 
 fn run(case: &Case, sampler: &mut Sampler, stamped: bool) -> anyhow::Result<()> {
     let setup = setup(&case.params, stamped)?;
-    let ran = crew::run(&setup, sampler.clock())?;
+    let (ran, locks) = locks::run(&setup, sampler.clock())?;
     check_answer(ran.messages == setup.messages(), || {
         format!("{} messages arrived of {}", ran.messages, setup.messages())
     })?;
@@ -250,7 +254,8 @@ fn run(case: &Case, sampler: &mut Sampler, stamped: bool) -> anyhow::Result<()> 
             format!("the tasks count {counted} switches, the whole machine only {switches}")
         })?;
     }
-    emit(&setup, &ran, sampler)
+    emit(&setup, &ran, sampler)?;
+    emit_locks(locks, ran.wall_ns, sampler)
 }
 
 fn emit(setup: &Setup, ran: &Ran, sampler: &mut Sampler) -> anyhow::Result<()> {
@@ -282,7 +287,11 @@ fn emit(setup: &Setup, ran: &Ran, sampler: &mut Sampler) -> anyhow::Result<()> {
     for (metric, value) in values.into_iter().filter_map(|(metric, value)| Some((metric, value?))) {
         sampler.value(Params::new(), metric, value, ns)?;
     }
-    match &ran.locks {
+    Ok(())
+}
+
+fn emit_locks(locks: Result<LockShares, String>, ns: f64, sampler: &mut Sampler) -> anyhow::Result<()> {
+    match locks {
         Ok(shares) => {
             sampler.value(Params::new(), "lock_share", shares.locks, ns)?;
             sampler.value(Params::new(), "masked_share", shares.masked, ns)?;
@@ -297,6 +306,6 @@ fn emit(setup: &Setup, ran: &Ran, sampler: &mut Sampler) -> anyhow::Result<()> {
 }
 
 /// One run in this very process, as the original does it. The caller has a single thread.
-pub fn once(options: &Options) -> anyhow::Result<Ran> {
-    crew::run(&setup(&options.params(), false)?, Clock::Raw)
+pub fn once(options: &Options) -> anyhow::Result<(Ran, Result<LockShares, String>)> {
+    locks::run(&setup(&options.params(), false)?, Clock::Raw)
 }

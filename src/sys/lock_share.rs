@@ -46,6 +46,16 @@ impl LockSampler {
         LockSampler(open())
     }
 
+    /// Samples nothing.
+    pub fn none() -> LockSampler {
+        LockSampler(Err("nothing was sampled".to_string()))
+    }
+
+    /// Why nothing can be sampled here.
+    pub fn refusal() -> Option<String> {
+        open().err()
+    }
+
     pub fn start(&mut self) {
         self.each(|event| event.enable());
     }

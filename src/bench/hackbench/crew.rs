@@ -76,8 +76,6 @@ pub struct Ran {
     /// The last message of each receiver was what its sender sends.
     pub intact: bool,
     pub latencies: Option<Histogram>,
-    /// What locks took of the tasks' CPU time, or why that is not known.
-    pub locks: Result<LockShares, String>,
 }
 
 /// Stacks of threads: reading and writing needs little.
@@ -85,7 +83,15 @@ const STACK: usize = 64 << 10;
 /// Files that are open beside those of the groups.
 const OTHER_FILES: u64 = 64;
 
-pub fn run(setup: &Setup, clock: Clock) -> anyhow::Result<Ran> {
+/// What locks took of the tasks' CPU time, or why that is not known.
+type Locks = Result<LockShares, String>;
+
+/// A run, and what `sampler` saw of it.
+pub fn run(
+    setup: &Setup,
+    clock: Clock,
+    sampler: Option<fn() -> LockSampler>,
+) -> anyhow::Result<(Ran, Locks)> {
     allow_files(setup)?;
     let board = Arc::new(Board::new(setup)?);
     let (ready_reads, ready_writes) = rustix::pipe::pipe().context("cannot make a pipe")?;
@@ -103,7 +109,7 @@ pub fn run(setup: &Setup, clock: Clock) -> anyhow::Result<Ran> {
     let mut ready = vec![0; setup.tasks()];
     File::from(ready_reads).read_exact(&mut ready).context("a task ended before it was ready")?;
     // After the tasks are made: none inherits the events.
-    let mut locks = LockSampler::open();
+    let mut locks = sampler.map_or_else(LockSampler::none, |open| open());
     let costs = crew.costs(&board);
     let (usage, switches) = (crew.usage(&board)?, counters::machine_switches());
 
@@ -125,7 +131,7 @@ pub fn run(setup: &Setup, clock: Clock) -> anyhow::Result<Ran> {
         let each = costs.iter().zip(&after).map(|(before, after)| Some(of(after)? - of(before)?));
         each.sum::<Option<f64>>()
     };
-    Ok(Ran {
+    let ran = Ran {
         wall_ns,
         user_ms: used.user_ms - usage.user_ms,
         system_ms: (used.cpu_ms - used.user_ms) - (usage.cpu_ms - usage.user_ms),
@@ -137,8 +143,8 @@ pub fn run(setup: &Setup, clock: Clock) -> anyhow::Result<Ran> {
         messages: board.sum(MESSAGES, setup.tasks()),
         intact: board.sum(SPOILT, setup.tasks()) == 0,
         latencies: setup.stamped.then(|| latencies::histogram(&board.words, board.buckets)),
-        locks: locks.shares(&numbers),
-    })
+    };
+    Ok((ran, locks.shares(&numbers)))
 }
 
 /// Threads share one table of files, and each pair has two: the soft limit is often below that.
@@ -457,7 +463,7 @@ mod tests {
     }
 
     fn holds(setup: Setup) {
-        let ran = run(&setup, Clock::Raw).expect("a run");
+        let ran = run(&setup, Clock::Raw, None).expect("a run").0;
         assert_eq!((ran.messages, ran.intact), (2 * 3 * 3 * 20, true));
         assert!(ran.wall_ns > 0.0 && ran.user_ms >= 0.0 && ran.system_ms >= 0.0);
         // Each task slept until the signal.
