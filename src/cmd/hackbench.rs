@@ -126,9 +126,15 @@ fn once(options: &Hackbench) -> anyhow::Result<ExitCode> {
         options.loops,
         options.bytes
     ))?;
-    let ran = bench::hackbench_once(options).context("hackbench")?;
+    let (ran, locks) = bench::hackbench_once(options).context("hackbench")?;
     output::print_text(&format!("Time: {:.3}\n", ran.wall_ns / 1e9))?;
     output::tell(&counted(&ran));
+    if let Ok(of) = locks {
+        let (locks, masked) = (of.locks * 100.0, of.masked * 100.0);
+        output::tell(&format!(
+            "  {locks:.1} % of CPU time in locks of the kernel, {masked:.1} % at ends of those that mask interrupts (another run, sampled)"
+        ));
+    }
     Ok(ExitCode::SUCCESS)
 }
 

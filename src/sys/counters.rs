@@ -10,10 +10,12 @@ use std::path::{Path, PathBuf};
 use crate::model::{Conditions, CpuSet};
 
 mod neighbours;
+mod symbols;
 mod task;
 mod tasks;
 
 pub use neighbours::Neighbours;
+pub use symbols::{Symbols, perf_paranoid, symbols_hidden};
 pub use task::{TaskCounters, TaskTotals};
 pub use tasks::{Look, Tasks, Used, descendants};
 

@@ -11,6 +11,7 @@ mod elf;
 pub mod events;
 pub mod exec_chain;
 pub mod file_map;
+pub mod lock_share;
 pub mod mapping;
 pub mod mutex;
 pub mod observer;

@@ -18,6 +18,7 @@ use super::transport::{Ends, ends};
 use crate::model::Histogram;
 use crate::sys::clock::{self, Clock, Usage};
 use crate::sys::counters::{self, TaskCost};
+use crate::sys::lock_share::{LockSampler, LockShares};
 use crate::sys::process::{Child, fork};
 use crate::sys::shared::{SharedWords, WORDS_PER_LINE};
 
@@ -82,7 +83,15 @@ const STACK: usize = 64 << 10;
 /// Files that are open beside those of the groups.
 const OTHER_FILES: u64 = 64;
 
-pub fn run(setup: &Setup, clock: Clock) -> anyhow::Result<Ran> {
+/// What locks took of the tasks' CPU time, or why that is not known.
+type Locks = Result<LockShares, String>;
+
+/// A run, and what `sampler` saw of it.
+pub fn run(
+    setup: &Setup,
+    clock: Clock,
+    sampler: Option<fn() -> LockSampler>,
+) -> anyhow::Result<(Ran, Locks)> {
     allow_files(setup)?;
     let board = Arc::new(Board::new(setup)?);
     let (ready_reads, ready_writes) = rustix::pipe::pipe().context("cannot make a pipe")?;
@@ -99,15 +108,20 @@ pub fn run(setup: &Setup, clock: Clock) -> anyhow::Result<Ran> {
     let mut crew = Crew::gather(setup, &stage)?;
     let mut ready = vec![0; setup.tasks()];
     File::from(ready_reads).read_exact(&mut ready).context("a task ended before it was ready")?;
+    // After the tasks are made: none inherits the events.
+    let mut locks = sampler.map_or_else(LockSampler::none, |open| open());
     let costs = crew.costs(&board);
     let (usage, switches) = (crew.usage(&board)?, counters::machine_switches());
 
+    locks.start();
     let begin = clock.now();
     rustix::io::write(&signal_writes, &[0]).context("cannot give the signal")?;
     crew.wait_for_all(&board, setup.tasks())?;
     let all_done = clock.now();
+    locks.stop();
     let switches = counters::machine_switches().zip(switches).map(|(now, before)| now - before);
     let after = crew.costs(&board);
+    let numbers = crew.numbers(&board).into_iter().map(|(_, task)| task).collect();
     let again = clock.now();
     crew.let_go(&board)?;
     let wall_ns = (all_done - begin) + (clock.now() - again);
@@ -117,7 +131,7 @@ pub fn run(setup: &Setup, clock: Clock) -> anyhow::Result<Ran> {
         let each = costs.iter().zip(&after).map(|(before, after)| Some(of(after)? - of(before)?));
         each.sum::<Option<f64>>()
     };
-    Ok(Ran {
+    let ran = Ran {
         wall_ns,
         user_ms: used.user_ms - usage.user_ms,
         system_ms: (used.cpu_ms - used.user_ms) - (usage.cpu_ms - usage.user_ms),
@@ -129,7 +143,8 @@ pub fn run(setup: &Setup, clock: Clock) -> anyhow::Result<Ran> {
         messages: board.sum(MESSAGES, setup.tasks()),
         intact: board.sum(SPOILT, setup.tasks()) == 0,
         latencies: setup.stamped.then(|| latencies::histogram(&board.words, board.buckets)),
-    })
+    };
+    Ok((ran, locks.shares(&numbers)))
 }
 
 /// Threads share one table of files, and each pair has two: the soft limit is often below that.
@@ -211,18 +226,20 @@ impl Crew {
         Ok(crew)
     }
 
-    /// What each task has cost so far, where the kernel tells.
-    fn costs(&self, board: &Board) -> Vec<TaskCost> {
+    /// The kernel's numbers of each task: of its process and of itself.
+    fn numbers(&self, board: &Board) -> Vec<(u32, u32)> {
         match self {
-            Crew::Processes(children) => {
-                children.iter().map(|child| counters::task_cost(child.id(), child.id())).collect()
-            }
+            Crew::Processes(children) => children.iter().map(|child| (child.id(), child.id())).collect(),
             Crew::Threads(threads) => {
-                let own = std::process::id();
                 let number = |index| board.of(index, NUMBER).load(Ordering::Relaxed) as u32;
-                (0..threads.len()).map(|index| counters::task_cost(own, number(index))).collect()
+                (0..threads.len()).map(|index| (std::process::id(), number(index))).collect()
             }
         }
+    }
+
+    /// What each task has cost so far, where the kernel tells.
+    fn costs(&self, board: &Board) -> Vec<TaskCost> {
+        self.numbers(board).into_iter().map(|(process, task)| counters::task_cost(process, task)).collect()
     }
 
     /// What the kernel has counted for all tasks: of processes, what they used until they were ready, or all that those used
@@ -446,7 +463,7 @@ mod tests {
     }
 
     fn holds(setup: Setup) {
-        let ran = run(&setup, Clock::Raw).expect("a run");
+        let ran = run(&setup, Clock::Raw, None).expect("a run").0;
         assert_eq!((ran.messages, ran.intact), (2 * 3 * 3 * 20, true));
         assert!(ran.wall_ns > 0.0 && ran.user_ms >= 0.0 && ran.system_ms >= 0.0);
         // Each task slept until the signal.
