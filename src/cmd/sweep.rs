@@ -119,6 +119,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         header.sweep = Some(Sweep {
             axes: grid.axes.clone(),
             facets: grid.facets.clone(),
+            fixed: grid.fixed.clone(),
             target: target.clone(),
             response: response.clone(),
             control: grid.control(&header.plan),

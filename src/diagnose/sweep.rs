@@ -88,8 +88,11 @@ fn effect_of(sweep: &Sweep, facet: &Facet, charted: &Charted) -> Finding {
         }
         (true, best) => {
             headline = match best {
-                Some(best) if *best == charted.control => {
-                    format!("{whose} is best at the setting that was there; {}", words::before(sweep))
+                Some(best) if !charted.beats(*best) => {
+                    format!(
+                        "{whose} depends on {knobs}, and nothing is told to be better than the setting that was there; {}",
+                        words::before(sweep)
+                    )
                 }
                 Some(best) => {
                     let ratio = charted.ratio(*best).unwrap_or(1.0);
@@ -163,8 +166,9 @@ fn confirm(sweep: &Sweep, facet: &Facet, charted: &Charted) -> String {
         }
         command.push_str(&format!(" {option} {}", shell(&format!("{}={}", axis.name, values.join(",")))));
     }
-    for (axis, value) in sweep.facets.iter().zip(&facet.values) {
-        command.push_str(&format!(" --param {}", shell(&format!("{}={value}", axis.name))));
+    let facets = sweep.facets.iter().zip(&facet.values).map(|(axis, value)| (&axis.name, value));
+    for (name, value) in sweep.fixed.iter().map(|(name, value)| (name, value)).chain(facets) {
+        command.push_str(&format!(" --param {}", shell(&format!("{name}={value}"))));
     }
     command
 }

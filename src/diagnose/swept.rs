@@ -201,6 +201,18 @@ impl Charted<'_> {
         Some(self.surface.levels.get(cell)?.as_ref()?.ln.exp())
     }
 
+    /// Whether a cell is told to be better than the setting that was there.
+    pub fn beats(&self, cell: usize) -> bool {
+        let better = |[low, high]: [f64; 2]| match self.metric.better {
+            Better::Lower => high < 1.0,
+            Better::Higher => low > 1.0,
+            Better::Neither => false,
+        };
+        cell != self.control
+            && !self.surface.best.contains(&self.control)
+            && self.interval(cell).is_some_and(better)
+    }
+
     /// The 95 % interval of that.
     pub fn interval(&self, cell: usize) -> Option<[f64; 2]> {
         let interval = self.surface.levels.get(cell)?.as_ref()?.interval;

@@ -81,6 +81,9 @@ pub struct Sweep {
     /// Further parameters: a map for each of their combinations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub facets: Vec<Axis>,
+    /// Parameters that were set to one value for all cells.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fixed: Vec<(String, String)>,
     /// What is swept for.
     pub target: Measure,
     /// The response of a machine under load at the same settings, where it is measured beside.
@@ -169,6 +172,7 @@ mod tests {
         let sweep = Sweep {
             axes: vec![axis(&["1", "2"])],
             facets: vec![param("groups", &["2", "4"]), param("transport", &["pipe", "socket"])],
+            fixed: vec![],
             target: Measure { bench: "a".into(), metric: "b".into() },
             response: None,
             control: vec![],

@@ -240,6 +240,18 @@ pub fn advice(sweep: &Sweep, facet: &Facet) -> Vec<String> {
         .collect()
 }
 
+/// The worst cell, with what it costs.
+fn worst(sweep: &Sweep, charted: &Charted) -> Option<String> {
+    let by_level = |cell: &usize| charted.ratio(*cell).filter(|_| *cell < charted.cells);
+    let known = (0..charted.cells).filter(|cell| by_level(cell).is_some());
+    let order = |one: &usize, other: &usize| {
+        let (one, other) = (by_level(one).unwrap_or(1.0), by_level(other).unwrap_or(1.0));
+        if charted.metric.better == Better::Higher { other.total_cmp(&one) } else { one.total_cmp(&other) }
+    };
+    let cell = known.max_by(order)?;
+    Some(format!("{}, {}", setting(sweep, cell), beside(charted, cell)))
+}
+
 /// What one metric advises; `None` where it has no better side.
 pub fn advice_by(sweep: &Sweep, facet: &Facet, charted: &Charted) -> Option<String> {
     if charted.metric.better == Better::Neither {
@@ -258,8 +270,9 @@ pub fn advice_by(sweep: &Sweep, facet: &Facet, charted: &Charted) -> Option<Stri
         (false, _) => {
             format!("For {purpose} nothing can be advised: no effect on {title} can be told from the noise")
         }
-        (true, Some(first)) if *first == charted.control => {
-            format!("For {purpose} leave them as they are: nothing measured gives a better {title}")
+        (true, Some(first)) if !charted.beats(*first) => {
+            let worst = worst(sweep, charted).map_or(String::new(), |worst| format!("; worst: {worst}"));
+            format!("For {purpose} leave them as they are: nothing is told to give a better {title}{worst}")
         }
         (true, Some(first)) => {
             format!("For {purpose}: {}; {title} {}", setting(sweep, *first), beside(charted, *first))

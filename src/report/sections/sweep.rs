@@ -61,6 +61,11 @@ fn of_facet(swept: &Swept, facet: &Facet, index: usize) -> Vec<Block> {
         blocks.push(Block::Prose(noise_words(charted)));
         if charted.surface.matters.yes {
             blocks.push(Block::Table(regions(sweep, charted)));
+            let why = charted.surface.regions.iter().enumerate().filter_map(|(index, region)| {
+                let why = words::why(charted, region);
+                (!why.is_empty()).then(|| (words::letter(index), why))
+            });
+            blocks.push(Block::Facts(why.collect()));
         }
         blocks.extend(curves(sweep, charted, &id, &title(charted)).into_iter().map(Block::from));
     }
@@ -219,7 +224,6 @@ fn regions(sweep: &Sweep, charted: &Charted) -> Table {
             number(region.cells.len().to_string()),
             text(words::span(sweep, region)),
             number(format!("{} to {}", signed(low), signed(high))),
-            text(words::why(charted, region)),
         ]
     });
     let columns = vec![
@@ -228,7 +232,6 @@ fn regions(sweep: &Sweep, charted: &Charted) -> Table {
         right("cells"),
         column("where"),
         right("beside the default"),
-        column("what was counted"),
     ];
     Table { columns, rows: rows.collect(), folded: false }
 }
