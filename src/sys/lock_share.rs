@@ -271,7 +271,9 @@ mod tests {
             let before = clock::thread_time();
             sampler.start();
             while (clock::thread_time() - before).as_millis() < 300 {
-                (0..10_000u64).for_each(|number| drop(std::hint::black_box(number)));
+                (0..10_000u64).for_each(|number| {
+                    std::hint::black_box(number);
+                });
             }
             sampler.stop();
             match sampler.shares(&HashSet::from([task])) {
