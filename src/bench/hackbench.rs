@@ -81,7 +81,8 @@ pub const BENCHMARKS: &[Benchmark] = &[
                 are sampled once a ms: `lock_share` is the share of the tasks' samples \
                 in functions that take or await a lock of the kernel (spin locks, reader-writer locks, mutexes, semaphores; not futexes), \
                 `masked_share` that at the end of locks which mask interrupts, where the samples from all that they were held for pile up. \
-                Each receiver counts its bytes and checks the last message.",
+                Each receiver counts its bytes and checks the last message. Where the kernel splits a task's CPU time by its ticks, tasks \
+                that live shorter than a few of them may count as all user or all kernel: believe the sum of the two.",
         reading: "Lower is better, and it is no figure of a machine but of a scheduler's habits: a receiver with nothing to \
                   read and a sender with a full buffer sleep (voluntary switches); being preempted by whom one has just \
                   woken, or at the end of a slice, is an involuntary one. Many involuntary switches beside a long time mean \
