@@ -72,9 +72,9 @@ pub const BENCHMARKS: &[Benchmark] = &[
                 every sender writes `loops` messages of `bytes` bytes to every receiver of its group, over socket pairs, \
                 pipes or TCP, as processes or as threads, through the C library as the original does. All wait for one signal; the time is from that signal \
                 until every task has ended and was waited for. The defaults are those of rt-tests. Voluntary and \
-                involuntary switches, and CPU time, are the kernel's counts of the tasks themselves from the moment each was \
-                ready (being woken by the signal counts as one); `switches` is the whole machine's counter over the same time, \
-                idle tasks' included. Migrations and waiting are \
+                involuntary switches are the kernel's counts of the tasks themselves from the signal on, CPU time from the moment each was \
+                ready; `switches` is the whole machine's counter over the same time, idle tasks' included, and must not be smaller. \
+                Switches, migrations and waiting are \
                 read from /proc when all tasks have ended and none is gone, with the clock stopped: processes wait to be reaped, threads to \
                 be let go. \
                 Where the kernel lets us (root, CAP_PERFMON) a second run of at most about a second follows in every fourth pass, not timed, whose CPUs \

@@ -307,7 +307,12 @@ pub fn own_migrations() -> Option<u64> {
 
 /// What a `sched` file says of migrations.
 fn migrations(text: &str) -> Option<u64> {
-    let line = text.lines().find(|line| line.starts_with("se.nr_migrations"))?;
+    sched_count(text, "se.nr_migrations")
+}
+
+/// A count of a `sched` file.
+fn sched_count(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find(|line| line.starts_with(name))?;
     line.split(':').nth(1)?.trim().parse().ok()
 }
 
@@ -317,15 +322,21 @@ pub struct TaskCost {
     /// Time that it was runnable and had no CPU, ns.
     pub wait_ns: Option<f64>,
     pub migrations: Option<f64>,
+    pub voluntary: Option<f64>,
+    pub involuntary: Option<f64>,
 }
 
 /// The cost of one task of a process, which may have ended but not be reaped.
 pub fn task_cost(process: u32, task: u32) -> TaskCost {
     let folder = format!("/proc/{process}/task/{task}");
     let read = |name: &str| std::fs::read_to_string(format!("{folder}/{name}")).ok();
+    let sched = read("sched").unwrap_or_default();
+    let counted = |name: &str| sched_count(&sched, name).map(|count| count as f64);
     TaskCost {
         wait_ns: read("schedstat").and_then(|text| text.split_ascii_whitespace().nth(1)?.parse().ok()),
-        migrations: read("sched").and_then(|text| migrations(&text)).map(|count| count as f64),
+        migrations: counted("se.nr_migrations"),
+        voluntary: counted("nr_voluntary_switches"),
+        involuntary: counted("nr_involuntary_switches"),
     }
 }
 
