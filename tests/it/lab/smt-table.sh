@@ -1,5 +1,10 @@
-# In a guest whose SMT can be switched: a table that is killed while SMT is off and restored, then one in which every case
-# was visited once.
+# In a guest whose SMT can be switched: a table that is killed with its watchdog while SMT is off and restored, then one in
+# which every case was visited once.
+watchdog() {
+    for process in /proc/[0-9]*; do
+        tr '\0' ' ' 2>/dev/null <$process/cmdline | grep -q '^[^ ]* restore --watch' && echo "${process#/proc/}"
+    done || true
+}
 assay machine --json >machine.json
 control=/sys/devices/system/cpu/smt/control
 online=/sys/devices/system/cpu/online
@@ -9,7 +14,7 @@ until [ "$(cat $control)" = off ]; do
     kill -0 $killed 2>/dev/null || { cat said-killed >&2; exit 1; }
     sleep 0.02
 done
-kill -9 $killed
+kill -9 $(watchdog) $killed
 wait $killed || true
 cat $control >killed
 cat $online >online-killed
