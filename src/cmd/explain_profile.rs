@@ -211,14 +211,7 @@ fn measured(
     let passes = PASSES.iter().find(|(name, _)| *name == profile.name).map_or(12, |(_, passes)| *passes);
     (profile.passes_min, profile.passes_max) = (passes, passes);
     let host = Host::look(measure)?;
-    let scope = Scope {
-        machine: &host.machine,
-        floor: &host.floor,
-        depth: profile.depth,
-        memory_bytes: crate::plan::memory_budget(&host.machine, profile.depth),
-        windows: profile.windows,
-        all: false,
-    };
+    let scope = host.scope(&profile, false);
     let mut base = base(bench, &scope, args.placement.as_deref())?;
     for word in &args.params {
         let (name, words) = named(word)?;

@@ -161,6 +161,18 @@ impl Host {
         }
         Ok(Host { snapshot, machine, floor })
     }
+
+    /// What benchmarks may plan with here.
+    pub fn scope(&self, profile: &Profile, all: bool) -> Scope<'_> {
+        Scope {
+            machine: &self.machine,
+            floor: &self.floor,
+            depth: profile.depth,
+            memory_bytes: plan::memory_budget(&self.machine, profile.depth),
+            windows: profile.windows,
+            all,
+        }
+    }
 }
 
 /// Plans `benches` on this host, measures them and reports: the whole of `assay run`.
@@ -190,14 +202,7 @@ pub fn measure_study_of(
         put_back_what_was_left(&knobs);
     }
     let host = Host::look(args)?;
-    let scope = Scope {
-        machine: &host.machine,
-        floor: &host.floor,
-        depth: profile.depth,
-        memory_bytes: plan::memory_budget(&host.machine, profile.depth),
-        windows: profile.windows,
-        all: args.all,
-    };
+    let scope = host.scope(&profile, args.all);
     let candidates = study(plan::candidates(&scope, benches), &scope, &host);
     let mut planned = plan::fit(candidates, &scope, &profile);
     if args.drop_caches {

@@ -211,14 +211,7 @@ fn planned(
     knobs: &Knobs,
     invented: bool,
 ) -> anyhow::Result<(Grid, Vec<Candidate>)> {
-    let scope = Scope {
-        machine: &host.machine,
-        floor: &host.floor,
-        depth: profile.depth,
-        memory_bytes: crate::plan::memory_budget(&host.machine, profile.depth),
-        windows: profile.windows,
-        all: false,
-    };
+    let scope = host.scope(profile, false);
     let mut bases = vec![base(wish.bench, &scope, wish.placement.as_deref())?];
     if let Some(response) = wish.response {
         bases.push(base(response, &scope, None)?);

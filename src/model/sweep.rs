@@ -110,13 +110,7 @@ impl Sweep {
 
     /// All combinations of the facets' values, at least the empty one.
     pub fn facet_values(&self) -> Vec<Vec<String>> {
-        self.facets.iter().fold(vec![Vec::new()], |all, facet| {
-            let with = |own: &Vec<String>| {
-                let own = own.clone();
-                facet.values.iter().map(move |value| [own.clone(), vec![value.clone()]].concat())
-            };
-            all.iter().flat_map(with).collect()
-        })
+        combinations(&self.facets)
     }
 
     /// Whether a case belongs to this combination of facets, as far as it has their parameters.
@@ -130,6 +124,17 @@ impl Sweep {
         let each = self.facets.iter().zip(values).map(|(facet, value)| format!("{} {value}", facet.name));
         each.collect::<Vec<_>>().join(", ")
     }
+}
+
+/// All combinations of the values of several axes, the last one's changing first; of none, the empty one.
+pub fn combinations(axes: &[Axis]) -> Vec<Vec<String>> {
+    axes.iter().fold(vec![Vec::new()], |all, axis| {
+        let with = |own: &Vec<String>| {
+            let own = own.clone();
+            axis.values.iter().map(move |value| [own.clone(), vec![value.clone()]].concat())
+        };
+        all.iter().flat_map(with).collect()
+    })
 }
 
 /// A parameter's value from its text: a number where it is one.

@@ -1,12 +1,10 @@
 //! The plan of a sweep: a case for each cell of a grid of settings, and the setting that was there as its control.
 
-use std::collections::BTreeMap;
-
 use anyhow::{Context, bail, ensure};
 
 use super::Candidate;
 use crate::bench::{Benchmark, Param, Range};
-use crate::model::sweep::{Axis, AxisOf, set_param};
+use crate::model::sweep::{Axis, AxisOf, combinations, set_param};
 use crate::model::{Case, Planned, Value};
 
 /// The control is visited again after so many cells.
@@ -187,25 +185,9 @@ impl Grid {
     }
 }
 
-fn combinations(axes: &[Axis]) -> Vec<Vec<String>> {
-    axes.iter().fold(vec![Vec::new()], |all, axis| {
-        let with = |own: &Vec<String>| {
-            let own = own.clone();
-            axis.values.iter().map(move |value| [own.clone(), vec![value.clone()]].concat())
-        };
-        all.iter().flat_map(with).collect()
-    })
-}
-
 /// What the parameters of a case are when nothing is said.
 pub fn param_before(case: &Case, name: &str) -> Option<String> {
     case.params.get(name).map(ToString::to_string)
-}
-
-/// Knob settings that are written out for people: `slice_ns 1400000, policy batch`.
-pub fn setting_words(knobs: &BTreeMap<String, String>) -> String {
-    let each = knobs.iter().map(|(name, value)| format!("{name} {value}"));
-    each.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
