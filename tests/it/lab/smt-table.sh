@@ -10,12 +10,18 @@ control=/sys/devices/system/cpu/smt/control
 online=/sys/devices/system/cpu/online
 assay smt table --quick --force --only syscall.getpid --budget 10m --visit-limit 2m --out killed-out >said-killed 2>&1 &
 killed=$!
-until [ "$(cat $control)" = off ]; do
+# Held while its watchdog is looked for, which takes a while here; SMT must still be off once it is held.
+while true; do
     kill -0 $killed 2>/dev/null || { cat said-killed >&2; exit 1; }
+    if [ "$(cat $control)" = off ]; then
+        kill -STOP $killed
+        # Stopped once the kernel says so: the write that it is in ends first.
+        until grep -q '(stopped)' /proc/$killed/status; do sleep 0.01; done
+        [ "$(cat $control)" = off ] && break
+        kill -CONT $killed
+    fi
     sleep 0.02
 done
-# Held while its watchdog is looked for: that takes a while here.
-kill -STOP $killed
 kill -9 $(watchdog) $killed
 wait $killed || true
 cat $control >killed
