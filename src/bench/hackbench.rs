@@ -7,15 +7,17 @@ use anyhow::{Context, ensure};
 use super::{Benchmark, Candidate, Depth, Param, Range, Sampler, Scope, check_answer, single_point};
 use crate::model::{Better, Case, Covariates, Form, Metric, Packed, Params, Value};
 use crate::sys::clock::Clock;
-use crate::sys::lock_share::LockShares;
 
+mod board;
 mod crew;
 mod latencies;
-mod locks;
+mod room;
+mod second;
 mod transport;
 
 pub use crew::Ran;
 use crew::{Setup, Tasks};
+use second::Beside;
 pub use transport::TRANSPORTS;
 
 /// The rows, and the metric that a sweep of them shows.
@@ -74,11 +76,11 @@ pub const BENCHMARKS: &[Benchmark] = &[
                 until every task has ended and was waited for. The defaults are those of rt-tests. Voluntary and \
                 involuntary switches are the kernel's counts of the tasks themselves from the signal on, CPU time from the moment each was \
                 ready; `switches` is the whole machine's counter over the same time, idle tasks' included, and must not be smaller. \
-                Switches, migrations and waiting are \
-                read from /proc when all tasks have ended and none is gone, with the clock stopped: processes wait to be reaped, threads to \
-                be let go. \
-                Where the kernel lets us (root, CAP_PERFMON) a second run of at most about a second follows in every fourth pass, not timed, whose CPUs \
-                are sampled once a ms: `lock_share` is the share of the tasks' samples \
+                What the kernel tells of processes, migrations and waiting too, is \
+                read when all have ended and wait to be reaped, with the clock stopped. Threads are gone when they end, and keeping them took \
+                up to 10 % longer: the kernel sums up their switches and CPU time, and their migrations and waiting are those of a second run of at \
+                most about a second, not timed, in every fourth pass, in which they stay. \
+                Where the kernel lets us (root, CAP_PERFMON) the CPUs are sampled once a ms in such a run, of processes too: `lock_share` is the share of the tasks' samples \
                 in functions that take or await a lock of the kernel (spin locks, reader-writer locks, mutexes, semaphores; not futexes), \
                 `masked_share` that at the end of locks which mask interrupts, where the samples from all that they were held for pile up. \
                 Each receiver counts its bytes and checks the last message. Where the kernel splits a task's CPU time by its ticks, tasks \
@@ -178,7 +180,7 @@ impl Options {
         let (groups, fds) = (number("groups"), number("fds"));
         let messages = groups * fds * fds * number("loops");
         let timed = (messages * MESSAGE_S + groups * fds * 2.0 * TASK_S) / cpus.max(1) as f64;
-        timed + timed.min(locks::SAMPLED_S) / f64::from(locks::ONE_OF) + 0.02
+        timed + timed.min(second::SECOND_S) / f64::from(second::ONE_OF) + 0.02
     }
 }
 
@@ -238,13 +240,14 @@ fn setup(params: &Params, stamped: bool) -> anyhow::Result<Setup> {
             .find(|name| *name == word("transport"))
             .with_context(|| format!("messages go through {}", TRANSPORTS.join(", ")))?,
         stamped,
+        kept: false,
     })
 }
 
 fn run(case: &Case, sampler: &mut Sampler, stamped: bool) -> anyhow::Result<()> {
     let setup = setup(&case.params, stamped)?;
-    let sampled = sampler.pass().is_multiple_of(locks::ONE_OF);
-    let (ran, locks) = locks::run(&setup, sampler.clock(), sampled)?;
+    let wanted = sampler.pass().is_multiple_of(second::ONE_OF);
+    let (ran, beside) = second::run(&setup, sampler.clock(), wanted)?;
     check_answer(ran.messages == setup.messages(), || {
         format!("{} messages arrived of {}", ran.messages, setup.messages())
     })?;
@@ -257,7 +260,7 @@ fn run(case: &Case, sampler: &mut Sampler, stamped: bool) -> anyhow::Result<()> 
         })?;
     }
     emit(&setup, &ran, sampler)?;
-    locks.map_or(Ok(()), |locks| emit_locks(locks, ran.wall_ns, sampler))
+    beside.map_or(Ok(()), |beside| emit_beside(&setup, &ran, beside, sampler))
 }
 
 fn emit(setup: &Setup, ran: &Ran, sampler: &mut Sampler) -> anyhow::Result<()> {
@@ -292,8 +295,20 @@ fn emit(setup: &Setup, ran: &Ran, sampler: &mut Sampler) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn emit_locks(locks: Result<LockShares, String>, ns: f64, sampler: &mut Sampler) -> anyhow::Result<()> {
-    match locks {
+/// What the second run has told.
+fn emit_beside(setup: &Setup, ran: &Ran, beside: Beside, sampler: &mut Sampler) -> anyhow::Result<()> {
+    let ns = ran.wall_ns;
+    let of_threads = |own: Option<f64>, other: Option<f64>| if own.is_none() { other } else { None };
+    let migrations = of_threads(ran.migrations, beside.migrations);
+    let wait = of_threads(ran.wait_ns, beside.wait_ns).map(|ns| ns / 1e9);
+    if beside.loops < setup.loops && (migrations.is_some() || wait.is_some()) {
+        let of = format!("{} of {} loops", beside.loops, setup.loops);
+        sampler.facts().notes.push(format!("migrations and waiting are of a run with {of}"));
+    }
+    for (metric, value) in [("migrations", migrations), ("wait", wait)] {
+        value.map_or(Ok(()), |value| sampler.value(Params::new(), metric, value, ns))?;
+    }
+    match beside.locks {
         Ok(shares) => {
             sampler.value(Params::new(), "lock_share", shares.locks, ns)?;
             sampler.value(Params::new(), "masked_share", shares.masked, ns)?;

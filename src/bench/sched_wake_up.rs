@@ -14,6 +14,7 @@ use super::{
 use crate::kernels;
 use crate::model::{Better, Case, Covariates, Form, Metric, Packed, Params, Value};
 use crate::sys::clock::{self, Clock};
+use crate::sys::thread::{self, Thread};
 
 /// The row, and the metric of response that sweeps show.
 pub const WAKE_UP: &str = "sched.wake-up";
@@ -77,8 +78,6 @@ const WORKERS_A_CPU: usize = 2;
 const WORK_US: u64 = 2000;
 /// How long a visit lets them work.
 const WINDOW: Duration = Duration::from_millis(500);
-/// Stacks of threads.
-const STACK: usize = 64 << 10;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let workers = (scope.floor.cpus().len() * WORKERS_A_CPU).clamp(1, 16_384) as u64;
@@ -137,21 +136,21 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         let group = Arc::new(Group { asleep: AtomicU32::new(0), slots: (0..workers).map(slot).collect() });
         for index in 0..workers as usize {
             let group = Arc::clone(&group);
-            sleepers.push(thread(move || work(&group, index, rounds, clock))?);
+            sleepers.push(started(move || work(&group, index, rounds, clock))?);
         }
         let (group, end) = (Arc::clone(&group), Arc::clone(&end));
-        wakers.push(thread(move || wake(&group, &end, clock))?);
+        wakers.push(started(move || wake(&group, &end, clock))?);
     }
     std::thread::sleep(WINDOW);
     end.store(true, Ordering::Release);
     let mut sent = 0;
     for waker in wakers {
-        sent += waker.join().ok().context("a messenger panicked")?;
+        sent += waker.join().context("a messenger")?;
     }
     let mut all = Vec::new();
     let (mut woken, mut right) = (0, true);
     for sleeper in sleepers {
-        let worked = sleeper.join().ok().context("a worker panicked")?;
+        let worked = sleeper.join().context("a worker")?;
         woken += worked.woken;
         right &= worked.sum == kernels::add_chain(rounds, 1, 1).wrapping_mul(worked.latencies.len() as u64);
         all.extend(worked.latencies);
@@ -177,11 +176,11 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     sampler.value(Params::new(), "involuntary", involuntary, ns)
 }
 
-fn thread<Answer: Send + 'static>(
+/// Starts a messenger or a worker.
+fn started<Answer: Send + 'static>(
     body: impl FnOnce() -> Answer + Send + 'static,
-) -> anyhow::Result<std::thread::JoinHandle<Answer>> {
-    let built = std::thread::Builder::new().stack_size(STACK).spawn(body);
-    built.context("cannot start a thread (ulimit -u, pids.max?)")
+) -> anyhow::Result<Thread<Answer>> {
+    thread::start(body).context("cannot start a thread (ulimit -u, pids.max?)")
 }
 
 /// A messenger: wakes whoever sleeps until the end, and then everybody once more. How often it woke somebody.

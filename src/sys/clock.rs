@@ -169,6 +169,17 @@ impl Usage {
     pub fn switches(self) -> i64 {
         self.voluntary + self.involuntary
     }
+
+    /// What was counted after `before`.
+    pub fn since(self, before: Usage) -> Usage {
+        Usage {
+            voluntary: self.voluntary - before.voluntary,
+            involuntary: self.involuntary - before.involuntary,
+            faults: self.faults - before.faults,
+            cpu_ms: self.cpu_ms - before.cpu_ms,
+            user_ms: self.user_ms - before.user_ms,
+        }
+    }
 }
 
 /// CPU time of the calling thread so far.
@@ -179,6 +190,11 @@ pub fn thread_time() -> Duration {
 
 pub fn own_usage() -> io::Result<Usage> {
     usage(libc::RUSAGE_SELF).map(counts)
+}
+
+/// What the kernel counted for the calling thread.
+pub fn thread_usage() -> io::Result<Usage> {
+    usage(libc::RUSAGE_THREAD).map(counts)
 }
 
 /// What the kernel counted for all children that ended and were waited for.

@@ -27,5 +27,6 @@ pub mod shared;
 pub mod signals;
 pub mod spawn;
 pub mod team;
+pub mod thread;
 pub mod ticks;
 pub mod token;

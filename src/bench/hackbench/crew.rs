@@ -6,21 +6,22 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::thread::JoinHandle;
 
 use anyhow::{Context, bail};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::futex;
 
-use super::latencies::{self, BUCKETS, Counts, STAMP};
+use super::board::{Board, CPU_NS, DONE, FAILED, GO, INVOLUNTARY, MESSAGES, SPOILT, USER_NS, VOLUNTARY};
+use super::latencies::{Counts, STAMP};
+use super::room::Room;
 use super::transport::{Ends, ends};
 use crate::model::Histogram;
 use crate::sys::clock::{self, Clock, Usage};
 use crate::sys::counters::{self, TaskCost};
 use crate::sys::lock_share::{LockSampler, LockShares};
 use crate::sys::process::{Child, fork};
-use crate::sys::shared::{SharedWords, WORDS_PER_LINE};
+use crate::sys::thread::{self, Thread};
 
 /// What the tasks are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +49,8 @@ pub struct Setup {
     pub transport: &'static str,
     /// Every message tells when it was sent.
     pub stamped: bool,
+    /// Threads stay when they are done until each was looked at, which takes time; processes do in any case.
+    pub kept: bool,
 }
 
 impl Setup {
@@ -70,6 +73,7 @@ pub struct Ran {
     pub involuntary: f64,
     /// Switches of the whole machine meanwhile, where the kernel tells.
     pub switches: Option<f64>,
+    /// Of threads only where they were kept, as is the next.
     pub migrations: Option<f64>,
     pub wait_ns: Option<f64>,
     pub messages: u64,
@@ -78,8 +82,6 @@ pub struct Ran {
     pub latencies: Option<Histogram>,
 }
 
-/// Stacks of threads: reading and writing needs little.
-const STACK: usize = 64 << 10;
 /// Files that are open beside those of the groups.
 const OTHER_FILES: u64 = 64;
 
@@ -104,14 +106,19 @@ pub fn run(
         loops: setup.loops,
         bytes: setup.bytes,
         stamped: setup.stamped,
+        usage: match setup.tasks {
+            Tasks::Processes => clock::own_usage,
+            Tasks::Threads => clock::thread_usage,
+        },
     };
+    let nobody = everybody(setup.tasks)?;
     let mut crew = Crew::gather(setup, &stage)?;
     let mut ready = vec![0; setup.tasks()];
     File::from(ready_reads).read_exact(&mut ready).context("a task ended before it was ready")?;
     // After the tasks are made: none inherits the events.
     let mut locks = sampler.map_or_else(LockSampler::none, |open| open());
     let costs = crew.costs(&board);
-    let (usage, switches) = (crew.usage(&board)?, counters::machine_switches());
+    let switches = counters::machine_switches();
 
     locks.start();
     let begin = clock.now();
@@ -121,35 +128,48 @@ pub fn run(
     locks.stop();
     let switches = counters::machine_switches().zip(switches).map(|(now, before)| now - before);
     let after = crew.costs(&board);
-    let numbers = crew.numbers(&board).into_iter().map(|(_, task)| task).collect();
+    let numbers = board.numbers().into_iter().collect();
     let again = clock.now();
     crew.let_go(&board)?;
     let wall_ns = (all_done - begin) + (clock.now() - again);
 
-    let used = crew.usage(&board)?;
+    // What all tasks used in their lives, without what each had used when it was ready and its sleep until the signal.
+    let used = everybody(setup.tasks)?;
+    let ready = |word| board.sum(word, setup.tasks()) as f64;
+    let user_ms = used.user_ms - nobody.user_ms - ready(USER_NS) / 1e6;
+    let cpu_ms = used.cpu_ms - nobody.cpu_ms - ready(CPU_NS) / 1e6;
+    let tasks = setup.tasks() as f64;
+    let slept = (used.voluntary - nobody.voluntary) as f64 - ready(VOLUNTARY) - tasks;
+    let preempted = (used.involuntary - nobody.involuntary) as f64 - ready(INVOLUNTARY);
+    // Kept threads have slept once until they were let go, which is nothing of hackbench's.
+    let parked = if crew.stays() && setup.tasks == Tasks::Threads { tasks } else { 0.0 };
     let grown = |of: fn(&TaskCost) -> Option<f64>| {
         let each = costs.iter().zip(&after).map(|(before, after)| Some(of(after)? - of(before)?));
-        each.sum::<Option<f64>>()
+        crew.stays().then(|| each.sum::<Option<f64>>())?
     };
-    // Threads have slept once until they were let go, which is nothing of hackbench's.
-    let parked = if setup.tasks == Tasks::Threads { setup.tasks() as f64 } else { 0.0 };
-    // Where /proc does not tell: the sleep until the signal was before it.
-    let slept = (used.voluntary - usage.voluntary) as f64 - setup.tasks() as f64;
-    let preempted = (used.involuntary - usage.involuntary) as f64;
     let ran = Ran {
         wall_ns,
-        user_ms: used.user_ms - usage.user_ms,
-        system_ms: (used.cpu_ms - used.user_ms) - (usage.cpu_ms - usage.user_ms),
+        user_ms,
+        system_ms: cpu_ms - user_ms,
         voluntary: (grown(|cost| cost.voluntary).unwrap_or(slept) - parked).max(0.0),
-        involuntary: grown(|cost| cost.involuntary).unwrap_or(preempted),
+        involuntary: grown(|cost| cost.involuntary).unwrap_or(preempted).max(0.0),
         switches,
         migrations: grown(|cost| cost.migrations),
         wait_ns: grown(|cost| cost.wait_ns),
         messages: board.sum(MESSAGES, setup.tasks()),
         intact: board.sum(SPOILT, setup.tasks()) == 0,
-        latencies: setup.stamped.then(|| latencies::histogram(&board.words, board.buckets)),
+        latencies: setup.stamped.then(|| board.latencies()),
     };
     Ok((ran, locks.shares(&numbers)))
+}
+
+/// What the kernel has counted so far for all tasks that there were: processes once they were waited for, threads whether
+/// they have ended or not, without the one that starts them.
+fn everybody(tasks: Tasks) -> io::Result<Usage> {
+    match tasks {
+        Tasks::Processes => clock::children_usage(),
+        Tasks::Threads => Ok(clock::own_usage()?.since(clock::thread_usage()?)),
+    }
 }
 
 /// Threads share one table of files, and each pair has two: the soft limit is often below that.
@@ -183,11 +203,13 @@ struct Stage {
     loops: usize,
     bytes: usize,
     stamped: bool,
+    /// What a task has used so far.
+    usage: fn() -> io::Result<Usage>,
 }
 
 enum Crew {
     Processes(Vec<Child>),
-    Threads(Vec<JoinHandle<()>>),
+    Threads { threads: Vec<Thread<()>>, kept: bool },
 }
 
 impl Crew {
@@ -195,7 +217,7 @@ impl Crew {
     fn gather(setup: &Setup, stage: &Stage) -> anyhow::Result<Crew> {
         let mut crew = match setup.tasks {
             Tasks::Processes => Crew::Processes(Vec::with_capacity(setup.tasks())),
-            Tasks::Threads => Crew::Threads(Vec::with_capacity(setup.tasks())),
+            Tasks::Threads => Crew::Threads { threads: Vec::with_capacity(setup.tasks()), kept: setup.kept },
         };
         let mut index = 0;
         for _ in 0..setup.groups {
@@ -212,7 +234,9 @@ impl Crew {
                         drop(sends.take());
                         receive()
                     })?),
-                    Crew::Threads(threads) => threads.push(thread(receive, stage, index)?),
+                    Crew::Threads { threads, kept } => {
+                        threads.push(started(receive, stage, *kept)?);
+                    }
                 }
                 to.extend(sends.take());
                 index += 1;
@@ -223,7 +247,9 @@ impl Crew {
                 let send = move || own.send(index, &to);
                 match &mut crew {
                     Crew::Processes(children) => children.push(forked(send)?),
-                    Crew::Threads(threads) => threads.push(thread(send, stage, index)?),
+                    Crew::Threads { threads, kept } => {
+                        threads.push(started(send, stage, *kept)?);
+                    }
                 }
                 index += 1;
             }
@@ -231,47 +257,25 @@ impl Crew {
         Ok(crew)
     }
 
-    /// The kernel's numbers of each task: of its process and of itself.
-    fn numbers(&self, board: &Board) -> Vec<(u32, u32)> {
+    /// Whether the kernel knows each task until it is let go.
+    fn stays(&self) -> bool {
         match self {
-            Crew::Processes(children) => children.iter().map(|child| (child.id(), child.id())).collect(),
-            Crew::Threads(threads) => {
-                let number = |index| board.of(index, NUMBER).load(Ordering::Relaxed) as u32;
-                (0..threads.len()).map(|index| (std::process::id(), number(index))).collect()
-            }
+            Crew::Processes(_) => true,
+            Crew::Threads { kept, .. } => *kept,
         }
     }
 
-    /// What each task has cost so far, where the kernel tells.
+    /// What each task has cost so far, where the kernel tells; of threads that do not stay nothing is asked.
     fn costs(&self, board: &Board) -> Vec<TaskCost> {
-        self.numbers(board).into_iter().map(|(process, task)| counters::task_cost(process, task)).collect()
+        let process = |task| match self {
+            Crew::Processes(_) => task,
+            Crew::Threads { .. } => std::process::id(),
+        };
+        let numbers = if self.stays() { board.numbers() } else { Vec::new() };
+        numbers.into_iter().map(|task| counters::task_cost(process(task), task)).collect()
     }
 
-    /// What the kernel has counted for all tasks: of processes, what they used until they were ready, or all that those used
-    /// which were waited for.
-    fn usage(&self, board: &Board) -> io::Result<Usage> {
-        match self {
-            Crew::Threads(_) => clock::own_usage(),
-            Crew::Processes(children) if children.iter().all(Child::was_waited_for) => {
-                clock::children_usage()
-            }
-            Crew::Processes(children) => {
-                let before = clock::children_usage()?;
-                Ok((0..children.len()).fold(before, |sum, index| {
-                    let of = |word| board.of(index, word).load(Ordering::Relaxed);
-                    Usage {
-                        voluntary: sum.voluntary + of(VOLUNTARY) as i64,
-                        involuntary: sum.involuntary + of(INVOLUNTARY) as i64,
-                        cpu_ms: sum.cpu_ms + of(CPU_NS) as f64 / 1e6,
-                        user_ms: sum.user_ms + of(USER_NS) as f64 / 1e6,
-                        faults: sum.faults,
-                    }
-                }))
-            }
-        }
-    }
-
-    /// Waits until every task has ended; processes are not reaped yet, threads not let go.
+    /// Waits until every task is done: those that stay are not reaped or let go yet, others have ended.
     fn wait_for_all(&mut self, board: &Board, tasks: usize) -> anyhow::Result<()> {
         match self {
             Crew::Processes(children) => {
@@ -279,7 +283,12 @@ impl Crew {
                     child.wait_until_ended().context("cannot wait for a task")?;
                 }
             }
-            Crew::Threads(_) => loop {
+            Crew::Threads { threads, kept: false } => {
+                for thread in threads.drain(..) {
+                    thread.join().context("a task")?;
+                }
+            }
+            Crew::Threads { .. } => loop {
                 let done = board.half(DONE).load(Ordering::Acquire);
                 if done as usize >= tasks {
                     break;
@@ -301,13 +310,11 @@ impl Crew {
                     }
                 }
             }
-            Crew::Threads(threads) => {
+            Crew::Threads { threads, .. } => {
                 board.half(GO).store(1, Ordering::Release);
                 let _ = futex::wake(board.half(GO), futex::Flags::PRIVATE, i32::MAX as u32);
                 for thread in threads.drain(..) {
-                    if thread.join().is_err() {
-                        bail!("a thread panicked");
-                    }
+                    thread.join().context("a task")?;
                 }
                 if board.half(FAILED).load(Ordering::Relaxed) > 0 {
                     bail!("a thread could not read or write");
@@ -322,17 +329,18 @@ fn forked(work: impl FnOnce() -> io::Result<()>) -> anyhow::Result<Child> {
     fork(|| if work().is_ok() { 0 } else { 1 }).context("cannot fork a task (ulimit -u, pids.max?)")
 }
 
-fn thread(
+fn started(
     work: impl FnOnce() -> io::Result<()> + Send + 'static,
     stage: &Stage,
-    index: usize,
-) -> anyhow::Result<JoinHandle<()>> {
+    kept: bool,
+) -> anyhow::Result<Thread<()>> {
     let (board, tasks) = (Arc::clone(&stage.board), stage.board.tasks);
     let body = move || {
-        let number = rustix::thread::gettid().as_raw_nonzero().get();
-        board.of(index, NUMBER).store(u64::from(number.unsigned_abs()), Ordering::Relaxed);
         if work().is_err() {
             board.half(FAILED).fetch_add(1, Ordering::Relaxed);
+        }
+        if !kept {
+            return;
         }
         if board.half(DONE).fetch_add(1, Ordering::AcqRel) as usize + 1 == tasks {
             let _ = futex::wake(board.half(DONE), futex::Flags::PRIVATE, 1);
@@ -341,14 +349,14 @@ fn thread(
             let _ = futex::wait(board.half(GO), futex::Flags::PRIVATE, 0, None);
         }
     };
-    let built = std::thread::Builder::new().stack_size(STACK).spawn(body);
-    built.context("cannot start a thread (ulimit -u, pids.max?)")
+    thread::start(body).context("cannot start a thread (ulimit -u, pids.max?)")
 }
 
 impl Stage {
     /// Tells that a task is ready, and sleeps until the signal. All see it: nobody reads it.
     fn wait_for_signal(&self, index: usize) -> io::Result<()> {
-        let usage = clock::own_usage()?;
+        self.board.number(index);
+        let usage = (self.usage)()?;
         let note = |word, value: f64| self.board.of(index, word).store(value as u64, Ordering::Relaxed);
         note(VOLUNTARY, usage.voluntary as f64);
         note(INVOLUNTARY, usage.involuntary as f64);
@@ -365,7 +373,8 @@ impl Stage {
     }
 
     fn receive(&self, index: usize, mut from: File, messages: usize) -> io::Result<()> {
-        let mut data = vec![0u8; self.bytes];
+        let mut room = Room::of(self.bytes);
+        let data = room.bytes();
         let mut counts = self.stamped.then(Counts::new);
         self.wait_for_signal(index)?;
         for _ in 0..messages {
@@ -387,13 +396,15 @@ impl Stage {
         let spoilt = whole.iter().any(|byte| *byte != FILL);
         self.board.of(index, SPOILT).store(u64::from(spoilt), Ordering::Relaxed);
         if let Some(counts) = counts {
-            counts.add_to(&self.board.words, self.board.buckets);
+            self.board.add(counts);
         }
         Ok(())
     }
 
     fn send(&self, index: usize, to: &[File]) -> io::Result<()> {
-        let mut data = vec![FILL; self.bytes];
+        let mut room = Room::of(self.bytes);
+        let data = room.bytes();
+        data.fill(FILL);
         self.wait_for_signal(index)?;
         for _ in 0..self.loops {
             for mut file in to {
@@ -413,49 +424,6 @@ impl Stage {
 
 /// What messages are full of.
 const FILL: u8 = 0xa5;
-
-/// What all tasks share: two lines of counters, a line for each task, then buckets of latencies.
-struct Board {
-    words: SharedWords,
-    tasks: usize,
-    /// The first word of the buckets.
-    buckets: usize,
-}
-
-// Words of the first lines: tasks that are done, whether they may go, and those that failed.
-const DONE: usize = 0;
-const GO: usize = WORDS_PER_LINE;
-const FAILED: usize = 2 * WORDS_PER_LINE;
-const FIRST_TASK: usize = 3 * WORDS_PER_LINE;
-
-// Words of a task's line: what it had used when it was ready, what it received, its number.
-const VOLUNTARY: usize = 0;
-const INVOLUNTARY: usize = 1;
-const CPU_NS: usize = 2;
-const USER_NS: usize = 3;
-const MESSAGES: usize = 4;
-const SPOILT: usize = 5;
-const NUMBER: usize = 6;
-
-impl Board {
-    fn new(setup: &Setup) -> anyhow::Result<Board> {
-        let buckets = FIRST_TASK + setup.tasks() * WORDS_PER_LINE;
-        let words = SharedWords::new(buckets + BUCKETS).context("cannot share memory")?;
-        Ok(Board { words, tasks: setup.tasks(), buckets })
-    }
-
-    fn half(&self, word: usize) -> &std::sync::atomic::AtomicU32 {
-        self.words.half_word(word)
-    }
-
-    fn of(&self, task: usize, word: usize) -> &std::sync::atomic::AtomicU64 {
-        self.words.word(FIRST_TASK + task * WORDS_PER_LINE + word)
-    }
-
-    fn sum(&self, word: usize, tasks: usize) -> u64 {
-        (0..tasks).map(|task| self.of(task, word).load(Ordering::Relaxed)).sum()
-    }
-}
 
 #[cfg(test)]
 mod tests;

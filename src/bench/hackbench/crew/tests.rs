@@ -5,7 +5,7 @@ use crate::bench::hackbench::TRANSPORTS;
 use crate::sys::process::alone;
 
 fn small(tasks: Tasks, transport: &'static str, stamped: bool) -> Setup {
-    Setup { groups: 2, fds: 3, loops: 20, bytes: 100, tasks, transport, stamped }
+    Setup { groups: 2, fds: 3, loops: 20, bytes: 100, tasks, transport, stamped, kept: false }
 }
 
 fn holds(setup: Setup) {
@@ -30,7 +30,9 @@ fn every_message_arrives_by_every_way() {
     });
     alone(|| {
         for transport in TRANSPORTS {
-            holds(small(Tasks::Threads, transport, true));
+            for kept in [false, true] {
+                holds(Setup { kept, ..small(Tasks::Threads, transport, true) });
+            }
         }
     });
 }
