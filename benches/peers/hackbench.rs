@@ -15,6 +15,8 @@ const WAYS: [(&str, &str, &str); 4] = [
     ("thread", "pipe", "-T -p"),
 ];
 
+/// An interval of few pairs is narrow by chance now and then.
+const PAIRS: usize = 100;
 /// Runs over pipes differ by 13 %, so that over 200 pairs may be needed.
 const LIMIT: Duration = Duration::from_secs(400);
 
@@ -47,6 +49,7 @@ fn row(
             number_after(text, "Time:")
         }),
         wanted: Wanted::Within(0.03),
+        pairs: PAIRS,
         limit: LIMIT,
         note: NOTE,
     })

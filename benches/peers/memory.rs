@@ -80,6 +80,7 @@ fn bandwidth(
         scale,
         peer,
         wanted: Wanted::AtLeast(1.0),
+        pairs: super::PAIRS_MIN,
         limit: super::ROW_LIMIT,
         note: "",
     })
@@ -168,6 +169,7 @@ fn ladder(bench: &Bench, level: &Level) -> Result<Row, String> {
         scale: 1.0,
         peer,
         wanted: Wanted::Within(0.03),
+        pairs: super::PAIRS_MIN,
         limit: super::ROW_LIMIT,
         note: "",
     })
@@ -188,6 +190,7 @@ fn clock_rows(bench: &Bench) -> Rows {
         scale: 1.0,
         peer,
         wanted,
+        pairs: super::PAIRS_MIN,
         limit: super::ROW_LIMIT,
         note: "",
     })]

@@ -126,6 +126,7 @@ impl Spec {
             scale: self.scale,
             peer: Peer::Program(command, self.value),
             wanted: self.wanted,
+            pairs: super::PAIRS_MIN,
             limit: super::ROW_LIMIT,
             note: self.note,
         })

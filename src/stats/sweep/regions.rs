@@ -6,6 +6,8 @@
 
 use super::{Level, Shape};
 
+mod areas;
+
 /// What the response does in a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
@@ -58,8 +60,6 @@ const ODD: f64 = 20.0;
 const SHORT: f64 = 7.0;
 /// A change of which more than this share comes in one step is no fall.
 const AT_ONCE: f64 = 0.9;
-/// Least cells of a region in a map.
-const AREA: usize = 3;
 
 /// The pieces of a curve, or of a row or column of a map. Cells without looks are passed over: they lie in the piece
 /// around them. Empty where no cell has looks.
@@ -168,9 +168,6 @@ fn rising(own: &[(f64, f64)]) -> f64 {
     blocks.iter().map(|(weight, sum, squares)| (squares - sum * sum / weight).max(0.0)).sum()
 }
 
-/// What a cell is called.
-type Label = (Kind, Option<Direction>);
-
 /// All known cells as one flat region.
 pub fn one_flat(grid: &[Option<Level>]) -> Vec<Region> {
     let cells = (0..grid.len()).filter(|cell| grid[*cell].is_some()).collect();
@@ -188,128 +185,5 @@ pub fn regions(shape: Shape, grid: &[Option<Level>]) -> Vec<Region> {
         };
         return segments(grid).into_iter().map(region).collect();
     }
-    let mut map = Map { shape, labels: labels(shape, grid) };
-    map.calm();
-    map.regions()
-}
-
-/// Each cell by the pieces of its row and of its column; where both move, by the one that moves more.
-fn labels(shape: Shape, grid: &[Option<Level>]) -> Vec<Option<Label>> {
-    let line = |axis: u8, line: usize, place: usize| match axis {
-        0 => line * shape.columns + place,
-        _ => place * shape.columns + line,
-    };
-    // Of each axis, for each cell: kind, direction, and the mean step of its piece.
-    let along = |axis: u8| -> Vec<(Label, f64)> {
-        let (lines, length) =
-            if axis == 0 { (shape.rows, shape.columns) } else { (shape.columns, shape.rows) };
-        let all: Vec<Vec<Known>> = (0..lines)
-            .map(|own| (0..length).map(|place| known(grid[line(axis, own, place)])).collect())
-            .collect();
-        let mut found = vec![((Kind::Flat, None), 0.0); shape.cells()];
-        for own in 0..lines {
-            for piece in cut(&all[own]) {
-                let levels: Vec<f64> =
-                    all[own][piece.from..=piece.to].iter().flatten().map(|(level, _)| *level).collect();
-                let steps = levels.windows(2).map(|pair| (pair[1] - pair[0]).abs());
-                let step = steps.sum::<f64>() / (levels.len().max(2) - 1) as f64;
-                let label = (piece.kind, piece.rises.map(|rises| Direction { axis, rises }));
-                (piece.from..=piece.to).for_each(|place| found[line(axis, own, place)] = (label, step));
-            }
-        }
-        found
-    };
-    let (across, down) = (along(0), along(1));
-    (0..shape.cells())
-        .map(|cell| {
-            grid[cell]?;
-            let (one, other) = (across[cell], down[cell]);
-            let first = match (one.0.0, other.0.0) {
-                (Kind::Flat, _) => false,
-                (_, Kind::Flat) => true,
-                _ => one.1 >= other.1,
-            };
-            Some(if first { one.0 } else { other.0 })
-        })
-        .collect()
-}
-
-/// A map of labels.
-struct Map {
-    shape: Shape,
-    labels: Vec<Option<Label>>,
-}
-
-impl Map {
-    fn beside(&self, cell: usize) -> impl Iterator<Item = usize> + use<> {
-        let Shape { columns, rows } = self.shape;
-        let (row, column) = (cell / columns, cell % columns);
-        let near = [
-            row.checked_sub(1).map(|row| row * columns + column),
-            column.checked_sub(1).map(|column| row * columns + column),
-            (column + 1 < columns).then_some(cell + 1),
-            (row + 1 < rows).then_some(cell + columns),
-        ];
-        near.into_iter().flatten()
-    }
-
-    /// Areas too small for a region become what most cells around them are, the smallest first.
-    fn calm(&mut self) {
-        for _ in 0..self.labels.len() {
-            let mut small: Vec<Vec<usize>> =
-                self.areas().into_iter().filter(|area| area.len() < AREA).collect();
-            small.sort_by_key(Vec::len);
-            let Some((area, label)) = small.iter().find_map(|area| Some((area, self.around(area)?))) else {
-                return;
-            };
-            area.iter().for_each(|cell| self.labels[*cell] = Some(label));
-        }
-    }
-
-    /// The label that most edges of an area lead to.
-    fn around(&self, area: &[usize]) -> Option<Label> {
-        let mut edges: Vec<(Label, usize)> = Vec::new();
-        for near in area.iter().flat_map(|cell| self.beside(*cell)).filter(|near| !area.contains(near)) {
-            let Some(label) = self.labels[near] else { continue };
-            match edges.iter_mut().find(|(known, _)| *known == label) {
-                Some((_, n)) => *n += 1,
-                None => edges.push((label, 1)),
-            }
-        }
-        edges.into_iter().max_by_key(|(label, n)| (*n, std::cmp::Reverse(*label))).map(|(label, _)| label)
-    }
-
-    /// Connected cells with equal labels, each rising, in the order of their first cells.
-    fn areas(&self) -> Vec<Vec<usize>> {
-        let mut seen = vec![false; self.labels.len()];
-        let mut areas = Vec::new();
-        for start in 0..self.labels.len() {
-            if seen[start] || self.labels[start].is_none() {
-                continue;
-            }
-            seen[start] = true;
-            let mut area = vec![start];
-            let mut next = 0;
-            while let Some(cell) = area.get(next).copied() {
-                next += 1;
-                for near in self.beside(cell) {
-                    if !seen[near] && self.labels[near] == self.labels[start] {
-                        seen[near] = true;
-                        area.push(near);
-                    }
-                }
-            }
-            area.sort_unstable();
-            areas.push(area);
-        }
-        areas
-    }
-
-    fn regions(&self) -> Vec<Region> {
-        let region = |cells: Vec<usize>| {
-            let (kind, direction) = self.labels[*cells.first()?]?;
-            Some(Region { kind, direction, cells })
-        };
-        self.areas().into_iter().filter_map(region).collect()
-    }
+    areas::regions(shape, grid.iter().copied().map(known).collect())
 }

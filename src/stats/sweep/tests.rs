@@ -99,6 +99,44 @@ fn regions_of_an_exact_map() {
     assert_eq!(found[0].cells.len() + found[1].cells.len(), 32);
 }
 
+/// As the map of a real 6.1 kernel: a fall over the first rows, then a level band, in every column. Lines alone would take
+/// the band for the fall's end.
+#[test]
+fn a_fall_does_not_swallow_what_lies_flat_at_its_end() {
+    let shape = Shape { columns: 6, rows: 6 };
+    let rows = [0.12, 0.0, -0.1, -0.2, -0.2, -0.2];
+    let mut rng = Rng::with_seed(9);
+    let noisy: Vec<f64> = (0..36).map(|cell| rows[cell / 6] + 0.01 * normal(&mut rng)).collect();
+    let found = regions::regions(shape, &exact(&noisy));
+    let fall = Region {
+        kind: Kind::Fall,
+        direction: Some(Direction { axis: 1, rises: false }),
+        cells: (0..18).collect(),
+    };
+    let flat = Region { kind: Kind::Flat, direction: None, cells: (18..36).collect() };
+    assert_eq!(found, [fall, flat]);
+}
+
+#[test]
+fn level_areas_end_at_a_step() {
+    let shape = Shape { columns: 6, rows: 4 };
+    let mut rng = Rng::with_seed(4);
+    let noisy: Vec<f64> = (0..24)
+        .map(|cell| if cell % 6 < 3 { 0.0 } else { 0.2 })
+        .map(|level| level + 0.01 * normal(&mut rng))
+        .collect();
+    let found = regions::regions(shape, &exact(&noisy));
+    let half = |first: usize| (0..24).filter(|cell| cell % 6 / 3 == first).collect::<Vec<usize>>();
+    let cells: Vec<Vec<usize>> = found.iter().map(|region| region.cells.clone()).collect();
+    assert_eq!(cells, [half(0), half(1)], "{found:?}");
+    assert!(found.iter().all(|region| region.kind == Kind::Flat));
+    // One odd cell is no region, whatever is around it.
+    let mut odd = noisy.clone();
+    odd[7] = 0.5;
+    let found = regions::regions(shape, &exact(&odd));
+    assert_eq!(found.len(), 2, "{found:?}");
+}
+
 #[test]
 fn nothing_is_said_of_nothing() {
     assert_eq!(asked(curve(3), 0, &[]), None);
