@@ -48,13 +48,15 @@ fn seed(drift: Drift) -> u64 {
 
 const PASSES: [u32; 2] = [4, 8];
 
-const PLANTED: [(&str, Planted); 8] = [
+const PLANTED: [(&str, Planted); 10] = [
     ("flat curve of 12", Planted::FlatCurve),
     ("flat map of 7 × 7", Planted::FlatMap),
     ("two cells apart by the floor", Planted::Floor),
     ("halves of 12, 20 % apart", Planted::Halves),
     ("fall, ragged, flat: curve", Planted::StoryCurve),
     ("fall, ragged, flat: map of 10 × 7", Planted::StoryMap),
+    ("fall to a level band, 6 × 6", Planted::BandMap),
+    ("two level halves, 6 × 6", Planted::HalvesMap),
     ("bowl, 7 × 7", Planted::Bowl),
     ("three best, 7 × 7", Planted::Plateau),
 ];
@@ -73,7 +75,9 @@ fn sweep() -> String {
             Planted::FlatCurve => FLAT_CURVES,
             Planted::FlatMap => FLAT_MAPS,
             Planted::Floor | Planted::Halves | Planted::StoryCurve => CURVES,
-            Planted::StoryMap | Planted::Bowl | Planted::Plateau => MAPS,
+            Planted::StoryMap | Planted::BandMap | Planted::HalvesMap | Planted::Bowl | Planted::Plateau => {
+                MAPS
+            }
         };
         for (noise_name, noise, outliers) in NOISES {
             let cells: Vec<Sweep> = PASSES

@@ -15,7 +15,7 @@ use crate::knobs::Knobs;
 use crate::knobs::profile::{self, Profile as Settings, Setting};
 use crate::knobs::table::Named;
 use crate::model::factors::{Factor, Factors, LeftOut};
-use crate::model::{Header, sweep::set_param};
+use crate::model::{Header, Planned, Run, sweep::set_param};
 use crate::plan::Profile;
 use crate::plan::factors::{ALL_PAIRS, MOST, cases, masks};
 use crate::plan::sweep::{named, param_values};
@@ -88,6 +88,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let count = factors.factors.len();
     let everything: Vec<usize> = (0..count).collect();
+    if let Some(strong) = interrupted_pairs(&args, &factors) {
+        output::tell("the pairs of the strong knobs were begun: going on with them");
+        return measured(&args, bench, &factors, &masks(count, &strong));
+    }
     let pairs: &[usize] = if count <= ALL_PAIRS { &everything } else { &[] };
     let code = measured(&args, bench, &factors, &masks(count, pairs))?;
     if count <= ALL_PAIRS || code != ExitCode::SUCCESS || alone.is_none() {
@@ -237,12 +241,37 @@ fn measured(
     measure_study_of(measure, profile, &[bench], &study, &amend)
 }
 
-/// The strong knobs of the run that was just measured.
+/// The strong knobs of the run that was just measured, in the order of the knobs: whoever goes on must find the same plan.
 fn strong(args: &Args) -> anyhow::Result<Vec<usize>> {
     let run = results::latest(&args.measure.out)?;
     let diagnosis = diagnose::diagnose(run);
     let shared = diagnosis.shared_out().context("the first run cannot be shared out")?;
-    Ok(shared.shares.strong())
+    let mut strong = shared.shares.strong();
+    strong.sort_unstable();
+    Ok(strong)
+}
+
+/// The knobs whose pairs an interrupted second run of this very experiment was measuring.
+fn interrupted_pairs(args: &Args, factors: &Factors) -> Option<Vec<usize>> {
+    if args.measure.new || args.measure.dry_run || factors.factors.len() <= ALL_PAIRS {
+        return None;
+    }
+    let run = results::latest(&args.measure.out).ok()?;
+    let same = run.summary.is_none() && run.header.factors.as_ref() == Some(factors);
+    same.then(|| paired(&run, &factors.factors)).filter(|paired| !paired.is_empty())
+}
+
+/// The knobs that a run's plan turns two at a time, where it turns more in all.
+fn paired(run: &Run, factors: &[Factor]) -> Vec<usize> {
+    let turned = |planned: &Planned| -> Vec<usize> {
+        let own = |factor: &Factor| planned.case.knobs.get(&factor.name) == Some(&factor.after);
+        (0..factors.len()).filter(|index| own(&factors[*index])).collect()
+    };
+    let pairs = run.header.plan.iter().map(turned).filter(|turned| turned.len() == 2);
+    let mut all: Vec<usize> = pairs.flatten().collect();
+    all.sort_unstable();
+    all.dedup();
+    all
 }
 
 /// Why a difference is no knob's, by the words of the setting that it is of.
@@ -250,4 +279,35 @@ fn why_no_knob(difference: &profile::Difference, before: &Settings, after: &Sett
     let same = |setting: &&Setting| setting.name == difference.name && setting.section == difference.section;
     let setting = after.settings.iter().chain(&before.settings).find(same);
     setting.and_then(profile::why_no_knob).unwrap_or_else(|| "is no knob".to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::factors;
+    use crate::stats::run_of;
+
+    #[test]
+    fn an_interrupted_second_run_tells_whose_pairs_it_measured() {
+        let names = ["a", "b", "c", "d", "e"];
+        let factor = |name: &&str| Factor { name: name.to_string(), before: "0".into(), after: "1".into() };
+        let own: Vec<Factor> = names.iter().map(factor).collect();
+        let planned = |masks: Vec<u64>| {
+            let mut run = run_of::run(masks.len(), Vec::new());
+            let plan = run.header.plan.clone();
+            let base = Candidate {
+                case: plan[0].case.clone(),
+                priority: 1,
+                seconds: 1.0,
+                memory_bytes: 0,
+                unmet: None,
+            };
+            for (planned, candidate) in run.header.plan.iter_mut().zip(factors::cases(&base, &own, &masks)) {
+                planned.case = candidate.case;
+            }
+            run
+        };
+        assert_eq!(paired(&planned(masks(5, &[0, 3, 4])), &own), [0, 3, 4]);
+        assert!(paired(&planned(masks(5, &[])), &own).is_empty());
+    }
 }

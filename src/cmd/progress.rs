@@ -17,8 +17,18 @@ pub struct Display {
     named: BTreeSet<String>,
 }
 
-/// A key is short; a longer one than this is somebody's hostile parameter.
+/// A longer key than this is cut in its middle: knobs, by which a sweep's cells differ, are at its end.
 const KEY_MAX: usize = 100;
+const KEY_BEGIN: usize = 30;
+
+fn short(key: &str) -> String {
+    let whole: Vec<char> = plain(key, usize::MAX).chars().collect();
+    if whole.len() <= KEY_MAX {
+        return whole.into_iter().collect();
+    }
+    let (begin, end) = (&whole[..KEY_BEGIN], &whole[whole.len() - (KEY_MAX - KEY_BEGIN - 1)..]);
+    begin.iter().chain(&['…']).chain(end).collect()
+}
 
 impl Display {
     pub fn new() -> Display {
@@ -49,18 +59,18 @@ impl Display {
                     bar.set_style(look("  {pos}/{len} {bar:24} {wide_msg}"));
                     bar.set_length(of as u64);
                     bar.set_position(done as u64);
-                    bar.set_message(format!("{} left  {}", seconds(left), plain(key, KEY_MAX)));
+                    bar.set_message(format!("{} left  {}", seconds(left), short(key)));
                     bar.tick();
                 }
                 None => {
                     if self.named.insert(key.to_string()) {
-                        let (key, left) = (plain(key, KEY_MAX), seconds(left));
+                        let (key, left) = (short(key), seconds(left));
                         tell(&format!("  measuring {key}  ({done} of about {of} visits done, {left} left)"));
                     }
                 }
             },
             Progress::Failed { key, reason } => {
-                self.line(&format!("  ! {}: {}", plain(key, KEY_MAX), plain(reason.text(), 300)));
+                self.line(&format!("  ! {}: {}", short(key), plain(reason.text(), 300)));
             }
         }
     }
@@ -93,5 +103,26 @@ fn seconds(time: Duration) -> String {
     match time.as_secs() {
         s if s < 120 => format!("{s} s"),
         s => format!("{} min", s.div_ceil(60)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_of_a_sweep_are_told_apart() {
+        let params = "bytes=100,fds=20,groups=10,loops=100,tasks=process,transport=socket";
+        let key = |ns: u32| {
+            format!("sched.hackbench({params})@free!min_granularity_ns={ns},wakeup_granularity_ns=0")
+        };
+        let shown = short(&key(2_250_000));
+        assert_eq!(shown.chars().count(), KEY_MAX);
+        assert!(
+            shown.starts_with("sched.hackbench(bytes=") && shown.ends_with("wakeup_granularity_ns=0"),
+            "{shown}"
+        );
+        assert_ne!(shown, short(&key(100_000)));
+        assert_eq!((short("a@b"), short("a\x1b@b")), ("a@b".to_string(), "a\\x1b@b".to_string()));
     }
 }

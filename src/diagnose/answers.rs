@@ -99,6 +99,13 @@ fn by_case<'a>(evidence: &Evidence<'a>, wanted: impl Fn(&&Visit) -> bool) -> BTr
     cases
 }
 
+/// The same case again; one of a sweep with its knobs turned.
 fn confirm(evidence: &Evidence, case: u32) -> String {
-    format!("assay run --only {}", shell(&evidence.run.header.plan[case as usize].case.bench))
+    let case = &evidence.run.header.plan[case as usize].case;
+    if evidence.run.header.sweep.is_none() || case.knobs.is_empty() {
+        return format!("assay run --only {}", shell(&case.bench));
+    }
+    let knobs =
+        case.knobs.iter().map(|(name, value)| format!(" --knob {}", shell(&format!("{name}={value}"))));
+    format!("assay sweep {}{}", shell(&case.bench), knobs.collect::<String>())
 }

@@ -11,9 +11,9 @@ use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
-/// Least stack: what C programs take that ask for as little as they may. The C library gives it back to the kernel after
-/// each thread only where more than this was left untouched.
-const LEAST_STACK: usize = 16 << 10;
+/// The stack of each: small, yet a panic can tell where it was. The C library gives what was not touched back to the kernel
+/// when the thread ends, which costs nothing where nothing was.
+const STACK: usize = 256 << 10;
 
 /// A thread whose answer is awaited; where it is dropped the thread goes on by itself.
 pub struct Thread<Answer> {
@@ -28,7 +28,7 @@ unsafe impl<Answer: Send> Send for Thread<Answer> {}
 /// What a thread runs: made by `start`, taken by `enter`.
 type Work<Answer> = Box<dyn FnOnce() -> Answer + Send>;
 
-/// Starts a thread with a small stack. An error where there is no memory or no room for one more task.
+/// Starts a thread. An error where there is no memory or no room for one more task.
 pub fn start<Answer: Send + 'static>(
     work: impl FnOnce() -> Answer + Send + 'static,
 ) -> io::Result<Thread<Answer>> {
@@ -42,7 +42,7 @@ pub fn start<Answer: Send + 'static>(
     // points to, and only where the thread was started.
     let error = unsafe {
         libc::pthread_attr_init(attributes.as_mut_ptr());
-        libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), least.max(LEAST_STACK));
+        libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), least.max(STACK));
         let error = libc::pthread_create(
             handle.as_mut_ptr(),
             attributes.as_ptr(),

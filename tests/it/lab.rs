@@ -16,6 +16,7 @@ use crate::runs;
 
 mod kernels;
 mod placement;
+mod profile;
 mod settings;
 mod sweep;
 

@@ -23,8 +23,9 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     for (index, facet) in swept.facets.iter().enumerate() {
         blocks.extend(of_facet(&swept, facet, index));
     }
+    blocks.extend(without(&swept).map(Block::Prose));
     let knobs = words::knobs(swept.sweep);
-    (!blocks.is_empty()).then(|| Section {
+    Some(Section {
         id: "sweep".into(),
         title: format!("What {knobs} {}", if swept.sweep.axes.len() == 1 { "does" } else { "do" }),
         about: format!(
@@ -35,6 +36,24 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
         blocks,
         long: false,
     })
+}
+
+/// What has no map, and why.
+fn without(swept: &Swept) -> Option<String> {
+    let all = swept.sweep.facet_values();
+    let missing: Vec<String> = all
+        .iter()
+        .filter(|values| swept.facets.iter().all(|facet| facet.values != **values))
+        .map(|values| swept.sweep.facet_words(values))
+        .collect();
+    let of = match missing.as_slice() {
+        [] => return None,
+        [whole] if whole.is_empty() => String::new(),
+        some => format!(" of {}", some.join("; ")),
+    };
+    Some(format!(
+        "There is no map{of}: it takes the setting that was there and one cell at least, each with two good visits. What failed          is among the findings."
+    ))
 }
 
 fn of_facet(swept: &Swept, facet: &Facet, index: usize) -> Vec<Block> {

@@ -23,6 +23,10 @@ pub enum Planted {
     /// The same along the columns of a map of 10 × 7: 3 or 4 columns fall, 3 or 4 are ragged, 3 flat, with a bound that
     /// moves by a cell between two rows.
     StoryMap,
+    /// A 6 × 6 map of which 3 columns fall by 8 to 16 % each to 3 that are level: in a line alone as cheap as one fall.
+    BandMap,
+    /// A 6 × 6 map of two level halves, 20 % apart.
+    HalvesMap,
     /// A 7 × 7 map with one best cell, the next ones 3 % worse, the corners 50 % and more.
     Bowl,
     /// A 7 × 7 map with three best cells in a row, all others 5 % worse.
@@ -123,6 +127,7 @@ impl Truth {
     fn draw(planted: Planted, floor: f64, rng: &mut Rng) -> Truth {
         let curve = |columns| Shape { columns, rows: 1 };
         let map = Shape { columns: 7, rows: 7 };
+        let six = Shape { columns: 6, rows: 6 };
         match planted {
             Planted::FlatCurve => Truth::plain(curve(12), |_, _| 0.0),
             Planted::FlatMap => Truth::plain(map, |_, _| 0.0),
@@ -150,6 +155,19 @@ impl Truth {
                     kinds.extend(own_kinds);
                 }
                 Truth::of(Shape { columns: 10, rows: 7 }, levels, kinds)
+            }
+            Planted::BandMap => {
+                let mut levels = vec![0.0; 6];
+                for place in (0..3).rev() {
+                    levels[place] = levels[place + 1] + 0.08 + 0.08 * rng.f64();
+                }
+                let all = Truth::plain(six, |_, column| levels[column]);
+                let kinds = (0..36).map(|cell| if cell % 6 < 3 { Kind::Fall } else { Kind::Flat });
+                Truth { kinds: kinds.collect(), ..all }
+            }
+            Planted::HalvesMap => {
+                let halves = Truth::plain(six, |_, column| if column < 3 { 0.2 } else { 0.0 });
+                Truth { kinds: vec![Kind::Flat; 36], ..halves }
             }
             Planted::Bowl => {
                 let (x, y) = (rng.usize(1..6), rng.usize(1..6));

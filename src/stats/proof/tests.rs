@@ -322,8 +322,11 @@ fn planted_regions_are_found() {
     assert_eq!(found.matter.share(), 1.0);
     assert!(found.kinds.share() >= SWEEP_KINDS_LEAST, "{}", found.kinds);
     assert!(found.boundaries.share() >= SWEEP_KINDS_LEAST, "{}", found.boundaries);
-    let found = sweeps(Planted::StoryMap, 0.01, 4, 3);
-    assert!(found.kinds.share() >= SWEEP_KINDS_LEAST, "{}", found.kinds);
+    for map in [Planted::StoryMap, Planted::BandMap, Planted::HalvesMap] {
+        let found = sweeps(map, 0.01, 4, 3);
+        assert!(found.kinds.share() >= SWEEP_KINDS_LEAST, "{map:?}: {}", found.kinds);
+        assert!(found.boundaries.share() >= SWEEP_KINDS_LEAST, "{map:?}: {}", found.boundaries);
+    }
 }
 
 #[test]
