@@ -78,6 +78,8 @@ const WORKERS_A_CPU: usize = 2;
 const WORK_US: u64 = 2000;
 /// How long a visit lets them work.
 const WINDOW: Duration = Duration::from_millis(500);
+/// Stacks of threads, bytes.
+const STACK: usize = 64 << 10;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let workers = (scope.floor.cpus().len() * WORKERS_A_CPU).clamp(1, 16_384) as u64;
@@ -180,7 +182,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
 fn started<Answer: Send + 'static>(
     body: impl FnOnce() -> Answer + Send + 'static,
 ) -> anyhow::Result<Thread<Answer>> {
-    thread::start(body).context("cannot start a thread (ulimit -u, pids.max?)")
+    thread::start(STACK, body).context("cannot start a thread (ulimit -u, pids.max?)")
 }
 
 /// A messenger: wakes whoever sleeps until the end, and then everybody once more. How often it woke somebody.

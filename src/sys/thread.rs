@@ -11,10 +11,6 @@ use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
-/// The stack of each: small, yet a panic can tell where it was. The C library gives what was not touched back to the kernel
-/// when the thread ends, which costs nothing where nothing was.
-const STACK: usize = 256 << 10;
-
 /// A thread whose answer is awaited; where it is dropped the thread goes on by itself.
 pub struct Thread<Answer> {
     handle: libc::pthread_t,
@@ -28,8 +24,10 @@ unsafe impl<Answer: Send> Send for Thread<Answer> {}
 /// What a thread runs: made by `start`, taken by `enter`.
 type Work<Answer> = Box<dyn FnOnce() -> Answer + Send>;
 
-/// Starts a thread. An error where there is no memory or no room for one more task.
+/// Starts a thread with a stack of so many bytes, or of the least that there can be. The C library keeps 40 MiB of the stacks
+/// of threads that have ended, and unmaps what is more. An error where there is no memory or no room for one more task.
 pub fn start<Answer: Send + 'static>(
+    stack: usize,
     work: impl FnOnce() -> Answer + Send + 'static,
 ) -> io::Result<Thread<Answer>> {
     // SAFETY: sysconf reads nothing of ours.
@@ -42,7 +40,7 @@ pub fn start<Answer: Send + 'static>(
     // points to, and only where the thread was started.
     let error = unsafe {
         libc::pthread_attr_init(attributes.as_mut_ptr());
-        libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), least.max(STACK));
+        libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), least.max(stack));
         let error = libc::pthread_create(
             handle.as_mut_ptr(),
             attributes.as_ptr(),
@@ -106,13 +104,16 @@ mod tests {
 
     use super::*;
 
+    /// Room for a panic to tell where it was.
+    const STACK: usize = 1 << 20;
+
     #[test]
     fn answers_come_back_and_nothing_is_lost() {
         let count = Arc::new(AtomicUsize::new(0));
         let threads: Vec<_> = (0..200)
             .map(|index| {
                 let count = Arc::clone(&count);
-                start(move || {
+                start(16 << 10, move || {
                     count.fetch_add(1, Ordering::Relaxed);
                     vec![index; 3]
                 })
@@ -127,19 +128,19 @@ mod tests {
 
     #[test]
     fn an_answer_of_no_size_is_one() {
-        start(|| ()).expect("a thread").join().expect("it ended by itself");
+        start(STACK, || ()).expect("a thread").join().expect("it ended by itself");
     }
 
     #[test]
     fn a_panic_is_an_error() {
-        let error = start(|| assert_eq!(1 + 1, 3)).expect("a thread").join().expect_err("it panicked");
+        let error = start(STACK, || assert_eq!(1 + 1, 3)).expect("a thread").join().expect_err("it panicked");
         assert_eq!(error.to_string(), "a thread panicked");
     }
 
     #[test]
     fn who_is_not_waited_for_goes_on() {
         let (tell, told) = std::sync::mpsc::channel();
-        drop(start(move || tell.send(7)).expect("a thread"));
+        drop(start(STACK, move || tell.send(7)).expect("a thread"));
         assert_eq!(told.recv(), Ok(7));
     }
 }

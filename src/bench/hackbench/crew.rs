@@ -83,6 +83,8 @@ pub struct Ran {
     pub latencies: Option<Histogram>,
 }
 
+/// Stacks of threads, bytes: reading and writing needs little, and those of a thousand are kept when they end.
+const STACK: usize = 32 << 10;
 /// Files that are open beside those of the groups.
 const OTHER_FILES: u64 = 64;
 
@@ -228,7 +230,12 @@ struct Stage {
 
 enum Crew {
     Processes(Vec<Child>),
-    Threads { threads: Vec<Thread<()>>, kept: bool },
+    /// Beside them what they read and write: the original's threads leave it open, too.
+    Threads {
+        threads: Vec<Thread<()>>,
+        kept: bool,
+        open: Vec<Arc<dyn Send + Sync>>,
+    },
 }
 
 impl Crew {
@@ -236,38 +243,47 @@ impl Crew {
     fn gather(setup: &Setup, stage: &Stage) -> anyhow::Result<Crew> {
         let mut crew = match setup.tasks {
             Tasks::Processes => Crew::Processes(Vec::with_capacity(setup.tasks())),
-            Tasks::Threads => Crew::Threads { threads: Vec::with_capacity(setup.tasks()), kept: setup.kept },
+            Tasks::Threads => Crew::Threads {
+                threads: Vec::with_capacity(setup.tasks()),
+                kept: setup.kept,
+                open: Vec::new(),
+            },
         };
         let mut index = 0;
         for _ in 0..setup.groups {
             let mut to = Vec::with_capacity(setup.fds);
             for _ in 0..setup.fds {
                 let Ends { receives, sends } = ends(setup.transport)?;
-                let own = stage.clone();
+                let receives = Arc::new(receives);
                 let messages = setup.fds * setup.loops;
-                let receive = move || own.receive(index, receives, messages);
-                // A receiving process keeps no end that it could write to.
-                let sends = Cell::new(Some(sends));
                 match &mut crew {
-                    Crew::Processes(children) => children.push(forked(|| {
-                        drop(sends.take());
-                        receive()
-                    })?),
-                    Crew::Threads { threads, kept } => {
+                    // A receiving process keeps no end that it could write to.
+                    Crew::Processes(children) => {
+                        let sends = Cell::new(Some(sends));
+                        children.push(forked(|| {
+                            drop(sends.take());
+                            stage.receive(index, &receives, messages)
+                        })?);
+                        to.extend(sends.take());
+                    }
+                    Crew::Threads { threads, kept, open } => {
+                        open.push(Arc::clone(&receives) as Arc<dyn Send + Sync>);
+                        let own = stage.clone();
+                        let receive = move || own.receive(index, &receives, messages);
                         threads.push(started(receive, stage, *kept)?);
+                        to.push(sends);
                     }
                 }
-                to.extend(sends.take());
                 index += 1;
             }
             let to = Arc::new(to);
             for _ in 0..setup.fds {
-                let (own, to) = (stage.clone(), Arc::clone(&to));
-                let send = move || own.send(index, &to);
                 match &mut crew {
-                    Crew::Processes(children) => children.push(forked(send)?),
-                    Crew::Threads { threads, kept } => {
-                        threads.push(started(send, stage, *kept)?);
+                    Crew::Processes(children) => children.push(forked(|| stage.send(index, &to))?),
+                    Crew::Threads { threads, kept, open } => {
+                        open.push(Arc::clone(&to) as Arc<dyn Send + Sync>);
+                        let (own, to) = (stage.clone(), Arc::clone(&to));
+                        threads.push(started(move || own.send(index, &to), stage, *kept)?);
                     }
                 }
                 index += 1;
@@ -302,7 +318,7 @@ impl Crew {
                     child.wait_until_ended().context("cannot wait for a task")?;
                 }
             }
-            Crew::Threads { threads, kept: false } => {
+            Crew::Threads { threads, kept: false, .. } => {
                 for thread in threads.drain(..) {
                     thread.join().context("a task")?;
                 }
@@ -368,7 +384,7 @@ fn started(
             let _ = futex::wait(board.half(GO), futex::Flags::PRIVATE, 0, None);
         }
     };
-    thread::start(body).context("cannot start a thread (ulimit -u, pids.max?)")
+    thread::start(STACK, body).context("cannot start a thread (ulimit -u, pids.max?)")
 }
 
 impl Stage {
@@ -391,7 +407,7 @@ impl Stage {
         }
     }
 
-    fn receive(&self, index: usize, mut from: File, messages: usize) -> io::Result<()> {
+    fn receive(&self, index: usize, mut from: &File, messages: usize) -> io::Result<()> {
         let mut room = Room::of(self.bytes);
         let data = room.bytes();
         let mut counts = self.stamped.then(Counts::new);
