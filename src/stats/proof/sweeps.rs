@@ -157,7 +157,7 @@ impl Truth {
                 Truth::of(Shape { columns: 10, rows: 7 }, levels, kinds)
             }
             Planted::BandMap => {
-                let mut levels = vec![0.0; 6];
+                let mut levels = [0.0; 6];
                 for place in (0..3).rev() {
                     levels[place] = levels[place + 1] + 0.08 + 0.08 * rng.f64();
                 }
