@@ -34,7 +34,7 @@ cat said >&2
 ";
 
 #[test]
-#[ignore = "a whole experiment in a guest, 5 to 10 minutes: make lab"]
+#[ignore = "a whole experiment in a guest, two minutes: make lab"]
 fn profile_by_kernel() {
     let assay = static_build();
     let options = ["--qemu", "qemu10", "--kernel", "6.1-cloud-amd64", "--limit", LIMIT_S, "--assay", &assay];
