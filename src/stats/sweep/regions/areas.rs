@@ -82,6 +82,12 @@ fn at(shape: Shape, axis: u8, line: usize, place: usize) -> usize {
     if axis == 0 { line * shape.columns + place } else { place * shape.columns + line }
 }
 
+/// The line that a cell is on, and its place there.
+fn on(shape: Shape, axis: u8, cell: usize) -> (usize, usize) {
+    let (row, column) = (cell / shape.columns, cell % shape.columns);
+    if axis == 0 { (row, column) } else { (column, row) }
+}
+
 /// A map of labels.
 struct Map {
     shape: Shape,
@@ -130,19 +136,15 @@ impl Map {
         for area in self.areas() {
             let Some((Kind::Fall, Some(Direction { axis, .. }))) = self.labels[area[0]] else { continue };
             let (_, length) = lines(self.shape, axis);
-            let place = |cell: usize| match axis {
-                0 => cell % self.shape.columns,
-                _ => cell / self.shape.columns,
-            };
             let mut bands: Vec<Vec<usize>> = vec![Vec::new(); length];
-            area.iter().for_each(|cell| bands[place(*cell)].push(*cell));
+            area.iter().for_each(|cell| bands[on(self.shape, axis, *cell).1].push(*cell));
             bands.retain(|band| !band.is_empty());
             let other = &along[usize::from(1 - axis)];
             for from_start in [false, true] {
                 let flat = self.flat_bands(&bands, axis, from_start);
                 // A fall has two bands at least, the last of which may be of the level that it falls to.
                 let cut = if flat >= 2 && bands.len() - flat < 2 { flat - 1 } else { flat };
-                if flat < 2 || cut == 0 || bands.len() < cut + 2 {
+                if flat < 2 || bands.len() < cut + 2 {
                     continue;
                 }
                 let ended: Vec<Vec<usize>> = match from_start {
@@ -170,8 +172,7 @@ impl Map {
 
     /// The mean step between two bands, over the lines that both have, and its error.
     fn step(&self, one: &[usize], other: &[usize], axis: u8) -> Option<(f64, f64)> {
-        let line =
-            |cell: usize| if axis == 0 { cell / self.shape.columns } else { cell % self.shape.columns };
+        let line = |cell: usize| on(self.shape, axis, cell).0;
         let (mut n, mut sum, mut variance) = (0.0, 0.0, 0.0);
         for cell in one {
             let Some(beside) = other.iter().find(|beside| line(**beside) == line(*cell)) else { continue };
