@@ -17,8 +17,12 @@ const WAYS: [(&str, &str, &str); 4] = [
 
 /// An interval of few pairs is narrow by chance now and then.
 const PAIRS: usize = 100;
-/// Runs over pipes differ by 13 %, so that over 200 pairs may be needed.
-const LIMIT: Duration = Duration::from_secs(400);
+/// Runs over pipes differ by up to 13 %.
+const PAIRS_OVER_PIPES: usize = 500;
+const LIMIT: Duration = Duration::from_secs(600);
+
+/// It prints whole ms and cuts off the rest, half a ms on average.
+const CUT_OFF_S: f64 = 0.0005;
 
 const NOTE: &str = "runs of one setting differ by 5 to 20 %: more pairs would narrow it";
 
@@ -39,17 +43,18 @@ fn row(
         is("tasks", tasks) && is("transport", transport)
     };
     let case = bench.case(HACKBENCH, fits).ok_or(name.clone())?;
-    let command = format!("timeout -k 1 60 hackbench {words}");
+    // As ours, nobody's child but the bench's: of `timeout`'s, both took 1 to 2 % less.
+    let command = format!("hackbench {words}");
     Ok(Row {
         name,
         unit: "s",
         ours: Ours::new(case, "time"),
         scale: 1.0,
         peer: Peer::Program(command.split_whitespace().map(str::to_string).collect(), |text| {
-            number_after(text, "Time:")
+            number_after(text, "Time:").map(|seconds| seconds + CUT_OFF_S)
         }),
         wanted: Wanted::Within(0.03),
-        pairs: PAIRS,
+        pairs: if *transport == "pipe" { PAIRS_OVER_PIPES } else { PAIRS },
         limit: LIMIT,
         note: NOTE,
     })

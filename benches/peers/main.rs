@@ -20,7 +20,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 use assay::bench::{self, Depth, Order, Scope, Windows};
 use assay::kernels;
@@ -232,7 +233,10 @@ impl Wanted {
     }
 }
 
-/// What a program and its children write, until it ends. Then nothing of it is left: lmbench's children outlive their
+/// No peer's run takes as long.
+const PROGRAM_LIMIT: Timespec = Timespec { tv_sec: 60, tv_nsec: 0 };
+
+/// What a program and its children write, until it ends or is ended. Then nothing of it is left: lmbench's children outlive their
 /// parent where something goes wrong, and hold our end of its output.
 pub fn said_by(arguments: &[String]) -> std::io::Result<String> {
     let mut output = tempfile::tempfile()?;
@@ -244,7 +248,12 @@ pub fn said_by(arguments: &[String]) -> std::io::Result<String> {
     command.env_remove("LD_LIBRARY_PATH");
     let mut child = command.stdout(output.try_clone()?).stderr(output.try_clone()?).spawn()?;
     let group = Pid::from_child(&child);
-    child.wait()?;
+    let ended = pidfd_open(group, PidfdFlags::empty())?;
+    poll(&mut [PollFd::new(&ended, PollFlags::IN)], Some(&PROGRAM_LIMIT))?;
+    if child.try_wait()?.is_none() {
+        kill_process_group(group, Signal::KILL)?;
+        child.wait()?;
+    }
     // Nobody left in it is the rule.
     let _ = kill_process_group(group, Signal::KILL);
     output.rewind()?;

@@ -73,7 +73,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         about: "The scheduler benchmark of rt-tests, written anew: `groups` groups of `fds` senders and `fds` receivers each; \
                 every sender writes `loops` messages of `bytes` bytes to every receiver of its group, over socket pairs, \
                 pipes or TCP, as processes or as threads, through the C library as the original does. All wait for one signal; the time is from that signal \
-                until every task has ended; what the original also times, reaping its processes, is some us each. The defaults are those of rt-tests. Voluntary and \
+                until every task has ended and processes are reaped. The defaults are those of rt-tests. Voluntary and \
                 involuntary switches are the kernel's counts of the tasks themselves from the signal on, CPU time from the moment each was \
                 ready; `switches` is the whole machine's counter over the same time, idle tasks' included, and must not be smaller. \
                 What the kernel tells of processes, migrations and waiting too, is \

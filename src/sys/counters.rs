@@ -328,7 +328,9 @@ pub struct TaskCost {
 
 /// The cost of one task of a process, which may have ended but not be reaped.
 pub fn task_cost(process: u32, task: u32) -> TaskCost {
-    let folder = format!("/proc/{process}/task/{task}");
+    // A process's own files are its first task's: of these the kernel has fewer entries to forget when it is reaped.
+    let folder =
+        if process == task { format!("/proc/{task}") } else { format!("/proc/{process}/task/{task}") };
     let read = |name: &str| std::fs::read_to_string(format!("{folder}/{name}")).ok();
     let sched = read("sched").unwrap_or_default();
     let counted = |name: &str| sched_count(&sched, name).map(|count| count as f64);

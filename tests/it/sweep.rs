@@ -6,6 +6,7 @@ mod kills;
 mod listing;
 mod made;
 mod own;
+mod profile;
 mod real;
 
 use std::path::Path;
@@ -13,6 +14,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::host::wrapped;
 use crate::runs::{Ended, end, page_is_whole, quiet_tree, read, recorded, run_file};
 use crate::synthetic::Tree;
 
@@ -39,6 +41,11 @@ fn sweep_below(tree: &Tree, out: &Path, words: &str) -> Command {
     let mut command = sweep(words);
     command.arg("--force").arg("--root").arg(tree.root()).arg("--out").arg(out);
     command
+}
+
+/// Ctrl-C means what it means on a terminal, whatever the test was started by.
+fn interruptible(command: Command) -> Command {
+    wrapped(&["env", "--default-signal=INT,TERM,HUP"], &command)
 }
 
 /// A file of a tree, without its line's end.

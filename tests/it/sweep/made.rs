@@ -3,14 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use assay::model::Run;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use super::killing::children_of;
-use super::{GRANULARITY, WAKE_UP, journal_is_there, kernel, sweep_below, text};
+use super::{GRANULARITY, WAKE_UP, interruptible, journal_is_there, kernel, sweep_below, text};
 use crate::host::wrapped;
 use crate::runs::{
     Running, end, findings, is_tidy, page_is_whole, read, results, run_file, start, visits_so_far,
@@ -29,11 +28,6 @@ fn machine() -> Tree {
 const TEN: &str = "selftest.steady --quick --knob min_granularity_ns=1ms..10ms:10";
 /// Three cells whose figures never become precise: all six passes are made.
 const LONG: &str = "selftest.modes --quick --knob min_granularity_ns=1ms,3ms,9ms";
-
-/// Ctrl-C means what it means on a terminal, whatever the test was started by.
-fn interruptible(command: Command) -> Command {
-    wrapped(&["env", "--default-signal=INT,TERM,HUP"], &command)
-}
 
 /// The value of the axis that each visit was made at, pass by pass, and that the events say was turned last.
 fn visited(out: &Path) -> BTreeMap<u64, Vec<(String, String)>> {
@@ -244,6 +238,31 @@ fn a_knob_that_vanishes_fails_its_cells_and_nothing_else() {
     let mut restore = crate::assay();
     end(restore.arg("restore").arg("--root").arg(tree.root())).expect(0).sane();
     assert!(!journal_is_there(&tree));
+}
+
+#[test]
+fn a_sweep_in_which_all_fails_has_no_map_and_says_how_to_try_a_cell_again() {
+    let (tree, out) = (machine(), tempfile::tempdir().expect("a folder"));
+    let words = "selftest.crash --quick --knob min_granularity_ns=1ms,9ms";
+    end(&mut sweep_below(&tree, out.path(), words)).sane();
+    let results = results(out.path());
+    let failed = findings(&results, "failed-case");
+    let confirm: BTreeSet<&str> = failed.iter().filter_map(|finding| finding["confirm"].as_str()).collect();
+    let of = |value: &str| format!("assay sweep selftest.crash --knob 'min_granularity_ns={value}'");
+    assert_eq!(
+        confirm,
+        BTreeSet::from([of("1000000"), of(BEFORE), of("9000000")].each_ref().map(String::as_str))
+    );
+    let page = fs::read_to_string(out.path().join("report.html")).expect("a page");
+    assert!(page.contains("There is no map: it takes the setting that was there and one cell at least"));
+    page_is_whole(out.path());
+    // What is advised is a sweep of that cell.
+    let advised = of("1000000").replace('\'', "");
+    let advised = advised.strip_prefix("assay sweep ").expect("a command");
+    let again = tempfile::tempdir().expect("a folder");
+    end(&mut sweep_below(&tree, again.path(), &format!("{advised} --quick"))).sane();
+    let plan = read(&run_file(again.path())).header.plan;
+    assert!(plan.iter().any(|planned| planned.case.knobs["min_granularity_ns"] == "1000000"), "{plan:?}");
 }
 
 #[test]
