@@ -43,7 +43,7 @@ fn row(
         is("tasks", tasks) && is("transport", transport)
     };
     let case = bench.case(HACKBENCH, fits).ok_or(name.clone())?;
-    // As ours, nobody's child but the bench's: of `timeout`'s, both took 1 to 2 % less.
+    // As ours, the bench's own child: as one of `timeout`'s, its threads took 1 to 3 % less over pipes.
     let command = format!("hackbench {words}");
     Ok(Row {
         name,
