@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use anyhow::Context;
 
-use super::crew::Setup;
 use super::latencies::{self, BUCKETS, Counts};
 use crate::model::Histogram;
 use crate::sys::shared::{SharedWords, WORDS_PER_LINE};
@@ -33,10 +32,10 @@ pub const SPOILT: usize = 5;
 const NUMBER: usize = 6;
 
 impl Board {
-    pub fn new(setup: &Setup) -> anyhow::Result<Board> {
-        let buckets = FIRST_TASK + setup.tasks() * WORDS_PER_LINE;
+    pub fn new(tasks: usize) -> anyhow::Result<Board> {
+        let buckets = FIRST_TASK + tasks * WORDS_PER_LINE;
         let words = SharedWords::new(buckets + BUCKETS).context("cannot share memory")?;
-        Ok(Board { words, tasks: setup.tasks(), buckets })
+        Ok(Board { words, tasks, buckets })
     }
 
     pub fn half(&self, word: usize) -> &AtomicU32 {

@@ -99,7 +99,7 @@ pub fn run(
     sampler: Option<fn() -> LockSampler>,
 ) -> anyhow::Result<(Ran, Locks)> {
     allow_files(setup)?;
-    let board = Arc::new(Board::new(setup)?);
+    let board = Arc::new(Board::new(setup.tasks())?);
     let (ready_reads, ready_writes) = rustix::pipe::pipe().context("cannot make a pipe")?;
     let (signal_reads, signal_writes) = rustix::pipe::pipe().context("cannot make a pipe")?;
     let stage = Stage {
