@@ -5,6 +5,7 @@ pub mod affinity;
 pub mod c_calls;
 pub mod c_text;
 pub mod clock;
+pub mod core_counters;
 pub mod counters;
 pub mod cpuid;
 mod elf;
