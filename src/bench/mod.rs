@@ -25,7 +25,9 @@ pub use hackbench::{HACKBENCH, MESSAGING, Options as Hackbench, Ran, once as hac
 pub use neighbours::Neighbours;
 pub use sampler::{Line, Order, Point, Sampler, Windows, histogram, median};
 pub use sched_wake_up::WAKE_UP;
-pub use smt_load::{FINE_LEVELS, KIND, LEVEL, LEVELS, LOAD, NO_IPC, USUAL_LEVELS, cases as smt_cases};
+pub use smt_load::{
+    FINE_LEVELS, KIND, Kind, LEVEL, LEVELS, LOAD, MARGIN, NO_IPC, USUAL_LEVELS, cases as smt_cases,
+};
 pub use unixbench::with_copies;
 
 /// Declares the modules and lists their rows, in the order in which people see them.

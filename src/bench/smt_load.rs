@@ -20,6 +20,8 @@ pub const KIND: &str = "kind";
 pub const LEVELS: &str = "levels";
 pub const LEVEL: &str = "level";
 pub const NO_IPC: &str = "no_ipc";
+/// The input that says which percent of the capacity is to be kept free.
+pub const MARGIN: &str = "margin";
 
 /// Steps of load: in the usual study, and in a fine one.
 pub const USUAL_LEVELS: u64 = 7;
@@ -81,7 +83,11 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     params: &[
         Param { name: KIND, about: "kind of work", range: Range::Choice(Kind::NAMES) },
         Param { name: LEVELS, about: "steps of load", range: Range::Int { min: 2, max: 100 } },
-        Param { name: LEVEL, about: "step of load; the last is full load", range: Range::Int { min: 1, max: 100 } },
+        Param {
+            name: LEVEL,
+            about: "step of load; the last is full load",
+            range: Range::Int { min: 1, max: 100 },
+        },
     ],
     view: &View::Curve { x: Cow::Borrowed(LEVEL), log: false },
     from: Depth::Full,
@@ -107,7 +113,8 @@ pub fn cases(bench: &Benchmark, scope: &Scope, levels: u64) -> Vec<Candidate> {
         let (steps, window_s) = if every { (levels, window_s) } else { (1, others_s) };
         let seats = placement.seats.len() as u64;
         // Siblings at full load take up to twice as long as one alone.
-        let share = if placement.name == Distance::SmtSibling.name() || placement.name == "all" { 1.5 } else { 1.1 };
+        let share =
+            if placement.name == Distance::SmtSibling.name() || placement.name == "all" { 1.5 } else { 1.1 };
         let seconds = 0.1 + kind.setup_s() + steps as f64 * window_s * share;
         let mut candidate = Candidate::new(bench.id, placement, priority, seconds)
             .memory(seats * kind.bytes())
@@ -135,13 +142,22 @@ pub fn cases(bench: &Benchmark, scope: &Scope, levels: u64) -> Vec<Candidate> {
                 all.push(planned(Kind::Loop, placement, priority));
             }
             Err((name, why)) => {
-                all.push(Candidate::unmet(bench.id, name, why).param(KIND, Kind::Loop.name()).param(LEVELS, levels));
+                all.push(
+                    Candidate::unmet(bench.id, name, why)
+                        .param(KIND, Kind::Loop.name())
+                        .param(LEVELS, levels),
+                );
             }
         }
     }
     let one = scope.floor.one_cpu("task").ok();
     for placement in [one, pair].into_iter().flatten() {
-        all.extend(Kind::ALL.into_iter().filter(|kind| *kind != Kind::Loop).map(|kind| planned(kind, placement.clone(), 70)));
+        all.extend(
+            Kind::ALL
+                .into_iter()
+                .filter(|kind| *kind != Kind::Loop)
+                .map(|kind| planned(kind, placement.clone(), 70)),
+        );
     }
     all
 }
@@ -218,7 +234,9 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
             .cpus()
             .iter()
             .map(|cpu| {
-                let of = |times: &[crate::sys::counters::CpuTime]| times.iter().find(|time| time.cpu == cpu).copied();
+                let of = |times: &[crate::sys::counters::CpuTime]| {
+                    times.iter().find(|time| time.cpu == cpu).copied()
+                };
                 let (before, after) = (of(&before)?, of(&after)?);
                 let all = after.all().checked_sub(before.all()).filter(|all| *all > 0)?;
                 let busy = after.busy.saturating_sub(before.busy);
@@ -277,7 +295,8 @@ mod tests {
     fn planned(cores: &[&str]) -> Vec<Candidate> {
         let set = |text: &str| CpuSet::parse_list(text).expect("a list");
         let mut machine = Machine::default();
-        machine.cpus.cores = Some(cores.iter().map(|cpus| Core { cpus: set(cpus), ..Core::default() }).collect());
+        machine.cpus.cores =
+            Some(cores.iter().map(|cpus| Core { cpus: set(cpus), ..Core::default() }).collect());
         machine.cpus.online = cores.iter().flat_map(|cpus| set(cpus).iter().collect::<Vec<u32>>()).collect();
         let floor = Floor::of(&machine);
         let scope = Scope {
@@ -325,14 +344,20 @@ mod tests {
     #[test]
     fn without_smt_it_is_two_cores_and_said() {
         let plan = planned(&["0", "1"]);
-        let names: Vec<(String, bool)> = of_loop(&plan).into_iter().map(|(name, _, there)| (name, there)).collect();
+        let names: Vec<(String, bool)> =
+            of_loop(&plan).into_iter().map(|(name, _, there)| (name, there)).collect();
         let name = |name: &str, there: bool| (name.to_string(), there);
         assert_eq!(
             names,
             [name("one-cpu", true), name("smt-sibling", false), name("other-llc", true), name("all", false)]
         );
         assert!(plan[1].unmet.as_ref().is_some_and(|why| why.contains("siblings")), "{:?}", plan[1].unmet);
-        assert!(planned(&["0"]).iter().filter(|one| one.unmet.is_none()).all(|one| one.case.placement.name == "one-cpu"));
+        assert!(
+            planned(&["0"])
+                .iter()
+                .filter(|one| one.unmet.is_none())
+                .all(|one| one.case.placement.name == "one-cpu")
+        );
     }
 
     #[test]
@@ -341,7 +366,12 @@ mod tests {
             let samples = rehearsal::visit_all(&case);
             let of = |name: &str| samples.iter().filter(|one| one.metrics == [name]).count();
             let levels = points(&case).len();
-            assert_eq!((of("performance"), of("wall"), of("clock")), (levels, levels, levels), "{}", case.key());
+            assert_eq!(
+                (of("performance"), of("wall"), of("clock")),
+                (levels, levels, levels),
+                "{}",
+                case.key()
+            );
             assert_eq!(of("busy_both"), if case.placement.seats.len() == 2 { levels } else { 0 });
         }
     }

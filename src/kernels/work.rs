@@ -5,7 +5,7 @@ use super::machine_code::work as loops;
 
 /// Words of the block that [`loads_and_arithmetic`] goes through: 4 KiB, in every L1 data cache.
 pub const BLOCK_WORDS: usize = 512;
-/// Turns of [`loads_and_arithmetic`] over the block: four loads and four operations of arithmetic each.
+/// Turns of [`loads_and_arithmetic`] over the block: four loads and six operations of arithmetic each.
 pub const LOAD_TURNS: u64 = BLOCK_WORDS as u64 / 4;
 /// Steps of a [`branches`] round, four branches each: more than any predictor remembers.
 pub const BRANCH_STEPS: u64 = 1024;
@@ -95,13 +95,6 @@ impl Width {
     /// The widest that lowers no core's clock by itself (AVX-512 does on some).
     pub fn widest() -> Width {
         if loops::has_four() { Width::Four } else { Width::Two }
-    }
-
-    pub fn doubles(self) -> u64 {
-        match self {
-            Width::Two => 2,
-            Width::Four => 4,
-        }
     }
 }
 

@@ -211,7 +211,10 @@ impl Task {
             }
             let wanted = (rounds as f64 * REQUEST_NS / shortest.max(1.0)).round().max(1.0);
             // Near enough, or one round is longer already.
-            if (0.9..1.1).contains(&(wanted / rounds as f64)) || (rounds == 1 && wanted <= 1.0) || rounds > 1 << 40 {
+            if (0.9..1.1).contains(&(wanted / rounds as f64))
+                || (rounds == 1 && wanted <= 1.0)
+                || rounds > 1 << 40
+            {
                 self.board.rounds().store(rounds, Ordering::Release);
                 self.board.alone().store(shortest.to_bits(), Ordering::Release);
                 return right;
@@ -324,10 +327,7 @@ fn overlap(one: &[Request], other: &[Request], (begin, end): (f64, f64)) -> (f64
         }
         let (start, end) = inside(request);
         let meeting = other[at..].iter().take_while(|other| other.start_ns < request.end_ns);
-        both += meeting
-            .map(inside)
-            .map(|(from, to)| (to.min(end) - from.max(start)).max(0.0))
-            .sum::<f64>();
+        both += meeting.map(inside).map(|(from, to)| (to.min(end) - from.max(start)).max(0.0)).sum::<f64>();
     }
     let window = (end - begin).max(1.0);
     let single = busy(one) + busy(other) - 2.0 * both;
@@ -339,7 +339,10 @@ mod tests {
     use super::*;
 
     fn requests(times: &[(f64, f64)]) -> Vec<Request> {
-        times.iter().map(|(start_ns, end_ns)| Request { due_ns: *start_ns, start_ns: *start_ns, end_ns: *end_ns }).collect()
+        times
+            .iter()
+            .map(|(start_ns, end_ns)| Request { due_ns: *start_ns, start_ns: *start_ns, end_ns: *end_ns })
+            .collect()
     }
 
     #[test]

@@ -53,15 +53,15 @@ impl Kind {
         if self.bytes() > 0 { 0.1 } else { 0.0 }
     }
 
-    /// What a round counts as: turns of four loads and four operations of arithmetic, additions, branches,
-    /// floating-point operations, loads, cache lines moved; of a mixture, the round.
+    /// What a round counts as: turns of four loads and six operations of arithmetic, additions, branches,
+    /// floating-point operations (on doubles, on vectors), loads, cache lines moved; of a mixture, the round.
     pub fn operations(self) -> u64 {
         match self {
             Loop => work::LOAD_TURNS,
             Integer => Arithmetic::Int64Add.stream_operations(),
             Branchy => 4 * work::BRANCH_STEPS,
             Float => Arithmetic::Float64Add.stream_operations(),
-            Vector => work::VECTOR_OPERATIONS * Width::widest().doubles(),
+            Vector => work::VECTOR_OPERATIONS,
             Chase => LOADS,
             Stream => (3 * ARRAY_WORDS * 8 / LINE_BYTES) as u64,
             Mixed => 1,
@@ -74,7 +74,9 @@ impl Kind {
             Loop => {
                 let block = work::block();
                 let each = work::loads_and_arithmetic_answer(&block, 1);
-                Box::new(move |rounds| work::loads_and_arithmetic(&block, rounds) == each.wrapping_mul(rounds))
+                Box::new(move |rounds| {
+                    work::loads_and_arithmetic(&block, rounds) == each.wrapping_mul(rounds)
+                })
             }
             Integer => arithmetic(Arithmetic::Int64Add),
             Float => arithmetic(Arithmetic::Float64Add),
