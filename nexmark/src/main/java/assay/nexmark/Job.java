@@ -24,7 +24,7 @@ public final class Job {
 
     private static final String BIDS =
             "CREATE TEMPORARY VIEW bid AS SELECT bid.auction, bid.bidder, bid.price, bid.channel,"
-                    + " bid.url, dateTime, bid.extra FROM nexmark WHERE event_type = 2";
+                    + " bid.url, `dateTime`, bid.extra FROM nexmark WHERE event_type = 2";
 
     final String query;
     final String schedule;
@@ -89,15 +89,15 @@ public final class Job {
         switch (query) {
             case "q0":
                 return new String[] {
-                    sink("auction BIGINT, bidder BIGINT, price BIGINT, dateTime TIMESTAMP(3), extra STRING"),
-                    "INSERT INTO sink SELECT auction, bidder, price, dateTime, extra FROM bid"
+                    sink("auction BIGINT, bidder BIGINT, price BIGINT, `dateTime` TIMESTAMP(3), extra STRING"),
+                    "INSERT INTO sink SELECT auction, bidder, price, `dateTime`, extra FROM bid"
                 };
             case "q1":
                 return new String[] {
                     sink(
                             "auction BIGINT, bidder BIGINT, price DECIMAL(23, 3),"
-                                    + " dateTime TIMESTAMP(3), extra STRING"),
-                    "INSERT INTO sink SELECT auction, bidder, 0.908 * price AS price, dateTime, extra"
+                                    + " `dateTime` TIMESTAMP(3), extra STRING"),
+                    "INSERT INTO sink SELECT auction, bidder, 0.908 * price AS price, `dateTime`, extra"
                             + " FROM bid"
                 };
             case "q2":

@@ -89,10 +89,10 @@ public final class NexmarkTableFactory implements DynamicTableSourceFactory {
                         .fromRowDataType(COLUMNS)
                         .columnByExpression(
                                 "dateTime",
-                                "CASE WHEN event_type = 0 THEN person.dateTime"
-                                        + " WHEN event_type = 1 THEN auction.dateTime"
-                                        + " ELSE bid.dateTime END")
-                        .watermark("dateTime", "dateTime - INTERVAL '4' SECOND")
+                                "CASE WHEN event_type = 0 THEN person.`dateTime`"
+                                        + " WHEN event_type = 1 THEN auction.`dateTime`"
+                                        + " ELSE bid.`dateTime` END")
+                        .watermark("dateTime", "`dateTime` - INTERVAL '4' SECOND")
                         .build();
         return TableDescriptor.forConnector(CONNECTOR)
                 .schema(schema)
