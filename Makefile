@@ -24,11 +24,12 @@ prove:
 	fuzz/run 600
 
 # Under kernels 5.10, 6.1 and 6.12, emulated: where a free pair sits on five machines, and what hackbench makes of the
-# scheduler's knobs. The tables of lab/RESULTS.md (20 to 30 minutes).
+# scheduler's knobs. The tables of lab/RESULTS.md (20 to 30 minutes). And 64-bit ARM, where the build for it can be had.
 lab: static
 	@for item in qemu10 5.10-cloud-amd64 6.1-cloud-amd64 6.12-cloud-amd64; do \
 		lab/fetch $$item || echo "not fetched: $$item; what needs it will be skipped"; \
 	done
+	@lab/fetch 6.1-cloud-arm64 cross-arm64 && lab/build-arm64 || echo "not built for 64-bit ARM; what needs it will be skipped"
 	cargo test --locked --test it -- --ignored --nocapture by_kernel
 
 # The map of hackbench over two knobs of a real 6.1 kernel, docs/sweep-6.1.svg (ten minutes).

@@ -1,11 +1,13 @@
-//! Hidden rows with planted faults: what the rest of the program does about them is tested with these, for real.
+//! Hidden rows with planted faults: what the rest of the program does about them is tested with these, for real. One has
+//! none: it shows whether the CPU's own counters count what was done.
 
 use std::io::Write;
 use std::time::Duration;
 
 use super::{Benchmark, Candidate, Depth, Point, Sampler, Scope, View, check_answer, single_point};
 use crate::kernels::{self, CHAIN_UNROLL};
-use crate::model::{Better, Case, CpuSet, Form, Metric, Pages};
+use crate::model::{Better, Case, CpuSet, Form, Metric, Pages, Params};
+use crate::sys::core_counters::CoreCounters;
 use crate::sys::mapping::Mapping;
 
 pub const BENCHMARKS: &[Benchmark] = &[
@@ -60,10 +62,28 @@ pub const BENCHMARKS: &[Benchmark] = &[
             taken.push(memory);
         }
     }),
+    Benchmark {
+        metrics: COUNTED,
+        ..row("selftest.counters", "Instructions and cycles of a known loop", counted)
+    },
 ];
 
-const METRICS: &[Metric] =
-    &[Metric::new("speed", "additions", "1/ns", Better::Higher, Form::WorkPerTime { scale: 1.0 })];
+const METRICS: &[Metric] = &[SPEED];
+
+const SPEED: Metric =
+    Metric::new("speed", "additions", "1/ns", Better::Higher, Form::WorkPerTime { scale: 1.0 });
+
+/// Of one round of additions: their number, an instruction that counts rounds, and a branch.
+const COUNTED: &[Metric] = &[
+    SPEED,
+    of_a_round("instructions", "instructions"),
+    of_a_round("cycles", "core cycles"),
+    of_a_round("ipc", "instructions per cycle"),
+];
+
+const fn of_a_round(name: &'static str, title: &'static str) -> Metric {
+    Metric::new(name, title, "", Better::Neither, Form::Value).aside()
+}
 
 const fn row(
     id: &'static str,
@@ -101,6 +121,25 @@ fn adds(sampler: &mut Sampler, slowness: fn(u32) -> f64) -> anyhow::Result<()> {
     let slowness = slowness(sampler.pass());
     sampler.time(Point::new("speed", CHAIN_UNROLL as f64), |n| {
         std::hint::black_box(kernels::add_chain((n as f64 * slowness) as u64, 1, 1));
+    })?;
+    Ok(())
+}
+
+/// The CPU's own counters around each window of additions; where there are none the visit fails and says why.
+fn counted(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
+    let mut counters = CoreCounters::open().map_err(anyhow::Error::msg)?;
+    let clock = sampler.clock();
+    let notes = ["instructions", "cycles", "ipc"].map(|metric| (Params::new(), metric));
+    sampler.time_noting(Point::new("speed", CHAIN_UNROLL as f64), &notes, |rounds| {
+        let before = counters.read().map_err(anyhow::Error::msg)?;
+        let begin = clock.now();
+        let sum = kernels::add_chain(rounds, 1, 1);
+        let ns = clock.now() - begin;
+        let after = counters.read().map_err(anyhow::Error::msg)?;
+        check_answer(sum == kernels::add_chain_answer(rounds, 1, 1), || format!("the sum is {sum}"))?;
+        let instructions = (after.instructions - before.instructions) as f64;
+        let cycles = (after.cycles - before.cycles) as f64;
+        Ok((ns, vec![instructions / rounds as f64, cycles / rounds as f64, instructions / cycles]))
     })?;
     Ok(())
 }

@@ -52,7 +52,7 @@ pub fn make_up(machine: &Machine) -> Vec<(String, String)> {
     let dimms: Vec<String> =
         machine.dimms.iter().filter_map(|dimm| Some((dimm.size_bytes? >> 20).to_string())).collect();
     [
-        text("cpu_model", &machine.cpus.model),
+        text("cpu_model", &machine.cpus.name()),
         count("packages", machine.cpus.packages.as_ref().map(Vec::len)),
         count("cores", machine.cpus.cores.as_ref().map(Vec::len)),
         count("cpus", Some(machine.cpus.online.len())),

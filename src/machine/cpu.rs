@@ -47,6 +47,14 @@ pub struct Cpus {
     pub kinds: BTreeMap<String, CpuSet>,
 }
 
+impl Cpus {
+    /// What the processor is called: by itself, or on Arm, whose CPUs tell numbers alone, by its design.
+    pub fn name(&self) -> Option<String> {
+        let design = || self.part_name.clone().or_else(|| Some(format!("part {}", self.part.as_ref()?)));
+        self.model.clone().or_else(design)
+    }
+}
+
 /// A physical core.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Core {

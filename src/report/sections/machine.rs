@@ -17,7 +17,7 @@ pub fn one_line(diagnosis: &Diagnosis) -> String {
         Hypervisor::Guest(name) if name.contains("guest") => name.clone(),
         Hypervisor::Guest(name) => format!("{name} guest"),
     }];
-    words.extend(machine.cpus.model.clone());
+    words.extend(machine.cpus.name());
     words.push(match machine.cpus.online.len() {
         1 => "1 CPU".to_string(),
         cpus => format!("{cpus} CPUs"),

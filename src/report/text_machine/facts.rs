@@ -130,13 +130,11 @@ fn hardware(machine: &Machine) -> Option<String> {
 
 fn processor(machine: &Machine) -> Option<String> {
     let cpus = &machine.cpus;
-    let model =
-        short(&cpus.model).or_else(|| cpus.part.as_ref().map(|part| format!("part {}", plain(part, 40))));
     // The other answers mean that there is nothing to switch.
     let smt = cpus.smt_control.as_deref().filter(|smt| matches!(*smt, "on" | "off" | "forceoff"));
     let smt = smt.map(|smt| format!("SMT {smt}"));
     let microcode = cpus.microcode.as_deref().map(|code| format!("microcode {}", plain(code, 20)));
-    joined(vec![model.or(short(&cpus.vendor)), short(&cpus.architecture), microcode, smt], ", ")
+    joined(vec![short(&cpus.name()).or(short(&cpus.vendor)), short(&cpus.architecture), microcode, smt], ", ")
 }
 
 fn usable(machine: &Machine) -> Option<String> {
