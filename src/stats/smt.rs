@@ -13,7 +13,7 @@ pub mod usage;
 pub mod yields;
 
 pub use curve::{Capacity, Cross, Crossing, Curve, Gap, Pass, Point, crossing, pack_first, spread_first};
-pub use usage::{CoreUse, Counting, Further, Used, Window, used};
+pub use usage::{CoreUse, Counting, Further, Used, Window, clocked_up_to, used};
 pub use yields::{Estimated, Method, YieldPass, Yields, estimate_yield};
 
 #[cfg(test)]

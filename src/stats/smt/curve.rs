@@ -2,6 +2,7 @@
 
 use super::super::bootstrap::{Resampling, bca};
 use super::super::order::{Interval, median, median_interval};
+use super::super::tails::{normal_two_sided, t_quantile};
 
 /// One pass at one level.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -170,6 +171,7 @@ impl Curve {
             let vertices: Vec<(f64, f64)> = self.points.iter().enumerate().map(vertex).collect();
             furthest(&vertices).map_or(f64::NAN, |(gap, _)| gap)
         };
+        let plan = Resampling { confidence: expanded(plan.confidence, passes), ..plan };
         let interval = (passes >= PASSES_FOR_GAP).then(|| bca(&sizes, plan, statistic)).flatten();
         Some(Gap { gap, at, interval })
     }
@@ -187,6 +189,14 @@ impl Curve {
             kept_at: self.reaches(margin),
         }
     }
+}
+
+/// The confidence at which a bootstrap of so few values covers what is asked: it takes the values for the population,
+/// whose spread is larger by `sqrt(n / (n - 1))`, and knows no Student's t (Hesterberg 2015, expanded percentiles).
+fn expanded(confidence: f64, n: usize) -> f64 {
+    let n = n as f64;
+    let z = t_quantile(confidence, n - 1.0).map(|t| t * (n / (n - 1.0)).sqrt());
+    z.map_or(confidence, |z| 1.0 - normal_two_sided(z))
 }
 
 fn attainment(vertices: &[(f64, f64)]) -> Vec<(f64, f64)> {

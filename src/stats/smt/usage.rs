@@ -222,6 +222,14 @@ fn error_of(share: f64, units: f64) -> f64 {
     ((share * (1.0 - share) / units) + (0.5 / units).powi(2)).sqrt()
 }
 
+/// Cores whose clock was not measured, on a machine that clocks up to `turbo` times higher (from 1) while few cores are
+/// busy: between 1 and that; the middle falls in a straight line with the share of cores that are busy.
+pub fn clocked_up_to(cores: &mut [CoreUse], turbo: f64) {
+    let busy = cores.iter().map(|core| core.any.mid).sum::<f64>() / cores.len() as f64;
+    let clock = Bounds::ordered(1.0, turbo - (turbo - 1.0) * busy, turbo.max(1.0));
+    cores.iter_mut().for_each(|core| core.clock = clock);
+}
+
 /// How much of several cores is used.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Used {
