@@ -101,7 +101,7 @@ const CAPACITY: Rule = Rule {
              interval by the bootstrap over passes. Assumed: the work to come is of the same kind, and is not held up by anything but CPU. Without siblings: a second core that gives less than 1.7 \
              times one is no core of its own, or is held back by a quota, a busy host or a clock that falls. U as IBM's PURR defines it; \
              published yields are 1.15 to 1.6.",
-    calm: "",
+    calm: "two cores do the work of two: CPU% tells what is left",
     source: file!(),
     check: capacity_of_cores,
 };
@@ -163,15 +163,8 @@ fn capacity_of_cores(evidence: &Evidence) -> Option<Vec<Finding>> {
              quota, a host that is busy, or a clock that falls with load.",
             "See which with `assay run --only cpu.pair-slowdown` (hidden siblings), and among the findings (quota, stolen time, clock).",
         ),
-        (false, false) => finding(
-            Severity::Note,
-            format!(
-                "no SMT here: two cores do {} times the work of one, and CPU% goes with it",
-                yield_words(&found)
-            ),
-            "Each CPU is a core of its own: what CPU% shows as idle can be used.",
-            advice,
-        ),
+        // Each CPU is a core of its own: what shows as idle can be used.
+        (false, false) => return Some(Vec::new()),
     }])
 }
 

@@ -422,9 +422,7 @@ mod tests {
         let diagnosis = diagnose(made(2.0, false));
         let prose = prose(&section(&diagnosis).expect("a study"));
         assert!(prose.contains("shows no SMT") && prose.contains("50 % are used"), "{prose}");
-        let finding =
-            diagnosis.findings.iter().find(|finding| finding.rule == "smt-capacity").expect("found");
-        assert!(finding.headline.starts_with("no SMT here: two cores do 2.0"), "{}", finding.headline);
+        assert!(diagnosis.clean.iter().any(|rule| rule.id == "smt-capacity"));
         let hidden = diagnose(made(1.25, false));
         let finding = hidden.findings.iter().find(|finding| finding.rule == "smt-capacity").expect("found");
         assert!(finding.headline.contains("are said to be two cores"), "{}", finding.headline);
