@@ -209,7 +209,10 @@ fn data(study: &Study) -> Table {
                     .map(|(metric, _)| number(level.judged(metric).map_or("–".to_string(), value_words))),
             );
             let used = s.filter(|_| is_pair).and_then(|s| level.used(s, study.smt));
-            row.push(number(used.map_or(String::new(), |used| percent(used.mid))));
+            row.push(number(used.map_or(String::new(), |used| match used.lo == used.hi {
+                true => percent(used.mid),
+                false => format!("{} ({} to {})", percent(used.mid), percent(used.lo), percent(used.hi)),
+            })));
             let verdict = level.judged("performance").map(|judged| judged.analysis.verdict.clone());
             row.push(verdict.map_or(Cell::Empty, Cell::Verdict));
             rows.push(row);
