@@ -54,7 +54,7 @@ fn instructions_per_cycle_by_kernel() {
         let test = format!("instructions_per_cycle_by_kernel at shift {shift}");
         let clock = format!("shift={shift},sleep=off");
         let qemu = ["-accel", "tcg,thread=single", "-icount", &clock];
-        let script = format!("every_case_once {LOOP}");
+        let script = format!("assay run --quick --force --only {LOOP} --budget 3s --out out >said 2>&1");
         let Some(folder) = in_arm_guest(&test, "arm64", &qemu, &script) else { return };
         let results = results(&folder);
         let [ipc, instructions, cycles] =
