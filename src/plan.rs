@@ -72,7 +72,30 @@ pub fn profile(name: &str) -> Option<Profile> {
     PROFILES.into_iter().find(|profile| profile.name == name)
 }
 
+/// A visit that takes longer, s, is planned for once: as many of its processes as have an interval would take hours, and
+/// the passes that the budget has room for come by themselves.
+const LONG_VISIT_S: f64 = 30.0;
+
 impl Profile {
+    /// Seconds that a plan counts with for a case whose visit takes so long.
+    pub fn seconds_of(&self, visit_s: f64) -> f64 {
+        match visit_s > LONG_VISIT_S {
+            true => visit_s,
+            false => visit_s * f64::from(self.passes_min),
+        }
+    }
+
+    /// With the budget that these rows have of their own, where nobody named one and all of them do.
+    pub fn with_own_budget(mut self, benches: &[&Benchmark]) -> Profile {
+        let own: Option<Vec<f64>> = benches.iter().map(|bench| bench.budget_s).collect();
+        if let Some(longest) = own.and_then(|own| own.into_iter().reduce(f64::max))
+            && !self.budget_per_group
+        {
+            self.budget_s = longest;
+        }
+        self
+    }
+
     /// With the budget of a whole run of `benches`.
     pub fn for_run_of(mut self, benches: &[&Benchmark]) -> Profile {
         if self.budget_per_group {
@@ -113,7 +136,8 @@ pub fn memory_budget(machine: &crate::machine::Machine, depth: Depth) -> u64 {
 }
 
 /// The rows that `--only` names: `group`, `group.name` or the beginning of a name (hidden rows whole only). Empty: all
-/// that are not hidden. Unless a benchmark is named by its dot, only those that belong to a profile of this depth.
+/// that are not hidden. Unless a benchmark is named by its dot, only those that belong to a profile of this depth; of a
+/// group in which none does, all.
 pub fn select(only: &[String], depth: Depth) -> anyhow::Result<Vec<&'static Benchmark>> {
     let named = |bench: &Benchmark, wish: &str| {
         let begins = || bench.id.strip_prefix(wish).is_some_and(|rest| !rest.is_empty() && !bench.hidden);
@@ -129,9 +153,13 @@ pub fn select(only: &[String], depth: Depth) -> anyhow::Result<Vec<&'static Benc
         );
     }
     let in_time = |bench: &Benchmark| bench.from <= depth;
+    let late = |wish: &str| !bench::all().any(|bench| named(bench, wish) && in_time(bench));
     let wanted = |bench: &&Benchmark| match only.as_slice() {
         [] => !bench.hidden && in_time(bench),
-        only => only.iter().any(|wish| named(bench, wish) && (in_time(bench) || wish.contains('.'))),
+        only => only.iter().any(|wish| {
+            named(bench, wish)
+                && (in_time(bench) || wish.contains('.') || (bench.group() == *wish && late(wish)))
+        }),
     };
     Ok(bench::all().filter(wanted).collect())
 }
@@ -164,7 +192,7 @@ pub fn fit(candidates: Vec<Candidate>, scope: &Scope, profile: &Profile) -> Vec<
         if case.unmet.is_some() {
             continue;
         }
-        let needs_s = case.seconds * f64::from(profile.passes_min);
+        let needs_s = profile.seconds_of(case.seconds);
         // The most important case runs however small the budget is: the clock ends it.
         if needs_s > left_s && !first {
             case.unmet = Some(format!(

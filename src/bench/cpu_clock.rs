@@ -31,6 +31,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     view: &View::Table,
     from: Depth::Quick,
     hidden: false,
+    budget_s: None,
     cases,
     points: single_point,
     run,

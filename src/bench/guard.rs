@@ -83,6 +83,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     view: &View::Table,
     from: Depth::Quick,
     hidden: true,
+    budget_s: None,
     cases: |bench, _| {
         let why = "needs a command: `assay guard -- COMMAND` runs it";
         vec![Candidate::unmet(bench.id, "free", why.to_string())]

@@ -51,6 +51,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     view: &View::Curve { x: std::borrow::Cow::Borrowed("bytes"), log: true },
     from: Depth::Quick,
     hidden: false,
+    budget_s: None,
     cases,
     points: memory::size_points,
     run,

@@ -44,6 +44,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     view: &View::Matrix { row: std::borrow::Cow::Borrowed("from"), column: std::borrow::Cow::Borrowed("to") },
     from: Depth::Quick,
     hidden: false,
+    budget_s: None,
     cases,
     points,
     run,

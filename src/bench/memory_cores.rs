@@ -28,6 +28,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     view: &View::Curve { x: std::borrow::Cow::Borrowed("cpu"), log: false },
     from: Depth::Quick,
     hidden: false,
+    budget_s: None,
     cases,
     points,
     run,

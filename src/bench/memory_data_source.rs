@@ -46,6 +46,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     view: &View::Wide,
     from: Depth::Quick,
     hidden: false,
+    budget_s: None,
     cases,
     points: single_point,
     run,

@@ -31,6 +31,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     view: &View::Curve { x: std::borrow::Cow::Borrowed("offset"), log: true },
     from: Depth::Standard,
     hidden: false,
+    budget_s: None,
     cases,
     points,
     run,

@@ -50,6 +50,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     view: &View::Trade { x: std::borrow::Cow::Borrowed("traffic"), y: std::borrow::Cow::Borrowed("latency") },
     from: Depth::Standard,
     hidden: false,
+    budget_s: None,
     cases,
     points,
     run,

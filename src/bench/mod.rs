@@ -23,8 +23,12 @@ pub use file::DROP_CACHES;
 pub use guard::{COMMAND, FLOOR, FORMATS, GUARDED, RESULT, TIMEOUT, WANTED, WORDS, Wanted, format_of};
 pub use hackbench::{HACKBENCH, MESSAGING, Options as Hackbench, Ran, once as hackbench_once};
 pub use neighbours::Neighbours;
+pub use nexmark::{Flink, JobManager, NEXMARK, On, Overview, is_nexmark, shares_its_cpus};
 pub use sampler::{Line, Order, Point, Sampler, Windows, histogram, median};
 pub use sched_wake_up::WAKE_UP;
+pub use smt_load::{
+    FINE_LEVELS, KIND, Kind, LEVEL, LEVELS, LOAD, MARGIN, NO_IPC, USUAL_LEVELS, cases as smt_cases,
+};
 pub use unixbench::with_copies;
 
 /// Declares the modules and lists their rows, in the order in which people see them.
@@ -69,6 +73,8 @@ benchmarks! {
     sched_wake_up
     file
     file_create
+    smt_load
+    nexmark
     unixbench
     guard
     selftest
@@ -98,6 +104,8 @@ pub struct Benchmark {
     pub from: Depth,
     /// Left out of every profile and list: runs only when named (`selftest`).
     pub hidden: bool,
+    /// Seconds that a run of nothing but such rows may take, unless its user or the full profile says otherwise.
+    pub budget_s: Option<f64>,
     /// The cases on this machine, the impossible ones with their reason.
     pub cases: fn(&Benchmark, &Scope) -> Vec<Candidate>,
     /// The points that one visit of a case emits, in order.
@@ -120,6 +128,7 @@ impl Benchmark {
         view: &View::Table,
         from: Depth::Quick,
         hidden: false,
+        budget_s: None,
         cases: pinned,
         points: single_point,
         run: |_, _| anyhow::bail!("this row has no code to run"),

@@ -103,6 +103,7 @@ const fn row(
         view: &View::Table,
         from: Depth::Quick,
         hidden: true,
+        budget_s: None,
         cases,
         points: single_point,
         run,

@@ -54,8 +54,9 @@ fn visit(benchmark: &Benchmark, order: &Order, out: &mut dyn Write) -> anyhow::R
     sampler.finish(result.err().map(bench::reason))
 }
 
-/// The first seat is this process's own.
+/// The first seat is this process's own, unless it is another host's.
 fn seat(order: &Order) -> anyhow::Result<()> {
-    let Some(seat) = order.case.placement.seats.first() else { return Ok(()) };
+    let first = order.case.placement.seats.first();
+    let Some(seat) = first.filter(|seat| seat.host.is_none()) else { return Ok(()) };
     affinity::pin(&seat.cpus).with_context(|| format!("cannot pin to CPUs {}", seat.cpus))
 }

@@ -39,9 +39,8 @@ pub fn show(
     out: &Path,
     as_json: bool,
 ) -> anyhow::Result<ExitCode> {
-    let passes = f64::from(profile.passes_min);
     let runnable = || planned.iter().filter(|planned| planned.unmet.is_none());
-    let estimated_s = runnable().map(|planned| planned.seconds).sum::<f64>() * passes;
+    let estimated_s = runnable().map(|planned| profile.seconds_of(planned.seconds)).sum::<f64>();
     // Nothing but a kernel knob and dropping all caches changes the system, and nobody but root may do either.
     let drops = |planned: &Planned| planned.case.inputs.contains_key(bench::DROP_CACHES);
     let system = |planned: &Planned| planned.case.knobs.keys().any(|name| !task::is_one(name));

@@ -3,23 +3,54 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use super::measuring::{Host, MeasureArgs, measure_study};
+use super::measuring::{Host, MeasureArgs, measure_study, measure_study_of};
 use super::output;
-use crate::bench::{Candidate, Scope};
+use crate::bench::{self, Candidate, Depth, Scope};
 use crate::knobs::Knobs;
 use crate::plan;
 
-/// Studies of SMT (hyper-threading): which calls pay for it, and how much
+/// Measure what CPU% hides: work at rising load by one thread of a core, by both, by separate cores
 #[derive(clap::Args)]
-#[command(arg_required_else_help = true)]
+#[command(args_conflicts_with_subcommands = true)]
+#[command(after_help = "\
+Fixed work at seven levels of load, by one SMT sibling, by both, by two cores side by side and far apart, by all; at full \
+load for eight kinds of work. What comes out: how much the second thread gives, how much of the machine is really used \
+when CPU% says half, how much more work fits, and where the curve bends. Takes up to 3 minutes on a small machine; nothing is changed. \
+Without SMT it is the same study of two cores, and says so.
+Examples:
+  assay smt                       the study
+  assay smt --fine                twenty levels
+  assay smt --kind loop,chase     two kinds of work
+  assay smt table                 which system calls pay for a busy sibling
+  assay utilization               how full this machine is now, in the light of it
+  assay compare A B               two machines' curves, scaled to a common clock
+Exit codes as those of `assay run`")]
 pub struct Args {
     #[command(subcommand)]
-    study: Study,
+    study: Option<Study>,
+    #[command(flatten)]
+    load: LoadArgs,
 }
 
 #[derive(clap::Subcommand)]
 enum Study {
     Table(TableArgs),
+}
+
+#[derive(clap::Args)]
+pub struct LoadArgs {
+    /// Twenty levels of load instead of seven
+    #[arg(long)]
+    fine: bool,
+    /// Kinds of work, with commas (default: all; `loop` always has all levels)
+    #[arg(long = "kind", value_name = "KIND", value_delimiter = ',',
+        value_parser = clap::builder::PossibleValuesParser::new(bench::Kind::NAMES))]
+    kinds: Vec<String>,
+    /// Percent of the capacity to be kept free, for the report's bottom line
+    #[arg(long, value_name = "PERCENT", default_value_t = 20, value_parser = clap::value_parser!(u8).range(0..=90))]
+    margin: u8,
+    #[command(flatten)]
+    measure: MeasureArgs,
 }
 
 /// Measure the baseline with the siblings idle, at the same work, spinning, and with SMT off, side by side
@@ -47,7 +78,44 @@ const GROUPS: [&str; 10] =
     ["syscall", "signal", "process", "vm", "timer", "lock", "ipc", "sched", "file", "cpu"];
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let Study::Table(TableArgs { measure: mut args }) = args.study;
+    match args.study {
+        Some(Study::Table(args)) => table(args),
+        None => load(args.load),
+    }
+}
+
+/// Seconds of the study in each profile; a fine one takes three times as long.
+const STUDY_S: [(Depth, f64); 3] = [(Depth::Quick, 60.0), (Depth::Standard, 160.0), (Depth::Full, 570.0)];
+
+fn load(args: LoadArgs) -> anyhow::Result<ExitCode> {
+    let LoadArgs { fine, kinds, margin, measure } = args;
+    if !measure.only.is_empty() {
+        output::tell("assay: assay smt measures one benchmark, smt.load; --kind names kinds of work");
+        return Ok(ExitCode::from(2));
+    }
+    let usual = measure.profile()?;
+    let budget_s = STUDY_S.iter().find(|(depth, _)| *depth == usual.depth).map_or(160.0, |(_, s)| *s);
+    let profile = plan::Profile {
+        budget_s: match measure.budget {
+            Some(_) => usual.budget_s,
+            None if fine => budget_s * 3.0,
+            None => budget_s,
+        },
+        budget_per_group: false,
+        // A visit holds all levels: six have an interval.
+        passes_min: usual.passes_min.min(6),
+        ..usual
+    };
+    let levels = if fine { bench::FINE_LEVELS } else { bench::USUAL_LEVELS };
+    let row = bench::find(bench::LOAD).ok_or_else(|| anyhow::anyhow!("{} is not there", bench::LOAD))?;
+    let study = |_: Vec<Candidate>, scope: &Scope, _: &Host| {
+        plan::smt::load(bench::smt_cases(row, scope, levels), &kinds, margin)
+    };
+    measure_study_of(&measure, profile, &[row], &study, &|_| {})
+}
+
+fn table(args: TableArgs) -> anyhow::Result<ExitCode> {
+    let TableArgs { measure: mut args } = args;
     if args.only.is_empty() {
         let known = |group: &&str| plan::shown().any(|bench| bench.group() == *group);
         args.only = GROUPS.into_iter().filter(known).map(str::to_string).collect();

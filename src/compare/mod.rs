@@ -9,6 +9,7 @@
 mod arm;
 mod clock;
 mod components;
+mod curves;
 mod environment;
 mod matching;
 mod occupancy;
@@ -25,6 +26,7 @@ use serde::Serialize;
 
 pub use arm::{Arm, Member};
 pub use components::{Component, Pooled};
+pub use curves::Overlaid;
 pub use matching::unit_scale;
 
 use crate::model::{Better, figure};
@@ -88,6 +90,8 @@ pub struct Comparison {
     pub index: Option<Pooled>,
     pub metrics: Vec<Compared>,
     pub refused: Vec<Refused>,
+    /// Curves of work over CPU% that both have.
+    pub curves: Vec<Overlaid>,
     /// Series with a value that the other result does not have, in A and in B.
     pub alone: [usize; 2],
     /// Share within which metrics count as the same, at least.
@@ -199,6 +203,7 @@ pub fn compare(a: &Arm, b: &Arm, options: &Options) -> Comparison {
         index: None,
         metrics: Vec::new(),
         refused: Vec::new(),
+        curves: curves::overlaid(a, b, options),
         alone: [0, 0],
         margin: options.margin,
         imported: a.imported || b.imported,

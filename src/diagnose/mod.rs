@@ -11,6 +11,7 @@ use crate::stats::analysis::Judged;
 use crate::stats::clusters::Clusters;
 use crate::stats::siblings::Siblings;
 
+pub mod capacity;
 pub mod distances;
 mod evidence;
 mod ladder;

@@ -1,10 +1,11 @@
-//! What SMT costs, or without it a busy neighbour core.
+//! What SMT costs, or without it a busy neighbour core; what it gives, and what CPU% hides.
 
+use super::capacity::{self, Levels, Study, yield_words};
 use super::neighbours::{Tally, VARIANTS, Variant, expectation, neighbour, rows};
 use super::{Evidence, Rule};
-use crate::model::{Effect, Fact, Finding, Severity};
+use crate::model::{Effect, Fact, Finding, Severity, percent};
 
-pub const RULES: &[Rule] = &[COST];
+pub const RULES: &[Rule] = &[COST, CAPACITY];
 
 const COST: Rule = Rule {
     id: "smt-cost",
@@ -85,4 +86,90 @@ fn cost_of_neighbours(evidence: &Evidence) -> Option<Vec<Finding>> {
         series: Vec::new(),
         effect: Effect::None,
     }])
+}
+
+const CAPACITY: Rule = Rule {
+    id: "smt-capacity",
+    title: "What CPU% hides",
+    about: "Linux counts each thread of a core as a CPU, busy or idle. With one of two siblings busy it shows half, though the core \
+            may be nearly used up: the second thread adds its yield less one, not as much again. So an SMT machine looks emptier than it \
+            is at light load, and near full load its curve bends. On a machine without SMT work and CPU% go in a straight line.",
+    method: "assay smt. Yield s: work per second of both siblings over that of one, median of pairs of a pass with its exact interval, for \
+             eight kinds of work. Used share of a core: U = t1 / s + t2, where t1 is the share of time with exactly one sibling busy and t2 that \
+             with both (times the clock over the clock with everything busy); the machine's is the mean over its cores. Work can grow to 1 / U times \
+             today's, while CPU% u suggests 1 / u. Attainment is the work done over the most that was done; the gap is the most by which it is ahead of CPU%, its \
+             interval by the bootstrap over passes. Assumed: the work to come is of the same kind, and is not held up by anything but CPU. Without siblings: a second core that gives less than 1.7 \
+             times one is no core of its own, or is held back by a quota, a busy host or a clock that falls. U as IBM's PURR defines it; \
+             published yields are 1.15 to 1.6.",
+    calm: "two cores do the work of two: CPU% tells what is left",
+    source: file!(),
+    check: capacity_of_cores,
+};
+
+/// Two cores that together do less than this many times the work of one are not two.
+const TWO_CORES: f64 = 1.7;
+
+fn capacity_of_cores(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let levels = Levels::of(evidence.series);
+    let study = capacity::study(evidence.run, &levels)?;
+    let second = study.main()?;
+    let found = second.found.throughput;
+    let mut facts: Vec<Fact> = study
+        .seconds
+        .iter()
+        .map(|second| {
+            let what = format!("work of two over work of one, {}", second.kind);
+            let key = second.both.judged("performance").map_or("smt.load", |judged| &judged.series.key);
+            Fact::new(what, yield_words(&second.found.throughput), key)
+        })
+        .collect();
+    let study_fact = |what: &str, value: String| Fact::new(what, value, capacity::LOAD);
+    if let Some(gap) = study.gap() {
+        let interval = gap.interval.map_or(String::new(), |between| {
+            format!(" ({} to {})", percent(between.low), percent(between.high))
+        });
+        let words = format!("{}{interval} of the capacity, at {} CPU", percent(gap.gap), percent(gap.at));
+        facts.push(study_fact("work done is ahead of CPU% by at most", words));
+    }
+    facts.extend(study.bottom_line().map(|line| study_fact("bottom line", line)));
+    let finding = |severity, headline: String, cause: &str, advice: &str| Finding {
+        rule: CAPACITY.id.into(),
+        severity,
+        headline,
+        cause: cause.into(),
+        facts,
+        confirm: "assay smt --fine".into(),
+        advice: advice.into(),
+        series: Vec::new(),
+        effect: Effect::None,
+    };
+    let advice = "Find the throughput at full load and keep a margin of that; never extrapolate from CPU%. \
+                  `assay utilization` says how full the cores are now.";
+    Some(vec![match (study.smt, found.value.hi < TWO_CORES) {
+        (true, _) => finding(
+            Severity::Note,
+            siblings_headline(&study)?,
+            "Two threads of a core share its units and caches. CPU% counts the second as a CPU of its own, so the core looks half \
+             empty while one thread uses most of it.",
+            advice,
+        ),
+        (false, true) => finding(
+            Severity::Warning,
+            format!(
+                "two CPUs do {} times the work of one, and are said to be two cores",
+                yield_words(&found)
+            ),
+            "No SMT is told here, and still the second CPU gives much less than a core: siblings that a hypervisor hides, a \
+             quota, a host that is busy, or a clock that falls with load.",
+            "See which with `assay run --only cpu.pair-slowdown` (hidden siblings), and among the findings (quota, stolen time, clock).",
+        ),
+        // Each CPU is a core of its own: what shows as idle can be used.
+        (false, false) => return Some(Vec::new()),
+    }])
+}
+
+fn siblings_headline(study: &Study) -> Option<String> {
+    let found = study.main()?.found.throughput;
+    let half = study.truth(0.5).map_or(String::new(), |truth| format!("; {}", truth.words()));
+    Some(format!("the second thread of a core adds {}{half}", percent(found.value.mid - 1.0)))
 }

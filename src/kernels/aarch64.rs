@@ -6,6 +6,8 @@ use super::CHAIN_UNROLL;
 
 #[path = "aarch64/arithmetic.rs"]
 pub mod arithmetic;
+#[path = "aarch64/work.rs"]
+pub mod work;
 
 #[path = "aarch64/streams.rs"]
 mod streams;

@@ -16,6 +16,7 @@ mod chain;
 mod faults;
 mod ring;
 mod streams;
+pub mod work;
 
 pub use arithmetic::Arithmetic;
 pub use chain::{Chain, TOGETHER, Visits, walk_together};

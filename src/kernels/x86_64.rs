@@ -6,6 +6,8 @@ use super::CHAIN_UNROLL;
 
 #[path = "x86_64/arithmetic.rs"]
 pub mod arithmetic;
+#[path = "x86_64/work.rs"]
+pub mod work;
 
 #[path = "x86_64/streams.rs"]
 mod streams;

@@ -1,11 +1,26 @@
-//! The plan of the SMT table: each case alone, beside the same work, beside a spinner, and with SMT off.
+//! The plans of both studies of SMT: work at rising load; and the table, with each case alone, beside the same work, beside
+//! a spinner, and with SMT off.
 
 use super::{Candidate, Scope};
-use crate::model::{Beside, Case, CpuSet, Pages, Placement};
+use crate::bench::{KIND, MARGIN};
+use crate::model::{Beside, Case, CpuSet, Pages, Placement, Value};
 use crate::placement::second_threads;
 
 /// What goes on beside a case, and how many times as long it then takes: most of the time neighbours share a core.
 const BESIDE: [(Beside, f64); 2] = [(Beside::SameWork, 3.0), (Beside::Spinner, 1.5)];
+
+/// Of the cases of rising load those of these kinds of work (none named: all), told the margin in percent.
+pub fn load(candidates: Vec<Candidate>, kinds: &[String], margin: u8) -> Vec<Candidate> {
+    let wanted = |candidate: &Candidate| {
+        let kind = candidate.case.params.get(KIND).and_then(Value::text);
+        kinds.is_empty() || kind.is_some_and(|kind| kinds.iter().any(|wanted| wanted == kind))
+    };
+    let mut all: Vec<Candidate> = candidates.into_iter().filter(wanted).collect();
+    all.iter_mut().for_each(|one| {
+        one.case.inputs.insert(MARGIN.to_string(), margin.to_string());
+    });
+    all
+}
 
 /// As many times as long as the cases alone take all variants: alone, what goes on beside, and with SMT off.
 pub fn times() -> f64 {

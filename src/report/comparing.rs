@@ -10,6 +10,8 @@ use super::comparison::{outputs, ratio_words};
 use super::json;
 use crate::compare::{Compared, Comparison, Pooled, Refused, Word};
 
+mod overlay;
+
 /// The name of an arm in tables: A, B, C, ... and numbers beyond Z.
 fn letter(place: usize) -> String {
     match u8::try_from(place) {
@@ -41,6 +43,9 @@ pub fn report(comparisons: &[Comparison], all: bool) -> anyhow::Result<Report> {
     let mut sections = vec![environment(comparisons, &letters)];
     if comparisons.iter().any(|one| !one.components.is_empty()) {
         sections.push(components(comparisons, &letters));
+    }
+    for (one, letter) in comparisons.iter().zip(&letters).filter(|(one, _)| !one.curves.is_empty()) {
+        sections.push(overlay::section(one, letter));
     }
     for (one, letter) in comparisons.iter().zip(&letters) {
         sections.push(metrics(one, letter, comparisons.len() > 1, all));

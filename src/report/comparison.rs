@@ -3,8 +3,9 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::compare::{Compared, Comparison, Difference, Pooled, Refused, Word};
+use crate::compare::{Compared, Comparison, Difference, Overlaid, Pooled, Refused, Word};
 use crate::model::SCHEMA;
+use crate::stats::smt::Curve;
 
 /// What `assay compare --json` gives: B against A, and each further result against A.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -38,6 +39,9 @@ pub struct OfOne {
     pub metrics: Vec<Metric>,
     /// What both have and must not be compared.
     pub refused: Vec<Refused>,
+    /// Work over CPU%: the curves of both on one another.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub curves: Vec<Curves>,
     /// Series with a value that the other result does not have.
     pub only_in_a: usize,
     pub only_in_b: usize,
@@ -103,6 +107,40 @@ pub struct Metric {
     pub note: String,
 }
 
+/// Two curves of the same work over CPU%.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Curves {
+    pub title: String,
+    pub unit: String,
+    pub placement_a: String,
+    pub placement_b: String,
+    /// The clock that both were scaled to, GHz.
+    pub clock_ghz: Option<f64>,
+    /// CPU% (0..1) and work of each level.
+    pub a: Vec<[f64; 2]>,
+    pub b: Vec<[f64; 2]>,
+    /// CPU% (0..1) at which one overtakes the other.
+    pub crossings: Vec<f64>,
+    pub words: String,
+}
+
+fn curves(one: &Overlaid) -> Curves {
+    let points =
+        |curve: &Curve| curve.points().iter().map(|point| [point.share, point.performance]).collect();
+    let crossing = one.crossing.iter().flat_map(|found| &found.at);
+    Curves {
+        title: one.title.clone(),
+        unit: one.unit.clone(),
+        placement_a: one.placements[0].clone(),
+        placement_b: one.placements[1].clone(),
+        clock_ghz: one.clock_ghz,
+        a: points(&one.curves[0]),
+        b: points(&one.curves[1]),
+        crossings: crossing.map(|cross| cross.share).collect(),
+        words: one.words("B"),
+    }
+}
+
 /// The first comparison with the others behind it; all have the same A.
 pub fn outputs(comparisons: &[Comparison]) -> Option<Output> {
     let (first, others) = comparisons.split_first()?;
@@ -141,6 +179,7 @@ fn of_one(comparison: &Comparison) -> OfOne {
         components: comparison.components.iter().map(part).collect(),
         metrics: comparison.metrics.iter().map(metric).collect(),
         refused: comparison.refused.clone(),
+        curves: comparison.curves.iter().map(curves).collect(),
         only_in_a: comparison.alone[0],
         only_in_b: comparison.alone[1],
     }

@@ -36,6 +36,7 @@ pub mod ranks;
 pub mod series;
 pub mod shift;
 pub mod siblings;
+pub mod smt;
 pub mod steps;
 pub mod stop;
 pub mod sweep;

@@ -1,9 +1,9 @@
 //! Processes of our own: forked members of a visit that die with it.
 
 use std::io;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
-use std::process::ExitStatus;
+use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions};
@@ -47,6 +47,18 @@ pub fn die_with(parent: Pid) -> io::Result<()> {
     match rustix::process::getppid() == Some(parent) {
         true => Ok(()),
         false => Err(io::Error::other("the parent process is gone")),
+    }
+}
+
+/// What this command starts is killed when the calling process ends, however that ends.
+pub fn dies_with_us(command: &mut Command) {
+    let parent = rustix::process::getpid();
+    // SAFETY: between fork and exec the child makes two system calls, and an error of a plain number: no memory, no lock.
+    unsafe {
+        command.pre_exec(move || {
+            die_with(parent).map_err(|_| io::Error::from_raw_os_error(libc::ESRCH))?;
+            Ok(())
+        });
     }
 }
 

@@ -5,11 +5,13 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
+use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
 
 /// Every private directory's name begins so.
 const PREFIX: &str = "assay-files-";
+/// The name of one in which programs make folders of their own: it goes with all that is in it.
+const TREE: &str = "assay-tree-";
 
 /// An empty directory of our own. Its lock tells others that its owner lives, on whichever side of a namespace.
 pub struct Scratch {
@@ -31,11 +33,20 @@ fn open_parent(parent: &Path) -> rustix::io::Result<OwnedFd> {
 impl Scratch {
     /// Makes one in `parent`, after removing those that killed owners left there.
     pub fn new(parent: &Path) -> anyhow::Result<Scratch> {
+        Scratch::named(parent, PREFIX)
+    }
+
+    /// The same for programs that make folders of their own in it.
+    pub fn tree(parent: &Path) -> anyhow::Result<Scratch> {
+        Scratch::named(parent, TREE)
+    }
+
+    fn named(parent: &Path, prefix: &str) -> anyhow::Result<Scratch> {
         sweep(parent);
         let at =
             open_parent(parent).with_context(|| format!("cannot open the directory {}", parent.display()))?;
         for _ in 0..16 {
-            let name = format!("{PREFIX}{}-{:08x}", std::process::id(), fastrand::u32(..));
+            let name = format!("{prefix}{}-{:08x}", std::process::id(), fastrand::u32(..));
             match rustix::fs::mkdirat(&at, name.as_str(), Mode::RWXU) {
                 Err(Errno::EXIST) => continue,
                 made => made.with_context(|| format!("cannot make a directory in {}", parent.display()))?,
@@ -82,6 +93,30 @@ impl Scratch {
         Ok(())
     }
 
+    /// Makes a folder in it.
+    pub fn make_folder(&self, name: &str) -> anyhow::Result<()> {
+        rustix::fs::mkdirat(&self.folder, name, Mode::RWXU)
+            .with_context(|| format!("cannot make {}", self.path.join(name).display()))
+    }
+
+    /// A file in it that programs go on writing at its end.
+    pub fn log(&self, name: &str) -> anyhow::Result<OwnedFd> {
+        let flags = OFlags::CREATE | OFlags::APPEND | OFlags::WRONLY | OFlags::CLOEXEC;
+        rustix::fs::openat(&self.folder, name, flags, Mode::RUSR | Mode::WUSR)
+            .with_context(|| format!("cannot write {}", self.path.join(name).display()))
+    }
+
+    /// The end of a file in it, so many bytes at most; empty where there is none.
+    pub fn tail(&self, name: &str, most: u64) -> Vec<u8> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let Ok(file) = rustix::fs::openat(&self.folder, name, flags, Mode::empty()) else {
+            return Vec::new();
+        };
+        let size = rustix::fs::fstat(&file).map_or(0, |stat| stat.st_size as u64);
+        let _ = rustix::fs::seek(&file, SeekFrom::Start(size.saturating_sub(most)));
+        content_of(&file).unwrap_or_default()
+    }
+
     /// Takes a file out of it: its content.
     pub fn take(&self, name: &str) -> anyhow::Result<Vec<u8>> {
         let failed = || format!("cannot read {}", self.path.join(name).display());
@@ -104,6 +139,15 @@ impl Drop for Scratch {
     }
 }
 
+fn is_ours(name: &str) -> bool {
+    name.starts_with(PREFIX) || name.starts_with(TREE)
+}
+
+/// What a file holds.
+pub fn content(file: &Path) -> rustix::io::Result<Vec<u8>> {
+    content_of(&rustix::fs::open(file, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?)
+}
+
 /// All that an open file holds from where it stands.
 pub(super) fn content_of(file: &OwnedFd) -> rustix::io::Result<Vec<u8>> {
     let (mut content, mut piece) = (Vec::new(), vec![0; 64 << 10]);
@@ -123,19 +167,35 @@ fn names_in(folder: &OwnedFd) -> rustix::io::Result<Vec<(CString, FileType)>> {
     Ok(names.filter(|(name, _)| !own(name)).collect())
 }
 
-/// Removes a folder with its files. A folder inside is none of ours, and keeps it there.
+/// Removes a folder with its files. A folder inside is none of ours, and keeps it there, unless it is in a tree.
 fn remove(parent: &OwnedFd, name: &str, folder: &OwnedFd) {
-    for (file, _) in names_in(folder).unwrap_or_default() {
-        let _ = rustix::fs::unlinkat(folder, file.as_c_str(), AtFlags::empty());
+    match name.starts_with(TREE) {
+        true => empty(folder, DEEPEST),
+        false => empty(folder, 0),
     }
     let _ = rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR);
+}
+
+/// Deeper than any program of ours makes folders.
+const DEEPEST: usize = 32;
+
+/// Removes what is in a folder, so many folders deep; links are not followed.
+fn empty(folder: &OwnedFd, deep: usize) {
+    for (name, _) in names_in(folder).unwrap_or_default() {
+        let removed = rustix::fs::unlinkat(folder, name.as_c_str(), AtFlags::empty());
+        let Some(name) = name.to_str().ok().filter(|_| deep > 0 && removed.is_err()) else { continue };
+        if let Ok(inner) = open_folder(folder, name) {
+            empty(&inner, deep - 1);
+        }
+        let _ = rustix::fs::unlinkat(folder, name, AtFlags::REMOVEDIR);
+    }
 }
 
 /// Removes what killed owners left in `parent`: directories of this user with our name whose lock nobody holds.
 pub fn sweep(parent: &Path) {
     let Ok(at) = open_parent(parent) else { return };
     for (name, kind) in names_in(&at).unwrap_or_default() {
-        let Some(name) = name.to_str().ok().filter(|name| name.starts_with(PREFIX)) else { continue };
+        let Some(name) = name.to_str().ok().filter(|name| is_ours(name)) else { continue };
         if !matches!(kind, FileType::Directory | FileType::Unknown) {
             continue;
         }
@@ -219,6 +279,33 @@ mod tests {
         assert!(!left.exists() && foreign.join("data").exists() && file.exists());
         drop(scratch);
         assert!(Scratch::new(&parent.path().join("missing")).is_err());
+    }
+
+    #[test]
+    fn a_tree_goes_with_all_that_is_in_it_and_no_further() {
+        let parent = tempfile::tempdir().expect("a folder");
+        let kept = parent.path().join("kept");
+        std::fs::create_dir(&kept).expect("a folder");
+        std::fs::write(kept.join("data"), "x").expect("a file");
+        let grow = |path: &Path| {
+            std::fs::create_dir_all(path.join("a/b")).expect("folders");
+            std::fs::write(path.join("a/b/c"), "x").expect("a file");
+            std::os::unix::fs::symlink(&kept, path.join("a/link")).expect("a link");
+        };
+        let left = parent.path().join(format!("{TREE}1-0"));
+        std::fs::create_dir(&left).expect("a folder");
+        grow(&left);
+        let tree = Scratch::tree(parent.path()).expect("a directory");
+        assert!(!left.exists(), "its owner was killed");
+        tree.make_folder("tmp").expect("a folder");
+        grow(&tree.path().join("tmp"));
+        for text in ["first ", "second"] {
+            rustix::io::write(tree.log("log").expect("a log"), text.as_bytes()).expect("written");
+        }
+        assert_eq!((tree.tail("log", 6), tree.tail("none", 6)), (b"second".to_vec(), Vec::new()));
+        let path = tree.path().to_path_buf();
+        drop(tree);
+        assert!(!path.exists() && kept.join("data").exists());
     }
 
     #[test]

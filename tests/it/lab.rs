@@ -147,6 +147,39 @@ fn siblings_that_are_switched_off_and_come_back() {
 }
 
 #[test]
+fn a_study_of_siblings_without_a_pmu() {
+    let script = include_str!("lab/smt-load.sh");
+    let Some(folder) = in_guest("a_study_of_siblings_without_a_pmu", "smt", script) else { return };
+    let run = runs::read(&runs::run_file(&folder.path().join("out")));
+    let seats = |key: &str| {
+        let found = run.header.plan.iter().find(|planned| planned.case.key() == key);
+        let found = found.unwrap_or_else(|| panic!("no {key} in the plan"));
+        (found.unmet.clone(), found.case.placement.cpus().to_string())
+    };
+    assert_eq!(seats("smt.load@one-cpu?kind=loop&levels=7"), (None, "2".to_string()));
+    assert_eq!(seats("smt.load@smt-sibling?kind=loop&levels=7"), (None, "2-3".to_string()));
+    assert_eq!(seats("smt.load@same-llc?kind=loop&levels=7"), (None, "0,2".to_string()));
+    assert_eq!(
+        seats("smt.load@one-per-core?kind=loop&levels=7").0.as_deref(),
+        Some("the same CPUs as a pair above")
+    );
+    assert_eq!(seats("smt.load@all?kind=loop&levels=7"), (None, "0-3".to_string()));
+    let worked: Vec<&Visit> = run.visits.iter().filter(|visit| visit.conditions.wall_ms > 0.0).collect();
+    assert!(worked.iter().any(|visit| visit.case == 0) && worked.len() >= 4, "{} visits", worked.len());
+    for visit in worked {
+        assert_eq!(visit.reason, None, "{}", run.header.plan[visit.case as usize].case.key());
+        let of = |metric: &str| visit.samples.iter().filter(|one| one.metrics == [metric]).count();
+        assert_eq!((of("performance"), of("cpu"), of("per_busy")), (7, 7, 7));
+        // This emulated CPU counts nothing: no number is called IPC.
+        assert_eq!(of("ipc"), 0);
+    }
+    let why = &run.header.plan[0].case.inputs["no_ipc"];
+    assert!(why.contains("PMU"), "{why}");
+    let said = fs::read_to_string(folder.path().join("report.md")).expect("the guest wrote it");
+    assert!(said.contains("IPC is not available here: ") && said.contains("smt-sibling"), "{said}");
+}
+
+#[test]
 fn smt_that_is_off_from_the_boot_is_said() {
     let test = "smt_that_is_off_from_the_boot_is_said";
     let script = "assay smt table --dry-run --quick --only syscall.getpid --json >plan.json";

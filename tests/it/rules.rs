@@ -99,6 +99,7 @@ table! {
     }
     smt {
         "smt-cost": neighbours_that_cost, neighbours_that_cost_nothing;
+        "smt-capacity": threads_that_share_a_core, cores_that_share_nothing;
     }
     guard {
         "swinging-command": results_that_swing, results_that_stand;

@@ -27,8 +27,30 @@ impl Sampler<'_> {
         ns: f64,
         beside: Covariates,
     ) -> anyhow::Result<()> {
+        self.histogram_of(Params::new(), metrics, histogram, ns, beside)
+    }
+
+    /// The same at a point.
+    pub fn histogram_at(
+        &mut self,
+        point: Params,
+        metrics: &[&str],
+        histogram: Histogram,
+        ns: f64,
+    ) -> anyhow::Result<()> {
+        self.histogram_of(point, metrics, histogram, ns, Covariates::default())
+    }
+
+    fn histogram_of(
+        &mut self,
+        point: Params,
+        metrics: &[&str],
+        histogram: Histogram,
+        ns: f64,
+        beside: Covariates,
+    ) -> anyhow::Result<()> {
         self.emit(Samples {
-            point: Params::new(),
+            point,
             metrics: metrics.iter().map(|metric| metric.to_string()).collect(),
             warm_up: 0,
             work: Packed::Same(histogram.total() as f64),

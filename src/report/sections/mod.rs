@@ -2,6 +2,7 @@
 
 mod believed;
 mod beside;
+mod capacity;
 mod conditions;
 mod curves;
 mod figures;
@@ -53,12 +54,14 @@ pub fn compose_beside(diagnosis: &Diagnosis, older: &[Comparison]) -> anyhow::Re
     sections.extend(results::section(diagnosis));
     sections.extend(sweep::section(diagnosis));
     sections.extend(profile::section(diagnosis));
+    sections.extend(capacity::section(diagnosis));
     sections.extend(smt::section(diagnosis));
     sections.extend(guard::section(diagnosis));
     sections.extend(beside::section(diagnosis, older));
     sections.extend(readings::section(diagnosis));
     sections.extend(believed::section(diagnosis));
-    sections.extend(header.catalogue.iter().filter_map(|title| view(diagnosis, title)));
+    let own_view = header.catalogue.iter().filter(|title| title.id != crate::diagnose::capacity::LOAD);
+    sections.extend(own_view.filter_map(|title| view(diagnosis, title)));
     sections.extend(hops::section(diagnosis));
     sections.extend(placements::section(diagnosis));
     sections.extend(observed::section(diagnosis));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::levels::claimed_caches;
 use super::names::{Subject, case_label, label, traits};
-use super::{matrix, smt, trade, unixbench};
+use super::{capacity, matrix, smt, trade, unixbench};
 use crate::diagnose::Diagnosis;
 use crate::model::{Better, Title, VerdictKind, View};
 use crate::report::block::Table;
@@ -70,8 +70,10 @@ pub fn first(diagnosis: &Diagnosis) -> (Vec<Shown<'_>>, Vec<Table>) {
 /// have tables of their own.
 fn measured(diagnosis: &Diagnosis) -> impl Iterator<Item = &Judged> {
     let skipped = |judged: &Judged| judged.analysis.verdict.kind == VerdictKind::Skipped;
-    let variant =
-        |judged: &Judged| smt::is_variant(&judged.series.case) || unixbench::is_own(&judged.series.case);
+    let variant = |judged: &Judged| {
+        let case = &judged.series.case;
+        smt::is_variant(case) || unixbench::is_own(case) || capacity::is_own(case)
+    };
     let header = &diagnosis.run.header;
     let cells = header.sweep.is_some() || header.factors.is_some();
     let shown = move |judged: &&Judged| {

@@ -7,6 +7,7 @@ mod comparing;
 mod coverage;
 mod factorials;
 mod ladders;
+mod smt;
 mod stopping;
 mod sweeps;
 #[cfg(test)]
@@ -18,6 +19,7 @@ pub use comparing::{EqualArms, Levels, equal_arms, equal_arms_while_drifting, eq
 pub use coverage::{Coverage, coverage, coverage_while_wandering, pooled_coverage, true_icc_below_bound};
 pub use factorials::{Knobs, SharedOut, shared_out};
 pub use ladders::{CLAIMS, Ladders, ladders};
+pub use smt::{CHARGING, Charging, Cores, TASKS, Tasks, cores};
 pub use stopping::{Stopped, stopping, stopping_greedily};
 pub use sweeps::{Drift, Planted, Sweep, Swept, swept};
 pub use topologies::{Guest, Kind, Told, grouped, paired};
@@ -68,6 +70,12 @@ pub const FINE_LADDER_FALSE_MOST: f64 = 0.01;
 pub const LADDER_FOURFOLD_LEAST: f64 = 0.95;
 /// Most machines of whose CPUs something wrong is claimed: groups by transfers of lines, or siblings by slowdown.
 pub const TOPOLOGY_WRONG_MOST: f64 = 0.01;
+/// Least SMT machines whose second thread's yield is found within 5 %, of nine passes with 0.5 to 5 % of noise.
+pub const YIELD_NEAR_LEAST: f64 = 0.95;
+/// Least SMT machines whose used share lies in the interval, nominal 95 %.
+pub const USED_COVERAGE_LEAST: f64 = 0.95;
+/// Least coverage of the 95 % interval of the gap between attainment and CPU%.
+pub const GAP_COVERAGE_LEAST: f64 = 0.93;
 
 /// Most flat sweeps whose knobs are said to matter, nominal 5 %.
 pub const SWEEP_FALSE_MOST: f64 = 0.065;
@@ -102,6 +110,9 @@ pub const BOUNDS: &[(&str, f64)] = &[
     ("LADDER_FALSE_MOST", LADDER_FALSE_MOST),
     ("FINE_LADDER_FALSE_MOST", FINE_LADDER_FALSE_MOST),
     ("LADDER_FOURFOLD_LEAST", LADDER_FOURFOLD_LEAST),
+    ("YIELD_NEAR_LEAST", YIELD_NEAR_LEAST),
+    ("USED_COVERAGE_LEAST", USED_COVERAGE_LEAST),
+    ("GAP_COVERAGE_LEAST", GAP_COVERAGE_LEAST),
     ("SWEEP_FALSE_MOST", SWEEP_FALSE_MOST),
     ("SWEEP_COVERAGE_LEAST", SWEEP_COVERAGE_LEAST),
     ("SWEEP_BEST_LEAST", SWEEP_BEST_LEAST),

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::edited::{Edit, server};
 use super::{Case, case};
-use crate::runs::findings;
+use crate::runs::{findings, recorded};
 
 /// The table of one call on a server with SMT that can be switched, or cannot.
 fn table(control: &str) -> Edit {
@@ -33,6 +33,33 @@ fn faster(run: &mut Edit, of: impl Fn(&Value) -> bool, factor: f64) {
             }
         }
     });
+}
+
+/// A study of load on the recorded machine of two cores, where two do so many times the work of one.
+fn two_cores(times: f64) -> Value {
+    let mut run = Edit::of_verb(&["smt"], &format!("--quick --kind loop --pretend 7 --from {}", recorded()));
+    // What was invented lies near one value, whatever the placement.
+    faster(
+        &mut run,
+        |case| case["placement"]["seats"].as_array().is_some_and(|seats| seats.len() == 2),
+        times,
+    );
+    run.diagnosed()
+}
+
+pub fn threads_that_share_a_core() -> Vec<Case> {
+    let tree = server();
+    let words = format!("--quick --kind loop --pretend 7 --root {}", tree.root().display());
+    let siblings = Edit::of_verb(&["smt"], &words).diagnosed();
+    let headline = |results: &Value| findings(results, "smt-capacity")[0]["headline"].to_string();
+    assert!(headline(&siblings).contains("the second thread of a core adds"), "{}", headline(&siblings));
+    let hidden = two_cores(1.2);
+    assert!(headline(&hidden).contains("are said to be two cores"), "{}", headline(&hidden));
+    vec![case("siblings that are told", siblings), case("two CPUs that are no two cores", hidden)]
+}
+
+pub fn cores_that_share_nothing() -> Vec<Case> {
+    vec![case("two cores", two_cores(2.0))]
 }
 
 fn beside(what: &'static str) -> impl Fn(&Value) -> bool {

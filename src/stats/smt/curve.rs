@@ -1,0 +1,350 @@
+//! Performance over CPU%: attainment, the gap to what CPU% promises, capacity, and where two machines cross.
+
+use super::super::bootstrap::{Resampling, bca};
+use super::super::order::{Interval, median, median_interval};
+use super::super::tails::{normal_two_sided, t_quantile};
+
+/// One pass at one level.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pass {
+    /// CPU% of the CPUs that the work may use, 0..1.
+    pub share: f64,
+    /// Work per second.
+    pub performance: f64,
+}
+
+/// One level.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// Medians of the passes.
+    pub share: f64,
+    pub performance: f64,
+    /// 95 % interval of the performance; from six passes, or as given.
+    pub interval: Option<Interval>,
+    /// In the order of passes; empty where only the median is known.
+    pub passes: Vec<Pass>,
+}
+
+impl Point {
+    /// `None` where a figure is not a number, or there is none.
+    pub fn of(passes: Vec<Pass>) -> Option<Point> {
+        let shares: Vec<f64> = passes.iter().map(|pass| pass.share).collect();
+        let performances: Vec<f64> = passes.iter().map(|pass| pass.performance).collect();
+        let sound = |values: &[f64]| values.iter().all(|value| value.is_finite() && *value >= 0.0);
+        let interval = median_interval(&performances, 0.95);
+        let (share, performance) = (median(&shares)?, median(&performances)?);
+        let sound = sound(&shares) && sound(&performances);
+        sound.then_some(Point { share, performance, interval, passes })
+    }
+
+    pub fn known(share: f64, performance: f64, interval: Option<Interval>) -> Option<Point> {
+        let point = Point::of(vec![Pass { share, performance }])?;
+        Some(Point { interval, passes: Vec::new(), ..point })
+    }
+}
+
+/// Levels of one kind of work on one machine and placement, by rising CPU%, joined by straight lines from nothing at 0.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Curve {
+    points: Vec<Point>,
+}
+
+/// Where performance lies furthest above what CPU% promises.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Gap {
+    /// Largest `A(u) - u`; 0 of a straight line, negative only where even that is not reached.
+    pub gap: f64,
+    /// The CPU% where it lies, 0..1.
+    pub at: f64,
+    /// 95 %, by the bootstrap over passes; `None` below three passes.
+    pub interval: Option<Interval>,
+}
+
+/// What the machine can do, in work per second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Capacity {
+    /// The most that was measured (`W_max`), its interval, and at which CPU%.
+    pub most: f64,
+    pub interval: Option<Interval>,
+    pub at: f64,
+    /// Whether the levels reached full load ([`FULL`]); else `most` is only the most that was tried.
+    pub full: bool,
+    /// `margin` times that, and the CPU% at which it is reached first.
+    pub kept: f64,
+    pub kept_at: Option<f64>,
+}
+
+/// CPU% from which a level counts as full load.
+pub const FULL: f64 = 0.95;
+/// Fewer passes give no interval of the gap.
+const PASSES_FOR_GAP: usize = 3;
+
+impl Curve {
+    /// `None` where no level has both CPU% and performance above 0.
+    pub fn of(mut points: Vec<Point>) -> Option<Curve> {
+        points.retain(|point| point.share > 0.0 && point.performance > 0.0);
+        points.sort_by(|one, other| one.share.total_cmp(&other.share));
+        (!points.is_empty()).then_some(Curve { points })
+    }
+
+    pub fn points(&self) -> &[Point] {
+        &self.points
+    }
+
+    /// Every performance times this: to a common clock.
+    pub fn scaled(&self, factor: f64) -> Curve {
+        let pass = |pass: &Pass| Pass { performance: factor * pass.performance, ..*pass };
+        let interval =
+            |interval: Interval| Interval { low: factor * interval.low, high: factor * interval.high };
+        let point = |point: &Point| Point {
+            performance: factor * point.performance,
+            interval: point.interval.map(interval),
+            passes: point.passes.iter().map(pass).collect(),
+            ..*point
+        };
+        Curve { points: self.points.iter().map(point).collect() }
+    }
+
+    fn vertices(&self) -> Vec<(f64, f64)> {
+        self.points.iter().map(|point| (point.share, point.performance)).collect()
+    }
+
+    /// Work per second at a CPU%; `None` beyond the last level: curves are never extended.
+    pub fn performance(&self, share: f64) -> Option<f64> {
+        at(&self.vertices(), share)
+    }
+
+    /// The best level.
+    fn best(&self) -> &Point {
+        let best = |best: usize, i: usize| match self.points[i].performance > self.points[best].performance {
+            true => i,
+            false => best,
+        };
+        &self.points[(0..self.points.len()).fold(0, best)]
+    }
+
+    /// `A(u)` at each level: performance over the best, with CPU%.
+    pub fn attainment(&self) -> Vec<(f64, f64)> {
+        attainment(&self.vertices())
+    }
+
+    /// Performance for each per cent of CPU, at each level, with CPU%: constant on a machine that CPU% describes.
+    pub fn per_percent(&self) -> Vec<(f64, f64)> {
+        self.vertices()
+            .into_iter()
+            .map(|(share, performance)| (share, performance / (100.0 * share)))
+            .collect()
+    }
+
+    /// The lowest CPU% at which a share of the best performance is reached (0.8, 0.9).
+    pub fn reaches(&self, attained: f64) -> Option<f64> {
+        let mut last = (0.0, 0.0);
+        for (share, now) in self.attainment() {
+            if now >= attained {
+                let part = if now > last.1 { (attained - last.1) / (now - last.1) } else { 0.0 };
+                return Some(last.0 + part.max(0.0) * (share - last.0));
+            }
+            last = (share, now);
+        }
+        None
+    }
+
+    /// The largest distance between attainment and CPU%.
+    pub fn gap(&self, plan: Resampling) -> Option<Gap> {
+        let (gap, at) = furthest(&self.vertices())?;
+        let passes = self.points.iter().map(|point| point.passes.len()).min().unwrap_or(0);
+        let alike = self.points.iter().all(|point| point.passes.len() == passes);
+        // Levels of one pass were measured side by side and are drawn together; where passes are missing, each by itself.
+        let sizes: Vec<usize> = match alike {
+            true => vec![passes],
+            false => self.points.iter().map(|point| point.passes.len()).collect(),
+        };
+        let statistic = |drawn: &[Vec<usize>]| {
+            let vertex = |(i, point): (usize, &Point)| {
+                let of = |figure: fn(&Pass) -> f64| {
+                    let drawn =
+                        drawn[if alike { 0 } else { i }].iter().map(|pass| figure(&point.passes[*pass]));
+                    median(&drawn.collect::<Vec<f64>>()).unwrap_or(f64::NAN)
+                };
+                (of(|pass| pass.share), of(|pass| pass.performance))
+            };
+            let vertices: Vec<(f64, f64)> = self.points.iter().enumerate().map(vertex).collect();
+            furthest(&vertices).map_or(f64::NAN, |(gap, _)| gap)
+        };
+        let plan = Resampling { confidence: expanded(plan.confidence, passes), ..plan };
+        let interval = (passes >= PASSES_FOR_GAP).then(|| bca(&sizes, plan, statistic)).flatten();
+        Some(Gap { gap, at, interval })
+    }
+
+    /// The most work per second, and `margin` (0..1, as 0.8) of it.
+    pub fn capacity(&self, margin: f64) -> Capacity {
+        let best = self.best();
+        let last = self.points.last().map_or(0.0, |point| point.share);
+        Capacity {
+            most: best.performance,
+            interval: best.interval,
+            at: best.share,
+            full: last >= FULL,
+            kept: margin * best.performance,
+            kept_at: self.reaches(margin),
+        }
+    }
+}
+
+/// The confidence at which a bootstrap of so few values covers what is asked: it takes the values for the population,
+/// whose spread is larger by `sqrt(n / (n - 1))`, and knows no Student's t (Hesterberg 2015, expanded percentiles).
+fn expanded(confidence: f64, n: usize) -> f64 {
+    let n = n as f64;
+    let z = t_quantile(confidence, n - 1.0).map(|t| t * (n / (n - 1.0)).sqrt());
+    z.map_or(confidence, |z| 1.0 - normal_two_sided(z))
+}
+
+fn attainment(vertices: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let best = vertices.iter().map(|(_, performance)| *performance).fold(0.0, f64::max);
+    vertices.iter().map(|(share, performance)| (*share, performance / best)).collect()
+}
+
+/// The largest distance and its place: at a level, since lines between levels are straight.
+fn furthest(vertices: &[(f64, f64)]) -> Option<(f64, f64)> {
+    let gaps = attainment(vertices).into_iter().map(|(share, attained)| (attained - share, share));
+    gaps.max_by(|one, other| one.0.total_cmp(&other.0))
+}
+
+/// The height at `x` of straight lines from the origin through rising points; `None` beyond the last.
+fn at(vertices: &[(f64, f64)], x: f64) -> Option<f64> {
+    let next = vertices.iter().position(|(share, _)| *share >= x).filter(|_| x >= 0.0)?;
+    let (left, right) = (next.checked_sub(1).map_or((0.0, 0.0), |before| vertices[before]), vertices[next]);
+    match right.0 > left.0 {
+        true => Some(left.1 + (x - left.0) / (right.0 - left.0) * (right.1 - left.1)),
+        false => Some(right.1),
+    }
+}
+
+/// Attainment at CPU% `u` of a machine whose scheduler takes idle cores first: one sibling of every core up to
+/// `u = 1/threads`, then the others. `turbo` is the clock while one sibling a core is busy over the clock with all; it goes
+/// in a straight line to 1 between. 1 and two threads: `2u / s`, then `1/s + (2u - 1)(1 - 1/s)`.
+pub fn spread_first(u: f64, s: f64, threads: usize, turbo: f64) -> f64 {
+    let n = threads.max(1) as f64;
+    let u = u.clamp(0.0, 1.0);
+    match n * u <= 1.0 {
+        _ if threads <= 1 => u * (turbo - (turbo - 1.0) * u),
+        true => turbo * n * u / s,
+        false => {
+            let part = (n * u - 1.0) / (n - 1.0);
+            (turbo - (turbo - 1.0) * part) * (1.0 / s + part * (1.0 - 1.0 / s))
+        }
+    }
+}
+
+/// The same where all siblings of a core are taken before the next core: `A = u` times the clock, `turbo` with one core
+/// busy and 1 with all.
+pub fn pack_first(u: f64, turbo: f64) -> f64 {
+    let u = u.clamp(0.0, 1.0);
+    u * (turbo - (turbo - 1.0) * u)
+}
+
+/// Where one curve overtakes another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cross {
+    /// CPU%, 0..1, and the performance of both there.
+    pub share: f64,
+    pub performance: f64,
+    /// Whether the second is ahead from here on.
+    pub second_ahead: bool,
+    /// Whether the intervals of both lie apart somewhere before it and somewhere behind.
+    pub sure: bool,
+}
+
+/// Two curves over the CPU% that both have.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Crossing {
+    /// By rising CPU%; empty where they never cross.
+    pub at: Vec<Cross>,
+    /// Whether the second is ahead at the lowest and at the highest CPU% that both have; `None` where they are equal.
+    pub second_ahead_first: Option<bool>,
+    pub second_ahead_last: Option<bool>,
+    /// From the higher of both lowest levels to the lower of both highest.
+    pub from: f64,
+    pub to: f64,
+}
+
+/// Both curves at one CPU%.
+struct Look {
+    share: f64,
+    /// How far the second is ahead.
+    ahead: f64,
+    /// Performance of the first.
+    height: f64,
+    /// Whether the second is ahead by its whole interval, or the first.
+    surely: Option<bool>,
+}
+
+/// Compares two machines' curves, in the same unit of work (and scaled to one clock by [`Curve::scaled`] where wanted).
+/// `None` where they have no CPU% in common.
+pub fn crossing(first: &Curve, second: &Curve) -> Option<Crossing> {
+    let ends = |curve: &Curve| Some((curve.points.first()?.share, curve.points.last()?.share));
+    let ((a_from, a_to), (b_from, b_to)) = (ends(first)?, ends(second)?);
+    let (from, to) = (a_from.max(b_from), a_to.min(b_to));
+    if from > to {
+        return None;
+    }
+    let own = first.points.iter().chain(&second.points).map(|point| point.share);
+    let mut shares: Vec<f64> = own.filter(|share| (from..=to).contains(share)).collect();
+    shares.sort_by(f64::total_cmp);
+    shares.dedup();
+    let look = |share: f64| {
+        let (own, other) = (first.performance(share)?, second.performance(share)?);
+        Some(Look { share, ahead: other - own, height: own, surely: surely(first, second, share) })
+    };
+    let looks: Vec<Look> = shares.into_iter().filter_map(look).collect();
+    // Levels at which both are equal are passed over: what counts is who is ahead on either side.
+    let unequal: Vec<&Look> = looks.iter().filter(|look| look.ahead != 0.0).collect();
+    let mut found: Vec<Cross> = Vec::new();
+    for pair in unequal.windows(2).filter(|pair| (pair[0].ahead > 0.0) != (pair[1].ahead > 0.0)) {
+        let (left, right) = (pair[0], pair[1]);
+        let part = left.ahead / (left.ahead - right.ahead);
+        let between = |look: &&Look| look.ahead == 0.0 && left.share < look.share && look.share < right.share;
+        let (share, performance) = match looks.iter().find(between) {
+            Some(equal) => (equal.share, equal.height),
+            None => (
+                left.share + part * (right.share - left.share),
+                left.height + part * (right.height - left.height),
+            ),
+        };
+        found.push(Cross { share, performance, second_ahead: right.ahead > 0.0, sure: false });
+    }
+    let bounds: Vec<f64> = found.iter().map(|cross| cross.share).collect();
+    for (i, cross) in found.iter_mut().enumerate() {
+        let before = i.checked_sub(1).map_or(f64::NEG_INFINITY, |last| bounds[last]);
+        let behind = bounds.get(i + 1).copied().unwrap_or(f64::INFINITY);
+        let seen = |from: f64, to: f64, second: bool| {
+            looks.iter().any(|look| (from..=to).contains(&look.share) && look.surely == Some(second))
+        };
+        cross.sure =
+            seen(before, cross.share, !cross.second_ahead) && seen(cross.share, behind, cross.second_ahead);
+    }
+    let side = |look: Option<&&Look>| look.map(|look| look.ahead > 0.0);
+    Some(Crossing {
+        at: found,
+        second_ahead_first: side(unequal.first()),
+        second_ahead_last: side(unequal.last()),
+        from,
+        to,
+    })
+}
+
+/// Which curve is ahead by its whole interval; `None` where the intervals meet or one is not known.
+fn surely(first: &Curve, second: &Curve, share: f64) -> Option<bool> {
+    let ends = |curve: &Curve| {
+        let end = |of: fn(Interval) -> f64| -> Option<f64> {
+            let vertex = |point: &Point| Some((point.share, of(point.interval?)));
+            at(&curve.points.iter().map(vertex).collect::<Option<Vec<_>>>()?, share)
+        };
+        Some((end(|interval| interval.low)?, end(|interval| interval.high)?))
+    };
+    let ((a_low, a_high), (b_low, b_high)) = (ends(first)?, ends(second)?);
+    if b_low > a_high {
+        return Some(true);
+    }
+    (a_low > b_high).then_some(false)
+}
