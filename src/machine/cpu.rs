@@ -350,6 +350,16 @@ mod tests {
     }
 
     #[test]
+    fn arm_cpus_are_called_by_their_design() {
+        let name = |text: &str| parsed(&[("/proc/cpuinfo", text)]).0.name();
+        let arm = |part| format!("processor : 0\nCPU implementer : 0x41\nCPU part : {part}\n");
+        assert_eq!(name(&arm("0xd0c")).as_deref(), Some("Arm Neoverse N1"));
+        assert_eq!(name(&arm("0x1")).as_deref(), Some("part 0x41 0x1"));
+        assert_eq!(name("processor : 0\nmodel name : Some Xeon\n").as_deref(), Some("Some Xeon"));
+        assert_eq!(name("processor : 0\n"), None);
+    }
+
+    #[test]
     fn minus_one_is_unknown() {
         let (a, b) = (topology(0, "physical_package_id"), topology(0, "core_siblings"));
         let (cpus, _) = parsed(&[(&a, "-1"), (&b, "1")]);

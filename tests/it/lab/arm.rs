@@ -4,8 +4,10 @@
 //!
 //! Needs `lab/fetch 6.1-cloud-arm64 cross-arm64`, Rust's library for aarch64 and then `lab/build-arm64`; skipped without.
 
+use std::collections::BTreeSet;
 use std::fs;
 
+use assay::model::Form;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -21,11 +23,6 @@ fn in_arm_guest(test: &str, machine: &str, qemu: &[&str], script: &str) -> Optio
     let target = target.unwrap_or_else(|_| format!("{}/target", env!("CARGO_MANIFEST_DIR")));
     let assay = format!("{target}/aarch64-unknown-linux-gnu/release/assay");
     in_guest_with(test, &["--limit", LIMIT_S, "--assay", &assay], machine, qemu, script)
-}
-
-/// What the known loop's run came to.
-fn results(folder: &TempDir) -> Value {
-    runs::diagnosed(&runs::run_file(&folder.path().join("out")))
 }
 
 fn median(results: &Value, metric: &str) -> f64 {
@@ -54,9 +51,12 @@ fn instructions_per_cycle_by_kernel() {
         let test = format!("instructions_per_cycle_by_kernel at shift {shift}");
         let clock = format!("shift={shift},sleep=off");
         let qemu = ["-accel", "tcg,thread=single", "-icount", &clock];
-        let script = format!("every_case_once {LOOP}");
+        let study = include_str!("smt-load.sh");
+        let script = format!(
+            "assay run --quick --force --only {LOOP} --budget 3s --out loop >said-loop 2>&1\n{study}"
+        );
         let Some(folder) = in_arm_guest(&test, "arm64", &qemu, &script) else { return };
-        let results = results(&folder);
+        let results = runs::diagnosed(&runs::run_file(&folder.path().join("loop")));
         let [ipc, instructions, cycles] =
             ["ipc", "instructions", "cycles"].map(|metric| median(&results, metric));
         println!(
@@ -65,7 +65,27 @@ fn instructions_per_cycle_by_kernel() {
         assert!((ipc / known - 1.0).abs() < 0.01, "shift {shift}: {ipc}");
         assert!((instructions / INSTRUCTIONS - 1.0).abs() < 0.01, "shift {shift}: {instructions}");
         assert!((cycles * known / INSTRUCTIONS - 1.0).abs() < 0.01, "shift {shift}: {cycles}");
+        studied(&folder, known);
     }
+}
+
+/// `assay smt` found this IPC at every level, by one task and by two.
+#[track_caller]
+fn studied(folder: &TempDir, known: f64) {
+    let run = runs::read(&runs::run_file(&folder.path().join("out")));
+    let mut seats = BTreeSet::new();
+    for visit in run.visits.iter().filter(|visit| visit.conditions.wall_ms > 0.0) {
+        let case = &run.header.plan[visit.case as usize].case;
+        assert_eq!((&visit.reason, case.inputs.get("no_ipc")), (&None, None), "{}", case.key());
+        let samples = visit.samples.iter().filter(|samples| samples.metrics == ["ipc"]);
+        let all: Vec<f64> = samples.flat_map(|samples| samples.values(Form::Value)).collect();
+        println!("{}: {all:.4?}", case.key());
+        assert!(all.len() >= 7 && all.iter().all(|ipc| (ipc / known - 1.0).abs() < 0.01), "{all:?}");
+        seats.insert(case.placement.seats.len());
+    }
+    assert_eq!(seats, BTreeSet::from([1, 2]));
+    let said = fs::read_to_string(folder.path().join("report.md")).expect("the guest wrote it");
+    assert!(!said.contains("IPC is not available"), "{said}");
 }
 
 #[test]
