@@ -6,6 +6,7 @@ mod diagnose;
 mod dry_run;
 mod explain;
 mod explain_profile;
+mod flink;
 mod guard;
 mod hackbench;
 mod import;
