@@ -20,7 +20,7 @@ final class NexmarkReader implements SourceReader<RowData, NexmarkSource.Share> 
     private static final int BATCH = 128;
 
     /** Longest sleep in place, in nanoseconds: by so much a cancel may be held up. */
-    private static final long LONGEST_SLEEP = 5 * Pacer.TICK;
+    private static final long LONGEST_SLEEP = 20 * Pacer.TICK;
 
     private static final long LONGEST_TIMER = 1000 * Pacer.TICK;
 
