@@ -15,7 +15,7 @@ use crate::diagnose;
 use crate::kernels;
 use crate::knobs::{Hand, Knobs, LastHand};
 use crate::machine::snapshot::disk;
-use crate::machine::{Machine, directory};
+use crate::machine::{Machine, directory, flink};
 use crate::measure::{Ended, Patience, Session};
 use crate::model::{
     Entry, Event, Header, Planned, Record, RunClock, SCHEMA, Severity, Snapshot, Title, Visit, measured_ms,
@@ -303,6 +303,7 @@ fn open(args: &MeasureArgs, header: Header) -> anyhow::Result<(Writer, Header, V
             // The plan's names are the same for any CPUs and any budget; its seats and its cuts are not.
             && old.allowed_cpus == header.allowed_cpus
             && old.budget_s == header.budget_s
+            && old.snapshot.text(flink::PROBE) == header.snapshot.text(flink::PROBE)
             && args.seed.is_none_or(|seed| seed == old.seed)
     };
     let found = (!args.new).then(|| run_file::resumable(&args.out, agrees)).flatten();

@@ -6,6 +6,7 @@ mod diagnose;
 mod dry_run;
 mod explain;
 mod explain_profile;
+mod flink;
 mod guard;
 mod hackbench;
 mod import;
@@ -20,6 +21,7 @@ mod restore;
 mod results;
 mod run;
 mod schema;
+mod setup;
 mod shell;
 mod smt;
 mod sweep;
@@ -56,6 +58,7 @@ enum Verb {
     Diagnose(diagnose::Args),
     Report(report::Args),
     Restore(restore::Args),
+    Setup(setup::Args),
     Sweep(sweep::Args),
     ExplainProfile(explain_profile::Args),
     Smt(smt::Args),
@@ -83,6 +86,7 @@ impl Cli {
             Verb::Diagnose(args) => diagnose::run(args),
             Verb::Report(args) => report::run(args),
             Verb::Restore(args) => restore::run(args),
+            Verb::Setup(args) => setup::run(args),
             Verb::Sweep(args) => sweep::run(args),
             Verb::ExplainProfile(args) => explain_profile::run(args),
             Verb::Smt(args) => smt::run(args),

@@ -2,8 +2,12 @@
 
 use std::process::ExitCode;
 
-use super::measuring::{MeasureArgs, measure_and_report};
+use super::flink::{FlinkArgs, Found};
+use super::measuring::{Host, MeasureArgs, measure_and_report, measure_study_of};
 use super::output;
+use crate::bench::{self, Benchmark, Candidate, Scope};
+use crate::machine::flink;
+use crate::model::{Entry, Header};
 use crate::plan;
 
 /// Evaluate this machine: measure, judge, report
@@ -12,12 +16,15 @@ use crate::plan;
 Examples:
   assay run --quick                       the essentials in 90 s
   assay run --only memory --only ipc.pipe the memory group and one benchmark
+  assay run --only nexmark                Flink under rising load (`assay setup flink` first), in 5 minutes
   assay run --dry-run                     what would be done, and how long it would take
   assay run --json > result.json          for programs
 Exit codes: 0 measured, 1 finding at or above --fail-on, 2 usage, 3 an error or nothing valid measured, 130 interrupted")]
 pub struct Args {
     #[command(flatten)]
     measure: MeasureArgs,
+    #[command(flatten)]
+    flink: FlinkArgs,
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -30,5 +37,67 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::from(2));
         }
     };
-    measure_and_report(&args.measure, &benches)
+    let on_flink = |bench: &&&Benchmark| bench.group() == bench::NEXMARK;
+    match benches.iter().filter(on_flink).count() {
+        0 if args.flink.any() => {
+            output::tell(
+                "assay: --flink-home, --java, --jobmanager, --nexmark-jar and --flink-port belong to nexmark: add --only nexmark",
+            );
+            Ok(ExitCode::from(2))
+        }
+        0 => measure_and_report(&args.measure, &benches),
+        // Who asks for nothing else wants to know at once what is missing.
+        some => with_flink(&args, &benches, some == benches.len() || args.flink.any()),
+    }
+}
+
+fn with_flink(args: &Args, benches: &[&Benchmark], needed: bool) -> anyhow::Result<ExitCode> {
+    let mut profile = args.measure.profile()?;
+    if args.measure.budget.is_none() {
+        profile = profile.with_own_budget(benches);
+    }
+    // Invented samples need no cluster.
+    let found = match args.measure.pretend {
+        Some(_) => None,
+        None => Some(args.flink.find()),
+    };
+    let found = match found {
+        Some(Err(error)) if needed => return Err(error),
+        found => found,
+    };
+    let supplied = |candidates: Vec<Candidate>, scope: &Scope, _: &Host| supplied(&found, candidates, scope);
+    let amend = |header: &mut Header| {
+        if let Some(Ok(found)) = &found {
+            header.snapshot.entries.insert(flink::PROBE.to_string(), Entry::Text(found.told.clone()));
+        }
+    };
+    measure_study_of(&args.measure, profile, benches, &supplied, &amend)
+}
+
+fn supplied(
+    found: &Option<anyhow::Result<Found>>,
+    candidates: Vec<Candidate>,
+    scope: &Scope,
+) -> Vec<Candidate> {
+    match found {
+        None => candidates,
+        Some(Ok(found)) => {
+            let all = found.flink.supply(candidates, scope);
+            for candidate in all.iter().filter(|one| one.unmet.is_none() && bench::shares_its_cpus(&one.case))
+            {
+                output::tell(&format!(
+                    "  {}: no CPU is left for the JobManager and the driver; they use the TaskManager's",
+                    candidate.case.key()
+                ));
+            }
+            all
+        }
+        Some(Err(why)) => {
+            let mut all = candidates;
+            for candidate in all.iter_mut().filter(|one| bench::is_nexmark(&one.case)) {
+                candidate.unmet = candidate.unmet.take().or_else(|| Some(format!("{why:#}")));
+            }
+            all
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Arm, Difference};
 use crate::diagnose::Diagnosis;
-use crate::machine::Machine;
+use crate::machine::{Machine, flink};
 use crate::model::{Conditions, figure};
 use crate::stats::order::median;
 
@@ -43,6 +43,9 @@ pub(super) fn environment(diagnosis: &Diagnosis) -> Vec<(String, String)> {
     add("assay", header.assay.clone());
     for (name, state) in &machine.kernel.mitigations {
         add(&format!("mitigation_{name}"), state.clone());
+    }
+    for (name, value) in flink::parse(&header.snapshot) {
+        add(&format!("flink_{name}"), value);
     }
     let clock = diagnosis.series.iter().find(|judged| {
         judged.series.case.bench == "cpu.clock"

@@ -13,6 +13,7 @@ mod cpuid;
 mod cpuinfo;
 mod dimm;
 pub mod directory;
+pub mod flink;
 mod dmi;
 mod domains;
 mod frequency;

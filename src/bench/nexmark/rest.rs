@@ -15,6 +15,9 @@ const LONGEST: u64 = 16 << 20;
 /// Metrics asked for at once: their names stand in the address.
 const AT_ONCE: usize = 20;
 
+/// TaskManagers that are asked for their collectors: they are configured alike.
+const WORKERS: usize = 16;
+
 /// The gauge's name in the job.
 const GAUGE: &str = "assay";
 
@@ -94,6 +97,22 @@ impl Rest {
         let entry =
             |entry: &Value| Some((entry["key"].as_str()?.to_string(), entry["value"].as_str()?.to_string()));
         Ok(said.as_array().into_iter().flatten().filter_map(entry).collect())
+    }
+
+    /// The garbage collectors of its TaskManagers.
+    pub fn collectors(&self) -> anyhow::Result<Vec<String>> {
+        let said = self.get("/taskmanagers")?;
+        let workers = said["taskmanagers"].as_array().into_iter().flatten();
+        let mut all = std::collections::BTreeSet::new();
+        for worker in workers.filter_map(|worker| worker["id"].as_str()).take(WORKERS) {
+            let metrics = self.get(&format!("/taskmanagers/{}/metrics", encoded(worker)))?;
+            let names = metrics.as_array().into_iter().flatten().filter_map(|metric| metric["id"].as_str());
+            let collector = |name: &str| {
+                name.strip_prefix("Status.JVM.GarbageCollector.")?.strip_suffix(".Count").map(str::to_string)
+            };
+            all.extend(names.filter_map(collector).filter(|name| name != "All"));
+        }
+        Ok(all.into_iter().collect())
     }
 
     /// Uploads a program; its name there.
@@ -277,7 +296,7 @@ mod tests {
     #[test]
     fn only_a_jobmanager_is_taken_for_one() {
         let found = asked(
-            "HTTP/1.1 200 OK\r\nContent-Length: 73\r\n\r\n\
+            "HTTP/1.1 200 OK\r\nContent-Length: 74\r\n\r\n\
              {\"taskmanagers\":1,\"slots-total\":2,\"slots-available\":1,\"flink-version\":\"9\"}",
         );
         assert!(found.contains("version: \"9\"") && found.contains("free_slots: 1"), "{found}");
