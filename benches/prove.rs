@@ -17,6 +17,8 @@ mod detection;
 mod killing;
 #[path = "prove/kills.rs"]
 mod kills;
+#[path = "prove/smt.rs"]
+mod smt;
 #[path = "prove/statistics.rs"]
 mod statistics;
 #[path = "prove/sweep.rs"]
@@ -43,6 +45,7 @@ const SECTIONS: &[&[Section]] = &[
     statistics::SECTIONS,
     comparing::SECTIONS,
     curves::SECTIONS,
+    smt::SECTIONS,
     sweep::SECTIONS,
     kills::SECTIONS,
     topology::SECTIONS,

@@ -225,9 +225,9 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     fastrand::Rng::with_seed(sampler.seed()).shuffle(&mut order);
     for at in order {
         let level = at.get(LEVEL).and_then(Value::int).unwrap_or(1) as u64;
-        let before = times.read();
+        let before = times.each();
         let seen = crew.work(level)?;
-        let after = times.read();
+        let after = times.each();
         check_answer(seen.right, || format!("a request of kind {} came to a wrong answer", kind.name()))?;
         let busy: Option<Vec<f64>> = case
             .placement

@@ -1,4 +1,4 @@
-//! `assay explain ID`: what a benchmark, a rule or a verdict means, from the very row that does it.
+//! `assay explain ID`: what a benchmark, a rule, a verdict or another topic means, from the very row that does it.
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -9,10 +9,10 @@ use crate::diagnose::{Rule, rules};
 use crate::model::VerdictKind;
 use crate::report::plain::lines;
 
-/// Explain a benchmark, a rule or a verdict
+/// Explain a benchmark, a rule, a verdict or how something is computed
 #[derive(clap::Args)]
 pub struct Args {
-    /// A group (memory), a benchmark (memory.latency), a rule (background-load) or a verdict (imprecise); without it: what there is
+    /// A group (memory), a benchmark (memory.latency), a rule (background-load), a verdict (imprecise) or a topic (utilization); without it: what there is
     #[arg(value_name = "ID")]
     id: Option<String>,
 }
@@ -29,6 +29,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         .map(|bench| benchmark(bench, width))
         .or_else(|| rules().find(|rule| rule.id == wanted).map(|rule| self::rule(rule, width)))
         .or_else(|| verdict(wanted, width))
+        .or_else(|| topic(wanted, width))
         .or_else(|| group(wanted));
     match text {
         Some(text) => {
@@ -50,7 +51,11 @@ fn contents(width: usize) -> String {
         let text = format!("{title}: {}", ids.join(", "));
         lines(&text, width.clamp(40, 100)).iter().map(|line| format!("{line}\n")).collect::<String>()
     };
-    list("benchmarks", &benches) + &list("rules", &rules) + &list("verdicts", &verdicts)
+    let topics: Vec<String> = TOPICS.iter().map(|topic| topic.id.to_string()).collect();
+    list("benchmarks", &benches)
+        + &list("rules", &rules)
+        + &list("verdicts", &verdicts)
+        + &list("topics", &topics)
 }
 
 /// The benchmarks of a group, by name and title.
@@ -129,6 +134,28 @@ const VERDICTS: &[(VerdictKind, &str)] = &[
     ),
     (VerdictKind::Unverified, "Imported from another tool: nobody watched while it was measured."),
 ];
+
+/// What is neither measured nor judged by one row; the text stands beside what computes it.
+struct Topic {
+    id: &'static str,
+    title: &'static str,
+    sections: &'static [(&'static str, &'static str)],
+    source: &'static str,
+}
+
+const TOPICS: &[Topic] = &[Topic {
+    id: "utilization",
+    title: "how much of its cores a machine with SMT uses",
+    sections: crate::stats::smt::EXPLAINED,
+    source: "src/stats/smt.rs",
+}];
+
+fn topic(wanted: &str, width: usize) -> Option<String> {
+    let topic = TOPICS.iter().find(|topic| topic.id == wanted)?;
+    let sections = topic.sections.iter().map(|(title, about)| section(title, about, width));
+    let sections: String = sections.collect();
+    Some(format!("{}: {}\n\n{sections}Source: {}\n", topic.id, topic.title, topic.source))
+}
 
 /// A verdict as the JSON contract writes it.
 fn word(kind: VerdictKind) -> String {

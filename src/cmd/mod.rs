@@ -26,6 +26,7 @@ mod shell;
 mod smt;
 mod sweep;
 mod unixbench;
+mod utilization;
 
 use std::process::ExitCode;
 
@@ -62,6 +63,7 @@ enum Verb {
     Sweep(sweep::Args),
     ExplainProfile(explain_profile::Args),
     Smt(smt::Args),
+    Utilization(utilization::Args),
     Guard(guard::Args),
     Hackbench(hackbench::Args),
     Unixbench(unixbench::Args),
@@ -90,6 +92,7 @@ impl Cli {
             Verb::Sweep(args) => sweep::run(args),
             Verb::ExplainProfile(args) => explain_profile::run(args),
             Verb::Smt(args) => smt::run(args),
+            Verb::Utilization(args) => utilization::run(args),
             Verb::Guard(args) => guard::run(args),
             Verb::Hackbench(args) => hackbench::run(args),
             Verb::Unixbench(args) => unixbench::run(args),

@@ -144,7 +144,7 @@ fn exit(diagnosis: &Diagnosis, fail_on: Option<Severity>) -> (u8, &'static str) 
     }
 }
 
-/// Writes beside the target and renames: a full disk or a crash never leaves half a report.
+/// Writes a report, as [`replace_file`] does.
 pub fn write_file(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>,
@@ -156,6 +156,15 @@ pub fn write_file(
             path.display()
         )
     };
+    replace_file(path, &advice, write)
+}
+
+/// Writes beside the target and renames: a full disk or a crash never leaves half a file, and nobody reads one.
+pub fn replace_file(
+    path: &Path,
+    advice: &dyn Fn() -> String,
+    write: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
     let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut temporary = tempfile::NamedTempFile::new_in(dir).with_context(advice)?;
     let mut buffered = BufWriter::new(temporary.as_file_mut());

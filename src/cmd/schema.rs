@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use schemars::schema_for;
 
-use super::{dry_run, list, machine, output};
+use super::{dry_run, list, machine, output, utilization};
 use crate::model::Record;
 use crate::report::json::Output;
 use crate::report::{comparison, imported};
@@ -12,9 +12,9 @@ use crate::report::{comparison, imported};
 /// Print the JSON Schema of a format
 #[derive(clap::Args)]
 pub struct Args {
-    /// results (run --json, report.json), run-file (one line of it), machine, list, dry-run, import or compare
+    /// results (run --json, report.json), run-file (one line of it), machine, list, dry-run, import, compare or utilization
     #[arg(value_name = "FORMAT", default_value = "results",
-          value_parser = ["results", "run-file", "machine", "list", "dry-run", "import", "compare"])]
+          value_parser = ["results", "run-file", "machine", "list", "dry-run", "import", "compare", "utilization"])]
     format: String,
 }
 
@@ -25,6 +25,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         "list" => schema_for!(Vec<list::Listed>),
         "compare" => schema_for!(comparison::Output),
         "import" => schema_for!(imported::Output),
+        "utilization" => schema_for!(utilization::Report),
         "dry-run" => schema_for!(dry_run::DryRun),
         _ => schema_for!(Output),
     };

@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 
 use crate::model::{Conditions, CpuSet};
 
-mod cpus;
+mod cpu_times;
 mod neighbours;
 mod symbols;
 mod task;
 mod tasks;
 
-pub use cpus::{CpuTime, CpuTimes};
+pub use cpu_times::{CpuTime, CpuTimes, units_per_second};
 pub use neighbours::Neighbours;
 pub use symbols::{Symbols, perf_paranoid, symbols_hidden};
 pub use task::{TaskCounters, TaskTotals};

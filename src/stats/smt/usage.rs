@@ -102,6 +102,23 @@ impl CoreUse {
         Some(CoreUse { error, ..CoreUse::known(threads, busy, any) })
     }
 
+    /// Stretches of one core's time, each with its seconds, as one. `None` without any time.
+    pub fn joined(parts: &[(f64, CoreUse)]) -> Option<CoreUse> {
+        let seconds: f64 = parts.iter().map(|(seconds, _)| seconds).sum();
+        let mean = |of: &dyn Fn(&CoreUse) -> f64| {
+            parts.iter().map(|(own, part)| own * of(part)).sum::<f64>() / seconds
+        };
+        let bounds = |of: fn(&CoreUse) -> Bounds| Bounds {
+            lo: mean(&|part| of(part).lo),
+            mid: mean(&|part| of(part).mid),
+            hi: mean(&|part| of(part).hi),
+        };
+        let error = parts.iter().map(|(own, part)| (own * part.error).powi(2)).sum::<f64>().sqrt() / seconds;
+        let (any, clock) = (bounds(|part| part.any), bounds(|part| part.clock));
+        let threads = parts.iter().map(|(_, part)| part.threads).max()?;
+        (seconds > 0.0).then(|| CoreUse { threads, busy: mean(&|part| part.busy), any, error, clock })
+    }
+
     fn known(threads: usize, busy: f64, any: Bounds) -> CoreUse {
         CoreUse { threads, busy, any, error: 0.0, clock: Bounds::ONE }
     }
