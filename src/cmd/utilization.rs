@@ -14,7 +14,7 @@ use anyhow::{Context, bail};
 
 use super::machine::{live_snapshot, saved_snapshot};
 use super::output;
-use crate::diagnose::{self, yields::yield_of_study};
+use crate::diagnose::{self, capacity::yield_of_study};
 use crate::knobs::table::nanoseconds;
 use crate::machine::Machine;
 use crate::run_file;

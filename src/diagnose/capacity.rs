@@ -1,7 +1,8 @@
 //! A study of rising load, understood: what the second thread of a core gives, how much is used when CPU% says so much,
 //! and how much more work fits.
 
-use crate::model::{Case, Planned, Run, Value, figure};
+use super::Diagnosis;
+use crate::model::{Case, Planned, Run, Value, VerdictKind, figure};
 use crate::stats::analysis::Judged;
 use crate::stats::bootstrap::Resampling;
 use crate::stats::compare::{Ratio, paired_ratio};
@@ -277,11 +278,17 @@ fn second<'a>(levels: &'a Levels<'a>, kind: &'a str, smt: bool, full: i64) -> Op
     })
 }
 
-/// The yield that a run of `assay smt` measured, over all kinds of work; `None` where it has no siblings, or no study.
-pub fn yield_of(run: &Run, series: &[Judged]) -> Option<Yield> {
-    let levels = Levels::of(series);
-    let study = study(run, &levels)?;
-    study.smt.then(|| study.range()).flatten()
+/// The yield that a run of `assay smt` measured, over all kinds of work that were not rejected; `None` where it has no
+/// siblings, or no study.
+pub fn yield_of_study(diagnosis: &Diagnosis) -> Option<Yield> {
+    let levels = Levels::of(&diagnosis.series);
+    let study = study(&diagnosis.run, &levels)?;
+    let sound = |level: &Level| {
+        let judged = level.judged("performance");
+        judged.is_some_and(|judged| judged.analysis.verdict.kind != VerdictKind::Rejected)
+    };
+    let sound = study.seconds.iter().filter(|second| study.smt && sound(second.one) && sound(second.both));
+    Yield::over_kinds(&sound.map(|second| second.found.throughput.value).collect::<Vec<Yield>>())
 }
 
 /// What CPU% says at one place, and what is so.
@@ -485,12 +492,19 @@ pub mod tests {
     }
 
     #[test]
+    fn a_study_without_siblings_tells_no_yield() {
+        let of = |s: f64, smt: bool| yield_of_study(&crate::diagnose::diagnose(made(s, smt)));
+        assert!(of(1.25, true).is_some_and(|found| (found.mid - 1.25).abs() < 0.02));
+        assert_eq!(of(2.0, false), None);
+    }
+
+    #[test]
     fn two_cores_are_a_straight_line() {
         let run = made(2.0, false);
         let series = judged(&run);
         let levels = Levels::of(&series);
         let study = study(&run, &levels).expect("a study");
-        assert!(!study.smt && yield_of(&run, &series).is_none());
+        assert!(!study.smt);
         assert!((study.main().expect("loop").found.throughput.value.mid - 2.0).abs() < 0.02);
         assert!(study.gap().expect("a gap").gap.abs() < 0.02);
         let level = &study.pair().expect("two cores").levels[3];

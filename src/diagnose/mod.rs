@@ -24,7 +24,6 @@ pub mod shares;
 pub mod swept;
 pub mod tracks;
 pub mod words;
-pub mod yields;
 
 pub use evidence::Evidence;
 
