@@ -126,6 +126,14 @@ impl<'a> Study<'a> {
         self.arms.iter().find(|arm| arm.name() == name)
     }
 
+    /// Why nothing can be concluded: a series that it rests on was rejected.
+    pub fn doubt(&self) -> Option<&'a str> {
+        let levels = [self.arm(ONE), self.pair()].into_iter().flatten().flat_map(|arm| &arm.levels);
+        let mut verdicts =
+            levels.filter_map(|level| level.judged("performance")).map(|judged| &judged.analysis.verdict);
+        verdicts.find(|verdict| verdict.kind == VerdictKind::Rejected).map(|verdict| verdict.reason.as_str())
+    }
+
     /// Two threads of one core, or without SMT two cores.
     pub fn pair(&self) -> Option<&Arm<'a>> {
         match self.smt {

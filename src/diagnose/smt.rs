@@ -99,7 +99,7 @@ const CAPACITY: Rule = Rule {
              with both (times the clock over the clock with everything busy); the machine's is the mean over its cores. Work can grow to 1 / U times \
              today's, while CPU% u suggests 1 / u. Attainment is the work done over the most that was done; the gap is the most by which it is ahead of CPU%, its \
              interval by the bootstrap over passes. Assumed: the work to come is of the same kind, and is not held up by anything but CPU. Without siblings: a second core that gives less than 1.7 \
-             times one is no core of its own, or is held back by a quota, a busy host or a clock that falls. U as IBM's PURR defines it; \
+             times one, by its whole interval, is no core of its own, or is held back by a quota, a busy host or a clock that falls. U as IBM's PURR defines it; \
              published yields are 1.15 to 1.6.",
     calm: "two cores do the work of two: CPU% tells what is left",
     source: file!(),
@@ -112,8 +112,10 @@ const TWO_CORES: f64 = 1.7;
 fn capacity_of_cores(evidence: &Evidence) -> Option<Vec<Finding>> {
     let levels = Levels::of(evidence.series);
     let study = capacity::study(evidence.run, &levels)?;
-    let second = study.main()?;
-    let found = second.found.throughput;
+    if study.doubt().is_some() {
+        return None;
+    }
+    let found = study.main()?.found.throughput;
     let mut facts: Vec<Fact> = study
         .seconds
         .iter()
@@ -163,8 +165,8 @@ fn capacity_of_cores(evidence: &Evidence) -> Option<Vec<Finding>> {
              quota, a host that is busy, or a clock that falls with load.",
             "See which with `assay run --only cpu.pair-slowdown` (hidden siblings), and among the findings (quota, stolen time, clock).",
         ),
-        // Each CPU is a core of its own: what shows as idle can be used.
-        (false, false) => return Some(Vec::new()),
+        // Each CPU is a core of its own: what shows as idle can be used. What lies between tells nothing.
+        (false, false) => return (found.value.lo >= TWO_CORES).then(Vec::new),
     }])
 }
 

@@ -23,7 +23,8 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     let levels = Levels::of(&diagnosis.series);
     let study = capacity::study(&diagnosis.run, &levels)?;
     let mut blocks = vec![Block::Prose(words(&study))];
-    blocks.extend(truths(&study).map(Block::Table));
+    // What was rejected is shown, and nothing is concluded from it.
+    blocks.extend(truths(&study).filter(|_| study.doubt().is_none()).map(Block::Table));
     blocks.push(Block::Table(kinds(&study)));
     let charts = [performance(&study), ratios(&study), attainment(&study), gap(&study)];
     blocks.extend(charts.into_iter().flatten().map(Block::from));
@@ -69,23 +70,16 @@ fn truths(study: &Study) -> Option<Table> {
             let at = |s: f64| percent(spread_first(*says, s, 2, 1.0));
             if s.lo == s.hi { at(s.mid) } else { format!("{} to {}", at(s.hi), at(s.lo)) }
         });
-        Some(vec![
-            number(percent(*says)),
-            number(percent(truth.used)),
-            number(by_formula),
-            number(format!("{:.2}×", 1.0 / truth.used)),
-            number(format!("{:.2}×", 1.0 / says)),
-        ])
+        let mut row = vec![number(percent(*says)), number(percent(truth.used))];
+        row.extend(study.smt.then(|| number(by_formula)));
+        row.extend([number(format!("{:.2}×", 1.0 / truth.used)), number(format!("{:.2}×", 1.0 / says))]);
+        Some(row)
     };
     let rows: Vec<Vec<Cell>> = SAID.iter().filter_map(row).collect();
     let whose = if study.smt { "CPU% of a core's threads" } else { "CPU% of two cores" };
-    let columns = vec![
-        right(whose),
-        right("really used, loop"),
-        right(if study.smt { "by the yields of all kinds" } else { "" }),
-        right("work can grow to"),
-        right("CPU% suggests"),
-    ];
+    let mut columns = vec![right(whose), right("really used, loop")];
+    columns.extend(study.smt.then(|| right("by the yields of all kinds")));
+    columns.extend([right("work can grow to"), right("CPU% suggests")]);
     (!rows.is_empty()).then_some(Table { columns, rows, folded: false })
 }
 
