@@ -158,6 +158,10 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
         let seconds = AROUND_S + walk.seconds();
         let mut candidate = Candidate::new(bench.id, placement, priority(bench.id, index), seconds);
         candidate.case.inputs.insert(ELSEWHERE.into(), elsewhere.to_string());
+        if shares_its_cpus(&candidate.case) {
+            let told = "no CPU is left for it and the driver: they use the TaskManager's";
+            candidate.case.inputs.insert(JOBMANAGER.into(), told.into());
+        }
         told(&mut candidate, walk);
         file::in_directory(scope, candidate)
     });

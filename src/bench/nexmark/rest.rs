@@ -209,8 +209,9 @@ impl Rest {
             Err(error) => bail!("{}", self.silence(&error)),
         };
         let status = answer.status().as_u16();
-        let text = answer.body_mut().with_config().limit(LONGEST).read_to_string();
-        let text = text.with_context(|| format!("{}: {what} was answered in part only", self.address))?;
+        let bytes = answer.body_mut().with_config().limit(LONGEST).read_to_vec();
+        let bytes = bytes.with_context(|| format!("{}: {what} was answered in part only", self.address))?;
+        let text = String::from_utf8_lossy(&bytes);
         let said: Option<Value> = match text.trim() {
             "" => Some(Value::Null),
             text => serde_json::from_str(text).ok(),
