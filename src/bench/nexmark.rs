@@ -349,7 +349,7 @@ impl Told {
                 let own = |name: &str| {
                     input(name).map(PathBuf::from).with_context(|| format!("the case does not tell {name}"))
                 };
-                let elsewhere = input(ELSEWHERE).and_then(|list| CpuSet::parse_list(list));
+                let elsewhere = input(ELSEWHERE).and_then(CpuSet::parse_list);
                 let plan = Plan {
                     java: own(JAVA)?,
                     flink: own(HOME)?,

@@ -260,8 +260,8 @@ impl Rest {
 
 /// The innermost cause of a Java stack trace, in a line.
 fn root_cause(trace: &str) -> String {
-    let causes = trace.lines().filter_map(|line| line.trim().strip_prefix("Caused by: "));
-    let line = causes.last().or_else(|| trace.lines().find(|line| !line.trim().is_empty()));
+    let mut causes = trace.lines().filter_map(|line| line.trim().strip_prefix("Caused by: "));
+    let line = causes.next_back().or_else(|| trace.lines().find(|line| !line.trim().is_empty()));
     line.unwrap_or("nothing is said").trim().chars().take(300).collect()
 }
 

@@ -133,7 +133,7 @@ impl Readings {
         if last.is_some_and(|last| last.nanos >= reading.nanos && last.pid == reading.pid) {
             return false;
         }
-        if reading.into_step_s().is_some_and(|seconds| seconds >= SETTLING_S) {
+        if reading.step_s().is_some_and(|seconds| seconds >= SETTLING_S) {
             let place = (reading.step, reading.subtask);
             let ends = self.ends.entry(place).or_insert_with(|| (reading.clone(), reading.clone()));
             ends.1 = reading.clone();
