@@ -291,6 +291,25 @@ mod tests {
     }
 
     #[test]
+    fn long_visits_are_planned_for_once_and_rows_may_have_their_own_budget() {
+        let standard = PROFILES[1];
+        assert_eq!((standard.seconds_of(2.0), standard.seconds_of(100.0)), (20.0, 100.0));
+        let rows = |only: &str| select(&[only.to_string()], Depth::Standard).expect("a group");
+        let nexmark = rows("nexmark");
+        assert_eq!(
+            nexmark.len(),
+            3,
+            "a group that is named is measured although no profile below full has it"
+        );
+        assert!(standard.with_own_budget(&nexmark).budget_s < 300.0);
+        assert_eq!(standard.with_own_budget(&rows("memory")).budget_s, standard.budget_s);
+        let both: Vec<&Benchmark> = [nexmark, rows("memory")].concat();
+        assert_eq!(standard.with_own_budget(&both).budget_s, standard.budget_s);
+        assert!(select(&[], Depth::Standard).expect("all").iter().all(|bench| bench.group() != "nexmark"));
+        assert_eq!(PROFILES[2].with_own_budget(&rows("nexmark")).budget_s, PROFILES[2].budget_s);
+    }
+
+    #[test]
     fn orders_hold_all_cases_and_repeat_for_a_seed() {
         assert_eq!(orders(&[3, 5, 7], 4, 9), orders(&[3, 5, 7], 4, 9));
         for order in orders(&[3, 5, 7], 40, 9) {

@@ -158,6 +158,10 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
         let seconds = AROUND_S + walk.seconds();
         let mut candidate = Candidate::new(bench.id, placement, priority(bench.id, index), seconds);
         candidate.case.inputs.insert(ELSEWHERE.into(), elsewhere.to_string());
+        if shares_its_cpus(&candidate.case) {
+            let told = "no CPU is left for it and the driver: they use the TaskManager's";
+            candidate.case.inputs.insert(JOBMANAGER.into(), told.into());
+        }
         told(&mut candidate, walk);
         file::in_directory(scope, candidate)
     });
@@ -345,7 +349,7 @@ impl Told {
                 let own = |name: &str| {
                     input(name).map(PathBuf::from).with_context(|| format!("the case does not tell {name}"))
                 };
-                let elsewhere = input(ELSEWHERE).and_then(|list| CpuSet::parse_list(list));
+                let elsewhere = input(ELSEWHERE).and_then(CpuSet::parse_list);
                 let plan = Plan {
                     java: own(JAVA)?,
                     flink: own(HOME)?,

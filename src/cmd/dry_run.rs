@@ -31,6 +31,17 @@ pub struct DryRun {
     pub changes: Vec<String>,
 }
 
+/// The passes that are counted with: one where all visits are long.
+fn passes(profile: &Profile, planned: &[Planned]) -> String {
+    let mut runnable = planned.iter().filter(|planned| planned.unmet.is_none()).peekable();
+    let once =
+        runnable.peek().is_some() && runnable.all(|one| profile.seconds_of(one.seconds) == one.seconds);
+    match once && profile.passes_min > 1 {
+        true => "1 pass".to_string(),
+        false => format!("{} passes", profile.passes_min),
+    }
+}
+
 /// Says what would be done, and does nothing.
 pub fn show(
     machine: &Machine,
@@ -65,10 +76,10 @@ pub fn show(
         return Ok(ExitCode::SUCCESS);
     }
     let mut text = format!(
-        "{}, {} profile: {} passes or more take about {estimated_s:.0} s of at most {:.0} s\n\n",
+        "{}, {} profile: {} or more take about {estimated_s:.0} s of at most {:.0} s\n\n",
         plain(machine.host.as_deref().unwrap_or("this host"), 60),
         profile.name,
-        profile.passes_min,
+        passes(profile, planned),
         profile.budget_s
     );
     let keys: Vec<String> = planned.iter().map(|one| shown(&one.case, planned)).collect();

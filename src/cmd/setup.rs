@@ -24,12 +24,15 @@ enum What {
 
 /// Fetch Apache Flink for `assay run --only nexmark`, and compile the program of its queries
 #[derive(clap::Args)]
-#[command(after_help = "\
+#[command(
+    disable_version_flag = true,
+    after_help = "\
 Flink's libraries come by pip (python3 -m pip, the package apache-flink-libraries, about 330 MB), or without pip by Maven (mvn, \
 about 150 MB). Nothing is installed: they are unpacked into a folder, which a later `assay run --only nexmark` finds by itself. \
 Compiling the program needs a JDK, version 11 or newer.
 What is there already is left as it is. Removing the folder undoes all.
-Exit codes: 0 all is there, 3 an error")]
+Exit codes: 0 all is there, 3 an error"
+)]
 struct FlinkArgs {
     /// Folder to put it in (default: assay/flink-VERSION in $XDG_DATA_HOME or ~/.local/share)
     #[arg(long, value_name = "DIR")]

@@ -50,7 +50,7 @@ impl Stage {
     fn run(&self, words: &str) -> Command {
         let mut command = crate::assay();
         command.args("run --only nexmark.q0 --quick --budget 70s --force --new".split(' '));
-        command.arg("--out").arg(self.path("out")).arg("--dir").arg(self.path("files"));
+        command.arg("--out").arg(self.path("out"));
         command.args(words.split_whitespace());
         command
             .env_remove("JAVA_HOME")
@@ -160,16 +160,15 @@ fn a_full_disk_is_said_so() {
         Err(why) => return skipped("a_full_disk_is_said_so", why),
     };
     let full = |words: &[&str]| {
-        let mut command = stage.staged("--dir");
-        end(command.arg(mount.path())).expect(3).says(words);
+        end(&mut stage.staged(&format!("--dir {}", mount.path().display()))).expect(3).says(words);
     };
     full(&["only ", "MiB are free in", "--dir"]);
     drop(mount);
     // Room at the start, and none for what Flink writes then.
     let mount = Mount::tmpfs("size=80m").expect("as before");
     stage.java("17.0.1", &format!("head -c 200000000 /dev/zero > {}/hog; exit 1", mount.path().display()));
-    let mut command = stage.staged("--dir");
-    end(command.arg(mount.path())).expect(3).says(&["disk is full", &mount.path().display().to_string()]);
+    let on = mount.path().display().to_string();
+    end(&mut stage.staged(&format!("--dir {on}"))).expect(3).says(&["disk is full", &on]);
 }
 
 /// The end of a run against a server that does this to each caller.

@@ -22,7 +22,7 @@ const START: Duration = Duration::from_secs(180);
 const FORGET: Duration = Duration::from_secs(60);
 const HEARTBEAT_TIMEOUT_MS: u32 = 20_000;
 /// How long a process may take to end when it is asked to.
-const GRACE: Duration = Duration::from_secs(4);
+const GRACE: Duration = Duration::from_secs(3);
 /// The room that logs and working files of such a cluster want, bytes: ten times what they take.
 const ROOM: u64 = 64 << 20;
 

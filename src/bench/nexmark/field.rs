@@ -38,7 +38,9 @@ impl Walked {
         let mut why: Vec<Rejected> =
             self.windows.iter().filter_map(|(_, window)| window.clone().err()).collect();
         why.sort_unstable();
-        let groups = why.chunk_by(|one, other| one == other);
+        // Sorted, the least of a kind stands first.
+        let kind = std::mem::discriminant::<Rejected>;
+        let groups = why.chunk_by(|one, other| kind(one) == kind(other));
         let words: Vec<String> =
             groups.map(|group| format!("of {} {}", group.len(), group[0].words())).collect();
         if words.is_empty() { "none was walked".to_string() } else { words.join(", ") }

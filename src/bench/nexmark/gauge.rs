@@ -84,7 +84,7 @@ impl Snapshot {
     }
 
     /// Time since its step began, s; nothing outside of all steps.
-    pub fn into_step_s(&self) -> Option<f64> {
+    pub fn step_s(&self) -> Option<f64> {
         (0..self.steps).contains(&self.step).then_some(self.step_nanos as f64 / 1e9)
     }
 
@@ -131,11 +131,11 @@ pub mod tests {
     fn a_report_is_read_whole() {
         let snapshot = Snapshot::parse(TEXT).expect("a report");
         assert_eq!((snapshot.pid, snapshot.step, snapshot.count), (12, 3, 98765));
-        assert_eq!((snapshot.into_step_s(), snapshot.cpus), (Some(1.0), vec![[1, 11, 21, 1]]));
+        assert_eq!((snapshot.step_s(), snapshot.cpus), (Some(1.0), vec![[1, 11, 21, 1]]));
         assert_eq!(snapshot.gc, ["Copy", "MarkSweepCompact"]);
         let at = |step: &str| Snapshot::parse(&TEXT.replace("\"step\":3", step)).expect("a report");
-        assert_eq!(at("\"step\":-1").into_step_s(), None, "not yet begun");
-        assert_eq!(at("\"step\":15").into_step_s(), None, "all are over");
+        assert_eq!(at("\"step\":-1").step_s(), None, "not yet begun");
+        assert_eq!(at("\"step\":15").step_s(), None, "all are over");
     }
 
     #[test]
@@ -171,9 +171,7 @@ pub mod tests {
                 }
             }
             if let Ok(snapshot) = Snapshot::parse(&String::from_utf8_lossy(&bytes)) {
-                assert!(
-                    snapshot.into_step_s().is_none_or(f64::is_finite) && snapshot.ns_since(&snapshot) == 0.0
-                );
+                assert!(snapshot.step_s().is_none_or(f64::is_finite) && snapshot.ns_since(&snapshot) == 0.0);
             }
         }
     }

@@ -209,8 +209,9 @@ impl Rest {
             Err(error) => bail!("{}", self.silence(&error)),
         };
         let status = answer.status().as_u16();
-        let text = answer.body_mut().with_config().limit(LONGEST).read_to_string();
-        let text = text.with_context(|| format!("{}: {what} was answered in part only", self.address))?;
+        let bytes = answer.body_mut().with_config().limit(LONGEST).read_to_vec();
+        let bytes = bytes.with_context(|| format!("{}: {what} was answered in part only", self.address))?;
+        let text = String::from_utf8_lossy(&bytes);
         let said: Option<Value> = match text.trim() {
             "" => Some(Value::Null),
             text => serde_json::from_str(text).ok(),
@@ -259,8 +260,8 @@ impl Rest {
 
 /// The innermost cause of a Java stack trace, in a line.
 fn root_cause(trace: &str) -> String {
-    let causes = trace.lines().filter_map(|line| line.trim().strip_prefix("Caused by: "));
-    let line = causes.last().or_else(|| trace.lines().find(|line| !line.trim().is_empty()));
+    let mut causes = trace.lines().filter_map(|line| line.trim().strip_prefix("Caused by: "));
+    let line = causes.next_back().or_else(|| trace.lines().find(|line| !line.trim().is_empty()));
     line.unwrap_or("nothing is said").trim().chars().take(300).collect()
 }
 

@@ -148,7 +148,7 @@ fn every_metric_of_a_window_follows_from_its_readings() {
         windows: vec![
             (step(50), Ok(window.clone())),
             (step(FULL), Ok(full)),
-            (step(50), Err(Rejected::Contaminated)),
+            (step(50), Err(Rejected::Contaminated(30))),
         ],
         restarts: vec![step(FULL)],
     };
@@ -181,14 +181,14 @@ fn every_metric_of_a_window_follows_from_its_readings() {
 #[test]
 fn a_visit_without_a_window_fails_and_says_why() {
     let windows = vec![
-        (step(10), Err(Rejected::Contaminated)),
+        (step(10), Err(Rejected::Contaminated(30))),
         (step(20), Err(Rejected::NotAdvanced)),
-        (step(50), Err(Rejected::Contaminated)),
+        (step(50), Err(Rejected::Contaminated(8))),
     ];
     let why = said(&Walked { windows, restarts: Vec::new() }).expect_err("nothing to say").to_string();
     assert_eq!(
         why,
-        "no window of 3 can be used: of 1 its readings did not advance, of 2 others used the TaskManager's CPUs"
+        "no window of 3 can be used: of 1 its readings did not advance, of 2 others used 8 % or more of the TaskManager's CPUs"
     );
 }
 

@@ -101,16 +101,18 @@ pub enum Rejected {
     NotAdvanced,
     /// The readings are not of one step of one process.
     Torn,
-    /// Others used the CPUs.
-    Contaminated,
+    /// Others used the CPUs: so much of them, percent.
+    Contaminated(u32),
 }
 
 impl Rejected {
-    pub fn words(self) -> &'static str {
+    pub fn words(self) -> String {
         match self {
-            Rejected::NotAdvanced => "its readings did not advance",
-            Rejected::Torn => "its readings are not of one step of one process",
-            Rejected::Contaminated => "others used the TaskManager's CPUs",
+            Rejected::NotAdvanced => "its readings did not advance".to_string(),
+            Rejected::Torn => "its readings are not of one step of one process".to_string(),
+            Rejected::Contaminated(percent) => {
+                format!("others used {percent} % or more of the TaskManager's CPUs")
+            }
         }
     }
 }
@@ -131,7 +133,7 @@ impl Readings {
         if last.is_some_and(|last| last.nanos >= reading.nanos && last.pid == reading.pid) {
             return false;
         }
-        if reading.into_step_s().is_some_and(|seconds| seconds >= SETTLING_S) {
+        if reading.step_s().is_some_and(|seconds| seconds >= SETTLING_S) {
             let place = (reading.step, reading.subtask);
             let ends = self.ends.entry(place).or_insert_with(|| (reading.clone(), reading.clone()));
             ends.1 = reading.clone();
@@ -189,7 +191,7 @@ fn window(ends: &[&(Snapshot, Snapshot)]) -> Result<Window, Rejected> {
     };
     let foreign = [window.others, window.steal].into_iter().flatten().sum::<f64>();
     if foreign > CONTAMINATED {
-        return Err(Rejected::Contaminated);
+        return Err(Rejected::Contaminated((foreign * 100.0) as u32));
     }
     Ok(window)
 }
@@ -313,8 +315,8 @@ mod tests {
         };
         let [_, busy, idle, _] = begin.cpus[0];
         assert!(with([1, busy + 210, idle + 190, 0]).is_ok_and(|window| window.others > Some(0.02)));
-        assert_eq!(with([1, busy + 230, idle + 170, 0]), Err(Rejected::Contaminated));
-        assert_eq!(with([1, busy + 200, idle + 170, 30]), Err(Rejected::Contaminated));
+        assert_eq!(with([1, busy + 230, idle + 170, 0]), Err(Rejected::Contaminated(7)));
+        assert_eq!(with([1, busy + 200, idle + 170, 30]), Err(Rejected::Contaminated(7)));
         // Where the CPUs are not told, nothing is known of others and nothing made up.
         let unknown = with([5, 0, 0, 0]).expect("a window");
         assert_eq!((unknown.cpu, unknown.others), (None, None));
