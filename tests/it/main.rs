@@ -19,6 +19,7 @@ mod sweep;
 mod synthetic;
 mod tidy;
 mod unixbench;
+mod utilization;
 
 use std::process::Command;
 
