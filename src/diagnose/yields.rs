@@ -61,3 +61,60 @@ fn passes(one: &Judged, both: &Judged) -> Vec<YieldPass> {
         |(pass, one): (u32, f64)| Some(YieldPass { one, both: *both.get(&pass)?, ..YieldPass::default() });
     by_pass(one).into_iter().filter_map(pair).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Beside, Better, Case, Form, Metric, Pages, Params, Placement};
+    use crate::stats::{Series, analyse};
+
+    fn judged(kind: &str, place: &'static str, level: i64, values: &[f64]) -> Judged {
+        let placement = Placement {
+            name: place.into(),
+            seats: vec![],
+            pages: Pages::AsGiven,
+            beside: Beside::Idle,
+            neighbours: vec![],
+        };
+        let case = Case {
+            bench: BENCH.into(),
+            placement,
+            params: Params::from([("kind".to_string(), Value::Text(kind.to_string()))]),
+            knobs: Default::default(),
+            inputs: Default::default(),
+        };
+        let point = Params::from([("level".to_string(), Value::Int(level))]);
+        let metric = Metric::new(METRIC, "Performance", "1/s", Better::Higher, Form::Value);
+        let series = Series::imported(&case, point, metric, values, None);
+        Judged { analysis: analyse(&series, 0.01, 1), series }
+    }
+
+    #[test]
+    fn the_range_is_that_of_the_kinds_at_full_load() {
+        let one = [100.0, 101.0, 99.0, 100.0, 102.0, 98.0];
+        let times = |s: f64| one.map(|value| s * value);
+        let mut series = vec![
+            judged("integer", ONE, 7, &one),
+            judged("integer", BOTH, 7, &times(1.2)),
+            judged("chase", ONE, 7, &one),
+            judged("chase", BOTH, 7, &times(1.9)),
+            // Another level, and a kind that was measured on one sibling only.
+            judged("integer", BOTH, 3, &times(1.99)),
+            judged("vector", ONE, 7, &one),
+        ];
+        let kinds = yields_by_kind(&series);
+        assert_eq!(kinds.keys().collect::<Vec<_>>(), ["chase", "integer"]);
+        assert!((kinds["integer"].throughput.value.mid - 1.2).abs() < 1e-9);
+        let run = crate::stats::run_of::run(0, vec![]);
+        let mut diagnosis = super::super::diagnose(run);
+        diagnosis.series = series.clone();
+        let s = yield_of_study(&diagnosis).expect("two kinds");
+        assert!(
+            (s.lo - 1.2).abs() < 1e-9 && (s.hi - 1.9).abs() < 1e-9 && (s.mid - 1.55).abs() < 1e-9,
+            "{s:?}"
+        );
+        series.retain(|judged| judged.series.case.placement.name != BOTH);
+        diagnosis.series = series;
+        assert_eq!(yield_of_study(&diagnosis), None);
+    }
+}
