@@ -23,6 +23,7 @@ fn help_names_every_verb_and_version_is_ours() {
         "compare",
         "smt",
         "unixbench",
+        "utilization",
         "restore",
         "schema",
         "completions",
@@ -91,9 +92,14 @@ fn everything_listed_is_explained() {
     let ids: Vec<&str> =
         listed.as_array().expect("a list").iter().filter_map(|row| row["id"].as_str()).collect();
     assert!(!ids.iter().any(|id| id.starts_with("selftest")), "hidden rows are listed");
-    for id in
-        ids.iter().chain(&["background-load", "free-placement", "trusted", "imprecise", "memory.latency@x#y"])
-    {
+    for id in ids.iter().chain(&[
+        "utilization",
+        "background-load",
+        "free-placement",
+        "trusted",
+        "imprecise",
+        "memory.latency@x#y",
+    ]) {
         let (code, text, _) = output(&["explain", id]);
         assert_eq!(code, 0, "{id}");
         assert!(text.lines().count() > 2, "{id}: {text}");

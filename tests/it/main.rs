@@ -20,6 +20,7 @@ mod sweep;
 mod synthetic;
 mod tidy;
 mod unixbench;
+mod utilization;
 
 use std::process::Command;
 

@@ -5,6 +5,8 @@ use std::fmt::Write;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::super::output::counted;
+
 use crate::report::plain::{lines, plain};
 use crate::stats::smt::{Bounds, CoreUse, Seen, Used, Yield, clocked_up_to, used};
 
@@ -161,11 +163,12 @@ impl Report {
             |text: &str| lines(text, width).iter().map(|line| format!("{line}\n")).collect::<String>();
         let cpus = self.cores.iter().map(|core| count_of(&core.cpus)).sum::<usize>();
         let mut text = wrapped(&format!(
-            "{}: {:.1} s in {} looks at {} cores, {cpus} CPUs",
+            "{}: {:.1} s in {} at {}, {}",
             plain(&self.host, 60),
             self.seconds,
-            self.looks,
-            self.cores.len()
+            counted(self.looks, "look"),
+            counted(self.cores.len(), "core"),
+            counted(cpus, "CPU"),
         ));
         text.push_str(&format!("\n{}\n", wrapped(&self.headline())));
         if self.smt {
@@ -173,28 +176,32 @@ impl Report {
             text.push_str(&wrapped(&format!("Cores are used {}, {}", share(used.mid), range_of(used))));
             text.push_str(&wrapped(&format!("Yield of the second thread: {}", self.yield_words())));
             if self.turbo > 1.0 {
+                let turbo = times(Some(self.turbo));
                 text.push_str(&wrapped(&format!(
-                    "Clock with few cores busy: up to {} the full machine's",
-                    times(Some(self.turbo))
+                    "Clock with few cores busy: up to {turbo} the full machine's"
                 )));
             }
+            text.push('\n');
         }
-        text.push_str(&format!("\n{}", self.table()));
+        text.push_str(&self.table());
+        let mut below = Vec::new();
         if self.stolen >= 0.005 {
-            text.push_str(&wrapped(&format!(
-                "\nStolen: {} of the CPUs' time went to others on this host, and could not be had at all",
-                percent(self.stolen)
-            )));
+            let stolen = percent(self.stolen);
+            below.push(format!(
+                "Stolen: {stolen} of the CPUs' time went to others on this host, and could not be had at all"
+            ));
         }
         if self.guest >= 0.005 {
-            text.push_str(&wrapped(&format!("\nOf the CPUs' time {} went to guests", percent(self.guest))));
+            below.push(format!("Of the CPUs' time {} went to guests", percent(self.guest)));
         }
-        for remark in &self.remarks {
-            text.push_str(&wrapped(&format!("\nNote: {remark}")));
+        below.extend(self.remarks.iter().map(|remark| format!("Note: {remark}")));
+        below.extend(
+            self.own_cost.map(|cost| format!("Looking took {} of one CPU", crate::model::percent(cost))),
+        );
+        if !below.is_empty() {
+            text.push('\n');
         }
-        if let Some(cost) = self.own_cost {
-            text.push_str(&wrapped(&format!("\nLooking took {} of one CPU", percent(cost))));
-        }
+        below.iter().for_each(|line| text.push_str(&wrapped(line)));
         text
     }
 

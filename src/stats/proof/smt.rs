@@ -267,7 +267,7 @@ impl Machine {
 
 /// Every even bit below `bits`.
 fn evens(bits: usize) -> u128 {
-    u128::MAX / 3 & (u128::MAX >> (128 - bits))
+    (u128::MAX / 3) & (u128::MAX >> (128 - bits))
 }
 
 /// What many machines gave.

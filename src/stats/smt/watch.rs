@@ -11,6 +11,8 @@ const BLOCK: usize = 3000;
 /// Takes looks, and knows what happened between the first and the last.
 pub struct Watch {
     cores: Vec<Core>,
+    /// Whether siblings are known at all: else CPUs are not called strange.
+    told: bool,
     /// Seconds that a unit of the counters stands for.
     tick_s: f64,
     /// Seconds between looks without a time; else the counters say how many passed.
@@ -82,11 +84,13 @@ pub struct Seen {
 }
 
 impl Watch {
-    /// `cores`: CPUs that share a core, with their package. CPUs that are in none are cores of their own.
+    /// `cores`: CPUs that share a core, with their package; CPUs that are in none are cores of their own, without a remark
+    /// where `cores` is empty.
     pub fn new(cores: Vec<(Vec<u32>, Option<i64>)>, tick_s: f64, every_s: Option<f64>) -> Watch {
+        let told = !cores.is_empty();
         let core = |(cpus, package)| Core { cpus, package, windows: Vec::new(), blocks: Vec::new() };
         let cores = cores.into_iter().map(core).collect();
-        Watch { cores, tick_s, every_s, last: None, tally: Tally::default() }
+        Watch { cores, told, tick_s, every_s, last: None, tally: Tally::default() }
     }
 
     /// Takes in the next look.
@@ -112,7 +116,9 @@ impl Watch {
             now.cpus.iter().filter_map(|(cpu, now)| Some((*cpu, (*earlier.get(cpu)?, *now)))).collect();
         for (cpu, _) in &now.cpus {
             if !self.cores.iter().any(|core| core.cpus.contains(cpu)) {
-                self.tally.strangers.insert(*cpu);
+                if self.told {
+                    self.tally.strangers.insert(*cpu);
+                }
                 self.cores.push(Core {
                     cpus: vec![*cpu],
                     package: None,
