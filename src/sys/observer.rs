@@ -82,7 +82,7 @@ impl Core {
             frequency: file("cpuinfo_avg_freq").or_else(|| file("scaling_cur_freq")),
             limit: file("scaling_max_freq"),
             governor: file("scaling_governor"),
-            registers: Registers::open(root, cpu).ok().filter(|_| !guest),
+            registers: Registers::open(root, cpu).ok().filter(|_| cfg!(target_arch = "x86_64") && !guest),
             cycles: None,
         }
     }

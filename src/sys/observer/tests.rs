@@ -102,7 +102,9 @@ fn everything_that_a_machine_can_tell() {
     }
     observer.end(9.0);
     let (lines, events) = observer.take();
-    assert!(lines.iter().all(|line| line.missing.is_none()), "{lines:#?}");
+    let of_registers = |subject: &str| [TimeLine::MULTIPLIER, TimeLine::VOLTAGE].contains(&subject);
+    let can_be_told = |line: &TimeLine| cfg!(target_arch = "x86_64") || !of_registers(&line.subject);
+    assert!(!lines.iter().any(|line| can_be_told(line) && line.missing.is_some()), "{lines:#?}");
     assert_eq!(line(&lines, TimeLine::CLOCK, "by cpufreq").value, [1.36696, 3.05032]);
     assert_eq!(line(&lines, TimeLine::CLOCK, "highest allowed").value, [2.5; 8]);
     assert_eq!(line(&lines, TimeLine::TEMPERATURE, "coretemp Package").value, [62.0, 73.0]);
