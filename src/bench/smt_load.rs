@@ -162,9 +162,11 @@ pub fn cases(bench: &Benchmark, scope: &Scope, levels: u64) -> Vec<Candidate> {
     all
 }
 
-/// One thread, its sibling too, two cores next to each other and two far apart, all cores, all threads; each with a
-/// priority, or the reason why this machine lacks it.
-fn placements(scope: &Scope) -> Vec<(Result<Placement, (&'static str, String)>, u32)> {
+/// A placement with its priority; or its name, and why this machine lacks it.
+type Place = (Result<Placement, (&'static str, String)>, u32);
+
+/// One thread, its sibling too, two cores next to each other and two far apart, all cores, all threads.
+fn placements(scope: &Scope) -> Vec<Place> {
     let floor = scope.floor;
     let mut all = vec![(floor.one_cpu("task").map_err(|why| ("one-cpu", why)), 90)];
     let (mut siblings, mut apart) = (None, Vec::new());
