@@ -199,6 +199,7 @@ fn places(scope: &Scope) -> Vec<(&'static str, Result<Placement, String>)> {
         "all",
         match same {
             Some(name) => Err(format!("all CPUs are those of {name}")),
+            None if all.seats.is_empty() => Err("no CPU is known to be usable".to_string()),
             None => Ok(all),
         },
     ));
