@@ -260,7 +260,7 @@ impl Report {
         let mut metric = |name: &str, help: &str, samples: Vec<(String, Option<f64>)>| {
             let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge");
             for (labels, value) in samples {
-                let value = value.map_or("+Inf".to_string(), |value| format!("{value}"));
+                let value = value.map_or("+Inf".to_string(), |value| format!("{value:.6}"));
                 let labels = if labels.is_empty() { labels } else { format!("{{{labels}}}") };
                 let _ = writeln!(text, "{name}{labels} {value}");
             }

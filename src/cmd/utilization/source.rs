@@ -183,7 +183,7 @@ impl Live {
             }
             let at_s = self.started.elapsed().as_secs_f64();
             let Some(text) = self.times.read() else {
-                bail!("/proc/stat cannot be read here: is /proc mounted?");
+                bail!("the file /proc/stat cannot be read here: is /proc mounted?");
             };
             let mut lines = Lines::default();
             for line in text.lines() {
