@@ -3,6 +3,7 @@
 
 use super::arm::Arm;
 use super::{Member, Options};
+use crate::model::VerdictKind;
 use crate::stats::smt::{Crossing, Curve, Pass, Point, crossing};
 
 /// Two curves of the same work.
@@ -76,7 +77,8 @@ fn lines(arm: &Arm) -> Vec<Line> {
         let Some(kind) = KINDS.iter().find(|kind| member.case.bench.starts_with(kind.bench)) else {
             continue;
         };
-        if member.metric.name != kind.work {
+        // Nothing is concluded from what was rejected.
+        if member.metric.name != kind.work || member.verdict.kind == VerdictKind::Rejected {
             continue;
         }
         let beside = |metric: &str| {

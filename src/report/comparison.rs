@@ -40,7 +40,6 @@ pub struct OfOne {
     /// What both have and must not be compared.
     pub refused: Vec<Refused>,
     /// Work over CPU%: the curves of both on one another.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub curves: Vec<Curves>,
     /// Series with a value that the other result does not have.
     pub only_in_a: usize,
