@@ -115,7 +115,7 @@ const fn row(id: &'static str, title: &'static str, about: &'static str) -> Benc
         source: file!(),
         metrics: METRICS,
         params: PARAMS,
-        view: &View::Trade { x: Cow::Borrowed("rate"), y: Cow::Borrowed("cpu") },
+        view: &View::Trade { x: Cow::Borrowed("cpu"), y: Cow::Borrowed("rate") },
         from: Depth::Full,
         budget_s: Some(BUDGET_S),
         cases,
