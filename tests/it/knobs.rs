@@ -140,8 +140,7 @@ fn another_boot_and_another_hand_are_left_alone() {
         tree.file("/sys/devices/system/cpu/smt/control", "on");
         let dir = tempfile::tempdir().expect("a folder");
         let running = switched_off(&tree, dir.path());
-        running.signal(Signal::KILL);
-        running.end();
+        killed_with_its_watchdog(running);
         tree.file("/sys/devices/system/cpu/smt/control", "off");
         tree.file(file, text);
         let before = control(&tree);
@@ -152,17 +151,20 @@ fn another_boot_and_another_hand_are_left_alone() {
     }
 }
 
-#[test]
-fn a_user_is_told_what_root_has_left() {
-    let (tree, out) = (machine(), tempfile::tempdir().expect("a folder"));
-    let running = switched_off(&tree, out.path());
-    // Stopped first, so that its watchdog is gone before it: nobody puts back.
+/// Stopped first, so that its watchdog is gone before it: nobody puts back.
+fn killed_with_its_watchdog(running: Running) {
     running.signal(Signal::STOP);
     for watchdog in children_of(running.child.id(), "--watch") {
         rustix::process::kill_process(watchdog, Signal::KILL).expect("it is there");
     }
     running.signal(Signal::KILL);
     running.end();
+}
+
+#[test]
+fn a_user_is_told_what_root_has_left() {
+    let (tree, out) = (machine(), tempfile::tempdir().expect("a folder"));
+    killed_with_its_watchdog(switched_off(&tree, out.path()));
     let left = changed(&tree);
     let other = tempfile::tempdir().expect("a folder");
     let ended = end(restore(&tree).env("ASSAY_STATE", other.path()));

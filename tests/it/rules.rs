@@ -210,10 +210,11 @@ fn every_rule_explains_itself() {
 const INFORMATIVE: [&str; 2] = ["free-placement", "latency-knee"];
 
 /// What these look at the quick profile does not measure: it takes longer, or a study.
-const LEFT_TO_STANDARD: [&str; 10] = [
+const LEFT_TO_STANDARD: [&str; 11] = [
     "latency-knee",
     "odd-core",
     "smt-cost",
+    "smt-capacity",
     "hidden-smt",
     "two-cpus-win",
     "swinging-command",
