@@ -74,6 +74,7 @@ const fn value(name: &'static str, title: &'static str, unit: &'static str, bett
 const METRICS: &[Metric] = &[
     Metric::new("rate", "events", "1/s", Better::Higher, Form::WorkPerTime { scale: 1e9 }),
     value("cpu", "busy share of the TaskManager's CPUs", "%", Better::Lower),
+    value("cpu_ticks", "the same as top adds it up", "%", Better::Neither),
     value("process_cpu", "CPU share of the TaskManager's process", "%", Better::Neither),
     Metric::new("cost", "CPU time an event", "us", Better::Lower, Form::TimePerWork { scale: 1e-3 }).aside(),
     value("attainment", "events for each % of CPU", "1/s", Better::Higher),
@@ -99,7 +100,8 @@ const ABOUT: &str = "A standalone Flink cluster is started on loopback: a TaskMa
      where readings did not advance, or where others and the hypervisor had more than 5 % of these CPUs. With \
      `--jobmanager` a cluster that runs already is used.";
 
-const READING: &str = "Load 100 is the capacity of these CPUs. `cpu` is what `top` shows of them: where half the load costs more than half \
+const READING: &str = "Load 100 is the capacity of these CPUs. `cpu` is what their idle time leaves, by /proc/stat; `cpu_ticks` is what `top` adds up, which is off where a kernel charges whole ticks to who \
+     runs at them and work wakes by timers. Where half the load costs more than half \
      of the CPU share of full load, a fixed part is paid at any rate; where it costs less, CPU% hides that the second half \
      is dearer, as on two threads of one core. `same-llc` (or what else is farther than a sibling) does the same on two \
      cores: what `smt-sibling` shows beyond it is SMT's. `attainment` is events for each percent of CPU. Never extrapolate \
@@ -429,8 +431,9 @@ fn emit(walked: &Walked, sampler: &mut Sampler) -> anyhow::Result<()> {
 type ValueOf = fn(&walk::Window) -> Option<f64>;
 
 /// What a window says beside its rate and the cost of an event.
-const VALUES: [(&str, ValueOf); 8] = [
+const VALUES: [(&str, ValueOf); 9] = [
     ("cpu", |window| Some(window.cpu? * 100.0)),
+    ("cpu_ticks", |window| Some(window.cpu_ticks? * 100.0)),
     ("process_cpu", |window| Some(window.process_cpus? * 100.0)),
     ("attainment", |window| {
         let percent = window.cpu? * 100.0;

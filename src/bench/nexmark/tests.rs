@@ -138,6 +138,7 @@ fn every_metric_of_a_window_follows_from_its_readings() {
         events: 1e6,
         target: Some(500_000.0),
         late_ms: 1.5,
+        cpu_ticks: Some(0.5),
         cpu: Some(0.25),
         others: Some(0.01),
         steal: Some(0.0),

@@ -83,6 +83,8 @@ pub struct Window {
     /// Busy share of the TaskManagers' CPUs, and what others and the hypervisor had of them; CPUs that their processes
     /// used.
     pub cpu: Option<f64>,
+    /// The same as `top` adds it up.
+    pub cpu_ticks: Option<f64>,
     pub others: Option<f64>,
     pub steal: Option<f64>,
     pub process_cpus: Option<f64>,
@@ -198,15 +200,18 @@ fn window(ends: &[&(Snapshot, Snapshot)]) -> Result<Window, Rejected> {
 
 /// What was used of the CPUs: each CPU of each host once, and each process once.
 fn used(ends: &[&(Snapshot, Snapshot)]) -> Window {
-    let mut cpus: BTreeMap<(&str, i64), (f64, f64)> = BTreeMap::new();
+    let mut cpus: BTreeMap<(&str, i64), [f64; 3]> = BTreeMap::new();
     let (mut processes, mut process_cpus) = (BTreeSet::new(), Some(0.0));
     for (first, last) in ends {
         for now in &last.cpus {
             let Some(then) = first.cpus.iter().find(|then| then[0] == now[0]) else { continue };
             let [busy, idle, steal] = [1, 2, 3].map(|of| now[of].saturating_sub(then[of]).max(0) as f64);
-            let all = busy + idle + steal;
-            if all > 0.0 {
-                cpus.entry((&last.host, now[0])).or_insert((busy / all, steal / all));
+            let (all, ticks) = (busy + idle + steal, last.ns_since(first) / 1e9 * last.hz as f64);
+            if all > 0.0 && ticks > 0.0 {
+                // Busy is what idle leaves: idle time is counted to the microsecond, busy time where the kernel only looks
+                // at each tick who runs, and a source that wakes by timers is then missed or met too often.
+                let left = (1.0 - (idle + steal) / ticks).clamp(0.0, 1.0);
+                cpus.entry((&last.host, now[0])).or_insert([left, busy / all, steal / ticks]);
             }
         }
         if processes.insert((&last.host, last.pid)) {
@@ -218,11 +223,11 @@ fn used(ends: &[&(Snapshot, Snapshot)]) -> Window {
     }
     let number = cpus.len() as f64;
     let share =
-        |of: fn(&(f64, f64)) -> f64| (!cpus.is_empty()).then(|| cpus.values().map(of).sum::<f64>() / number);
-    let (cpu, steal) = (share(|(busy, _)| *busy), share(|(_, steal)| *steal));
+        |of: usize| (!cpus.is_empty()).then(|| cpus.values().map(|shares| shares[of]).sum::<f64>() / number);
+    let [cpu, cpu_ticks, steal] = [0, 1, 2].map(share);
     // Ticks err to both sides: what is a little less than nothing stays so.
     let others = cpu.and_then(|cpu| Some(cpu - process_cpus? / number));
-    Window { cpu, steal, others, process_cpus, ..Window::default() }
+    Window { cpu, cpu_ticks, steal, others, process_cpus, ..Window::default() }
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     Some(Section {
         id: "capacity".into(),
         title: "What CPU% hides".into(),
-        about: "Fixed work at rising load, by one CPU, by two threads of a core, by separate cores. CPU% is the kernel's, as top has it."
+        about: "Fixed work at rising load, by one CPU, by two threads of a core, by separate cores. CPU% is the kernel's: what its idle time leaves."
             .into(),
         blocks,
         long: false,
@@ -171,10 +171,11 @@ fn arm_name(study: &Study, arm: &Arm) -> String {
 
 /// Everything of every level: what the charts are drawn from.
 fn data(study: &Study) -> Table {
-    const METRICS: [(&str, &str); 9] = [
+    const METRICS: [(&str, &str); 10] = [
         ("wall", "time of the fixed work"),
         ("performance", "work"),
         ("cpu", "CPU%, together"),
+        ("cpu_ticks", "as top adds it up"),
         ("attainment", "work for each %"),
         ("ipc", "IPC"),
         ("per_busy", "work per busy second"),
