@@ -102,8 +102,9 @@ fn load(args: LoadArgs) -> anyhow::Result<ExitCode> {
             None => budget_s,
         },
         budget_per_group: false,
-        // A visit holds all levels: six have an interval.
+        // A visit holds all levels: six have an interval, and three minutes narrow few to 1 %.
         passes_min: usual.passes_min.min(6),
+        precision: usual.precision.max(0.02),
         ..usual
     };
     let levels = if fine { bench::FINE_LEVELS } else { bench::USUAL_LEVELS };

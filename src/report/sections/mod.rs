@@ -15,6 +15,7 @@ mod made;
 mod matrix;
 mod method;
 mod names;
+mod nexmark;
 mod observed;
 mod placements;
 mod profile;
@@ -55,6 +56,7 @@ pub fn compose_beside(diagnosis: &Diagnosis, older: &[Comparison]) -> anyhow::Re
     sections.extend(sweep::section(diagnosis));
     sections.extend(profile::section(diagnosis));
     sections.extend(capacity::section(diagnosis));
+    sections.extend(nexmark::sections(diagnosis));
     sections.extend(smt::section(diagnosis));
     sections.extend(guard::section(diagnosis));
     sections.extend(beside::section(diagnosis, older));
