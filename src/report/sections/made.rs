@@ -87,9 +87,11 @@ impl Made {
             })
         });
         let mut run = run(0, visits.collect());
+        let bench = self.plan.first().map(|planned| planned.case.bench.clone());
         run.header.plan = self.plan;
         run.header.catalogue = vec![Title {
-            id: "memory.test".into(),
+            // What its cases are of; without a case it is of nothing.
+            id: bench.unwrap_or("memory.test".into()),
             title: "Test".into(),
             about: "".into(),
             reading: "How to read it.".into(),
