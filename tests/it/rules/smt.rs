@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::edited::{Edit, server};
 use super::{Case, case};
-use crate::runs::{findings, recorded};
+use crate::runs::{findings, recorded, series};
 
 /// The table of one call on a server with SMT that can be switched, or cannot.
 fn table(control: &str) -> Edit {
@@ -41,12 +41,14 @@ fn faster(run: &mut Edit, of: impl Fn(&Value) -> bool, factor: f64) {
 /// A study of load on the recorded machine of two cores, where two do so many times the work of one.
 fn two_cores(times: f64) -> Value {
     let mut run = Edit::of_verb(&["smt"], &format!("--quick --kind loop --pretend 7 --from {}", recorded()));
-    // What was invented lies near one value, whatever the placement.
-    faster(
-        &mut run,
-        |case| case["placement"]["seats"].as_array().is_some_and(|seats| seats.len() == 2),
-        times,
-    );
+    // Whatever was invented.
+    let invented = run.diagnosed();
+    let work = |place: &str| {
+        let key = format!("smt.load@{place}?kind=loop&levels=7/level=7#performance");
+        series(&invented, &key)["median"].as_f64().expect("a median")
+    };
+    let factor = times * work("one-cpu") / work("same-llc");
+    faster(&mut run, |case| case["placement"]["name"] == "same-llc", factor);
     run.diagnosed()
 }
 
