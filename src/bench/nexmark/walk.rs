@@ -10,6 +10,10 @@ pub const FULL: u64 = 100;
 
 /// What is not looked at at the beginning of a step: a new rate fills caches and queues anew.
 pub const SETTLING_S: f64 = 1.5;
+/// A source that is so far behind is catching up, ns: a third of a percent of a window.
+const BEHIND_NS: f64 = 10e6;
+/// But a window begins by then, s: a source that cannot keep up stays behind.
+const LATEST_S: f64 = 2.5;
 /// A shorter window would err by more than 2 % where CPU time comes in ticks of 10 ms.
 const SHORTEST_S: f64 = 0.6;
 /// Others and the hypervisor together: what they take of the TaskManager's CPUs, the saturated rate loses, and a
@@ -135,8 +139,13 @@ impl Readings {
         if last.is_some_and(|last| last.nanos >= reading.nanos && last.pid == reading.pid) {
             return false;
         }
-        if reading.step_s().is_some_and(|seconds| seconds >= SETTLING_S) {
-            let place = (reading.step, reading.subtask);
+        let place = (reading.step, reading.subtask);
+        // A source that is catching up does more than its target: it is waited for, for a while.
+        let settled = |seconds: f64| {
+            let behind = reading.late_ns as f64 > BEHIND_NS && !self.ends.contains_key(&place);
+            seconds >= if behind { LATEST_S } else { SETTLING_S }
+        };
+        if reading.step_s().is_some_and(settled) {
             let ends = self.ends.entry(place).or_insert_with(|| (reading.clone(), reading.clone()));
             ends.1 = reading.clone();
         }
@@ -287,6 +296,23 @@ mod tests {
         assert_eq!(readings.window(3), Err(Rejected::NotAdvanced), "too short");
         assert_eq!(readings.window(2), Err(Rejected::NotAdvanced), "never seen");
         assert_eq!(Readings::default().window(0), Err(Rejected::NotAdvanced));
+    }
+
+    #[test]
+    fn a_source_that_catches_up_is_waited_for_a_while() {
+        let late = |at: f64, ms: u64| {
+            let reading = reading(3, 10.0, 10.0 + at, (at * 1000.0) as u64);
+            Snapshot { late_ns: (ms * 1_000_000) as _, ..reading }
+        };
+        let begin = |readings: &[Snapshot]| {
+            let mut all = Readings::default();
+            readings.iter().for_each(|one| assert!(all.take(one.clone())));
+            all.window(3).expect("a window").ns / 1e9
+        };
+        let caught_up = [late(1.6, 80), late(2.1, 5), late(4.6, 3)];
+        assert!((begin(&caught_up) - 2.5).abs() < 1e-9);
+        let never = [late(1.6, 80), late(2.1, 90), late(2.6, 100), late(4.6, 200)];
+        assert!((begin(&never) - 2.0).abs() < 1e-9);
     }
 
     #[test]
