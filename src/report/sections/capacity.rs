@@ -46,12 +46,18 @@ fn words(study: &Study) -> String {
     let mut sentences = Vec::new();
     if !study.smt {
         sentences.push(
-            "This machine shows no SMT: the same study on two cores, whose line is straight.".to_string(),
+            "This machine shows no SMT: the same study on two cores, whose work should go in a straight line with CPU%.".to_string(),
         );
     }
-    let half = study.truth(0.5).map(|truth| format!("{}.", truth.words()));
-    sentences.extend(half);
-    sentences.extend(study.bottom_line());
+    match study.doubt() {
+        Some(why) => {
+            sentences.push(format!("Nothing is concluded here, since what it rests on was rejected: {why}."));
+        }
+        None => {
+            sentences.extend(study.truth(0.5).map(|truth| format!("{}.", truth.words())));
+            sentences.extend(study.bottom_line());
+        }
+    }
     sentences.push(match study.no_ipc {
         Some(why) => format!(
             "IPC is not available here: {why}. Work per second of CPU time stands in its place, under its own name."
@@ -421,6 +427,15 @@ mod tests {
         let prose = prose(&section(&diagnosis).expect("a study"));
         assert!(prose.contains("shows no SMT") && prose.contains("50 % are used"), "{prose}");
         assert!(diagnosis.clean.iter().any(|rule| rule.id == "smt-capacity"));
+        let mut disturbed = diagnose(made(2.0, false));
+        for judged in &mut disturbed.series {
+            judged.analysis.verdict =
+                crate::model::Verdict::new(VerdictKind::Rejected, "somebody else".to_string());
+        }
+        let section = section(&disturbed).expect("a study");
+        let prose = self::prose(&section);
+        assert!(prose.contains("Nothing is concluded here") && !prose.contains("are used"), "{prose}");
+        assert_eq!(tables(&section).len(), 1, "no table of truths");
         let hidden = diagnose(made(1.25, false));
         let finding = hidden.findings.iter().find(|finding| finding.rule == "smt-capacity").expect("found");
         assert!(finding.headline.contains("are said to be two cores"), "{}", finding.headline);
