@@ -149,10 +149,10 @@ mod tests {
         let counts = Counts { instructions: 5, cycles: 7 };
         let second = Duration::from_secs(1);
         assert_eq!(counts.over(second, second), Ok(counts));
-        let part = counts.over(second, second / 4).unwrap_err();
+        let part = counts.over(second, second / 4).expect_err("refused");
         assert!(part.contains("25.0 %"), "{part}");
-        assert!(counts.over(second, Duration::ZERO).unwrap_err().contains("0.0 %"));
-        let zero = |counts: Counts| counts.over(second, second).unwrap_err();
+        assert!(counts.over(second, Duration::ZERO).expect_err("refused").contains("0.0 %"));
+        let zero = |counts: Counts| counts.over(second, second).expect_err("refused");
         assert!(zero(Counts { instructions: 0, ..counts }).contains("no instructions"));
         assert!(zero(Counts { cycles: 0, ..counts }).contains("no cycles"));
     }
