@@ -11,6 +11,7 @@
 mod chain;
 mod hackbench;
 mod memory;
+mod rate;
 mod spread;
 mod system;
 
@@ -304,7 +305,11 @@ fn main() {
     let asked = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word.as_str()));
     let _hello = system::Hello::put();
     let rows = system::rows(&bench).into_iter().chain(memory::rows(&bench));
-    let rows = rows.chain(hackbench::rows(&bench));
+    let built = rate::Built::build();
+    if let Err(why) = &built {
+        eprintln!("no peers of the rate suite: {why}");
+    }
+    let rows = rows.chain(hackbench::rows(&bench)).chain(rate::rows(&bench, &built));
     for row in rows {
         let name = match &row {
             Ok(row) => &row.name,

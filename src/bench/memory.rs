@@ -100,13 +100,23 @@ pub fn resident(
     Ok(memory)
 }
 
+/// A huge page, bytes.
+const HUGE_PAGE: usize = 2 << 20;
+
 /// Share of a mapping that huge pages back, 0..1; `None` for one too small to be backed by any, or where the kernel
 /// does not tell.
 pub fn huge_share(memory: &Mapping) -> Option<f64> {
-    const HUGE_PAGE: usize = 2 << 20;
     let huge = counters::huge_bytes(memory.as_ptr() as usize, memory.len())?;
     let could_be_huge = memory.len() / HUGE_PAGE * HUGE_PAGE;
     (could_be_huge > 0).then(|| huge as f64 / could_be_huge as f64)
+}
+
+/// The same of several ranges (address, bytes) together, of which those below a huge page cannot be backed by any.
+pub fn huge_share_of(ranges: &[(usize, usize)]) -> Option<f64> {
+    let large: Vec<(usize, usize)> = ranges.iter().copied().filter(|(_, len)| *len >= HUGE_PAGE).collect();
+    let could_be: usize = large.iter().map(|(_, len)| len / HUGE_PAGE * HUGE_PAGE).sum();
+    let huge = counters::huge_bytes_of(&large)?;
+    (could_be > 0).then(|| (huge as f64 / could_be as f64).min(1.0))
 }
 
 /// Pages looked at for where they lie.

@@ -24,6 +24,7 @@ pub use guard::{COMMAND, FLOOR, FORMATS, GUARDED, RESULT, TIMEOUT, WANTED, WORDS
 pub use hackbench::{HACKBENCH, MESSAGING, Options as Hackbench, Ran, once as hackbench_once};
 pub use neighbours::Neighbours;
 pub use nexmark::{Flink, JobManager, NEXMARK, On, Overview, is_nexmark, shares_its_cpus};
+pub use rate::{COMPONENTS, Suite as RateSuite, cases as rate_cases, copies_of as rate_copies};
 pub use sampler::{Line, Order, Point, Sampler, Windows, histogram, median};
 pub use sched_wake_up::WAKE_UP;
 pub use smt_load::{
@@ -74,6 +75,7 @@ benchmarks! {
     file
     file_create
     smt_load
+    rate
     nexmark
     unixbench
     guard

@@ -16,6 +16,7 @@ use crate::sys::counters::OwnCounters;
 mod calibration;
 mod columns;
 mod latencies;
+pub mod whole;
 
 use calibration::{calibrate, linearity};
 use columns::{Columns, Gauge};

@@ -196,6 +196,23 @@ pub fn measure_study_of(
     study: Study,
     amend: &dyn Fn(&mut Header),
 ) -> anyhow::Result<ExitCode> {
+    Ok(study_to_file(args, profile, benches, study, amend)?.code)
+}
+
+/// How a study ended, and where its run is; none where nothing was measured.
+pub struct Finished {
+    pub code: ExitCode,
+    pub file: Option<PathBuf>,
+}
+
+/// The same for those who go on with what was measured.
+pub fn study_to_file(
+    args: &MeasureArgs,
+    profile: Profile,
+    benches: &[&Benchmark],
+    study: Study,
+    amend: &dyn Fn(&mut Header),
+) -> anyhow::Result<Finished> {
     let profile = profile.for_run_of(benches);
     let knobs = Knobs::of(&args.root).watched();
     if !args.dry_run && args.pretend.is_none() {
@@ -209,7 +226,8 @@ pub fn measure_study_of(
         drop_caches_of(&mut planned)?;
     }
     if args.dry_run {
-        return dry_run::show(&host.machine, &planned, &profile, &args.out, args.json);
+        let code = dry_run::show(&host.machine, &planned, &profile, &args.out, args.json)?;
+        return Ok(Finished { code, file: None });
     }
     let reins = Reins::taken(knobs.hand())?;
     let mut header = header(args, &host, &profile, planned, benches);
@@ -225,7 +243,7 @@ pub fn measure_study_of(
     let left = reins.knobs.put_back();
     let code = conclude(args, &mut writer, ended)?;
     // What was measured is kept and told, whatever could not be put back.
-    left.map(|_| code)
+    left.map(|_| Finished { code, file: Some(writer.path().to_path_buf()) })
 }
 
 /// Tells cold cases of files that all caches are to be dropped before each pass.

@@ -23,6 +23,7 @@ mod run;
 mod schema;
 mod setup;
 mod shell;
+mod rate;
 mod smt;
 mod sweep;
 mod unixbench;
@@ -63,6 +64,7 @@ enum Verb {
     Sweep(sweep::Args),
     ExplainProfile(explain_profile::Args),
     Smt(smt::Args),
+    Rate(rate::Args),
     Utilization(utilization::Args),
     Guard(guard::Args),
     Hackbench(hackbench::Args),
@@ -92,6 +94,7 @@ impl Cli {
             Verb::Sweep(args) => sweep::run(args),
             Verb::ExplainProfile(args) => explain_profile::run(args),
             Verb::Smt(args) => smt::run(args),
+            Verb::Rate(args) => rate::run(args),
             Verb::Utilization(args) => utilization::run(args),
             Verb::Guard(args) => guard::run(args),
             Verb::Hackbench(args) => hackbench::run(args),

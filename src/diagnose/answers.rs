@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::words::shell;
 use super::{Evidence, Rule};
-use crate::model::{Effect, Fact, Finding, Reason, Severity, Visit};
+use crate::model::{CpuSet, Effect, Fact, Finding, Reason, SUSPECT, Severity, Visit};
 
 pub const RULES: &[Rule] = &[WRONG_ANSWER, FAILED];
 
@@ -29,7 +29,13 @@ fn wrong_answer(evidence: &Evidence) -> Option<Vec<Finding>> {
         Finding {
             rule: WRONG_ANSWER.id.into(),
             severity: Severity::Problem,
-            headline: format!("{} of {of} visits of {key} computed a wrong answer on CPUs {cpus}", visits.len()),
+            headline: match suspects(&visits) {
+                Some(suspects) => format!(
+                    "suspected faulty core: CPU {suspects} computed a wrong answer in {} of {of} visits of {key}",
+                    visits.len()
+                ),
+                None => format!("{} of {of} visits of {key} computed a wrong answer on CPUs {cpus}", visits.len()),
+            },
             cause: "What was computed does not match what must come out. Suspect the core first, then the memory.".into(),
             facts: visits
                 .iter()
@@ -48,6 +54,16 @@ fn wrong_answer(evidence: &Evidence) -> Option<Vec<Finding>> {
         }
     });
     Some(findings.collect())
+}
+
+/// CPUs that a visit's reason points at because others, doing the same work, were right.
+fn suspects(visits: &[&Visit]) -> Option<CpuSet> {
+    let told = visits.iter().filter_map(|visit| visit.reason.as_ref()?.text().split_once(SUSPECT));
+    let found: CpuSet = told
+        .filter_map(|(_, cpus)| CpuSet::parse_list(cpus))
+        .flat_map(|cpus| cpus.iter().collect::<Vec<u32>>())
+        .collect();
+    (!found.is_empty()).then_some(found)
 }
 
 const FAILED: Rule = Rule {

@@ -21,6 +21,7 @@ pub mod neighbours;
 mod others;
 pub mod readings;
 pub mod shares;
+pub mod suite;
 pub mod swept;
 pub mod tracks;
 pub mod words;
@@ -52,6 +53,7 @@ rules! {
     numa
     noise
     smt
+    rate
     guard
     structure
     sweep

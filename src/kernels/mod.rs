@@ -16,6 +16,7 @@ mod chain;
 mod faults;
 mod ring;
 mod streams;
+pub mod widest;
 pub mod work;
 
 pub use arithmetic::Arithmetic;

@@ -5,6 +5,9 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// What stands before the CPUs that a visit's wrong answer points at, in its reason.
+pub const SUSPECT: &str = "suspected faulty core: CPU ";
+
 /// The kinds of verdict; the JSON contract names them so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -19,7 +19,7 @@ pub use case::{Beside, COMPILER, Case, Pages, Params, Placement, Seat, Value, fi
 pub use cpuset::CpuSet;
 pub use factors::Factors;
 pub use figure::{figure, letters, percent};
-pub use finding::{Effect, Fact, Finding, Severity, Verdict, VerdictKind};
+pub use finding::{Effect, Fact, Finding, SUSPECT, Severity, Verdict, VerdictKind};
 pub use metric::{Better, Form, Metric, Title, View};
 pub use run::{
     Conditions, Event, Header, Neighbour, Planned, Reason, Record, Run, RunClock, SCHEMA, Summary,

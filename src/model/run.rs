@@ -291,6 +291,7 @@ impl TimeLine {
     pub const CLOCK: &str = "clock";
     pub const MULTIPLIER: &str = "multiplier";
     pub const IDLE: &str = "idle";
+    pub const TRAFFIC: &str = "memory traffic";
     pub const TEMPERATURE: &str = "temperature";
     /// A point each: where the sensor of this name says that the machine stops.
     pub const CRITICAL: &str = "critical temperature";

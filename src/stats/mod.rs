@@ -33,6 +33,7 @@ pub mod outliers;
 pub mod pairs;
 pub mod proof;
 pub mod ranks;
+pub mod repeat;
 pub mod series;
 pub mod shift;
 pub mod siblings;

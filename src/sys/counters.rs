@@ -10,12 +10,14 @@ use std::path::{Path, PathBuf};
 use crate::model::{Conditions, CpuSet};
 
 mod cpu_times;
+mod free_blocks;
 mod neighbours;
 mod symbols;
 mod task;
 mod tasks;
 
 pub use cpu_times::{CpuTime, CpuTimes, units_per_second};
+pub use free_blocks::{FreeBlocks, free_blocks};
 pub use neighbours::Neighbours;
 pub use symbols::{Symbols, perf_paranoid, symbols_hidden};
 pub use task::{TaskCounters, TaskTotals};
@@ -364,13 +366,18 @@ fn numbers(folder: &Path) -> impl Iterator<Item = u32> + use<> {
 
 /// Bytes of the range `start..start + len` of this process that huge pages back, from `/proc/self/smaps`.
 pub fn huge_bytes(start: usize, len: usize) -> Option<u64> {
+    huge_bytes_of(&[(start, len)])
+}
+
+/// The same of several ranges (address, bytes) together; neighbours may lie in one area of the kernel's.
+pub fn huge_bytes_of(ranges: &[(usize, usize)]) -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/smaps").ok()?;
     let (mut total, mut inside) = (0, false);
     for line in text.lines() {
         if let Some((low, high)) = line.split(' ').next().and_then(|range| range.split_once('-')) {
             let bounds = usize::from_str_radix(low, 16).ok().zip(usize::from_str_radix(high, 16).ok());
             if let Some((low, high)) = bounds {
-                inside = low < start + len && high > start;
+                inside = ranges.iter().any(|(start, len)| low < start + len && high > *start);
                 continue;
             }
         }
@@ -378,7 +385,8 @@ pub fn huge_bytes(start: usize, len: usize) -> Option<u64> {
             total += size.trim().trim_end_matches("kB").trim().parse::<u64>().ok()? * 1024;
         }
     }
-    Some(total.min(len as u64))
+    let all: u64 = ranges.iter().map(|(_, len)| *len as u64).sum();
+    Some(total.min(all))
 }
 
 /// Drops every clean page of the page cache of the whole machine (`vm.drop_caches`, root only): a disturbance for all,

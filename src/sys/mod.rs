@@ -2,6 +2,7 @@
 //! `unsafe`. Nothing here measures or judges.
 
 pub mod affinity;
+pub mod block;
 pub mod c_calls;
 pub mod c_text;
 pub mod clock;

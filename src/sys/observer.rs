@@ -15,8 +15,10 @@ use crate::model::{CpuSet, Event, TimeLine};
 use crate::sys::affinity;
 
 mod sensors;
+mod traffic;
 
 use sensors::{IdleStates, Reach, Registers, Sensor, Word, perf_status, sensors};
+use traffic::Traffic;
 
 /// Two looks are at least this far apart.
 const PERIOD: Duration = Duration::from_millis(500);
@@ -48,6 +50,8 @@ pub struct Observer {
     all: Idle,
     measured: Idle,
     core: Option<Core>,
+    /// Memory traffic; or why nobody counts it.
+    traffic: Result<Traffic, String>,
     /// The CPU from which a look is made during this visit.
     off: Option<u32>,
     /// Which of the readings that interrupt somebody comes next.
@@ -164,6 +168,7 @@ impl Observer {
             all: Idle::open(root, cpus, IDLE_CPUS),
             measured: Idle::open(root, &CpuSet::default(), MEASURED_CPUS),
             core: None,
+            traffic: Traffic::open(root),
             off: None,
             turn: 0,
             last: None,
@@ -230,6 +235,7 @@ impl Observer {
                 }),
             ),
             (TimeLine::VOLTAGE, "core", no_volts),
+            (TimeLine::TRAFFIC, "by resctrl", self.traffic.as_ref().err().cloned()),
         ];
         for (subject, name, missing) in missing {
             if missing.is_some() {
@@ -316,12 +322,13 @@ impl Observer {
         self.read_policy(at_ms);
         let dear: Vec<usize> =
             (0..self.sensors.len()).filter(|index| self.sensors[*index].reach == Reach::Interrupts).collect();
-        self.turn = (self.turn + 1) % (3 + dear.len());
+        self.turn = (self.turn + 1) % (4 + dear.len());
         match self.turn {
             0 => self.read_frequency(at_ms),
             1 => self.read_status(at_ms),
             2 => self.read_cycles(at_ms),
-            turn => self.read_sensor(dear[turn - 3], at_ms),
+            3 => self.read_traffic(at_ms),
+            turn => self.read_sensor(dear[turn - 4], at_ms),
         }
     }
 
@@ -362,6 +369,14 @@ impl Observer {
         let ratio = self.core.as_mut().and_then(Core::ratio);
         let clock = ratio.and_then(|ratio| Some(ratio * self.known.base_ghz?));
         self.note(TimeLine::CLOCK, "by APERF and MPERF, measured CPU", "GHz", at_ms, clock);
+    }
+
+    /// The kernel interrupts a CPU of each domain for it.
+    fn read_traffic(&mut self, at_ms: f64) {
+        let read = self.traffic.as_mut().map(Traffic::read).unwrap_or_default();
+        for (name, rate) in read {
+            self.note(TimeLine::TRAFFIC, &name, "GB/s", at_ms, Some(rate));
+        }
     }
 
     fn note(

@@ -35,9 +35,10 @@ pub struct Team {
     body: Body,
     clock: Clock,
     round: u32,
+    patience: Duration,
 }
 
-/// How long members may take to build their memory, and to finish a round beyond what the round should take.
+/// How long members may take to build their memory, and to finish a round, unless the caller knows better.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Spins this often before it yields the CPU: on machines with a CPU for each member the barrier never yields.
@@ -49,6 +50,16 @@ impl Team {
     pub fn start(
         seats: &[CpuSet],
         clock: Clock,
+        build: impl Fn(usize) -> anyhow::Result<Body>,
+    ) -> anyhow::Result<Team> {
+        Team::start_patient(seats, clock, PATIENCE, build)
+    }
+
+    /// The same where rounds may take so long.
+    pub fn start_patient(
+        seats: &[CpuSet],
+        clock: Clock,
+        patience: Duration,
         build: impl Fn(usize) -> anyhow::Result<Body>,
     ) -> anyhow::Result<Team> {
         let board = Board::new(seats.len())?;
@@ -65,7 +76,7 @@ impl Team {
             affinity::pin(first).with_context(|| format!("cannot pin to CPUs {first}"))?;
         }
         let body = build(0)?;
-        let mut team = Team { board, members, body, clock, round: 0 };
+        let mut team = Team { board, members, body, clock, round: 0, patience };
         team.wait_for(|board| board.ready(), "get ready")?;
         Ok(team)
     }
@@ -102,8 +113,8 @@ impl Team {
                         bail!("member {} ended ({status}) before it could {stage}", index + 1);
                     }
                 }
-                if begin.elapsed() > PATIENCE {
-                    bail!("the members did not all {stage} within {PATIENCE:?}");
+                if begin.elapsed() > self.patience {
+                    bail!("the members did not all {stage} within {:?}", self.patience);
                 }
             }
         }

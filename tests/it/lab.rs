@@ -18,6 +18,7 @@ mod arm;
 mod kernels;
 mod placement;
 mod profile;
+mod rate;
 mod settings;
 mod sweep;
 

@@ -101,6 +101,12 @@ table! {
         "smt-cost": neighbours_that_cost, neighbours_that_cost_nothing;
         "smt-capacity": threads_that_share_a_core, cores_that_share_nothing;
     }
+    rate {
+        "rate-runs-apart": runs_that_lie_apart, runs_that_repeat;
+        "rate-settled-at-start": speeds_that_runs_keep, speeds_that_no_run_keeps;
+        "rate-memory-moves": memory_that_moves_alone, everything_that_moves;
+        "rate-footprint-in-cache": footprints_inside_caches, footprints_beyond_caches;
+    }
     guard {
         "swinging-command": results_that_swing, results_that_stand;
         "command-placement": placements_that_decide, placements_that_do_not;
@@ -210,7 +216,7 @@ fn every_rule_explains_itself() {
 const INFORMATIVE: [&str; 2] = ["free-placement", "latency-knee"];
 
 /// What these look at the quick profile does not measure: it takes longer, or a study.
-const LEFT_TO_STANDARD: [&str; 11] = [
+const LEFT_TO_STANDARD: [&str; 15] = [
     "latency-knee",
     "odd-core",
     "smt-cost",
@@ -222,6 +228,10 @@ const LEFT_TO_STANDARD: [&str; 11] = [
     "sweep-effect",
     "sweep-trade",
     "profile-shares",
+    "rate-runs-apart",
+    "rate-settled-at-start",
+    "rate-memory-moves",
+    "rate-footprint-in-cache",
 ];
 
 #[test]

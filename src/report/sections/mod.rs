@@ -19,6 +19,7 @@ mod nexmark;
 mod observed;
 mod placements;
 mod profile;
+mod rate;
 mod readings;
 mod results;
 mod samples;
@@ -56,6 +57,7 @@ pub fn compose_beside(diagnosis: &Diagnosis, older: &[Comparison]) -> anyhow::Re
     sections.extend(sweep::section(diagnosis));
     sections.extend(profile::section(diagnosis));
     sections.extend(capacity::section(diagnosis));
+    sections.extend(rate::section(diagnosis));
     sections.extend(nexmark::sections(diagnosis));
     sections.extend(smt::section(diagnosis));
     sections.extend(guard::section(diagnosis));

@@ -12,7 +12,7 @@ use crate::stats::order::median;
 const POINTS: usize = 400;
 
 /// The subjects in their order, with what a chart says of each.
-const SUBJECTS: [(&str, &str, &str, &str); 5] = [
+const SUBJECTS: [(&str, &str, &str, &str); 6] = [
     (
         TimeLine::CLOCK,
         "Core clock",
@@ -30,6 +30,7 @@ const SUBJECTS: [(&str, &str, &str, &str); 5] = [
     ),
     (TimeLine::TEMPERATURE, "Temperature", "The processor's own sensors.", "°C"),
     (TimeLine::VOLTAGE, "Core voltage", "", "V"),
+    (TimeLine::TRAFFIC, "Memory traffic", "What each last-level cache moves to and from memory.", "GB/s"),
 ];
 
 /// A line each in the terminal too: least, median and largest, or why the machine does not tell it.

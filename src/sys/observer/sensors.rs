@@ -93,7 +93,7 @@ const VOLTAGES: usize = 3;
 const MOST: usize = 256;
 
 /// Numbered children of a folder, in their order.
-fn numbered(folder: &Path, prefix: &str, suffix: &str) -> Vec<u32> {
+pub fn numbered(folder: &Path, prefix: &str, suffix: &str) -> Vec<u32> {
     let names = std::fs::read_dir(folder).into_iter().flatten().flatten().take(16 * MOST);
     let number = |name: String| name.strip_prefix(prefix)?.strip_suffix(suffix)?.parse().ok();
     let mut numbers: Vec<u32> =

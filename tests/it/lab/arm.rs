@@ -18,7 +18,7 @@ use super::{cores, in_guest_with, read_json, runs};
 const LOOP: &str = "selftest.counters";
 const INSTRUCTIONS: f64 = 66.0;
 
-fn in_arm_guest(test: &str, machine: &str, qemu: &[&str], script: &str) -> Option<TempDir> {
+pub fn in_arm_guest(test: &str, machine: &str, qemu: &[&str], script: &str) -> Option<TempDir> {
     let target = std::env::var("CARGO_TARGET_DIR");
     let target = target.unwrap_or_else(|_| format!("{}/target", env!("CARGO_MANIFEST_DIR")));
     let assay = format!("{target}/aarch64-unknown-linux-gnu/release/assay");

@@ -60,6 +60,11 @@ impl Edit {
         }
     }
 
+    /// Leaves out the other visits, and what a summary says of them.
+    pub fn keep_visits(&mut self, wanted: impl Fn(&Value) -> bool) {
+        self.lines.retain(|line| line.get("visit").is_none_or(&wanted) && line.get("summary").is_none());
+    }
+
     pub fn conditions(&mut self, mut change: impl FnMut(usize, &mut Value)) {
         self.each(|number, visit| change(number, &mut visit["conditions"]));
     }

@@ -1,0 +1,83 @@
+//! What each last-level cache moves to and from memory, by the monitoring of resctrl (Intel RDT, AMD QoS).
+
+use std::path::Path;
+use std::time::Instant;
+
+use super::sensors::{Word, numbered};
+
+/// Counters of all domains, and what they were when last read.
+pub struct Traffic {
+    domains: Vec<Domain>,
+}
+
+struct Domain {
+    name: String,
+    bytes: Word,
+    before: Option<(Instant, f64)>,
+}
+
+/// GB/s that no socket of today has: a counter that was reset or that overflowed.
+const MOST: f64 = 10_000.0;
+
+impl Traffic {
+    /// What is mounted under `root`; an error says why there is nothing, in words.
+    pub fn open(root: &Path) -> Result<Traffic, String> {
+        const MONITORING: &str = "sys/fs/resctrl/mon_data";
+        let folder = root.join(MONITORING);
+        let domain = |number: u32| {
+            // The kernel writes domains with two digits.
+            let path = ["0", ""].map(|zero| folder.join(format!("mon_L3_{zero}{number}/mbm_total_bytes")));
+            let bytes = path.iter().find_map(|path| Word::open(path))?;
+            Some(Domain { name: format!("by resctrl, L3 domain {number}"), bytes, before: None })
+        };
+        let domains: Vec<Domain> = numbered(&folder, "mon_L3_", "").into_iter().filter_map(domain).collect();
+        match domains.is_empty() {
+            true => Err(format!(
+                "no mbm_total_bytes under /{MONITORING}: resctrl is not mounted, or this CPU does not count memory traffic"
+            )),
+            false => Ok(Traffic { domains }),
+        }
+    }
+
+    /// GB/s of each domain since the last reading, which begins with the second.
+    pub fn read(&mut self) -> Vec<(String, f64)> {
+        let rate = |domain: &mut Domain| {
+            let (now, bytes) = (Instant::now(), domain.bytes.number()?);
+            let (then, before) = domain.before.replace((now, bytes))?;
+            let ns = (now - then).as_secs_f64() * 1e9;
+            let rate = (bytes - before) / ns;
+            (0.0..MOST).contains(&rate).then(|| (domain.name.clone(), rate))
+        };
+        self.domains.iter_mut().filter_map(rate).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn bytes_of_each_domain_become_a_rate() {
+        let root = tempfile::tempdir().expect("a folder");
+        let write = |domain: &str, text: &str| {
+            let folder = root.path().join("sys/fs/resctrl/mon_data").join(domain);
+            std::fs::create_dir_all(&folder).expect("folders");
+            std::fs::write(folder.join("mbm_total_bytes"), text).expect("written");
+        };
+        assert!(Traffic::open(root.path()).is_err_and(|why| why.contains("not mounted")));
+        write("mon_L3_00", "1000\n");
+        write("mon_L3_11", "Unavailable\n");
+        let mut traffic = Traffic::open(root.path()).expect("two domains");
+        assert!(traffic.read().is_empty());
+        std::thread::sleep(Duration::from_millis(5));
+        write("mon_L3_00", "50001000\n");
+        let read = traffic.read();
+        assert_eq!(read.len(), 1);
+        assert_eq!(read[0].0, "by resctrl, L3 domain 0");
+        // 50 MB in 5 ms or more.
+        assert!(read[0].1 > 0.0 && read[0].1 <= 10.0, "{read:?}");
+        write("mon_L3_00", "5\n");
+        assert!(traffic.read().is_empty(), "a counter that went back tells nothing");
+    }
+}

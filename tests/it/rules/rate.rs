@@ -1,0 +1,124 @@
+//! Rate suites: runs that differ and how, as invented suites have them after a change.
+
+use serde_json::{Value, json};
+
+use super::edited::{Edit, server};
+use super::{Case, case};
+use crate::runs::findings;
+
+/// Components of which two hang on memory and three do not.
+const COMPONENTS: &str = "bwaves,lbm,chess,digest,molecules";
+const MEMORY: [&str; 2] = ["rate.bwaves", "rate.lbm"];
+/// The published runs of bwaves on a wrongly filled machine, and after the move, percent of the mean of 16.
+const WRONG: [f64; 5] = [92.0, 92.0, 111.0, 107.0, 98.0];
+const MOVED: [f64; 5] = [99.88, 99.88, 100.46, 99.88, 99.88];
+
+/// A suite on the clean server, two pieces of work in each of five processes: every component at 100, what is on memory
+/// in this order; pieces of a process lie `scatter` apart.
+fn suite(of_memory: &[f64], of_caches: &[f64], scatter: f64) -> Edit {
+    let tree = server();
+    let root = tree.root().display();
+    let mut run =
+        Edit::of_verb(&["rate"], &format!("--quick --component {COMPONENTS} --pretend 7 --root {root}"));
+    let plan = run.header()["plan"].clone();
+    run.each(|_, visit| {
+        let bench = plan[visit["case"].as_u64().expect("a case") as usize]["case"]["bench"].clone();
+        let pass = visit["pass"].as_u64().expect("a pass") as usize;
+        let runs = if MEMORY.iter().any(|own| bench == *own) { of_memory } else { of_caches };
+        let level = runs[pass % runs.len()];
+        for samples in visit["samples"].as_array_mut().into_iter().flatten() {
+            if samples["metrics"] == json!(["rate"]) || samples["metrics"] == json!(["ratio"]) {
+                samples["work"] = json!([1e6 * level, 1e6 * level * (1.0 + scatter)]);
+                samples["ns"] = json!([1e9, 1e9]);
+                samples["beside"] = json!({});
+                samples["warm_up"] = json!(0);
+            }
+        }
+    });
+    // Only whole rounds of the sequence.
+    let passes = of_memory.len();
+    run.keep_visits(|visit| visit["pass"].as_u64().is_some_and(|pass| (pass as usize) < passes));
+    run
+}
+
+fn text(found: &Value) -> String {
+    found.to_string()
+}
+
+pub fn runs_that_lie_apart() -> Vec<Case> {
+    let swinging = suite(&WRONG, &MOVED, 0.001).diagnosed();
+    let found = findings(&swinging, "rate-runs-apart")[0];
+    assert!(text(found).contains("low low high high mid"), "{found:#}");
+    assert!(text(found).contains("CV 7.77 %"), "{found:#}");
+    assert_eq!(found["severity"], "warning");
+    assert!(found["confirm"].as_str().is_some_and(|words| words.contains("--footprint")), "{found:#}");
+    let noisy = suite(&WRONG, &MOVED, 0.1).diagnosed();
+    assert_eq!(findings(&noisy, "rate-runs-apart")[0]["severity"], "note");
+    // Each session by itself is steady, and they lie apart.
+    let mut sessions = suite(&MOVED, &MOVED, 0.001);
+    let key = format!("rate.bwaves@one-per-core+huge?mib=256#rate");
+    let past = |day: u32, boot: &str, median: f64| {
+        json!({"started": format!("2026-01-0{day}T00:00:00Z"), "boot_id": boot, "uptime_s": 60.0,
+               "medians": {key.as_str(): median}})
+        .to_string()
+    };
+    // 1e6 × 100 units in a second are 100 M/s.
+    let lines = [past(1, "a", 99.0), past(2, "b", 80.0), past(3, "b", 101.0)].join("\n");
+    sessions.header()["snapshot"]["entries"]["probe:rate-history"] = json!({ "text": lines });
+    let sessions = sessions.diagnosed();
+    let found = findings(&sessions, "rate-runs-apart")[0];
+    assert!(text(found).contains("sessions of bwaves"), "{found:#}");
+    vec![
+        case("the published swing", swinging),
+        case("runs no further apart than their pieces", noisy),
+        case("sessions of other days", sessions),
+    ]
+}
+
+pub fn runs_that_repeat() -> Vec<Case> {
+    vec![case("the published runs after the move", suite(&MOVED, &MOVED, 0.001).diagnosed())]
+}
+
+pub fn speeds_that_runs_keep() -> Vec<Case> {
+    let kept = suite(&WRONG, &MOVED, 0.001).diagnosed();
+    let found = text(findings(&kept, "rate-settled-at-start")[0]);
+    assert!(found.contains("between processes") && found.contains("1.00, 1.00, 0.00, 0.18, 0.64"), "{found}");
+    vec![case("pieces that agree in runs that do not", kept)]
+}
+
+pub fn speeds_that_no_run_keeps() -> Vec<Case> {
+    vec![
+        case("pieces that lie as far apart as runs", suite(&WRONG, &MOVED, 0.2).diagnosed()),
+        case("runs that repeat", suite(&MOVED, &MOVED, 0.001).diagnosed()),
+    ]
+}
+
+pub fn memory_that_moves_alone() -> Vec<Case> {
+    let memory = suite(&WRONG, &MOVED, 0.001).diagnosed();
+    let found = text(findings(&memory, "rate-memory-moves")[0]);
+    assert!(found.contains("it is memory") && found.contains("assay memmap"), "{found}");
+    vec![case("memory alone", memory)]
+}
+
+pub fn everything_that_moves() -> Vec<Case> {
+    vec![
+        case("everything together", suite(&WRONG, &WRONG, 0.001).diagnosed()),
+        case("nothing", suite(&MOVED, &MOVED, 0.001).diagnosed()),
+    ]
+}
+
+/// A suite of little memory a copy.
+fn footprint(mib: u32) -> Value {
+    let tree = server();
+    let root = tree.root().display();
+    let words = format!("--quick --component bwaves --footprint {mib}M --pretend 7 --root {root}");
+    Edit::of_verb(&["rate"], &words).diagnosed()
+}
+
+pub fn footprints_inside_caches() -> Vec<Case> {
+    vec![case("as much memory as cache", footprint(64))]
+}
+
+pub fn footprints_beyond_caches() -> Vec<Case> {
+    vec![case("a hundred times the caches", footprint(16384))]
+}
