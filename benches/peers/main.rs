@@ -71,6 +71,8 @@ impl Ours {
 pub enum Peer {
     /// A program with its arguments, and from its output to a value.
     Program(Vec<String>, fn(&str) -> Option<f64>),
+    /// A program that does so much work again and again, and prints a line with the seconds of each time.
+    Timed { words: Vec<String>, work: f64 },
     /// Another metric of ours.
     Ours(Ours),
     /// A chain of dependent loads written differently, through a block of so many bytes.
@@ -160,6 +162,13 @@ impl Bench {
         match &row.peer {
             Peer::Ours(ours) => self.own(ours),
             Peer::Chain { bytes, cpu } => chain::latency_ns(*bytes, *cpu, Clock::from_run(&self.clock)),
+            Peer::Timed { words, work } => {
+                let text =
+                    said_by(words).map_err(|error| format!("{} cannot be started ({error})", words[0]))?;
+                let seconds: Vec<f64> = text.lines().filter_map(|line| line.trim().parse().ok()).collect();
+                let figure = median(&seconds).map(|seconds| work / seconds);
+                figure.ok_or_else(|| format!("`{}` printed no seconds: {text}", words.join(" ")))
+            }
             Peer::Program(arguments, value) => {
                 let text = said_by(arguments);
                 let text = text.map_err(|error| format!("{} cannot be started ({error})", arguments[0]))?;

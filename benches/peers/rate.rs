@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use assay::bench::{COMPONENTS, Component};
 use assay::model::Params;
-use assay::stats::order::median;
+use assay::sys::block::Room;
 
 use super::{Bench, Ours, Peer, Row, Rows, Wanted};
 
 /// Those that have a peer in `rate/`.
-const WITH_PEER: [&str; 4] = ["triad", "fourier", "sparse", "lbm"];
+const WITH_PEER: [&str; 5] = ["triad", "fourier", "sparse", "lbm", "waves"];
 /// A copy's memory and pieces of work in a visit, on both sides.
 const MIB: u64 = 256;
 const PIECES: u64 = 5;
@@ -31,7 +31,7 @@ impl Built {
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/peers/rate");
         for name in WITH_PEER {
             let built = Command::new("gcc")
-                .args(["-O3", "-march=native", "-o"])
+                .args(["-O3", "-march=native", "-DHUGE_PAGES", "-o"])
                 .arg(folder.path().join(name))
                 .arg(sources.join(format!("{name}.c")))
                 .arg("-lm")
@@ -65,34 +65,19 @@ fn row(bench: &Bench, component: &Component, built: &Result<Built, String>) -> R
     case.inputs.insert("allocations".into(), "1".into());
     let cpu = bench.first_cpu().to_string();
     let program = built.program(component.name).display().to_string();
-    let words = [
-        "env",
-        // What glibc allots, it asks huge pages for.
-        "GLIBC_TUNABLES=glibc.malloc.hugetlb=1",
-        "taskset",
-        "-c",
-        &cpu,
-        &program,
-        component.name,
-        &MIB.to_string(),
-        &PIECES.to_string(),
-    ];
+    // What the C program calls an iteration is the same work.
+    let mut room = Room::new(MIB << 20);
+    let Ok(work) = (component.make)(&mut room).map(|work| work.units() as f64) else { return Err(name) };
+    let words = ["taskset", "-c", &cpu, &program, component.name, &MIB.to_string(), &PIECES.to_string()];
     Ok(Row {
         name,
         unit: "M/s",
         ours: Ours::new(case, "rate"),
         scale: 1.0,
-        peer: Peer::Program(words.map(str::to_string).to_vec(), rate),
+        peer: Peer::Timed { words: words.map(str::to_string).to_vec(), work: work / 1e6 },
         wanted: Wanted::AtLeast(LEAST),
         pairs: PAIRS,
         limit: LIMIT,
         note: "",
     })
-}
-
-/// The median of the lines' `... M/s`.
-fn rate(text: &str) -> Option<f64> {
-    let each = |line: &str| line.split_whitespace().next()?.parse().ok();
-    let rates: Vec<f64> = text.lines().filter_map(each).collect();
-    median(&rates)
 }

@@ -151,12 +151,18 @@ macro_rules! components {
 components! {
     bwaves
     lbm
+    multigrid
+    waves
     triad
     fourier
     sparse
     graph
     join
+    molecules
+    dense
+    rays
     chess
+    parse
     machine
     compress
     digest

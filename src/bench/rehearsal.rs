@@ -80,7 +80,7 @@ pub fn sampled(
         i32::from(sampler.finish(result.err().map(reason)).is_err())
     })
     .expect("a child");
-    let status = child.wait(Duration::from_secs(60)).expect("it ends");
+    let status = child.wait(Duration::from_secs(300)).expect("it ends");
     assert!(status.success(), "{}: {status}", case.key());
     let mut text = String::new();
     said.rewind().and_then(|()| said.read_to_string(&mut text)).expect("what it said");

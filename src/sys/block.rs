@@ -54,8 +54,13 @@ pub struct Room {
 const HUGE_PAGE: usize = 2 << 20;
 
 impl Room {
+    /// Arrays on the pages that the kernel gives, wherever they are first touched.
+    pub fn new(bytes: u64) -> Room {
+        Room::on(bytes, Pages::AsGiven, CpuSet::default())
+    }
+
     /// Arrays on these pages, bound to these nodes (none: wherever they are first touched).
-    pub fn new(bytes: u64, pages: Pages, nodes: CpuSet) -> Room {
+    pub fn on(bytes: u64, pages: Pages, nodes: CpuSet) -> Room {
         Room { bytes, pages, nodes, taken: Vec::new() }
     }
 
@@ -91,7 +96,7 @@ mod tests {
 
     #[test]
     fn arrays_are_zero_their_own_and_noted() {
-        let mut room = Room::new(1 << 20, Pages::Huge, CpuSet::default());
+        let mut room = Room::on(1 << 20, Pages::Huge, CpuSet::default());
         let mut one = room.f64s(1000).expect("memory");
         let two = room.u32s(3 << 20).expect("memory");
         let none = room.bytes(0).expect("memory");

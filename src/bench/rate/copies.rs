@@ -114,7 +114,7 @@ fn start(
 ) -> anyhow::Result<Team> {
     let pages = case.placement.pages;
     Team::start_patient(seats, clock, PATIENCE, |index| -> anyhow::Result<Body> {
-        let mut room = Room::new(bytes, pages, case.placement.seats[index].mem_nodes.clone());
+        let mut room = Room::on(bytes, pages, case.placement.seats[index].mem_nodes.clone());
         let mut work = (component.make)(&mut room)?;
         Ok(Box::new(move |what| match what {
             ITERATE => {

@@ -27,7 +27,7 @@ pub(super) const COMPONENT: Component = Component {
     character: Character::Bandwidth,
     units: "points",
     reference: 90.0,
-    answer: 0xb1e9_a78f_ac7d_8bb4,
+    answer: 0x7b81_5e38_6386_d50d,
     make,
 };
 
@@ -50,7 +50,7 @@ struct Shape {
 impl Shape {
     fn new(sides: [usize; 3]) -> Shape {
         let row = sides[0] | 1;
-        let plane = row * sides[1] | 1;
+        let plane = (row * sides[1]) | 1;
         Shape { sides, row, plane, lines: plane * sides[2] }
     }
     /// The largest box, no more than four times as long as high, of sides 2^a, 3 * 2^a and 9 * 2^a.
@@ -135,8 +135,10 @@ impl Fourier {
         let mut start = Field::new(room, &shape)?;
         let mut field = Field::new(room, &shape)?;
         let mut mix = Mix(0xf0);
-        for block in [&mut start.re, &mut start.im] {
-            block.iter_mut().for_each(|value| *value = mix.unit() - 0.5);
+        let (re, im) = start.parts_mut();
+        for lines in [re, im] {
+            let values = lines[..shape.lines].as_flattened_mut();
+            values.iter_mut().for_each(|value| *value = mix.unit() - 0.5);
         }
         field.re.fill(0.0);
         field.im.fill(0.0);

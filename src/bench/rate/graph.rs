@@ -22,8 +22,8 @@ pub(super) const COMPONENT: Component = Component {
     source: file!(),
     character: Character::Latency,
     units: "edges",
-    reference: 1.0,
-    answer: 0,
+    reference: 69.0,
+    answer: 0x2ab3_852e_f8eb_31eb,
     make,
 };
 
@@ -73,8 +73,8 @@ impl Edges {
     }
     fn next(&mut self) -> (u32, u32, u8) {
         let (from, to) = (self.mix.next(), self.mix.next());
-        let weight =
-            1 + (((from ^ to.rotate_left(17)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) * 255 >> 24);
+        let mixed = (from ^ to.rotate_left(17)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+        let weight = 1 + ((mixed * 255) >> 24);
         let from = (from & from >> 32) as u32 & self.mask;
         let to = (to & to >> 32) as u32 & self.mask;
         (self.label(from), self.label(to), weight as u8)
@@ -139,7 +139,10 @@ impl Graph {
     fn search(&mut self) -> (u64, u64) {
         let (vertices, _) = self.vertices.as_chunks::<4>();
         let (arcs, visits, queue) = (&self.arcs, &mut self.visits, &mut self.queue);
-        widest(|| breadth(self.root, vertices, arcs, visits, queue))
+        widest(
+            #[inline(always)]
+            || breadth(self.root, vertices, arcs, visits, queue),
+        )
     }
 }
 
@@ -233,7 +236,10 @@ impl Work for Graph {
         (self.reached, self.edges) = self.search();
         let (vertices, _) = self.vertices.as_chunks_mut::<4>();
         let arcs = &self.arcs;
-        let edges = widest(|| distances(self.root, vertices, arcs));
+        let edges = widest(
+            #[inline(always)]
+            || distances(self.root, vertices, arcs),
+        );
         if edges != self.edges {
             self.reached = 0;
         }

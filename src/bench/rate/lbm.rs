@@ -27,7 +27,7 @@ pub(super) const COMPONENT: Component = Component {
     character: Character::Bandwidth,
     units: "cell updates",
     reference: 95.0,
-    answer: 0x9da1_12a0_f775_17b8,
+    answer: 0x0f03_c907_7da7_5203,
     make,
 };
 

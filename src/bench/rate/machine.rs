@@ -18,8 +18,8 @@ use vm::{Machine, Op};
 pub(super) const COMPONENT: Component = Component {
     name: "machine",
     title: "machine: a bytecode interpreter",
-    about: "Runs six programs (prime sieve, queens, Fibonacci and Ackermann recursion, Collatz, palindromes and \
-            heapsort in digits and words), compiled from source by its own compiler, on a stack machine. Checked: \
+    about: "Runs seven programs (prime sieve, queens, Fibonacci and Ackermann recursion, Collatz, palindromes, \
+            heapsort), compiled from source by its own compiler, on a stack machine. Checked: \
             every result is the known one and the number of bytecodes is that of the first run. Stays in the caches: \
             the footprint does not matter.",
     reading: "Bytecodes per second: an indirect branch each, a chain through the stack in L1. Clock, indirect-branch \
@@ -27,8 +27,8 @@ pub(super) const COMPONENT: Component = Component {
     source: file!(),
     character: Character::Branchy,
     units: "bytecodes",
-    reference: 1.0,
-    answer: 0,
+    reference: 800.0,
+    answer: 0x70c4_695c_b087_b251,
     make,
 };
 
@@ -49,16 +49,16 @@ const PROGRAMS: &[(&str, i64, i64)] = &[
              found = found + place(n, row + 1, columns | bit, (left | bit) << 1, (right | bit) >> 1); }
            return found; }
          fn main(n) { return place(n, 0, 0, 0, 0); }",
-        9,
-        352,
+        10,
+        724,
     ),
-    ("fn fib(n) { if n < 2 { return n; } return fib(n - 1) + fib(n - 2); } fn main(n) { return fib(n); }", 25, 75_025),
+    ("fn fib(n) { if n < 2 { return n; } return fib(n - 1) + fib(n - 2); } fn main(n) { return fib(n); }", 29, 514_229),
     (
         "fn ack(m, n) { if m == 0 { return n + 1; } if n == 0 { return ack(m - 1, 1); }
            return ack(m - 1, ack(m, n - 1)); }
          fn main(n) { return ack(3, n); }",
-        6,
-        509,
+        7,
+        1021,
     ),
     (
         "fn main(n) { best = 0; at = 0; i = 1;
@@ -66,8 +66,8 @@ const PROGRAMS: &[(&str, i64, i64)] = &[
              while x > 1 { if x & 1 { x = 3 * x + 1; } else { x = x / 2; } steps = steps + 1; }
              if steps > best { best = steps; at = i; } i = i + 1; }
            return at * 1000 + best; }",
-        10_000,
-        6_171_261,
+        100_000,
+        77_031_350,
     ),
     (
         "fn digits(x) { n = 0; while x { m[n] = x % 10; x = x / 10; n = n + 1; } return n; }
@@ -88,8 +88,8 @@ const PROGRAMS: &[(&str, i64, i64)] = &[
            i = n; while i > 1 { i = i - 1; x = m[0]; m[0] = m[i]; m[i] = x; sink(0, i); }
            i = 1; count = 0; while i < n { if m[i - 1] < m[i] { count = count + 1; } i = i + 1; }
            return count; }",
-        10_000,
-        9999,
+        30_000,
+        29_999,
     ),
 ];
 
@@ -123,7 +123,10 @@ impl Work for Programs {
     fn iterate(&mut self) {
         let machine = &mut self.machine;
         for ((code, argument, _), result) in self.codes.iter().zip(&mut self.results) {
-            *result = widest(|| machine.run(code, *argument));
+            *result = widest(
+                #[inline(always)]
+                || machine.run(code, *argument),
+            );
         }
     }
     fn units(&self) -> u64 {

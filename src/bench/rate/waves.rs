@@ -20,8 +20,8 @@ pub(super) const COMPONENT: Component = Component {
     source: file!(),
     character: Character::Bandwidth,
     units: "cell updates",
-    reference: 100.0,
-    answer: 0,
+    reference: 175.0,
+    answer: 0x9687_d965_c8d0_a2e6,
     make,
 };
 
@@ -206,7 +206,8 @@ impl Waves {
         for (field, array) in arrays.into_iter().take(3).enumerate() {
             for (y, z) in self.shape.rows() {
                 let row = &mut array[self.shape.at(y, z)..][..self.shape.sides[0]];
-                let [(one, wave), (other, other_wave)] = self.modes.each_ref().map(|mode| mode.row(field, y, z));
+                let [(one, wave), (other, other_wave)] =
+                    self.modes.each_ref().map(|mode| mode.row(field, y, z));
                 for (value, (wave, other_wave)) in row.iter_mut().zip(wave.iter().zip(other_wave)) {
                     *value = one * wave + other * other_wave;
                 }

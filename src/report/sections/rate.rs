@@ -1,7 +1,6 @@
 //! The rate suite: a row a component with its ratio, its spread and the order of its runs, then the suite's one figure.
 
-use super::figures::value_words;
-use super::names::title_of;
+use super::figures::{value_words, width_words};
 use super::{column, number, right, text};
 use crate::diagnose::Diagnosis;
 use crate::diagnose::suite::{Part, Suite, suite};
@@ -27,7 +26,7 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     let mut blocks = Vec::new();
     if let Some(suite) = &suite {
         blocks.push(Block::Prose(words(diagnosis, suite)));
-        blocks.push(Block::Table(components(diagnosis, suite)));
+        blocks.push(Block::Table(components(suite)));
         blocks.extend(nodes(diagnosis).map(Block::Table));
         blocks.push(Block::Table(variance(suite)));
         let runs = |part: &Part| part.runs.clone();
@@ -111,44 +110,52 @@ fn bandwidth_words(diagnosis: &Diagnosis) -> String {
     }
 }
 
-fn components(diagnosis: &Diagnosis, suite: &Suite) -> Table {
+fn components(suite: &Suite) -> Table {
     let columns = vec![
         column("component"),
         column("hangs on"),
         right("n"),
         right("rate"),
         right("ratio"),
+        right("95 %"),
         right("CV"),
         right("runs apart"),
-        column("their order"),
+        column("in order"),
         column("verdict"),
     ];
     let row = |part: &Part| {
+        let median = |judged: &Judged| {
+            let estimate = judged.analysis.estimate.as_ref();
+            estimate.map_or("–".to_string(), |estimate| figure(estimate.median, &judged.series.metric.unit))
+        };
         let estimate = part.rate.analysis.estimate.as_ref();
-        let title = title_of(diagnosis, &part.rate.series.case)
-            .map_or(String::new(), |title| format!(": {}", title.title));
         vec![
-            text(format!("{}{title}", part.name())),
+            text(part.name()),
             text(part.character()),
             number(estimate.map_or(String::new(), |estimate| estimate.n.to_string())),
-            number(value_words(part.rate)),
-            number(part.ratio.map_or("–".to_string(), value_words)),
+            number(median(part.rate)),
+            number(part.ratio.map_or("–".to_string(), median)),
+            number(width_words(part.rate)),
             number(part.runs.as_ref().map_or("–".to_string(), |runs| format!("{:.2} %", 100.0 * runs.cv))),
             number(part.runs.as_ref().map_or("–".to_string(), |runs| percent(runs.apart))),
-            text(part.runs.as_ref().map_or(String::new(), order_words)),
+            text(part.runs.as_ref().map_or(String::new(), in_order)),
             Cell::Verdict(part.rate.analysis.verdict.clone()),
         ]
     };
     Table { columns, rows: suite.parts.iter().map(row).collect(), folded: false }
 }
 
-/// `low low high high mid`, of many runs only what it looks like.
-fn order_words(runs: &Sequence) -> String {
-    const SHOWN: usize = 8;
-    match runs.levels_in_words() {
-        levels if levels.is_empty() || runs.values.len() > SHOWN => runs.shape.words().to_string(),
-        levels => levels,
+/// The runs as bars from the lowest to the highest, or that they are alike.
+fn in_order(runs: &Sequence) -> String {
+    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    const SHOWN: usize = 24;
+    if runs.levels.is_empty() {
+        return runs.shape.words().to_string();
     }
+    let low = runs.values.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = runs.values.iter().copied().fold(0.0, f64::max);
+    let bar = |value: &f64| BARS[(((value - low) / (high - low) * 7.0).round() as usize).min(7)];
+    runs.values.iter().take(SHOWN).map(bar).collect()
 }
 
 /// The copies of each node by themselves.

@@ -86,9 +86,9 @@ impl Code {
             next[usize::from(length) + 1] += u32::from(length > 0);
         }
         let mut code = 0;
-        for at in 1..=LONGEST as usize {
-            code = (code + next[at]) << 1;
-            next[at] = code;
+        for (at, next) in next.iter_mut().enumerate().take(LONGEST as usize + 1).skip(1) {
+            code = (code + *next) << 1;
+            *next = code;
             if code > 1 << at {
                 return false;
             }

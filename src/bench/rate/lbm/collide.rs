@@ -49,10 +49,18 @@ impl Mul for V {
     }
 }
 
+/// What a pair's share of equilibrium is made of: a weight, times the part that all pairs have, 4.5 and 3.
+type Weights = [V; 3];
+
+#[inline(always)]
+fn weights(weight: V, base: V) -> Weights {
+    [weight * base, weight * V::all(4.5), weight * V::all(3.0)]
+}
+
 /// A pair's share of equilibrium: what both directions get, and what the first gets more and the second less.
 #[inline(always)]
-fn share(weight: V, base: V, along: V) -> (V, V) {
-    (weight * (base + V::all(4.5) * along * along), weight * (V::all(3.0) * along))
+fn share([base, square, simple]: Weights, along: V) -> (V, V) {
+    (base + square * along * along, simple * along)
 }
 
 /// Relaxes a pair; what belongs to each direction is left in the place of its opposite.
@@ -94,18 +102,18 @@ pub(super) fn collide(rows: [&mut [f64]; Q], cells: usize) {
         let y = (((q + s) - (t - w)) + o) * inverse;
         let z = (((r + u) - (v - w)) - o) * inverse;
         let base = V::all(1.0) - V::all(1.5) * (x * x + y * y + z * z);
-        let axis = density * V::all(OMEGA * AXIS);
-        let diagonal = density * V::all(OMEGA * DIAGONAL);
+        let axis = weights(density * V::all(OMEGA * AXIS), base);
+        let diagonal = weights(density * V::all(OMEGA * DIAGONAL), base);
         rest[at] = (V::all(1.0 - OMEGA) * V(rest[at]) + density * V::all(OMEGA * REST) * base).0;
-        relax(&mut a0[at], &mut a1[at], share(axis, base, x));
-        relax(&mut b0[at], &mut b1[at], share(axis, base, y));
-        relax(&mut c0[at], &mut c1[at], share(axis, base, z));
-        relax(&mut d0[at], &mut d1[at], share(diagonal, base, x + y));
-        relax(&mut e0[at], &mut e1[at], share(diagonal, base, x - y));
-        relax(&mut g0[at], &mut g1[at], share(diagonal, base, x + z));
-        relax(&mut h0[at], &mut h1[at], share(diagonal, base, x - z));
-        relax(&mut i0[at], &mut i1[at], share(diagonal, base, y + z));
-        relax(&mut j0[at], &mut j1[at], share(diagonal, base, y - z));
+        relax(&mut a0[at], &mut a1[at], share(axis, x));
+        relax(&mut b0[at], &mut b1[at], share(axis, y));
+        relax(&mut c0[at], &mut c1[at], share(axis, z));
+        relax(&mut d0[at], &mut d1[at], share(diagonal, x + y));
+        relax(&mut e0[at], &mut e1[at], share(diagonal, x - y));
+        relax(&mut g0[at], &mut g1[at], share(diagonal, x + z));
+        relax(&mut h0[at], &mut h1[at], share(diagonal, x - z));
+        relax(&mut i0[at], &mut i1[at], share(diagonal, y + z));
+        relax(&mut j0[at], &mut j1[at], share(diagonal, y - z));
     }
 }
 
@@ -120,16 +128,16 @@ pub(super) fn settle(rows: [&mut [f64]; Q], x: f64, y: (f64, &[f64]), z: (f64, &
     for at in 0..cells / LANES {
         let (x, y, z) = (V::all(x), V::all(y.0) + V(ys[at]), V::all(z.0) + V(zs[at]));
         let base = V::all(1.0) - V::all(1.5) * (x * x + y * y + z * z);
-        let (axis, diagonal) = (V::all(AXIS), V::all(DIAGONAL));
+        let (axis, diagonal) = (weights(V::all(AXIS), base), weights(V::all(DIAGONAL), base));
         rest[at] = (V::all(REST) * base).0;
-        set(&mut a0[at], &mut a1[at], share(axis, base, x));
-        set(&mut b0[at], &mut b1[at], share(axis, base, y));
-        set(&mut c0[at], &mut c1[at], share(axis, base, z));
-        set(&mut d0[at], &mut d1[at], share(diagonal, base, x + y));
-        set(&mut e0[at], &mut e1[at], share(diagonal, base, x - y));
-        set(&mut g0[at], &mut g1[at], share(diagonal, base, x + z));
-        set(&mut h0[at], &mut h1[at], share(diagonal, base, x - z));
-        set(&mut i0[at], &mut i1[at], share(diagonal, base, y + z));
-        set(&mut j0[at], &mut j1[at], share(diagonal, base, y - z));
+        set(&mut a0[at], &mut a1[at], share(axis, x));
+        set(&mut b0[at], &mut b1[at], share(axis, y));
+        set(&mut c0[at], &mut c1[at], share(axis, z));
+        set(&mut d0[at], &mut d1[at], share(diagonal, x + y));
+        set(&mut e0[at], &mut e1[at], share(diagonal, x - y));
+        set(&mut g0[at], &mut g1[at], share(diagonal, x + z));
+        set(&mut h0[at], &mut h1[at], share(diagonal, x - z));
+        set(&mut i0[at], &mut i1[at], share(diagonal, y + z));
+        set(&mut j0[at], &mut j1[at], share(diagonal, y - z));
     }
 }

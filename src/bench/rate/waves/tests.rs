@@ -32,7 +32,9 @@ fn as_yee_says() {
         waves.grid[waves.skip..].chunks_exact(shape.stride).map(<[f64]>::to_vec).collect();
     let energy = |fields: &[Vec<f64>], before: &[Vec<f64>]| -> f64 {
         let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-        (0..6).map(|field| product(&fields[field], if field < 3 { &fields[field] } else { &before[field] })).sum()
+        (0..6)
+            .map(|field| product(&fields[field], if field < 3 { &fields[field] } else { &before[field] }))
+            .sum()
     };
     let step = [1, shape.row, shape.plane];
     let mut energies = Vec::new();
