@@ -24,7 +24,7 @@ pub use guard::{COMMAND, FLOOR, FORMATS, GUARDED, RESULT, TIMEOUT, WANTED, WORDS
 pub use hackbench::{HACKBENCH, MESSAGING, Options as Hackbench, Ran, once as hackbench_once};
 pub use neighbours::Neighbours;
 pub use nexmark::{Flink, JobManager, NEXMARK, On, Overview, is_nexmark, shares_its_cpus};
-pub use rate::{COMPONENTS, Suite as RateSuite, cases as rate_cases, copies_of as rate_copies};
+pub use rate::{COMPONENTS, Component, Suite as RateSuite, cases as rate_cases, copies_of as rate_copies};
 pub use sampler::{Line, Order, Point, Sampler, Windows, histogram, median};
 pub use sched_wake_up::WAKE_UP;
 pub use smt_load::{
