@@ -14,6 +14,7 @@ mod knobs;
 mod list;
 mod machine;
 mod measuring;
+mod memmap;
 mod output;
 mod progress;
 mod report;
@@ -63,6 +64,7 @@ enum Verb {
     Sweep(sweep::Args),
     ExplainProfile(explain_profile::Args),
     Smt(smt::Args),
+    Memmap(memmap::Args),
     Utilization(utilization::Args),
     Guard(guard::Args),
     Hackbench(hackbench::Args),
@@ -92,6 +94,7 @@ impl Cli {
             Verb::Sweep(args) => sweep::run(args),
             Verb::ExplainProfile(args) => explain_profile::run(args),
             Verb::Smt(args) => smt::run(args),
+            Verb::Memmap(args) => memmap::run(args),
             Verb::Utilization(args) => utilization::run(args),
             Verb::Guard(args) => guard::run(args),
             Verb::Hackbench(args) => hackbench::run(args),

@@ -11,12 +11,16 @@ use crate::model::{Conditions, CpuSet};
 
 mod cpu_times;
 mod neighbours;
+mod pagemap;
+mod room;
 mod symbols;
 mod task;
 mod tasks;
 
 pub use cpu_times::{CpuTime, CpuTimes, units_per_second};
 pub use neighbours::Neighbours;
+pub use pagemap::frames;
+pub use room::Room;
 pub use symbols::{Symbols, perf_paranoid, symbols_hidden};
 pub use task::{TaskCounters, TaskTotals};
 pub use tasks::{Look, Tasks, Used, descendants};
