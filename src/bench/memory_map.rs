@@ -3,7 +3,7 @@
 use super::memory::last_level_bytes;
 use super::{Benchmark, Candidate, Depth, Param, Range, Sampler, Scope, View, point};
 use crate::machine::Node;
-use crate::model::{Better, Case, CpuSet, Form, Metric, Pages, Params, Placement};
+use crate::model::{Better, Case, Form, Metric, Pages, Params, Placement};
 
 mod readers;
 

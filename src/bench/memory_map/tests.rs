@@ -3,6 +3,7 @@
 use super::*;
 use crate::bench::{Windows, rehearsal};
 use crate::machine::{Core, Machine};
+use crate::model::CpuSet;
 use crate::placement::Floor;
 
 const GIB: u64 = 1 << 30;
@@ -127,7 +128,8 @@ fn a_small_map_has_a_series_a_chunk() {
     let memory_bytes = GIB;
     let scope = Scope { machine: &own, floor: &floor, depth: Depth::Full, memory_bytes, windows, all: false };
     let mut case = cases(&BENCHMARKS[0], &scope, &wish).remove(0).case;
-    let samples = rehearsal::visit_all(&case);
+    let (samples, reason) = rehearsal::visit(&case);
+    assert_eq!(reason, None);
     let of = |metric: &str| samples.iter().filter(|one| one.metrics == [metric]).collect::<Vec<_>>();
     let chunks = of("bandwidth");
     assert!(chunks.len() >= 32 && chunks.iter().filter(|one| !one.point.is_empty()).count() == chunks.len());

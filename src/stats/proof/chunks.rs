@@ -178,3 +178,44 @@ pub fn limits(trials: usize, seed: u64) -> Limits {
     }
     seen
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{MAP_FALSE_MOST, MAP_FOUND_LEAST, MAP_LIMIT_LEAST};
+    use super::*;
+
+    #[test]
+    fn memory_of_one_speed_has_one() {
+        let seen = smooth_maps(1000, 1).speeds;
+        assert!(seen.of == 1000 && seen.share() <= MAP_FALSE_MOST, "{seen}");
+    }
+
+    #[test]
+    fn second_speeds_are_found_whatever_the_weather() {
+        for (chunks, rounds) in [(32, 6), (64, 9), (128, 6)] {
+            for weather in WEATHERS {
+                for (ratio, share) in [(1.33, 0.1), (1.33, 0.5), (3.0, 0.25)] {
+                    let memory = Memory { chunks, rounds, weather, ..Memory::USUAL };
+                    let seen = maps(memory, ratio, share, 100, 2);
+                    let all = [seen.speeds, seen.ratio, seen.share];
+                    assert!(
+                        all.iter().all(|rate| rate.share() >= MAP_FOUND_LEAST),
+                        "{memory:?} {ratio} {share}: {all:?}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn limits_are_honest() {
+        let seen = limits(60, 3);
+        assert!(seen.found.of >= 40 && seen.found.share() >= MAP_LIMIT_LEAST, "{seen:?}");
+        assert!(seen.uniform.hits > 5, "{seen:?}");
+        // Not out of caution: limits are as close as the noise allows.
+        let quiet = Memory { noise: 0.01, outliers: 0.0, ..Memory::USUAL };
+        let mut rng = Rng::with_seed(4);
+        let found = map(&quiet.readings(1.0, 0..0, &mut rng), ASKED, 1);
+        assert!(found.answer == Answer::Uniform && found.seen[0].ratio.is_some_and(|ratio| ratio <= 1.08));
+    }
+}
