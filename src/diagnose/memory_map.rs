@@ -30,7 +30,7 @@ pub struct NodeMap<'a> {
     /// The ratio of two speeds that was to be seen.
     pub asked: f64,
     pub map: Map,
-    /// Median physical address and spread of each chunk, GiB; `None` where they are hidden.
+    /// Middle and spread of the physical addresses of each chunk, GiB; `None` where they are hidden.
     pub physical: Option<Vec<[f64; 2]>>,
     pub known: Known,
     /// Whether a hypervisor lies between the memory and us: its modules are not ours to count.

@@ -45,7 +45,7 @@ pub struct OutputMap {
     pub candidates: Vec<OutputCandidate>,
     /// Each chunk's bandwidth relative to the median chunk; null of a chunk without values.
     pub relative: Vec<Option<f64>>,
-    /// Median physical address of each chunk, GiB; null where addresses are hidden.
+    /// Middle of the physical addresses of each chunk, GiB; null where addresses are hidden.
     pub physical_gib: Option<Vec<f64>>,
 }
 

@@ -228,7 +228,7 @@ fn speeds(rows: &[Vec<f64>], severity: &Severity) -> Option<Speeds> {
                 again(false) && again(true)
             })
     });
-    repeats.then(|| Speeds { ratio: modes.ratio, speeds: modes.modes, membership })
+    repeats.then_some(Speeds { ratio: modes.ratio, speeds: modes.modes, membership })
 }
 
 /// The smallest of [`STEPS`] that would have been seen in noise like this; by halves, as larger ones are seen better.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::runs::{end, recorded, results, run_file, start};
+use crate::runs::{Ended, end, recorded, results, run_file, start};
 use crate::synthetic::Tree;
 
 /// `assay memmap` with these words, into a folder.
@@ -12,6 +12,11 @@ fn memmap(dir: &std::path::Path, words: &str) -> std::process::Command {
     command
 }
 
+/// It ended with a report; with 3 where others kept this machine so busy that no number is to be believed.
+fn sane(ended: &Ended) {
+    assert!(ended.sane().code == 0 || ended.code == 3, "{ended:?}");
+}
+
 /// A planted slow region is found: the region reads three times as much as is counted.
 #[test]
 fn a_planted_region_is_found_with_ratio_and_share() {
@@ -19,8 +24,8 @@ fn a_planted_region_is_found_with_ratio_and_share() {
     // Others may disturb this machine: a map whose noise allows no answer is made again, larger.
     let mut said = Vec::new();
     for rounds in [9, 15, 25] {
-        let words = format!("--chunk 8M --max 512M --rounds {rounds} --plant slow:25%@3 --new");
-        end(&mut memmap(dir.path(), &words)).expect(0).sane();
+        let words = format!("--chunk 1M --max 128M --rounds {rounds} --plant slow:25%@3 --new");
+        sane(&end(&mut memmap(dir.path(), &words)));
         let results = results(dir.path());
         let map = &results["memory_maps"][0];
         said.push(map["words"].to_string());
@@ -50,7 +55,7 @@ fn a_planted_region_is_found_with_ratio_and_share() {
 fn a_map_of_this_machine_has_an_answer() {
     let dir = tempfile::tempdir().expect("a folder");
     let ended = end(&mut memmap(dir.path(), "--chunk 4M --max 160M --rounds 6"));
-    ended.expect(0).sane();
+    sane(&ended);
     let results = results(dir.path());
     let map = &results["memory_maps"][0];
     assert!(["several_speeds", "uniform", "inconclusive"].contains(&map["answer"].as_str().expect("one")));

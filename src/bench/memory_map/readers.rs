@@ -52,6 +52,8 @@ const FINE: f64 = 4096.0;
 /// Shares are answered in millionths, and this where nobody knows.
 const MILLION: f64 = 1e6;
 const UNKNOWN: u64 = u64::MAX;
+/// Physical places are told in units of so many bytes: 32 bits reach to 256 TiB.
+const PLACE: u64 = 64 << 10;
 /// Chunks looked at for huge pages and for their node.
 const LOOKED_AT: usize = 16;
 
@@ -69,7 +71,7 @@ impl Reader {
             (TAKE, _, chunk) => u64::from(self.take(chunk)),
             (READ, beyond, chunk) => u64::from(self.read(chunk, beyond as f64 / FINE)),
             (FRAME, looks, chunk) => self.frame(chunk, looks),
-            (HUGE, ..) => self.share(|memory| huge_share(memory)),
+            (HUGE, ..) => self.share(huge_share),
             (REMOTE, ..) => self.share(|memory| remote_share(memory, &self.nodes)),
             (RESIDENT, ..) => {
                 let shares = self.parts.iter().map(|part| part.resident_share().unwrap_or(1.0));
@@ -107,12 +109,16 @@ impl Reader {
         self.stream.run(&mut part.words_mut()[..bytes as usize / 8], 1, 0) == sum(chunk, bytes)
     }
 
-    /// The physical frame of one of the pages of a part; [`UNKNOWN`] where it is hidden.
-    fn frame(&self, chunk: usize, look: u64) -> u64 {
-        let (look, looks) = ((look & 0xfff) as usize, (look >> 12) as usize);
-        let Some(part) = self.parts.get(chunk) else { return UNKNOWN };
-        let found = frames(part, looks).ok();
-        found.and_then(|frames| frames.get(look).copied().flatten()).unwrap_or(UNKNOWN)
+    /// Where a part lies physically by so many of its pages: the lowest and the highest place in units of 64 KiB, in the
+    /// upper and the lower half of a word; [`UNKNOWN`] where that is hidden.
+    fn frame(&self, chunk: usize, looks: u64) -> u64 {
+        let found = self.parts.get(chunk).and_then(|part| frames(part, looks as usize).ok());
+        let page = rustix::param::page_size() as u64;
+        let places = || found.iter().flatten().flatten().map(|frame| frame * page / PLACE);
+        match (places().min(), places().max()) {
+            (Some(low), Some(high)) => low << 32 | high & 0xffff_ffff,
+            _ => UNKNOWN,
+        }
     }
 
     /// The mean of a share over chunks that are evenly spread.
@@ -208,25 +214,23 @@ impl Readers {
         Ok(end.unwrap_or(0.0) - start.unwrap_or(0.0))
     }
 
-    /// Median and spread of the physical addresses of each chunk, GiB, by so many pages of each task's part; `None`, with
-    /// a remark, where they are hidden.
+    /// Middle and spread of the physical addresses of each chunk, GiB, by so many pages of each task's part: the median of
+    /// the middles of the parts, and from the lowest page to the highest; `None`, with a remark, where they are hidden.
     pub fn physical(&mut self, looks: u64) -> anyhow::Result<Option<Vec<[f64; 2]>>> {
-        let gib = rustix::param::page_size() as f64 / f64::from(1 << 30);
+        let gib = |place: u64| place as f64 * PLACE as f64 / f64::from(1 << 30);
         let mut places = Vec::new();
         for chunk in 0..self.taken {
-            let mut frames = Vec::new();
-            for look in 0..looks {
-                let laps = self.team.round(order(FRAME, looks << 12 | look, chunk))?;
-                frames.extend(laps.iter().map(|lap| lap.answer).filter(|frame| *frame != UNKNOWN));
-                if frames.is_empty() {
-                    self.remark("the kernel tells physical addresses to root only".to_string());
-                    return Ok(None);
-                }
+            let laps = self.team.round(order(FRAME, looks, chunk))?;
+            let known = laps.iter().map(|lap| lap.answer).filter(|answer| *answer != UNKNOWN);
+            let ends: Vec<[f64; 2]> = known.map(|ends| [gib(ends >> 32), gib(ends & 0xffff_ffff)]).collect();
+            if ends.is_empty() {
+                self.remark("the kernel tells physical addresses to root only".to_string());
+                return Ok(None);
             }
-            let gib: Vec<f64> = frames.into_iter().map(|frame| frame as f64 * gib).collect();
-            let low = gib.iter().copied().fold(f64::INFINITY, f64::min);
-            let high = gib.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            places.push([crate::bench::median(gib), high - low]);
+            let low = ends.iter().map(|[low, _]| *low).fold(f64::INFINITY, f64::min);
+            let high = ends.iter().map(|[_, high]| *high).fold(f64::NEG_INFINITY, f64::max);
+            let middles = ends.iter().map(|[low, high]| (low + high) / 2.0).collect();
+            places.push([crate::bench::median(middles), high - low]);
         }
         Ok(Some(places))
     }
@@ -280,6 +284,10 @@ mod tests {
         assert_eq!(reader.does(order(READ, 4096, 0)), 0, "what is read beyond is checked as well");
         assert_eq!(reader.does(order(READ, 0, 3)), 0, "no such chunk");
         assert_eq!(reader.does(order(RESIDENT, 0, 0)), 1_000_000);
+        // Root sees where a part lies; nobody sees where one is that was not taken.
+        let place = reader.does(order(FRAME, 16, 0));
+        assert!(place == UNKNOWN || place >> 32 <= place & 0xffff_ffff, "{place:x}");
+        assert_eq!(reader.does(order(FRAME, 16, 3)), UNKNOWN);
     }
 
     #[test]
@@ -287,6 +295,6 @@ mod tests {
         assert_ne!(word(0, 512), word(1, 512));
         let all = (0..1024).fold(0u64, |all, index| all.wrapping_add(word(3, index)));
         assert_eq!(sum(3, 8192), all);
-        assert_eq!(understood(order(FRAME, 8 << 12 | 7, 511)), (FRAME, 8 << 12 | 7, 511));
+        assert_eq!(understood(order(FRAME, 16, 511)), (FRAME, 16, 511));
     }
 }
