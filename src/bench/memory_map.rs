@@ -179,7 +179,7 @@ fn candidate(
     if tasks == 0 {
         return unmet("no CPU is known to be usable".to_string());
     }
-    let Some(total) = may_take(scope, node) else {
+    let Some((total, tightest)) = may_take(scope, node) else {
         return unmet("the kernel does not tell how much memory is free".to_string());
     };
     let total = total.min(wish.max.unwrap_or(u64::MAX));
@@ -195,7 +195,8 @@ fn candidate(
     let seconds = 0.1 + meetings + touched as f64 / (1e9 * tasks.min(8) as f64) + read as f64 / 8e9;
     let mut candidate =
         with_node(Candidate::new(bench.id, placement.pages(Pages::Huge), 80, seconds)).memory(touched);
-    let reserve = scope.machine.memory.available_bytes.map_or(0, |free| left_free(free) / 2);
+    // Half of what the plan leaves where least is left: others may take the other half meanwhile.
+    let reserve = (tightest.saturating_sub(touched) / 2).min(LEFT / 2);
     let inputs = &mut candidate.case.inputs;
     for (name, text) in [
         (CHUNKS, chunks.to_string()),
@@ -218,8 +219,9 @@ fn left_free(available: u64) -> u64 {
     LEFT.min(available / 4)
 }
 
-/// What may be taken of a node's memory, bytes; `None` where the kernel does not tell.
-fn may_take(scope: &Scope, node: Option<&Node>) -> Option<u64> {
+/// What may be taken of a node's memory, and what is left now where least is left, bytes; `None` where the kernel does not
+/// tell.
+fn may_take(scope: &Scope, node: Option<&Node>) -> Option<(u64, u64)> {
     let (memory, limits) = (&scope.machine.memory, &scope.machine.limits);
     let share = |bytes: u64| (bytes as f64 * SHARE) as u64;
     let in_group =
@@ -227,7 +229,9 @@ fn may_take(scope: &Scope, node: Option<&Node>) -> Option<u64> {
     let of_node = node.and_then(|node| node.available_bytes);
     let available = memory.available_bytes?;
     let all = [of_node.map(share), Some(available - left_free(available)), in_group.map(share)];
-    all.into_iter().flatten().chain([scope.memory_bytes]).min()
+    let most = all.into_iter().flatten().chain([scope.memory_bytes]).min()?;
+    let tightest = [of_node, Some(available), in_group].into_iter().flatten().min()?;
+    Some((most, tightest))
 }
 
 /// Bytes of a chunk where so many may be taken, and the last-level caches hold so many.
