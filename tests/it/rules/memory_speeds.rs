@@ -48,7 +48,7 @@ pub fn memory_of_one_speed() -> Vec<Case> {
     // Slow rounds and single slow readings are no speeds of the memory.
     let rough = mapped(|_, chunk, window| {
         let round = if window % 3 == 0 { 0.7 } else { 1.0 };
-        if (chunk as usize + window) % 20 == 0 { round * 0.6 } else { round }
+        if (chunk as usize + window).is_multiple_of(20) { round * 0.6 } else { round }
     });
     assert_eq!(rough["memory_maps"][0]["answer"], "uniform", "{}", rough["memory_maps"][0]["words"]);
     vec![case("one speed", mapped(|_, _, _| 1.0)), case("rounds and readings that are slow", rough)]
