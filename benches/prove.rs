@@ -17,6 +17,8 @@ mod detection;
 mod killing;
 #[path = "prove/kills.rs"]
 mod kills;
+#[path = "prove/memmap.rs"]
+mod memmap;
 #[path = "prove/smt.rs"]
 mod smt;
 #[path = "prove/statistics.rs"]
@@ -46,6 +48,7 @@ const SECTIONS: &[&[Section]] = &[
     comparing::SECTIONS,
     curves::SECTIONS,
     smt::SECTIONS,
+    memmap::SECTIONS,
     sweep::SECTIONS,
     kills::SECTIONS,
     topology::SECTIONS,

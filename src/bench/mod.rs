@@ -22,6 +22,7 @@ mod tournament;
 pub use file::DROP_CACHES;
 pub use guard::{COMMAND, FLOOR, FORMATS, GUARDED, RESULT, TIMEOUT, WANTED, WORDS, Wanted, format_of};
 pub use hackbench::{HACKBENCH, MESSAGING, Options as Hackbench, Ran, once as hackbench_once};
+pub use memory_map::{MAP as MEMORY_MAP, Plant, Wish as MapWish, cases as map_cases};
 pub use neighbours::Neighbours;
 pub use nexmark::{Flink, JobManager, NEXMARK, On, Overview, is_nexmark, shares_its_cpus};
 pub use rate::{COMPONENTS, Component, Suite as RateSuite, cases as rate_cases, copies_of as rate_copies};
@@ -55,6 +56,7 @@ benchmarks! {
     memory_tlb
     memory_line
     memory_nodes
+    memory_map
     memory_loaded
     syscall
     signal

@@ -6,7 +6,7 @@
 use std::f64::consts::TAU;
 use std::io::Write;
 
-use super::{Benchmark, Line, Order};
+use super::{Benchmark, Line, MEMORY_MAP, Order};
 use crate::model::{
     Beside, Better, Case, Covariates, Form, Histogram, Metric, Packed, Params, ProcessFacts, Samples,
     fingerprint,
@@ -21,7 +21,7 @@ const PRETENDED_GHZ: f64 = 3.0;
 fn lines(bench: &Benchmark, order: &Order, seed: u64) -> Vec<Line> {
     let mut lines = Vec::new();
     for point in (bench.points)(&order.case) {
-        for metric in bench.metrics {
+        for metric in bench.metrics.iter().filter(|metric| is_there(bench, &point, metric)) {
             lines.push(Line::Samples(Box::new(samples(order, &point, metric, seed))));
         }
     }
@@ -33,6 +33,12 @@ fn lines(bench: &Benchmark, order: &Order, seed: u64) -> Vec<Line> {
     }));
     lines.push(Line::Done(None));
     lines
+}
+
+/// A memory map has bandwidths of its chunks, and its other metrics once.
+fn is_there(bench: &Benchmark, point: &Params, metric: &Metric) -> bool {
+    bench.id != MEMORY_MAP
+        || (metric.name == "bandwidth") == point.contains_key("chunk") && metric.form != Form::Value
 }
 
 /// Says it.
@@ -136,6 +142,8 @@ fn level(case: &Case, metric: &Metric, point: &Params, random: &mut fastrand::Rn
                 at("pause").map(|pause| 18.0 * load(pause)),
                 // All cores alike.
                 at("cpu").map(|_| 180.0),
+                // A map of one speed.
+                (case.bench == MEMORY_MAP).then_some(40.0),
                 (scale >= 1e6).then_some(1e4 * drawn),
             ];
             others.into_iter().flatten().next().unwrap_or(drawn)

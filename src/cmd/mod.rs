@@ -14,8 +14,10 @@ mod knobs;
 mod list;
 mod machine;
 mod measuring;
+mod memmap;
 mod output;
 mod progress;
+mod rate;
 mod report;
 mod restore;
 mod results;
@@ -23,7 +25,6 @@ mod run;
 mod schema;
 mod setup;
 mod shell;
-mod rate;
 mod smt;
 mod sweep;
 mod unixbench;
@@ -65,6 +66,7 @@ enum Verb {
     ExplainProfile(explain_profile::Args),
     Smt(smt::Args),
     Rate(rate::Args),
+    Memmap(memmap::Args),
     Utilization(utilization::Args),
     Guard(guard::Args),
     Hackbench(hackbench::Args),
@@ -95,6 +97,7 @@ impl Cli {
             Verb::ExplainProfile(args) => explain_profile::run(args),
             Verb::Smt(args) => smt::run(args),
             Verb::Rate(args) => rate::run(args),
+            Verb::Memmap(args) => memmap::run(args),
             Verb::Utilization(args) => utilization::run(args),
             Verb::Guard(args) => guard::run(args),
             Verb::Hackbench(args) => hackbench::run(args),

@@ -16,6 +16,7 @@ pub mod distances;
 mod evidence;
 mod ladder;
 mod mechanism;
+pub mod memory_map;
 mod mix;
 pub mod neighbours;
 mod others;
@@ -47,6 +48,7 @@ rules! {
     clock
     slow_clock
     memory
+    memory_speeds
     caches
     cores
     loaded

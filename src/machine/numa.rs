@@ -24,6 +24,9 @@ pub struct Node {
     /// Memory of the node; `None` where the kernel does not tell, 0 for a node without memory.
     pub total_bytes: Option<u64>,
     pub free_bytes: Option<u64>,
+    /// Free memory and half of what file pages hold: what can be taken without swapping.
+    #[serde(skip)]
+    pub available_bytes: Option<u64>,
     /// Distance to each node, in the order of `Machine::nodes`; empty where the kernel does not tell. 10 is local.
     pub distances: Vec<u32>,
     /// Memory-side caches (Optane in memory mode, HBM as cache): bytes by level.
@@ -101,6 +104,10 @@ fn node(snapshot: &Snapshot, id: u32, all: &CpuSet, online: &CpuSet) -> Node {
         offline: all.difference(online),
         total_bytes: meminfo.and_then(|text| kilobytes(text, "MemTotal")),
         free_bytes: meminfo.and_then(|text| kilobytes(text, "MemFree")),
+        available_bytes: meminfo.and_then(|text| {
+            let files = ["Active(file)", "Inactive(file)"].iter().filter_map(|key| kilobytes(text, key));
+            Some(kilobytes(text, "MemFree")? + files.fold(0u64, u64::saturating_add) / 2)
+        }),
         distances: distances.unwrap_or_default(),
         memory_side_caches: levels
             .iter()

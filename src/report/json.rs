@@ -9,6 +9,7 @@ use crate::diagnose::Diagnosis;
 use crate::machine;
 use crate::model::{Better, Finding, Params, Reason, SCHEMA, VerdictKind};
 use crate::report::comparison;
+use crate::report::memory_map;
 use crate::report::plain::hidden;
 use crate::report::scores;
 use crate::stats::analysis::Judged;
@@ -36,6 +37,9 @@ pub struct Output {
     /// The UnixBench index, one for each number of copies; only where the run has something of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub index: Vec<scores::OutputIndex>,
+    /// Maps of memory, one a node; only where the run has some.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub memory_maps: Vec<memory_map::OutputMap>,
     /// The gravest first.
     pub findings: Vec<Finding>,
     /// Rules that looked and found nothing.
@@ -102,6 +106,7 @@ pub fn output(diagnosis: &Diagnosis) -> Output {
         make_up: diagnosis.make_up(),
         series: diagnosis.series.iter().map(series).collect(),
         index: scores::output(&diagnosis.series),
+        memory_maps: memory_map::output(diagnosis),
         findings: diagnosis.findings.clone(),
         rules_clean: diagnosis.clean.iter().map(|rule| rule.id.to_string()).collect(),
         rules_not_applicable: diagnosis.not_applicable.iter().map(|rule| rule.id.to_string()).collect(),

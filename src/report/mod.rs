@@ -10,6 +10,7 @@ pub mod json;
 pub mod lmbench;
 mod map;
 pub mod markdown;
+mod memory_map;
 pub mod plain;
 mod scores;
 pub mod sections;

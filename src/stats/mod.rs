@@ -13,6 +13,7 @@ pub mod analysis;
 pub mod behaviour;
 pub mod bootstrap;
 pub mod change;
+pub mod chunks;
 pub mod clusters;
 pub mod compare;
 pub mod contingency;

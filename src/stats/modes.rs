@@ -29,6 +29,31 @@ fn least_bic_gain(n: usize) -> f64 {
     if n < 28 { 6.0 } else { 10.0 }
 }
 
+/// How severe the rule is where that depends on what the values are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Severity {
+    /// Below this number nothing is said, and below this one modes are suspected only.
+    pub least: usize,
+    pub sure: usize,
+    /// Ratio of the medians of neighbouring modes.
+    pub ratio: f64,
+    /// Share of the values in each mode, and at least so many of them.
+    pub share: f64,
+    pub side: usize,
+    /// Whether three modes are looked for, which takes long.
+    pub three: bool,
+}
+
+/// Series of processes or windows.
+pub const SERIES: Severity = Severity {
+    least: LEAST_FOR_MODES,
+    sure: SURE_OF_MODES,
+    ratio: LEAST_RATIO,
+    share: LEAST_SHARE,
+    side: 3,
+    three: true,
+};
+
 /// One of the values that a series has.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mode {
@@ -80,8 +105,13 @@ const LONGEST: usize = 1000;
 
 /// The rule. Three modes are reported only where they beat two by as much as two must beat one.
 pub fn modality(values: &[f64]) -> Modality {
+    modality_by(values, &SERIES)
+}
+
+/// The same rule, as severe as this.
+pub fn modality_by(values: &[f64], severity: &Severity) -> Modality {
     let values = finite(values);
-    if values.len() < LEAST_FOR_MODES || values.iter().any(|&value| value <= 0.0) {
+    if values.len() < severity.least || values.iter().any(|&value| value <= 0.0) {
         return Modality::Unknown;
     }
     let mut sorted: Vec<f64> = values.iter().map(|value| value.ln()).collect();
@@ -90,19 +120,20 @@ pub fn modality(values: &[f64]) -> Modality {
         sorted = (0..LONGEST).map(|i| sorted[(2 * i + 1) * sorted.len() / (2 * LONGEST)]).collect();
     }
     let one = bic_of_one(&sorted).min(bic_of_exponential(&sorted) + least_bic_gain(sorted.len()));
-    let two = best_split(&sorted, 2).and_then(|split| stands(&sorted, split, one));
+    let two = best_split(&sorted, 2).and_then(|split| stands(&sorted, split, one, severity));
     let against_three = two.as_ref().map_or(one, |(_, bic)| *bic);
-    let three = best_split(&sorted, 3).and_then(|split| stands(&sorted, split, against_three));
+    let split_in_three = severity.three.then(|| best_split(&sorted, 3)).flatten();
+    let three = split_in_three.and_then(|split| stands(&sorted, split, against_three, severity));
     let Some((split, _)) = three.or(two) else { return Modality::One };
     let Some(modes) = describe(&values, &sorted, &split) else { return Modality::One };
-    if values.len() < SURE_OF_MODES { Modality::Suspected(modes) } else { Modality::Several(modes) }
+    if values.len() < severity.sure { Modality::Suspected(modes) } else { Modality::Several(modes) }
 }
 
 /// The split and its BIC, where every condition holds for it; `rival` is the BIC of the best simpler story.
-fn stands(sorted: &[f64], split: Split, rival: f64) -> Option<(Split, f64)> {
+fn stands(sorted: &[f64], split: Split, rival: f64, severity: &Severity) -> Option<(Split, f64)> {
     let n = sorted.len();
     let groups = split.groups(sorted);
-    let least = (LEAST_SHARE * n as f64).ceil().max(3.0) as usize;
+    let least = ((severity.share * n as f64).ceil() as usize).max(severity.side);
     if groups.iter().any(|group| group.len() < least) {
         return None;
     }
@@ -110,7 +141,9 @@ fn stands(sorted: &[f64], split: Split, rival: f64) -> Option<(Split, f64)> {
         let ((low, low_var), (high, high_var)) = (moments(pair[0]), moments(pair[1]));
         let separation = std::f64::consts::SQRT_2 * (high - low) / (low_var + high_var).sqrt();
         let ratio = median_of_sorted(pair[1]).unwrap_or(0.0) - median_of_sorted(pair[0]).unwrap_or(0.0);
-        separation > LEAST_SEPARATION && ratio > LEAST_RATIO.ln() && valley(pair[0], pair[1]) < DEEPEST_VALLEY
+        separation > LEAST_SEPARATION
+            && ratio > severity.ratio.ln()
+            && valley(pair[0], pair[1]) < DEEPEST_VALLEY
     });
     // The fit is the dearest condition, so it comes last.
     if !apart {

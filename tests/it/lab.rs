@@ -16,6 +16,7 @@ use crate::runs;
 
 mod arm;
 mod kernels;
+mod memmap;
 mod placement;
 mod profile;
 mod rate;

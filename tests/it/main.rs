@@ -12,6 +12,7 @@ mod import;
 mod knobs;
 mod lab;
 mod machine;
+mod memmap;
 mod nexmark;
 mod observed;
 mod rules;

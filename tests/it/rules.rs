@@ -79,6 +79,10 @@ table! {
     memory {
         "no-huge-pages": huge_pages_that_were_not_given, huge_pages_that_were_given;
     }
+    memory_speeds {
+        "memory-two-speeds": regions_that_differ, memory_of_one_speed;
+        "memory-nodes-uneven": nodes_that_differ, nodes_that_are_alike;
+    }
     caches {
         "block-inside-cache": blocks_that_fit_the_cache, blocks_beyond_the_caches;
         "llc-differs": a_cache_that_is_not_as_claimed, a_cache_as_claimed;

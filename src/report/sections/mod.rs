@@ -13,6 +13,7 @@ mod machine;
 #[cfg(test)]
 mod made;
 mod matrix;
+mod memory_map;
 mod method;
 mod names;
 mod nexmark;
@@ -58,6 +59,7 @@ pub fn compose_beside(diagnosis: &Diagnosis, older: &[Comparison]) -> anyhow::Re
     sections.extend(profile::section(diagnosis));
     sections.extend(capacity::section(diagnosis));
     sections.extend(rate::section(diagnosis));
+    sections.extend(memory_map::section(diagnosis));
     sections.extend(nexmark::sections(diagnosis));
     sections.extend(smt::section(diagnosis));
     sections.extend(guard::section(diagnosis));

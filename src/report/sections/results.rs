@@ -3,7 +3,7 @@
 use super::figures::{medians, width_words};
 use super::names::{case_words, label, title_of};
 use super::shown::{self, Shown};
-use super::{capacity, rate, smt};
+use super::{capacity, memory_map, rate, smt};
 use super::{column, number, right, text};
 use crate::diagnose::Diagnosis;
 use crate::diagnose::words::figure;
@@ -50,7 +50,9 @@ fn grouped(shown: &[Shown]) -> Vec<Vec<Cell>> {
 /// `Pipe ping-pong: smt-sibling (no two usable CPUs are SMT siblings), ...`, each name once. Wide tables say it in rows of
 /// their own.
 fn not_measured(diagnosis: &Diagnosis) -> String {
-    let elsewhere = |case: &Case| smt::is_variant(case) || capacity::is_own(case) || rate::is_own(case);
+    let elsewhere = |case: &Case| {
+        smt::is_variant(case) || capacity::is_own(case) || memory_map::is_own(case) || rate::is_own(case)
+    };
     let shown = |judged: &&Judged| judged.series.metric.headline && !elsewhere(&judged.series.case);
     let headline = diagnosis.series.iter().filter(shown);
     let is_skipped = |judged: &&Judged| judged.analysis.verdict.kind == VerdictKind::Skipped;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::levels::claimed_caches;
 use super::names::{Subject, case_label, label, traits};
-use super::{capacity, matrix, rate, smt, trade, unixbench};
+use super::{capacity, matrix, memory_map, rate, smt, trade, unixbench};
 use crate::diagnose::Diagnosis;
 use crate::model::{Better, Title, VerdictKind, View};
 use crate::report::block::Table;
@@ -72,7 +72,11 @@ fn measured(diagnosis: &Diagnosis) -> impl Iterator<Item = &Judged> {
     let skipped = |judged: &Judged| judged.analysis.verdict.kind == VerdictKind::Skipped;
     let variant = |judged: &Judged| {
         let case = &judged.series.case;
-        smt::is_variant(case) || unixbench::is_own(case) || capacity::is_own(case) || rate::is_own(case)
+        smt::is_variant(case)
+            || unixbench::is_own(case)
+            || capacity::is_own(case)
+            || memory_map::is_own(case)
+            || rate::is_own(case)
     };
     let header = &diagnosis.run.header;
     let cells = header.sweep.is_some() || header.factors.is_some();

@@ -3,6 +3,7 @@
 //! The tests below run them small and hold them against the bounds; `make prove` runs them large and writes the
 //! tables of METHODOLOGY.md, which states the same bounds.
 
+mod chunks;
 mod comparing;
 mod coverage;
 mod factorials;
@@ -15,6 +16,7 @@ mod tests;
 mod topologies;
 mod verdicts;
 
+pub use chunks::{Limits, Maps, Memory, WEATHERS, Weather, limits, maps, smooth_maps};
 pub use comparing::{EqualArms, Levels, equal_arms, equal_arms_while_drifting, equal_runs};
 pub use coverage::{Coverage, coverage, coverage_while_wandering, pooled_coverage, true_icc_below_bound};
 pub use factorials::{Knobs, SharedOut, shared_out};
@@ -77,6 +79,13 @@ pub const USED_COVERAGE_LEAST: f64 = 0.95;
 /// Least coverage of the 95 % interval of the gap between attainment and CPU%.
 pub const GAP_COVERAGE_LEAST: f64 = 0.93;
 
+/// Most memories of one speed that are said to have several.
+pub const MAP_FALSE_MOST: f64 = 0.001;
+/// Least memories with a second speed of 1.33 in a tenth to a half of them in which it is found.
+pub const MAP_FOUND_LEAST: f64 = 0.98;
+/// Least memories in which a second speed at the limit that their map before stated, nominal 95 %, is found.
+pub const MAP_LIMIT_LEAST: f64 = 0.9;
+
 /// Most flat sweeps whose knobs are said to matter, nominal 5 %.
 pub const SWEEP_FALSE_MOST: f64 = 0.065;
 /// Least coverage of the 95 % intervals of a sweep's cells.
@@ -113,6 +122,9 @@ pub const BOUNDS: &[(&str, f64)] = &[
     ("YIELD_NEAR_LEAST", YIELD_NEAR_LEAST),
     ("USED_COVERAGE_LEAST", USED_COVERAGE_LEAST),
     ("GAP_COVERAGE_LEAST", GAP_COVERAGE_LEAST),
+    ("MAP_FALSE_MOST", MAP_FALSE_MOST),
+    ("MAP_FOUND_LEAST", MAP_FOUND_LEAST),
+    ("MAP_LIMIT_LEAST", MAP_LIMIT_LEAST),
     ("SWEEP_FALSE_MOST", SWEEP_FALSE_MOST),
     ("SWEEP_COVERAGE_LEAST", SWEEP_COVERAGE_LEAST),
     ("SWEEP_BEST_LEAST", SWEEP_BEST_LEAST),

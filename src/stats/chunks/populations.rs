@@ -1,0 +1,165 @@
+//! Which sets of channels could make two speeds, and what speaks for and against each.
+//!
+//! Firmware interleaves equal modules over sets of channels. A chunk that lies in a set of w channels gets the bandwidth
+//! of w, so two sets of w1 and w2 channels make two speeds with a ratio of w1 / w2, the slow one in w2 / (w1 + w2) of the
+//! memory. Cores that cannot use w1 channels see a smaller ratio. So a ratio alone names nothing: a candidate needs the
+//! share, or what firmware tells of the channels, as well.
+
+/// What is known beside the ratio.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Known {
+    /// The fastest speed over the slowest, above 1.
+    pub ratio: f64,
+    /// Least and most share of the node's memory that can be slow: what was not measured may be either.
+    pub slow_share: Option<[f64; 2]>,
+    /// Populated channels of the node's socket.
+    pub channels: Option<usize>,
+}
+
+/// What one kind of evidence says of a candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Says {
+    For,
+    /// It could be.
+    Open,
+    Against,
+}
+
+impl Says {
+    pub fn word(self) -> &'static str {
+        match self {
+            Says::For => "for it",
+            Says::Open => "could be",
+            Says::Against => "against it",
+        }
+    }
+}
+
+/// Two sets of channels.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Candidate {
+    /// Channels of the wide set and of the narrow one.
+    pub sets: [usize; 2],
+    /// By ratio, by share, by channels; `None` where that is not known.
+    pub ratio: Says,
+    pub share: Option<Says>,
+    pub channels: Option<Says>,
+}
+
+impl Candidate {
+    /// What the model expects: ratio of the speeds, and share of the slow part.
+    pub fn expected(&self) -> [f64; 2] {
+        let [wide, narrow] = self.sets.map(|channels| channels as f64);
+        [wide / narrow, narrow / (wide + narrow)]
+    }
+
+    /// Bandwidth in the fast and in the slow part, as shares of that over all channels together.
+    pub fn of_all(&self) -> [f64; 2] {
+        let [wide, narrow] = self.sets.map(|channels| channels as f64);
+        [wide / (wide + narrow), narrow / (wide + narrow)]
+    }
+
+    /// Whether it may be named: nothing is against it, and for it is the share, or the number of channels with the ratio.
+    pub fn stands(&self) -> bool {
+        let all = [Some(self.ratio), self.share, self.channels];
+        let both = self.channels == Some(Says::For) && self.ratio == Says::For;
+        !all.contains(&Some(Says::Against)) && (both || self.share == Some(Says::For))
+    }
+}
+
+/// No socket has more channels.
+const MOST: usize = 16;
+/// Ratios this far from the expected one, as a factor, still fit it.
+const NEAR: f64 = 1.12;
+/// Shares this far from the expected one still fit it: firmware and devices take their part of the address space.
+const NEAR_SHARE: f64 = 0.04;
+
+/// Every pair of sets that the ratio does not rule out, those for which most speaks first. Without knowledge of the
+/// channels sets up to 4 + 4 are looked at, and 6 + 1, 8 + 2, which vendors describe.
+pub fn candidates(known: &Known) -> Vec<Candidate> {
+    let described = |wide: usize, narrow: usize| wide <= 4 || [(6, 1), (8, 2)].contains(&(wide, narrow));
+    let sets = (2..MOST).flat_map(|wide| (1..wide).map(move |narrow| [wide, narrow]));
+    let looked_at = sets.filter(|[wide, narrow]| match known.channels {
+        Some(channels) => wide + narrow == channels,
+        None => described(*wide, *narrow),
+    });
+    let mut all: Vec<Candidate> = looked_at
+        .map(|sets| judged(sets, known))
+        .filter(|candidate| candidate.ratio != Says::Against || candidate.channels == Some(Says::For))
+        .collect();
+    let weight = |candidate: &Candidate| {
+        let says = [Some(candidate.ratio), candidate.share, candidate.channels];
+        let of = |what: Says| says.iter().filter(|says| **says == Some(what)).count();
+        let far = (candidate.expected()[0] / known.ratio).ln().abs();
+        (of(Says::Against), std::cmp::Reverse(of(Says::For)), (far * 1e6) as u64)
+    };
+    all.sort_by_key(weight);
+    all
+}
+
+fn judged(sets: [usize; 2], known: &Known) -> Candidate {
+    let mut candidate = Candidate { sets, ratio: Says::Open, share: None, channels: None };
+    let [ratio, share] = candidate.expected();
+    candidate.ratio = match known.ratio {
+        met if met > ratio * NEAR => Says::Against,
+        met if met >= ratio / NEAR => Says::For,
+        // Cores that cannot use the wide set.
+        _ => Says::Open,
+    };
+    candidate.share = known.slow_share.map(|[least, most]| {
+        let fits = share >= least - NEAR_SHARE && share <= most + NEAR_SHARE;
+        match fits {
+            false => Says::Against,
+            // Too much was not measured for the share to tell one from another.
+            true if most - least > 0.2 => Says::Open,
+            true => Says::For,
+        }
+    });
+    candidate.channels = known.channels.map(|channels| match sets.iter().sum::<usize>() == channels {
+        true => Says::For,
+        false => Says::Against,
+    });
+    candidate
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_and_one_by_ratio_and_share() {
+        let known = Known { ratio: 2.95, slow_share: Some([0.24, 0.27]), channels: None };
+        let all = candidates(&known);
+        assert_eq!(all[0].sets, [3, 1]);
+        assert!(all[0].stands() && all[0].ratio == Says::For);
+        assert_eq!((all[0].expected(), all[0].of_all()), ([3.0, 0.25], [0.75, 0.25]));
+        assert!(all.iter().filter(|one| one.stands()).all(|one| one.sets == [3, 1]), "{all:?}");
+        // The same where cores cannot use three channels.
+        let known = Known { ratio: 1.8, channels: Some(4), ..known };
+        let first = candidates(&known)[0];
+        assert!(first.sets == [3, 1] && first.stands() && first.ratio == Says::Open);
+    }
+
+    #[test]
+    fn a_ratio_alone_names_nothing() {
+        let known = Known { ratio: 1.21, ..Known::default() };
+        let all = candidates(&known);
+        assert!(!all.is_empty() && all.iter().all(|one| !one.stands()), "{all:?}");
+        // The story's own figures: 1.21 in a quarter.
+        let told = candidates(&Known { ratio: 1.21, slow_share: Some([0.45, 0.5]), channels: Some(6) });
+        assert!(told.iter().all(|one| !one.stands()), "{told:?}");
+    }
+
+    #[test]
+    fn channels_that_firmware_tells_rule_others_out() {
+        let known = Known { ratio: 3.9, slow_share: Some([0.15, 0.5]), channels: Some(5) };
+        let all = candidates(&known);
+        assert_eq!(all.iter().map(|one| one.sets).collect::<Vec<_>>(), [[4, 1], [3, 2]]);
+        assert!(all[0].stands() && !all[1].stands(), "{all:?}");
+        // 7 of 8: 6 + 1 or 4 + 3, told apart by the ratio.
+        let seven = |ratio| candidates(&Known { ratio, slow_share: None, channels: Some(7) })[0].sets;
+        assert_eq!((seven(5.8), seven(1.32)), ([6, 1], [4, 3]));
+        // Even channels that firmware may have cut into equal sets make no two speeds.
+        assert_eq!(candidates(&Known { ratio: 1.5, slow_share: None, channels: Some(2) }), []);
+    }
+}

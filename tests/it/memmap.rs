@@ -1,0 +1,140 @@
+//! `assay memmap` itself: real maps of a few MiB, a slow region that was planted, limits that it keeps, and its end.
+
+use serde_json::Value;
+
+use crate::runs::{Ended, end, recorded, results, run_file, start};
+use crate::synthetic::Tree;
+
+/// `assay memmap` with these words, into a folder.
+fn memmap(dir: &std::path::Path, words: &str) -> std::process::Command {
+    let mut command = crate::assay();
+    command.arg("memmap").arg("--out").arg(dir).args(["--force"]).args(words.split_whitespace());
+    command
+}
+
+/// It ended with a report; with 3 where others kept this machine so busy that no number is to be believed.
+fn sane(ended: &Ended) {
+    assert!(ended.sane().code == 0 || ended.code == 3, "{ended:?}");
+}
+
+/// A planted slow region is found: the region reads three times as much as is counted.
+#[test]
+fn a_planted_region_is_found_with_ratio_and_share() {
+    let dir = tempfile::tempdir().expect("a folder");
+    // Others may disturb this machine: a map whose noise allows no answer is made again, larger.
+    let mut said = Vec::new();
+    for rounds in [9, 15, 25] {
+        let words = format!("--chunk 1M --max 128M --rounds {rounds} --plant slow:25%@3 --new");
+        sane(&end(&mut memmap(dir.path(), &words)));
+        let results = results(dir.path());
+        let map = &results["memory_maps"][0];
+        said.push(map["words"].to_string());
+        if map["answer"] != "several_speeds" {
+            continue;
+        }
+        let (ratio, share) = (map["ratio"].as_f64().expect("one"), map["slow_share"].as_f64().expect("one"));
+        assert!((1.8..4.5).contains(&ratio), "ratio {ratio}: {}", map["words"]);
+        assert!((0.19..0.31).contains(&share), "share {share}: {}", map["words"]);
+        let letters = map["map"].as_str().expect("letters");
+        let planted = letters.chars().skip(letters.len() / 4).take(letters.len() / 4);
+        assert!(planted.filter(|letter| *letter != 'F').count() * 10 >= letters.len() / 4 * 9, "{letters}");
+        let rules: Vec<&str> = results["findings"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .filter_map(|one| one["rule"].as_str())
+            .collect();
+        assert!(rules.contains(&"memory-two-speeds"), "{rules:?}");
+        return;
+    }
+    panic!("not found in three maps: {said:?}");
+}
+
+/// A map without a plant ends with one of its answers, in text, JSON and page.
+#[test]
+fn a_map_of_this_machine_has_an_answer() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let ended = end(&mut memmap(dir.path(), "--chunk 4M --max 160M --rounds 6"));
+    sane(&ended);
+    let results = results(dir.path());
+    let map = &results["memory_maps"][0];
+    assert!(["several_speeds", "uniform", "inconclusive"].contains(&map["answer"].as_str().expect("one")));
+    assert_eq!(
+        map["relative"].as_array().map(Vec::len),
+        map["chunks"].as_u64().map(|chunks| chunks as usize)
+    );
+    let chunks = map["chunks"].as_u64().expect("chunks");
+    assert!(chunks * map["chunk_bytes"].as_u64().expect("bytes") <= 160 << 20);
+    let page = std::fs::read_to_string(dir.path().join("report.html")).expect("a page");
+    assert!(page.contains("memory-map-allocation"), "no picture");
+    // Chunks stand in the map, not in the table of results.
+    let text = &ended.out;
+    assert!(text.contains("Map of the memory") && !text.contains("chunk 7"), "{text}");
+}
+
+/// The plan of one node on the recorded machine, with these files changed.
+fn planned(words: &str) -> Value {
+    let dir = tempfile::tempdir().expect("a folder");
+    let words = format!("{words} --dry-run --json");
+    let ended = end(&mut memmap(dir.path(), &words));
+    ended.expect(0);
+    serde_json::from_str(&ended.out).expect("JSON")
+}
+
+/// Bytes that the only runnable case wants.
+fn bytes(plan: &Value) -> u64 {
+    let planned = plan["plan"].as_array().expect("a list");
+    assert_eq!(planned.len(), 1, "{planned:?}");
+    planned[0]["memory_bytes"].as_u64().expect("a number")
+}
+
+#[test]
+fn groups_of_both_versions_and_max_bound_it() {
+    let recorded = format!("--pretend 7 --from {}", recorded());
+    let (all, some) = (bytes(&planned(&recorded)), bytes(&planned(&format!("{recorded} --max 1G"))));
+    assert!(some <= 1 << 30 && all > some, "{all} {some}");
+    for (version, files) in
+        [(2, ["memory.max", "memory.current"]), (1, ["memory.limit_in_bytes", "memory.usage_in_bytes"])]
+    {
+        let tree = Tree::new();
+        tree.file("/sys/devices/system/cpu/online", "0-1");
+        tree.file("/proc/meminfo", "MemTotal: 64000000 kB\nMemAvailable: 60000000 kB\n");
+        let (group, mount) = match version {
+            2 => ("0::/job\n", "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0"),
+            _ => ("3:memory:/job\n", "cgroup /sys/fs/cgroup cgroup rw,memory 0 0"),
+        };
+        tree.file("/proc/self/cgroup", group);
+        tree.file("/proc/self/mounts", mount);
+        tree.file(&format!("/sys/fs/cgroup/job/{}", files[0]), "5368709120");
+        tree.file(&format!("/sys/fs/cgroup/job/{}", files[1]), "1073741824");
+        let held = bytes(&planned(&format!("--pretend 7 --root {}", tree.root().display())));
+        // 0.8 of the 4 GiB that the group leaves, and the plan's own 0.7.
+        assert!(held <= (4u64 << 30) / 5 * 4 && held > 1 << 30, "version {version}: {held}");
+    }
+}
+
+#[test]
+fn it_ends_at_once_and_gives_the_memory_back() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut running = start(&mut memmap(dir.path(), "--chunk 4M --max 160M --rounds 200"));
+    running
+        .until("a run file", |_| std::fs::read_dir(dir.path()).is_ok_and(|mut files| files.next().is_some()));
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    running.signal(rustix::process::Signal::INT);
+    let ended = running.end();
+    ended.expect(130);
+    assert!(run_file(dir.path()).exists());
+}
+
+#[test]
+fn mistakes_are_named() {
+    let dir = tempfile::tempdir().expect("a folder");
+    for words in ["--max 0", "--max 8X", "--limit 0%", "--rounds 0", "--only memory", "--plant x"] {
+        let ended = end(&mut memmap(dir.path(), words));
+        ended.expect(2);
+    }
+    let ended = end(&mut memmap(dir.path(), "--node 4000 --chunk 1M --max 64M"));
+    ended.expect(3).sane();
+    let said: Vec<&str> = ended.out.split_whitespace().collect();
+    assert!(said.join(" ").contains("there is no node 4000"), "{}", ended.out);
+}
