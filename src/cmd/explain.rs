@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use super::output;
 use crate::bench::{self, Benchmark};
 use crate::diagnose::{Rule, rules};
+use crate::import::{repeats, speccpu};
 use crate::model::VerdictKind;
 use crate::report::plain::lines;
 
@@ -143,12 +144,32 @@ struct Topic {
     source: &'static str,
 }
 
-const TOPICS: &[Topic] = &[Topic {
-    id: "utilization",
-    title: "how much of its cores a machine with SMT uses",
-    sections: crate::stats::smt::EXPLAINED,
-    source: "src/stats/smt.rs",
-}];
+const TOPICS: &[Topic] = &[
+    Topic {
+        id: "utilization",
+        title: "how much of its cores a machine with SMT uses",
+        sections: crate::stats::smt::EXPLAINED,
+        source: "src/stats/smt.rs",
+    },
+    Topic {
+        id: speccpu::HEADLINE_DIFFERS,
+        title: "a SPEC CPU2017 headline that its own rows do not give",
+        sections: speccpu::HEADLINE_EXPLAINED,
+        source: "src/import/speccpu/score.rs",
+    },
+    Topic {
+        id: speccpu::INVALID_RESULT,
+        title: "a SPEC CPU2017 result that its own tools call invalid",
+        sections: speccpu::INVALID_EXPLAINED,
+        source: "src/import/speccpu/score.rs",
+    },
+    Topic {
+        id: repeats::RULE,
+        title: "SPEC CPU2017 runs of one machine that lie apart",
+        sections: repeats::EXPLAINED,
+        source: "src/import/repeats.rs",
+    },
+];
 
 fn topic(wanted: &str, width: usize) -> Option<String> {
     let topic = TOPICS.iter().find(|topic| topic.id == wanted)?;

@@ -118,7 +118,7 @@ impl Arm {
             identities: BTreeMap::new(),
             flaws: Vec::new(),
             clock_source: None,
-            knows_headlines: false,
+            knows_headlines: imported.figures.iter().any(|figure| !figure.judged.series.metric.headline),
             environment: imported.make_up.iter().map(told).collect(),
             members: figures.map(|one| member(&one.judged, one.wording.clone(), &one.note)).collect(),
         }

@@ -1,0 +1,1 @@
+//! Results of SPEC CPU2017.
