@@ -12,6 +12,7 @@ pub mod machine;
 pub mod measure;
 pub mod model;
 pub mod placement;
+pub mod peers;
 pub mod plan;
 pub mod report;
 pub mod run_file;
