@@ -17,6 +17,8 @@ mod detection;
 mod killing;
 #[path = "prove/kills.rs"]
 mod kills;
+#[path = "prove/peers.rs"]
+mod peers;
 #[path = "prove/smt.rs"]
 mod smt;
 #[path = "prove/statistics.rs"]
@@ -44,6 +46,7 @@ pub struct Section {
 const SECTIONS: &[&[Section]] = &[
     statistics::SECTIONS,
     comparing::SECTIONS,
+    peers::SECTIONS,
     curves::SECTIONS,
     smt::SECTIONS,
     sweep::SECTIONS,

@@ -8,6 +8,7 @@ use crate::bench::{self, Benchmark};
 use crate::diagnose::{Rule, rules};
 use crate::import::{repeats, speccpu};
 use crate::model::VerdictKind;
+use crate::peers;
 use crate::report::plain::lines;
 
 /// Explain a benchmark, a rule, a verdict or how something is computed
@@ -162,6 +163,18 @@ const TOPICS: &[Topic] = &[
         title: "a SPEC CPU2017 result that its own tools call invalid",
         sections: speccpu::INVALID_EXPLAINED,
         source: "src/import/speccpu/score.rs",
+    },
+    Topic {
+        id: peers::SLOW,
+        title: "a host that is slower than its peers",
+        sections: peers::SLOW_EXPLAINED,
+        source: "src/peers/outliers.rs",
+    },
+    Topic {
+        id: peers::DRIFT,
+        title: "hosts that should be equal and are not",
+        sections: peers::DRIFT_EXPLAINED,
+        source: "src/peers/groups.rs",
     },
     Topic {
         id: repeats::RULE,

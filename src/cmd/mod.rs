@@ -15,6 +15,7 @@ mod list;
 mod machine;
 mod measuring;
 mod output;
+mod peers;
 mod progress;
 mod report;
 mod restore;
@@ -69,6 +70,7 @@ enum Verb {
     Unixbench(unixbench::Args),
     Import(import::Args),
     Compare(compare::Args),
+    Peers(peers::Args),
     Schema(schema::Args),
     Completions(shell::CompletionArgs),
     Man(shell::ManArgs),
@@ -98,6 +100,7 @@ impl Cli {
             Verb::Unixbench(args) => unixbench::run(args),
             Verb::Import(args) => import::run(args),
             Verb::Compare(args) => compare::run(args),
+            Verb::Peers(args) => peers::run(args),
             Verb::Schema(args) => schema::run(args),
             Verb::Completions(args) => shell::completions(args),
             Verb::Man(args) => shell::man(args),

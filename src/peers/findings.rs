@@ -20,11 +20,37 @@ const PROBLEM_ALONE: f64 = 0.75;
 const SUSPECTS: &[(&str, &[&str])] = &[
     (
         "memory",
-        &["dimms_mib", "memory_mts", "memory", "memory_gib", "numa_nodes", "transparent_huge_pages", "huge_page_defrag", "numa_balancing", "bios"],
+        &[
+            "dimms_mib",
+            "memory_mts",
+            "memory",
+            "memory_gib",
+            "numa_nodes",
+            "transparent_huge_pages",
+            "huge_page_defrag",
+            "numa_balancing",
+            "bios",
+        ],
     ),
-    ("cpu", &["core_clock", "governor", "turbo", "highest_frequency", "energy_preference", "microcode", "bios"]),
+    (
+        "cpu",
+        &["core_clock", "governor", "turbo", "highest_frequency", "energy_preference", "microcode", "bios"],
+    ),
     ("syscall", &["kernel", "mitigation", "clock_source", "core_clock", "preemption"]),
-    ("", &["kernel", "mitigation", "core_clock", "governor", "turbo", "preemption", "transparent_huge_pages", "threads_per_core", "dimms_mib"]),
+    (
+        "",
+        &[
+            "kernel",
+            "mitigation",
+            "core_clock",
+            "governor",
+            "turbo",
+            "preemption",
+            "transparent_huge_pages",
+            "threads_per_core",
+            "dimms_mib",
+        ],
+    ),
 ];
 
 pub(super) fn findings(fleet: &Fleet, groups: &[Group], standings: &[Standing]) -> Vec<Finding> {
@@ -54,7 +80,8 @@ fn suspects(host: &Host, group: &Group, against: &Group, component: &str) -> Vec
         }
     }
     let first = |label: &str| {
-        let list = SUSPECTS.iter().find(|(part, _)| component.starts_with(part)).map_or(&[][..], |(_, list)| *list);
+        let list =
+            SUSPECTS.iter().find(|(part, _)| component.starts_with(part)).map_or(&[][..], |(_, list)| *list);
         list.iter().position(|suspect| label.starts_with(suspect)).unwrap_or(usize::MAX)
     };
     found.sort_by_key(|difference| first(&difference.label));
@@ -108,19 +135,33 @@ fn slow(
     let cause = cause(host, group, against, &suspects, standing);
     let whose = format!("group {}", against.name);
     let mut facts = vec![
-        Fact::new("beside its peers", format!("{} of the median of {peers} hosts", percent(ratio)), whose.clone()),
-        Fact::new("robust z", format!("{z:.1}, limit -{:.1} for so many hosts", standing.limit), whose.clone()),
+        Fact::new(
+            "beside its peers",
+            format!("{} of the median of {peers} hosts", percent(ratio)),
+            whose.clone(),
+        ),
+        Fact::new(
+            "robust z",
+            format!("{z:.1}, limit -{:.1} for so many hosts", standing.limit),
+            whose.clone(),
+        ),
     ];
     facts.extend(standing.flags.iter().take(SHOWN).map(|flag| fact(fleet, flag)));
     if let Some(more @ 1..) = standing.flags.len().checked_sub(SHOWN) {
         facts.push(Fact::new("further benchmarks", format!("{more} are behind as well"), whose.clone()));
     }
     let differing = |one: &Difference| {
-        Fact::new(format!("differs: {}", one.label), format!("{:?}, its peers {:?}", one.here, one.peers), whose.clone())
+        Fact::new(
+            format!("differs: {}", one.label),
+            format!("{:?}, its peers {:?}", one.here, one.peers),
+            whose.clone(),
+        )
     };
     facts.extend(suspects.iter().take(SHOWN).map(differing));
     let own = host.findings.iter().take(SHOWN);
-    facts.extend(own.map(|one| Fact::new(format!("its own {}", one.rule), one.headline.clone(), host.file.clone())));
+    facts.extend(
+        own.map(|one| Fact::new(format!("its own {}", one.rule), one.headline.clone(), host.file.clone())),
+    );
     if !standing.history.is_empty() {
         let before: Vec<String> = standing.history.iter().take(SHOWN).map(|ratio| percent(*ratio)).collect();
         facts.push(Fact::new("its older runs", format!("{} in the same part", before.join(", ")), "history"));
@@ -138,7 +179,10 @@ fn slow(
             confirm: confirm(host, standing, fleet, &component),
             advice: match company.is_empty() {
                 true => String::new(),
-                false => format!("Measure it in turns with {}, which are as they should be.", company.join(" and ")),
+                false => format!(
+                    "Measure it in turns with {}, which are as they should be.",
+                    company.join(" and ")
+                ),
             },
             series: flagged.collect(),
             effect: Effect::None,
@@ -147,7 +191,13 @@ fn slow(
 }
 
 /// Why, as far as what is known of the host tells.
-fn cause(host: &Host, group: &Group, against: &Group, suspects: &[Difference], standing: &Standing) -> String {
+fn cause(
+    host: &Host,
+    group: &Group,
+    against: &Group,
+    suspects: &[Difference],
+    standing: &Standing,
+) -> String {
     let mut words = String::new();
     if group.near.is_some() {
         words.push_str(&format!(
@@ -180,7 +230,9 @@ fn cause(host: &Host, group: &Group, against: &Group, suspects: &[Difference], s
     }
     match standing.history.as_slice() {
         [] => {}
-        before if before.iter().all(|ratio| *ratio < 0.97) => words.push_str(" It was slow in its older runs, too."),
+        before if before.iter().all(|ratio| *ratio < 0.97) => {
+            words.push_str(" It was slow in its older runs, too.")
+        }
         _ => words.push_str(" It was not slow in all of its older runs: something changed, or passed."),
     }
     words
@@ -231,7 +283,11 @@ fn drift(fleet: &Fleet, group: &Group, groups: &[Group], place: usize) -> Option
     let labels: Vec<String> = near.differences.iter().map(|one| one.label.replace('_', " ")).collect();
     let in_what = if labels.is_empty() { "what is not told".to_string() } else { labels.join(", ") };
     let facts = near.differences.iter().map(|one| {
-        Fact::new(one.label.clone(), format!("{:?}, group {} {:?}", one.here, against.name, one.peers), "make-up")
+        Fact::new(
+            one.label.clone(),
+            format!("{:?}, group {} {:?}", one.here, against.name, one.peers),
+            "make-up",
+        )
     });
     let mut facts: Vec<Fact> = facts.collect();
     facts.push(Fact::new("hosts", format!("{} and {}", group.hosts.len(), against.hosts.len()), "make-up"));
@@ -241,7 +297,11 @@ fn drift(fleet: &Fleet, group: &Group, groups: &[Group], place: usize) -> Option
     Some(Finding {
         rule: DRIFT.to_string(),
         severity: Severity::Note,
-        headline: format!("{who} nearly like the {} hosts of group {}, but for {in_what}", against.hosts.len(), against.name),
+        headline: format!(
+            "{who} nearly like the {} hosts of group {}, but for {in_what}",
+            against.hosts.len(),
+            against.name
+        ),
         cause: format!(
             "Group {} has fewer hosts than can be judged by themselves. What should be equal is not: configurations drift.",
             groups[place].name

@@ -113,7 +113,19 @@ fn better_of(unit: &str) -> Option<Better> {
 impl Fleet {
     /// Adds a result. Of one host the newest counts, and the others are its history; one run counts once.
     pub fn add(&mut self, result: Result) {
-        let Result { host, file, started, boot_id, assay, pretended, imported, make_up, series, findings, left_out } = result;
+        let Result {
+            host,
+            file,
+            started,
+            boot_id,
+            assay,
+            pretended,
+            imported,
+            make_up,
+            series,
+            findings,
+            left_out,
+        } = result;
         let values = self.values(&series);
         if values.is_empty() {
             let why = "it has no usable value with a better side".to_string();
@@ -249,7 +261,9 @@ impl From<(Summary, String)> for Result {
 impl From<&Arm> for Result {
     /// A saved report or a foreign result.
     fn from(arm: &Arm) -> Result {
-        let told = |label: &str| arm.environment.iter().find(|(known, _)| known == label).map(|(_, value)| value.clone());
+        let told = |label: &str| {
+            arm.environment.iter().find(|(known, _)| known == label).map(|(_, value)| value.clone())
+        };
         let knows = arm.knows_headlines;
         let series = arm.valued().filter(|member| member.verdict.usable()).map(|member| Series {
             key: member.key.clone(),
@@ -263,7 +277,8 @@ impl From<&Arm> for Result {
             },
         });
         // An identity is host and time; foreign files have a time of their own at best.
-        let started = arm.identities.keys().next().and_then(|one| one.strip_prefix(&format!("{} ", arm.host)));
+        let started =
+            arm.identities.keys().next().and_then(|one| one.strip_prefix(&format!("{} ", arm.host)));
         Result {
             host: arm.host.clone(),
             file: arm.file.clone(),

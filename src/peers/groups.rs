@@ -165,8 +165,10 @@ fn group(key: &Key, places: Vec<usize>, hosts: &[Host]) -> Group {
     if let Some(gib) = usual.get(MEMORY) {
         make_up.push((MEMORY.to_string(), gib.clone()));
     }
-    let silent = |label: &str| places.iter().filter(|place| !hosts[**place].make_up.contains_key(label)).count();
-    let untold = make_up.iter().map(|(label, _)| (label.clone(), silent(label))).filter(|(_, count)| *count > 0);
+    let silent =
+        |label: &str| places.iter().filter(|place| !hosts[**place].make_up.contains_key(label)).count();
+    let untold =
+        make_up.iter().map(|(label, _)| (label.clone(), silent(label))).filter(|(_, count)| *count > 0);
     let untold = untold.collect();
     Group { name: String::new(), hosts: places, make_up, untold, usual, near: None }
 }
@@ -188,10 +190,14 @@ fn usual(places: &[usize], hosts: &[Host]) -> BTreeMap<String, String> {
             }
             // Numbers scatter: their middle is what is usual.
             _ if NUMBERS.contains(&label) => {
-                let numbers: Vec<f64> =
-                    values.iter().filter_map(|(value, count)| Some(vec![number(value)?; *count])).flatten().collect();
+                let numbers: Vec<f64> = values
+                    .iter()
+                    .filter_map(|(value, count)| Some(vec![number(value)?; *count]))
+                    .flatten()
+                    .collect();
                 if let Some(middle) = crate::stats::order::median(&numbers) {
-                    let unit = if label == "core_clock" || label == "highest_frequency" { " MHz" } else { "" };
+                    let unit =
+                        if label == "core_clock" || label == "highest_frequency" { " MHz" } else { "" };
                     usual.insert(label.to_string(), format!("{middle:.0}{unit}"));
                 }
             }
@@ -247,7 +253,8 @@ fn near(groups: &[Group], place: usize) -> Option<Near> {
         };
         labels().filter_map(difference).collect()
     };
-    let alike = |other: &&Group| other.is_judged() && NEAR.iter().all(|label| own.told(label) == other.told(label));
+    let alike =
+        |other: &&Group| other.is_judged() && NEAR.iter().all(|label| own.told(label) == other.told(label));
     let candidates = groups.iter().enumerate().filter(|(_, other)| alike(other));
     let candidates = candidates.map(|(at, other)| (apart(other), std::cmp::Reverse(other.hosts.len()), at));
     let (differences, _, group) = candidates.min_by_key(|(apart, size, at)| (apart.len(), *size, *at))?;

@@ -4,10 +4,11 @@
 //! `outliers.rs` who falls behind them, `findings.rs` puts that into words with what else is known of the host. Pure: the
 //! same results give the same answer in any order.
 
-mod fleet;
 mod findings;
+mod fleet;
 mod groups;
 mod outliers;
+pub mod proof;
 #[cfg(test)]
 mod tests;
 

@@ -146,7 +146,10 @@ fn distances(fleet: &Fleet, values: &[Value], metrics: &BTreeMap<u32, Level>) ->
         let column = |which: usize| median(&all.iter().map(|one| one[which]).collect::<Vec<f64>>());
         // What single intervals leave open averages out over a part's benchmarks.
         let half = column(2)? / (all.len() as f64).sqrt();
-        Some((part.to_string(), (column(0)?, column(0)? + half.min(column(1)? - column(0)?), half, all.len())))
+        Some((
+            part.to_string(),
+            (column(0)?, column(0)? + half.min(column(1)? - column(0)?), half, all.len()),
+        ))
     });
     Distances { metrics: of_metrics, parts: parts.collect() }
 }
@@ -167,13 +170,17 @@ impl Baseline {
         let metrics: BTreeMap<u32, Level> = columns.into_iter().filter_map(level).collect();
         let mut parts: BTreeMap<String, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
         for place in &group.hosts {
-            for (part, (distance, _, half, _)) in distances(fleet, &fleet.hosts[*place].values, &metrics).parts {
+            for (part, (distance, _, half, _)) in
+                distances(fleet, &fleet.hosts[*place].values, &metrics).parts
+            {
                 let column = parts.entry(part).or_default();
                 column.0.push(distance);
                 column.1.push(half);
             }
         }
-        let parts = parts.into_iter().filter_map(|(part, (values, halves))| Some((part, Level::of(&values, &halves)?)));
+        let parts = parts
+            .into_iter()
+            .filter_map(|(part, (values, halves))| Some((part, Level::of(&values, &halves)?)));
         Baseline { parts: parts.collect(), metrics }
     }
 }
@@ -226,8 +233,12 @@ fn stand(
             let z = distance / level.sigma;
             let worse = value.best - level.centre < -level.margin();
             if let Some(limit) = limit(level.hosts).filter(|_| worse) {
-                let flag =
-                    Flag { metric: value.metric as usize, ratio: distance.exp(), z, peers: level.hosts - own.min(level.hosts) };
+                let flag = Flag {
+                    metric: value.metric as usize,
+                    ratio: distance.exp(),
+                    z,
+                    peers: level.hosts - own.min(level.hosts),
+                };
                 candidates.push(Candidate { host: *place, flag, beyond_limit: z < -limit });
             }
         }
@@ -239,7 +250,13 @@ fn stand(
             let z = (distance - level.centre) / level.sigma;
             let beyond = limit(level.hosts).is_some_and(|limit| z < -limit);
             let flagged = beyond && best - level.centre < -level.margin();
-            standing.scores.push(Score { component, ratio: (distance - level.centre).exp(), z, metrics, flagged });
+            standing.scores.push(Score {
+                component,
+                ratio: (distance - level.centre).exp(),
+                z,
+                metrics,
+                flagged,
+            });
         }
         if let Some(worst) = standing.worst().map(|worst| worst.component.clone()) {
             let before = fleet.hosts[*place].earlier.iter().filter_map(|one| {
@@ -270,7 +287,9 @@ mod tests {
 
     #[test]
     fn limits_are_those_of_the_table_and_between_them() {
-        for (hosts, z) in [(10, 12.7), (20, 6.3), (50, 4.8), (200, 4.1), (1000, 3.9), (10_000, 3.9), (8, 17.0)] {
+        for (hosts, z) in
+            [(10, 12.7), (20, 6.3), (50, 4.8), (200, 4.1), (1000, 3.9), (10_000, 3.9), (8, 17.0)]
+        {
             assert!((limit(hosts).expect("a limit") - z).abs() < 1e-9, "{hosts}");
         }
         assert_eq!([limit(0), limit(7)], [None, None]);

@@ -58,7 +58,8 @@ fn make_up(changes: &[(&str, &str)]) -> Vec<(String, String)> {
         ("transparent_huge_pages", "madvise"),
         ("core_clock", "2800 MHz"),
     ];
-    let mut all: Vec<(String, String)> = usual.map(|(label, value)| (label.to_string(), value.to_string())).to_vec();
+    let mut all: Vec<(String, String)> =
+        usual.map(|(label, value)| (label.to_string(), value.to_string())).to_vec();
     for (label, value) in changes {
         all.retain(|(known, _)| known != label);
         all.extend((!value.is_empty()).then(|| (label.to_string(), value.to_string())));
@@ -87,7 +88,8 @@ fn the_host_with_the_wrong_slot_stands_out() {
     let mut rng = Rng::with_seed(7);
     let mut results = healthy(49, 1);
     let mut wrong = host(77, &mut rng, ("memory.bandwidth", 0.5563));
-    wrong.make_up = make_up(&[("dimms_mib", "16384 16384 16384 0 16384 0 0 0"), ("transparent_huge_pages", "never")]);
+    wrong.make_up =
+        make_up(&[("dimms_mib", "16384 16384 16384 0 16384 0 0 0"), ("transparent_huge_pages", "never")]);
     results.insert(20, wrong);
     let peers = fleet(results);
     assert_eq!(peers.groups.len(), 2);
@@ -97,14 +99,19 @@ fn the_host_with_the_wrong_slot_stands_out() {
     assert!(one.headline.starts_with("db077 at 5"), "{}", one.headline);
     assert!(one.headline.ends_with("of its 49 peers in memory bandwidth"), "{}", one.headline);
     assert_eq!(one.severity, Severity::Problem);
-    assert!(one.cause.contains("no peer of its own make-up") && one.cause.contains("Likely: dimms mib"), "{}", one.cause);
+    assert!(
+        one.cause.contains("no peer of its own make-up") && one.cause.contains("Likely: dimms mib"),
+        "{}",
+        one.cause
+    );
     assert!(one.facts.iter().any(|fact| fact.label == "differs: transparent_huge_pages"), "{:?}", one.facts);
     assert_eq!(one.confirm, "assay run --only memory.bandwidth");
     assert!(one.advice.contains("db000 and db001"), "{}", one.advice);
     let drift: Vec<_> = peers.findings.iter().filter(|finding| finding.rule == DRIFT).collect();
     assert_eq!(drift.len(), 1);
     assert!(drift[0].headline.contains("db077 is nearly like the 49 hosts of group A, but for dimms mib"));
-    let standing = &peers.standings[peers.fleet.hosts.iter().position(|host| host.name == "db077").expect("it")];
+    let standing =
+        &peers.standings[peers.fleet.hosts.iter().position(|host| host.name == "db077").expect("it")];
     let score = standing.worst().expect("a part");
     assert!((score.ratio / 0.5563 - 1.0).abs() < 0.03, "{}", score.ratio);
 }
@@ -213,7 +220,11 @@ fn old_summaries_tell_no_better_side_and_odd_values_are_left_out() {
     let mut results = healthy(10, 12);
     for result in &mut results {
         result.series.iter_mut().for_each(|one| one.better = None);
-        result.series.push(Series { unit: "%".into(), key: "a.share@x#share".into(), ..result.series[0].clone() });
+        result.series.push(Series {
+            unit: "%".into(),
+            key: "a.share@x#share".into(),
+            ..result.series[0].clone()
+        });
     }
     results[3].series[0].median = f64::NAN;
     results[4].series[1].median = -1.0;

@@ -10,6 +10,7 @@ pub mod json;
 pub mod lmbench;
 mod map;
 pub mod markdown;
+pub mod peers;
 pub mod plain;
 mod scores;
 pub mod sections;

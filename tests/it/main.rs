@@ -14,6 +14,7 @@ mod lab;
 mod machine;
 mod nexmark;
 mod observed;
+mod peers;
 mod rules;
 mod runs;
 mod sweep;
