@@ -276,13 +276,13 @@ impl From<&Arm> for Result {
                 None => median_interval(&member.medians, 0.95).map(|interval| [interval.low, interval.high]),
             },
         });
-        // An identity is host and time; foreign files have a time of their own at best.
+        // An identity is host and time; foreign files need not tell one.
         let started =
             arm.identities.keys().next().and_then(|one| one.strip_prefix(&format!("{} ", arm.host)));
         Result {
             host: arm.host.clone(),
             file: arm.file.clone(),
-            started: started.map(str::to_string).or_else(|| told("ran")).unwrap_or_default(),
+            started: started.unwrap_or_default().to_string(),
             boot_id: None,
             assay: told("assay").unwrap_or_default(),
             pretended: arm.pretended,

@@ -35,9 +35,9 @@ pub const SLOW_EXPLAINED: &[(&str, &str)] = &[
         "From 8 peers on. Values are compared as logarithms of ratios to the group's median; a part's score is the median over \
          its headline benchmarks. A host is flagged where the better end of its 95 % interval is still worse than the peers' median \
          by more than max(3 %, 3 × the noise of the benchmark), and its robust z is below -z_N: 17 (8 and 9 hosts), 12.7 (10), \
-         6.3 (20), 4.8 (50), 4.1 (200), 3.9 (from 1,000), the 1e-4 quantiles of z for so few hosts; or, for single \
-         benchmarks from 50 hosts on, the false discovery rate over all hosts and benchmarks is below 1 % (Benjamini and \
-         Hochberg). z is over 1.4826 MAD of the group.",
+         6.3 (20), 4.8 (50), 4.1 (200), 3.9 (from 1,000), the 1e-4 quantiles of z for so few hosts. Single benchmarks are \
+         many, so that their false discovery rate over all hosts and benchmarks of the group must be below 1 %, too \
+         (Benjamini and Hochberg, on z brought to the normal scale by its limit). z is over 1.4826 MAD of the group.",
     ),
 ];
 

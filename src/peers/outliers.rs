@@ -1,5 +1,5 @@
 //! Who falls behind. Logarithms of ratios to the group's median, robust z with a limit that knows how few hosts there are,
-//! a margin in the units that matter, and for many hosts a false discovery rate.
+//! a margin in the units that matter, and for the many single benchmarks a false discovery rate.
 
 use std::collections::BTreeMap;
 
@@ -21,9 +21,11 @@ const NOISES: f64 = 3.0;
 const LIMITS: [(f64, f64); 7] =
     [(8.0, 17.0), (9.0, 17.0), (10.0, 12.7), (20.0, 6.3), (50.0, 4.8), (200.0, 4.1), (1000.0, 3.9)];
 
-/// From so many hosts on the false discovery rate may flag a single benchmark, at this rate.
-const MANY_HOSTS: usize = 50;
+/// Single benchmarks are many: the share of false ones among those that are flagged.
 const FALSE_DISCOVERIES: f64 = 0.01;
+
+/// The quantile of the normal distribution that the limits stand for: 1e-4, two-sided.
+const NORMAL_LIMIT: f64 = 3.8906;
 
 /// The limit of robust z among so many hosts: by straight lines between the table's logarithms. `None` below eight.
 pub fn limit(hosts: usize) -> Option<f64> {
@@ -212,7 +214,8 @@ pub(super) fn standings(fleet: &Fleet, groups: &[Group]) -> Vec<Standing> {
 struct Candidate {
     host: usize,
     flag: Flag,
-    beyond_limit: bool,
+    /// Limit of its z.
+    limit: f64,
 }
 
 fn stand(
@@ -239,7 +242,7 @@ fn stand(
                     z,
                     peers: level.hosts - own.min(level.hosts),
                 };
-                candidates.push(Candidate { host: *place, flag, beyond_limit: z < -limit });
+                candidates.push(Candidate { host: *place, flag, limit });
             }
         }
         let standing = &mut standings[*place];
@@ -266,16 +269,18 @@ fn stand(
             standing.history = before.collect();
         }
     }
-    flag(candidates, tests, hosts, standings);
+    flag(candidates, tests, standings);
 }
 
-fn flag(candidates: Vec<Candidate>, tests: usize, hosts: usize, standings: &mut [Standing]) {
-    // Of those that are not worse by the margin p counts as 1: they are never flagged, but were looked at.
-    let mut p: Vec<f64> = candidates.iter().map(|one| normal_two_sided(one.flag.z) / 2.0).collect();
+fn flag(candidates: Vec<Candidate>, tests: usize, standings: &mut [Standing]) {
+    // z of few hosts has long tails: brought to the scale on which its limit is the normal quantile. Of benchmarks that are not
+    // worse by the margin p counts as 1: they are never flagged, but were looked at.
+    let scaled = |one: &Candidate| one.flag.z * NORMAL_LIMIT / one.limit;
+    let mut p: Vec<f64> = candidates.iter().map(|one| normal_two_sided(scaled(one)) / 2.0).collect();
     p.resize(tests.max(p.len()), 1.0);
-    let adjusted = if hosts >= MANY_HOSTS { benjamini_hochberg(&p) } else { vec![1.0; p.len()] };
+    let adjusted = benjamini_hochberg(&p);
     for (one, q) in candidates.into_iter().zip(adjusted) {
-        if one.beyond_limit || q <= FALSE_DISCOVERIES {
+        if one.flag.z < -one.limit && q <= FALSE_DISCOVERIES {
             standings[one.host].flags.push(one.flag);
         }
     }

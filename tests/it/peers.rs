@@ -215,3 +215,88 @@ fn saved_reports_are_taken_too() {
     let (_, output) = peers(&["--json"], &[&run, &report]);
     assert!(json(&output)["warnings"].to_string().contains("1 results were given twice"));
 }
+
+/// A SPEC CPU2017 result of our own making, of another host, with a component at another speed.
+fn spec(host: &str, minute: u32, mcf: f64, noise: f64, memory: &str) -> String {
+    let text =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/import/speccpu-csv"));
+    let mut lines: Vec<String> = Vec::new();
+    for line in text.expect("the corpus").lines() {
+        let factor = if line.starts_with("505.mcf_r") { mcf } else { 1.0 } * noise;
+        lines.push(line.replace(",10.000000,1,S", &format!(",{:.6},1,S", 10.0 * factor)));
+    }
+    let text = lines.join("\n").replace("running on db7", &format!("running on {host}"));
+    text.replace("17:00:35", &format!("17:{minute:02}:35")).replace("(16 x 64 GB)", memory)
+}
+
+#[test]
+fn results_of_spec_cpu_stand_beside_each_other_too() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let put = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).expect("written");
+        path
+    };
+    let mut rng = Rng::with_seed(5);
+    let mut noise = || (0.004 * normal(&mut rng)).exp();
+    let mut files: Vec<PathBuf> = (0..9)
+        .map(|at| put(&format!("{at}.csv"), &spec(&format!("db{at}"), at, 1.0, noise(), "(16 x 64 GB)")))
+        .collect();
+    files.push(put("slow.csv", &spec("db9", 9, 0.5563, 1.0, "(16 x 64 GB)")));
+    let paths: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
+    let (code, output) = peers(&["--json"], &paths);
+    assert_eq!(code, 0, "{}", String::from_utf8_lossy(&output.stderr));
+    let found = json(&output);
+    let headlines: Vec<&str> = found["findings"]
+        .as_array()
+        .expect("findings")
+        .iter()
+        .filter_map(|one| one["headline"].as_str())
+        .collect();
+    assert_eq!(headlines.len(), 1, "{headlines:?}");
+    assert!(
+        headlines[0].starts_with("db9 at 5") && headlines[0].contains("9 peers in speccpu.505.mcf_r"),
+        "{headlines:?}"
+    );
+
+    // Runs of one machine: the spread of each component over them, and a finding where one moved.
+    let runs = [
+        put("a.csv", &spec("db1", 1, 1.0, 1.0, "(16 x 64 GB)")),
+        put("b.csv", &spec("db1", 2, 0.9, 1.0, "(16 x 64 GB)")),
+    ];
+    let run = |verb: &str, files: &[PathBuf]| {
+        let output = assay().args([verb, "--json"]).args(files).output().expect("assay runs");
+        let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let problems: Vec<String> =
+            crate::validator(verb).iter_errors(&json).map(|problem| problem.to_string()).collect();
+        assert!(output.status.success() && problems.is_empty(), "{problems:?}");
+        json
+    };
+    let imported = run("import", &runs);
+    let rows = imported["repeats"][0]["series"].as_array().expect("rows");
+    let mcf = rows.iter().find(|row| row["key"] == "speccpu.505.mcf_r@free?tune=base#score").expect("a row");
+    // 10 and 9: the population's deviation is 0.5.
+    assert!((mcf["cv"].as_f64().expect("a spread") - 0.5 / 9.5).abs() < 1e-9, "{mcf}");
+    let rules: Vec<&str> = imported["findings"]
+        .as_array()
+        .expect("findings")
+        .iter()
+        .filter_map(|one| one["rule"].as_str())
+        .collect();
+    assert_eq!(rules, ["headline-differs", "headline-differs", "runs-apart"]);
+    for rule in rules.iter().chain(&["invalid-result", "slow-among-peers", "config-drift"]) {
+        let told = assay().args(["explain", rule]).output().expect("assay runs");
+        assert!(told.status.success() && told.stdout.starts_with(rule.as_bytes()), "{rule}");
+    }
+
+    // Component by component, and what differs in the machine.
+    let other = put("c.csv", &spec("db2", 3, 0.9, 1.0, "(8 x 128 GB)"));
+    let compared = run("compare", &[runs[0].clone(), other]);
+    let ratio = compared["metrics"]
+        .as_array()
+        .expect("metrics")
+        .iter()
+        .find(|one| one["key"] == "speccpu.505.mcf_r@free?tune=base#score" && one["headline"] == true);
+    assert!((ratio.expect("a ratio")["ratio"].as_f64().expect("a number") - 0.9).abs() < 1e-6);
+    assert!(compared["environment_differences"].to_string().contains("8 x 128 GB"));
+}

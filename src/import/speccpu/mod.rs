@@ -204,6 +204,19 @@ fn fact(value: &str) -> Option<String> {
     told.then_some(value)
 }
 
+/// `Sat Mar 6 23:00:00 2021` as `2021-03-06T23:00:00`, in the machine's own time; another form stays as it is.
+fn sortable(when: &[&str]) -> String {
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let parts = || {
+        let [_, month, day, time, year] = when else { return None };
+        let month = MONTHS.iter().position(|known| known == month)? + 1;
+        let (day, year) = (day.parse::<u8>().ok()?, year.parse::<u16>().ok()?);
+        Some(format!("{year:04}-{month:02}-{day:02}T{time}"))
+    };
+    parts().unwrap_or_else(|| when.join(" ")).chars().take(60).collect()
+}
+
 impl Sheet {
     fn note(&mut self, label: &str, value: &str) {
         if let Some(value) = fact(value).filter(|_| !self.facts.iter().any(|(known, _)| known == label)) {
@@ -294,7 +307,7 @@ impl Sheet {
             && self.host.is_empty()
         {
             self.host = host.chars().take(100).collect();
-            self.ran = when.join(" ");
+            self.ran = sortable(when);
         }
     }
 }
