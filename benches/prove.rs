@@ -19,6 +19,8 @@ mod killing;
 mod kills;
 #[path = "prove/memmap.rs"]
 mod memmap;
+#[path = "prove/peers.rs"]
+mod peers;
 #[path = "prove/smt.rs"]
 mod smt;
 #[path = "prove/statistics.rs"]
@@ -46,6 +48,7 @@ pub struct Section {
 const SECTIONS: &[&[Section]] = &[
     statistics::SECTIONS,
     comparing::SECTIONS,
+    peers::SECTIONS,
     curves::SECTIONS,
     smt::SECTIONS,
     memmap::SECTIONS,

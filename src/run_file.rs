@@ -10,7 +10,7 @@ use flate2::read::MultiGzDecoder;
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 
-use crate::model::{Header, Packed, Record, Run, SCHEMA, Samples, Visit};
+use crate::model::{Header, Packed, Record, Run, SCHEMA, Samples, Summary, Visit};
 
 /// A compressed file may not unpack to more than this: a run of a 512-CPU host's full profile takes a tenth of it.
 const LARGEST: u64 = 2 << 30;
@@ -20,6 +20,9 @@ const LONGEST_LINE: u64 = 512 << 20;
 
 /// Unreadable lines that are told one by one; the others are counted.
 const DAMAGE_TOLD: usize = 100;
+
+/// So much of a run file's end holds its last line, with room for what newer versions may add.
+const TAIL: u64 = 256 << 10;
 
 /// What a run file's name ends in.
 pub const EXTENSION: &str = ".assay.jsonl";
@@ -142,6 +145,71 @@ pub fn read(path: &Path) -> anyhow::Result<Run> {
     let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
     unpack(BufReader::new(file))
         .with_context(|| format!("{} is not a run file that can be used", path.display()))
+}
+
+/// The summary that closes a run file, and nothing else of it: of a plain file only its end is read, of a compressed one no
+/// more than a line is kept. An error says why there is none.
+pub fn summary(file: &mut File) -> anyhow::Result<Summary> {
+    let mut begin = [0; 2];
+    let packed = file.read_exact(&mut begin).is_ok() && begin == [0x1f, 0x8b];
+    let mut tail = Vec::new();
+    match packed {
+        true => {
+            io::Seek::rewind(file)?;
+            keep_tail(MultiGzDecoder::new(BufReader::new(file)).take(LARGEST), &mut tail)
+                .context("it is damaged: it cannot be unpacked to its end")?;
+        }
+        false => {
+            let length = file.metadata()?.len();
+            io::Seek::seek(file, io::SeekFrom::Start(length.saturating_sub(TAIL)))?;
+            file.take(TAIL).read_to_end(&mut tail).context("cannot read its end")?;
+        }
+    }
+    summary_in(&tail)
+}
+
+/// Keeps the last bytes of a stream.
+fn keep_tail(mut stream: impl Read, tail: &mut Vec<u8>) -> io::Result<()> {
+    let mut part = vec![0; 64 << 10];
+    loop {
+        match stream.read(&mut part)? {
+            0 => return Ok(()),
+            length => tail.extend_from_slice(&part[..length]),
+        }
+        if tail.len() as u64 > 4 * TAIL {
+            tail.drain(..tail.len() - TAIL as usize);
+        }
+    }
+}
+
+/// What tells whether a summary can be understood.
+#[derive(serde::Deserialize)]
+struct Begun {
+    summary: Schema,
+}
+
+#[derive(serde::Deserialize)]
+struct Schema {
+    schema: Option<u64>,
+}
+
+/// The last summary among the lines of a file's end. What follows it (a line of a newer version) does not hide it; a torn
+/// one is none.
+fn summary_in(tail: &[u8]) -> anyhow::Result<Summary> {
+    const BEGIN: &[u8] = b"{\"summary\":";
+    let mut lines = tail.rsplit(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    let line = lines.find(|line| line.starts_with(BEGIN));
+    let line = line.context("it has no summary: the run did not come to its end, or the file was cut")?;
+    let begun: Begun = serde_json::from_slice(line).context("its summary is cut off or damaged")?;
+    let schema = begun.summary.schema.context("its summary has no schema")?;
+    ensure!(
+        schema <= u64::from(SCHEMA),
+        "it was written by a newer Assay (schema {schema}, this one reads up to {SCHEMA}): use that version"
+    );
+    match serde_json::from_slice(line).context("its summary cannot be understood")? {
+        Record::Summary(summary) => Ok(*summary),
+        _ => bail!("its last line is no summary"),
+    }
 }
 
 /// Reads a run from bytes that may be gzip-compressed.

@@ -6,9 +6,10 @@
 //! (`benches/install-peer-tools`); a row whose peer is not installed says so.
 //!
 //! `cargo bench --bench peers -- WORD...` runs the rows whose name contains one of the words; `spread` is the table of
-//! ten whole runs (`spread.rs`).
+//! ten whole runs (`spread.rs`), `fleet` how long `assay peers` takes with 10,000 hosts (`fleet.rs`).
 
 mod chain;
+mod fleet;
 mod hackbench;
 mod memory;
 mod rate;
@@ -337,6 +338,9 @@ fn main() {
     }
     if asked(spread::NAME) {
         spread::table(&bench);
+    }
+    if asked(fleet::NAME) {
+        fleet::table();
     }
 }
 

@@ -6,7 +6,9 @@ use std::process::ExitCode;
 use super::output;
 use crate::bench::{self, Benchmark};
 use crate::diagnose::{Rule, rules};
+use crate::import::{repeats, speccpu};
 use crate::model::VerdictKind;
+use crate::peers;
 use crate::report::plain::lines;
 
 /// Explain a benchmark, a rule, a verdict or how something is computed
@@ -143,12 +145,44 @@ struct Topic {
     source: &'static str,
 }
 
-const TOPICS: &[Topic] = &[Topic {
-    id: "utilization",
-    title: "how much of its cores a machine with SMT uses",
-    sections: crate::stats::smt::EXPLAINED,
-    source: "src/stats/smt.rs",
-}];
+const TOPICS: &[Topic] = &[
+    Topic {
+        id: "utilization",
+        title: "how much of its cores a machine with SMT uses",
+        sections: crate::stats::smt::EXPLAINED,
+        source: "src/stats/smt.rs",
+    },
+    Topic {
+        id: speccpu::HEADLINE_DIFFERS,
+        title: "a SPEC CPU2017 headline that its own rows do not give",
+        sections: speccpu::HEADLINE_EXPLAINED,
+        source: "src/import/speccpu/score.rs",
+    },
+    Topic {
+        id: speccpu::INVALID_RESULT,
+        title: "a SPEC CPU2017 result that its own tools call invalid",
+        sections: speccpu::INVALID_EXPLAINED,
+        source: "src/import/speccpu/score.rs",
+    },
+    Topic {
+        id: peers::SLOW,
+        title: "a host that is slower than its peers",
+        sections: peers::SLOW_EXPLAINED,
+        source: "src/peers/outliers.rs",
+    },
+    Topic {
+        id: peers::DRIFT,
+        title: "hosts that should be equal and are not",
+        sections: peers::DRIFT_EXPLAINED,
+        source: "src/peers/groups.rs",
+    },
+    Topic {
+        id: repeats::RULE,
+        title: "SPEC CPU2017 runs of one machine that lie apart",
+        sections: repeats::EXPLAINED,
+        source: "src/import/repeats.rs",
+    },
+];
 
 fn topic(wanted: &str, width: usize) -> Option<String> {
     let topic = TOPICS.iter().find(|topic| topic.id == wanted)?;

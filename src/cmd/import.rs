@@ -11,7 +11,7 @@ use super::output;
 use crate::import::{self, Imported};
 use crate::report::{imported, text};
 
-/// Read result files of other tools (lmbench, UnixBench, hackbench, perf bench sched) into series of our own
+/// Read result files of other tools (lmbench, UnixBench, hackbench, perf bench sched, SPEC CPU2017) into series of our own
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -19,11 +19,12 @@ Examples:
   assay import results/*/host.0 --json           raw result files, as the JSON that `assay run` gives
   assay import results/myhost-2019-05-02-01      what UnixBench's `./Run` wrote
   assay import hackbench.log                     what hackbench or `perf bench sched messaging` printed, once or often
+  assay import result/CPU2017.*.csv              SPEC CPU2017, csv or txt: components, spread over the runs, headline
   assay compare summary.out RUN                  an old result against a run
   assay report RUN --beside summary.out          and in its report")]
 pub struct Args {
     /// Result files: lmbench summaries, raw lmbench results, lat_mem_rd curves, UnixBench reports,
-    /// logs of hackbench and perf bench sched
+    /// logs of hackbench and perf bench sched, results of SPEC CPU2017 (csv, txt)
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// Print JSON
@@ -41,7 +42,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         false => {
             let style = output::style(std::io::IsTerminal::is_terminal(&std::io::stdout()));
             let shown = results.iter().map(|(file, one)| text::render(&imported::report(file, one), style));
-            output::print_text(&shown.collect::<Vec<_>>().join("\n"))?;
+            let repeats = imported::repeats_reports(&results);
+            let repeats = repeats.iter().map(|report| text::render(report, style));
+            output::print_text(&shown.chain(repeats).collect::<Vec<_>>().join("\n"))?;
         }
     }
     let usable = results

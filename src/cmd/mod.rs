@@ -16,6 +16,7 @@ mod machine;
 mod measuring;
 mod memmap;
 mod output;
+mod peers;
 mod progress;
 mod rate;
 mod report;
@@ -73,6 +74,7 @@ enum Verb {
     Unixbench(unixbench::Args),
     Import(import::Args),
     Compare(compare::Args),
+    Peers(peers::Args),
     Schema(schema::Args),
     Completions(shell::CompletionArgs),
     Man(shell::ManArgs),
@@ -104,6 +106,7 @@ impl Cli {
             Verb::Unixbench(args) => unixbench::run(args),
             Verb::Import(args) => import::run(args),
             Verb::Compare(args) => compare::run(args),
+            Verb::Peers(args) => peers::run(args),
             Verb::Schema(args) => schema::run(args),
             Verb::Completions(args) => shell::completions(args),
             Verb::Man(args) => shell::man(args),

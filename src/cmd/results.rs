@@ -35,6 +35,39 @@ pub fn load(path: &Path) -> anyhow::Result<Arm> {
     arm(file, &shown, number).with_context(|| format!("{shown} cannot be compared"))
 }
 
+/// Whether a file is a run, by how it begins.
+pub fn is_run(path: &Path) -> anyhow::Result<bool> {
+    let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+    let (begun, rest) = begin(file)?;
+    let begun = match begun.starts_with(&[0x1f, 0x8b]) {
+        true => begin(MultiGzDecoder::new(rest))?.0,
+        false => begun,
+    };
+    let marks = begun.iter().filter(|byte| !byte.is_ascii_whitespace()).take(9);
+    Ok(marks.copied().eq(*b"{\"header\""))
+}
+
+/// All results in a saved report or a foreign result file.
+pub fn arms(path: &Path) -> anyhow::Result<Vec<Arm>> {
+    let shown = path.display().to_string();
+    let file = File::open(path).with_context(|| format!("cannot open {shown}"))?;
+    let (begun, rest) = begin(file)?;
+    let (begun, rest): (Vec<u8>, Box<dyn Read>) = match begun.starts_with(&[0x1f, 0x8b]) {
+        true => {
+            let (begun, rest) = begin(MultiGzDecoder::new(rest))?;
+            (begun, Box::new(rest))
+        }
+        false => (begun, Box::new(rest)),
+    };
+    if begun.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{') {
+        return Ok(vec![saved(rest, &shown)?]);
+    }
+    let mut bytes = Vec::new();
+    rest.take(import::LARGEST as u64 + 1).read_to_end(&mut bytes).context("cannot read it")?;
+    let all = import::read(&bytes)?;
+    Ok(all.iter().map(|one| Arm::imported(one, &shown)).collect())
+}
+
 /// The run of a folder that was written last.
 pub fn latest(folder: &Path) -> anyhow::Result<Run> {
     let shown = folder.display().to_string();

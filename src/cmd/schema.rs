@@ -7,14 +7,14 @@ use schemars::schema_for;
 use super::{dry_run, list, machine, output, utilization};
 use crate::model::Record;
 use crate::report::json::Output;
-use crate::report::{comparison, imported};
+use crate::report::{comparison, imported, peers};
 
 /// Print the JSON Schema of a format
 #[derive(clap::Args)]
 pub struct Args {
-    /// results (run --json, report.json), run-file (one line of it), machine, list, dry-run, import, compare or utilization
+    /// results (run --json, report.json), run-file (one line of it), machine, list, dry-run, import, compare, peers or utilization
     #[arg(value_name = "FORMAT", default_value = "results",
-          value_parser = ["results", "run-file", "machine", "list", "dry-run", "import", "compare", "utilization"])]
+          value_parser = ["results", "run-file", "machine", "list", "dry-run", "import", "compare", "peers", "utilization"])]
     format: String,
 }
 
@@ -24,6 +24,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         "machine" => schema_for!(machine::Report),
         "list" => schema_for!(Vec<list::Listed>),
         "compare" => schema_for!(comparison::Output),
+        "peers" => schema_for!(peers::Output),
         "import" => schema_for!(imported::Output),
         "utilization" => schema_for!(utilization::Report),
         "dry-run" => schema_for!(dry_run::DryRun),

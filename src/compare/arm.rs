@@ -109,17 +109,25 @@ impl Arm {
             _ => (label.clone(), value.clone()),
         };
         let figures = imported.figures.iter();
+        // When it ran tells one result from another, and nothing of the machine.
+        let dates = ["ran", "tested"];
+        let ran = imported.make_up.iter().find(|(label, _)| label == "ran");
         Arm {
             host: imported.host.clone(),
             file: file.to_string(),
             imported: true,
             pretended: false,
             runs: 1,
-            identities: BTreeMap::new(),
+            identities: ran.map_or_else(BTreeMap::new, |(_, ran)| identity(&imported.host, ran, file)),
             flaws: Vec::new(),
             clock_source: None,
-            knows_headlines: false,
-            environment: imported.make_up.iter().map(told).collect(),
+            knows_headlines: imported.figures.iter().any(|figure| !figure.judged.series.metric.headline),
+            environment: imported
+                .make_up
+                .iter()
+                .filter(|(label, _)| !dates.contains(&label.as_str()))
+                .map(told)
+                .collect(),
             members: figures.map(|one| member(&one.judged, one.wording.clone(), &one.note)).collect(),
         }
     }

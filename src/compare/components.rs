@@ -35,9 +35,14 @@ pub struct Component {
 
 /// The part of the machine that a series is about: the group of its benchmark, memory by what is asked of it.
 pub fn component(member: &Member) -> String {
-    let group = member.case.bench.split('.').next().unwrap_or_default();
+    component_of(&member.case.bench, &member.metric.unit)
+}
+
+/// The same by a benchmark's id and the unit of its metric.
+pub fn component_of(bench: &str, unit: &str) -> String {
+    let group = bench.split('.').next().unwrap_or_default();
     match group {
-        "memory" if member.metric.unit.ends_with("B/s") => "memory bandwidth".to_string(),
+        "memory" if unit.ends_with("B/s") => "memory bandwidth".to_string(),
         "memory" => "memory latency".to_string(),
         group => group.to_string(),
     }

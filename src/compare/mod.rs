@@ -25,7 +25,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use arm::{Arm, Member};
-pub use components::{Component, Pooled};
+pub use components::{Component, Pooled, component_of};
 pub use curves::Overlaid;
 pub use matching::unit_scale;
 

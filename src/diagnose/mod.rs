@@ -4,9 +4,7 @@
 //! that file's line in [`rules!`]). A rule is data and a pure function; its text is what `assay explain ID` prints.
 
 use crate::machine::Machine;
-use crate::model::{
-    Effect, Finding, Run, SCHEMA, Summary, SummaryFinding, SummarySeries, Verdict, VerdictKind, measured_ms,
-};
+use crate::model::{Effect, Finding, Run, Verdict, VerdictKind, measured_ms};
 use crate::stats::analysis::Judged;
 use crate::stats::clusters::Clusters;
 use crate::stats::siblings::Siblings;
@@ -23,6 +21,7 @@ mod others;
 pub mod readings;
 pub mod shares;
 pub mod suite;
+mod summary;
 pub mod swept;
 pub mod tracks;
 pub mod words;
@@ -140,41 +139,7 @@ fn adjusted(verdict: &Verdict, finding: &Finding) -> Verdict {
     }
 }
 
-/// A summary line may not be longer than this, bytes.
-const SUMMARY_MAX: usize = 64 << 10;
-
 impl Diagnosis {
-    /// The run file's last line: what fleet analysis reads alone.
-    pub fn summary(&self) -> Summary {
-        let header = &self.run.header;
-        let mut summary = Summary {
-            schema: SCHEMA,
-            assay: header.assay.clone(),
-            host: words::clipped(&header.host),
-            started: header.started.clone(),
-            elapsed_s: self.elapsed_s(),
-            make_up: self.make_up(),
-            series: self.series.iter().map(summary_series).collect(),
-            series_left_out: 0,
-            findings: self
-                .findings
-                .iter()
-                .map(|finding| SummaryFinding {
-                    rule: finding.rule.clone(),
-                    severity: finding.severity,
-                    headline: words::clipped(&finding.headline),
-                })
-                .collect(),
-        };
-        // The plan lists what matters most to a report first; what does not fit is counted.
-        while !summary.series.is_empty() && longer_than(&summary, SUMMARY_MAX) {
-            let fewer = summary.series.len() * 3 / 4;
-            summary.series_left_out += (summary.series.len() - fewer) as u32;
-            summary.series.truncate(fewer);
-        }
-        summary
-    }
-
     /// What can be read off the curves, beside what is claimed.
     pub fn readings(&self) -> Vec<readings::Reading> {
         readings::readings(&Evidence::new(&self.run, &self.machine, &self.series))
@@ -220,22 +185,5 @@ impl Diagnosis {
         self.series
             .iter()
             .any(|judged| judged.analysis.estimate.is_some() && judged.analysis.verdict.usable())
-    }
-}
-
-fn longer_than(summary: &Summary, bytes: usize) -> bool {
-    serde_json::to_vec(summary).map_or(0, |text| text.len()) + 32 > bytes
-}
-
-fn summary_series(judged: &Judged) -> SummarySeries {
-    let estimate = judged.analysis.estimate.as_ref();
-    SummarySeries {
-        key: judged.series.key.clone(),
-        unit: judged.series.metric.unit.to_string(),
-        median: estimate.map(|estimate| estimate.median),
-        ci95: estimate.and_then(|estimate| estimate.interval).map(|interval| [interval.low, interval.high]),
-        n: estimate.map_or(0, |estimate| estimate.n as u32),
-        cv: estimate.and_then(|estimate| estimate.cv),
-        verdict: judged.analysis.verdict.kind,
     }
 }

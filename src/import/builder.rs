@@ -131,7 +131,16 @@ impl Builder {
             let (judged, note) = (Judged { series, analysis }, meaning.note);
             figures.push(Figure { judged, wording: meaning.wording, note });
         }
-        Imported { format, host, make_up, catalogue, figures, index: Vec::new(), remarks }
+        Imported {
+            format,
+            host,
+            make_up,
+            catalogue,
+            figures,
+            index: Vec::new(),
+            remarks,
+            findings: Vec::new(),
+        }
     }
 }
 

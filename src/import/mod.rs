@@ -8,13 +8,15 @@ mod builder;
 mod hackbench;
 mod key;
 pub mod lmbench;
+pub mod repeats;
+pub mod speccpu;
 mod unixbench;
 
 use std::fmt;
 
 use anyhow::bail;
 
-use crate::model::Title;
+use crate::model::{Finding, Title};
 use crate::stats::Judged;
 
 pub use key::{Keyed, keyed};
@@ -28,7 +30,7 @@ const MOST_FIGURES: usize = 20_000;
 /// The formats that are known, as an error lists them.
 const KNOWN: &str = "summaries of lmbench (`make summary`), its raw result files and curves of \
                      lat_mem_rd, reports of UnixBench, logs of hackbench and of `perf bench sched messaging` and \
-                     `pipe`";
+                     `pipe`, results of SPEC CPU2017 (csv and txt)";
 
 /// How our own run files begin, which people may well try.
 const RUN_FILE: &str = "{\"header\":{";
@@ -49,6 +51,8 @@ pub enum Format {
     PerfMessaging,
     /// perf's two tasks that pass a token by pipes.
     PerfPipe,
+    /// What SPEC CPU2017's formatters write: CSV or text.
+    SpecCpu,
 }
 
 impl Format {
@@ -61,6 +65,7 @@ impl Format {
             Format::Hackbench => "hackbench log",
             Format::PerfMessaging => "perf bench sched messaging",
             Format::PerfPipe => "perf bench sched pipe",
+            Format::SpecCpu => "SPEC CPU2017 result",
         }
     }
 }
@@ -87,6 +92,8 @@ pub struct Imported {
     pub index: Vec<Index>,
     /// What was met in the file and is no figure, as sentences.
     pub remarks: Vec<String>,
+    /// What its own figures say against it.
+    pub findings: Vec<Finding>,
 }
 
 /// One figure of a foreign result.
@@ -155,6 +162,7 @@ pub fn read(bytes: &[u8]) -> anyhow::Result<Vec<Imported>> {
         );
     }
     let found = match () {
+        () if speccpu::is_one(&text) => speccpu::read(&text)?,
         () if unixbench::is_one(&text) => unixbench::read(&text),
         () if hackbench::is_one(&text) => hackbench::read(&text),
         () => lmbench::read(&text),

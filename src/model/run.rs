@@ -5,7 +5,9 @@ use std::borrow::Cow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Case, CpuSet, Factors, ProcessFacts, Samples, Severity, Snapshot, Sweep, Title, VerdictKind};
+use super::{
+    Better, Case, CpuSet, Factors, ProcessFacts, Samples, Severity, Snapshot, Sweep, Title, VerdictKind,
+};
 
 /// Version of the run file and of the JSON contract. Readers refuse a higher one and accept unknown fields.
 pub const SCHEMA: u32 = 1;
@@ -308,6 +310,12 @@ pub struct SummarySeries {
     pub n: u32,
     pub cv: Option<f64>,
     pub verdict: VerdictKind,
+    /// Which side is the better one; summaries of the first versions do not tell.
+    #[serde(default)]
+    pub better: Option<Better>,
+    /// Rides along: it is not what its benchmark is about.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub aside: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -325,10 +333,24 @@ pub struct Summary {
     pub host: String,
     pub started: String,
     pub elapsed_s: f64,
+    /// The boot that it ran in; hosts that tell the same one are one machine, whatever they are called.
+    #[serde(default)]
+    pub boot_id: Option<String>,
+    /// Since that boot, s.
+    #[serde(default)]
+    pub uptime_s: Option<f64>,
+    #[serde(default)]
+    pub profile: String,
+    /// Samples were invented (`--pretend`).
+    #[serde(default)]
+    pub pretended: bool,
     /// The make-up by which hosts are peers: CPU model, counts, memory, kernel.
     pub make_up: Vec<(String, String)>,
+    /// What else moves numbers, and may differ between peers: clocks, huge pages, mitigations, firmware.
+    #[serde(default)]
+    pub settings: Vec<(String, String)>,
     pub series: Vec<SummarySeries>,
-    /// Series that did not fit into 64 KiB.
+    /// Series that did not fit into 64 KiB: first go those that ride along, then the later points of each benchmark.
     #[serde(default)]
     pub series_left_out: u32,
     pub findings: Vec<SummaryFinding>,

@@ -3,10 +3,11 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::block::{Block, Cell, Column, RESULTS, Report, Section, Table};
+use super::block::{Block, Cell, Column, FINDINGS, RESULTS, Report, Section, Table};
 use super::json::{OutputSeries, series};
+use crate::import::repeats::{Repeats, repeats};
 use crate::import::{Figure, Imported, Index, IndexRow};
-use crate::model::{Finding, SCHEMA, figure};
+use crate::model::{Finding, SCHEMA, figure, percent};
 
 /// What `assay import --json` gives: the series as a run has them, and of which result each is.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -23,8 +24,66 @@ pub struct Output {
     /// The figures for many that the files print, each as printed and as its own rows give it; only where a format has such.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub index: Vec<OutputIndex>,
-    /// Rules judge what was watched; there is nothing to judge here.
+    /// Runs of one machine beside each other: only of SPEC CPU2017 so far.
+    pub repeats: Vec<OutputRepeats>,
+    /// What a file's own figures say against it; nothing was watched, so that no rule of runs applies.
     pub findings: Vec<Finding>,
+}
+
+/// Several results of one machine.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct OutputRepeats {
+    /// Positions in `results`.
+    pub results: Vec<usize>,
+    pub host: String,
+    pub series: Vec<OutputRepeated>,
+    /// Results that are one and the same run.
+    pub remarks: Vec<String>,
+}
+
+/// One series over them.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct OutputRepeated {
+    pub key: String,
+    pub title: String,
+    /// In the order of `results`; without those that have none.
+    pub values: Vec<f64>,
+    pub median: f64,
+    pub mean: f64,
+    /// Population standard deviation over the mean, a share.
+    pub cv: f64,
+    /// Largest over smallest, less 1.
+    pub apart: f64,
+}
+
+fn repeated(group: &Repeats) -> OutputRepeats {
+    let row = |row: &crate::import::repeats::Row| OutputRepeated {
+        key: row.key.clone(),
+        title: row.title.clone(),
+        values: row.values.clone(),
+        median: row.median,
+        mean: row.mean,
+        cv: row.cv,
+        apart: row.apart,
+    };
+    OutputRepeats {
+        results: group.results.clone(),
+        host: group.host.clone(),
+        series: group.rows.iter().map(row).collect(),
+        remarks: group.remarks.clone(),
+    }
+}
+
+/// The findings of a result, each with the command that shows it again.
+fn findings_of(file: &str, one: &Imported) -> Vec<Finding> {
+    let confirm = |finding: &Finding| Finding {
+        confirm: match finding.confirm.is_empty() {
+            true => format!("assay import {}", crate::diagnose::words::shell(file)),
+            false => finding.confirm.clone(),
+        },
+        ..finding.clone()
+    };
+    one.findings.iter().map(confirm).collect()
 }
 
 /// One host's results in one file.
@@ -32,7 +91,7 @@ pub struct Output {
 pub struct OutputResult {
     pub file: String,
     /// `lmbench summary`, `lmbench raw results`, `lat_mem_rd curves`, `UnixBench report`, `hackbench log`,
-    /// `perf bench sched messaging` or `perf bench sched pipe`.
+    /// `perf bench sched messaging`, `perf bench sched pipe` or `SPEC CPU2017 result`.
     pub format: String,
     pub host: String,
     /// What the file tells of the machine: label and value.
@@ -118,6 +177,10 @@ pub fn output(results: &[(String, Imported)]) -> Output {
         .iter()
         .enumerate()
         .flat_map(|(at, (_, one))| one.index.iter().map(move |found| index(at, found)));
+    let groups = repeats(&results.iter().map(|(_, one)| one).collect::<Vec<_>>());
+    let mut findings: Vec<Finding> = results.iter().flat_map(|(file, one)| findings_of(file, one)).collect();
+    findings.extend(groups.iter().filter_map(|group| group.finding.clone()));
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     Output {
         schema: SCHEMA,
         assay: env!("CARGO_PKG_VERSION").to_string(),
@@ -135,7 +198,8 @@ pub fn output(results: &[(String, Imported)]) -> Output {
                 remarks: one.remarks.clone(),
             })
             .collect(),
-        findings: Vec::new(),
+        repeats: groups.iter().map(repeated).collect(),
+        findings,
     }
 }
 
@@ -181,15 +245,76 @@ pub fn report(file: &str, one: &Imported) -> Report {
         blocks: one.remarks.iter().map(|remark| Block::Prose(remark.clone())).collect(),
         long: false,
     };
+    let findings = findings_of(file, one);
+    let found = (!findings.is_empty()).then(|| findings_section(findings));
     let facts: Vec<String> = one.make_up.iter().map(|(label, value)| format!("{label} {value}")).collect();
     Report {
         title: format!("{}: {}", one.host, one.format),
         machine: format!("{}: {}", one.host, facts.join(", ")),
         subtitle: format!("{}, {file}", one.format),
         checks: Vec::new(),
-        sections: [Some(results), indices(one), Some(remarks)].into_iter().flatten().collect(),
+        sections: [found, Some(results), indices(one), Some(remarks)].into_iter().flatten().collect(),
         json: String::new(),
     }
+}
+
+fn findings_section(findings: Vec<Finding>) -> Section {
+    Section {
+        id: FINDINGS.into(),
+        title: "Findings".into(),
+        about: String::new(),
+        blocks: vec![Block::Findings(findings)],
+        long: false,
+    }
+}
+
+/// Runs of one machine beside each other, a report each.
+pub fn repeats_reports(results: &[(String, Imported)]) -> Vec<Report> {
+    let column = |title: &str, right: bool| Column { title: title.to_string(), right };
+    let columns = ["figure", "runs", "median", "smallest to largest", "apart", "CV", "here"];
+    let columns: Vec<Column> =
+        columns.iter().enumerate().map(|(at, title)| column(title, (1..6).contains(&at))).collect();
+    let report = |group: Repeats| {
+        let row = |row: &crate::import::repeats::Row| {
+            let ends =
+                row.values.iter().copied().reduce(f64::min).zip(row.values.iter().copied().reduce(f64::max));
+            let ends =
+                ends.map(|(low, high)| format!("{} to {}", self::figure(low, ""), self::figure(high, "")));
+            vec![
+                Cell::Text(row.title.clone()),
+                Cell::Number(row.values.len().to_string()),
+                Cell::Number(self::figure(row.median, "")),
+                Cell::Number(ends.unwrap_or_default()),
+                Cell::Number(percent(row.apart)),
+                Cell::Number(percent(row.cv)),
+                Cell::Code(row.key.clone()),
+            ]
+        };
+        let files: Vec<&str> = group.results.iter().map(|place| results[*place].0.as_str()).collect();
+        let table =
+            Table { columns: columns.clone(), rows: group.rows.iter().map(row).collect(), folded: false };
+        let mut blocks = vec![Block::Table(table)];
+        blocks.retain(|_| !group.rows.is_empty());
+        blocks.extend(group.remarks.iter().cloned().map(Block::Prose));
+        let runs = Section {
+            id: RESULTS.into(),
+            title: "Runs of one machine".into(),
+            about: "CV: population standard deviation over the mean, of SPEC's own result of each run."
+                .into(),
+            blocks,
+            long: false,
+        };
+        let found = group.finding.map(|finding| findings_section(vec![finding]));
+        Report {
+            title: format!("{}: runs beside each other", group.host),
+            machine: format!("{}: {} runs of one machine", group.host, group.results.len()),
+            subtitle: files.join(", "),
+            checks: Vec::new(),
+            sections: found.into_iter().chain([runs]).collect(),
+            json: String::new(),
+        }
+    };
+    repeats(&results.iter().map(|(_, one)| one).collect::<Vec<_>>()).into_iter().map(report).collect()
 }
 
 /// How many values a figure has, their ends, and the interval of their median; of one value there is nothing to say.

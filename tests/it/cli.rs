@@ -21,6 +21,7 @@ fn help_names_every_verb_and_version_is_ours() {
         "report",
         "import",
         "compare",
+        "peers",
         "smt",
         "unixbench",
         "utilization",

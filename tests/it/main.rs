@@ -15,6 +15,7 @@ mod machine;
 mod memmap;
 mod nexmark;
 mod observed;
+mod peers;
 mod rules;
 mod runs;
 mod sweep;

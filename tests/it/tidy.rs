@@ -86,7 +86,8 @@ fn may_import(part: &str) -> Option<&'static [&'static str]> {
         "import" => &["model", "machine", "stats"],
         "diagnose" => &["model", "machine", "stats"],
         "compare" => &["model", "machine", "stats", "import", "diagnose"],
-        "report" => &["model", "machine", "stats", "import", "diagnose", "compare"],
+        "peers" => &["model", "stats", "diagnose", "compare"],
+        "report" => &["model", "machine", "stats", "import", "diagnose", "compare", "peers"],
         "cmd" => &[
             "model",
             "machine",
@@ -102,6 +103,7 @@ fn may_import(part: &str) -> Option<&'static [&'static str]> {
             "import",
             "diagnose",
             "compare",
+            "peers",
             "report",
         ],
         "lib" | "main" => &["cmd"],

@@ -1,0 +1,236 @@
+//! The text of SPEC's formatter: a head, a table of iterations, below a line of `=` the selected ones, the headlines, then
+//! the machine. Columns are told by the ruler of dashes above the table.
+
+use super::{Cell, MOST_ROWS, Printed, Row, Sheet, Tune, is_component, number, title};
+
+/// The column (from 0) of the colon behind a field's name.
+const COLON: usize = 20;
+
+/// The banner of an invalid run, and the lines of it that are kept.
+const BANNER: &str = "INVALID RUN";
+const MOST_BANNER: usize = 40;
+
+/// Where the columns of one tuning begin and end, in characters.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Ruler {
+    ends: Vec<usize>,
+    starts: Vec<usize>,
+}
+
+impl Ruler {
+    fn read(line: &str) -> Option<Ruler> {
+        let mut ruler = Ruler::default();
+        for (start, word) in words(line) {
+            if !word.chars().all(|c| c == '-') || word.len() < 4 {
+                return None;
+            }
+            ruler.starts.push(start);
+            ruler.ends.push(start + word.len());
+        }
+        // The name, and three columns for one tuning or for both.
+        matches!(ruler.starts.len(), 4 | 7).then_some(ruler)
+    }
+
+    /// What a row says of a tuning: numbers belong to the column that they end in.
+    fn cell(&self, tune: usize, line: &str) -> Cell {
+        let first = 1 + 3 * tune;
+        let Some(&begin) = self.starts.get(first) else { return Cell::default() };
+        let end = self.starts.get(first + 3).copied().unwrap_or(usize::MAX);
+        let mut cell = Cell::default();
+        for (start, word) in words(line).into_iter().filter(|(start, _)| *start + 2 >= begin && *start < end)
+        {
+            let stop = start + word.chars().count();
+            let which = (0..3).find(|which| stop <= self.ends[first + which] + 1);
+            match (which, number(word)) {
+                (_, Err(text)) if is_status(&text) => {
+                    cell.selected = text == "*";
+                    cell.status = text;
+                }
+                (Some(0), Ok(_)) => cell.copies = word.parse().ok(),
+                (Some(1), Ok(value)) => cell.time = value,
+                (Some(2), Ok(Some(value))) => {
+                    cell.rate = Some(value);
+                    cell.rounding = half_of_third_digit(value);
+                }
+                (_, Ok(None)) => {}
+                (_, Ok(Some(_))) => cell.unread = Some(word.chars().take(40).collect()),
+                (_, Err(text)) => cell.unread = Some(text),
+            }
+        }
+        cell
+    }
+}
+
+/// Status codes are one or two capitals; a star is a success that was selected.
+fn is_status(text: &str) -> bool {
+    text == "*" || (text.len() <= 2 && text.bytes().all(|byte| byte.is_ascii_uppercase()))
+}
+
+/// SPEC prints three digits: half of the third as a share.
+pub(super) fn half_of_third_digit(value: f64) -> f64 {
+    match value > 0.0 {
+        true => 0.5 * 10f64.powi(value.log10().floor() as i32 - 2) / value,
+        false => 0.0,
+    }
+}
+
+/// Words with the column (in characters) where each begins.
+fn words(line: &str) -> Vec<(usize, &str)> {
+    let mut found = Vec::new();
+    let (mut column, mut begin): (usize, Option<(usize, usize)>) = (0, None);
+    for (at, c) in line.char_indices() {
+        match (c.is_whitespace(), begin) {
+            (true, Some((from, start))) => {
+                found.push((start, &line[from..at]));
+                begin = None;
+            }
+            (false, None) => begin = Some((at, column)),
+            _ => {}
+        }
+        column += 1;
+    }
+    if let Some((from, start)) = begin {
+        found.push((start, &line[from..]));
+    }
+    // A row has nine.
+    found.truncate(40);
+    found
+}
+
+/// What part of the file a line stands in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Head,
+    Full,
+    Selected,
+    Fields,
+    Notes,
+}
+
+pub(super) fn read(text: &str) -> Sheet {
+    let mut sheet = Sheet::default();
+    let (mut part, mut ruler) = (Part::Head, None);
+    let (mut label, mut lines): (String, Vec<String>) = (String::new(), Vec::new());
+    let mut names: Vec<String> = Vec::new();
+    for line in text.lines() {
+        sheet.ran_on(line);
+        let trimmed = line.trim();
+        if trimmed.contains(BANNER) {
+            sheet.valid = Some(false);
+        }
+        match part {
+            Part::Head => {
+                if let Some(suite) = title(trimmed) {
+                    sheet.suite = suite.to_string();
+                    sheet.speed = suite.ends_with("Speed");
+                } else if trimmed.starts_with('#') && sheet.suite.is_empty() {
+                    let said = trimmed.trim_matches(|c: char| c == '#' || c.is_whitespace());
+                    if !said.is_empty() && !said.contains(BANNER) && sheet.banner.len() < MOST_BANNER {
+                        sheet.banner.push(said.chars().take(160).collect());
+                    }
+                } else if trimmed.contains("Test date:") {
+                    let date = trimmed.split("Test date:").nth(1).unwrap_or_default();
+                    sheet.note("tested", date);
+                } else if line.split_whitespace().all(|word| word == "Estimated") && !trimmed.is_empty() {
+                    sheet.estimated = true;
+                } else if let Some(found) = Ruler::read(line) {
+                    (ruler, part) = (Some(found), Part::Full);
+                } else if !trimmed.contains(':')
+                    && !trimmed.is_empty()
+                    && !sheet.suite.is_empty()
+                    && names.len() < 5
+                {
+                    names.push(trimmed.to_string());
+                }
+            }
+            Part::Full | Part::Selected => {
+                if trimmed.starts_with("====") {
+                    part = Part::Selected;
+                } else if let Some(printed) = printed(trimmed) {
+                    sheet.printed.push(printed);
+                } else if let Some(name) = trimmed.split_whitespace().next().filter(|name| is_component(name))
+                {
+                    if sheet.rows.len() >= MOST_ROWS {
+                        sheet.left_out += 1;
+                    } else if let Some(ruler) = &ruler {
+                        let cells = [0, 1].map(|tune| ruler.cell(tune, line));
+                        let selected_table = part == Part::Selected;
+                        sheet.rows.push(Row { name: name.to_string(), selected_table, cells });
+                    }
+                } else if trimmed == "HARDWARE" {
+                    part = Part::Fields;
+                }
+            }
+            Part::Fields if trimmed.ends_with(" Notes") => {
+                sheet.field(&label, &lines);
+                part = Part::Notes;
+            }
+            Part::Fields => {
+                let colon = line.char_indices().nth(COLON).filter(|(_, c)| *c == ':').map(|(at, _)| at);
+                match colon {
+                    Some(at) => {
+                        sheet.field(&label, &lines);
+                        label = line[..at].trim().to_string();
+                        lines = vec![line[at + 1..].trim().to_string()];
+                    }
+                    None if !trimmed.is_empty()
+                        && line.starts_with(&" ".repeat(COLON))
+                        && lines.len() < 20 =>
+                    {
+                        let titles = trimmed == "SOFTWARE" || trimmed.chars().all(|c| c == '-');
+                        lines.extend((!titles).then(|| trimmed.to_string()));
+                    }
+                    None => {}
+                }
+            }
+            Part::Notes => {}
+        }
+    }
+    if part == Part::Fields {
+        sheet.field(&label, &lines);
+    }
+    // Between the title and the licence: who made it, then what it is. The table's own heading has its words, too.
+    let mut own = names.iter().filter(|name| !name.contains("Base ") && !name.starts_with("Benchmarks"));
+    if let Some(vendor) = own.next() {
+        sheet.note("vendor", vendor);
+    }
+    let model: Vec<&str> = own.map(String::as_str).collect();
+    sheet.note("product", &model.join(" "));
+    sheet
+}
+
+/// ` Est. SPECrate(R)2017_int_base             --`.
+fn printed(line: &str) -> Option<Printed> {
+    let mut words = line.trim_start_matches("Est. ").split_whitespace();
+    let title = words.next()?.replace("(R)", "");
+    let is_one = title.starts_with("SPECrate2017_") || title.starts_with("SPECspeed2017_");
+    let tune = is_one.then(|| Tune::BOTH.into_iter().find(|tune| title.ends_with(tune.word()))).flatten()?;
+    let text: String = words.collect::<Vec<_>>().join(" ").chars().take(40).collect();
+    Some(Printed { title: title.chars().take(60).collect(), tune, value: number(&text).ok().flatten(), text })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_read_by_their_columns() {
+        let ruler = "--------------- -------  ---------  ---------    -------  ---------  ---------";
+        let ruler = Ruler::read(ruler).expect("a ruler");
+        let line = "505.mcf_r           256        472        877  S     256        421        982  *";
+        let (base, peak) = (ruler.cell(0, line), ruler.cell(1, line));
+        assert_eq!(
+            (base.copies, base.time, base.rate, base.selected),
+            (Some(256), Some(472.0), Some(877.0), false)
+        );
+        assert_eq!((peak.time, peak.rate, peak.selected), (Some(421.0), Some(982.0), true));
+        let failed = ruler.cell(0, "500.perlbench_r       1         --            CE");
+        assert_eq!((failed.copies, failed.rate, failed.status.as_str()), (Some(1), None, "CE"));
+        let none = ruler.cell(0, "500.perlbench_r                               NR");
+        assert_eq!((none.copies, none.status.as_str()), (None, "NR"));
+        assert!(ruler.cell(1, "500.perlbench_r                               NR").is_empty());
+        let comma = ruler.cell(0, "505.mcf_r            64       1043       99,1  *");
+        assert_eq!((comma.rate, comma.unread.as_deref()), (None, Some("99,1")));
+        assert_eq!(Ruler::read("----- what"), None);
+    }
+}
