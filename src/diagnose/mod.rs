@@ -46,6 +46,7 @@ rules! {
     clock
     slow_clock
     memory
+    dimms
     caches
     cores
     loaded

@@ -1,6 +1,7 @@
 //! Memory modules: slots, processors and arrays as SMBIOS or a printout of dmidecode tells them, where each slot sits
 //! (`place`, by the rules of `platforms`), and what that population is worth (`judge`, `moves`).
 
+mod balance;
 mod cpus;
 mod judge;
 mod moves;
@@ -179,7 +180,8 @@ pub(crate) fn told(text: &str) -> Option<String> {
     ];
     let text = text.trim_matches(|c: char| c.is_whitespace() || c.is_control());
     let plain = text.to_lowercase();
-    (!NOTHING.contains(&plain.as_str()) && !plain.chars().all(|c| c == '-' || c == '0')).then(|| text.to_string())
+    (!NOTHING.contains(&plain.as_str()) && !plain.chars().all(|c| c == '-' || c == '0'))
+        .then(|| text.to_string())
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ mod nexmark;
 mod observed;
 mod rules;
 mod runs;
+mod smbios;
 mod sweep;
 mod synthetic;
 mod tidy;

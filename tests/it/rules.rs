@@ -79,6 +79,9 @@ table! {
     memory {
         "no-huge-pages": huge_pages_that_were_not_given, huge_pages_that_were_given;
     }
+    dimms {
+        "dimm-population": modules_in_the_wrong_slots, modules_in_the_right_slots;
+    }
     caches {
         "block-inside-cache": blocks_that_fit_the_cache, blocks_beyond_the_caches;
         "llc-differs": a_cache_that_is_not_as_claimed, a_cache_as_claimed;

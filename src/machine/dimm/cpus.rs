@@ -84,16 +84,25 @@ const fn facts(
 const INTEL_SP: &str = "Intel Xeon Scalable datasheets, volume 1 (integrated memory controllers); Dell white paper \
                         \"Balanced Memory with 2nd Generation Intel Xeon Scalable Processors\": 1 to 3 modules on one \
                         controller, 4, 6, 8 or 12 give one interleave set";
-const INTEL_E5: &str = "Intel Xeon E5 datasheets, volume 1: a socket interleaves over 1 to 4 (E5-2400: 3) channels";
+const INTEL_E5: &str =
+    "Intel Xeon E5 datasheets, volume 1: a socket interleaves over 1 to 4 (E5-2400: 3) channels";
 const AMD_8: &str = "Dell white paper \"Balanced Memory with 2nd Generation AMD EPYC Processors for PowerEdge \
                      Servers\": 8 or 16 modules balanced, 4 or 12 near balanced, other numbers make several regions";
-const AMD_12: &str = "AMD EPYC 9004 memory population guidelines: 1, 2, 4, 6, 8, 10 or 12 channels interleave";
+const AMD_12: &str =
+    "AMD EPYC 9004 memory population guidelines: 1, 2, 4, 6, 8, 10 or 12 channels interleave";
 const INTEL_8: &str = "Lenovo Press LP1517 \"Balanced Memory Configurations for 2-Socket Servers with 3rd-Gen Intel \
                        Xeon Scalable Processors\"; four controllers of two channels each";
 const OTHERS: &str = "the maker's product pages: memory channels";
 
 const FACTS: &[Facts] = &[
-    facts(Nehalem, "Xeon 5500/5600 (Nehalem, Westmere)", 3, None, &[1, 2, 3], "Intel Xeon 5500/5600 datasheets, volume 2"),
+    facts(
+        Nehalem,
+        "Xeon 5500/5600 (Nehalem, Westmere)",
+        3,
+        None,
+        &[1, 2, 3],
+        "Intel Xeon 5500/5600 datasheets, volume 2",
+    ),
     facts(SandyBridgeEn, "Xeon E5-2400 (Sandy Bridge-EN)", 3, None, &[1, 2, 3], INTEL_E5),
     facts(SandyBridgeEp, "Xeon E5-2600 (Sandy Bridge-EP)", 4, None, &[1, 2, 3, 4], INTEL_E5),
     facts(IvyBridgeEn, "Xeon E5-2400 v2 (Ivy Bridge-EN)", 3, None, &[1, 2, 3], INTEL_E5),
@@ -102,11 +111,39 @@ const FACTS: &[Facts] = &[
     facts(BroadwellEp, "Xeon E5-2600 v4 (Broadwell-EP)", 4, None, &[1, 2, 3, 4], INTEL_E5),
     facts(XeonE, "Xeon E3/E-2000", 2, None, &[1, 2], OTHERS),
     facts(Skylake, "Xeon Scalable (Skylake-SP)", 6, Some(2), &[1, 2, 3, 4, 6], INTEL_SP),
-    facts(CascadeLake, "Xeon Scalable, 2nd generation (Cascade Lake-SP)", 6, Some(2), &[1, 2, 3, 4, 6], INTEL_SP),
-    facts(CooperLake, "Xeon Scalable, 3rd generation (Cooper Lake-SP)", 6, Some(2), &[1, 2, 3, 4, 6], INTEL_SP),
+    facts(
+        CascadeLake,
+        "Xeon Scalable, 2nd generation (Cascade Lake-SP)",
+        6,
+        Some(2),
+        &[1, 2, 3, 4, 6],
+        INTEL_SP,
+    ),
+    facts(
+        CooperLake,
+        "Xeon Scalable, 3rd generation (Cooper Lake-SP)",
+        6,
+        Some(2),
+        &[1, 2, 3, 4, 6],
+        INTEL_SP,
+    ),
     facts(IceLake, "Xeon Scalable, 3rd generation (Ice Lake-SP)", 8, Some(4), &[1, 2, 4, 6, 8], INTEL_8),
-    facts(SapphireRapids, "Xeon Scalable, 4th generation (Sapphire Rapids)", 8, Some(4), &[1, 2, 4, 6, 8], INTEL_8),
-    facts(EmeraldRapids, "Xeon Scalable, 5th generation (Emerald Rapids)", 8, Some(4), &[1, 2, 4, 6, 8], INTEL_8),
+    facts(
+        SapphireRapids,
+        "Xeon Scalable, 4th generation (Sapphire Rapids)",
+        8,
+        Some(4),
+        &[1, 2, 4, 6, 8],
+        INTEL_8,
+    ),
+    facts(
+        EmeraldRapids,
+        "Xeon Scalable, 5th generation (Emerald Rapids)",
+        8,
+        Some(4),
+        &[1, 2, 4, 6, 8],
+        INTEL_8,
+    ),
     facts(Naples, "EPYC 7001 (Naples)", 8, None, &[1, 4, 8], AMD_8),
     facts(Rome, "EPYC 7002 (Rome)", 8, None, &[1, 4, 8], AMD_8),
     facts(Milan, "EPYC 7003 (Milan)", 8, None, &[1, 4, 8], AMD_8),
@@ -193,7 +230,8 @@ impl Cpu {
 pub fn cpu(name: &str) -> Option<Cpu> {
     let name = name.to_ascii_lowercase().replace("(r)", " ").replace("(tm)", " ");
     let words: Vec<&str> = name.split_whitespace().collect();
-    let after = |word: &str| words.iter().position(|one| *one == word).and_then(|at| words.get(at + 1)).copied();
+    let after =
+        |word: &str| words.iter().position(|one| *one == word).and_then(|at| words.get(at + 1)).copied();
     let (family, number) = scalable(&words)
         .or_else(|| after("epyc").and_then(epyc))
         .or_else(|| xeon_e(&words))
@@ -304,7 +342,9 @@ mod tests {
             let found = cpu(name).unwrap_or_else(|| panic!("{name} is unknown"));
             assert_eq!((found.facts.family, found.limit_mts()), (family, limit), "{name}");
         }
-        for name in ["", "Intel Core Processor (Skylake, IBRS)", "Xeon Platinum 9242", "EPYC", "Gold 6é32", "pc-q35"] {
+        for name in
+            ["", "Intel Core Processor (Skylake, IBRS)", "Xeon Platinum 9242", "EPYC", "Gold 6é32", "pc-q35"]
+        {
             assert_eq!(cpu(name), None, "{name}");
         }
     }

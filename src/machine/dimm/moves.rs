@@ -6,9 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::Dimm;
 use super::cpus::Facts;
 use super::judge::{Balance, SocketMemory};
-use super::Dimm;
 
 /// Names in one sentence.
 const NAMES: usize = 16;
@@ -99,12 +99,16 @@ impl<'a> Board<'a> {
         });
         let across = !leaving.is_empty();
         steps.extend(leaving.iter().zip(&filling).map(|((_, from), (_, to))| (from.name(), to.name())));
-        let words: Vec<String> = steps.iter().take(NAMES).map(|(from, to)| format!("{from} to {to}")).collect();
+        let words: Vec<String> =
+            steps.iter().take(NAMES).map(|(from, to)| format!("{from} to {to}")).collect();
         let controllers = facts.controllers.filter(|controllers| each % *controllers as usize == 0);
         let aim = match controllers {
             Some(2) => format!("both controllers of each socket have {}", each / 2),
             Some(controllers) => {
-                format!("the {controllers} controllers of each socket have {} each", each / controllers as usize)
+                format!(
+                    "the {controllers} controllers of each socket have {} each",
+                    each / controllers as usize
+                )
             }
             None => format!("each socket has {each} modules on {} channels alike", used.first()?),
         };
@@ -133,19 +137,29 @@ impl<'a> Board<'a> {
                     continue;
                 }
                 // The largest modules at hand that make up for it.
-                let size = sizes.iter().rev().find(|size| {
-                    missing % **size == 0 && missing / **size <= free.len() as u64
-                })?;
+                let size = sizes
+                    .iter()
+                    .rev()
+                    .find(|size| missing % **size == 0 && missing / **size <= free.len() as u64)?;
                 let count = (missing / size) as usize;
                 wanted.entry(*size).or_default().extend(free.iter().take(count).map(|dimm| dimm.name()));
             }
         }
-        let words: Vec<String> = wanted.iter().map(|(size, names)| {
-            let more = if names.len() > NAMES { " and so on" } else { "" };
-            let shown: Vec<&str> = names.iter().take(NAMES).copied().collect();
-            format!("{} × {} GiB in {}{more}", names.len(), *size as f64 / f64::from(1 << 30), shown.join(", "))
-        }).collect();
-        (!words.is_empty()).then(|| format!("add {}, so that all channels hold the same", words.join(" and ")))
+        let words: Vec<String> = wanted
+            .iter()
+            .map(|(size, names)| {
+                let more = if names.len() > NAMES { " and so on" } else { "" };
+                let shown: Vec<&str> = names.iter().take(NAMES).copied().collect();
+                format!(
+                    "{} × {} GiB in {}{more}",
+                    names.len(),
+                    *size as f64 / f64::from(1 << 30),
+                    shown.join(", ")
+                )
+            })
+            .collect();
+        (!words.is_empty())
+            .then(|| format!("add {}, so that all channels hold the same", words.join(" and ")))
     }
 }
 

@@ -146,7 +146,9 @@ impl Nodes {
         let mut nodes: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
         let mut highest = 0;
         for (fields, socket) in read.iter().zip(sockets) {
-            if let (Some(Fields { node: Some(node), channel: Some(channel), .. }), Some(socket)) = (fields, socket) {
+            if let (Some(Fields { node: Some(node), channel: Some(channel), .. }), Some(socket)) =
+                (fields, socket)
+            {
                 nodes.entry(*socket).or_default().insert(*node);
                 highest = highest.max(*channel);
             }
@@ -154,7 +156,8 @@ impl Nodes {
         let most = nodes.values().map(BTreeSet::len).max().unwrap_or(0) as u32;
         let supermicro = tables.dmi.vendor.as_deref().is_some_and(|vendor| vendor.starts_with("Supermicro"));
         let controllers = facts.and_then(|facts| facts.controllers);
-        let fits = |controllers: u32| facts.is_some_and(|facts| highest < facts.channels / controllers.max(1));
+        let fits =
+            |controllers: u32| facts.is_some_and(|facts| highest < facts.channels / controllers.max(1));
         let controllers = match (controllers, most) {
             (Some(controllers), 2..) if fits(controllers) => controllers,
             // All the modules may sit on one controller.

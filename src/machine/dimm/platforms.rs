@@ -44,31 +44,42 @@ pub enum Layout {
 const DELL_TEN: &[(u32, u32)] =
     &[(0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (5, 0), (0, 1), (1, 1), (3, 1), (4, 1)];
 const DELL_SIX: &[(u32, u32)] = &[(0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (5, 0)];
-const DELL_TWELVE: &[(u32, u32)] = &[
-    (0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (5, 0), (0, 1), (1, 1), (2, 1), (3, 1), (4, 1), (5, 1),
-];
+const DELL_TWELVE: &[(u32, u32)] =
+    &[(0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (5, 0), (0, 1), (1, 1), (2, 1), (3, 1), (4, 1), (5, 1)];
 
 /// Channels A to H of slots 1 to 8 of Dell's Ice Lake boards; 9 to 16 are their second slots.
 const DELL_SIXTEEN: &[(u32, u32)] = &[
-    (0, 0), (4, 0), (2, 0), (6, 0), (1, 0), (5, 0), (3, 0), (7, 0), (0, 1), (4, 1), (2, 1), (6, 1), (1, 1),
-    (5, 1), (3, 1), (7, 1),
+    (0, 0),
+    (4, 0),
+    (2, 0),
+    (6, 0),
+    (1, 0),
+    (5, 0),
+    (3, 0),
+    (7, 0),
+    (0, 1),
+    (4, 1),
+    (2, 1),
+    (6, 1),
+    (1, 1),
+    (5, 1),
+    (3, 1),
+    (7, 1),
 ];
-const DELL_EIGHT: &[(u32, u32)] =
-    &[(0, 0), (4, 0), (2, 0), (6, 0), (1, 0), (5, 0), (3, 0), (7, 0)];
+const DELL_EIGHT: &[(u32, u32)] = &[(0, 0), (4, 0), (2, 0), (6, 0), (1, 0), (5, 0), (3, 0), (7, 0)];
 
 /// HPE counts across the board: 7 to 12 belong to the first controller, 1 to 6 to the second one.
-const HPE_TWELVE: &[(u32, u32)] = &[
-    (5, 0), (5, 1), (4, 0), (4, 1), (3, 0), (3, 1), (0, 1), (0, 0), (1, 1), (1, 0), (2, 1), (2, 0),
-];
+const HPE_TWELVE: &[(u32, u32)] =
+    &[(5, 0), (5, 1), (4, 0), (4, 1), (3, 0), (3, 1), (0, 1), (0, 0), (1, 1), (1, 0), (2, 1), (2, 0)];
 
 /// Lenovo counts across the board as well: 1 to 6 belong to the first controller.
-const LENOVO_TWELVE: &[(u32, u32)] = &[
-    (2, 0), (2, 1), (1, 0), (1, 1), (0, 0), (0, 1), (3, 1), (3, 0), (4, 1), (4, 0), (5, 1), (5, 0),
-];
+const LENOVO_TWELVE: &[(u32, u32)] =
+    &[(2, 0), (2, 1), (1, 0), (1, 1), (0, 0), (0, 1), (3, 1), (3, 0), (4, 1), (4, 0), (5, 1), (5, 0)];
 
 const SKYLAKE_BOARDS: &[Family] = &[Skylake, CascadeLake, CooperLake];
 const FOUR_CHANNELS: &[Family] = &[SandyBridgeEp, IvyBridgeEp, HaswellEp, BroadwellEp];
-const DELL_NAMES: &[&str] = &["{socket-letter}{number}", "dimm_{socket-letter}{number}", "dimm {socket-letter}{number}"];
+const DELL_NAMES: &[&str] =
+    &["{socket-letter}{number}", "dimm_{socket-letter}{number}", "dimm {socket-letter}{number}"];
 
 pub const RULES: &[Rule] = &[
     Rule {
@@ -281,7 +292,11 @@ pub const RULES: &[Rule] = &[
         family: "channel's letter and slot of one processor",
         vendors: &[],
         cpus: &[XeonE],
-        locators: &["channel{channel-letter}-dimm{slot}", "dimm_{channel-letter}{slot}", "dimm{channel-letter}{slot}"],
+        locators: &[
+            "channel{channel-letter}-dimm{slot}",
+            "dimm_{channel-letter}{slot}",
+            "dimm{channel-letter}{slot}",
+        ],
         banks: &[],
         first_socket: 0,
         layout: Layout::Named,

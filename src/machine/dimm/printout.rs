@@ -143,9 +143,7 @@ fn dimm(one: &Structure) -> Dimm {
         bank: name(&["Bank Locator"]),
         size_bytes: if empty { Some(0) } else { size(stated) },
         speed_mts: one.get(&["Speed"]).and_then(speed),
-        configured_mts: one
-            .get(&["Configured Memory Speed", "Configured Clock Speed"])
-            .and_then(speed),
+        configured_mts: one.get(&["Configured Memory Speed", "Configured Clock Speed"]).and_then(speed),
         data_width_bits: width("Data Width"),
         total_width_bits: width("Total Width"),
         kind: one.told(&["Type"]),
@@ -219,14 +217,18 @@ mod tests {
         let plain = parse(MODULE);
         let dimm = &plain.dimms[0];
         assert_eq!((dimm.locator.as_str(), dimm.bank.as_str()), ("A1", "Not Specified"));
-        assert_eq!((dimm.size_bytes, dimm.speed_mts, dimm.configured_mts), (Some(16 << 30), Some(2933), Some(2400)));
+        assert_eq!(
+            (dimm.size_bytes, dimm.speed_mts, dimm.configured_mts),
+            (Some(16 << 30), Some(2933), Some(2400))
+        );
         assert_eq!((dimm.ranks, dimm.load_reduced, dimm.persistent), (Some(2), Some(true), false));
         assert_eq!((dimm.part.as_deref(), dimm.kind.as_deref()), (Some("X"), Some("DDR4")));
         assert_eq!((dimm.data_width_bits, dimm.total_width_bits), (Some(64), Some(72)));
         let windows = MODULE.replace('\n', "\r\n");
         let quiet: String = MODULE.lines().skip(1).map(|line| format!("{line}\n")).collect();
         let blanks = MODULE.replace('\t', "    ");
-        let prompt = format!("\u{feff}root@db7:~# dmidecode\n[sudo] password for joe: \n# dmidecode 3.3\n{MODULE}");
+        let prompt =
+            format!("\u{feff}root@db7:~# dmidecode\n[sudo] password for joe: \n# dmidecode 3.3\n{MODULE}");
         for other in [windows, quiet, blanks, prompt, format!("{MODULE}root@db7:~# exit\n\tlogged: out\n")] {
             assert_eq!(parse(&other), plain, "{other}");
         }
@@ -234,11 +236,23 @@ mod tests {
 
     #[test]
     fn sizes_and_speeds_of_all_versions() {
-        let sizes = ["16384 MB", "16 GB", "16 GiB", "512 kB", "No Module Installed", "Unknown", "-3 GB", "99999999 TB"];
+        let sizes = [
+            "16384 MB",
+            "16 GB",
+            "16 GiB",
+            "512 kB",
+            "No Module Installed",
+            "Unknown",
+            "-3 GB",
+            "99999999 TB",
+        ];
         let read: Vec<Option<u64>> = sizes.iter().map(|text| size(text)).collect();
         let gib16 = Some(16u64 << 30);
         assert_eq!(read, [gib16, gib16, gib16, Some(512 << 10), None, None, None, None]);
-        assert_eq!((speed("2666 MT/s"), speed("2400 MHz"), speed("Unknown"), speed("0 MT/s")), (Some(2666), Some(2400), None, None));
+        assert_eq!(
+            (speed("2666 MT/s"), speed("2400 MHz"), speed("Unknown"), speed("0 MT/s")),
+            (Some(2666), Some(2400), None, None)
+        );
         let table = "Memory Device\n\tSize: No Module Installed\n\tLocator: A2\n\tSpeed: Unknown\n\tType: <OUT OF SPEC>\n\
             Memory Device\n\tSize: Unknown\n\tLocator: A3\n";
         let dimms = parse(table).dimms;

@@ -263,7 +263,12 @@ mod tests {
         let mut short = whole.clone();
         short.extend([17, 2, 0, 0, 0, 0]);
         assert_eq!(parse(&short).dimms.len(), 1);
-        assert!(is_table(&short) && !is_table(b"") && !is_table(b"#!/bin/sh\n") && !is_table(&[127, 4, 0, 0, 0, 0]));
+        assert!(
+            is_table(&short)
+                && !is_table(b"")
+                && !is_table(b"#!/bin/sh\n")
+                && !is_table(&[127, 4, 0, 0, 0, 0])
+        );
     }
 
     #[test]
