@@ -119,14 +119,21 @@ pub(crate) struct Tables {
 
 /// What the snapshot tells: a printout first, for only who names one on purpose has one.
 pub(super) fn tables(snapshot: &Snapshot) -> Tables {
-    if let Some(text) = snapshot.lossy(PRINTOUT) {
-        return printout::parse(&text);
-    }
-    match snapshot.get(TABLES) {
-        Some(Entry::Bytes(bytes)) => smbios::parse(bytes),
-        Some(Entry::Text(text)) => smbios::parse(text.as_bytes()),
+    let mut tables = match (snapshot.lossy(PRINTOUT), snapshot.get(TABLES)) {
+        (Some(text), _) => printout::parse(&text),
+        (None, Some(Entry::Bytes(bytes))) => smbios::parse(bytes),
+        (None, Some(Entry::Text(text))) => smbios::parse(text.as_bytes()),
         _ => Tables::default(),
-    }
+    };
+    // Firmware lists processors in any order; slots name them by number.
+    tables.processors.sort_by_key(|processor| number_of(&processor.designation));
+    tables
+}
+
+/// The number at a name's end (`CPU2`, `Proc 1`, `SOCKET 0`); without one all names are alike, and stay as they were.
+fn number_of(designation: &str) -> u32 {
+    let digits = designation.trim_end().rsplit(|c: char| !c.is_ascii_digit()).next();
+    digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
 }
 
 /// Places every slot and judges. `model`: the processor's name by the kernel, where the tables have none.

@@ -230,7 +230,11 @@ pub const RULES: &[Rule] = &[
         family: "CPU_CD (Inspur)",
         vendors: &[],
         cpus: &[],
-        locators: &["cpu{socket}_c{channel}d{slot}"],
+        locators: &[
+            "cpu{socket}_c{channel}d{slot}",
+            "cpu{socket}_ch{channel}_d{slot}",
+            "cpu{socket}_ch{channel}d{slot}",
+        ],
         banks: &[],
         first_socket: 0,
         layout: Layout::Named,

@@ -310,6 +310,20 @@ fn guests_are_told_whose_modules_they_see() {
 }
 
 #[test]
+fn processors_in_any_order() {
+    let text = "System Information\n\tManufacturer: Dell Inc.\nProcessor Information\n\tSocket Designation: CPU2\n\
+        \tStatus: Unpopulated\nProcessor Information\n\tSocket Designation: CPU1\n\tVersion: X\n\tStatus: Populated\n";
+    let entries = [(PRINTOUT.to_string(), Entry::Text(text.to_string()))];
+    let tables = tables(&Snapshot { entries: entries.into_iter().collect() });
+    let populated: Vec<Option<bool>> = tables.processors.iter().map(|one| one.populated).collect();
+    assert_eq!(populated, [Some(true), Some(false)]);
+    assert_eq!(
+        [number_of("Proc 10"), number_of("SOCKET 0"), number_of("Node"), number_of("")],
+        [10, 0, 0, 0]
+    );
+}
+
+#[test]
 fn makers_by_jedecs_code() {
     let with = |makers: [&str; 2]| {
         let mut text = dell(&[1, 2]);
