@@ -174,8 +174,11 @@ fn remarks(
             "a guest ({name}) sees the memory modules that its hypervisor invents, not those of the host"
         ));
     }
+    // Whose names and channels the invented ones would be is no question.
+    let invented = !remarks.is_empty();
     let described = tables.dmi.vendor.is_some() && !tables.processors.is_empty();
     match (rule, facts) {
+        (None, _) if invented => {}
         (None, _) if !described => remarks.push(
             "the tables name neither the system nor its processors: give all that dmidecode prints (without -t), so that slots \
              can be told apart by channel"
