@@ -235,8 +235,8 @@ fn could_spread(socket: &SocketMemory, facts: &Facts) -> bool {
     let more = |channels: &&u32| {
         let controllers = facts.controllers.unwrap_or(1);
         **channels as usize > socket.channels_populated
-            && socket.dimms % **channels as usize == 0
-            && (**channels % controllers == 0 || **channels < controllers)
+            && socket.dimms.is_multiple_of(**channels as usize)
+            && (channels.is_multiple_of(controllers) || **channels < controllers)
     };
     socket.dimms > socket.channels_populated && facts.even.iter().any(|channels| more(&channels))
 }

@@ -61,7 +61,7 @@ impl<'a> Board<'a> {
     fn moved(&self, facts: &Facts) -> Option<String> {
         let sizes: BTreeSet<Option<u64>> = self.modules().map(|dimm| dimm.size_bytes).collect();
         let count = self.modules().count();
-        if sizes.len() != 1 || count % self.sockets.len().max(1) != 0 {
+        if sizes.len() != 1 || !count.is_multiple_of(self.sockets.len().max(1)) {
             return None;
         }
         let each = count / self.sockets.len();
@@ -101,7 +101,7 @@ impl<'a> Board<'a> {
         steps.extend(leaving.iter().zip(&filling).map(|((_, from), (_, to))| (from.name(), to.name())));
         let words: Vec<String> =
             steps.iter().take(NAMES).map(|(from, to)| format!("{from} to {to}")).collect();
-        let controllers = facts.controllers.filter(|controllers| each % *controllers as usize == 0);
+        let controllers = facts.controllers.filter(|controllers| each.is_multiple_of(*controllers as usize));
         let aim = match controllers {
             Some(2) => format!("both controllers of each socket have {}", each / 2),
             Some(controllers) => {
@@ -169,9 +169,9 @@ fn targets<'a>(channels: &Channels<'a>, modules: usize, facts: &Facts) -> Option
     let controllers = facts.controllers.unwrap_or(1);
     let fits = |count: &&u32| {
         let count = **count;
-        let even = count % controllers == 0 || count == 1;
+        let even = count.is_multiple_of(controllers) || count == 1;
         let each = modules / count.max(1) as usize;
-        even && modules % count as usize == 0 && each <= deepest && count as usize <= channels.len()
+        even && modules.is_multiple_of(count as usize) && each <= deepest && count as usize <= channels.len()
     };
     let count = facts.even.iter().filter(|count| fits(count)).max()?;
     let depth = modules / *count as usize;

@@ -114,7 +114,7 @@ fn places(rule: &Rule, tables: &Tables, facts: Option<&Facts>) -> Option<Vec<Opt
 /// Channel and slot of a number from 0 where channels are rows: the first slot is the outer one of either half.
 fn row(number: u32, slots: u32, channels: u32) -> Option<(u32, u32)> {
     let each = slots / channels;
-    if each == 0 || slots % channels != 0 || number >= slots {
+    if each == 0 || !slots.is_multiple_of(channels) || number >= slots {
         return None;
     }
     let (channel, inside) = (number / each, number % each);
