@@ -160,11 +160,9 @@ fn write_one(path: &Path, before: &[u8], line: &[u8], whole: bool) -> std::io::R
 fn timed(runs: &Path) -> Result<(f64, f64, Value), String> {
     let mut output = tempfile::tempfile().map_err(|error| error.to_string())?;
     let begin = Instant::now();
-    let child = Command::new(env!("CARGO_BIN_EXE_assay"))
-        .arg("peers")
-        .arg(runs)
-        .arg("--json")
-        .stdout(output.try_clone().map_err(|error| error.to_string())?);
+    let mut child = Command::new(env!("CARGO_BIN_EXE_assay"));
+    child.arg("peers").arg(runs).arg("--json");
+    child.stdout(output.try_clone().map_err(|error| error.to_string())?);
     let mut child = child.spawn().map_err(|error| error.to_string())?;
     let status = format!("/proc/{}/status", child.id());
     let mut most = 0.0_f64;

@@ -3,6 +3,7 @@
 
 mod cpuid;
 mod cpuset;
+mod dmidecode_text;
 mod import;
 mod machine;
 mod report;
@@ -15,6 +16,7 @@ mod visits;
 
 pub use cpuid::cpuid;
 pub use cpuset::cpuset;
+pub use dmidecode_text::dmidecode_text;
 pub use import::import;
 pub use machine::snapshot;
 pub use run_file::run_file;
@@ -27,9 +29,10 @@ pub use visits::visits;
 pub type Target = fn(&[u8]);
 
 /// Every target by the name of its program and of its corpus folder.
-pub const TARGETS: [(&str, Target); 9] = [
+pub const TARGETS: [(&str, Target); 10] = [
     ("cpuid", cpuid),
     ("cpuset", cpuset),
+    ("dmidecode_text", dmidecode_text),
     ("import", import),
     ("machine_tree", machine_tree),
     ("run_file", run_file),

@@ -1,5 +1,8 @@
 //! SMBIOS tables, which a machine's firmware or a guest's owner wrote.
 
+use std::collections::BTreeSet;
+
+use assay::machine::{Balance, Machine};
 use assay::model::{Entry, Snapshot};
 
 use super::machine;
@@ -35,10 +38,38 @@ pub fn smbios(data: &[u8]) {
     if kind % 4 < 2 {
         assert_eq!(machine.dimms.len(), devices(table), "memory devices of a table of {}", table.len());
     }
+    population(&machine);
+}
+
+/// What holds of any population, however odd the tables are.
+pub fn population(machine: &Machine) {
+    let judged = &machine.population;
     for dimm in &machine.dimms {
         assert!(dimm.speed_mts != Some(0) && dimm.configured_mts != Some(0), "unknown is not zero: {dimm:?}");
         assert!(dimm.size_bytes.is_none_or(|bytes| bytes < 1 << 52), "{dimm:?}");
+        assert_eq!(dimm.socket.is_some(), dimm.channel.is_some(), "{dimm:?}");
     }
+    let mut places = BTreeSet::new();
+    for dimm in machine.dimms.iter().filter(|dimm| dimm.socket.is_some()) {
+        assert!(
+            places.insert((dimm.socket, dimm.channel, dimm.slot_in_channel)),
+            "two in one place: {dimm:?}"
+        );
+    }
+    let modules = machine.dimms.iter().filter(|dimm| dimm.is_memory()).count();
+    if judged.dimm_verdict.is_some() {
+        let sockets = &judged.dimm_sockets;
+        assert_eq!(sockets.iter().map(|socket| socket.dimms).sum::<usize>(), modules);
+        assert!(sockets.iter().all(|socket| {
+            socket.channels_total.is_none_or(|total| socket.channels_populated <= total as usize)
+        }));
+        assert!(judged.dimm_verdict == Some(Balance::Balanced) || !judged.dimm_findings.is_empty());
+    } else {
+        assert!(judged.dimm_move.is_none(), "a move without a verdict");
+    }
+    let names: BTreeSet<&str> = machine.dimms.iter().map(|dimm| dimm.name()).collect();
+    let first = judged.dimm_move.as_deref().and_then(|text| text.strip_prefix("move "));
+    assert!(first.is_none_or(|text| names.iter().any(|name| text.starts_with(name))), "{first:?}");
 }
 
 fn made_v3(length: usize) -> Vec<u8> {

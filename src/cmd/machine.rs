@@ -13,18 +13,20 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::output;
-use crate::machine::{Machine, Summary, snapshot};
+use crate::machine::{self, Machine, Summary, snapshot};
 use crate::model::{Entry, Snapshot};
 use crate::report::text_machine::{self, Style};
 
-/// Show what a machine is: packages, cores, caches, NUMA, memory, kernel, clock, power, limits
+/// Show what a machine is: packages, cores, caches, NUMA, memory and its modules, kernel, clock, power, limits
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   assay machine                          this host
   assay machine --root sosreport-db7/    a captured tree: /proc and /sys of another machine
   assay machine --save db7.json.gz       keep what was read, to look at it elsewhere:
-  assay machine --from db7.json.gz --json")]
+  assay machine --from db7.json.gz --json
+  sudo dmidecode >db7.txt                memory modules need root: which slot is on which channel, is that
+  assay machine --dmi db7.txt            balanced, and what to move")]
 pub struct Args {
     /// Print JSON (the whole machine, and a `summary` of the few numbers that scripts want)
     #[arg(long)]
@@ -41,6 +43,10 @@ pub struct Args {
     /// Show what x86 processors say themselves: DIR has a file puN of CPUID leaves per CPU (hwloc-gather-cpuid)
     #[arg(long, value_name = "DIR", group = "source")]
     cpuid: Option<PathBuf>,
+    /// Take the memory modules from FILE: all that dmidecode prints, or what `dmidecode --dump-bin` wrote. Without --from or
+    /// --root nothing else is shown of that machine
+    #[arg(long, value_name = "FILE")]
+    dmi: Option<PathBuf>,
     /// Draw boxes with ASCII characters only
     #[arg(long)]
     ascii: bool,
@@ -76,6 +82,53 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 fn read(args: &Args) -> anyhow::Result<Snapshot> {
+    let elsewhere = args.from.is_some() || args.root.is_some() || args.cpuid.is_some();
+    let mut snapshot = match args.dmi.is_some() && !elsewhere {
+        true => Snapshot::default(),
+        false => read_machine(args)?,
+    };
+    if let Some(path) = &args.dmi {
+        let (name, entry) = dmi_entry(path)?;
+        snapshot.entries.insert(name.to_string(), entry);
+    }
+    Ok(snapshot)
+}
+
+/// A printout or a dump of SMBIOS tables larger than this is none.
+const LARGEST_DMI: u64 = 16 << 20;
+
+/// What a file of `--dmi` stands for in a snapshot.
+fn dmi_entry(path: &Path) -> anyhow::Result<(&'static str, Entry)> {
+    let shown = path.display();
+    let advice =
+        "it should hold all that `sudo dmidecode` prints, or what `sudo dmidecode --dump-bin FILE` writes";
+    let file = File::open(path).with_context(|| format!("{shown} cannot be opened: {advice}"))?;
+    let mut bytes = Vec::new();
+    let read = file.take(LARGEST_DMI + 1).read_to_end(&mut bytes);
+    read.with_context(|| format!("{shown} cannot be read: {advice}"))?;
+    if bytes.len() as u64 > LARGEST_DMI {
+        bail!("{shown} is larger than {} MiB: {advice}", LARGEST_DMI >> 20);
+    }
+    if bytes.is_empty() {
+        bail!("{shown} is empty: {advice}");
+    }
+    if let Some(table) = machine::table_of(&bytes) {
+        return Ok((machine::TABLES, Entry::Bytes(table.to_vec())));
+    }
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    if machine::is_printout(&text) {
+        return Ok((machine::PRINTOUT, Entry::Text(text)));
+    }
+    let denied = ["Permission denied", "not permitted"].iter().any(|words| text.contains(words));
+    match denied {
+        true => bail!(
+            "{shown} holds no tables but dmidecode's complaint that it may not read them: run it as root; {advice}"
+        ),
+        false => bail!("{shown} is neither a printout of dmidecode nor a dump of SMBIOS tables: {advice}"),
+    }
+}
+
+fn read_machine(args: &Args) -> anyhow::Result<Snapshot> {
     if let Some(path) = &args.from {
         return saved_snapshot(path);
     }
@@ -109,6 +162,9 @@ fn add_probes(snapshot: &mut Snapshot) {
 
 fn nothing_read(args: &Args) -> String {
     match (&args.root, &args.cpuid, &args.from) {
+        (None, None, None) if args.dmi.is_some() => {
+            "no memory slot is told of there: give all that dmidecode prints (without -t)".to_string()
+        }
         (Some(root), ..) => format!(
             "nothing about a machine was found below {}: it should hold copies of /proc and /sys",
             root.display()

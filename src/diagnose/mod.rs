@@ -48,6 +48,7 @@ rules! {
     slow_clock
     memory
     memory_speeds
+    dimms
     caches
     cores
     loaded

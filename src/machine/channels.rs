@@ -1,7 +1,8 @@
-//! Which memory modules share a channel, where names or the kernel's error counters clearly tell.
+//! Which memory modules share a channel, where a platform's rule, names or the kernel's error counters clearly tell.
 //!
-//! Slots are not channels: two modules on one channel move no more than one. Names are read only where they spell the
-//! channel out; boards that number their slots by a plan of their own (A1, PROC 1 DIMM 3) tell nothing here.
+//! Slots are not channels: two modules on one channel move no more than one. Boards that number their slots by a plan of
+//! their own (A1, PROC 1 DIMM 3) need a rule (`dimm/platforms.rs`); without one, names are read where they spell the
+//! channel out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,10 +28,10 @@ pub fn module_gb_per_s(dimm: &Dimm) -> Option<f64> {
     Some(transfers * f64::from(dimm.data_width_bits.unwrap_or(64)) / 8.0 / 1e3)
 }
 
-/// The populated channels; `None` where neither the names of all modules nor EDAC tell, or a speed is unknown.
+/// The populated channels; `None` where neither a rule, the names of all modules nor EDAC tell, or a speed is unknown.
 pub fn channels(dimms: &[Dimm], snapshot: &Snapshot) -> Option<Channels> {
     let populated: Vec<&Dimm> = dimms.iter().filter(|dimm| dimm.size_bytes != Some(0)).collect();
-    by_names(&populated).or_else(|| by_edac(&populated, snapshot))
+    by_rule(&populated).or_else(|| by_names(&populated)).or_else(|| by_edac(&populated, snapshot))
 }
 
 /// Modules of one channel by both their names, and what the fastest moves.
@@ -38,6 +39,20 @@ pub fn channels(dimms: &[Dimm], snapshot: &Snapshot) -> Option<Channels> {
 struct Shared<'a> {
     modules: BTreeSet<(&'a str, &'a str)>,
     gb_per_s: f64,
+}
+
+fn by_rule(populated: &[&Dimm]) -> Option<Channels> {
+    let mut channels: BTreeMap<(u32, u32), f64> = BTreeMap::new();
+    for dimm in populated {
+        let fastest = channels.entry((dimm.socket?, dimm.channel?)).or_default();
+        *fastest = fastest.max(module_gb_per_s(dimm)?);
+    }
+    let source = "channels by SMBIOS type 17 and the platform's rule for its slots' names";
+    (!channels.is_empty()).then(|| Channels {
+        count: channels.len(),
+        gb_per_s: channels.values().sum(),
+        source,
+    })
 }
 
 fn by_names(populated: &[&Dimm]) -> Option<Channels> {
@@ -158,6 +173,20 @@ mod tests {
         assert_eq!(channels(&[dimm("ChannelA", "DIMM0"), dimm("ChannelA", "DIMM0")], &none), None);
         assert_eq!(channels(&[dimm("P0 CHANNEL A", "DIMM 0"), dimm("", "B1")], &none), None);
         assert_eq!(channels(&vec![dimm("", "A1"); 2], &none), None);
+    }
+
+    #[test]
+    fn a_rule_comes_before_names() {
+        let placed = |channel, slot| Dimm {
+            socket: Some(0),
+            channel: Some(channel),
+            slot_in_channel: Some(slot),
+            ..dimm("", "A1")
+        };
+        let found =
+            channels(&[placed(0, 0), placed(0, 1), placed(1, 0)], &Snapshot::default()).expect("placed");
+        assert_eq!((found.count, found.gb_per_s), (2, 51.2));
+        assert!(found.source.contains("rule"));
     }
 
     #[test]

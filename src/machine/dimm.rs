@@ -1,10 +1,32 @@
-//! Memory modules, by SMBIOS.
+//! Memory modules: slots, processors and arrays as SMBIOS or a printout of dmidecode tells them, where each slot sits
+//! (`place`, by the rules of `platforms`), and what that population is worth (`judge`, `moves`).
 
-use dmidecode::{EntryPoint, Structure, structures::memory_device::MemoryDevice};
+mod balance;
+mod cpus;
+mod judge;
+mod moves;
+mod names;
+mod place;
+mod platforms;
+mod printout;
+mod smbios;
+mod speed;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::Hypervisor;
+use super::dmi::Dmi;
 use crate::model::{Entry, Snapshot};
+
+pub use judge::{Balance, Confidence, DimmFinding, Population, SocketMemory};
+pub use speed::DimmSpeed;
+
+/// Where a printout of dmidecode stands in a snapshot.
+pub const PRINTOUT: &str = "probe:dmidecode";
+
+/// Where the kernel shows the tables as the firmware left them (readable by root).
+pub const TABLES: &str = "/sys/firmware/dmi/tables/DMI";
 
 /// One memory slot as SMBIOS tells it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
@@ -19,193 +41,155 @@ pub struct Dimm {
     /// What it runs at.
     pub configured_mts: Option<u32>,
     pub data_width_bits: Option<u16>,
+    /// With the bits of error correction.
+    pub total_width_bits: Option<u16>,
+    /// `DDR4`, `DDR5`, ...
+    pub kind: Option<String>,
+    /// Ranks of the module.
+    pub ranks: Option<u32>,
+    pub part: Option<String>,
+    /// As the firmware has it: a name, or JEDEC's code followed by codes of factory and date.
+    pub manufacturer: Option<String>,
+    /// Load-reduced (LRDIMM); `None` where the tables do not say what kind of buffer it has.
+    pub load_reduced: Option<bool>,
+    /// Keeps its content without power (Optane, NVDIMM): no part of the population that is judged.
+    pub persistent: bool,
+    /// The processor's number from 0; with the next three null where no rule for this platform's names is known.
+    pub socket: Option<u32>,
+    /// The memory controller in the socket, from 0; null also where the processor's family has one or hides them.
+    pub controller: Option<u32>,
+    /// The channel in the socket, from 0 over all controllers.
+    pub channel: Option<u32>,
+    /// 0 is the slot that is filled first.
+    pub slot_in_channel: Option<u32>,
 }
 
-/// Slots in table order, empty ones included; empty where the tables are not readable (they need root).
-pub(super) fn parse(snapshot: &Snapshot) -> Vec<Dimm> {
-    let bytes = |name: &str| match snapshot.get(&format!("/sys/firmware/dmi/tables/{name}"))? {
-        Entry::Bytes(bytes) => Some(bytes.as_slice()),
-        Entry::Text(text) => Some(text.as_bytes()),
-        _ => None,
-    };
-    match (bytes("smbios_entry_point"), bytes("DMI")) {
-        (Some(entry), Some(table)) => decode(entry, table),
-        _ => Vec::new(),
+impl Dimm {
+    /// Whether a module of ordinary memory is in the slot.
+    pub fn is_memory(&self) -> bool {
+        self.size_bytes != Some(0) && !self.persistent
+    }
+
+    /// The name on the board; the bank's name where the board's is missing.
+    pub fn name(&self) -> &str {
+        if self.locator.is_empty() { &self.bank } else { &self.locator }
     }
 }
 
-fn decode(entry: &[u8], table: &[u8]) -> Vec<Dimm> {
-    let table = memory_devices(table);
-    // The crate reads past the end where the entry point claims more than the table holds; so it is told what it gets.
-    let Some(entry) = checked(entry) else { return Vec::new() };
-    let entry = match (entry, u32::try_from(table.len()), u16::try_from(table.len())) {
-        (EntryPoint::V3(mut point), Ok(length), _) => {
-            point.smbios_len_max = length;
-            EntryPoint::V3(point)
-        }
-        (EntryPoint::V2(mut point), _, Ok(length)) => {
-            point.smbios_len = length;
-            EntryPoint::V2(point)
-        }
-        _ => return Vec::new(),
-    };
-    let devices = entry.structures(&table).filter_map(|structure| match structure {
-        Ok(Structure::MemoryDevice(device)) => Some(dimm(&device)),
-        _ => None,
-    });
-    devices.collect()
+/// A processor socket (SMBIOS type 4).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Processor {
+    pub designation: String,
+    /// The processor's name.
+    pub version: Option<String>,
+    /// Whether a processor sits in it; `None` where that is not told.
+    pub populated: Option<bool>,
 }
 
-/// The entry point, padded: the crate compares lengths in eight bits and slices before it compares.
-fn checked(entry: &[u8]) -> Option<EntryPoint> {
-    if entry.len() > 64 {
-        return None;
-    }
-    let length = match entry {
-        [b'_', b'S', b'M', b'_', _, length, ..] => *length,
-        [b'_', b'S', b'M', b'3', b'_', _, length, ..] => *length,
-        _ => return None,
-    };
-    (usize::from(length) <= entry.len()).then(|| EntryPoint::search(entry).ok()).flatten()
+/// A memory array (SMBIOS type 16): the box's, a processor's or a controller's, as the firmware likes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct MemoryArray {
+    pub slots: Option<u32>,
+    /// The most that it takes.
+    pub max_bytes: Option<u64>,
 }
 
-const MEMORY_DEVICE: u8 = 17;
-
-/// Length of a memory device in the newest specification (3.7), which the shorter ones of old tables are padded to
-/// (zero is "unknown" in every field that was added since), and longer ones of future tables cut to.
-const DEVICE_BYTES: usize = 0x5c;
-
-/// Where a memory device has the numbers of its strings.
-const STRING_NUMBERS: [usize; 7] = [0x10, 0x11, 0x17, 0x18, 0x19, 0x1a, 0x2b];
-
-/// The well-formed memory devices of a table as a new table: the crate panics on structures shorter than their own
-/// header, refuses devices of SMBIOS before 2.7, and loses a device whose strings are not UTF-8 or not all there.
-fn memory_devices(table: &[u8]) -> Vec<u8> {
-    let mut clean = Vec::new();
-    let mut rest = table;
-    while let [kind, length, ..] = *rest {
-        let length = usize::from(length);
-        let Some(strings) = rest.get(length..).filter(|_| length >= 4) else { break };
-        let Some(end) = strings.windows(2).position(|pair| pair == [0, 0]) else { break };
-        if kind == MEMORY_DEVICE && length >= 0x15 {
-            let mut head = rest[..length.min(DEVICE_BYTES)].to_vec();
-            head.resize(DEVICE_BYTES, 0);
-            head[1] = DEVICE_BYTES as u8;
-            let named = strings[..end].split(|byte| *byte == 0).take_while(|name| !name.is_empty()).count();
-            for at in STRING_NUMBERS {
-                // A string that is not there is as good as none; the slot is there all the same.
-                head[at] = if usize::from(head[at]) > named { 0 } else { head[at] };
-            }
-            clean.extend(head);
-            clean.extend(strings[..end].iter().map(|byte| if byte.is_ascii() { *byte } else { b'?' }));
-            clean.extend([0, 0]);
-        }
-        rest = &strings[end + 2..];
-    }
-    clean
+/// Addresses that an array (type 19) or a module (type 20) answers to.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct MappedRange {
+    /// The slot; null: the whole array.
+    pub locator: Option<String>,
+    /// The first byte's address.
+    pub start: u64,
+    /// The last byte's address.
+    pub end: u64,
+    /// Place in the interleave set, from 1; null where the firmware does not tell, 0 where it is not interleaved.
+    pub interleave_position: Option<u32>,
 }
 
-fn dimm(device: &MemoryDevice) -> Dimm {
-    // 0xffff: extended speed beside it; 0 in any: unknown.
-    let speed = |short: Option<u16>, extended: Option<u32>| match short {
-        Some(0xffff) => extended.map(|speed| speed & 0x7fff_ffff).filter(|speed| *speed > 0),
-        Some(speed) => Some(u32::from(speed)).filter(|speed| *speed > 0),
-        None => None,
+/// All that the tables tell of memory, whoever printed or kept them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Tables {
+    pub dmi: Dmi,
+    pub processors: Vec<Processor>,
+    pub arrays: Vec<MemoryArray>,
+    pub ranges: Vec<MappedRange>,
+    pub dimms: Vec<Dimm>,
+}
+
+/// What the snapshot tells: a printout first, for only who names one on purpose has one.
+pub(super) fn tables(snapshot: &Snapshot) -> Tables {
+    let mut tables = match (snapshot.lossy(PRINTOUT), snapshot.get(TABLES)) {
+        (Some(text), _) => printout::parse(&text),
+        (None, Some(Entry::Bytes(bytes))) => smbios::parse(bytes),
+        (None, Some(Entry::Text(text))) => smbios::parse(text.as_bytes()),
+        _ => Tables::default(),
     };
-    let size_bytes = match device.size {
-        None => None,
-        Some(0x7fff) => Some(u64::from(device.extended_size & 0x7fff_ffff) << 20),
-        Some(size) if size & 0x8000 != 0 => Some(u64::from(size & 0x7fff) << 10),
-        Some(size) => Some(u64::from(size) << 20),
-    };
-    Dimm {
-        locator: device.device_locator.trim().to_string(),
-        bank: device.bank_locator.trim().to_string(),
-        size_bytes,
-        speed_mts: speed(device.speed, device.extended_speed),
-        configured_mts: speed(device.configured_memory_speed, device.extended_configured_memory_speed),
-        data_width_bits: device.data_width.filter(|bits| *bits > 0),
-    }
+    // Firmware lists processors in any order; slots name them by number.
+    tables.processors.sort_by_key(|processor| number_of(&processor.designation));
+    tables
+}
+
+/// The number at a name's end (`CPU2`, `Proc 1`, `SOCKET 0`); without one all names are alike, and stay as they were.
+fn number_of(designation: &str) -> u32 {
+    let digits = designation.trim_end().rsplit(|c: char| !c.is_ascii_digit()).next();
+    digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
+}
+
+/// Places every slot and judges. `model`: the processor's name by the kernel, where the tables have none.
+pub(super) fn judge(
+    mut tables: Tables,
+    model: Option<&str>,
+    hypervisor: &Hypervisor,
+) -> (Vec<Dimm>, Population) {
+    let told = tables.processors.iter().filter(|one| one.populated != Some(false));
+    let told = told.filter_map(|one| one.version.as_deref()).find_map(cpus::cpu);
+    let cpu = told.or_else(|| model.and_then(cpus::cpu));
+    let rule = place::place(&mut tables, cpu);
+    let population = judge::judge(&tables, cpu, rule, hypervisor);
+    (tables.dimms, population)
+}
+
+/// Whether bytes are a table as `dmidecode --dump-bin` or the kernel writes it, and the table's own part of them.
+/// A dump begins with the entry point in 32 bytes, `/sys/firmware/dmi/tables/DMI` with a structure's header.
+pub fn table_of(bytes: &[u8]) -> Option<&[u8]> {
+    let table = if bytes.starts_with(b"_SM") { bytes.get(0x20..)? } else { bytes };
+    smbios::is_table(table).then_some(table)
+}
+
+/// Whether a text is a printout of dmidecode: what else has its titles and none of what they stand for.
+pub fn is_printout(text: &str) -> bool {
+    printout::parse(text) != Tables::default()
+}
+
+/// What firmware writes where it has nothing to say; dmidecode's own words among it.
+pub(crate) fn told(text: &str) -> Option<String> {
+    const NOTHING: [&str; 19] = [
+        "",
+        "not specified",
+        "not provided",
+        "not available",
+        "not present",
+        "no module installed",
+        "no dimm",
+        "nodimm",
+        "unknown",
+        "undefined",
+        "none",
+        "n/a",
+        "null",
+        "<bad index>",
+        "<out of spec>",
+        "[empty]",
+        "empty",
+        "to be filled by o.e.m.",
+        "default string",
+    ];
+    let text = text.trim_matches(|c: char| c.is_whitespace() || c.is_control());
+    let plain = text.to_lowercase();
+    (!NOTHING.contains(&plain.as_str()) && !plain.chars().all(|c| c == '-' || c == '0'))
+        .then(|| text.to_string())
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn entry_v3(length: u32) -> Vec<u8> {
-        let mut entry = b"_SM3_\0\x18\x03\x02\0\x01\0".to_vec();
-        entry.extend(length.to_le_bytes());
-        entry.extend([0u8; 8]);
-        let sum = entry.iter().fold(0u8, |sum, byte| sum.wrapping_add(*byte));
-        entry[5] = 0u8.wrapping_sub(sum);
-        entry
-    }
-
-    /// A memory device of `length` bytes with size in MiB and both speeds.
-    fn device(length: usize, size: u16, speed: u16, strings: &[u8]) -> Vec<u8> {
-        let mut bytes = vec![0u8; 0x28];
-        bytes[0] = MEMORY_DEVICE;
-        bytes[1] = length as u8;
-        bytes[8..10].copy_from_slice(&72u16.to_le_bytes());
-        bytes[10..12].copy_from_slice(&64u16.to_le_bytes());
-        bytes[12..14].copy_from_slice(&size.to_le_bytes());
-        bytes[0x10] = 1;
-        bytes[0x11] = 2;
-        bytes[0x15..0x17].copy_from_slice(&speed.to_le_bytes());
-        bytes[0x1c..0x20].copy_from_slice(&(64u32 << 10).to_le_bytes());
-        bytes[0x20..0x22].copy_from_slice(&(speed - 1).to_le_bytes());
-        bytes.truncate(length);
-        bytes.extend(strings);
-        bytes.extend([0, 0]);
-        bytes
-    }
-
-    #[test]
-    fn full_empty_extended_and_old() {
-        let mut table = vec![127, 4, 0, 0, 0, 0];
-        table.extend(device(0x28, 16384, 2933, b"A1\0BANK 0"));
-        table.extend(device(0x28, 0, 1, b"A2\0BANK 0"));
-        table.extend(device(0x28, 0x7fff, 4800, b"A3\0B\xff"));
-        table.extend(device(0x1b, 2048, 667, b"DIMM 1\0X"));
-        let dimms = decode(&entry_v3(10_000_000), &table);
-        let seen: Vec<(&str, Option<u64>)> =
-            dimms.iter().map(|d| (d.locator.as_str(), d.size_bytes)).collect();
-        assert_eq!(
-            seen,
-            [("A1", Some(16 << 30)), ("A2", Some(0)), ("A3", Some(64 << 30)), ("DIMM 1", Some(2 << 30))]
-        );
-        assert_eq!((dimms[0].speed_mts, dimms[0].configured_mts), (Some(2933), Some(2932)));
-        assert_eq!((dimms[3].speed_mts, dimms[3].configured_mts), (Some(667), None));
-        assert_eq!(dimms[2].bank, "B?");
-        assert_eq!(dimms[0].data_width_bits, Some(64));
-    }
-
-    #[test]
-    fn a_slot_without_its_strings_is_still_a_slot() {
-        let names = |strings: &[u8], length: usize| {
-            let dimms = decode(&entry_v3(0), &device(length, 1024, 667, strings));
-            dimms.into_iter().map(|dimm| (dimm.locator, dimm.bank)).collect::<Vec<_>>()
-        };
-        assert_eq!(names(b"A1", 0x28), [("A1".to_string(), String::new())]);
-        assert_eq!(names(b"", 0x28), [(String::new(), String::new())]);
-        // As long as no specification knows yet.
-        let mut long = device(0x28, 1024, 667, b"A1\0B");
-        long[1] = 0x80;
-        long.splice(0x28..0x28, [0xff; 0x58]);
-        assert_eq!(decode(&entry_v3(0), &long).len(), 1);
-    }
-
-    #[test]
-    fn damaged_tables_lose_only_what_is_damaged() {
-        let whole = device(0x28, 16384, 2933, b"A1\0B");
-        for cut in 0..whole.len() {
-            assert!(decode(&entry_v3(cut as u32), &whole[..cut]).is_empty());
-        }
-        let mut short = whole.clone();
-        short.extend([17, 2, 0, 0, 0, 0]);
-        assert_eq!(decode(&entry_v3(0), &short).len(), 1);
-        for entry in [&b""[..], b"_SM_", b"_SM3_", b"_SM3_\0\xff", &[0u8; 65], &entry_v3(4)[..23]] {
-            assert!(decode(entry, &whole).is_empty());
-        }
-    }
-}
+mod tests;

@@ -22,6 +22,24 @@ pub struct Dmi {
     pub chassis_type: Option<String>,
 }
 
+impl Dmi {
+    /// The same, with what only the other one tells.
+    pub(super) fn or(self, other: &Dmi) -> Dmi {
+        let or = |one: Option<String>, other: &Option<String>| one.or_else(|| other.clone());
+        Dmi {
+            vendor: or(self.vendor, &other.vendor),
+            product: or(self.product, &other.product),
+            product_version: or(self.product_version, &other.product_version),
+            board_vendor: or(self.board_vendor, &other.board_vendor),
+            board: or(self.board, &other.board),
+            bios_vendor: or(self.bios_vendor, &other.bios_vendor),
+            bios_version: or(self.bios_version, &other.bios_version),
+            bios_date: or(self.bios_date, &other.bios_date),
+            chassis_type: or(self.chassis_type, &other.chassis_type),
+        }
+    }
+}
+
 pub(super) fn parse(snapshot: &Snapshot) -> Dmi {
     // sysfs shows one folder under two names; captured trees have either.
     let folders = ["/sys/class/dmi/id", "/sys/devices/virtual/dmi/id"];

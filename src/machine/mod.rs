@@ -36,7 +36,8 @@ use crate::model::{CpuSet, Snapshot};
 pub use caches::{Cache, CacheKind};
 pub use channels::{Channels, channels, module_gb_per_s};
 pub use cpu::{Core, Cpus, Package};
-pub use dimm::Dimm;
+pub use dimm::{Balance, Confidence, Dimm, DimmFinding, DimmSpeed, Population, SocketMemory};
+pub use dimm::{PRINTOUT, TABLES, is_printout, table_of};
 pub use directory::Directory;
 pub use dmi::Dmi;
 pub use domains::Domain;
@@ -68,6 +69,9 @@ pub struct Machine {
     pub dmi: Dmi,
     /// Memory modules that SMBIOS lists, empty slots included with `size_bytes` 0.
     pub dimms: Vec<Dimm>,
+    /// What their population is worth.
+    #[serde(flatten)]
+    pub population: Population,
     pub load: Load,
     /// Where a run's test files go; machines that were only described have none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -87,16 +91,19 @@ impl From<&Snapshot> for Machine {
         limits::apply(&limits, &mut cpus, &nodes, &mut remarks);
         let memory = memory::parse(snapshot, &cpus);
         memory::compare(&memory, &nodes, &mut remarks);
-        let dmi = dmi::parse(snapshot);
+        let tables = dimm::tables(snapshot);
+        let dmi = dmi::parse(snapshot).or(&tables.dmi);
         let clock = kernel::clocksource(snapshot, &info);
         let hypervisor = virt::parse(snapshot, &info, &dmi, &clock, &mut remarks);
+        let (dimms, population) = dimm::judge(tables, cpus.name().as_deref(), &hypervisor);
         Machine {
             host: text::words(snapshot, "/proc/sys/kernel/hostname")
                 .or_else(|| text::words(snapshot, "/etc/hostname")),
             kernel: kernel::parse(snapshot),
             frequency: frequency::parse(snapshot, &cpus),
             idle_states: frequency::idle_states(snapshot, &cpus.online),
-            dimms: dimm::parse(snapshot),
+            dimms,
+            population,
             load: load::parse(snapshot),
             directory: directory::parse(snapshot),
             cpus,
@@ -119,6 +126,7 @@ impl Machine {
             && self.memory.total_bytes.is_none()
             && self.kernel.release.is_none()
             && self.nodes.is_empty()
+            && self.dimms.is_empty()
     }
 
     /// The core that an online CPU belongs to.

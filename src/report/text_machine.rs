@@ -1,6 +1,7 @@
 //! A machine as people read it in a terminal: nested boxes as lstopo made them known, then the facts.
 
 mod boxes;
+mod dimms;
 mod facts;
 mod line;
 
@@ -32,6 +33,7 @@ pub fn draw(machine: &Machine, style: Style) -> String {
     let mut after = memory_only(machine, &style);
     after.extend(offline(machine, &style));
     after.extend(distances(machine, &style));
+    after.extend(dimms::lines(machine, &style));
     after.push(Line::default());
     after.extend(facts::lines(machine, &style));
 
@@ -39,12 +41,23 @@ pub fn draw(machine: &Machine, style: Style) -> String {
     let least = if machine.cpus.online.len() <= 64 { 36 } else { 16 };
     let budget = least.max(LINES.saturating_sub(after.len() + 3));
     let mut lines = headline(machine, &style);
-    lines.extend(Drawing::new(machine, style).fit(budget));
+    // Of a machine that only SMBIOS tables describe there is nothing to draw but its modules.
+    if !machine.cpus.online.is_empty() || machine.dimms.is_empty() {
+        lines.extend(Drawing::new(machine, style).fit(budget));
+    }
     lines.extend(after);
     line::render(&lines, &style)
 }
 
 fn headline(machine: &Machine, style: &Style) -> Vec<Line> {
+    if machine.cpus.online.is_empty() && !machine.dimms.is_empty() {
+        let dmi = &machine.dmi;
+        let made: Vec<String> =
+            [&dmi.vendor, &dmi.product].into_iter().flatten().map(|text| plain(text, 60)).collect();
+        let made = if made.is_empty() { "unnamed system".to_string() } else { made.join(" ") };
+        let title = Line::of(Role::Title, format!("{made}: "));
+        return facts::wrapped(title, "by its SMBIOS tables alone", style.width, "  ");
+    }
     let summary = machine.summary();
     let count = |number: Option<usize>, one: &str, many: &str| match number {
         Some(1) => format!("1 {one}"),

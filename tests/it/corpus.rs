@@ -66,6 +66,7 @@ macro_rules! replayed {
 replayed! {
     cpuid
     cpuset
+    dmidecode_text
     import
     machine_tree
     run_file

@@ -15,6 +15,7 @@ use crate::host::skipped;
 use crate::runs;
 
 mod arm;
+mod dimms;
 mod kernels;
 mod memmap;
 mod placement;

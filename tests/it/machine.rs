@@ -1,5 +1,6 @@
 //! `assay machine` against real machines with known answers, and against trees that no machine would show.
 
+mod dimms;
 mod fixtures;
 mod made;
 mod random;

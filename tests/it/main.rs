@@ -18,6 +18,7 @@ mod observed;
 mod peers;
 mod rules;
 mod runs;
+mod smbios;
 mod sweep;
 mod synthetic;
 mod tidy;

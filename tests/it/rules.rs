@@ -83,6 +83,9 @@ table! {
         "memory-two-speeds": regions_that_differ, memory_of_one_speed;
         "memory-nodes-uneven": nodes_that_differ, nodes_that_are_alike;
     }
+    dimms {
+        "dimm-population": modules_in_the_wrong_slots, modules_in_the_right_slots;
+    }
     caches {
         "block-inside-cache": blocks_that_fit_the_cache, blocks_beyond_the_caches;
         "llc-differs": a_cache_that_is_not_as_claimed, a_cache_as_claimed;

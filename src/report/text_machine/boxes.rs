@@ -302,7 +302,7 @@ pub(super) fn frame(lines: Vec<Line>, title: &str, least: usize, style: &Style) 
 }
 
 /// Blocks side by side as long as they fit, then in the next row.
-fn flow(lines: &mut Vec<Line>, blocks: Vec<Vec<Line>>, width: usize) {
+pub(super) fn flow(lines: &mut Vec<Line>, blocks: Vec<Vec<Line>>, width: usize) {
     let mut row: Vec<Vec<Line>> = Vec::new();
     let mut used = 0;
     for block in blocks {

@@ -52,8 +52,14 @@ pub(super) fn lines(machine: &Machine, style: &Style) -> Vec<Line> {
         ("load", load(machine)),
     ];
     let mut lines = Vec::new();
+    // Where SMBIOS tables alone were given, nothing else was looked for.
+    let tables_only = machine.cpus.online.is_empty() && !machine.dimms.is_empty();
     for (name, fact) in facts {
-        let Some(fact) = fact else { continue };
+        let Some(fact) =
+            fact.filter(|fact| !tables_only || !["unknown", "size unknown"].contains(&fact.as_str()))
+        else {
+            continue;
+        };
         let head = Line::of(Role::Title, format!("{name:<INDENT$}"));
         lines.extend(wrapped(head, &fact, style.width, &" ".repeat(INDENT)));
     }

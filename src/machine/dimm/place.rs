@@ -1,0 +1,179 @@
+//! Slots to sockets, controllers and channels: the first rule that all modules' names follow, without contradiction.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::cpus::{Cpu, Facts};
+use super::names::{Fields, fields};
+use super::platforms::{Layout, RULES, Rule};
+use super::{Dimm, Tables};
+
+/// More slots a channel are no channel.
+const SLOTS_MOST: u32 = 4;
+/// No board has more sockets than this whose slots stand in one table.
+const SOCKETS_MOST: u32 = 16;
+
+/// Where a slot sits: socket, channel, slot in the channel.
+type Place = (u32, u32, u32);
+
+/// Writes into each slot where it sits; the rule by which it knows, `None` where none holds.
+pub(super) fn place(tables: &mut Tables, cpu: Option<Cpu>) -> Option<&'static Rule> {
+    let facts = cpu.map(|cpu| cpu.facts);
+    let rule = RULES.iter().find_map(|rule| {
+        let applies = made_by(tables, rule)
+            && (rule.cpus.is_empty() || facts.is_some_and(|facts| rule.cpus.contains(&facts.family)));
+        let places = applies.then(|| places(rule, tables, facts)).flatten()?;
+        Some((rule, places))
+    });
+    let (rule, places) = rule?;
+    for (dimm, place) in tables.dimms.iter_mut().zip(places) {
+        if let Some((socket, channel, slot)) = place {
+            dimm.socket = Some(socket);
+            dimm.channel = Some(channel);
+            dimm.slot_in_channel = Some(slot);
+            dimm.controller = facts.and_then(|facts| facts.controller_of(channel));
+        }
+    }
+    Some(rule)
+}
+
+fn made_by(tables: &Tables, rule: &Rule) -> bool {
+    let makers = [&tables.dmi.vendor, &tables.dmi.board_vendor];
+    let mut makers = makers.into_iter().flatten().map(|maker| maker.to_ascii_lowercase());
+    rule.vendors.is_empty() || makers.any(|maker| rule.vendors.iter().any(|known| maker.starts_with(known)))
+}
+
+/// What both names of a slot say by a rule.
+fn read(rule: &Rule, dimm: &Dimm) -> Option<Fields> {
+    let by = |patterns: &[&str], name: &str| match patterns {
+        [] => Some(Fields::default()),
+        _ => patterns.iter().find_map(|pattern| fields(pattern, name)),
+    };
+    Some(by(rule.locators, &dimm.locator)?.or(by(rule.banks, &dimm.bank)?))
+}
+
+/// Places of all slots (`None`: an empty slot that has lost its name), or nothing if the rule does not hold.
+fn places(rule: &Rule, tables: &Tables, facts: Option<&Facts>) -> Option<Vec<Option<Place>>> {
+    let read: Vec<Option<Fields>> = tables.dimms.iter().map(|dimm| read(rule, dimm)).collect();
+    let filled = |dimm: &Dimm| dimm.size_bytes != Some(0);
+    let lost = tables.dimms.iter().zip(&read).any(|(dimm, read)| filled(dimm) && read.is_none());
+    if lost || !tables.dimms.iter().any(filled) {
+        return None;
+    }
+    let sockets = tables.processors.len() as u32;
+    let socket = |fields: &Fields| {
+        let channel_letter = |letter: u32| Some(letter / facts?.channels);
+        match (fields.socket, fields.socket_letter, fields.channel_letter) {
+            (Some(number), ..) => number.checked_sub(rule.first_socket),
+            (None, Some(letter), _) => Some(letter),
+            (None, None, Some(letter)) => channel_letter(letter),
+            (None, None, None) => None,
+        }
+    };
+    let of_all = |value: &dyn Fn(&Fields) -> Option<u32>| -> Option<Vec<Option<u32>>> {
+        // A value that a readable name lacks breaks the rule; a name that is lost does not.
+        read.iter()
+            .map(|fields| fields.as_ref().map_or(Some(None), |fields| value(fields).map(Some)))
+            .collect()
+    };
+    let socket_of = of_all(&|fields| socket(fields))?;
+    let known = socket_of.iter().flatten();
+    let most = if sockets > 0 { sockets } else { SOCKETS_MOST };
+    if known.clone().any(|socket| *socket >= most) {
+        return None;
+    }
+    let mut slots: BTreeMap<u32, usize> = BTreeMap::new();
+    known.for_each(|socket| *slots.entry(*socket).or_default() += 1);
+    let nodes = Nodes::of(&read, &socket_of, facts, rule, tables);
+    let lowest = read.iter().flatten().filter_map(|fields| fields.slot).min().unwrap_or(0);
+    let place = |(fields, socket): (&Option<Fields>, &Option<u32>)| -> Option<Option<Place>> {
+        let (Some(fields), Some(socket)) = (fields, socket) else { return Some(None) };
+        let slots = *slots.get(socket)?;
+        let (channel, slot) = match &rule.layout {
+            Layout::Round => {
+                let number = fields.number?.checked_sub(1)?;
+                (number % facts?.channels, number / facts?.channels)
+            }
+            Layout::Lists(lists) => {
+                let list = lists.iter().find(|list| list.len() == slots)?;
+                let number = fields.number?.checked_sub(1)? as usize;
+                *list.get(number % list.len())?
+            }
+            Layout::Rows => row(fields.number?.checked_sub(1)?, slots as u32, facts?.channels)?,
+            Layout::Named | Layout::Nodes => {
+                let letter = || Some(fields.channel_letter? % facts?.channels);
+                let channel = fields.channel.or_else(letter)?;
+                (nodes.channel(fields.node, channel), fields.slot?.checked_sub(lowest)?)
+            }
+        };
+        Some(Some((*socket, channel, slot)))
+    };
+    let places: Option<Vec<Option<Place>>> = read.iter().zip(&socket_of).map(place).collect();
+    places.filter(|places| is_possible(places, facts))
+}
+
+/// Channel and slot of a number from 0 where channels are rows: the first slot is the outer one of either half.
+fn row(number: u32, slots: u32, channels: u32) -> Option<(u32, u32)> {
+    let each = slots / channels;
+    if each == 0 || !slots.is_multiple_of(channels) || number >= slots {
+        return None;
+    }
+    let (channel, inside) = (number / each, number % each);
+    Some((channel, if channel < channels / 2 { inside } else { each - 1 - inside }))
+}
+
+/// No two slots in one place, no more channels than the processor has.
+fn is_possible(places: &[Option<Place>], facts: Option<&Facts>) -> bool {
+    let mut seen = BTreeSet::new();
+    let most = facts.map_or(16, |facts| facts.channels);
+    places.iter().flatten().all(|place| place.1 < most && place.2 < SLOTS_MOST && seen.insert(*place))
+}
+
+/// What the node in a bank's string stands for.
+struct Nodes {
+    /// Channels of one controller; `None`: the node is the socket once more.
+    each: Option<u32>,
+    controllers: u32,
+}
+
+impl Nodes {
+    fn of(
+        read: &[Option<Fields>],
+        sockets: &[Option<u32>],
+        facts: Option<&Facts>,
+        rule: &Rule,
+        tables: &Tables,
+    ) -> Nodes {
+        let mut nodes: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+        let mut highest = 0;
+        for (fields, socket) in read.iter().zip(sockets) {
+            if let (Some(Fields { node: Some(node), channel: Some(channel), .. }), Some(socket)) =
+                (fields, socket)
+            {
+                nodes.entry(*socket).or_default().insert(*node);
+                highest = highest.max(*channel);
+            }
+        }
+        let most = nodes.values().map(BTreeSet::len).max().unwrap_or(0) as u32;
+        let supermicro = tables.dmi.vendor.as_deref().is_some_and(|vendor| vendor.starts_with("Supermicro"));
+        let controllers = facts.and_then(|facts| facts.controllers);
+        let fits =
+            |controllers: u32| facts.is_some_and(|facts| highest < facts.channels / controllers.max(1));
+        let controllers = match (controllers, most) {
+            (Some(controllers), 2..) if fits(controllers) => controllers,
+            // All the modules may sit on one controller.
+            (Some(controllers), 1) if supermicro && fits(controllers) => controllers,
+            (None, 2..) if fits(most) => most,
+            _ => 0,
+        };
+        let nodes = matches!(rule.layout, Layout::Nodes) && controllers > 0;
+        let each = facts.filter(|_| nodes).map(|facts| facts.channels / controllers);
+        Nodes { each, controllers }
+    }
+
+    fn channel(&self, node: Option<u32>, channel: u32) -> u32 {
+        match (self.each, node) {
+            (Some(each), Some(node)) => node % self.controllers.max(1) * each + channel,
+            _ => channel,
+        }
+    }
+}
