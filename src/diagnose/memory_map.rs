@@ -77,7 +77,10 @@ fn node_map<'a>(run: &Run, machine: &Machine, planned: &Planned, visit: &'a Visi
     let chunk_bytes = input("chunk_bytes").filter(|bytes| *bytes >= 1.0)? as u64;
     let node = planned.case.params.get("node").and_then(Value::int).and_then(|node| u32::try_from(node).ok());
     let of_node = machine.nodes.iter().find(|own| Some(own.id) == node);
-    let node_bytes = of_node.map_or(machine.memory.total_bytes, |node| node.total_bytes);
+    let node_bytes = match node {
+        Some(_) => of_node.and_then(|node| node.total_bytes),
+        None => machine.memory.total_bytes,
+    };
     let asked = 1.0 + input("limit").filter(|limit| *limit > 0.0).unwrap_or(USUAL_LIMIT) / 100.0;
     let map = map(&rows, asked, SEED);
     let guest = matches!(machine.hypervisor, Hypervisor::Guest(_));

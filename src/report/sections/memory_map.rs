@@ -243,12 +243,12 @@ mod tests {
         let section = section(&diagnosis).expect("maps");
         let drawn = drawn(&section);
         for words in [
-            "Node 0 has two speeds: 40 GB/s and 26.",
+            "Node 0 has two speeds: 40.0 GB/s and 26.7 GB/s",
             "1.50 times apart",
             "FFFFFFFF SSSSSSSS FFFFFFFF FFFFFFFF",
             "in physical order\n  SSSSSSSS",
             "loses 33 %",
-            "Node 1 is uniform: a second speed of 6 % apart or more over 10 % or more",
+            "Node 1 is uniform: a second speed of 6.0 % apart or more over 10 % or more",
         ] {
             assert!(drawn.contains(words), "{words:?} is missing in {drawn}");
         }

@@ -72,7 +72,7 @@ const MOST: usize = 16;
 /// Ratios this far from the expected one, as a factor, still fit it.
 const NEAR: f64 = 1.12;
 /// Shares this far from the expected one still fit it: firmware and devices take their part of the address space.
-const NEAR_SHARE: f64 = 0.04;
+const NEAR_SHARE: f64 = 0.03;
 
 /// Every pair of sets that the ratio does not rule out, those for which most speaks first. Without knowledge of the
 /// channels sets up to 4 + 4 are looked at, and 6 + 1, 8 + 2, which vendors describe.

@@ -81,7 +81,8 @@ pub const GAP_COVERAGE_LEAST: f64 = 0.93;
 
 /// Most memories of one speed that are said to have several.
 pub const MAP_FALSE_MOST: f64 = 0.001;
-/// Least memories with a second speed of 1.33 in a tenth to a half of them in which it is found.
+/// Least memories with a second speed of 1.33 or more in a tenth to a half of them in which it is found, 2 % of noise, unless
+/// others come in bursts.
 pub const MAP_FOUND_LEAST: f64 = 0.98;
 /// Least memories in which a second speed at the limit that their map before stated, nominal 95 %, is found.
 pub const MAP_LIMIT_LEAST: f64 = 0.9;
