@@ -205,6 +205,14 @@ const METRICS: &[Metric] = &[
     .aside(),
     Metric::new("copy_spread", "slowest copy over the median copy", "%", Better::Lower, Form::Value).aside(),
     aside("slowest_cpu", "CPU of the slowest copy", ""),
+    Metric::new(
+        "physical",
+        "physical address of its pages, the middle one",
+        "GiB",
+        Better::Neither,
+        Form::Value,
+    )
+    .aside(),
     aside("huge_free", "free memory in blocks of 2 MiB or more, before", "%"),
 ];
 

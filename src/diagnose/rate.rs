@@ -175,6 +175,15 @@ fn settled(evidence: &Evidence) -> Option<Vec<Finding>> {
             let what = format!("share of slow memory that each run of {} would have had", part.name());
             facts.push(Fact::new(what, shares.join(", "), key));
         }
+        if let Some((places, rho)) = &part.places {
+            let places: Vec<String> = places.iter().take(16).map(|gib| format!("{gib:.1}")).collect();
+            let what = format!("physical address of each run of {}, GiB, in the middle", part.name());
+            facts.push(Fact::new(
+                what,
+                format!("{} (rank correlation with the rate {rho:.2})", places.join(", ")),
+                key,
+            ));
+        }
         names.push(part.name());
         series.push(key.clone());
     }

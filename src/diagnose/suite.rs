@@ -9,6 +9,7 @@ use crate::stats::analysis::{CONFIDENCE, Judged};
 use crate::stats::index::{Component, Index, index};
 use crate::stats::nested::{self, Nest};
 use crate::stats::order::median;
+use crate::stats::ranks::spearman;
 use crate::stats::repeat::{Sequence, scatter_inside, sequence};
 
 /// Where a run's header says what this host's earlier suites came to, a [`Past`] a line.
@@ -53,6 +54,9 @@ pub struct Part<'a> {
     /// How far pieces of one process lie apart.
     pub scatter: f64,
     pub sits: Option<Sits>,
+    /// Where each of these runs lay in physical memory, GiB, and how that goes with its rate (Spearman); where it is known
+    /// of every run.
+    pub places: Option<(Vec<f64>, f64)>,
     /// Medians of earlier runs at the same footprint, the oldest first, and this one's.
     pub history: Option<Sequence>,
 }
@@ -107,8 +111,8 @@ pub fn suite<'a>(run: &Run, series: &'a [Judged]) -> Option<Suite<'a>> {
         .filter(|judged| whole(judged, "rate"))
         .map(|rate| {
             let same = |judged: &&Judged| judged.series.planned == rate.series.planned;
-            let ratio = series.iter().filter(|judged| whole(judged, "ratio")).find(same);
-            part(rate, ratio, &past)
+            let beside = |metric| series.iter().filter(|judged| whole(judged, metric)).find(same);
+            part(rate, beside("ratio"), beside("physical"), &past)
         })
         .collect();
     let components = parts.iter().filter(|part| part.rate.analysis.verdict.usable()).filter_map(|part| {
@@ -120,16 +124,28 @@ pub fn suite<'a>(run: &Run, series: &'a [Judged]) -> Option<Suite<'a>> {
     (!parts.is_empty()).then_some(Suite { parts, index, past })
 }
 
-fn part<'a>(rate: &'a Judged, ratio: Option<&'a Judged>, past: &[Past]) -> Part<'a> {
+fn part<'a>(
+    rate: &'a Judged,
+    ratio: Option<&'a Judged>,
+    physical: Option<&Judged>,
+    past: &[Past],
+) -> Part<'a> {
     let groups = rate.series.values();
     let medians: Vec<f64> = groups.iter().filter_map(|values| median(values)).collect();
     let scatter = scatter_inside(&groups);
     let now = rate.analysis.estimate.as_ref().map(|estimate| estimate.median);
     let earlier = past.iter().filter_map(|run| run.medians.get(&rate.series.key)).copied();
     let history: Vec<f64> = earlier.chain(now).collect();
+    let places: Option<Vec<f64>> =
+        physical.map(|judged| judged.series.values().iter().filter_map(|values| median(values)).collect());
+    let places = places.filter(|places| places.len() == medians.len()).and_then(|places| {
+        let correlation = spearman(&places, &medians)?;
+        Some((places, correlation.rho))
+    });
     Part {
         rate,
         ratio,
+        places,
         runs: sequence(&medians, scatter),
         scatter,
         sits: sits(&groups, iterations_of(rate)),

@@ -21,7 +21,7 @@ mod tasks;
 pub use cpu_times::{CpuTime, CpuTimes, units_per_second};
 pub use free_blocks::{FreeBlocks, free_blocks};
 pub use neighbours::Neighbours;
-pub use pagemap::frames;
+pub use pagemap::{frames, frames_at};
 pub use room::Room;
 pub use symbols::{Symbols, perf_paranoid, symbols_hidden};
 pub use task::{TaskCounters, TaskTotals};

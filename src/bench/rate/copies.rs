@@ -8,9 +8,9 @@ use super::{ALLOCATIONS, Component, FLIPPED, ITERATIONS, MIB, NODE, STANDARD_BYT
 use crate::bench::memory::huge_share_of;
 use crate::bench::sampler::whole::Piece;
 use crate::bench::{Point, Sampler, WrongAnswer, median, point};
-use crate::model::{Case, CpuSet, SUSPECT, Value};
+use crate::model::{Case, CpuSet, Params, SUSPECT, Value};
 use crate::sys::block::Room;
-use crate::sys::counters::free_blocks;
+use crate::sys::counters::{frames_at, free_blocks};
 use crate::sys::team::{Body, Lap, Team};
 
 /// A piece of work in a large room takes minutes; what hangs, the visit's own limit ends.
@@ -23,6 +23,10 @@ const UNITS: u64 = 2;
 const BYTES: u64 = 3;
 /// Share of the arrays that huge pages back, in millionths; `u64::MAX` where nobody knows.
 const HUGE: u64 = 4;
+/// Physical address of the middle one of its pages, MiB; `u64::MAX` where nobody tells (it takes root).
+const PHYSICAL: u64 = 5;
+/// Pages of each array that are looked up.
+const LOOKS: usize = 64;
 
 /// A copy's answer where its own mathematics do not hold.
 const BROKEN: u64 = 0;
@@ -36,7 +40,7 @@ pub fn run(component: &'static Component, case: &Case, sampler: &mut Sampler) ->
     let flipped: Option<usize> = case.inputs.get(FLIPPED).and_then(|text| text.parse().ok());
     let mut of_nodes: BTreeMap<u32, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
     let mut team: Option<(Team, f64)> = None;
-    let mut free_before = Vec::new();
+    let mut notes: Vec<(&str, Params, f64)> = Vec::new();
     let mut facts = (0, None);
     let clock = sampler.clock();
     let at = Point::new("rate", 1.0).times("ratio", 1.0 / component.reference);
@@ -48,7 +52,9 @@ pub fn run(component: &'static Component, case: &Case, sampler: &mut Sampler) ->
             if (piece as u64).is_multiple_of(iterations) {
                 // The last copies give their memory back before the next ask for theirs.
                 drop(team.take());
-                free_before.extend(huge_free(case));
+                for (at, share) in huge_free(case) {
+                    notes.push(("huge_free", at, share));
+                }
                 let mut fresh = start(component, case, &seats, room, clock)?;
                 let ask = |team: &mut Team, what| -> anyhow::Result<Vec<u64>> {
                     Ok(team.round(what)?.iter().map(|lap| lap.answer).collect())
@@ -62,6 +68,11 @@ pub fn run(component: &'static Component, case: &Case, sampler: &mut Sampler) ->
             let Some((team, units)) = &mut team else { anyhow::bail!("no copies were started") };
             let laps = team.round(ITERATE)?;
             let mut answers = ask(team, ANSWER)?;
+            if (piece as u64).is_multiple_of(iterations) {
+                let known = ask(team, PHYSICAL)?.into_iter().filter(|mib| *mib != u64::MAX);
+                let mib: Vec<f64> = known.map(|mib| mib as f64).collect();
+                notes.extend((!mib.is_empty()).then(|| ("physical", Params::new(), median(mib) / 1024.0)));
+            }
             if piece == 0 {
                 // By now every array was touched.
                 let bytes: u64 = ask(team, BYTES)?.iter().sum();
@@ -87,8 +98,14 @@ pub fn run(component: &'static Component, case: &Case, sampler: &mut Sampler) ->
     for (node, windows) in of_nodes {
         sampler.windows_timed(point(NODE, u64::from(node)), "rate", windows, 0)?;
     }
-    for share in free_before {
-        sampler.value(Default::default(), "huge_free", share, 1.0)?;
+    // A window for each set of arrays.
+    while let Some((metric, at, _)) = notes.first().cloned() {
+        let (own, others): (Vec<_>, Vec<_>) =
+            notes.into_iter().partition(|(name, point, _)| *name == metric && *point == at);
+        let values: Vec<f64> = own.into_iter().map(|(.., value)| value).collect();
+        let ns = vec![1.0; values.len()];
+        sampler.windows_timed(at, metric, (values, ns), 0)?;
+        notes = others;
     }
     let process = sampler.facts();
     (process.memory_bytes, process.huge_share) = (Some(facts.0), facts.1);
@@ -124,9 +141,18 @@ fn start(
             ANSWER => work.answer().unwrap_or(BROKEN),
             UNITS => work.units(),
             BYTES => work.bytes(),
+            PHYSICAL => physical_mib(&room.taken).unwrap_or(u64::MAX),
             _ => huge_share_of(&room.taken).map_or(u64::MAX, |share| (share * 1e6) as u64),
         }))
     })
+}
+
+/// The middle one of the physical addresses of these ranges' pages, MiB.
+fn physical_mib(taken: &[(usize, usize)]) -> Option<u64> {
+    let page = rustix::param::page_size() as u64;
+    let frames = taken.iter().filter_map(|range| frames_at(*range, LOOKS).ok()).flatten().flatten();
+    let mib: Vec<f64> = frames.map(|frame| (frame * page >> 20) as f64).collect();
+    (!mib.is_empty()).then(|| median(mib) as u64)
 }
 
 /// From the first start to the last end.
@@ -143,14 +169,21 @@ fn spread(laps: &[Lap]) -> (f64, usize) {
     (100.0 * (took.get(slowest).copied().unwrap_or(middle) / middle - 1.0), slowest)
 }
 
-/// Share of the free memory of the copies' nodes that lies in blocks of 2 MiB or more, percent.
-fn huge_free(case: &Case) -> Option<f64> {
+/// Share of the free memory that lies in blocks of 2 MiB or more, percent: of the whole, and of each node of the copies
+/// where these are several.
+fn huge_free(case: &Case) -> Vec<(Params, f64)> {
     let wanted = nodes(case);
     let free = free_blocks(Path::new("/"));
-    let own = free.iter().filter(|(node, _)| wanted.is_empty() || wanted.contains(node));
-    let (huge, all) =
-        own.fold((0.0, 0.0), |(huge, all), (_, free)| (huge + free.huge_bytes, all + free.bytes));
-    (all > 0.0).then(|| 100.0 * huge / all)
+    let share = |of: &dyn Fn(u32) -> bool| {
+        let own = free.iter().filter(|(node, _)| of(**node));
+        let (huge, all) =
+            own.fold((0.0, 0.0), |(huge, all), (_, free)| (huge + free.huge_bytes, all + free.bytes));
+        (all > 0.0).then(|| 100.0 * huge / all)
+    };
+    let whole = share(&|_| true).map(|share| (Params::new(), share));
+    let each =
+        wanted.iter().filter_map(|node| Some((point(NODE, u64::from(*node)), share(&|id| id == *node)?)));
+    whole.into_iter().chain(each).collect()
 }
 
 /// What copies answered, and who is in the minority.

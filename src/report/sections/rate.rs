@@ -93,8 +93,35 @@ fn words(diagnosis: &Diagnosis, suite: &Suite) -> String {
         };
         sentences.push(format!("Session {ordinal} since boot{uptime}{earlier}."));
     }
+    sentences.extend(fragmentation_words(diagnosis));
     sentences.push(bandwidth_words(diagnosis));
     sentences.join(" ")
+}
+
+/// How the free memory lay before the visits, by node where there are several.
+fn fragmentation_words(diagnosis: &Diagnosis) -> Option<String> {
+    let mut of: Vec<(String, Vec<f64>)> = Vec::new();
+    let own = diagnosis
+        .series
+        .iter()
+        .filter(|judged| is_own(&judged.series.case) && judged.series.metric.name == "huge_free");
+    for judged in own {
+        let node = judged.series.point.get("node");
+        let name =
+            node.map_or("free memory in blocks of 2 MiB or more".to_string(), |node| format!("node {node}"));
+        let values = judged.series.values().concat();
+        match of.iter_mut().find(|(other, _)| *other == name) {
+            Some((_, all)) => all.extend(values),
+            None => of.push((name, values)),
+        }
+    }
+    let words = of.iter().filter_map(|(name, values)| {
+        let low = values.iter().copied().reduce(f64::min)?;
+        let high = values.iter().copied().reduce(f64::max)?;
+        Some(format!("{name}: {low:.0} to {high:.0} %"))
+    });
+    let words: Vec<String> = words.collect();
+    (!words.is_empty()).then(|| format!("Before the visits, {}.", words.join("; ")))
 }
 
 /// The time line of memory traffic, or why there is none.

@@ -13,12 +13,17 @@ const FRAME: u64 = (1 << 55) - 1;
 /// page that is not in memory. Since Linux 4.0 the numbers are there for CAP_SYS_ADMIN only: without it, or without the
 /// file, the error says so.
 pub fn frames(memory: &Mapping, looks: usize) -> Result<Vec<Option<u64>>, String> {
+    frames_at((memory.as_ptr() as usize, memory.len()), looks)
+}
+
+/// The same of a range of this process (address, bytes).
+pub fn frames_at((start, len): (usize, usize), looks: usize) -> Result<Vec<Option<u64>>, String> {
     let file = File::open("/proc/self/pagemap").map_err(|error| format!("/proc/self/pagemap: {error}"))?;
     let page = rustix::param::page_size();
-    let pages = memory.len().div_ceil(page);
+    let pages = len.div_ceil(page);
     let looks = looks.min(pages);
     let entry = |look: usize| -> Result<u64, String> {
-        let address = memory.as_ptr() as usize + pages * look / looks.max(1) * page;
+        let address = start + pages * look / looks.max(1) * page;
         let mut bytes = [0; 8];
         file.read_exact_at(&mut bytes, (address / page * 8) as u64)
             .map_err(|error| format!("/proc/self/pagemap: {error}"))?;
