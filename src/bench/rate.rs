@@ -3,8 +3,10 @@
 //! A component is a file in `rate/` with a [`Component`] and a line in [`components!`]. What copies have in common stands
 //! in `rate/copies.rs`.
 
+use std::collections::BTreeMap;
+
 use super::{Benchmark, Candidate, Depth, Param, Range, Sampler, Scope, View};
-use crate::model::{Better, Case, CpuSet, Form, Metric, Pages, Params, Placement};
+use crate::model::{Better, Case, CpuSet, Form, Metric, Pages, Params, Placement, Seat};
 use crate::sys::block::Room;
 
 mod copies;
@@ -276,11 +278,12 @@ pub fn cases(bench: &Benchmark, scope: &Scope, suite: &Suite) -> Vec<Candidate> 
 fn placement(scope: &Scope, suite: &Suite) -> Result<Placement, String> {
     const ROLE: &str = "copy";
     let floor = scope.floor;
+    let first = |seat: &Seat| seat.cpus.first();
     let mut placement = match (&suite.cpus, suite.node) {
         (None, _) if suite.threads => floor.all(ROLE),
         (Some(cpus), _) => {
             let mut all = floor.all(ROLE);
-            all.seats.retain(|seat| !seat.cpus.is_disjoint(cpus));
+            all.seats.retain(|seat| first(seat).is_some_and(|cpu| cpus.contains(cpu)));
             all
         }
         (None, Some(node)) => {
@@ -289,18 +292,18 @@ fn placement(scope: &Scope, suite: &Suite) -> Result<Placement, String> {
         }
         (None, None) => floor.one_per_core(ROLE),
     };
-    if let Some(node) = suite.node
-        && let Some(there) = scope.machine.nodes.iter().find(|other| other.id == node)
-    {
-        placement.seats.retain(|seat| !seat.cpus.is_disjoint(&there.cpus));
+    let nodes: BTreeMap<u32, u32> =
+        scope.machine.nodes.iter().flat_map(|node| node.cpus.iter().map(|cpu| (cpu, node.id))).collect();
+    let node_of = |seat: &Seat| nodes.get(&first(seat)?).copied();
+    if let Some(node) = suite.node {
+        placement.seats.retain(|seat| node_of(seat).is_none_or(|own| own == node));
     }
     if placement.seats.is_empty() {
         return Err("no CPU of those that were asked for is usable here".to_string());
     }
     if scope.machine.nodes.len() > 1 {
         for seat in &mut placement.seats {
-            let own = scope.machine.nodes.iter().find(|node| !node.cpus.is_disjoint(&seat.cpus));
-            seat.mem_nodes = own.map(|node| CpuSet::one(node.id)).unwrap_or_default();
+            seat.mem_nodes = node_of(seat).map(CpuSet::one).unwrap_or_default();
         }
     }
     Ok(placement.pages(Pages::Huge))

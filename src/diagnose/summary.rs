@@ -141,7 +141,7 @@ fn series(judged: &Judged) -> SummarySeries {
         median: estimate.map(|estimate| short(estimate.median)),
         ci95: interval.map(|interval| [short(interval.low), short(interval.high)]),
         n: estimate.map_or(0, |estimate| estimate.n as u32),
-        cv: estimate.and_then(|estimate| estimate.cv).map(|cv| short(cv)),
+        cv: estimate.and_then(|estimate| estimate.cv).map(short),
         verdict: judged.analysis.verdict.kind,
         better: Some(judged.series.metric.better),
         aside: !judged.series.metric.headline,

@@ -223,7 +223,7 @@ fn every_rule_explains_itself() {
 const INFORMATIVE: [&str; 2] = ["free-placement", "latency-knee"];
 
 /// What these look at the quick profile does not measure: it takes longer, or a study.
-const LEFT_TO_STANDARD: [&str; 15] = [
+const LEFT_TO_STANDARD: [&str; 17] = [
     "latency-knee",
     "odd-core",
     "smt-cost",
@@ -235,6 +235,8 @@ const LEFT_TO_STANDARD: [&str; 15] = [
     "sweep-effect",
     "sweep-trade",
     "profile-shares",
+    "memory-two-speeds",
+    "memory-nodes-uneven",
     "rate-runs-apart",
     "rate-settled-at-start",
     "rate-memory-moves",

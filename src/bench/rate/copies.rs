@@ -151,7 +151,7 @@ fn start(
 fn physical_mib(taken: &[(usize, usize)]) -> Option<u64> {
     let page = rustix::param::page_size() as u64;
     let frames = taken.iter().filter_map(|range| frames_at(*range, LOOKS).ok()).flatten().flatten();
-    let mib: Vec<f64> = frames.map(|frame| (frame * page >> 20) as f64).collect();
+    let mib: Vec<f64> = frames.map(|frame| ((frame * page) >> 20) as f64).collect();
     (!mib.is_empty()).then(|| median(mib) as u64)
 }
 

@@ -1,3 +1,5 @@
+//! Where copies sit, what every component promises, and a copy that is wrong.
+
 use super::*;
 use crate::bench::{Candidate, find, rehearsal};
 use crate::machine::{Core, Machine, Node};

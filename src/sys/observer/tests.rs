@@ -75,6 +75,8 @@ fn everything_that_a_machine_can_tell() {
     tree.file("sys/class/hwmon/hwmon0/temp1_label", "Package id 0");
     tree.file("sys/class/hwmon/hwmon0/temp1_input", "62000");
     tree.file("sys/class/hwmon/hwmon0/temp1_crit", "100000");
+    let traffic = "sys/fs/resctrl/mon_data/mon_L3_00/mbm_total_bytes";
+    tree.file(traffic, "1000");
     // As the device has it: eight bytes at the register's number.
     let registers = |multiplier: u64| {
         let mut bytes = vec![0; 0x1a0];
@@ -88,27 +90,31 @@ fn everything_that_a_machine_can_tell() {
 
     let mut observer = tree.open(Known { base_ghz: Some(2.5), guest: false });
     observer.begin(&CpuSet::one(1), Some(0));
-    for turn in 0..4 {
+    for turn in 0..5 {
         look(&mut observer, f64::from(turn));
     }
     tree.cpu(1, "cpufreq/scaling_cur_freq", "3050320").cpu(1, "cpufreq/scaling_governor", "performance");
     tree.cpu(1, "cpuidle/state2/time", "900000000");
     tree.file("sys/class/hwmon/hwmon0/temp1_input", "73000");
     std::fs::write(&device, registers(30)).expect("written");
+    tree.file(traffic, "2000");
     std::thread::sleep(Duration::from_millis(5));
     observer.period = Duration::from_millis(1);
-    for turn in 4..8 {
+    for turn in 5..10 {
         look(&mut observer, f64::from(turn));
     }
-    observer.end(9.0);
+    observer.end(11.0);
     let (lines, events) = observer.take();
     let of_registers = |subject: &str| [TimeLine::MULTIPLIER, TimeLine::VOLTAGE].contains(&subject);
     let can_be_told = |line: &TimeLine| cfg!(target_arch = "x86_64") || !of_registers(&line.subject);
     assert!(!lines.iter().any(|line| can_be_told(line) && line.missing.is_some()), "{lines:#?}");
     assert_eq!(line(&lines, TimeLine::CLOCK, "by cpufreq").value, [1.36696, 3.05032]);
-    assert_eq!(line(&lines, TimeLine::CLOCK, "highest allowed").value, [2.5; 8]);
+    assert_eq!(line(&lines, TimeLine::CLOCK, "highest allowed").value, [2.5; 10]);
     assert_eq!(line(&lines, TimeLine::TEMPERATURE, "coretemp Package").value, [62.0, 73.0]);
     assert_eq!(line(&lines, TimeLine::CRITICAL, "coretemp Package").value, [100.0]);
+    // 1000 bytes in some milliseconds.
+    let traffic = &line(&lines, TimeLine::TRAFFIC, "by resctrl").value;
+    assert!(traffic.len() == 1 && traffic[0] > 0.0 && traffic[0] < 1e-3, "{traffic:?}");
     if cfg!(target_arch = "x86_64") {
         assert_eq!(line(&lines, TimeLine::MULTIPLIER, "by IA32").value, [13.0, 30.0]);
         let volts = &line(&lines, TimeLine::VOLTAGE, "by IA32").value;

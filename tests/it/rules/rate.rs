@@ -56,15 +56,15 @@ pub fn runs_that_lie_apart() -> Vec<Case> {
     assert_eq!(findings(&noisy, "rate-runs-apart")[0]["severity"], "note");
     // Each session by itself is steady, and they lie apart.
     let mut sessions = suite(&MOVED, &MOVED, 0.001);
-    let key = format!("rate.bwaves@one-per-core+huge?mib=256#rate");
+    let key = "rate.bwaves@one-per-core+huge-pages?mib=256#rate";
     let past = |day: u32, boot: &str, median: f64| {
         json!({"started": format!("2026-01-0{day}T00:00:00Z"), "boot_id": boot, "uptime_s": 60.0,
-               "medians": {key.as_str(): median}})
+               "medians": {key: median}})
         .to_string()
     };
     // 1e6 × 100 units in a second are 100 M/s.
     let lines = [past(1, "a", 99.0), past(2, "b", 80.0), past(3, "b", 101.0)].join("\n");
-    sessions.header()["snapshot"]["entries"]["probe:rate-history"] = json!({ "text": lines });
+    sessions.header()["snapshot"]["probe:rate-history"] = lines.into();
     let sessions = sessions.diagnosed();
     let found = findings(&sessions, "rate-runs-apart")[0];
     assert!(text(found).contains("sessions of bwaves"), "{found:#}");
@@ -107,9 +107,12 @@ pub fn everything_that_moves() -> Vec<Case> {
     ]
 }
 
-/// A suite of little memory a copy.
+/// A suite of little memory a copy, on the clean server with large caches.
 fn footprint(mib: u32) -> Value {
     let tree = server();
+    for cpu in 0..16 {
+        tree.file(&format!("/sys/devices/system/cpu/cpu{cpu}/cache/index3/size"), "131072K");
+    }
     let root = tree.root().display();
     let words = format!("--quick --component bwaves --footprint {mib}M --pretend 7 --root {root}");
     Edit::of_verb(&["rate"], &words).diagnosed()

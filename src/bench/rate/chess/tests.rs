@@ -1,3 +1,5 @@
+//! Positions whose counts are published, plain minimax, and faults.
+
 use super::board::Board;
 use super::search::Search;
 use super::*;

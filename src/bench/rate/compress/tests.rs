@@ -1,3 +1,5 @@
+//! Codes, round trips, and faults.
+
 use super::huffman::{Code, Reader, SYMBOLS, Writer};
 use super::*;
 use std::cmp::Reverse;

@@ -1,3 +1,5 @@
+//! Published vectors, and faults.
+
 use super::*;
 
 #[test]

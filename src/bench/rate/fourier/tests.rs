@@ -1,3 +1,5 @@
+//! The definition, single waves, rooms, and faults.
+
 use super::pencil::turn;
 use super::*;
 

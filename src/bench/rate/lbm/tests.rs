@@ -1,3 +1,5 @@
+//! A naive flow, decay, rooms, and faults.
+
 use super::*;
 
 fn flow(sides: [usize; 3]) -> Flow {

@@ -1,3 +1,5 @@
+//! Programs with known results, and faults.
+
 use super::*;
 
 fn run(text: &str, argument: i64) -> anyhow::Result<i64> {

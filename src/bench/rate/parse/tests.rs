@@ -1,3 +1,5 @@
+//! Expressions against a naive matcher, texts, and faults.
+
 use super::*;
 
 /// Matches what is repeated and calls what comes after.

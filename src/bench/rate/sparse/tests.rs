@@ -1,3 +1,5 @@
+//! A naive solver, rooms, and faults.
+
 use super::*;
 
 fn system(sides: [u64; 3]) -> System {

@@ -1,3 +1,5 @@
+//! Yee's scheme as it is written, energy, rooms, and faults.
+
 use super::*;
 
 fn waves(sides: [usize; 3]) -> Waves {
