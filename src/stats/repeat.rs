@@ -9,7 +9,7 @@ use super::order::{finite, median};
 /// Two runs of a component further apart than this have met something (SPEC CPU2017 is trusted because it repeats).
 pub const APART: f64 = 0.05;
 /// Runs that differ by less are alike, whatever their order.
-const ALIKE: f64 = 0.02;
+pub const ALIKE: f64 = 0.02;
 /// A run is low or high where it lies within this share of the range from the lowest or the highest.
 const NEAR: f64 = 0.25;
 /// p below which a trend is one.
@@ -52,7 +52,7 @@ pub enum Shape {
 impl Shape {
     pub const fn words(self) -> &'static str {
         match self {
-            Shape::Flat => "steady",
+            Shape::Flat => "alike",
             Shape::Drift => "drifting",
             Shape::Step => "a step",
             Shape::Placed => {

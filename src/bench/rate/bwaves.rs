@@ -28,7 +28,7 @@ pub(super) const COMPONENT: Component = Component {
     source: file!(),
     character: Character::Bandwidth,
     units: "cell iterations",
-    reference: 4.2,
+    reference: 4.9,
     answer: 0x7f23_d02b_4f10_2504,
     make,
 };

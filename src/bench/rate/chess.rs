@@ -29,7 +29,7 @@ pub(super) const COMPONENT: Component = Component {
     source: file!(),
     character: Character::Branchy,
     units: "positions",
-    reference: 20.0,
+    reference: 23.9,
     answer: 0x524b_2eaf_5cb7_44e3,
     make,
 };

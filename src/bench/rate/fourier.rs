@@ -26,7 +26,7 @@ pub(super) const COMPONENT: Component = Component {
     source: file!(),
     character: Character::Bandwidth,
     units: "points",
-    reference: 90.0,
+    reference: 105.0,
     answer: 0x7b81_5e38_6386_d50d,
     make,
 };

@@ -22,7 +22,7 @@ pub(super) const COMPONENT: Component = Component {
     source: file!(),
     character: Character::Latency,
     units: "edges",
-    reference: 69.0,
+    reference: 90.0,
     answer: 0x2ab3_852e_f8eb_31eb,
     make,
 };

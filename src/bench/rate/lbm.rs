@@ -26,7 +26,7 @@ pub(super) const COMPONENT: Component = Component {
     source: file!(),
     character: Character::Bandwidth,
     units: "cell updates",
-    reference: 95.0,
+    reference: 118.0,
     answer: 0x0f03_c907_7da7_5203,
     make,
 };

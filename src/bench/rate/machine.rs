@@ -5,7 +5,6 @@
 //! Interpreters" (2003). In character like SPEC's perlbench: one indirect branch per bytecode, which decides all.
 
 use super::{Character, Component, Sum, Work};
-use crate::kernels::widest::widest;
 use crate::sys::block::Room;
 
 mod compiler;
@@ -27,7 +26,7 @@ pub(super) const COMPONENT: Component = Component {
     source: file!(),
     character: Character::Branchy,
     units: "bytecodes",
-    reference: 800.0,
+    reference: 798.0,
     answer: 0x70c4_695c_b087_b251,
     make,
 };
@@ -123,10 +122,8 @@ impl Work for Programs {
     fn iterate(&mut self) {
         let machine = &mut self.machine;
         for ((code, argument, _), result) in self.codes.iter().zip(&mut self.results) {
-            *result = widest(
-                #[inline(always)]
-                || machine.run(code, *argument),
-            );
+            // An interpreter has nothing for vectors: compiled for them it was a fifth slower.
+            *result = machine.run(code, *argument);
         }
     }
     fn units(&self) -> u64 {

@@ -23,7 +23,7 @@ pub(super) const COMPONENT: Component = Component {
     source: file!(),
     character: Character::Bandwidth,
     units: "cell cycles",
-    reference: 125.0,
+    reference: 145.0,
     answer: 0xbf78_4e3a_90ab_5075,
     make,
 };

@@ -23,7 +23,7 @@ pub(super) const COMPONENT: Component = Component {
     source: file!(),
     character: Character::FloatingPoint,
     units: "paths",
-    reference: 1.3,
+    reference: 1.39,
     answer: 0x7652e3958a0f5274,
     make,
 };

@@ -25,7 +25,7 @@ pub(super) const COMPONENT: Component = Component {
     source: file!(),
     character: Character::Bandwidth,
     units: "matrix entries",
-    reference: 530.0,
+    reference: 612.0,
     answer: 0x0d07_edc4_f3de_9878,
     make,
 };

@@ -88,11 +88,12 @@ fn components_are_told_apart_and_explained() {
     assert_eq!(characters.len(), 5, "{characters:?}");
 }
 
-/// Every component as copies, in the room whose answers are stored: the answers hold, whatever the CPU's vectors.
+/// A component of each character as copies, in the room whose answers are stored; that these hold of every component is
+/// for its own tests.
 #[test]
 fn copies_work_and_their_answers_are_the_stored_ones() {
-    for component in COMPONENTS {
-        let id = format!("rate.{}", component.name);
+    for name in ["triad", "join", "molecules", "digest", "parse"] {
+        let id = format!("rate.{name}");
         for mut case in rehearsal::cases(&id, Depth::Quick) {
             case.inputs.insert(ITERATIONS.to_string(), "1".to_string());
             let samples = rehearsal::visit_all(&case);

@@ -19,7 +19,7 @@ pub(super) const COMPONENT: Component = Component {
     source: file!(),
     character: Character::Bandwidth,
     units: "bytes",
-    reference: 20500.0,
+    reference: 24500.0,
     answer: 0x4f09_9199_07ac_83d2,
     make,
 };

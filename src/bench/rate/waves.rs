@@ -20,7 +20,7 @@ pub(super) const COMPONENT: Component = Component {
     source: file!(),
     character: Character::Bandwidth,
     units: "cell updates",
-    reference: 175.0,
+    reference: 228.0,
     answer: 0x9687_d965_c8d0_a2e6,
     make,
 };

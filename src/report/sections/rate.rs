@@ -8,7 +8,7 @@ use crate::diagnose::words::figure;
 use crate::model::{Case, TimeLine, VerdictKind, percent};
 use crate::report::block::{Axis, Block, Cell, Chart, ChartKind, Line, LinePoint, Scale, Section, Table};
 use crate::stats::analysis::Judged;
-use crate::stats::repeat::Sequence;
+use crate::stats::repeat::{ALIKE, Sequence};
 
 /// What SPEC CPU2017 has and this suite does not: said wherever its figure stands.
 const MISSING: &str = "Of SPEC CPU2017's characters these are missing: a compiler (gcc), a discrete-event simulation (omnetpp), \
@@ -172,12 +172,17 @@ fn components(suite: &Suite) -> Table {
     Table { columns, rows: suite.parts.iter().map(row).collect(), folded: false }
 }
 
+/// Runs that are alike: because they are, or because one run's own pieces lie as far apart.
+fn alike(runs: &Sequence) -> &'static str {
+    if runs.apart < ALIKE { "steady" } else { "as its pieces" }
+}
+
 /// The runs as bars from the lowest to the highest, or that they are alike.
 fn in_order(runs: &Sequence) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     const SHOWN: usize = 24;
     if runs.levels.is_empty() {
-        return runs.shape.words().to_string();
+        return alike(runs).to_string();
     }
     let low = runs.values.iter().copied().fold(f64::INFINITY, f64::min);
     let high = runs.values.iter().copied().fold(0.0, f64::max);
@@ -224,7 +229,8 @@ fn variance(suite: &Suite) -> Table {
                 "settled when a process begins or its memory is allotted"
             }
             (Some(_), Some(runs)) if !runs.levels.is_empty() => "what goes on while it runs",
-            (Some(_), _) => "all runs alike: shares of next to nothing",
+            (Some(_), Some(runs)) if alike(runs) == "steady" => "all runs alike: shares of next to nothing",
+            (Some(_), _) => "runs differ no more than pieces of one run",
             _ => "one process or one piece: not known",
         };
         vec![
@@ -258,9 +264,8 @@ fn chart(
         .filter_map(|part| Some((part, of(part).filter(|runs| runs.values.len() >= LEAST)?)))
         .map(|(part, runs)| {
             let shares = runs.percent_of_mean();
-            rows.extend(shares.iter().enumerate().map(|(at, share)| {
-                vec![text(part.name()), number((at + 1).to_string()), number(format!("{share:.2}"))]
-            }));
+            let in_order: Vec<String> = shares.iter().map(|share| format!("{share:.1}")).collect();
+            rows.push(vec![text(part.name()), text(in_order.join(" "))]);
             let points = shares.iter().enumerate().map(|(at, share)| LinePoint {
                 x: (at + 1) as f64,
                 y: *share,
@@ -270,7 +275,7 @@ fn chart(
             Line { name: part.name().into(), points: points.collect(), joined: true }
         })
         .collect();
-    let columns = vec![column("component"), right(what), right("% of its mean")];
+    let columns = vec![column("component"), column("% of its mean, in order")];
     (!lines.is_empty()).then(|| Chart {
         id: format!("chart-rate-{id}"),
         title: title.into(),

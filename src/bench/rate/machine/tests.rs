@@ -1,18 +1,17 @@
 //! Programs with known results, and faults.
 
 use super::*;
+use crate::kernels::widest::widest;
 
 fn run(text: &str, argument: i64) -> anyhow::Result<i64> {
     let code = compile(text)?;
     let mut machine = Machine::new();
     let plain = machine.run(&code, argument);
-    assert_eq!(
-        widest(
-            #[inline(always)]
-            || machine.run(&code, argument)
-        ),
-        plain
+    let wide = widest(
+        #[inline(always)]
+        || machine.run(&code, argument),
     );
+    assert_eq!(wide, plain);
     Ok(plain.0)
 }
 
