@@ -1,42 +1,7 @@
 /* The peer of `rate.waves`: standing electromagnetic waves by Yee's finite differences. `waves waves MIB ITERATIONS` prints the
    seconds of each iteration, and on the error stream a checksum that is the component's answer if compiled with
    -ffp-contract=off. */
-#define _GNU_SOURCE
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <time.h>
-
-static void *room(size_t bytes) {
-    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (at == MAP_FAILED) { perror("mmap"); exit(1); }
-#ifdef HUGE_PAGES
-    madvise(at, bytes, MADV_HUGEPAGE);
-#endif
-    return at;
-}
-
-static double now(void) {
-    struct timespec time;
-#ifdef CPU_TIME
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-#else
-    clock_gettime(CLOCK_MONOTONIC, &time);
-#endif
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
-static uint64_t sum = 0x243f6a8885a308d3;
-static void add_to_sum(const double *values, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        uint64_t word;
-        memcpy(&word, &values[i], 8);
-        sum = (((sum << 5) | (sum >> 59)) ^ word) * 0x9e3779b97f4a7c15;
-    }
-}
-/* Up to here the same in all peers. */
+#include "peer.h"
 
 enum { LANES = 8, STEPS = 12 };
 static const double SPEED = 0.5, PI = 3.14159265358979323846;
