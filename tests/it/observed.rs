@@ -30,6 +30,7 @@ fn laptop() -> Tree {
     let chip = "/sys/class/hwmon/hwmon2";
     tree.file(&format!("{chip}/name"), "coretemp").file(&format!("{chip}/temp1_label"), "Package id 0");
     tree.file(&format!("{chip}/temp1_input"), "62000").file(&format!("{chip}/temp1_crit"), "100000");
+    tree.file("/sys/fs/resctrl/mon_data/mon_L3_00/mbm_total_bytes", "1000");
     tree
 }
 
