@@ -89,7 +89,12 @@ fn words(diagnosis: &Diagnosis, suite: &Suite) -> String {
             .map_or(String::new(), |s| format!(", {:.1} h after it", s / 3600.0));
         let earlier = match suite.past.len() {
             0 => "; no earlier session lies in this folder".to_string(),
-            count => format!("; {count} earlier sessions, {} boots", suite.boots(&diagnosis.run)),
+            count => {
+                let many =
+                    |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+                let boots = many(suite.boots(&diagnosis.run), "boot");
+                format!("; {} in this folder, {boots} with this one", many(count, "earlier session"))
+            }
         };
         sentences.push(format!("Session {ordinal} since boot{uptime}{earlier}."));
     }
