@@ -19,6 +19,8 @@ mod killing;
 mod kills;
 #[path = "prove/memmap.rs"]
 mod memmap;
+#[path = "prove/network.rs"]
+mod network;
 #[path = "prove/peers.rs"]
 mod peers;
 #[path = "prove/smt.rs"]
@@ -52,6 +54,7 @@ const SECTIONS: &[&[Section]] = &[
     curves::SECTIONS,
     smt::SECTIONS,
     memmap::SECTIONS,
+    network::SECTIONS,
     sweep::SECTIONS,
     kills::SECTIONS,
     topology::SECTIONS,

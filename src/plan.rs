@@ -218,6 +218,9 @@ fn admit(candidate: Candidate, scope: &Scope) -> Planned {
     Planned { case, priority, seconds, memory_bytes, unmet }
 }
 
+/// The input that names the points of a case where they can be chosen.
+const POINTS: &str = "points";
+
 /// Equal for equal cases in equal order, measured alike. Sizes that follow from the free memory of the moment do not
 /// count: a resumed run goes on with the plan that its file holds.
 pub fn plan_id(planned: &[Planned], profile: &Profile) -> String {
@@ -225,6 +228,8 @@ pub fn plan_id(planned: &[Planned], profile: &Profile) -> String {
     for case in planned {
         text.push('\n');
         text.push_str(&case.case.key());
+        // What the user named instead of the profile's points is no size that follows from anything.
+        text.extend(case.case.inputs.get(POINTS).map(|points| format!(" {points}")));
     }
     format!("{:016x}", fingerprint(&text))
 }

@@ -9,16 +9,18 @@
 //! ten whole runs (`spread.rs`), `fleet` how long `assay peers` takes with 10,000 hosts (`fleet.rs`).
 
 mod chain;
+mod disk;
 mod fleet;
 mod hackbench;
 mod memory;
+mod network;
 mod rate;
 mod spread;
 mod system;
 
 use std::io::{Read, Seek};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -28,7 +30,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use assay::bench::{self, Depth, Order, Scope, Windows};
 use assay::kernels;
 use assay::machine::{Machine, snapshot};
-use assay::measure::child;
+use assay::measure::child::{self, Heard};
 use assay::model::{Case, CpuSet, RunClock, Samples, figure};
 use assay::placement::Floor;
 use assay::stats::compare::{Ratio, paired_ratio};
@@ -61,11 +63,14 @@ pub struct Ours {
     pub minus: Option<&'static str>,
     /// Parameters of the point; the first one that fits counts.
     pub at: Vec<(&'static str, &'static str)>,
+    /// What starts our program elsewhere, and what its other end wants to hear.
+    pub program: Option<PathBuf>,
+    pub secret: Option<String>,
 }
 
 impl Ours {
     pub fn new(case: Case, metric: &'static str) -> Ours {
-        Ours { case, metric, minus: None, at: Vec::new() }
+        Ours { case, metric, minus: None, at: Vec::new(), program: None, secret: None }
     }
 }
 
@@ -75,7 +80,7 @@ pub enum Peer {
     /// A program that does so much work again and again, and prints a line with the seconds of each time.
     Timed { words: Vec<String>, work: f64 },
     /// Another metric of ours.
-    Ours(Ours),
+    Ours(Box<Ours>),
     /// A chain of dependent loads written differently, through a block of so many bytes.
     Chain { bytes: u64, cpu: u32 },
 }
@@ -86,6 +91,7 @@ pub enum Wanted {
     /// Two different things side by side: the note says how they differ.
     Beside,
     AtLeast(f64),
+    AtMost(f64),
     Within(f64),
 }
 
@@ -125,8 +131,13 @@ impl Bench {
         self.floor.cpus().first().unwrap_or(0)
     }
 
-    /// One visit of ours: the median of its windows.
-    fn own(&self, ours: &Ours) -> Result<f64, String> {
+    /// One visit of ours.
+    pub fn heard(&self, case: &Case) -> Result<Heard, String> {
+        self.heard_from(&Ours::new(case.clone(), ""))
+    }
+
+    /// The same, started as it wants to be.
+    fn heard_from(&self, ours: &Ours) -> Result<Heard, String> {
         let order = Order {
             case: ours.case.clone(),
             windows: WINDOWS,
@@ -135,23 +146,18 @@ impl Bench {
             // Not the first, in which hackbench has a second run that no peer has.
             pass: 1,
             pretend: None,
+            secret: ours.secret.clone().map(bench::Secret),
         };
-        let program = Path::new(env!("CARGO_BIN_EXE_assay"));
+        let usual = Path::new(env!("CARGO_BIN_EXE_assay"));
+        let program = ours.program.as_deref().unwrap_or(usual);
         let heard = child::visit(program, &order, Duration::from_secs(60), &|| false, &mut || ());
-        let heard = heard.map_err(|error| format!("{error:#}"))?;
-        let bench = bench::find(&ours.case.bench).ok_or("no such benchmark")?;
-        let value_of = |wanted: &str| {
-            let metric = bench.metrics.iter().find(|metric| metric.name == wanted)?;
-            let mut samples = heard.samples.iter();
-            let fits = |samples: &&Samples| {
-                let at = |(name, value): &(&str, &str)| {
-                    samples.point.get(*name).is_some_and(|there| there.to_string() == *value)
-                };
-                samples.metrics.iter().any(|name| name == wanted) && ours.at.iter().all(at)
-            };
-            let samples = samples.find(fits)?;
-            median(&samples.values(metric.form).split_off(samples.warm_up))
-        };
+        heard.map_err(|error| format!("{error:#}"))
+    }
+
+    /// One visit of ours: the median of its windows.
+    fn own(&self, ours: &Ours) -> Result<f64, String> {
+        let heard = self.heard_from(ours)?;
+        let value_of = |wanted: &str| value_in(&heard, &ours.case, wanted, &ours.at);
         let value = value_of(ours.metric).and_then(|value| match ours.minus {
             Some(minus) => Some(value - value_of(minus)?),
             None => Some(value),
@@ -225,7 +231,9 @@ impl Wanted {
     fn judge(self, ratio: &Ratio, note: &str) -> String {
         let word = self.word(ratio);
         match word {
-            "below" | "outside" | "reaches" | "beside" if !note.is_empty() => format!("{word}: {note}"),
+            "below" | "above" | "outside" | "reaches" | "beside" if !note.is_empty() => {
+                format!("{word}: {note}")
+            }
             _ => word.to_string(),
         }
     }
@@ -237,11 +245,27 @@ impl Wanted {
             Wanted::AtLeast(least) if interval.high < least => "below",
             Wanted::AtLeast(least) if interval.low >= least => "at least as good",
             Wanted::AtLeast(_) => "not below",
+            Wanted::AtMost(most) if interval.low > most => "above",
+            Wanted::AtMost(most) if interval.high <= most => "at most as much",
+            Wanted::AtMost(_) => "not above",
             Wanted::Within(part) if interval.low > 1.0 + part || interval.high < 1.0 - part => "outside",
             Wanted::Within(part) if interval.low >= 1.0 - part && interval.high <= 1.0 + part => "within",
             Wanted::Within(_) => "reaches",
         }
     }
+}
+
+/// The median of the windows of a metric that a visit of ours told, at the first point that has these parameters.
+pub fn value_in(heard: &Heard, case: &Case, wanted: &str, at: &[(&str, &str)]) -> Option<f64> {
+    let metric = bench::find(&case.bench)?.metrics.iter().find(|metric| metric.name == wanted)?;
+    let fits = |samples: &&Samples| {
+        let is_there = |(name, value): &(&str, &str)| {
+            samples.point.get(*name).is_some_and(|there| there.to_string() == *value)
+        };
+        samples.metrics.iter().any(|name| name == wanted) && at.iter().all(is_there)
+    };
+    let samples = heard.samples.iter().find(fits)?;
+    median(&samples.values(metric.form).split_off(samples.warm_up))
 }
 
 /// No peer's run takes as long.
@@ -320,6 +344,11 @@ fn main() {
         eprintln!("no peers of the rate suite: {why}");
     }
     let rows = rows.chain(hackbench::rows(&bench)).chain(rate::rows(&bench, &built));
+    let spaces = match words.is_empty() || words.iter().any(|word| word.contains("veth") || "network".contains(word.as_str())) {
+        true => network::Namespaces::make(&bench),
+        false => Err("not asked for".to_string()),
+    };
+    let rows = rows.chain(network::rows(&bench, &spaces));
     for row in rows {
         let name = match &row {
             Ok(row) => &row.name,
@@ -336,6 +365,7 @@ fn main() {
             },
         }
     }
+    disk::table(&bench, asked);
     if asked(spread::NAME) {
         spread::table(&bench);
     }

@@ -181,7 +181,7 @@ fn clock_rows(bench: &Bench) -> Rows {
     let Some(case) = bench.case("cpu.clock", |_| true) else { return vec![Err(name.into())] };
     let case = bench.on_first_cpu(case);
     let ours = Ours::new(case.clone(), "clock");
-    let peer = Peer::Ours(Ours::new(case, "clock_by_multiply"));
+    let peer = Peer::Ours(Box::new(Ours::new(case, "clock_by_multiply")));
     let wanted = Wanted::Within(0.02);
     vec![Ok(Row {
         name: name.into(),

@@ -122,7 +122,7 @@ impl Spec {
         Ok(Row {
             name: self.name.into(),
             unit: self.unit,
-            ours: Ours { case: bench.on_first_cpu(case), metric: self.metric, minus: self.minus, at },
+            ours: Ours { minus: self.minus, at, ..Ours::new(bench.on_first_cpu(case), self.metric) },
             scale: self.scale,
             peer: Peer::Program(command, self.value),
             wanted: self.wanted,

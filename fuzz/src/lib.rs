@@ -6,6 +6,7 @@ mod cpuset;
 mod dmidecode_text;
 mod import;
 mod machine;
+mod network;
 mod report;
 mod run_file;
 mod sample_line;
@@ -19,6 +20,7 @@ pub use cpuset::cpuset;
 pub use dmidecode_text::dmidecode_text;
 pub use import::import;
 pub use machine::snapshot;
+pub use network::network;
 pub use run_file::run_file;
 pub use sample_line::sample_line;
 pub use smbios::smbios;
@@ -29,12 +31,13 @@ pub use visits::visits;
 pub type Target = fn(&[u8]);
 
 /// Every target by the name of its program and of its corpus folder.
-pub const TARGETS: [(&str, Target); 10] = [
+pub const TARGETS: [(&str, Target); 11] = [
     ("cpuid", cpuid),
     ("cpuset", cpuset),
     ("dmidecode_text", dmidecode_text),
     ("import", import),
     ("machine_tree", machine_tree),
+    ("network", network),
     ("run_file", run_file),
     ("sample_line", sample_line),
     ("smbios", smbios),

@@ -82,5 +82,6 @@ fn order(bench: &'static str) -> Order {
         seed: 1,
         pass: 0,
         pretend: None,
+        secret: None,
     }
 }

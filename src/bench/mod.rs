@@ -11,6 +11,7 @@ use crate::placement::Floor;
 mod crowd;
 mod memory;
 mod neighbours;
+pub mod network_path;
 mod occupancy;
 mod pair;
 pub mod pretend;
@@ -19,14 +20,21 @@ pub mod sampler;
 mod stream_crew;
 mod tournament;
 
+pub use disk::{
+    DEVICE, DEVICE_WRITE, SECONDS as DISK_SECONDS, Wish as DiskWish, not_on_a_device, wished as disk_cases,
+};
 pub use file::DROP_CACHES;
 pub use guard::{COMMAND, FLOOR, FORMATS, GUARDED, RESULT, TIMEOUT, WANTED, WORDS, Wanted, format_of};
 pub use hackbench::{HACKBENCH, MESSAGING, Options as Hackbench, Ran, once as hackbench_once};
 pub use memory_map::{MAP as MEMORY_MAP, Plant, Wish as MapWish, cases as map_cases};
 pub use neighbours::Neighbours;
+pub use network::{
+    GROUP as NETWORK, Place as NetworkPlace, TO as NETWORK_TO, Wish as NetworkWish, network_cases,
+    remote_description, serve as network_serve, wire as network_wire, words as network_words,
+};
 pub use nexmark::{Flink, JobManager, NEXMARK, On, Overview, is_nexmark, shares_its_cpus};
 pub use rate::{COMPONENTS, Component, Suite as RateSuite, cases as rate_cases, copies_of as rate_copies};
-pub use sampler::{Line, Order, Point, Sampler, Windows, histogram, median};
+pub use sampler::{Line, Order, Point, Sampler, Secret, Windows, histogram, median};
 pub use sched_wake_up::WAKE_UP;
 pub use smt_load::{
     FINE_LEVELS, KIND, Kind, LEVEL, LEVELS, LOAD, MARGIN, NO_IPC, USUAL_LEVELS, cases as smt_cases,
@@ -76,6 +84,8 @@ benchmarks! {
     sched_wake_up
     file
     file_create
+    disk
+    network
     smt_load
     rate
     nexmark

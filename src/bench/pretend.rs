@@ -116,6 +116,10 @@ fn level(case: &Case, metric: &Metric, point: &Params, random: &mut fastrand::Rn
     if metric.unit == "GHz" {
         return PRETENDED_GHZ;
     }
+    // The device moves what it is asked for.
+    if metric.name == "device_share" {
+        return 1.0;
+    }
     let text = |name: &str| case.params.get(name).and_then(|value| value.text());
     let at = |name: &str| point.get(name).and_then(|value| value.number());
     if let Some(cycles) = text("source").and_then(cycles_from) {
@@ -137,7 +141,7 @@ fn level(case: &Case, metric: &Metric, point: &Params, random: &mut fastrand::Rn
         Form::WorkPerTime { scale } => {
             let others = [
                 // Files: out of the cache a disk's, else a copy's.
-                text("cache").map(|cache| if cache == "cold" { 1.2 } else { 7.0 }),
+                text("cache").filter(|_| case.bench.starts_with("file.")).map(cached),
                 at("bytes").map(|bytes| 200.0 / (1.0 + bytes / 1e6).sqrt()),
                 at("pause").map(|pause| 18.0 * load(pause)),
                 // All cores alike.
@@ -151,6 +155,11 @@ fn level(case: &Case, metric: &Metric, point: &Params, random: &mut fastrand::Rn
         Form::Value => 0.5,
         _ => drawn,
     }
+}
+
+/// GB/s of a file.
+fn cached(cache: &str) -> f64 {
+    if cache == "cold" { 1.2 } else { 7.0 }
 }
 
 const MEMORY_NS: f64 = 95.0;

@@ -16,11 +16,13 @@ use crate::sys::counters::OwnCounters;
 mod calibration;
 mod columns;
 mod latencies;
+mod secret;
 pub mod whole;
 
 use calibration::{calibrate, linearity};
 use columns::{Columns, Gauge};
 pub use latencies::histogram;
+pub use secret::Secret;
 
 /// What the parent asks of a child, one JSON object on its standard input.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -36,6 +38,9 @@ pub struct Order {
     /// Invent samples from this seed instead of measuring.
     #[serde(default)]
     pub pretend: Option<u64>,
+    /// What the other host of a network test wants to hear; never stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret: Option<Secret>,
 }
 
 /// How windows are timed.
@@ -118,6 +123,7 @@ pub struct Sampler<'a> {
     windows: Windows,
     seed: u64,
     pass: u32,
+    secret: Option<Secret>,
     own: OwnCounters,
     /// Reading stolen time costs a pass over all CPUs in the kernel: not done where it is dear.
     reads_steal: bool,
@@ -144,6 +150,7 @@ impl<'a> Sampler<'a> {
             windows,
             seed: order.seed,
             pass: order.pass,
+            secret: order.secret.clone(),
             own,
             reads_steal,
             out,
@@ -165,6 +172,10 @@ impl<'a> Sampler<'a> {
 
     pub fn pass(&self) -> u32 {
         self.pass
+    }
+
+    pub fn secret(&self) -> Option<&str> {
+        self.secret.as_ref().map(|secret| secret.0.as_str())
     }
 
     /// Facts about this process that the parent gets at the end.

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use super::output;
 use crate::bench::{self, Benchmark};
 use crate::diagnose::{Rule, rules};
-use crate::import::{repeats, speccpu};
+use crate::import::{own, repeats, speccpu};
 use crate::model::VerdictKind;
 use crate::peers;
 use crate::report::plain::lines;
@@ -163,6 +163,30 @@ const TOPICS: &[Topic] = &[
         title: "a SPEC CPU2017 result that its own tools call invalid",
         sections: speccpu::INVALID_EXPLAINED,
         source: "src/import/speccpu/score.rs",
+    },
+    Topic {
+        id: own::FAILED_IO,
+        title: "an imported result with I/O that failed",
+        sections: own::FAILED_EXPLAINED,
+        source: "src/import/own.rs",
+    },
+    Topic {
+        id: own::FIGURES_DISAGREE,
+        title: "an imported result whose figures contradict each other",
+        sections: own::DISAGREE_EXPLAINED,
+        source: "src/import/own.rs",
+    },
+    Topic {
+        id: own::INTERRUPTED,
+        title: "an imported result of a run that was stopped",
+        sections: own::INTERRUPTED_EXPLAINED,
+        source: "src/import/own.rs",
+    },
+    Topic {
+        id: own::GENERATOR_BOUND,
+        title: "an imported result of a CPU that is read as one of a network",
+        sections: own::BOUND_EXPLAINED,
+        source: "src/import/own.rs",
     },
     Topic {
         id: peers::SLOW,

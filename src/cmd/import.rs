@@ -11,7 +11,7 @@ use super::output;
 use crate::import::{self, Imported};
 use crate::report::{imported, text};
 
-/// Read result files of other tools (lmbench, UnixBench, hackbench, perf bench sched, SPEC CPU2017) into series of our own
+/// Read result files of other tools (lmbench, UnixBench, hackbench, perf bench sched, SPEC CPU2017, fio, iperf3, sockperf) into series of our own
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -20,11 +20,12 @@ Examples:
   assay import results/myhost-2019-05-02-01      what UnixBench's `./Run` wrote
   assay import hackbench.log                     what hackbench or `perf bench sched messaging` printed, once or often
   assay import result/CPU2017.*.csv              SPEC CPU2017, csv or txt: components, spread over the runs, headline
+  assay import fio.json iperf3.json sockperf.log what fio (JSON or text), `iperf3 -J` and sockperf printed, with what was said around
   assay compare summary.out RUN                  an old result against a run
   assay report RUN --beside summary.out          and in its report")]
 pub struct Args {
     /// Result files: lmbench summaries, raw lmbench results, lat_mem_rd curves, UnixBench reports,
-    /// logs of hackbench and perf bench sched, results of SPEC CPU2017 (csv, txt)
+    /// logs of hackbench and perf bench sched, results of SPEC CPU2017 (csv, txt), of fio (JSON, text), iperf3 (JSON) and sockperf
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// Print JSON

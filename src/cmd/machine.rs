@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, IsTerminal, Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -13,16 +14,19 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::output;
+use crate::bench::network_path;
+use crate::machine::snapshot::disk;
 use crate::machine::{self, Machine, Summary, snapshot};
 use crate::model::{Entry, Snapshot};
 use crate::report::text_machine::{self, Style};
 
-/// Show what a machine is: packages, cores, caches, NUMA, memory and its modules, kernel, clock, power, limits
+/// Show what a machine is: packages, cores, caches, NUMA, memory and its modules, kernel, clock, power, limits, network
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   assay machine                          this host
   assay machine --root sosreport-db7/    a captured tree: /proc and /sys of another machine
+  assay machine --dir /var/lib/db        the same with the disk below that directory, down to the devices
   assay machine --save db7.json.gz       keep what was read, to look at it elsewhere:
   assay machine --from db7.json.gz --json
   sudo dmidecode >db7.txt                memory modules need root: which slot is on which channel, is that
@@ -47,6 +51,12 @@ pub struct Args {
     /// --root nothing else is shown of that machine
     #[arg(long, value_name = "FILE")]
     dmi: Option<PathBuf>,
+    /// Show the disk below this directory (default: the one that `assay run` would write to)
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["source", "dmi"])]
+    dir: Option<PathBuf>,
+    /// Show this block device as the disk; it is not opened
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["source", "dmi", "dir"])]
+    device: Option<PathBuf>,
     /// Draw boxes with ASCII characters only
     #[arg(long)]
     ascii: bool,
@@ -138,9 +148,28 @@ fn read_machine(args: &Args) -> anyhow::Result<Snapshot> {
             .with_context(|| format!("{} cannot be read as a folder", folder.display()))?;
     }
     Ok(match (&args.root, &args.cpuid) {
-        (Some(root), _) => snapshot::read(root),
+        (Some(root), _) => {
+            let mut snapshot = snapshot::read(root);
+            if let Some(text) = disk::of_tree(root) {
+                disk::store(&mut snapshot, text);
+            }
+            snapshot
+        }
         (_, Some(dump)) => snapshot::read_cpuid(dump),
-        _ => live_snapshot(Path::new("/")),
+        _ => {
+            let mut snapshot = live_snapshot(Path::new("/"));
+            let way = Entry::Text(network_path::describe(None));
+            snapshot.entries.insert(machine::network::PROBE.to_string(), way);
+            match &args.device {
+                Some(path) => {
+                    disk::store(&mut snapshot, super::device::Device::look(path)?.described(Path::new("/")))
+                }
+                None => add_disk(&mut snapshot, Path::new("/"), args.dir.as_deref())?,
+            }
+            let way = Entry::Text(network_path::describe(None));
+            snapshot.entries.insert(machine::network::PROBE.to_string(), way);
+            snapshot
+        }
     })
 }
 
@@ -151,6 +180,27 @@ pub fn live_snapshot(root: &Path) -> Snapshot {
         add_probes(&mut snapshot);
     }
     snapshot
+}
+
+/// The disk below a directory, or below the system's temporary one; who names a directory wants that one.
+pub fn add_disk(snapshot: &mut Snapshot, root: &Path, directory: Option<&Path>) -> anyhow::Result<()> {
+    let named = directory.map_or_else(std::env::temp_dir, Path::to_path_buf);
+    let found = named.canonicalize().and_then(|path| Ok((path.metadata()?.dev(), path)));
+    match found {
+        Ok((number, path)) => {
+            let number = format!("{}:{}", rustix::fs::major(number), rustix::fs::minor(number));
+            let path = path.to_string_lossy();
+            disk::store(
+                snapshot,
+                disk::describe(root, &disk::Subject::Directory { path: &path, number: Some(&number) }),
+            );
+            Ok(())
+        }
+        Err(error) if directory.is_some() => {
+            Err(error).with_context(|| format!("cannot open the directory {}", named.display()))
+        }
+        Err(_) => Ok(()),
+    }
 }
 
 fn add_probes(snapshot: &mut Snapshot) {

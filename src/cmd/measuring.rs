@@ -1,5 +1,6 @@
 //! What every measuring verb shares: its options, and the way from a plan to a run file, findings and a report.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -8,9 +9,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 
+use super::device::Device;
+use super::network::Network;
 use super::progress::Display;
 use super::{dry_run, output};
-use crate::bench::{Benchmark, Candidate, DROP_CACHES, Scope};
+use crate::bench::{Benchmark, Candidate, DROP_CACHES, NETWORK_TO, Scope};
 use crate::diagnose;
 use crate::kernels;
 use crate::knobs::{Hand, Knobs, LastHand};
@@ -85,6 +88,12 @@ pub struct MeasureArgs {
     /// Time limit of each visit
     #[arg(long, value_name = "TIME", value_parser = duration, hide = true)]
     pub visit_limit: Option<Duration>,
+    /// The other host of network rows, and what is wanted of them.
+    #[arg(skip)]
+    pub network: Option<Box<Network>>,
+    /// The raw device that disk rows are to use.
+    #[arg(skip)]
+    pub device: Option<Box<Device>>,
 }
 
 impl MeasureArgs {
@@ -150,6 +159,17 @@ impl Host {
                 Err(error) if args.dir.is_some() => return Err(error),
                 Err(_) => {}
             }
+            match &args.device {
+                Some(device) => {
+                    // No directory is measured then.
+                    snapshot.entries.remove(directory::PROBE);
+                    disk::store(&mut snapshot, device.described(&args.root));
+                }
+                None => super::machine::add_disk(&mut snapshot, &args.root, args.dir.as_deref())?,
+            }
+        }
+        if let Some(network) = &args.network {
+            network.store(&mut snapshot);
         }
         let machine = Machine::from(&snapshot);
         let floor = Floor::of(&machine);
@@ -175,15 +195,10 @@ impl Host {
     }
 }
 
-/// Plans `benches` on this host, measures them and reports: the whole of `assay run`.
-pub fn measure_and_report(args: &MeasureArgs, benches: &[&Benchmark]) -> anyhow::Result<ExitCode> {
-    measure_study(args, benches, &|candidates, _, _| candidates)
-}
-
 /// Makes of the candidates of a plan those that a study wants.
 pub type Study<'s> = &'s dyn Fn(Vec<Candidate>, &Scope, &Host) -> Vec<Candidate>;
 
-/// The same of a study, which makes of a plan's candidates those that it wants.
+/// Plans `benches` on this host, of whose candidates a study makes those that it wants; measures them and reports.
 pub fn measure_study(args: &MeasureArgs, benches: &[&Benchmark], study: Study) -> anyhow::Result<ExitCode> {
     measure_study_of(args, args.profile()?, benches, study, &|_| {})
 }
@@ -220,7 +235,13 @@ pub fn study_to_file(
     }
     let host = Host::look(args)?;
     let scope = host.scope(&profile, args.all);
-    let candidates = study(plan::candidates(&scope, benches), &scope, &host);
+    let mut candidates = study(plan::candidates(&scope, benches), &scope, &host);
+    if let Some(device) = &args.device {
+        candidates = device.supply(candidates);
+    }
+    if let Some(network) = &args.network {
+        candidates = network.supply(candidates, &scope);
+    }
     let mut planned = plan::fit(candidates, &scope, &profile);
     if args.drop_caches {
         drop_caches_of(&mut planned)?;
@@ -281,11 +302,16 @@ fn measure(
         },
         patience: args.patience(),
         visit_limit: args.visit_limit,
+        secret: args.network.as_ref().and_then(|network| network.secret.clone()),
         interrupted: &|| reins.interrupted.load(Ordering::Relaxed),
     };
     let mut display = Display::new();
     let ended = session.run(writer, visits, &mut |progress| display.show(progress));
     display.end();
+    // What a visit that was killed or interrupted could not remove itself.
+    let folders: BTreeSet<&String> =
+        header.plan.iter().filter_map(|planned| planned.case.inputs.get("dir")).collect();
+    folders.into_iter().for_each(|folder| scratch::sweep(folder.as_ref()));
     ended
 }
 
@@ -321,6 +347,8 @@ fn open(args: &MeasureArgs, header: Header) -> anyhow::Result<(Writer, Header, V
             // The plan's names are the same for any CPUs and any budget; its seats and its cuts are not.
             && old.allowed_cpus == header.allowed_cpus
             && old.budget_s == header.budget_s
+            && measured_disk(&old.snapshot) == measured_disk(&header.snapshot)
+            && other_host(&old.plan) == other_host(&header.plan)
             && old.snapshot.text(flink::PROBE) == header.snapshot.text(flink::PROBE)
             && args.seed.is_none_or(|seed| seed == old.seed)
     };
@@ -338,6 +366,16 @@ fn open(args: &MeasureArgs, header: Header) -> anyhow::Result<(Writer, Header, V
     let at_ms = measured_ms(&run.visits);
     writer.append(&Record::Event(Event { at_ms, kind: "resumed".into(), text }))?;
     Ok((writer, run.header, run.visits))
+}
+
+/// The other end of a plan's network rows.
+fn other_host(plan: &[Planned]) -> Option<&String> {
+    plan.iter().find_map(|planned| planned.case.inputs.get(NETWORK_TO))
+}
+
+/// What names the disk that a run's files or its device are on.
+fn measured_disk(snapshot: &Snapshot) -> Option<&str> {
+    snapshot.text(crate::machine::disk::PROBE)?.lines().next()
 }
 
 fn header(

@@ -2,7 +2,9 @@
 
 mod case;
 mod compare;
+mod device;
 mod diagnose;
+mod disk;
 mod dry_run;
 mod explain;
 mod explain_profile;
@@ -15,6 +17,7 @@ mod list;
 mod machine;
 mod measuring;
 mod memmap;
+mod network;
 mod output;
 mod peers;
 mod progress;
@@ -24,6 +27,7 @@ mod restore;
 mod results;
 mod run;
 mod schema;
+mod serve;
 mod setup;
 mod shell;
 mod smt;
@@ -55,6 +59,7 @@ pub struct Cli {
 #[derive(Subcommand)]
 enum Verb {
     Run(run::Args),
+    Serve(serve::Args),
     List(list::Args),
     Knobs(knobs::Args),
     Machine(machine::Args),
@@ -87,6 +92,7 @@ impl Cli {
     pub fn run(self) -> anyhow::Result<ExitCode> {
         match self.verb {
             Verb::Run(args) => run::run(args),
+            Verb::Serve(args) => serve::run(args),
             Verb::List(args) => list::run(args),
             Verb::Knobs(args) => knobs::run(args),
             Verb::Machine(args) => machine::run(args),

@@ -59,7 +59,7 @@ pub fn arms(path: &Path) -> anyhow::Result<Vec<Arm>> {
         }
         false => (begun, Box::new(rest)),
     };
-    if begun.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{') {
+    if begun.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{') && !import::is_json(&begun) {
         return Ok(vec![saved(rest, &shown)?]);
     }
     let mut bytes = Vec::new();
@@ -124,7 +124,7 @@ fn begin(mut file: impl Read) -> anyhow::Result<(Vec<u8>, impl Read)> {
 
 fn plain(begin: &[u8], rest: impl Read, shown: &str, number: Option<usize>) -> anyhow::Result<Arm> {
     let mut marks = begin.iter().filter(|byte| !byte.is_ascii_whitespace());
-    if marks.next() == Some(&b'{') {
+    if marks.next() == Some(&b'{') && !import::is_json(begin) {
         let named: Vec<u8> = marks.take(8).copied().collect();
         return match named.as_slice() {
             b"\"header\"" => {

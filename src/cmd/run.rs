@@ -2,10 +2,13 @@
 
 use std::process::ExitCode;
 
+use super::device::DeviceArgs;
+use super::disk::DiskArgs;
 use super::flink::{FlinkArgs, Found};
-use super::measuring::{Host, MeasureArgs, measure_and_report, measure_study_of};
+use super::measuring::{Host, MeasureArgs, measure_study, measure_study_of};
+use super::network::NetworkArgs;
 use super::output;
-use crate::bench::{self, Benchmark, Candidate, Scope};
+use crate::bench::{self, Benchmark, Candidate, NETWORK, Scope};
 use crate::machine::flink;
 use crate::model::{Entry, Header};
 use crate::plan;
@@ -17,6 +20,11 @@ Examples:
   assay run --quick                       the essentials in 90 s
   assay run --only memory --only ipc.pipe the memory group and one benchmark
   assay run --only nexmark                Flink under rising load (`assay setup flink` first), in 5 minutes
+  assay run --only disk --dir /var/lib/db the disk below that directory, by files of our own
+  assay run --only disk --dir /data --block 4k --depth 1,32
+                                         the disk below a directory, by blocks and depths of your own
+  assay run --only disk --device /dev/vdb a whole device, which is only read
+  assay run --only network --to HOST      bandwidth and latency to a host where `assay serve` runs
   assay run --dry-run                     what would be done, and how long it would take
   assay run --json > result.json          for programs
 Exit codes: 0 measured, 1 finding at or above --fail-on, 2 usage, 3 an error or nothing valid measured, 130 interrupted")]
@@ -25,9 +33,15 @@ pub struct Args {
     measure: MeasureArgs,
     #[command(flatten)]
     flink: FlinkArgs,
+    #[command(flatten)]
+    raw: DeviceArgs,
+    #[command(flatten)]
+    disk: DiskArgs,
+    #[command(flatten)]
+    network: NetworkArgs,
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
     let depth = args.measure.profile()?.depth;
     let benches = match plan::select(&args.measure.only, depth) {
         Ok(benches) => benches,
@@ -37,6 +51,31 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::from(2));
         }
     };
+    if args.raw.any() && benches.iter().any(|bench| bench.group() != "disk") {
+        output::tell("assay: --device belongs to the disk rows alone: add --only disk, or some of them");
+        return Ok(ExitCode::from(2));
+    }
+    if args.disk.any() && !benches.iter().any(|bench| bench.group() == "disk") {
+        output::tell("assay: --block, --depth and --io-rate belong to the disk rows: add --only disk");
+        return Ok(ExitCode::from(2));
+    }
+    match args.raw.settle(args.measure.dry_run) {
+        Ok(device) => args.measure.device = device.map(Box::new),
+        Err(error) => {
+            output::tell(&format!("assay: {error:#}"));
+            return Ok(ExitCode::from(2));
+        }
+    }
+    let networked = benches.iter().any(|bench| bench.group() == NETWORK);
+    if args.network.any() && !networked {
+        output::tell(
+            "assay: --to, --rate, --congestion and --streams belong to the network rows: add --only network",
+        );
+        return Ok(ExitCode::from(2));
+    }
+    if networked && args.measure.pretend.is_none() {
+        args.measure.network = Some(Box::new(args.network.settle(args.measure.dry_run)?));
+    }
     let on_flink = |bench: &&&Benchmark| bench.group() == bench::NEXMARK;
     match benches.iter().filter(on_flink).count() {
         0 if args.flink.any() => {
@@ -45,7 +84,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             );
             Ok(ExitCode::from(2))
         }
-        0 => measure_and_report(&args.measure, &benches),
+        0 => measure_study(&args.measure, &benches, &|candidates, _, _| args.disk.supply(candidates)),
         // Who asks for nothing else wants to know at once what is missing.
         some => with_flink(&args, &benches, some == benches.len() || args.flink.any()),
     }
@@ -65,7 +104,9 @@ fn with_flink(args: &Args, benches: &[&Benchmark], needed: bool) -> anyhow::Resu
         Some(Err(error)) if needed => return Err(error),
         found => found,
     };
-    let supplied = |candidates: Vec<Candidate>, scope: &Scope, _: &Host| supplied(&found, candidates, scope);
+    let supplied = |candidates: Vec<Candidate>, scope: &Scope, _: &Host| {
+        args.disk.supply(supplied(&found, candidates, scope))
+    };
     let amend = |header: &mut Header| {
         if let Some(Ok(found)) = &found {
             header.snapshot.entries.insert(flink::PROBE.to_string(), Entry::Text(found.told.clone()));

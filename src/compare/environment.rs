@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Arm, Difference};
-use crate::diagnose::Diagnosis;
+use crate::diagnose::{Diagnosis, words};
 use crate::machine::{Machine, flink};
 use crate::model::{Conditions, figure};
 use crate::stats::order::median;
@@ -43,6 +43,9 @@ pub(super) fn environment(diagnosis: &Diagnosis) -> Vec<(String, String)> {
     add("assay", header.assay.clone());
     for (name, state) in &machine.kernel.mitigations {
         add(&format!("mitigation_{name}"), state.clone());
+    }
+    for (label, value) in words::disk_settings(&diagnosis.run, machine) {
+        add(&label, value);
     }
     for (name, value) in flink::parse(&header.snapshot) {
         add(&format!("flink_{name}"), value);

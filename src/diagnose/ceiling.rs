@@ -1,5 +1,6 @@
 //! Numbers that no machine can reach.
 
+use super::network::link_ceiling;
 use super::words::{bytes, figure, shell};
 use super::{Evidence, Rule};
 use crate::machine;
@@ -17,7 +18,8 @@ const CEILING: Rule = Rule {
     method: "Rejects: bandwidth above 128 bytes a core cycle and task (two 64-byte loads, the widest core built); \
              bandwidth of blocks beyond the last-level cache above rate × width of all memory channels, where the \
              modules' names or EDAC tell the channels, else of all modules (what the bus carried besides is reckoned and \
-             not judged); a file that is said to be out of the cache read faster than its disk's link carries (NVMe or SATA, on bare \
+             not judged); a disk row past the page cache, in bytes or in operations times their size, above what its disk's link \
+             carries; a file that is said to be out of the cache read faster than its disk's link carries (NVMe or SATA, on bare \
              metal, where /sys tells) or than one task read memory in the same run, and a warm one beyond the caches faster than \
              1.25 times that (cold files with neither a known link nor memory.bandwidth beside them cannot be judged, and the rule \
              says that it could not look); a load \
@@ -50,8 +52,13 @@ fn ceiling(evidence: &Evidence) -> Option<Vec<Finding>> {
         let of_file = [disk_ceiling(evidence, judged), file_ceiling(evidence, judged)];
         unlimited |= of_file.iter().all(Option::is_none) && is_cold_file(judged);
         let [of_disk, of_file] = of_file;
-        let limits =
-            [core_ceiling(evidence, judged, ghz), memory_ceiling(evidence, judged), of_disk, of_file];
+        let limits = [
+            core_ceiling(evidence, judged, ghz),
+            memory_ceiling(evidence, judged),
+            of_disk,
+            of_file,
+            link_ceiling(evidence, judged),
+        ];
         let Some((most, why, source)) = limits
             .into_iter()
             .flatten()
@@ -91,7 +98,8 @@ fn impossible_window(evidence: &Evidence, judged: &Judged) -> Option<Finding> {
         return None;
     }
     let step_ns = evidence.run.header.clock.resolution_ns;
-    let idle = idle_window(evidence, judged);
+    // What a network delivers in a window may be nothing: a throttled receiver takes nothing for a while.
+    let idle = idle_window(evidence, judged).filter(|_| !series.case.bench.starts_with("network."));
     if idle.is_some() {
         return idle;
     }
@@ -177,7 +185,7 @@ fn core_ceiling(evidence: &Evidence, judged: &Judged, ghz: Option<f64>) -> Optio
     let tasks = planned.case.placement.seats.len().max(1) as f64;
     let metric = &judged.series.metric;
     match (metric.form, metric.unit.as_ref()) {
-        (Form::WorkPerTime { scale }, "GB/s") => Some((
+        (Form::WorkPerTime { scale }, "GB/s" | "Gbit/s") => Some((
             BYTES_A_CYCLE * ghz * tasks * scale,
             format!("No core loads more than {BYTES_A_CYCLE} bytes in a cycle; {tasks} tasks ran."),
             source,
@@ -249,22 +257,39 @@ fn is_cold_file(judged: &Judged) -> bool {
     cold && series.case.bench.starts_with("file.") && series.metric.unit == "GB/s"
 }
 
-/// What the link of the disk carries that a cold file came from. A guest's links are its hypervisor's invention.
+/// A row about the disk that goes past the page cache, by what it moves.
+fn is_direct_row(judged: &Judged) -> bool {
+    let series = &judged.series;
+    let params = series.params();
+    let buffered = params.get("cache").and_then(|cache| cache.text()) == Some("buffered");
+    let moves = ["bandwidth", "iops"].contains(&series.metric.name.as_ref());
+    series.case.bench.starts_with("disk.") && moves && !buffered
+}
+
+/// What the link of the disk carries that a cold file came from, or that a direct row moved data over. A guest's links
+/// are its hypervisor's invention.
 fn disk_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
     let machine = evidence.machine;
-    if !is_cold_file(judged) || matches!(machine.hypervisor, machine::Hypervisor::Guest(_)) {
+    let direct = is_direct_row(judged);
+    if !(direct || is_cold_file(judged)) || matches!(machine.hypervisor, machine::Hypervisor::Guest(_)) {
         return None;
     }
-    let directory = machine.directory.as_ref()?;
-    let link = directory.link.as_ref()?;
-    Some((
-        link.gb_per_s,
-        format!(
-            "{} lies on a disk whose link ({}) carries no more: the file was in a cache, this kernel's or the disk's controller's.",
-            directory.path, link.name
-        ),
-        "/sys/dev/block".to_string(),
-    ))
+    let of_disk = machine.disk.as_ref().and_then(|disk| Some((&disk.path, disk.link.as_ref()?)));
+    let of_directory = machine.directory.as_ref().and_then(|place| Some((&place.path, place.link.as_ref()?)));
+    let (path, link) = of_disk.or(of_directory)?;
+    let most = match judged.series.metric.name == "iops" {
+        true => {
+            link.gb_per_s * 1e9
+                / judged.series.params().get("block")?.number().filter(|block| *block > 0.0)?
+        }
+        false => link.gb_per_s,
+    };
+    let what = if direct { "what was moved" } else { "the file" };
+    let why = format!(
+        "{path} lies on a disk whose link ({}) carries no more: {what} was in a cache, this kernel's or the disk's controller's.",
+        link.name
+    );
+    Some((most, why, "/sys/dev/block".to_string()))
 }
 
 /// What memory delivered to one task of the same run: all bytes of a file that comes from a disk pass it on their way,

@@ -57,10 +57,12 @@ rules! {
     smt
     rate
     guard
+    disk
     structure
     sweep
     profile
     topology
+    network
 }
 
 /// One thing that can be found out.

@@ -95,6 +95,7 @@ impl Diagnosis {
         });
         let clock = clock.and_then(|judged| judged.analysis.estimate.as_ref());
         add("core_clock", clock.map(|estimate| format!("{:.0} MHz", estimate.median * 1e3)));
+        all.extend(words::disk_settings(&self.run, machine));
         all
     }
 }

@@ -1,6 +1,8 @@
 //! Numbers and texts as findings say them.
 
+use crate::machine::disk::Block;
 use crate::machine::{Hypervisor, Machine};
+use crate::model::{Planned, Run};
 
 pub use crate::model::{figure, percent};
 
@@ -66,6 +68,36 @@ pub fn make_up(machine: &Machine) -> Vec<(String, String)> {
     ]
     .into_iter()
     .flatten()
+    .collect()
+}
+
+/// What of its disk moves the numbers of a run that measured it, as label and value; nothing of other runs.
+pub fn disk_settings(run: &Run, machine: &Machine) -> Vec<(String, String)> {
+    let measured = |planned: &Planned| {
+        planned.case.bench.starts_with("disk.") || planned.case.bench.starts_with("file.")
+    };
+    let Some(disk) = machine.disk.as_ref().filter(|_| run.header.plan.iter().any(measured)) else {
+        return Vec::new();
+    };
+    let of_leaves = |value: fn(&Block) -> Option<String>| -> Option<String> {
+        let mut all: Vec<String> = disk.leaves().filter_map(value).collect();
+        all.sort();
+        all.dedup();
+        (!all.is_empty()).then(|| all.join(" and "))
+    };
+    let kind = |block: &Block| Some(block.model.clone().unwrap_or_else(|| block.kind.words().to_string()));
+    let layers: Vec<&str> =
+        disk.stack.iter().filter(|block| !block.below.is_empty()).map(|block| block.kind.words()).collect();
+    [
+        ("disk", of_leaves(kind)),
+        ("disk_layers", (!layers.is_empty()).then(|| layers.join(", "))),
+        ("filesystem", disk.filesystem.clone()),
+        ("mount_options", (!disk.options.is_empty()).then(|| disk.options.join(","))),
+        ("disk_scheduler", of_leaves(|block| block.scheduler.clone())),
+        ("disk_write_cache", of_leaves(|block| block.write_cache.clone())),
+    ]
+    .into_iter()
+    .filter_map(|(label, value)| Some((label.to_string(), clipped(&value?))))
     .collect()
 }
 

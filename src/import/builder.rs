@@ -116,6 +116,7 @@ impl Builder {
                 better: meaning.better,
                 form: Form::Value,
                 headline: true,
+                detail: false,
             };
             let place = *known.entry(case.bench.to_string()).or_insert_with(|| {
                 catalogue.push(title(&case.bench, &meaning.wording, format));

@@ -5,10 +5,15 @@
 //! series without a value and with the reason, and what could not be understood at all is a remark.
 
 mod builder;
+mod embedded;
+mod fio;
 mod hackbench;
+mod iperf3;
 mod key;
 pub mod lmbench;
+pub mod own;
 pub mod repeats;
+mod sockperf;
 pub mod speccpu;
 mod unixbench;
 
@@ -30,7 +35,7 @@ const MOST_FIGURES: usize = 20_000;
 /// The formats that are known, as an error lists them.
 const KNOWN: &str = "summaries of lmbench (`make summary`), its raw result files and curves of \
                      lat_mem_rd, reports of UnixBench, logs of hackbench and of `perf bench sched messaging` and \
-                     `pipe`, results of SPEC CPU2017 (csv and txt)";
+                     `pipe`, results of SPEC CPU2017 (csv and txt), of fio (JSON and text), of iperf3 (JSON) and of sockperf";
 
 /// How our own run files begin, which people may well try.
 const RUN_FILE: &str = "{\"header\":{";
@@ -53,6 +58,12 @@ pub enum Format {
     PerfPipe,
     /// What SPEC CPU2017's formatters write: CSV or text.
     SpecCpu,
+    /// What fio prints, as JSON or in words.
+    Fio,
+    /// What `iperf3 -J` prints.
+    Iperf3,
+    /// What sockperf's client prints.
+    Sockperf,
 }
 
 impl Format {
@@ -66,6 +77,9 @@ impl Format {
             Format::PerfMessaging => "perf bench sched messaging",
             Format::PerfPipe => "perf bench sched pipe",
             Format::SpecCpu => "SPEC CPU2017 result",
+            Format::Fio => "fio result",
+            Format::Iperf3 => "iperf3 result",
+            Format::Sockperf => "sockperf result",
         }
     }
 }
@@ -143,6 +157,14 @@ pub struct IndexRow {
     pub recomputed: Option<f64>,
 }
 
+/// Whether a file that is JSON from its first byte on begins as another tool's: fio's and iperf3's first members.
+pub fn is_json(begin: &[u8]) -> bool {
+    const FIRST: [&str; 6] =
+        ["{\"fioversion\":", "{\"start\":", "{\"event\":", "{\"title\":", "{\"end\":", "{\"intervals\":"];
+    let marks: Vec<u8> = begin.iter().filter(|byte| !byte.is_ascii_whitespace()).take(20).copied().collect();
+    FIRST.iter().any(|first| marks.starts_with(first.as_bytes()))
+}
+
 /// Reads the results of all hosts in a file. An error says that the file is none of those that are known.
 pub fn read(bytes: &[u8]) -> anyhow::Result<Vec<Imported>> {
     if bytes.len() > LARGEST {
@@ -163,7 +185,10 @@ pub fn read(bytes: &[u8]) -> anyhow::Result<Vec<Imported>> {
     }
     let found = match () {
         () if speccpu::is_one(&text) => speccpu::read(&text)?,
+        () if fio::is_one(&text) => fio::read(&text),
+        () if iperf3::is_one(&text) => iperf3::read(&text),
         () if unixbench::is_one(&text) => unixbench::read(&text),
+        () if sockperf::is_one(&text) => sockperf::read(&text),
         () if hackbench::is_one(&text) => hackbench::read(&text),
         () => lmbench::read(&text),
     };

@@ -236,3 +236,49 @@ fn every_figure_has_a_key_and_every_column_a_figure() {
         assert!(crooked || last == dashes, "{}: {last} {dashes}", table.title);
     }
 }
+
+#[test]
+fn recordings_of_disk_and_network_cut_and_damaged_anywhere() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/imports");
+    for name in [
+        "fio-jobs.json",
+        "fio-jobs.txt",
+        "fio-full.txt",
+        "iperf3-tcp.json",
+        "iperf3-udp.json",
+        "sockperf.txt",
+    ] {
+        let whole = std::fs::read(folder.join(name)).expect("a recording");
+        let figures = read(&whole).expect("a result")[0].figures.len();
+        let mut random = fastrand::Rng::with_seed(9);
+        for _ in 0..60 {
+            let mut text = whole[..random.usize(1..whole.len())].to_vec();
+            for _ in 0..random.usize(0..4) {
+                let at = random.usize(0..text.len());
+                text[at] = *random.choice(b"0 9-.{}[],:\"\nke=x").expect("a byte");
+            }
+            let Ok(results) = read(&text) else { continue };
+            for one in &results {
+                assert!(!one.figures.is_empty() && one.figures.len() <= 3 * figures + 20, "{name}");
+                for figure in &one.figures {
+                    let analysis = &figure.judged.analysis;
+                    assert!(!analysis.verdict.reason.is_empty(), "{name}: {}", figure.judged.series.key);
+                    let median = analysis.estimate.as_ref().map_or(0.0, |estimate| estimate.median);
+                    assert!(median.is_finite() && median >= 0.0, "{name}: {}", figure.judged.series.key);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn json_of_other_tools_is_told_from_our_own() {
+    for ours in ["{\"schema\": 1}", "{\"header\":{", "[1]", "", "{\"assay\":\"1\"}"] {
+        assert!(!super::is_json(ours.as_bytes()), "{ours}");
+    }
+    for theirs in
+        ["{\n  \"fio version\" : \"fio-3.33\"", "\n{\n\t\"start\":\t{", "{\"event\":\"start\",\"data\":{}}"]
+    {
+        assert!(super::is_json(theirs.as_bytes()), "{theirs}");
+    }
+}

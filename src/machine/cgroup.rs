@@ -144,7 +144,7 @@ fn mount(root: &str, point: &str, kind: &str, options: &str) -> Option<Mount> {
 }
 
 /// The kernel writes blanks and backslashes in mount tables as `\040`.
-fn unescaped(text: &str) -> String {
+pub(super) fn unescaped(text: &str) -> String {
     let mut plain = String::new();
     let mut rest = text;
     while let Some(at) = rest.find('\\') {

@@ -67,14 +67,18 @@ pub fn parse(snapshot: &Snapshot) -> Option<Directory> {
 }
 
 /// Filesystems that store bytes as they are: one that compresses reads faster than its disk.
-const PLAIN: [&str; 3] = ["ext4", "xfs", "vfat"];
+pub(super) const PLAIN: [&str; 3] = ["ext4", "xfs", "vfat"];
 
 /// SATA's fastest, 6 Gbit/s in symbols of 10 bits a byte.
 const SATA_GB_PER_S: f64 = 0.6;
 
-/// By the names on the device's way through /sys: a disk of NVMe or SATA; nothing of layers and other buses.
 fn link(words: &BTreeMap<&str, &str>) -> Option<Link> {
-    let place = words.get("sysfs")?;
+    let word = |name: &str| words.get(name).copied();
+    link_of(word("sysfs")?, word("current_link_speed"), word("current_link_width"))
+}
+
+/// By the names on the device's way through /sys: a disk of NVMe or SATA; nothing of layers and other buses.
+pub(super) fn link_of(place: &str, speed: Option<&str>, width: Option<&str>) -> Option<Link> {
     let numbered = |part: &str, name: &str| {
         let number = part.strip_prefix(name);
         number.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
@@ -84,9 +88,8 @@ fn link(words: &BTreeMap<&str, &str>) -> Option<Link> {
         return None;
     }
     if passes("nvme") {
-        let speed = *words.get("current_link_speed")?;
-        let gt_per_s: f64 = speed.split(' ').next()?.parse().ok()?;
-        let width: u32 = words.get("current_link_width")?.parse().ok()?;
+        let gt_per_s: f64 = speed?.split(' ').next()?.parse().ok()?;
+        let width: u32 = width?.parse().ok()?;
         // PCI Express: 8 of 10 bits carry data up to 5 GT/s, 128 of 130 up to 32, nearly all above.
         let coding = match gt_per_s {
             speed if speed <= 5.0 => 0.8,
@@ -95,7 +98,7 @@ fn link(words: &BTreeMap<&str, &str>) -> Option<Link> {
         };
         let gb_per_s = gt_per_s * coding / 8.0 * f64::from(width);
         let name = format!("NVMe on PCIe, {gt_per_s} GT/s × {width}");
-        return (gb_per_s > 0.0).then_some(Link { name, gb_per_s });
+        return (gb_per_s > 0.0 && gb_per_s.is_finite()).then_some(Link { name, gb_per_s });
     }
     passes("ata").then(|| Link { name: "SATA".into(), gb_per_s: SATA_GB_PER_S })
 }

@@ -13,6 +13,7 @@ mod cpuid;
 mod cpuinfo;
 mod dimm;
 pub mod directory;
+pub mod disk;
 mod dmi;
 mod domains;
 pub mod flink;
@@ -22,6 +23,7 @@ mod kinds;
 mod limits;
 mod load;
 mod memory;
+pub mod network;
 mod numa;
 pub mod snapshot;
 mod summary;
@@ -39,6 +41,7 @@ pub use cpu::{Core, Cpus, Package};
 pub use dimm::{Balance, Confidence, Dimm, DimmFinding, DimmSpeed, Population, SocketMemory};
 pub use dimm::{PRINTOUT, TABLES, is_printout, table_of};
 pub use directory::Directory;
+pub use disk::Disk;
 pub use dmi::Dmi;
 pub use domains::Domain;
 pub use frequency::{Frequency, IdleState};
@@ -46,6 +49,7 @@ pub use kernel::{Clocksource, Kernel};
 pub use limits::Limits;
 pub use load::Load;
 pub use memory::{HugePages, Memory};
+pub use network::{End, Interface, Irq, NetworkPath, Qdisc};
 pub use numa::{Node, Performance};
 pub use summary::{L3, Summary};
 pub use virt::Hypervisor;
@@ -76,6 +80,13 @@ pub struct Machine {
     /// Where a run's test files go; machines that were only described have none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub directory: Option<Directory>,
+    /// The disk that a run would measure; null where none was described.
+    pub disk: Option<Disk>,
+    /// The way that a run's network test took; machines that were only described have none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<NetworkPath>,
+    /// Network interfaces by name; empty where the kernel tells of none.
+    pub interfaces: Vec<Interface>,
     /// Contradictions and oddities met while reading, as sentences.
     pub remarks: Vec<String>,
 }
@@ -106,6 +117,9 @@ impl From<&Snapshot> for Machine {
             population,
             load: load::parse(snapshot),
             directory: directory::parse(snapshot),
+            disk: disk::parse(snapshot),
+            network: network::parse(snapshot),
+            interfaces: network::interfaces(snapshot),
             cpus,
             caches,
             nodes,

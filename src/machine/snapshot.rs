@@ -7,6 +7,8 @@
 
 pub mod compact;
 pub mod disk;
+pub mod in_use;
+pub mod network;
 mod tree;
 
 use std::path::{Path, PathBuf};
@@ -208,6 +210,9 @@ const GROUP_FILES: &[(&str, u32, &[&str])] = &[
     ("cpuset", 1, &["cpuset.cpus", "cpuset.effective_cpus", "cpuset.mems", "cpuset.effective_mems"]),
     ("cpuset", 2, &["cpuset.cpus", "cpuset.cpus.effective", "cpuset.mems", "cpuset.mems.effective"]),
     ("memory", 1, &["memory.limit_in_bytes", "memory.usage_in_bytes", "memory.memsw.limit_in_bytes"]),
+    ("blkio", 1, &["blkio.throttle.read_bps_device", "blkio.throttle.write_bps_device"]),
+    ("blkio", 1, &["blkio.throttle.read_iops_device", "blkio.throttle.write_iops_device"]),
+    ("io", 2, &["io.max", "io.pressure"]),
     ("memory", 2, &["memory.max", "memory.high", "memory.current", "memory.swap.max", "memory.pressure"]),
 ];
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::bench::Order;
+use crate::bench::{Order, Secret};
 use crate::knobs::Hand;
 use crate::model::Metric;
 use crate::model::{Conditions, Event, Header, Planned, Reason, Record, Visit, fingerprint, measured_ms};
@@ -34,6 +34,7 @@ pub struct Session<'a> {
     pub patience: Patience,
     /// Time limit of each visit; `None`: by its estimate.
     pub visit_limit: Option<Duration>,
+    pub secret: Option<Secret>,
     pub interrupted: &'a dyn Fn() -> bool,
 }
 
@@ -262,6 +263,7 @@ impl<'s, 'h> Loop<'s, 'h> {
             seed: header.seed ^ fingerprint(&format!("{key} {pass}")),
             pass,
             pretend: header.pretend,
+            secret: self.session.secret.clone(),
         };
         let limit = self.session.visit_limit.unwrap_or_else(|| {
             VISIT_LIMIT + Duration::from_secs_f64(planned.seconds * VISIT_LIMIT_ESTIMATES)

@@ -42,6 +42,9 @@ pub struct Metric {
     /// The stop rule looks at headline metrics only; the others ride along.
     #[serde(default)]
     pub headline: bool,
+    /// Left out of wide tables: evidence for rules and for whoever asks, which files and the table of all series have.
+    #[serde(default)]
+    pub detail: bool,
 }
 
 impl Metric {
@@ -60,12 +63,20 @@ impl Metric {
             better,
             form,
             headline: true,
+            detail: false,
         }
     }
 
     /// The same metric, riding along.
     pub const fn aside(mut self) -> Metric {
         self.headline = false;
+        self
+    }
+
+    /// The same metric, riding along where only files and the table of all series show it.
+    pub const fn detail(mut self) -> Metric {
+        self.headline = false;
+        self.detail = true;
         self
     }
 }

@@ -91,7 +91,7 @@ fn findings_of(file: &str, one: &Imported) -> Vec<Finding> {
 pub struct OutputResult {
     pub file: String,
     /// `lmbench summary`, `lmbench raw results`, `lat_mem_rd curves`, `UnixBench report`, `hackbench log`,
-    /// `perf bench sched messaging`, `perf bench sched pipe` or `SPEC CPU2017 result`.
+    /// `perf bench sched messaging`, `perf bench sched pipe`, `SPEC CPU2017 result`, `fio result`, `iperf3 result` or `sockperf result`.
     pub format: String,
     pub host: String,
     /// What the file tells of the machine: label and value.

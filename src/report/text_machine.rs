@@ -2,8 +2,10 @@
 
 mod boxes;
 mod dimms;
+mod disk;
 mod facts;
 mod line;
+mod network;
 
 use crate::machine::{Hypervisor, Machine};
 

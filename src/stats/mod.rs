@@ -12,6 +12,7 @@
 pub mod analysis;
 pub mod behaviour;
 pub mod bootstrap;
+pub mod bottleneck;
 pub mod change;
 pub mod chunks;
 pub mod clusters;

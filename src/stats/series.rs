@@ -221,7 +221,15 @@ fn metric_of(metrics: &[Metric], name: &str) -> (Metric, Option<String>) {
 fn unknown_metric(name: &str) -> Metric {
     let name = name.to_string();
     let (title, better) = (name.clone().into(), Better::Neither);
-    Metric { name: name.into(), title, unit: "".into(), better, form: Form::Value, headline: false }
+    Metric {
+        name: name.into(),
+        title,
+        unit: "".into(),
+        better,
+        form: Form::Value,
+        headline: false,
+        detail: false,
+    }
 }
 
 fn process(visit: &Visit, position: u32, predecessor: Option<u32>) -> Process {

@@ -9,18 +9,22 @@ use std::path::{Path, PathBuf};
 
 use crate::model::{Conditions, CpuSet};
 
+mod block_device;
 mod cpu_times;
 mod free_blocks;
 mod neighbours;
+mod network;
 mod pagemap;
 mod room;
 mod symbols;
 mod task;
 mod tasks;
 
+pub use block_device::{BlockCounts, BlockDevice, polls};
 pub use cpu_times::{CpuTime, CpuTimes, units_per_second};
 pub use free_blocks::{FreeBlocks, free_blocks};
 pub use neighbours::Neighbours;
+pub use network::{NetworkCounters, NetworkTotals};
 pub use pagemap::{frames, frames_at};
 pub use room::Room;
 pub use symbols::{Symbols, perf_paranoid, symbols_hidden};

@@ -228,6 +228,19 @@ pub fn probe(directory: &Path) -> anyhow::Result<String> {
     ))
 }
 
+/// Why a directory's filesystem cannot open files with O_DIRECT; nothing where it can, or where that is unknown.
+pub fn direct_refused(directory: &Path) -> Option<String> {
+    // A file without a name, which is gone as soon as it is closed.
+    let with = |extra: OFlags| {
+        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC | extra;
+        rustix::fs::open(directory, flags, Mode::RUSR | Mode::WUSR)
+    };
+    match (with(OFlags::empty()), with(OFlags::DIRECT)) {
+        (Ok(_), Err(error)) => Some(std::io::Error::from(error).to_string()),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

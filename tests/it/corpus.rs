@@ -69,6 +69,7 @@ replayed! {
     dmidecode_text
     import
     machine_tree
+    network
     run_file
     sample_line
     smbios

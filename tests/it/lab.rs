@@ -16,8 +16,10 @@ use crate::runs;
 
 mod arm;
 mod dimms;
+mod disk;
 mod kernels;
 mod memmap;
+mod network;
 mod placement;
 mod profile;
 mod rate;

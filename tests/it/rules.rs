@@ -118,6 +118,19 @@ table! {
         "swinging-command": results_that_swing, results_that_stand;
         "command-placement": placements_that_decide, placements_that_do_not;
     }
+    disk {
+        "disk-failed-io": io_that_failed, io_that_came_back;
+        "disk-page-cache": what_the_device_did_not_move, what_the_device_moved;
+        "disk-throttled": speeds_that_somebody_set, speeds_that_nobody_set;
+        "disk-generator-bound": generators_without_time, generators_with_time;
+        "disk-others": others_on_the_disk, nobody_else_on_the_disk;
+        "disk-not-steady": speeds_that_do_not_last, speeds_that_last;
+        "disk-unsafe-fast": syncs_too_fast_to_be_true, syncs_that_take_their_time;
+        "disk-latency-tail": one_in_a_thousand, all_of_a_thousand;
+        "disk-depth-useless": depth_that_only_waits, depth_that_is_worth_it;
+        "disk-nearly-full": filesystems_without_room, filesystems_with_room;
+        "disk-no-trim": free_blocks_that_nobody_tells, free_blocks_that_are_told;
+    }
     structure {
         "packages-in-one-node": packages_that_share_a_node, a_node_for_each_package;
         "nodes-without-distance": nodes_that_tell_no_distance, nodes_with_distances;
@@ -135,6 +148,18 @@ table! {
         "hidden-smt": threads_that_look_like_cores, threads_that_are_told;
         "wrong-siblings": siblings_that_are_none, siblings_as_told;
         "floating-vcpus": cpus_that_change_places, cpus_that_stay;
+    }
+    network {
+        "network-bottleneck": limits_of_all_kinds, cpus_over_loopback;
+        "network-shaper": rates_that_are_enforced, rates_that_nobody_enforces;
+        "network-window": windows_that_hold_back, windows_that_do_not;
+        "network-cpu-bound": figures_of_a_cpu, figures_of_a_link;
+        "network-one-stream": several_streams_that_carry_more, streams_that_carry_the_same;
+        "network-loss": messages_that_never_arrived, messages_that_arrived;
+        "network-offload-off": offloads_that_are_off, offloads_that_are_on;
+        "network-irqs-on-one-cpu": interrupts_on_one_cpu, interrupts_on_several;
+        "network-path-mtu": paths_of_another_size, paths_of_one_size;
+        "network-loopback": networks_that_are_none, networks_between_machines;
     }
 }
 
@@ -220,10 +245,11 @@ fn every_rule_explains_itself() {
 }
 
 /// What a clean run may say: that a score without a placement is a mix is true of every machine.
-const INFORMATIVE: [&str; 2] = ["free-placement", "latency-knee"];
+const INFORMATIVE: [&str; 3] = ["free-placement", "latency-knee", "network-loopback"];
 
-/// What these look at the quick profile does not measure: it takes longer, or a study.
-const LEFT_TO_STANDARD: [&str; 17] = [
+/// What these look at the quick profile does not measure: it takes longer, or a study, or a disk or a way to another host,
+/// which invented samples have none of.
+const LEFT_TO_STANDARD: [&str; 30] = [
     "latency-knee",
     "odd-core",
     "smt-cost",
@@ -241,6 +267,19 @@ const LEFT_TO_STANDARD: [&str; 17] = [
     "rate-settled-at-start",
     "rate-memory-moves",
     "rate-footprint-in-cache",
+    "disk-not-steady",
+    "disk-unsafe-fast",
+    "disk-nearly-full",
+    "disk-no-trim",
+    "network-bottleneck",
+    "network-shaper",
+    "network-window",
+    "network-cpu-bound",
+    "network-one-stream",
+    "network-loss",
+    "network-offload-off",
+    "network-irqs-on-one-cpu",
+    "network-path-mtu",
 ];
 
 #[test]

@@ -116,6 +116,7 @@ fn said(walked: &Walked) -> anyhow::Result<Vec<Samples>> {
         seed: 1,
         pass: 0,
         pretend: None,
+        secret: None,
     };
     let mut out = Vec::new();
     let mut sampler = Sampler::new(&order, &mut out);

@@ -56,6 +56,11 @@ pub fn table(diagnosis: &Diagnosis, title: &Title) -> Option<Table> {
     (!rows.is_empty()).then(|| Table { columns: columns(diagnosis, title), rows, folded: false })
 }
 
+/// What a wide table has a column for.
+fn shown(title: &Title) -> impl DoubleEndedIterator<Item = &Metric> {
+    title.metrics.iter().filter(|metric| !metric.detail)
+}
+
 fn columns(diagnosis: &Diagnosis, title: &Title) -> Vec<Column> {
     let own =
         diagnosis.run.header.plan.iter().map(|planned| &planned.case).filter(|case| case.bench == title.id);
@@ -67,7 +72,7 @@ fn columns(diagnosis: &Diagnosis, title: &Title) -> Vec<Column> {
     names.sort();
     names.dedup();
     let first = if let [name] = names.as_slice() { name } else { "case" };
-    let units: Vec<&str> = title.metrics.iter().map(|metric| metric.unit.as_ref()).collect();
+    let units: Vec<&str> = shown(title).map(|metric| metric.unit.as_ref()).collect();
     let metric = |metric: &Metric| {
         // Units tell metrics apart where no two have the same.
         let alone = units.iter().filter(|unit| **unit == metric.unit).count() == 1;
@@ -77,7 +82,7 @@ fn columns(diagnosis: &Diagnosis, title: &Title) -> Vec<Column> {
             (false, unit) => right(&format!("{}, {unit}", metric.title)),
         }
     };
-    let metrics = title.metrics.iter().map(metric);
+    let metrics = shown(title).map(metric);
     [column(first), column("placement")].into_iter().chain(metrics).chain([column("verdict")]).collect()
 }
 
@@ -123,8 +128,8 @@ fn case_rows(title: &Title, case: &Case, words: &str, series: &[&Judged]) -> Vec
                 .find(|judged| judged.series.point == *point && judged.series.metric.name == metric.name)
         };
         let mut row = begin(&super::names::point_words(point));
-        row.extend(title.metrics.iter().map(|metric| at(metric).map_or(Cell::Empty, |judged| value(judged))));
-        let verdicts = title.metrics.iter().filter_map(at).map(|judged| &judged.analysis.verdict);
+        row.extend(shown(title).map(|metric| at(metric).map_or(Cell::Empty, |judged| value(judged))));
+        let verdicts = shown(title).filter_map(at).map(|judged| &judged.analysis.verdict);
         // Of equally grave ones that of the first metric.
         let gravest = verdicts.rev().max_by_key(|verdict| weight(verdict));
         row.push(gravest.cloned().map_or(Cell::Empty, Cell::Verdict));

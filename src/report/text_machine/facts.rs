@@ -8,7 +8,9 @@ use crate::model::CpuSet;
 
 use super::super::plain::plain;
 use super::Style;
+use super::disk;
 use super::line::{Line, Role};
+use super::network;
 
 /// Foreign strings are cut at this many characters.
 const LONGEST: usize = 240;
@@ -49,8 +51,14 @@ pub(super) fn lines(machine: &Machine, style: &Style) -> Vec<Line> {
         ("limits", limits(machine)),
         ("scheduler", scheduler(machine)),
         ("mitigations", mitigations(&machine.kernel.mitigations)),
+        ("disk", machine.disk.as_ref().map(disk::place)),
+        ("devices", machine.disk.as_ref().and_then(disk::devices)),
+        ("disk limits", machine.disk.as_ref().and_then(disk::limits)),
         ("load", load(machine)),
+        ("interfaces", network::interfaces(machine)),
     ];
+    let ends = network::ends(machine);
+    let facts = facts.into_iter().chain(ends.into_iter().map(|(name, end)| (name, Some(end))));
     let mut lines = Vec::new();
     // Where SMBIOS tables alone were given, nothing else was looked for.
     let tables_only = machine.cpus.online.is_empty() && !machine.dimms.is_empty();

@@ -8,6 +8,7 @@ mod comparing;
 mod coverage;
 mod factorials;
 mod ladders;
+mod paths;
 mod smt;
 mod stopping;
 mod sweeps;
@@ -21,6 +22,7 @@ pub use comparing::{EqualArms, Levels, equal_arms, equal_arms_while_drifting, eq
 pub use coverage::{Coverage, coverage, coverage_while_wandering, pooled_coverage, true_icc_below_bound};
 pub use factorials::{Knobs, SharedOut, shared_out};
 pub use ladders::{CLAIMS, Ladders, ladders};
+pub use paths::{Found, PLANTED, paths};
 pub use smt::{CHARGING, Charging, Cores, TASKS, Tasks, cores};
 pub use stopping::{Stopped, stopping, stopping_greedily};
 pub use sweeps::{Drift, Planted, Sweep, Swept, swept};
@@ -100,6 +102,13 @@ pub const FACTORIAL_COVERAGE_LEAST: f64 = 0.935;
 /// Most differences shared out in which a knob without effect is called strong, nominal 5 %, from six passes.
 pub const STRONG_FALSE_MOST: f64 = 0.05;
 
+/// Least experiments in which the planted limit of a transfer is named, of nine rounds with 3 % of noise ...
+pub const BOTTLENECK_FOUND_LEAST: f64 = 0.95;
+/// ... and most in which another one is.
+pub const BOTTLENECK_WRONG_MOST: f64 = 0.01;
+/// Least transfers between namespaces whose planted limit is named.
+pub const BOTTLENECK_PLANTED_LEAST: f64 = 0.95;
+
 /// All bounds by name, as METHODOLOGY.md lists them.
 pub const BOUNDS: &[(&str, f64)] = &[
     ("COVERAGE_LEAST", COVERAGE_LEAST),
@@ -132,6 +141,9 @@ pub const BOUNDS: &[(&str, f64)] = &[
     ("SWEEP_KINDS_LEAST", SWEEP_KINDS_LEAST),
     ("FACTORIAL_COVERAGE_LEAST", FACTORIAL_COVERAGE_LEAST),
     ("STRONG_FALSE_MOST", STRONG_FALSE_MOST),
+    ("BOTTLENECK_FOUND_LEAST", BOTTLENECK_FOUND_LEAST),
+    ("BOTTLENECK_WRONG_MOST", BOTTLENECK_WRONG_MOST),
+    ("BOTTLENECK_PLANTED_LEAST", BOTTLENECK_PLANTED_LEAST),
 ];
 
 /// How often something happened.

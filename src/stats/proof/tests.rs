@@ -347,3 +347,17 @@ fn differences_are_shared_out_rightly() {
     }
     assert!(found.false_strong.share() <= STRONG_FALSE_MOST, "{}", found.false_strong);
 }
+
+#[test]
+fn the_planted_limit_of_a_transfer_is_named() {
+    for planted in PLANTED {
+        for noise in [0.01, 0.03] {
+            let found = paths(planted, 9, noise, 600, 3);
+            let (right, wrong) = (found.right.share(), found.wrong.share());
+            assert!(right >= BOTTLENECK_FOUND_LEAST, "{planted:?} at {noise}: {}", found.right);
+            assert!(wrong <= BOTTLENECK_WRONG_MOST, "{planted:?} at {noise}: {}", found.wrong);
+        }
+    }
+    // The claim is not empty: what no round was measured of is not named.
+    assert_eq!(paths(PLANTED[0], 5, 0.01, 50, 3).right.hits, 0);
+}

@@ -1,0 +1,132 @@
+//! Calls that touch no data: `disk.metadata`.
+
+use anyhow::{Context, bail};
+use rustix::fs::{AtFlags, Mode, OFlags};
+
+use super::buckets::Buckets;
+use super::report;
+use crate::bench::file::{SHARE_OF_ROOM, directory_of};
+use crate::bench::{Point, Sampler, check_answer};
+use crate::model::{Case, Params};
+use crate::sys::clock::Clock;
+use crate::sys::scratch::Scratch;
+
+/// A window is ragged by the filesystem's own bookkeeping: longer than the usual one.
+pub const STRETCH: f64 = 2.0;
+/// More files than this in one directory measure the directory.
+pub const MOST_FILES: u64 = 20_000;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Op {
+    Create,
+    Stat,
+    Rename,
+    Unlink,
+}
+
+pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
+    let op = match case.params.get("op").and_then(|op| op.text()) {
+        Some("create") => Op::Create,
+        Some("stat") => Op::Stat,
+        Some("rename") => Op::Rename,
+        Some("unlink") => Op::Unlink,
+        other => bail!("no such call: {other:?}"),
+    };
+    if case.inputs.contains_key(super::DEVICE) {
+        bail!("a raw device has no files");
+    }
+    let directory = directory_of(case);
+    let scratch = Scratch::new(&directory)?;
+    let clock = sampler.clock();
+    let mut latencies = Buckets::new();
+    let mut timed = 0.0;
+    sampler.time_by(Point::new("rate", 1.0).stretch(STRETCH), |files| {
+        if files > MOST_FILES || files * 4096 > scratch.free_bytes()? / SHARE_OF_ROOM {
+            bail!("{files} files are too many for {}", directory.display());
+        }
+        let ns = round(&scratch, op, files, clock, &mut latencies)?;
+        timed += ns;
+        Ok(ns)
+    })?;
+    report::latencies(sampler, &Params::new(), latencies.histogram(), timed)
+}
+
+/// One round over so many files, from an empty directory to an empty one: what the call in question took, ns.
+fn round(
+    scratch: &Scratch,
+    op: Op,
+    files: u64,
+    clock: Clock,
+    latencies: &mut Buckets,
+) -> anyhow::Result<f64> {
+    let folder = scratch.folder();
+    let names: Vec<String> = (0..files).map(|index| format!("f{index:06}")).collect();
+    let others: Vec<String> = (0..files).map(|index| format!("g{index:06}")).collect();
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+    let create = |index: usize| -> anyhow::Result<()> {
+        let made = rustix::fs::openat(folder, names[index].as_str(), flags, Mode::RUSR | Mode::WUSR);
+        made.map(drop).context("cannot make a file")
+    };
+    let stat = |index: usize| -> anyhow::Result<()> {
+        let found = rustix::fs::statat(folder, names[index].as_str(), AtFlags::SYMLINK_NOFOLLOW);
+        let found = found.context("cannot look at a file")?;
+        check_answer(found.st_size == 0, || format!("an empty file has {} bytes", found.st_size))
+    };
+    let rename = |index: usize| {
+        rustix::fs::renameat(folder, names[index].as_str(), folder, others[index].as_str())
+            .context("cannot rename a file")
+    };
+    let unlink = |index: usize| {
+        let name = if op == Op::Rename { &others[index] } else { &names[index] };
+        rustix::fs::unlinkat(folder, name.as_str(), AtFlags::empty()).context("cannot remove a file")
+    };
+    // Timed or not, each call of a kind follows the other.
+    let mut all = |call: &dyn Fn(usize) -> anyhow::Result<()>, timed: bool| -> anyhow::Result<f64> {
+        let begin = clock.now();
+        let mut last = begin;
+        for index in 0..files as usize {
+            call(index)?;
+            if timed {
+                let now = clock.now();
+                latencies.record(now - last);
+                last = now;
+            }
+        }
+        Ok(clock.now() - begin)
+    };
+    let created = all(&create, op == Op::Create)?;
+    let count = scratch.count()? as u64;
+    check_answer(count == files, || format!("{count} files lie there after {files} were made"))?;
+    let ns = match op {
+        Op::Create | Op::Unlink => created,
+        Op::Stat => all(&stat, true)?,
+        Op::Rename => all(&rename, true)?,
+    };
+    let count = scratch.count()? as u64;
+    check_answer(count == files, || format!("{count} of {files} files are left"))?;
+    let removed = all(&unlink, op == Op::Unlink)?;
+    let count = scratch.count()?;
+    check_answer(count == 0, || format!("{count} files are still there after their removal"))?;
+    Ok(if op == Op::Unlink { removed } else { ns })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_round_times_one_call_a_file_and_leaves_nothing() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let scratch = Scratch::new(folder.path()).expect("a directory");
+        for op in [Op::Create, Op::Stat, Op::Rename, Op::Unlink] {
+            let mut latencies = Buckets::new();
+            let ns = round(&scratch, op, 50, Clock::Raw, &mut latencies).expect("done");
+            assert!(ns > 0.0);
+            assert_eq!(latencies.histogram().total(), 50, "{op:?}");
+            assert_eq!(scratch.count().expect("readable"), 0);
+        }
+        std::fs::write(scratch.path().join("foreign"), "x").expect("a file");
+        let error = round(&scratch, Op::Stat, 3, Clock::Raw, &mut Buckets::new()).expect_err("one too many");
+        assert!(error.to_string().contains("4 files lie there"), "{error}");
+    }
+}

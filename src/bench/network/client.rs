@@ -1,0 +1,388 @@
+//! The client's side: finds the other end, or forks one, and runs tests with it.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, sockopt};
+
+use super::conduct::{Place, conduct, tune, tune_connected};
+use super::link::Link;
+use super::offer::TO;
+use super::session::{self, Host, first_guest};
+use super::wire::{HELLO_BYTES, Hello, Keys, VERDICT_BYTES, VERSION, Verdict};
+use super::words::{Account, Echo, Protocol, Reply, Report, Request, Side, Transfer};
+use crate::bench::check_answer;
+use crate::model::{Case, CpuSet};
+use crate::sys::affinity;
+use crate::sys::process::{self, Child};
+use crate::sys::random::random;
+
+/// The other end, ready for one test after another.
+pub struct Peer {
+    link: Link,
+    /// Of this end.
+    pub place: Place,
+    /// CPUs that the other end is told to use: where it is on this machine.
+    cpus: Vec<u32>,
+    test: u32,
+    /// Lives as long as this one.
+    _forked: Option<Child>,
+}
+
+/// How long connecting and each step of proving oneself may take.
+const CONNECT: Duration = Duration::from_secs(5);
+/// A server may be busy with the visit before this one, or with somebody else's.
+const BUSY: Duration = Duration::from_secs(15);
+const BUSY_PAUSE: Duration = Duration::from_millis(100);
+/// What the other end takes to prepare or to tell.
+const ANSWER: Duration = Duration::from_secs(20);
+
+impl Peer {
+    /// The other end of a case: the host that it names, or a process on its second seat.
+    pub fn of(case: &Case, token: Option<&str>) -> anyhow::Result<Peer> {
+        let [first, second] = case.placement.seats.as_slice() else {
+            bail!("a network test needs two seats, not {}", case.placement.seats.len());
+        };
+        let mut place = Place { seats: vec![first.cpus.clone()], interface: None };
+        let (link, forked, cpus) = match case.inputs.get(TO) {
+            Some(to) => {
+                let token = token.context("the other host's token is missing (--token)")?;
+                let link = dial(to, token)?;
+                place.interface = session::interface_to(link.peer()?.ip());
+                (link, None, Vec::new())
+            }
+            None => {
+                let (link, child) = forked(&second.cpus)?;
+                (link, Some(child), second.cpus.iter().collect())
+            }
+        };
+        Ok(Peer { link, place, cpus, test: 0, _forked: forked })
+    }
+
+    /// What the other host tells of itself and of its way to us.
+    pub fn describe(&mut self) -> anyhow::Result<String> {
+        self.link.send(&Request::Describe)?;
+        match self.answer()? {
+            Reply::Description(text) => Ok(text),
+            other => bail!("the other end answered {other:?}"),
+        }
+    }
+
+    fn answer(&mut self) -> anyhow::Result<Reply> {
+        match self.link.receive(ANSWER)?.context("the other end left")? {
+            Reply::Refused(why) => bail!("the other end: {why}"),
+            reply => Ok(reply),
+        }
+    }
+
+    fn port(&mut self) -> anyhow::Result<SocketAddr> {
+        match self.answer()? {
+            Reply::Port(port) => Ok(SocketAddr::new(self.link.peer()?.ip(), port)),
+            other => bail!("the other end answered {other:?} instead of a port"),
+        }
+    }
+
+    fn ready(&mut self) -> anyhow::Result<()> {
+        match self.answer()? {
+            Reply::Ready => Ok(()),
+            other => bail!("the other end answered {other:?} and is not ready"),
+        }
+    }
+
+    fn report(&mut self) -> anyhow::Result<Report> {
+        match self.answer()? {
+            Reply::Report(report) => Ok(*report),
+            other => bail!("the other end answered {other:?} instead of a report"),
+        }
+    }
+
+    /// Connects the streams of a transfer, and the one that echoes if there is to be one.
+    pub fn prepare(&mut self, mut spec: Transfer) -> anyhow::Result<Prepared<'_>> {
+        self.test += 1;
+        (spec.test, spec.cpus) = (self.test, self.cpus.clone());
+        self.link.send(&Request::Transfer(spec.clone()))?;
+        let to = self.port()?;
+        let mut sockets = Vec::new();
+        for stream in 0..spec.streams + u32::from(spec.echo) {
+            let connected = self.data(spec.protocol, to, stream, &|socket| tune(&spec, socket));
+            let socket = match connected {
+                Ok(socket) => socket,
+                // What the other end has to say of it is nearer to the cause.
+                Err(error) => return Err(self.answer().err().unwrap_or(error)),
+            };
+            sockets.push(socket);
+        }
+        let echo = if spec.echo { sockets.pop() } else { None };
+        for socket in &sockets {
+            tune_connected(&spec, socket)?;
+        }
+        self.ready()?;
+        Ok(Prepared { peer: self, spec, sockets, echo })
+    }
+
+    /// One data connection.
+    fn data(
+        &self,
+        protocol: Protocol,
+        to: SocketAddr,
+        stream: u32,
+        tune: &dyn Fn(&OwnedFd) -> anyhow::Result<()>,
+    ) -> anyhow::Result<OwnedFd> {
+        let cookie = self.link.keys.cookie(self.test, stream);
+        let family = if to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let kind = if protocol == Protocol::Tcp { SocketType::STREAM } else { SocketType::DGRAM };
+        let socket = rustix::net::socket_with(family, kind, SocketFlags::CLOEXEC, None)
+            .context("cannot make a socket")?;
+        tune(&socket)?;
+        let limit = |which, time| {
+            sockopt::set_socket_timeout(&socket, which, time).context("cannot set a socket's time limit")
+        };
+        limit(sockopt::Timeout::Send, Some(CONNECT))?;
+        rustix::net::connect(&socket, &to).with_context(|| {
+            format!("cannot connect to port {} there: does a firewall stand between?", to.port())
+        })?;
+        limit(sockopt::Timeout::Send, None)?;
+        match protocol {
+            Protocol::Tcp => {
+                rustix::net::send(&socket, &cookie, SendFlags::NOSIGNAL).context("the other end is gone")?;
+            }
+            Protocol::Udp => {
+                let kept = sockopt::socket_timeout(&socket, sockopt::Timeout::Recv).unwrap_or(None);
+                limit(sockopt::Timeout::Recv, Some(Duration::from_millis(100)))?;
+                greet(&socket, &cookie, to.port())?;
+                limit(sockopt::Timeout::Recv, kept)?;
+            }
+        }
+        Ok(socket)
+    }
+
+    /// A connection whose messages come back.
+    pub fn echo(&mut self, protocol: Protocol, congestion: Option<&str>) -> anyhow::Result<OwnedFd> {
+        self.test += 1;
+        let spec = self.small(protocol, congestion);
+        self.link.send(&Request::Echo(spec))?;
+        let to = self.port()?;
+        let socket = self.data(protocol, to, 0, &|_| Ok(()))?;
+        if protocol == Protocol::Tcp {
+            sockopt::set_tcp_nodelay(&socket, true).context("cannot set TCP_NODELAY")?;
+            if let Some(name) = congestion {
+                sockopt::set_tcp_congestion(&socket, name).with_context(|| {
+                    format!("this kernel does not let us use congestion control {name:?}")
+                })?;
+            }
+        }
+        self.ready()?;
+        Ok(socket)
+    }
+
+    /// Where connections are accepted, given a byte and forgotten.
+    pub fn greeter(&mut self) -> anyhow::Result<SocketAddr> {
+        self.test += 1;
+        let spec = self.small(Protocol::Tcp, None);
+        self.link.send(&Request::Greet(spec))?;
+        let to = self.port()?;
+        self.ready()?;
+        Ok(to)
+    }
+
+    fn small(&self, protocol: Protocol, congestion: Option<&str>) -> Echo {
+        Echo {
+            test: self.test,
+            protocol,
+            congestion: congestion.map(str::to_string),
+            cpus: self.cpus.clone(),
+        }
+    }
+
+    /// Ends an echo, or greeting, and tells what it cost the other end.
+    pub fn stop(&mut self) -> anyhow::Result<Account> {
+        self.link.send(&Request::Stop)?;
+        Ok(self.report()?.account)
+    }
+
+    /// Waits for so long, unless the other end leaves before.
+    pub fn pause(&self, duration: Duration) -> anyhow::Result<()> {
+        self.link.pause(duration)
+    }
+}
+
+/// Says the cookie until it comes back.
+fn greet(socket: &OwnedFd, cookie: &[u8], port: u16) -> anyhow::Result<()> {
+    const TRIES: usize = 30;
+    let mut answer = [0u8; 64];
+    for _ in 0..TRIES {
+        match rustix::net::send(socket, cookie, SendFlags::empty()) {
+            Ok(_) | Err(Errno::CONNREFUSED | Errno::NOBUFS) => {}
+            Err(error) => return Err(error).context("cannot send over UDP"),
+        }
+        match rustix::net::recv(socket, answer.as_mut_slice(), RecvFlags::empty()) {
+            Ok((_, count)) if answer[..count] == *cookie => return Ok(()),
+            // The other end's socket for this stream is not there yet.
+            Err(Errno::CONNREFUSED) => std::thread::sleep(Duration::from_millis(5)),
+            _ => {}
+        }
+    }
+    bail!("no answer over UDP from port {port} there: does a firewall stand between?")
+}
+
+/// A transfer whose streams are connected.
+pub struct Prepared<'p> {
+    peer: &'p mut Peer,
+    spec: Transfer,
+    sockets: Vec<OwnedFd>,
+    pub echo: Option<OwnedFd>,
+}
+
+/// What both ends saw of a transfer.
+pub struct Outcome {
+    pub spec: Transfer,
+    pub local: Report,
+    pub remote: Report,
+}
+
+impl Prepared<'_> {
+    pub fn run(self) -> anyhow::Result<Outcome> {
+        self.run_beside(&mut |peer, duration| peer.pause(duration))
+    }
+
+    /// The same, with something to do in place of waiting, for as long as told.
+    pub fn run_beside(
+        self,
+        meanwhile: &mut dyn FnMut(&Peer, Duration) -> anyhow::Result<()>,
+    ) -> anyhow::Result<Outcome> {
+        let Prepared { peer, spec, sockets, echo } = self;
+        peer.link.send(&Request::Go)?;
+        let place = peer.place.clone();
+        let local =
+            conduct(&spec, Side::Client, &sockets, &place, &mut |duration| meanwhile(peer, duration))?;
+        // Of what was given up, the other end learns by the end of the connections.
+        drop((sockets, echo));
+        let remote = peer.report()?;
+        let outcome = Outcome { spec, local, remote };
+        outcome.check()?;
+        Ok(outcome)
+    }
+}
+
+impl Outcome {
+    /// What was sent has arrived, and nothing else.
+    fn check(&self) -> anyhow::Result<()> {
+        let (local, remote) = (&self.local, &self.remote);
+        for (end, report) in [("this end", local), ("the other end", remote)] {
+            if let Some(wrong) = &report.wrong {
+                check_answer(false, || format!("{end}: {wrong}"))?;
+            }
+        }
+        for (sender, receiver) in [(local, remote), (remote, local)] {
+            let whole = local.drained && remote.drained;
+            let right = match self.spec.protocol {
+                Protocol::Tcp if whole => sender.sent == receiver.received,
+                _ => receiver.received <= sender.sent,
+            };
+            check_answer(right, || {
+                format!("{} bytes were sent, and {} arrived", sender.sent, receiver.received)
+            })?;
+        }
+        let marks = self.spec.beat.warm_up + self.spec.beat.count + 1;
+        check_answer(local.marks.len() == marks && remote.marks.len() == marks, || {
+            format!("the ends counted {} and {} windows of {marks}", local.marks.len(), remote.marks.len())
+        })
+    }
+}
+
+/// An other end on this machine: the same code as the server's, in a process on these CPUs, reached over loopback.
+fn forked(cpus: &CpuSet) -> anyhow::Result<(Link, Child)> {
+    const LOOPBACK: &str =
+        "the loopback interface may be down (`ip link set lo up`), or sockets forbidden here";
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context(LOOPBACK)?;
+    let address = listener.local_addr().context(LOOPBACK)?;
+    let secret: [u8; 32] = random().context("no random numbers")?;
+    let keys = Keys::of("", &secret, &random().context("no random numbers")?);
+    let theirs = keys.clone();
+    let child = process::fork(|| {
+        let served = affinity::pin(cpus).map_err(anyhow::Error::from).and_then(|()| {
+            let stream = first_guest(&listener, CONNECT)?;
+            let link = Link::new(stream, theirs, Side::Server)?;
+            let place = Place { seats: vec![cpus.clone()], interface: None };
+            session::attend(link, &Host { place, port: 0, describe: &|_| String::new() })
+        });
+        i32::from(served.is_err())
+    })
+    .context("cannot fork the other end")?;
+    let stream = TcpStream::connect_timeout(&address, CONNECT).context(LOOPBACK)?;
+    Ok((Link::new(stream, keys, Side::Client)?, child))
+}
+
+/// Reaches a server, proves to know its token and sees that it does, too.
+pub fn dial(to: &str, token: &str) -> anyhow::Result<Link> {
+    let addresses: Vec<SocketAddr> =
+        to.to_socket_addrs().with_context(|| format!("cannot find the address of {to}"))?.collect();
+    let begin = Instant::now();
+    loop {
+        match knock(to, &addresses, token)? {
+            Some(link) => return Ok(link),
+            None if begin.elapsed() > BUSY => {
+                bail!("{to} is busy with another session; it serves one at a time")
+            }
+            None => std::thread::sleep(BUSY_PAUSE),
+        }
+    }
+}
+
+/// `None`: busy.
+fn knock(to: &str, addresses: &[SocketAddr], token: &str) -> anyhow::Result<Option<Link>> {
+    let mut stream = None;
+    let mut failed = None;
+    for address in addresses {
+        match TcpStream::connect_timeout(address, CONNECT) {
+            Ok(connected) => {
+                stream = Some(connected);
+                break;
+            }
+            Err(error) => failed = Some(error),
+        }
+    }
+    let Some(mut stream) = stream else {
+        let why = failed.map_or("it has no address".to_string(), |error| error.to_string());
+        bail!("cannot reach {to} ({why}): does `assay serve` run there, and is the port open?");
+    };
+    stream.set_read_timeout(Some(CONNECT)).context("cannot set SO_RCVTIMEO")?;
+    stream.set_write_timeout(Some(CONNECT)).context("cannot set SO_SNDTIMEO")?;
+    stream.set_nodelay(true).context("cannot set TCP_NODELAY")?;
+    let nonce = random().context("no random numbers")?;
+    let silent = |error: std::io::Error| match error.kind() {
+        ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => {
+            anyhow::anyhow!(
+                "{to} closed the connection before it had answered: is it too busy, or no `assay serve`?"
+            )
+        }
+        ErrorKind::WouldBlock => anyhow::anyhow!("{to} does not answer: is it an `assay serve`?"),
+        _ => anyhow::Error::new(error).context(format!("while talking to {to}")),
+    };
+    stream.write_all(&Hello { version: VERSION, nonce }.bytes()).map_err(silent)?;
+    let mut bytes = [0u8; HELLO_BYTES];
+    stream.read_exact(&mut bytes).map_err(silent)?;
+    let hello = Hello::parse(&bytes).map_err(anyhow::Error::msg)?.context("a hello that is too short")?;
+    hello.agrees().map_err(|why| anyhow::anyhow!("{to}: {why}"))?;
+    let keys = Keys::of(token, &nonce, &hello.nonce);
+    stream.write_all(&keys.client).map_err(silent)?;
+    let mut bytes = [0u8; VERDICT_BYTES];
+    stream.read_exact(&mut bytes).map_err(silent)?;
+    match Verdict::parse(&bytes, &keys).map_err(|why| anyhow::anyhow!("{to}: {why}"))? {
+        Verdict::Welcome => Link::new(stream, keys, Side::Client).map(Some),
+        Verdict::Busy => Ok(None),
+        Verdict::WrongToken => bail!("{to} does not take this token: it shows the right one where it runs"),
+    }
+}
+
+/// What a server tells of its machine, and of its way to us.
+pub fn remote_description(to: &str, token: &str) -> anyhow::Result<(String, IpAddr)> {
+    let link = dial(to, token)?;
+    let address = link.peer()?.ip();
+    let mut peer = Peer { link, place: Place::default(), cpus: Vec::new(), test: 0, _forked: None };
+    Ok((peer.describe()?, address))
+}

@@ -1,0 +1,293 @@
+//! One end of a transfer: starts its tasks, reads their counts at the edges of windows, and accounts for what it cost.
+//! The same code runs at both ends.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use rustix::net::sockopt;
+
+use super::streams::{Flow, Streams};
+use super::words::{Account, Direction, Mark, Protocol, Report, Sending, Side, Transfer};
+use super::workers::{Board, Task};
+use crate::model::CpuSet;
+use crate::sys::affinity;
+use crate::sys::counters::{NetworkCounters, NetworkTotals};
+use crate::sys::process::{self, Child};
+use crate::sys::tcp::{self, TcpInfo};
+
+/// Where an end's tasks sit, and what it looks at.
+#[derive(Clone, Debug, Default)]
+pub struct Place {
+    /// One after another, in turn.
+    pub seats: Vec<CpuSet>,
+    /// Whose drops are counted; none over loopback.
+    pub interface: Option<String>,
+}
+
+impl Place {
+    pub fn seat(&self, task: usize) -> Option<&CpuSet> {
+        self.seats.get(task % self.seats.len().max(1))
+    }
+
+    /// CPUs that so many tasks use.
+    pub fn cpus(&self, tasks: usize) -> CpuSet {
+        (0..tasks).filter_map(|task| self.seat(task)).flat_map(|cpus| cpus.iter()).collect()
+    }
+}
+
+/// How an end waits: until the time is over, or an error because the other end is gone.
+pub type Pause<'a> = &'a mut dyn FnMut(Duration) -> anyhow::Result<()>;
+
+/// What is still on its way when the senders stop may take so long.
+const DRAIN: Duration = Duration::from_secs(3);
+/// Datagrams come no more when none came for so long.
+const QUIET: Duration = Duration::from_millis(30);
+/// A look at whether tasks have ended.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// Who does what at this end.
+struct Job {
+    stream: u32,
+    sends: bool,
+}
+
+fn jobs(spec: &Transfer, side: Side) -> Vec<Job> {
+    let (sends, receives) = match (spec.direction, side) {
+        (Direction::Both, _) => (true, true),
+        (Direction::Send, Side::Client) | (Direction::Receive, Side::Server) => (true, false),
+        _ => (false, true),
+    };
+    let each = |stream| {
+        let ways = [(sends, true), (receives, false)].into_iter().filter(|(does, _)| *does);
+        ways.map(move |(_, sends)| Job { stream, sends })
+    };
+    (0..spec.streams).flat_map(each).collect()
+}
+
+/// Jobs by the process that does them: over TCP those of a direction that share a single CPU, else each alone.
+fn crews(spec: &Transfer, place: &Place, jobs: &[Job]) -> Vec<Vec<usize>> {
+    let mut crews: Vec<Vec<usize>> = Vec::new();
+    for (number, job) in jobs.iter().enumerate() {
+        let seat = place.seat(number).filter(|cpus| cpus.len() == 1 && spec.protocol == Protocol::Tcp);
+        let joins = |crew: &&mut Vec<usize>| {
+            seat.is_some() && place.seat(crew[0]) == seat && jobs[crew[0]].sends == job.sends
+        };
+        match crews.iter_mut().find(joins) {
+            Some(crew) => crew.push(number),
+            None => crews.push(vec![number]),
+        }
+    }
+    crews
+}
+
+/// Sets what a test asks for on a socket, before it is connected.
+pub fn tune(spec: &Transfer, socket: impl AsFd) -> anyhow::Result<()> {
+    if let Some([sends, receives]) = spec.buffers {
+        // Beyond the system's limit the kernel takes less without a word; the report says what there was.
+        sockopt::set_socket_send_buffer_size(&socket, sends as usize).context("cannot set SO_SNDBUF")?;
+        sockopt::set_socket_recv_buffer_size(&socket, receives as usize).context("cannot set SO_RCVBUF")?;
+    }
+    if spec.protocol == Protocol::Udp {
+        if spec.buffers.is_none() {
+            let _ = sockopt::set_socket_recv_buffer_size(&socket, 8 << 20);
+        }
+        let tick = Some(Duration::from_millis(20));
+        sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, tick)
+            .context("cannot set SO_RCVTIMEO")?;
+    }
+    Ok(())
+}
+
+/// Sets what only a connected socket takes.
+pub fn tune_connected(spec: &Transfer, socket: impl AsFd) -> anyhow::Result<()> {
+    if spec.protocol == Protocol::Tcp {
+        if let Some(name) = &spec.congestion {
+            sockopt::set_tcp_congestion(&socket, name)
+                .with_context(|| format!("this kernel does not let us use congestion control {name:?}"))?;
+        }
+        if let Some(rate) = spec.rate {
+            let bytes = rate / 8.0 / f64::from(spec.streams);
+            tcp::pace(socket.as_fd(), bytes as u64).context("cannot set SO_MAX_PACING_RATE")?;
+        }
+    }
+    Ok(())
+}
+
+/// One end's part of a transfer over these connected sockets, one a stream.
+pub fn conduct(
+    spec: &Transfer,
+    side: Side,
+    sockets: &[OwnedFd],
+    place: &Place,
+    pause: Pause,
+) -> anyhow::Result<Report> {
+    let jobs = jobs(spec, side);
+    let board = Board::new(jobs.len()).context("cannot map memory to share")?;
+    let burn = spec.burn[usize::from(side == Side::Server)];
+    ensure!(sockets.len() >= spec.streams as usize, "a stream without a socket");
+    let mut tasks = Vec::new();
+    for crew in crews(spec, place, &jobs) {
+        let child = process::fork(|| {
+            if place.seat(crew[0]).is_some_and(|cpus| affinity::pin(cpus).is_err()) {
+                return 1;
+            }
+            let socket = |number: &usize| &sockets[jobs[*number].stream as usize];
+            let job = &jobs[crew[0]];
+            match spec.protocol {
+                Protocol::Tcp => {
+                    let flows = crew.iter().map(|number| Flow::new(socket(number), *number)).collect();
+                    let streams = Streams { board: &board, flows, burn };
+                    if job.sends { streams.send(spec.bytes) } else { streams.receive(spec.bytes) }
+                }
+                Protocol::Udp => {
+                    let task = Task { board: &board, number: crew[0], burn };
+                    match job.sends {
+                        true => task.send(spec, socket(&crew[0]), job.stream),
+                        false => task.receive(spec, socket(&crew[0]), job.stream),
+                    }
+                }
+            }
+            0
+        });
+        tasks.push(child.context("cannot fork a task")?);
+    }
+    let begin = Instant::now();
+    let look = |marks: &mut Vec<Mark>| marks.push(mark(begin, &board, &jobs));
+    let senders: Vec<&OwnedFd> = match spec.protocol {
+        Protocol::Udp => Vec::new(),
+        Protocol::Tcp => {
+            jobs.iter().filter(|job| job.sends).map(|job| &sockets[job.stream as usize]).collect()
+        }
+    };
+    let pids: Vec<u32> = tasks.iter().map(Child::id).collect();
+    let mut counters = NetworkCounters::open(&pids, &place.cpus(jobs.len()), place.interface.as_deref());
+    let window = Duration::from_millis(spec.beat.window_ms);
+    let windows = spec.beat.warm_up + spec.beat.count;
+    let mut marks = Vec::with_capacity(windows + 1);
+    look(&mut marks);
+    let mut before: (NetworkTotals, Vec<TcpInfo>, Instant) = (counters.read(), told(&senders), begin);
+    for edge in 1..=windows {
+        pause((window * edge as u32).saturating_sub(begin.elapsed()))?;
+        look(&mut marks);
+        if edge == spec.beat.warm_up {
+            before = (counters.read(), told(&senders), Instant::now());
+        }
+    }
+    let elapsed = before.2.elapsed().as_secs_f64();
+    let used = counters.read().since(before.0);
+    let tcp = sending(&before.1, &senders, elapsed);
+    // The other end's last window is over a little later than ours.
+    if !senders.is_empty() || spec.protocol == Protocol::Udp {
+        pause(window / 2 + Duration::from_millis(3))?;
+    }
+    board.stop_senders();
+    let drained = drain(spec, &board, &jobs, pause)?;
+    let receive_buffer = jobs.iter().find(|job| !job.sends).and_then(|job| {
+        sockopt::socket_recv_buffer_size(&sockets[job.stream as usize]).ok().map(|bytes| bytes as f64)
+    });
+    if !drained {
+        // What waits in the kernel must not go on while something else is measured.
+        for socket in sockets {
+            let _ = sockopt::set_socket_linger(socket, Some(Duration::ZERO));
+        }
+    }
+    drop(tasks);
+    let count = |of: &dyn Fn(usize) -> u64, sends: bool| -> u64 {
+        (0..jobs.len()).filter(|task| jobs[*task].sends == sends).map(of).sum()
+    };
+    let wrong = (0..jobs.len()).find_map(|task| board.wrong(task)).map(|at| match spec.protocol {
+        Protocol::Tcp => format!("what came at byte {} or soon after is not what was sent", at - 1),
+        Protocol::Udp => format!("message {at} that came is none that was sent"),
+    });
+    let cpus = place.cpus(jobs.len()).len().max(1) as f64;
+    let share = |value: Option<f64>, of: f64| value.map(|value| value / (elapsed * of));
+    Ok(Report {
+        marks,
+        sent: count(&|task| board.bytes(task), true),
+        received: count(&|task| board.bytes(task), false),
+        sent_messages: count(&|task| board.messages(task), true),
+        received_messages: count(&|task| board.messages(task), false),
+        reordered: count(&|task| board.reordered(task), false),
+        duplicated: count(&|task| board.duplicated(task), false),
+        drained,
+        wrong,
+        account: Account {
+            busy: share(used.run_ns.map(|ns| ns / 1e9), cpus),
+            softirq: share(used.softirq_s, cpus),
+            wait: share(used.wait_ns.map(|ns| ns / 1e9), pids.len() as f64),
+            throttled: share(used.throttled_s, 1.0),
+            drops: share(used.drops, 1.0),
+        },
+        tcp,
+        receive_buffer,
+        congestion: senders.first().and_then(|socket| sockopt::tcp_congestion(socket).ok()),
+    })
+}
+
+fn mark(begin: Instant, board: &Board, jobs: &[Job]) -> Mark {
+    let sum = |sends: bool| -> u64 {
+        (0..jobs.len()).filter(|task| jobs[*task].sends == sends).map(|task| board.bytes(task)).sum()
+    };
+    let (sent, received) = (sum(true), sum(false));
+    Mark { ns: begin.elapsed().as_nanos() as f64, sent, received }
+}
+
+/// Waits for what is on its way; whether all of it was read to its end.
+fn drain(spec: &Transfer, board: &Board, jobs: &[Job], pause: Pause) -> anyhow::Result<bool> {
+    let begin = Instant::now();
+    if spec.protocol == Protocol::Udp {
+        let all = || (0..jobs.len()).map(|task| board.bytes(task)).sum::<u64>();
+        let (mut last, mut since) = (all(), Instant::now());
+        while since.elapsed() < QUIET && begin.elapsed() < DRAIN {
+            pause(QUIET / 2)?;
+            if all() != last {
+                (last, since) = (all(), Instant::now());
+            }
+        }
+        board.stop_receivers();
+    }
+    while (0..jobs.len()).any(|task| !board.ended(task)) {
+        if begin.elapsed() > DRAIN {
+            return Ok(false);
+        }
+        pause(LOOK)?;
+    }
+    Ok((0..jobs.len()).all(|task| board.whole(task)))
+}
+
+fn told(senders: &[&OwnedFd]) -> Vec<TcpInfo> {
+    senders.iter().filter_map(|socket| tcp::tcp_info(socket.as_fd()).ok()).collect()
+}
+
+/// What TCP said of the senders since `before`.
+fn sending(before: &[TcpInfo], senders: &[&OwnedFd], elapsed: f64) -> Option<Sending> {
+    let now = told(senders);
+    if now.is_empty() || now.len() != before.len() {
+        return None;
+    }
+    let count = now.len() as f64;
+    let mean = |of: &dyn Fn(&TcpInfo) -> f64| now.iter().map(of).sum::<f64>() / count;
+    let pairs = || before.iter().zip(&now);
+    let share = |of: &dyn Fn(&TcpInfo) -> Option<u64>| -> Option<f64> {
+        let each: Option<Vec<f64>> =
+            pairs().map(|(then, now)| Some((of(now)?.saturating_sub(of(then)?)) as f64 / 1e6)).collect();
+        Some((each?.iter().sum::<f64>() / count / elapsed).min(1.0))
+    };
+    let rates: Option<Vec<u64>> = now.iter().map(|info| info.delivery_rate).collect();
+    let buffers = senders.iter().filter_map(|socket| sockopt::socket_send_buffer_size(socket).ok());
+    Some(Sending {
+        retransmits: pairs()
+            .map(|(then, now)| f64::from(now.retransmits.wrapping_sub(then.retransmits)))
+            .sum::<f64>()
+            / elapsed,
+        rwnd_limited: share(&|info| info.rwnd_limited_us),
+        sndbuf_limited: share(&|info| info.sndbuf_limited_us),
+        busy: share(&|info| info.busy_us),
+        cwnd: mean(&|info| f64::from(info.cwnd)),
+        rtt_us: mean(&|info| f64::from(info.rtt_us)),
+        rtt_min_us: now.iter().filter_map(|info| info.min_rtt_us).min().map(f64::from),
+        delivery_rate: rates.map(|rates| rates.iter().sum::<u64>() as f64 * 8.0),
+        send_buffer: buffers.max().map(|bytes| bytes as f64),
+    })
+}

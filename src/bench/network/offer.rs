@@ -1,0 +1,332 @@
+//! Which network cases there are: on this machine alone, or with another host.
+
+use serde::{Deserialize, Serialize};
+
+use super::{ARMS, DEPTHS, RECEIVER, SENDER};
+use crate::bench::{Benchmark, Candidate, Depth, Scope, Windows};
+use crate::model::{Beside, Case, CpuSet, Pages, Placement, Seat};
+use crate::placement::Distance;
+
+/// The input that holds the other end's address, `HOST:PORT`; without it the visit forks its own other end.
+pub const TO: &str = "to";
+/// The input that holds the points of a transfer, `STREAMS:BYTES` with commas.
+pub const POINTS: &str = "points";
+
+/// What the user wants of the network rows beyond their profile.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Wish {
+    /// `HOST:PORT` of `assay serve`.
+    pub to: Option<String>,
+    /// Each direction is paced at this rate, Mbit/s.
+    pub rate: Option<u64>,
+    pub congestion: Option<String>,
+    /// Connections at once, in place of the profile's.
+    pub streams: Option<u64>,
+    /// Only cases in this direction, of rows that have one: `send`, `receive`, `both`.
+    pub direction: Option<String>,
+    /// CPUs by their place relative to the network card, the nearest first: `nic-irq`, `nic-node`, `other-node`.
+    pub near: Vec<(&'static str, u32)>,
+}
+
+/// Cases over loopback.
+pub fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
+    wished(bench, scope, &Wish::default())
+}
+
+/// The candidates of a plan, those of the network replaced by the ones that the user wants.
+pub fn network_cases(candidates: Vec<Candidate>, scope: &Scope, wish: &Wish) -> Vec<Candidate> {
+    let is_ours =
+        |candidate: &Candidate| super::BENCHMARKS.iter().find(|bench| bench.id == candidate.case.bench);
+    let (mut all, mut done) = (Vec::new(), Vec::new());
+    for candidate in candidates {
+        match is_ours(&candidate) {
+            None => all.push(candidate),
+            Some(bench) if done.contains(&bench.id) => {}
+            Some(bench) => {
+                all.extend(wished(bench, scope, wish));
+                done.push(bench.id);
+            }
+        }
+    }
+    all
+}
+
+fn wished(bench: &Benchmark, scope: &Scope, wish: &Wish) -> Vec<Candidate> {
+    let seats = match &wish.to {
+        Some(to) => remote(scope, wish, to),
+        None => local(scope),
+    };
+    let mut all = Vec::new();
+    for seat in seats {
+        match seat {
+            Err((name, why)) => all.push(Candidate::unmet(bench.id, name, why)),
+            Ok(placement) => all.extend(at(bench, scope, wish, placement)),
+        }
+    }
+    if all.is_empty() {
+        let why = match &wish.direction {
+            Some(direction) if wish.to.is_some() => format!("this row has no direction {direction}"),
+            _ => "both ends have one CPU together, which is the limit then".to_string(),
+        };
+        all.push(Candidate::unmet(bench.id, Distance::OtherCpu.name(), why));
+    }
+    all
+}
+
+/// Two CPUs (or one) of this machine: the nearest two for the quick profile, one as well for the standard one, all
+/// distances for the full one.
+fn local(scope: &Scope) -> Vec<Result<Placement, (&'static str, String)>> {
+    let (mut apart, mut same, mut lack) = (Vec::new(), None, None);
+    for (distance, placement) in scope.floor.pairs([SENDER, RECEIVER]) {
+        match placement {
+            Ok(placement) if distance == Distance::SameCpu => same = Some(placement),
+            Ok(placement) => apart.push(placement),
+            Err(why) if distance != Distance::SameCpu || lack.is_none() => lack = Some(why),
+            Err(_) => {}
+        }
+    }
+    if scope.depth < Depth::Full {
+        apart.truncate(1);
+    }
+    let lacks_pair = apart.is_empty();
+    let mut placements: Vec<_> = apart.into_iter().map(Ok).collect();
+    if lacks_pair || scope.depth > Depth::Quick {
+        placements.extend(same.map(Ok));
+    }
+    if placements.is_empty() || (lacks_pair && scope.depth > Depth::Quick) {
+        let why = lack.unwrap_or_else(|| "no CPU is known to be usable".to_string());
+        placements.push(Err((Distance::OtherCpu.name(), why)));
+    }
+    placements
+}
+
+/// One CPU of this machine at each place relative to the card, where those are known, and the other host.
+fn remote(scope: &Scope, wish: &Wish, to: &str) -> Vec<Result<Placement, (&'static str, String)>> {
+    let host = Seat {
+        role: RECEIVER.into(),
+        host: Some(to.to_string()),
+        cpus: CpuSet::default(),
+        mem_nodes: CpuSet::default(),
+    };
+    let near = match scope.depth {
+        Depth::Full => wish.near.as_slice(),
+        _ => &wish.near[..wish.near.len().min(1)],
+    };
+    let here = |name: &'static str, cpu: u32| Placement {
+        name: name.into(),
+        seats: vec![Seat {
+            role: SENDER.into(),
+            host: None,
+            cpus: CpuSet::one(cpu),
+            mem_nodes: CpuSet::default(),
+        }],
+        pages: Pages::AsGiven,
+        beside: Beside::Idle,
+        neighbours: Vec::new(),
+    };
+    let mut placements: Vec<Result<Placement, (&'static str, String)>> =
+        near.iter().map(|(name, cpu)| Ok(here(name, *cpu))).collect();
+    if placements.is_empty() {
+        placements.push(scope.floor.one_cpu(SENDER).map_err(|why| ("one-cpu", why)));
+    }
+    for placement in placements.iter_mut().flatten() {
+        placement.seats.push(host.clone());
+    }
+    placements
+}
+
+/// The cases of a row at a placement.
+fn at(bench: &Benchmark, scope: &Scope, wish: &Wish, placement: Placement) -> Vec<Candidate> {
+    // Who the limit is on one CPU, is known.
+    if bench.id == "network.bottleneck"
+        && placement.name == Distance::SameCpu.name()
+        && scope.depth < Depth::Full
+    {
+        return Vec::new();
+    }
+    let (deep, apart) = (scope.depth > Depth::Quick, wish.to.is_some());
+    let full = scope.depth == Depth::Full;
+    // Over loopback both directions are the same path; over a link they are two.
+    let directions: &[&str] = match (bench.id, apart) {
+        ("network.tcp", true) if deep => &["send", "receive", "both"],
+        ("network.tcp", false) if full => &["send", "both"],
+        ("network.tcp" | "network.udp" | "network.bottleneck" | "network.loaded", true) => {
+            &["send", "receive"]
+        }
+        ("network.tcp" | "network.udp" | "network.bottleneck" | "network.loaded", false) => &["send"],
+        _ => &[""],
+    };
+    let protocols: &[&str] = match bench.id {
+        "network.round-trip" if deep => &["tcp", "udp"],
+        "network.round-trip" => &["tcp"],
+        _ => &[""],
+    };
+    let mut all = Vec::new();
+    // Any direction of TCP's may be asked for, of the others those that they have.
+    let asked = wish.direction.as_deref().filter(|_| directions != [""]);
+    let directions: Vec<&str> = match asked {
+        Some(asked) if bench.id == "network.tcp" => vec![asked],
+        Some(asked) => directions.iter().copied().filter(|own| *own == asked).collect(),
+        None => directions.to_vec(),
+    };
+    for direction in &directions {
+        for protocol in protocols {
+            let mut placement = placement.clone();
+            if *direction == "receive" {
+                swap_roles(&mut placement);
+            }
+            let mut candidate = Candidate::new(bench.id, placement, priority(bench.id, scope.depth), 0.0);
+            for (name, value) in [("direction", direction), ("protocol", protocol)] {
+                if !value.is_empty() {
+                    candidate = candidate.param(name, *value);
+                }
+            }
+            all.push(completed(candidate, scope, wish));
+        }
+    }
+    all
+}
+
+fn priority(id: &str, depth: Depth) -> u32 {
+    match id {
+        "network.tcp" | "network.round-trip" if depth == Depth::Quick => 70,
+        "network.tcp" | "network.round-trip" => 65,
+        "network.bottleneck" => 50,
+        _ => 60,
+    }
+}
+
+fn swap_roles(placement: &mut Placement) {
+    for seat in &mut placement.seats {
+        seat.role = if seat.role == SENDER { RECEIVER.into() } else { SENDER.into() };
+    }
+}
+
+/// With what the user wants, its points and its time.
+fn completed(mut candidate: Candidate, scope: &Scope, wish: &Wish) -> Candidate {
+    let id = candidate.case.bench.to_string();
+    let has = |name: &str| {
+        let bench = super::BENCHMARKS.iter().find(|bench| bench.id == id);
+        bench.is_some_and(|bench| bench.params.iter().any(|param| param.name == name))
+    };
+    if let Some(rate) = wish.rate.filter(|_| has("rate")) {
+        candidate = candidate.param("rate", rate);
+    }
+    let over_tcp = candidate.case.params.get("protocol").and_then(|name| name.text()) != Some("udp");
+    if let Some(congestion) = wish.congestion.as_deref().filter(|_| has("congestion") && over_tcp) {
+        candidate = candidate.param("congestion", congestion);
+    }
+    if let Some(to) = &wish.to {
+        candidate.case.inputs.insert(TO.into(), to.clone());
+    }
+    if has("streams") && id != "network.loaded" {
+        let points = points(&id, scope.depth, wish);
+        candidate.case.inputs.insert(POINTS.into(), points);
+    }
+    if let (Some(streams), "network.loaded") = (wish.streams, id.as_str()) {
+        candidate = candidate.param("streams", streams);
+    }
+    candidate.seconds = seconds(&candidate.case, scope.windows);
+    let most = super::transfer_points(&candidate.case)
+        .iter()
+        .filter_map(|at| at.get("streams")?.int())
+        .chain(wish.streams.map(|streams| streams as i64))
+        .max();
+    candidate.memory(FIXED_MEMORY + most.unwrap_or(1).max(1) as u64 * STREAM_MEMORY)
+}
+
+/// Streams and sizes of messages that a visit measures.
+fn points(id: &str, depth: Depth, wish: &Wish) -> String {
+    let udp = id == "network.udp";
+    let usual = if udp { 1472 } else { 131_072 };
+    if let Some(streams) = wish.streams {
+        return format!("{streams}:{usual}");
+    }
+    let told: &[(u64, u64)] = match (udp, depth) {
+        (false, Depth::Quick) => &[(1, 131_072)],
+        (false, Depth::Standard) => &[(1, 131_072), (4, 131_072), (1, 4096)],
+        (false, Depth::Full) => &[
+            (1, 256),
+            (1, 4096),
+            (1, 32_768),
+            (1, 131_072),
+            (1, 1_048_576),
+            (2, 131_072),
+            (4, 131_072),
+            (16, 131_072),
+        ],
+        (true, Depth::Full) => &[(1, 64), (1, 512), (1, 1472), (1, 8192), (4, 1472)],
+        (true, _) => &[(1, 1472)],
+    };
+    told.iter().map(|(streams, bytes)| format!("{streams}:{bytes}")).collect::<Vec<_>>().join(",")
+}
+
+/// The windows of a transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Beat {
+    /// Length of a window, ms.
+    pub window_ms: u64,
+    /// Windows that are not counted: a connection's start.
+    pub warm_up: usize,
+    pub count: usize,
+}
+
+/// A connection over a network takes some round trips to get going, ms.
+const START_MS: u64 = 300;
+
+impl Beat {
+    pub fn of(windows: Windows, case: &Case) -> Beat {
+        let usual_ms = windows.window_ns / 1e6;
+        match case.inputs.contains_key(TO) {
+            false => {
+                let window_ms = (4.0 * usual_ms).ceil().clamp(20.0, 100.0) as u64;
+                Beat { window_ms, warm_up: windows.warm_up.max(1) + 1, count: windows.count }
+            }
+            true => {
+                let window_ms = (20.0 * usual_ms).ceil().clamp(20.0, 500.0) as u64;
+                Beat { window_ms, warm_up: START_MS.div_ceil(window_ms) as usize, count: windows.count }
+            }
+        }
+    }
+
+    /// One window of the time that all of this one's counted windows take, and no longer a start than before.
+    pub fn whole(self) -> Beat {
+        let window_ms = (self.window_ms * self.count as u64).max(1);
+        let start_ms = self.window_ms * self.warm_up as u64;
+        Beat { window_ms, warm_up: start_ms.div_ceil(window_ms) as usize, count: 1 }
+    }
+
+    /// The same for an arm of the experiment, of which there are many: half of the time for each.
+    pub fn of_arm(self) -> Beat {
+        Beat { count: (self.count / 2).max(2), warm_up: self.warm_up.div_ceil(2), ..self }.whole()
+    }
+
+    pub fn seconds(self) -> f64 {
+        (self.window_ms * (self.warm_up + self.count) as u64) as f64 / 1e3
+    }
+}
+
+/// Single latencies, boards and both ends' processes, bytes.
+const FIXED_MEMORY: u64 = 12 << 20;
+/// Buffers of a connection's two tasks, bytes; what its sockets hold is the kernel's.
+const STREAM_MEMORY: u64 = 1 << 20;
+
+/// Rounds of the experiment.
+pub const ROUNDS: usize = 2;
+
+/// Two processes to fork and two handshakes.
+const SETUP_S: f64 = 0.04;
+
+fn seconds(case: &Case, windows: Windows) -> f64 {
+    let beat = Beat::of(windows, case);
+    let beat = if case.bench == "network.bottleneck" { beat.of_arm() } else { beat };
+    let one = beat.seconds() + SETUP_S;
+    let times = match case.bench.as_ref() {
+        "network.tcp" | "network.udp" => super::transfer_points(case).len(),
+        "network.request" => DEPTHS.len(),
+        "network.loaded" => 2,
+        "network.bottleneck" => ARMS.len() * ROUNDS,
+        _ => 1,
+    };
+    SETUP_S + one * times as f64
+}

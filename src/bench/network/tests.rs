@@ -1,0 +1,111 @@
+//! The rows, rehearsed over loopback, and what they offer.
+
+use super::offer::{POINTS, TO};
+use super::*;
+use crate::bench::rehearsal;
+use crate::bench::{Scope, Windows};
+use crate::machine::Machine;
+use crate::model::{CpuSet, Form, Reason, Samples};
+use crate::placement::Floor;
+
+fn values(samples: &[Samples], metric: &str) -> Vec<f64> {
+    let of = samples.iter().filter(|one| one.metrics.iter().any(|name| name == metric));
+    of.flat_map(|one| one.values(Form::Value)).collect()
+}
+
+#[test]
+fn every_row_measures_over_loopback() {
+    for bench in BENCHMARKS.iter().filter(|bench| bench.id != "network.bottleneck") {
+        let samples = rehearsal::visit_row(bench.id);
+        for share in ["local_busy", "remote_busy", "local_wait", "remote_wait"] {
+            let told = values(&samples, share);
+            assert!(told.iter().all(|value| (0.0..=1.05).contains(value)), "{}: {share} {told:?}", bench.id);
+        }
+    }
+}
+
+#[test]
+fn the_experiment_has_every_arm_in_every_round() {
+    let case = rehearsal::cases("network.bottleneck", Depth::Standard).into_iter().next().expect("a case");
+    let samples = rehearsal::visit_all(&case);
+    let arms = samples.iter().filter(|one| one.metrics == ["bandwidth"]);
+    for one in arms.clone() {
+        assert_eq!(one.len(), offer::ROUNDS, "{:?}", one.point);
+    }
+    assert_eq!(arms.count(), ARMS.len());
+    assert!(!values(&samples, "later").is_empty() && !values(&samples, "loss").is_empty());
+}
+
+#[test]
+fn several_streams_both_ways_and_paced() {
+    let mut case = rehearsal::cases("network.tcp", Depth::Quick).into_iter().next().expect("a case");
+    case.inputs.insert(POINTS.into(), "3:5000".into());
+    for direction in ["receive", "both"] {
+        case.params.insert("direction".into(), direction.into());
+        rehearsal::visit_all(&case);
+    }
+    case.params.insert("rate".into(), 100u64.into());
+    let samples = rehearsal::visit_all(&case);
+    assert!(!values(&samples, "bandwidth").is_empty());
+}
+
+#[test]
+fn a_congestion_control_that_is_not_there_fails_with_its_name() {
+    let mut case = rehearsal::cases("network.tcp", Depth::Quick).into_iter().next().expect("a case");
+    case.params.insert("congestion".into(), "nosuch".into());
+    match rehearsal::visit(&case).1 {
+        Some(Reason::Failed(why)) => assert!(why.contains("nosuch"), "{why}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn with_another_host_there_are_both_directions_and_its_seat() {
+    let mut machine = Machine::default();
+    machine.cpus.online = (0..4).collect::<CpuSet>();
+    let floor = Floor::of(&machine);
+    let windows = Windows { window_ns: 5e6, count: 7, warm_up: 1, limit_s: 10.0 };
+    let scope =
+        |depth| Scope { machine: &machine, floor: &floor, depth, memory_bytes: 1 << 30, windows, all: false };
+    let wish = Wish {
+        to: Some("far:4711".into()),
+        rate: Some(90),
+        congestion: Some("cubic".into()),
+        streams: Some(3),
+        direction: None,
+        near: vec![("nic-node", 2), ("nic-irq", 1)],
+    };
+    let offered = |depth| {
+        let scope = scope(depth);
+        let usual = BENCHMARKS.iter().flat_map(|bench| (bench.cases)(bench, &scope)).collect();
+        network_cases(usual, &scope, &wish)
+    };
+    let standard = offered(Depth::Standard);
+    let keys: Vec<String> = standard.iter().map(|candidate| candidate.case.key()).collect();
+    assert!(
+        keys.contains(&"network.tcp@nic-node?congestion=cubic&direction=receive&rate=90".to_string()),
+        "{keys:?}"
+    );
+    assert!(
+        keys.contains(&"network.round-trip@nic-node?protocol=udp".to_string()),
+        "udp has no congestion control"
+    );
+    for candidate in &standard {
+        assert_eq!(candidate.case.inputs[TO], "far:4711");
+        let seats = &candidate.case.placement.seats;
+        assert_eq!((seats.len(), seats[1].host.as_deref()), (2, Some("far:4711")));
+        assert_eq!(candidate.case.placement.cpus(), CpuSet::one(2));
+    }
+    let mut alone = Machine::default();
+    alone.cpus.online = CpuSet::one(0);
+    let alone_floor = Floor::of(&alone);
+    let alone_scope = Scope { machine: &alone, floor: &alone_floor, ..scope(Depth::Quick) };
+    let usual: Vec<_> = BENCHMARKS.iter().flat_map(|bench| (bench.cases)(bench, &alone_scope)).collect();
+    let is_it = |candidate: &&crate::bench::Candidate| candidate.case.bench == "network.bottleneck";
+    let why = usual.iter().find(is_it).and_then(|candidate| candidate.unmet.clone()).expect("a reason");
+    assert!(why.contains("one CPU together"), "{why}");
+    let far: Vec<_> = network_cases(usual, &alone_scope, &wish);
+    assert!(far.iter().filter(is_it).any(|candidate| candidate.unmet.is_none()), "one CPU is enough here");
+    assert!(offered(Depth::Full).iter().any(|candidate| candidate.case.placement.name == "nic-irq"));
+    assert_eq!(transfer_points(&standard[0].case).len(), 1, "the user's streams");
+}

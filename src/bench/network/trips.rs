@@ -1,0 +1,448 @@
+//! The rows of latency: messages that come back, connections, requests on their way together.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, sockopt};
+
+use super::DEPTHS;
+use super::client::Peer;
+use super::conduct::Place;
+use super::metrics::told_by;
+use super::offer::Beat;
+use super::transfers::wanted;
+use super::words::{Account, Protocol, Transfer};
+use crate::bench::{Sampler, check_answer, histogram, median, point};
+use crate::model::{Case, Params};
+use crate::sys::clock::Clock;
+use crate::sys::counters::{NetworkCounters, NetworkTotals};
+use crate::sys::ticks::Ticks;
+
+/// Size of a message, bytes.
+const MESSAGE: usize = 64;
+/// Ends every wait; so many of them without an answer are a loss over UDP, and over TCP the end.
+const TICK: Duration = Duration::from_millis(250);
+const LOST_TICKS: u32 = 2;
+const PATIENCE_TICKS: u32 = 40;
+/// A median needs ten trips beyond it.
+const LEAST_TRIPS: usize = 24;
+/// Losses one after another with which a visit gives up.
+const LOST_AT_ONCE: u64 = 20;
+
+/// Messages that go to and fro, one at a time.
+struct Trips<'s> {
+    socket: &'s OwnedFd,
+    protocol: Protocol,
+    clock: Clock,
+    number: u64,
+    /// ns, in their order.
+    latencies: Vec<u64>,
+    lost: u64,
+    _ticks: Ticks,
+}
+
+impl<'s> Trips<'s> {
+    fn new(socket: &'s OwnedFd, protocol: Protocol, clock: Clock) -> anyhow::Result<Trips<'s>> {
+        let _ticks = Ticks::start(TICK).context("cannot start a timer")?;
+        let latencies = Vec::with_capacity(1 << 16);
+        Ok(Trips { socket, protocol, clock, number: 0, latencies, lost: 0, _ticks })
+    }
+
+    fn run_for(&mut self, duration: Duration) -> anyhow::Result<()> {
+        let begin = Instant::now();
+        while begin.elapsed() < duration {
+            // The clock that ends it is looked at now and then.
+            for _ in 0..8 {
+                self.one()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The same, and on a long way for as many as a median needs.
+    fn run_counted(&mut self, duration: Duration) -> anyhow::Result<()> {
+        self.run_for(duration)?;
+        while self.latencies.len() < LEAST_TRIPS {
+            self.one()?;
+        }
+        Ok(())
+    }
+
+    fn one(&mut self) -> anyhow::Result<()> {
+        let mut lost_at_once = 0;
+        loop {
+            self.number += 1;
+            let message = message(self.number);
+            let begin = self.clock.now();
+            self.send(&message)?;
+            if self.answered(&message)? {
+                self.latencies.push((self.clock.now() - begin).max(1.0) as u64);
+                return Ok(());
+            }
+            self.lost += 1;
+            lost_at_once += 1;
+            if lost_at_once >= LOST_AT_ONCE {
+                bail!("{LOST_AT_ONCE} messages one after another did not come back");
+            }
+        }
+    }
+
+    fn send(&self, message: &[u8]) -> anyhow::Result<()> {
+        loop {
+            match rustix::net::send(self.socket, message, SendFlags::NOSIGNAL) {
+                Ok(count) if count == message.len() => return Ok(()),
+                Ok(count) => bail!("{count} bytes of a message of {} were sent", message.len()),
+                Err(Errno::INTR) => {}
+                Err(Errno::CONNREFUSED | Errno::NOBUFS) if self.protocol == Protocol::Udp => return Ok(()),
+                Err(error) => return Err(error).context("the other end is gone"),
+            }
+        }
+    }
+
+    /// Waits for this very message; false when it is lost.
+    fn answered(&self, message: &[u8; MESSAGE]) -> anyhow::Result<bool> {
+        let mut buffer = [0u8; MESSAGE];
+        let (mut have, mut ticks) = (0, 0);
+        loop {
+            match rustix::net::recv(self.socket, &mut buffer[have..], RecvFlags::empty()) {
+                Ok((_, 0)) if self.protocol == Protocol::Tcp => bail!("the other end is gone"),
+                Ok((_, count)) => have += count,
+                Err(Errno::INTR) => {
+                    ticks += 1;
+                    match self.protocol {
+                        Protocol::Udp if ticks > LOST_TICKS => return Ok(false),
+                        Protocol::Tcp if ticks > PATIENCE_TICKS => {
+                            bail!("the other end does not answer any more")
+                        }
+                        _ => {}
+                    }
+                }
+                Err(Errno::CONNREFUSED) if self.protocol == Protocol::Udp => {}
+                Err(error) => return Err(error).context("the other end is gone"),
+            }
+            if have < MESSAGE && (self.protocol == Protocol::Tcp || have == 0) {
+                continue;
+            }
+            if buffer == *message {
+                return Ok(true);
+            }
+            // An answer that was given up comes late; anything else was never sent.
+            let number = u64::from_be_bytes([
+                buffer[0], buffer[1], buffer[2], buffer[3], buffer[4], buffer[5], buffer[6], buffer[7],
+            ]);
+            let late =
+                self.protocol == Protocol::Udp && number < self.number && buffer == self::message(number);
+            check_answer(late, || format!("what came back is not message {}", self.number))?;
+            have = 0;
+        }
+    }
+
+    /// Mean difference of neighbours, us.
+    fn jitter(&self) -> f64 {
+        let differences = self.latencies.windows(2).map(|pair| pair[0].abs_diff(pair[1]) as f64);
+        differences.sum::<f64>() / 1e3 / (self.latencies.len().max(2) - 1) as f64
+    }
+
+    fn median_us(&self) -> f64 {
+        median(self.latencies.iter().map(|ns| *ns as f64 / 1e3).collect())
+    }
+
+    /// Emits them as one histogram, and their jitter.
+    fn emit(&self, sampler: &mut Sampler) -> anyhow::Result<()> {
+        let ns = self.latencies.iter().sum::<u64>() as f64;
+        emit_latencies(sampler, Params::new(), &self.latencies, ns)?;
+        sampler.value(Params::new(), "jitter", self.jitter(), ns)
+    }
+}
+
+/// A number, and bytes that follow from it.
+fn message(number: u64) -> [u8; MESSAGE] {
+    let mut bytes = [number as u8 ^ 0x5a; MESSAGE];
+    bytes[..8].copy_from_slice(&number.to_be_bytes());
+    bytes
+}
+
+fn emit_latencies(sampler: &mut Sampler, at: Params, latencies: &[u64], ns: f64) -> anyhow::Result<()> {
+    let told = told_by(latencies.len() as u64);
+    sampler.histogram_at(at, &told, histogram(latencies.iter().copied())?, ns)
+}
+
+/// What this process itself cost.
+struct Own {
+    counters: NetworkCounters,
+    before: NetworkTotals,
+    begin: Instant,
+}
+
+impl Own {
+    fn start(place: &Place) -> Own {
+        let mut counters = NetworkCounters::open(&[std::process::id()], &place.cpus(1), None);
+        Own { before: counters.read(), counters, begin: Instant::now() }
+    }
+
+    fn account(mut self) -> Account {
+        let (used, elapsed) = (self.counters.read().since(self.before), self.begin.elapsed().as_secs_f64());
+        let share = |ns: Option<f64>| ns.map(|ns| ns / 1e9 / elapsed);
+        Account { busy: share(used.run_ns), wait: share(used.wait_ns), ..Account::default() }
+    }
+}
+
+fn emit_accounts(
+    sampler: &mut Sampler,
+    at: &Params,
+    local: Account,
+    remote: Account,
+    ns: f64,
+) -> anyhow::Result<()> {
+    let told = [
+        ("local_busy", local.busy),
+        ("remote_busy", remote.busy),
+        ("local_wait", local.wait),
+        ("remote_wait", remote.wait),
+    ];
+    for (metric, value) in told {
+        if let Some(value) = value {
+            sampler.value(at.clone(), metric, value, ns)?;
+        }
+    }
+    Ok(())
+}
+
+/// How long the counted part of a visit lasts, and what comes before.
+fn spans(beat: Beat) -> (Duration, Duration) {
+    let windows = |count: usize| Duration::from_millis(beat.window_ms * count as u64);
+    (windows(1), windows(beat.count))
+}
+
+fn text<'c>(case: &'c Case, name: &str) -> Option<&'c str> {
+    case.params.get(name).and_then(|value| value.text())
+}
+
+pub fn round_trip(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
+    let mut peer = Peer::of(case, sampler.secret())?;
+    let protocol = if text(case, "protocol") == Some("udp") { Protocol::Udp } else { Protocol::Tcp };
+    let (warm_up, counted) = spans(Beat::of(sampler.windows(), case));
+    let socket = peer.echo(protocol, text(case, "congestion"))?;
+    let mut trips = Trips::new(&socket, protocol, sampler.clock())?;
+    trips.run_for(warm_up)?;
+    trips.latencies.clear();
+    trips.lost = 0;
+    let own = Own::start(&peer.place);
+    trips.run_counted(counted)?;
+    let local = own.account();
+    trips.emit(sampler)?;
+    let ns = counted.as_nanos() as f64;
+    if protocol == Protocol::Udp {
+        let all = trips.lost + trips.latencies.len() as u64;
+        sampler.value(Params::new(), "loss", trips.lost as f64 / all as f64, ns)?;
+    }
+    drop(trips);
+    let remote = peer.stop()?;
+    emit_accounts(sampler, &Params::new(), local, remote, ns)
+}
+
+pub fn connect(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
+    let mut peer = Peer::of(case, sampler.secret())?;
+    let beat = Beat::of(sampler.windows(), case);
+    let to = peer.greeter()?;
+    let _ticks = Ticks::start(TICK).context("cannot start a timer")?;
+    let own = Own::start(&peer.place);
+    let (mut work, mut ns, mut latencies) = (Vec::new(), Vec::new(), Vec::new());
+    let clock = sampler.clock();
+    for window in 0..=beat.count {
+        let (begin, mut count) = (clock.now(), 0u64);
+        let mut now = begin;
+        while now - begin < beat.window_ms as f64 * 1e6 || count == 0 {
+            once(&to)?;
+            let end = clock.now();
+            if window > 0 {
+                latencies.push((end - now).max(1.0) as u64);
+            }
+            now = end;
+            count += 1;
+        }
+        work.push(count as f64);
+        ns.push(now - begin);
+    }
+    let local = own.account();
+    let all = ns[1..].iter().sum();
+    sampler.windows_timed(Params::new(), "rate", (work, ns), 1)?;
+    emit_latencies(sampler, Params::new(), &latencies, all)?;
+    let remote = peer.stop()?;
+    emit_accounts(sampler, &Params::new(), local, remote, all)
+}
+
+/// One connection: made, its byte read, closed by a reset.
+fn once(to: &SocketAddr) -> anyhow::Result<()> {
+    let family = if to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let socket = rustix::net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)
+        .context("cannot make a socket")?;
+    sockopt::set_socket_linger(&socket, Some(Duration::ZERO)).context("cannot set SO_LINGER")?;
+    patiently(|| match rustix::net::connect(&socket, to) {
+        // An interrupted one was completed, or still is on its way.
+        Err(Errno::ISCONN) => Ok(()),
+        Err(Errno::ALREADY) => Err(Errno::INTR),
+        connected => connected,
+    })
+    .context("cannot connect")?;
+    let mut byte = [0u8; 1];
+    let count = patiently(|| Ok(rustix::net::recv(&socket, byte.as_mut_slice(), RecvFlags::empty())?.1))
+        .context("a connection was not accepted")?;
+    check_answer(count == 1 && byte == [1], || format!("{count} bytes ({byte:?}) greeted a connection"))
+}
+
+/// Repeats what was interrupted, for so many ticks.
+fn patiently<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> io::Result<T> {
+    for _ in 0..PATIENCE_TICKS {
+        match call() {
+            Err(Errno::INTR) => {}
+            done => return Ok(done?),
+        }
+    }
+    Err(io::ErrorKind::TimedOut.into())
+}
+
+pub fn request(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
+    let mut peer = Peer::of(case, sampler.secret())?;
+    let beat = Beat::of(sampler.windows(), case);
+    for depth in DEPTHS {
+        let socket = peer.echo(Protocol::Tcp, text(case, "congestion"))?;
+        let own = Own::start(&peer.place);
+        let mut flight = Flight::begin(&socket, depth, sampler.clock())?;
+        let (mut work, mut ns) = (Vec::new(), Vec::new());
+        for window in 0..=beat.count {
+            let (answered, took) = flight.window(beat.window_ms as f64 * 1e6)?;
+            work.push(answered as f64);
+            ns.push(took);
+            if window == 0 {
+                flight.latencies.clear();
+            }
+        }
+        let local = own.account();
+        let at = point("depth", depth);
+        let all = ns[1..].iter().sum();
+        sampler.windows_timed(at.clone(), "rate", (work, ns), 1)?;
+        emit_latencies(sampler, at.clone(), &flight.latencies, all)?;
+        drop(flight);
+        let remote = peer.stop()?;
+        emit_accounts(sampler, &at, local, remote, all)?;
+    }
+    Ok(())
+}
+
+/// Requests on their way, in their order.
+struct Flight<'s> {
+    socket: &'s OwnedFd,
+    clock: Clock,
+    /// When those on their way were written.
+    written: VecDeque<f64>,
+    /// The next to be written, and the next to be answered.
+    next: u64,
+    due: u64,
+    pending: Vec<u8>,
+    latencies: Vec<u64>,
+    _ticks: Ticks,
+}
+
+impl<'s> Flight<'s> {
+    fn begin(socket: &'s OwnedFd, depth: u64, clock: Clock) -> anyhow::Result<Flight<'s>> {
+        let _ticks = Ticks::start(TICK).context("cannot start a timer")?;
+        let (written, pending, latencies) = (VecDeque::new(), Vec::new(), Vec::new());
+        let mut flight = Flight { socket, clock, written, next: 0, due: 0, pending, latencies, _ticks };
+        flight.write(depth)?;
+        Ok(flight)
+    }
+
+    /// Writes so many requests at once.
+    fn write(&mut self, count: u64) -> anyhow::Result<()> {
+        let bytes: Vec<u8> = (0..count).flat_map(|index| message(self.next + index)).collect();
+        let now = self.clock.now();
+        let mut rest = bytes.as_slice();
+        while !rest.is_empty() {
+            let sent = patiently(|| rustix::net::send(self.socket, rest, SendFlags::NOSIGNAL));
+            rest = &rest[sent.context("the other end is gone")?..];
+        }
+        self.written.extend((0..count).map(|_| now));
+        self.next += count;
+        Ok(())
+    }
+
+    /// Goes on for so long: how many were answered, in how many ns.
+    fn window(&mut self, length_ns: f64) -> anyhow::Result<(u64, f64)> {
+        let (begin, mut answered) = (self.clock.now(), 0);
+        let mut buffer = [0u8; 64 << 10];
+        loop {
+            let read =
+                patiently(
+                    || Ok(rustix::net::recv(self.socket, buffer.as_mut_slice(), RecvFlags::empty())?.1),
+                );
+            let count = read.context("the other end does not answer any more")?;
+            if count == 0 {
+                bail!("the other end is gone");
+            }
+            let now = self.clock.now();
+            self.pending.extend_from_slice(&buffer[..count]);
+            let whole = self.pending.len() / MESSAGE;
+            for answer in self.pending.chunks_exact(MESSAGE) {
+                check_answer(answer == message(self.due), || {
+                    format!("request {} got another one's answer", self.due)
+                })?;
+                let written = self.written.pop_front().context("an answer to nothing")?;
+                self.latencies.push((now - written).max(1.0) as u64);
+                self.due += 1;
+            }
+            self.pending.drain(..whole * MESSAGE);
+            answered += whole as u64;
+            self.write(whole as u64)?;
+            if now - begin >= length_ns && answered > 0 {
+                return Ok((answered, now - begin));
+            }
+        }
+    }
+}
+
+pub fn loaded(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
+    let mut peer = Peer::of(case, sampler.secret())?;
+    let mut spec = Transfer { echo: true, ..wanted(case, sampler) };
+    spec.beat = spec.beat.whole();
+    let mut prepared = peer.prepare(spec.clone())?;
+    let socket = prepared.echo.take().context("no connection that echoes")?;
+    sockopt::set_tcp_nodelay(&socket, true).context("cannot set TCP_NODELAY")?;
+    let clock = sampler.clock();
+    let (warm_up, counted) = spans(Beat::of(sampler.windows(), case));
+    let mut idle = Trips::new(&socket, Protocol::Tcp, clock)?;
+    idle.run_for(warm_up)?;
+    idle.latencies.clear();
+    idle.run_counted(counted)?;
+    let mut trips = Trips { number: idle.number, ..Trips::new(&socket, Protocol::Tcp, clock)? };
+    let idle_us = idle.median_us();
+    drop(idle);
+    let before = Duration::from_millis(spec.beat.window_ms * spec.beat.warm_up as u64);
+    let whole = before + Duration::from_millis(spec.beat.window_ms);
+    let begin = Instant::now();
+    let mut from = 0;
+    let outcome = prepared.run_beside(&mut |peer, duration| {
+        if begin.elapsed() >= whole {
+            return peer.pause(duration);
+        }
+        trips.run_for(duration)?;
+        if begin.elapsed() <= before + Duration::from_millis(1) {
+            from = trips.latencies.len();
+        }
+        Ok(())
+    })?;
+    trips.latencies.drain(..from);
+    trips.emit(sampler)?;
+    let ns = outcome.counted_ns();
+    sampler.value(Params::new(), "latency_idle_p50", idle_us, ns)?;
+    sampler.value(Params::new(), "load", outcome.bits_per_second() / 1e9, ns)?;
+    for (metric, value) in outcome.beside() {
+        sampler.value(Params::new(), metric, value, ns)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,152 @@
+//! JSON that stands in other text: what programs say on their standard error lands before, behind and between it, and a run that
+//! was killed leaves it cut off.
+
+use serde_json::Value;
+
+/// More documents than this in one file are a mistake or an attack.
+const MOST_DOCUMENTS: usize = 500;
+
+/// What a text holds.
+#[derive(Debug, Default)]
+pub struct Embedded<'a> {
+    pub documents: Vec<Value>,
+    /// The lines that are no part of a document, in order; empty ones are left out.
+    pub lines: Vec<&'a str>,
+    /// The last document ends in its midst: what its last whole members say is here.
+    pub cut: bool,
+    /// Documents that were left out, as there are too many.
+    pub left_out: usize,
+}
+
+/// The documents of a text: objects that begin at the begin of a line.
+pub fn embedded(text: &str) -> Embedded<'_> {
+    let mut found = Embedded::default();
+    let mut at = 0;
+    while at < text.len() {
+        let line = text[at..].split_inclusive('\n').next().unwrap_or_default();
+        if line.trim_start().starts_with('{')
+            && let Some((value, length, cut)) = document(&text[at..])
+        {
+            match found.documents.len() < MOST_DOCUMENTS {
+                true => found.documents.push(value),
+                false => found.left_out += 1,
+            }
+            found.cut |= cut;
+            at += length;
+            continue;
+        }
+        if !line.trim().is_empty() {
+            found.lines.push(line.trim_end());
+        }
+        at += line.len();
+    }
+    found
+}
+
+/// The object at the begin of a text, its length, and whether it is cut off.
+fn document(text: &str) -> Option<(Value, usize, bool)> {
+    let mut stream = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+    match stream.next()? {
+        Ok(value) if value.is_object() => Some((value, stream.byte_offset(), false)),
+        Ok(_) => None,
+        Err(error) if error.is_eof() => whole_members(text).map(|value| (value, text.len(), true)),
+        Err(error) if error.is_syntax() => {
+            // Old versions print what no JSON is where they divided by nothing.
+            let end = end(text)?;
+            let numbers = without_nan(&text[..end]);
+            serde_json::from_str(&numbers).ok().filter(Value::is_object).map(|value| (value, end, false))
+        }
+        Err(_) => None,
+    }
+}
+
+/// What stands in a cut document up to the last comma outside of texts, with its brackets closed.
+fn whole_members(text: &str) -> Option<Value> {
+    let (mut open, mut quoted, mut escaped) = (Vec::new(), false, false);
+    let mut last: Option<(usize, Vec<char>)> = None;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            _ if quoted => {}
+            b'{' => open.push('}'),
+            b'[' => open.push(']'),
+            b'}' | b']' => {
+                open.pop()?;
+            }
+            b',' if open.len() < 60 => last = Some((at, open.clone())),
+            _ => {}
+        }
+    }
+    let (at, open) = last?;
+    let whole: String = text[..at].chars().chain(open.into_iter().rev()).collect();
+    serde_json::from_str(&without_nan(&whole)).ok()
+}
+
+/// Where the object at the begin of a text ends.
+fn end(text: &str) -> Option<usize> {
+    let (mut depth, mut quoted, mut escaped) = (0usize, false, false);
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            _ if quoted => {}
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => {
+                depth = depth.checked_sub(1)?;
+                if depth == 0 {
+                    return Some(at + 1);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// A text in which members that are `nan` or `inf` are `null`.
+fn without_nan(text: &str) -> String {
+    let member = |line: &str| -> String {
+        let Some((name, value)) = line.split_once(':') else { return line.to_string() };
+        let word = value.trim().trim_end_matches(',').trim();
+        match word.trim_start_matches(['-', '+']) {
+            "nan" | "inf" | "NaN" | "Infinity" => format!("{name}:{}", value.replacen(word, "null", 1)),
+            _ => line.to_string(),
+        }
+    };
+    text.lines().map(member).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_are_found_in_what_surrounds_them() {
+        let text = "fio: hello\n\n{\n \"a\": 1}\nbetween {\n{\"b\": [2]}\nafter\n";
+        let found = embedded(text);
+        assert_eq!(found.documents, [serde_json::json!({"a": 1}), serde_json::json!({"b": [2]})]);
+        assert_eq!(found.lines, ["fio: hello", "between {", "after"]);
+        assert!(!found.cut);
+        assert!(embedded("{ no JSON }\n{\n").documents.is_empty());
+    }
+
+    #[test]
+    fn what_is_cut_keeps_its_whole_members_only() {
+        let text = "{\"a\": {\"b\": 12, \"c\": 345";
+        let found = embedded(text);
+        // Of a number that is cut nobody knows how large it was.
+        assert_eq!(found.documents, [serde_json::json!({"a": {"b": 12}})]);
+        assert!(found.cut);
+        assert_eq!(embedded("{\"a, b\": \"c, d\", \"e\": [1, 2").documents.len(), 1);
+    }
+
+    #[test]
+    fn numbers_that_json_does_not_have_are_none() {
+        let found = embedded("{\n\"a\" : -nan,\n\"b\" : 1,\n\"c\" : inf\n}\nafter");
+        assert_eq!(found.documents, [serde_json::json!({"a": null, "b": 1, "c": null})]);
+        assert_eq!(found.lines, ["after"]);
+    }
+}

@@ -1,0 +1,79 @@
+//! fio's numbers: with suffixes of two kinds, and units that each line names.
+
+/// A number that a suffix may multiply: `3472.2k`, `46.8k`, `1.2M`; of 1000s, as fio's text has them for counts and times.
+pub fn decimal(text: &str) -> Option<f64> {
+    let text = text.trim();
+    let scale = match text.chars().last()? {
+        'k' | 'K' => 1e3,
+        'm' | 'M' => 1e6,
+        'g' | 'G' => 1e9,
+        't' | 'T' => 1e12,
+        _ => 1.0,
+    };
+    let number = if scale == 1.0 { text } else { &text[..text.len() - 1] };
+    plain(number).map(|value| value * scale)
+}
+
+/// A number of digits and at most one point.
+pub fn plain(text: &str) -> Option<f64> {
+    let text = text.trim();
+    let own = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') && !text.is_empty();
+    text.parse().ok().filter(|_| own && text.len() <= 30)
+}
+
+/// An amount: `4k`, `1MiB`, `3777.6MB`, `65536B`, `64.0KiB`. A letter alone and `KiB` are 1024s; `KB` is 1024 in what version 2 wrote and
+/// 1000 in what version 3 writes beside it in brackets, which `kilo` says.
+pub fn amount(text: &str, kilo: f64) -> Option<f64> {
+    let text = text.trim();
+    let digits = text.find(|one: char| !(one.is_ascii_digit() || one == '.')).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let unit = unit.trim();
+    let scale = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "k" | "kib" => 1024.0,
+        "m" | "mib" => 1024f64.powi(2),
+        "g" | "gib" => 1024f64.powi(3),
+        "t" | "tib" => 1024f64.powi(4),
+        "kb" => kilo,
+        "mb" => kilo.powi(2),
+        "gb" => kilo.powi(3),
+        "tb" => kilo.powi(4),
+        _ => return None,
+    };
+    plain(number).map(|value| value * scale)
+}
+
+/// ns a unit: `usec`, `msec`.
+pub fn nanoseconds(unit: &str) -> Option<f64> {
+    match unit.trim() {
+        "nsec" | "ns" => Some(1.0),
+        "usec" | "us" => Some(1e3),
+        "msec" | "ms" => Some(1e6),
+        "sec" | "s" => Some(1e9),
+        _ => None,
+    }
+}
+
+/// `name=value` of a list with commas, spaces around allowed.
+pub fn named<'a>(list: &'a str, name: &str) -> Option<&'a str> {
+    let one = |part: &'a str| part.split_once('=').filter(|(known, _)| known.trim() == name);
+    list.split(',').find_map(one).map(|(_, value)| value.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn suffixes_of_counts_are_thousands_and_of_sizes_1024s() {
+        assert_eq!(
+            (decimal("3472.2k"), decimal("46.8k"), decimal("914")),
+            (Some(3_472_200.0), Some(46_800.0), Some(914.0))
+        );
+        assert_eq!((decimal("nan"), decimal("-3"), decimal("1e9"), decimal("")), (None, None, None, None));
+        assert_eq!((amount("4K", 1024.0), amount("64.0KiB", 1000.0)), (Some(4096.0), Some(65536.0)));
+        assert_eq!((amount("64466KB", 1024.0), amount("192MB", 1000.0)), (Some(66_013_184.0), Some(192e6)));
+        assert_eq!((amount("4X", 1024.0), amount("k", 1024.0)), (None, None));
+        assert_eq!(named("min=  12, max=914, avg=51.87", "avg"), Some("51.87"));
+    }
+}

@@ -1,0 +1,352 @@
+//! fio's text to jobs: a line of what each job is to do, later a block of what it did.
+//!
+//! Version 2 writes `read : io=3777.6MB, bw=64466KB/s, iops=16116, runt= 60003msec`, where KB is 1024 bytes; version 3 `read: IOPS=46.8k,
+//! BW=183MiB/s (192MB/s)(183MiB/1001msec)`, rounded to three or four digits: with the counts of the line `issued rwts` and the time it is
+//! computed again.
+
+use super::numbers::{amount, decimal, named, nanoseconds, plain};
+use super::{Job, SEVERAL, Side, Spread, Way};
+use crate::import::own::short;
+
+/// Groups are numbered anew in each run of a text.
+const RUNS_APART: i64 = 1 << 20;
+
+/// Whether a line is one of fio's own: a job announced, or its result.
+pub fn begins(line: &str) -> bool {
+    let line = line.trim_start_matches('\u{feff}');
+    announced(line).is_some() || (line.contains("(groupid=") && line.contains("err="))
+}
+
+/// A job that is announced: its name and options.
+#[derive(Clone, Debug)]
+struct Announced {
+    name: String,
+    group: Option<i64>,
+    options: Vec<(String, String)>,
+    /// A line of dots follows: there are several.
+    several: bool,
+    done: bool,
+}
+
+/// `NAME: (g=0): rw=randread, bs=4K-4K/4K-4K/4K-4K, ioengine=libaio, iodepth=32`
+fn announced(line: &str) -> Option<Announced> {
+    let (name, rest) = line.split_once(": (g=")?;
+    let (group, rest) = rest.split_once("): ")?;
+    let own = |name: &str| Some((name.to_string(), named(rest, name)?.to_string()));
+    let mut options: Vec<(String, String)> =
+        [own("ioengine"), own("iodepth")].into_iter().flatten().collect();
+    let rw = named(rest, "rw")?;
+    options.push(("rw".to_string(), rw.to_string()));
+    options.extend(blocks(rest, rw).map(|size| ("bs".to_string(), size)));
+    Some(Announced {
+        name: name.trim().to_string(),
+        group: group.parse().ok().map(|group: i64| group.clamp(0, RUNS_APART - 1)),
+        options,
+        several: false,
+        done: false,
+    })
+}
+
+/// The sizes of blocks as an option would say them: one, a range, or one a direction with commas.
+fn blocks(rest: &str, rw: &str) -> Option<String> {
+    let text = rest.split_once("bs=")?.1;
+    let text = text.split_once(", ioengine").map_or(text, |(text, _)| text);
+    let ranges: Vec<&str> = match text.contains("(R)") {
+        true => text
+            .split(',')
+            .map(|part| part.trim().trim_start_matches(['(', 'R', 'W', 'T', ')', ' ']))
+            .collect(),
+        false => text.split('/').map(str::trim).collect(),
+    };
+    let size =
+        |text: &str| amount(text, 1024.0).filter(|bytes| *bytes >= 1.0).map(|bytes| format!("{bytes:.0}"));
+    let range = |range: &&str| -> Option<String> {
+        let (low, high) = range.split_once('-').unwrap_or((range, range));
+        let (low, high) = (size(low)?, size(high)?);
+        Some(if low == high { low } else { format!("{low}-{high}") })
+    };
+    let all: Vec<String> = ranges.iter().map(range).collect::<Option<_>>()?;
+    // What a direction that is not used would have had says nothing.
+    let (reads, writes) =
+        (rw.contains("read") || rw.contains("rw"), rw.contains("write") || rw.contains("rw"));
+    match (all.as_slice(), reads, writes) {
+        ([read, write, ..], true, true) if read != write => Some(format!("{read},{write}")),
+        ([_, write, ..], false, true) => Some(write.clone()),
+        ([.., trim], false, false) => Some(trim.clone()),
+        ([first, ..], ..) => Some(first.clone()),
+        _ => None,
+    }
+}
+
+type Read = (Vec<Job>, Vec<(String, String)>, Vec<String>);
+
+/// Where the lines that follow belong.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Within {
+    Nothing,
+    Side(Way),
+    Sync,
+}
+
+/// The jobs of a text, what it tells beside them, and remarks.
+pub fn jobs(lines: &[&str]) -> Read {
+    let mut reader = Reader::default();
+    for line in lines {
+        reader.take(line.trim_start_matches('\u{feff}'));
+    }
+    let Reader { mut jobs, facts, mut remarks, announced, unknown, .. } = reader;
+    for job in &mut jobs {
+        recount(job);
+    }
+    let unfinished = announced.into_iter().filter(|one| !one.done);
+    jobs.extend(unfinished.map(|one| Job {
+        name: one.name,
+        group: one.group,
+        options: match one.several {
+            true => [one.options, vec![("numjobs".to_string(), SEVERAL.to_string())]].concat(),
+            false => one.options,
+        },
+        direct_untold: true,
+        unfinished: Some(
+            "it was announced and has no result: the run, or the file, ended before".to_string(),
+        ),
+        ..Job::default()
+    }));
+    if let Some((first, count)) = unknown {
+        let lines = if count == 1 { "a line".to_string() } else { format!("{count} lines") };
+        remarks.push(format!("{lines} of results could not be understood; the first of them: {first:?}"));
+    }
+    (jobs, facts, remarks)
+}
+
+#[derive(Default)]
+struct Reader {
+    jobs: Vec<Job>,
+    facts: Vec<(String, String)>,
+    remarks: Vec<String>,
+    announced: Vec<Announced>,
+    within: Option<Within>,
+    /// Unit and kind of the percentiles that follow.
+    percentiles: Option<(&'static str, f64)>,
+    /// 1024 where KB is that.
+    kilo: f64,
+    unknown: Option<(String, usize)>,
+    /// A result was read since the last job was announced.
+    ended: bool,
+    /// What the numbers of groups in this run begin with.
+    before: i64,
+}
+
+impl Reader {
+    fn take(&mut self, line: &str) {
+        let trimmed = line.trim();
+        if let Some(version) =
+            trimmed.strip_prefix("fio-").filter(|rest| rest.starts_with(|one: char| one.is_ascii_digit()))
+        {
+            self.facts.push(("fio".to_string(), short(version)));
+            self.kilo = if version.starts_with(['1', '2']) { 1024.0 } else { 1000.0 };
+        } else if let Some(one) = announced(line) {
+            self.within = None;
+            // After results another run begins, whose groups are others.
+            if std::mem::take(&mut self.ended) {
+                self.before += RUNS_APART;
+            }
+            self.announced.push(Announced { group: one.group.map(|group| group + self.before), ..one });
+        } else if trimmed == "..." {
+            if let Some(last) = self.announced.last_mut() {
+                last.several = true;
+            }
+        } else if line.contains("(groupid=") && line.contains("err=") {
+            self.begin(line);
+        } else if trimmed.starts_with("Run status group") || trimmed.starts_with("Disk stats") {
+            self.within = None;
+        } else if self.within.is_some() && !trimmed.is_empty() {
+            self.within(trimmed);
+        } else if let Some((device, rest)) = trimmed.split_once(": ios=").filter(|_| line.starts_with(' ')) {
+            let busy = named(rest, "util").unwrap_or_default();
+            self.facts.push(("device".to_string(), format!("{} {busy} busy", device.trim())));
+        }
+    }
+
+    /// `NAME: (groupid=0, jobs=1): err= 0: pid=120900: Fri Jun 19 01:20:01 2020`
+    fn begin(&mut self, line: &str) {
+        let Some((name, rest)) = line.split_once(": (groupid=") else { return };
+        let Some((inner, rest)) = rest.split_once("): err=") else { return };
+        let (group, jobs) = inner.split_once(',').unwrap_or((inner, ""));
+        let error = rest.trim_start().split(|one: char| !(one.is_ascii_digit() || one == '-')).next();
+        let words =
+            rest.split_once("error=").map_or("", |(_, words)| words.split("):").next().unwrap_or_default());
+        if let Some(ran) = rest.rsplit_once("pid=").and_then(|(_, rest)| rest.split_once(": ")) {
+            self.facts.push(("ran".to_string(), ran.1.trim().to_string()));
+        }
+        let name = name.trim().to_string();
+        let group = group.trim().parse().ok().map(|group: i64| group.clamp(0, RUNS_APART - 1) + self.before);
+        self.ended = true;
+        let same =
+            |one: &&mut Announced| one.name == name && (one.group == group || group.is_none()) && !one.done;
+        let known = self.announced.iter_mut().find(same).map(|one| {
+            // Of several alike each has a block of its own, unless they are reported as one.
+            one.done = true;
+            (one.options.clone(), one.several)
+        });
+        let before = || self.jobs.iter().rev().find(|job| job.name == name && job.group == group);
+        let (mut options, _) =
+            known.or_else(|| before().map(|job| (job.options.clone(), true))).unwrap_or_default();
+        let jobs: Option<u64> = named(jobs, "jobs").and_then(|jobs| jobs.parse().ok());
+        if jobs.is_some_and(|jobs| jobs > 1) && !options.iter().any(|(name, _)| name == "numjobs") {
+            options.push(("numjobs".to_string(), jobs.unwrap_or(1).to_string()));
+        }
+        self.jobs.push(Job {
+            name,
+            group,
+            options,
+            jobs,
+            error: error.and_then(|error| error.parse().ok()).unwrap_or(0),
+            error_words: words.to_string(),
+            direct_untold: true,
+            ..Job::default()
+        });
+        self.within = Some(Within::Nothing);
+        self.percentiles = None;
+    }
+
+    fn within(&mut self, line: &str) {
+        let kilo = if self.kilo == 0.0 { 1000.0 } else { self.kilo };
+        let Some(job) = self.jobs.last_mut() else { return };
+        if let Some(rest) = line.strip_prefix('|') {
+            if let Some((kind, scale)) = self.percentiles
+                && let Some(spread) = spread(job, self.within, kind)
+            {
+                spread.percentiles.extend(percentiles(rest, scale));
+            }
+            return;
+        }
+        let (head, rest) = line.split_once(':').unwrap_or((line, ""));
+        let (kind, unit) = head.split_once('(').unwrap_or((head, ""));
+        let (kind, unit) = (kind.trim(), unit.trim_end_matches([')', ' ']));
+        match kind {
+            "read" | "write" | "trim" => {
+                let way = Way::ALL.into_iter().find(|way| way.word() == kind).unwrap_or(Way::Read);
+                self.within = Some(Within::Side(way));
+                job.sides[way as usize] = side(rest, kilo);
+            }
+            "fsync/fdatasync/sync_file_range" => self.within = Some(Within::Sync),
+            // Shares of ranges, which percentiles tell better, begin with a number.
+            "lat" if rest.contains('%') => {}
+            "slat" | "clat" | "lat" | "sync" => {
+                if let (Some(scale), Some(spread)) = (nanoseconds(unit), spread(job, self.within, kind)) {
+                    let value = |name: &str| named(rest, name).and_then(decimal).map(|value| value * scale);
+                    (spread.mean, spread.max) = (value("avg"), value("max"));
+                }
+            }
+            "clat percentiles" | "lat percentiles" | "sync percentiles" | "slat percentiles" => {
+                let kind = match kind.split(' ').next() {
+                    Some("clat") => "clat",
+                    Some("slat") => "slat",
+                    Some("sync") => "sync",
+                    _ => "lat",
+                };
+                self.percentiles = nanoseconds(unit).map(|scale| (kind, scale));
+            }
+            "cpu" => {
+                let share = |name: &str| named(rest, name).and_then(|text| plain(text.trim_end_matches('%')));
+                job.cpu = share("usr").zip(share("sys")).map(|(user, system)| user + system);
+            }
+            "issued" | "issued rwt" | "issued rwts" | "issued rwtf" => issued(job, rest),
+            // Samples of half a second, depths, and what nobody compares.
+            "bw" | "iops" | "IO depths" | "submit" | "complete" | "latency" | "zone resets" | "errors" => {}
+            _ => {
+                let text = short(line);
+                self.unknown.get_or_insert((text, 0)).1 += 1;
+            }
+        }
+    }
+}
+
+fn spread<'a>(job: &'a mut Job, within: Option<Within>, kind: &str) -> Option<&'a mut Spread> {
+    match (within?, kind) {
+        (_, "sync") | (Within::Sync, _) => Some(&mut job.sync),
+        (Within::Side(way), kind) => {
+            let side = &mut job.sides[way as usize];
+            match kind {
+                "slat" => Some(&mut side.slat),
+                "clat" => Some(&mut side.clat),
+                _ => Some(&mut side.lat),
+            }
+        }
+        (Within::Nothing, _) => None,
+    }
+}
+
+/// `1.00th=[ 1176],  5.00th=[ 1368]`
+fn percentiles(line: &str, scale: f64) -> Vec<(String, Option<f64>)> {
+    let one = |part: &str| {
+        let (percent, value) = part.split_once("th=[")?;
+        let value = decimal(value.trim_end_matches([']', ' ', ',']));
+        Some((percent.trim().to_string(), value.map(|value| value * scale)))
+    };
+    line.split("],").filter_map(|part| one(part.trim())).collect()
+}
+
+fn side(rest: &str, kilo: f64) -> Side {
+    let rate = |text: &str| text.split_once("/s").and_then(|(rate, _)| amount(rate, kilo));
+    // Version 2: everything by name.
+    if let Some(io) = named(rest, "io") {
+        return Side {
+            bytes: amount(io, kilo),
+            bandwidth: named(rest, "bw").and_then(rate),
+            iops: named(rest, "iops").and_then(decimal),
+            runtime_ms: named(rest, "runt").and_then(|time| plain(time.trim_end_matches("msec"))),
+            rounded: String::new(),
+            ..Side::default()
+        };
+    }
+    // `183MiB/1001msec` in the last brackets.
+    let of = rest
+        .split(['(', ')'])
+        .find_map(|part| part.split_once('/').filter(|(_, time)| time.ends_with("msec")));
+    let iops = named(rest, "IOPS");
+    let bandwidth = named(rest, "BW");
+    Side {
+        iops: iops.and_then(decimal),
+        bandwidth: bandwidth.and_then(rate),
+        bytes: of.and_then(|(bytes, _)| amount(bytes, 1000.0)),
+        runtime_ms: of.and_then(|(_, time)| plain(time.trim_end_matches("msec"))),
+        rounded: format!(
+            "it prints IOPS={}, BW={}",
+            iops.unwrap_or("none"),
+            bandwidth.and_then(|text| text.split(' ').next()).unwrap_or("none")
+        ),
+        ..Side::default()
+    }
+}
+
+/// `total=r=967045/w=0/d=0, short=...`, later `total=46832,20027,0,0 short=0,0,0,0 dropped=0,0,0,0`
+fn issued(job: &mut Job, rest: &str) {
+    let Some((_, totals)) = rest.split_once("total=") else { return };
+    let totals = match totals.split_once(" short=") {
+        Some((totals, _)) => totals,
+        None => totals.split(", short").next().unwrap_or_default(),
+    };
+    for (at, count) in totals.trim().split([',', '/']).take(3).enumerate() {
+        let count = count.rsplit('=').next().and_then(plain);
+        job.sides[at].ios = count;
+    }
+}
+
+/// Rates from counts and times, where the printed ones have fewer digits and agree.
+fn recount(job: &mut Job) {
+    let block = job.option(&["bs"]).and_then(plain);
+    for side in &mut job.sides {
+        let counted =
+            side.ios.zip(side.runtime_ms).filter(|(_, time)| *time > 0.0).map(|(ios, ms)| ios * 1e3 / ms);
+        if let (Some(counted), Some(printed)) = (counted, side.iops)
+            && (counted / printed - 1.0).abs() < 0.01
+        {
+            side.iops = Some(counted);
+            let bandwidth = block.map(|block| block * counted);
+            let near = |one: &f64| side.bandwidth.is_some_and(|printed| (one / printed - 1.0).abs() < 0.01);
+            side.bandwidth = bandwidth.filter(near).or(side.bandwidth);
+        }
+    }
+}

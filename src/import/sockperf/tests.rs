@@ -1,0 +1,122 @@
+//! Results of sockperf: a recording of our own. The figures were read by eye.
+
+use std::path::Path;
+
+use crate::import::own::INTERRUPTED;
+use crate::import::{Format, Imported, read};
+
+fn recorded() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/imports/sockperf.txt");
+    std::fs::read_to_string(path).expect("a recording")
+}
+
+/// The run whose command begins so.
+fn run(command: &str) -> String {
+    let text = recorded();
+    let at = text.find(&format!("$ {command}")).expect("a command");
+    let end = text[at + 1..].find("\n$ ").map_or(text.len(), |end| at + 2 + end);
+    text[at..end].to_string()
+}
+
+fn one(text: &str) -> Imported {
+    let mut all = read(text.as_bytes()).expect("a result");
+    assert_eq!((all.len(), all[0].format), (1, Format::Sockperf));
+    all.remove(0)
+}
+
+fn values(one: &Imported, key: &str) -> Vec<f64> {
+    let figure = one.figures.iter().find(|figure| figure.judged.series.key == key);
+    let figure = figure.unwrap_or_else(|| {
+        panic!("no {key} in {:#?}", one.figures.iter().map(|one| &one.judged.series.key).collect::<Vec<_>>())
+    });
+    figure.judged.series.processes.iter().flat_map(|process| process.values.clone()).collect()
+}
+
+fn reason(one: &Imported, key: &str) -> String {
+    assert_eq!(values(one, key), [0.0; 0]);
+    let figure = one.figures.iter().find(|figure| figure.judged.series.key == key).expect(key);
+    figure.judged.analysis.verdict.reason.clone()
+}
+
+fn near(found: &[f64], wanted: f64) -> bool {
+    found.len() == 1 && (found[0] / wanted - 1.0).abs() < 1e-9
+}
+
+#[test]
+fn a_latency_is_half_of_a_round_trip() {
+    let found = one(&run("sockperf ping-pong -i 127.0.0.1 -p 11111 -t 1\n"));
+    let key = |metric: &str| format!("network.round-trip@free?protocol=udp/bytes=14#{metric}");
+    assert!(near(&values(&found, &key("latency_p50")), 61.760));
+    assert!(near(&values(&found, &key("latency_p99")), 88.480));
+    assert!(near(&values(&found, &key("latency_mean")), 63.136));
+    assert!(near(&values(&found, &key("latency_max")), 828.292));
+    assert!(found.figures[0].note.contains("printed as half of it"));
+    // The whole one is taken as it is, and TCP is another key; so is another size.
+    let found = one(&run("sockperf ping-pong --tcp"));
+    let key = |metric: &str| format!("network.round-trip@free?protocol=tcp/bytes=64#{metric}");
+    assert!(near(&values(&found, &key("latency_p50")), 52.788));
+    assert!(!found.figures[0].note.contains("half"));
+    assert!(found.findings.is_empty());
+}
+
+#[test]
+fn percentiles_that_nothing_lies_beyond_are_none() {
+    let found = one(&run("sockperf ping-pong -i 127.0.0.1 -p 11111 -t 1\n"));
+    let key = |metric: &str| format!("network.round-trip@free?protocol=udp/bytes=14#{metric}");
+    let why = reason(&found, &key("latency_p99999"));
+    assert_eq!(
+        why,
+        "0.1 of 8711 observations lie beyond it, and a percentile wants 10: what it prints (828.292 us) is an extreme"
+    );
+    // 8.7 of 8711: just too few.
+    assert!(reason(&found, &key("latency_p999")).starts_with("8.7 of 8711"));
+    // Of two messages there is no median.
+    let few = one(&run("sockperf ping-pong -i 127.0.0.1 -p 11111 -t 1 --mps 5"));
+    assert!(
+        reason(&few, "network.round-trip@free?mps=5&protocol=udp/bytes=14#latency_p50")
+            .starts_with("1.0 of 2")
+    );
+}
+
+#[test]
+fn throughput_is_what_was_sent_in_mebibytes() {
+    let found = one(&run("cat throughput.log"));
+    let key = |metric: &str| format!("network.udp@free?direction=send/bytes=1472&streams=1#{metric}");
+    // 388.114 MBps of 2^20 bytes are 276472 messages of 1472.
+    assert!(near(&values(&found, &key("sent")), 388.114 * 8.388608 / 1e3));
+    assert_eq!(values(&found, &key("message_rate")), [276_472.0]);
+    assert!(found.figures[0].note.contains("counted where it was sent"));
+}
+
+#[test]
+fn what_did_not_answer_is_said() {
+    let found = one(&run("sockperf pp -i 127.0.0.1 -p 11112"));
+    let key = "network.round-trip@free?protocol=udp/bytes=14#latency_p50";
+    assert_eq!(reason(&found, key), "No messages were received from the server. Is the server down?");
+    let text = run("sockperf ping-pong -i 127.0.0.1 -p 11111 -t 1\n");
+    let cut = one(&text[..text.find("sockperf: ---> ").expect("percentiles")]);
+    assert!(reason(&cut, key).contains("percentiles are not there"));
+    let stopped = one(
+        "sockperf: == version #3.7 ==\nsockperf: Test end (interrupted by user)\nsockperf: No messages were sent\n",
+    );
+    assert_eq!(stopped.findings[0].rule, INTERRUPTED);
+    // Without its command nobody knows the size, and the mode is a guess that is said.
+    let bare: String = text.lines().skip(1).map(|line| format!("{line}\n")).collect();
+    let bare = one(&bare);
+    assert_eq!(values(&bare, "network.round-trip@free?protocol=udp#latency_p50").len(), 1);
+    assert!(bare.figures[0].note.contains("the mode is not told"), "{}", bare.figures[0].note);
+    let load = one(&text
+        .lines()
+        .skip(1)
+        .map(|line| format!("{line}\n").replace("ReceivedMessages=8711", "ReceivedMessages=87"))
+        .collect::<String>());
+    assert_eq!(values(&load, "sockperf.under-load@free?protocol=udp#latency_p50").len(), 1);
+}
+
+#[test]
+fn all_runs_of_a_file_are_one_result() {
+    let found = one(&recorded());
+    let udp = "network.round-trip@free?protocol=udp/bytes=14#latency_p50";
+    assert!(near(&values(&found, udp), 61.760), "the last run of that kind had no answer");
+    assert_eq!(values(&found, "network.round-trip@free?protocol=tcp/bytes=64#latency_p50").len(), 1);
+}

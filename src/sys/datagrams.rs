@@ -1,0 +1,163 @@
+//! Many datagrams a call, and segmentation left to the kernel or the card.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// Buffers of equal size, sent or received together by `sendmmsg` and `recvmmsg`.
+pub struct Batch {
+    bytes: Vec<u8>,
+    each: usize,
+    lengths: Vec<usize>,
+}
+
+/// More are not passed in one call.
+pub const MOST: usize = 32;
+
+impl Batch {
+    /// `count` (up to [`MOST`]) buffers of `each` bytes.
+    pub fn new(count: usize, each: usize) -> Batch {
+        let count = count.clamp(1, MOST);
+        Batch { bytes: vec![0; count * each], each, lengths: vec![0; count] }
+    }
+
+    pub fn count(&self) -> usize {
+        self.lengths.len()
+    }
+
+    pub fn buffer_mut(&mut self, index: usize) -> &mut [u8] {
+        &mut self.bytes[index * self.each..(index + 1) * self.each]
+    }
+
+    /// What the last call received in this buffer.
+    pub fn received(&self, index: usize) -> &[u8] {
+        let at = index * self.each;
+        &self.bytes[at..at + self.lengths[index].min(self.each)]
+    }
+
+    /// Sends the first `length` bytes of each buffer over a connected socket; how many buffers went.
+    pub fn send(&mut self, socket: BorrowedFd, length: usize) -> io::Result<usize> {
+        let length = length.min(self.each);
+        self.call(length, |headers, count| {
+            // SAFETY: every header points to one vector, and that into our buffers; all outlive the call, which only
+            // reads them.
+            unsafe { libc::sendmmsg(socket.as_raw_fd(), headers, count, 0) }
+        })
+    }
+
+    /// Waits for at least one datagram and takes what else is there; how many buffers were filled.
+    pub fn receive(&mut self, socket: BorrowedFd) -> io::Result<usize> {
+        let each = self.each;
+        self.call(each, |headers, count| {
+            // SAFETY: as above; the kernel writes no more than a vector's length into our buffers, which nobody else
+            // reaches meanwhile. No time limit is given.
+            unsafe {
+                libc::recvmmsg(
+                    socket.as_raw_fd(),
+                    headers,
+                    count,
+                    libc::MSG_WAITFORONE as _,
+                    std::ptr::null_mut(),
+                )
+            }
+        })
+    }
+
+    fn call(
+        &mut self,
+        length: usize,
+        call: impl FnOnce(*mut libc::mmsghdr, libc::c_uint) -> libc::c_int,
+    ) -> io::Result<usize> {
+        let count = self.count();
+        // SAFETY: all zeroes are valid vectors and headers: no address, no memory.
+        let (mut vectors, mut headers): ([libc::iovec; MOST], [libc::mmsghdr; MOST]) =
+            unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
+        let base = self.bytes.as_mut_ptr();
+        for (index, (vector, header)) in vectors.iter_mut().zip(&mut headers).take(count).enumerate() {
+            // SAFETY: `count` buffers of `each` bytes lie in `bytes`.
+            vector.iov_base = unsafe { base.add(index * self.each) }.cast();
+            vector.iov_len = length;
+            header.msg_hdr.msg_iov = vector;
+            header.msg_hdr.msg_iovlen = 1;
+        }
+        let done = call(headers.as_mut_ptr(), count as libc::c_uint);
+        if done < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let done = done.unsigned_abs() as usize;
+        for (length, header) in self.lengths.iter_mut().zip(&headers).take(done) {
+            *length = header.msg_len as usize;
+        }
+        Ok(done)
+    }
+}
+
+/// Every datagram sent from now on is cut into ones of so many bytes by the kernel or the card (`UDP_SEGMENT`, 4.18); 0:
+/// none is.
+pub fn segment(socket: BorrowedFd, bytes: u32) -> io::Result<()> {
+    option(socket, libc::UDP_SEGMENT, bytes)
+}
+
+/// Datagrams of equal size from one sender may be received as one (`UDP_GRO`, 5.0).
+pub fn coalesce(socket: BorrowedFd) -> io::Result<()> {
+    option(socket, libc::UDP_GRO, 1)
+}
+
+fn option(socket: BorrowedFd, name: libc::c_int, value: u32) -> io::Result<()> {
+    let length = size_of::<u32>() as libc::socklen_t;
+    // SAFETY: the pointer is to a live number of this length; the kernel copies it.
+    let done = unsafe {
+        libc::setsockopt(socket.as_raw_fd(), libc::SOL_UDP, name, (&raw const value).cast(), length)
+    };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::UdpSocket;
+    use std::os::fd::AsFd;
+
+    fn pair() -> (UdpSocket, UdpSocket) {
+        let bound = || UdpSocket::bind("127.0.0.1:0").expect("a port");
+        let (one, other) = (bound(), bound());
+        one.connect(other.local_addr().expect("address")).expect("connected");
+        other.connect(one.local_addr().expect("address")).expect("connected");
+        (one, other)
+    }
+
+    #[test]
+    fn a_batch_arrives_whole_and_in_order() {
+        let (one, other) = pair();
+        let mut sends = Batch::new(8, 100);
+        for index in 0..8 {
+            sends.buffer_mut(index).fill(index as u8 + 1);
+        }
+        assert_eq!(sends.send(one.as_fd(), 60).expect("sent"), 8);
+        let mut receives = Batch::new(MOST, 2000);
+        let mut got = Vec::new();
+        while got.len() < 8 {
+            let count = receives.receive(other.as_fd()).expect("received");
+            got.extend((0..count).map(|index| receives.received(index).to_vec()));
+        }
+        for (index, bytes) in got.iter().enumerate() {
+            assert_eq!(bytes, &vec![index as u8 + 1; 60]);
+        }
+    }
+
+    #[test]
+    fn one_buffer_becomes_many_datagrams() {
+        let (one, other) = pair();
+        if let Err(error) = segment(one.as_fd(), 100) {
+            return println!("skipped: no UDP_SEGMENT here ({error})");
+        }
+        let mut sends = Batch::new(1, 1000);
+        sends.send(one.as_fd(), 1000).expect("sent");
+        let mut bytes = [0u8; 2000];
+        for _ in 0..10 {
+            assert_eq!(other.recv(&mut bytes).expect("received"), 100);
+        }
+        coalesce(other.as_fd()).expect("a kernel that segments has this, too");
+        sends.send(one.as_fd(), 1000).expect("sent");
+        assert!(other.recv(&mut bytes).expect("received") >= 100);
+    }
+}

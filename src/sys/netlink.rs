@@ -1,0 +1,303 @@
+//! Questions to the kernel's routing socket (rtnetlink(7)): which way leads to an address, what an interface is, which
+//! queueing disciplines it has. Read only, and from the kernel only: nothing leaves the machine.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+
+/// Types of messages and flags, as linux/rtnetlink.h and linux/netlink.h have them.
+const DONE: u16 = 3;
+const ERROR: u16 = 2;
+const GET_LINK: u16 = 18;
+const NEW_LINK: u16 = 16;
+const GET_ROUTE: u16 = 26;
+const NEW_ROUTE: u16 = 24;
+const GET_QDISC: u16 = 38;
+const NEW_QDISC: u16 = 36;
+const REQUEST: u16 = 1;
+const DUMP: u16 = 0x300;
+
+/// The way to an address.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Way {
+    /// The interface's number.
+    pub interface: u32,
+    /// The address that packets will carry as theirs.
+    pub source: Option<IpAddr>,
+    pub gateway: Option<IpAddr>,
+}
+
+/// The way that packets to this address take, by the kernel's own look-up.
+pub fn way(to: IpAddr) -> io::Result<Way> {
+    let (family, bytes) = match to {
+        IpAddr::V4(address) => (libc::AF_INET as u8, address.octets().to_vec()),
+        IpAddr::V6(address) => (libc::AF_INET6 as u8, address.octets().to_vec()),
+    };
+    let mut body = vec![0; 12];
+    (body[0], body[1]) = (family, 8 * bytes.len() as u8);
+    push(&mut body, 1, &bytes);
+    let answer = ask(GET_ROUTE, 0, &body, NEW_ROUTE)?;
+    let told = answer.first().and_then(|message| read_way(message));
+    told.ok_or_else(|| io::Error::other("the kernel's answer names no interface"))
+}
+
+fn read_way(message: &[u8]) -> Option<Way> {
+    let mut way = Way::default();
+    for (kind, value) in attributes(message.get(12..)?) {
+        match kind {
+            4 => way.interface = number(value)?,
+            5 => way.gateway = address(value),
+            7 => way.source = address(value),
+            _ => {}
+        }
+    }
+    (way.interface > 0).then_some(way)
+}
+
+/// An interface: its name and what it says it is (`veth`, `bridge`, `bond`, …; nothing for plain hardware).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Interface {
+    pub name: String,
+    pub kind: Option<String>,
+}
+
+pub fn interface(number: u32) -> io::Result<Interface> {
+    let mut body = vec![0; 16];
+    body[4..8].copy_from_slice(&number.to_ne_bytes());
+    let answer = ask(GET_LINK, 0, &body, NEW_LINK)?;
+    let told = answer.first().and_then(|message| read_interface(message));
+    told.ok_or_else(|| io::Error::other("the kernel's answer names no interface"))
+}
+
+fn read_interface(message: &[u8]) -> Option<Interface> {
+    let mut found = Interface::default();
+    for (kind, value) in attributes(message.get(16..)?) {
+        match kind {
+            3 => found.name = text(value),
+            18 => found.kind = attributes(value).find(|(kind, _)| *kind == 1).map(|(_, value)| text(value)),
+            _ => {}
+        }
+    }
+    (!found.name.is_empty()).then_some(found)
+}
+
+/// A queueing discipline: its kind, and what it was told to do with all packets alike, as far as we can read it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Qdisc {
+    pub kind: String,
+    /// At most so many bits a second (tbf, cake, netem; fq: of each connection).
+    pub rate_bits: Option<f64>,
+    /// Packets are kept so long (netem), us.
+    pub delay_us: Option<f64>,
+    /// Of all packets this share is thrown away on purpose (netem).
+    pub loss: Option<f64>,
+}
+
+/// The queueing disciplines of an interface, each sort once.
+pub fn qdiscs(interface: u32) -> io::Result<Vec<Qdisc>> {
+    let mut body = vec![0; 20];
+    body[4..8].copy_from_slice(&interface.to_ne_bytes());
+    let mut found: Vec<Qdisc> = Vec::new();
+    for message in ask(GET_QDISC, DUMP, &body, NEW_QDISC)? {
+        let own = message.get(4..8).and_then(number) == Some(interface);
+        if let Some(qdisc) = message.get(20..).filter(|_| own).and_then(read_qdisc)
+            && !found.contains(&qdisc)
+        {
+            found.push(qdisc);
+        }
+    }
+    Ok(found)
+}
+
+fn read_qdisc(rest: &[u8]) -> Option<Qdisc> {
+    let of = |wanted: u16| attributes(rest).find(|(kind, _)| *kind == wanted).map(|(_, value)| value);
+    let mut qdisc = Qdisc { kind: text(of(1)?), ..Qdisc::default() };
+    let options = of(2).unwrap_or_default();
+    let option = |wanted: u16| attributes(options).find(|(kind, _)| *kind == wanted).map(|(_, value)| value);
+    let bits = |bytes: u64| (bytes > 0).then_some(8.0 * bytes as f64);
+    let short = |value: &[u8]| number(value).filter(|rate| *rate != u32::MAX).map(u64::from);
+    match qdisc.kind.as_str() {
+        "tbf" => {
+            let plain = option(1).and_then(|parameters| short(parameters.get(8..)?));
+            qdisc.rate_bits = option(4).and_then(long).or(plain).and_then(bits);
+        }
+        "fq" => qdisc.rate_bits = option(7).and_then(short).and_then(bits),
+        "cake" => qdisc.rate_bits = option(2).and_then(long).and_then(bits),
+        "netem" => {
+            // A structure of six numbers stands before the attributes.
+            let lost = options.get(8..).and_then(number).filter(|lost| *lost > 0);
+            qdisc.loss = lost.map(|lost| f64::from(lost) / f64::from(u32::MAX));
+            let rest = options.get(24..).unwrap_or_default();
+            let option = |wanted: u16| attributes(rest).find(|(kind, _)| *kind == wanted).map(|(_, v)| v);
+            qdisc.delay_us = option(10).and_then(long).filter(|ns| *ns > 0).map(|ns| ns as f64 / 1e3);
+            qdisc.rate_bits = option(6).and_then(short).and_then(bits);
+        }
+        _ => {}
+    }
+    Some(qdisc)
+}
+
+/// An answer of the kernel has at most so many messages of so many bytes, and takes no time.
+const MESSAGES: usize = 4096;
+const BYTES: usize = 64 << 10;
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Asks, and gives the bodies of all messages of the wanted type.
+fn ask(kind: u16, flags: u16, body: &[u8], wanted: u16) -> io::Result<Vec<Vec<u8>>> {
+    // NETLINK_ROUTE is the protocol of number 0.
+    let socket: OwnedFd =
+        rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
+    set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE))?;
+    let mut message = Vec::with_capacity(16 + body.len());
+    message.extend((16 + body.len() as u32).to_ne_bytes());
+    message.extend(kind.to_ne_bytes());
+    message.extend((REQUEST | flags).to_ne_bytes());
+    message.extend([0; 8]);
+    message.extend(body);
+    rustix::net::send(&socket, &message, SendFlags::empty())?;
+    let mut found = Vec::new();
+    let mut buffer = vec![MaybeUninit::uninit(); BYTES];
+    for _ in 0..MESSAGES {
+        let ((bytes, _), _) = rustix::net::recv(&socket, &mut buffer[..], RecvFlags::empty())?;
+        match collect(bytes, wanted, &mut found)? {
+            // What is no list ends with its only message.
+            Progress::Ended => return Ok(found),
+            Progress::GoesOn if flags & DUMP == 0 => return Ok(found),
+            Progress::GoesOn if bytes.is_empty() => return Ok(found),
+            Progress::GoesOn => {}
+        }
+    }
+    Ok(found)
+}
+
+#[derive(Debug, PartialEq)]
+enum Progress {
+    GoesOn,
+    Ended,
+}
+
+/// Takes the wanted messages out of one piece of an answer.
+fn collect(bytes: &[u8], wanted: u16, found: &mut Vec<Vec<u8>>) -> io::Result<Progress> {
+    let mut rest = bytes;
+    while let Some(length) = number(rest).map(|length| length as usize) {
+        let Some(message) = rest.get(..length).filter(|message| message.len() >= 16) else { break };
+        let kind = u16::from_ne_bytes([message[4], message[5]]);
+        match kind {
+            DONE => return Ok(Progress::Ended),
+            ERROR => {
+                let code = message.get(16..).and_then(number).unwrap_or(0) as i32;
+                return match code {
+                    0 => Ok(Progress::Ended),
+                    code => Err(io::Error::from_raw_os_error(code.checked_neg().unwrap_or(libc::EIO))),
+                };
+            }
+            kind if kind == wanted => found.push(message[16..].to_vec()),
+            _ => {}
+        }
+        rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+    }
+    Ok(Progress::GoesOn)
+}
+
+fn push(message: &mut Vec<u8>, kind: u16, value: &[u8]) {
+    message.extend((4 + value.len() as u16).to_ne_bytes());
+    message.extend(kind.to_ne_bytes());
+    message.extend(value);
+    message.resize(message.len().next_multiple_of(4), 0);
+}
+
+/// Kinds and values of the attributes in these bytes; what is cut off is left out.
+fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    let mut rest = bytes;
+    std::iter::from_fn(move || {
+        let length = usize::from(u16::from_ne_bytes(rest.get(..2)?.try_into().ok()?));
+        let kind = u16::from_ne_bytes(rest.get(2..4)?.try_into().ok()?);
+        let value = rest.get(4..length)?;
+        rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+        // The two highest bits are flags.
+        Some((kind & 0x3fff, value))
+    })
+}
+
+fn number(value: &[u8]) -> Option<u32> {
+    Some(u32::from_ne_bytes(value.get(..4)?.try_into().ok()?))
+}
+
+fn long(value: &[u8]) -> Option<u64> {
+    Some(u64::from_ne_bytes(value.get(..8)?.try_into().ok()?))
+}
+
+fn address(value: &[u8]) -> Option<IpAddr> {
+    match value.len() {
+        4 => Some(IpAddr::V4(Ipv4Addr::from(<[u8; 4]>::try_from(value).ok()?))),
+        16 => Some(IpAddr::V6(Ipv6Addr::from(<[u8; 16]>::try_from(value).ok()?))),
+        _ => None,
+    }
+}
+
+fn text(value: &[u8]) -> String {
+    let text = value.split(|byte| *byte == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(text).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback_is_found_by_its_address() {
+        let way = way(IpAddr::V4(Ipv4Addr::LOCALHOST)).expect("every kernel knows the way to itself");
+        let found = interface(way.interface).expect("it has a name");
+        assert_eq!(found.name, "lo");
+        assert_eq!(way.gateway, None);
+        assert!(qdiscs(way.interface).is_ok());
+        assert!(interface(u32::MAX / 2).is_err());
+    }
+
+    fn qdisc(kind: &str, options: &[u8]) -> Qdisc {
+        let mut rest = Vec::new();
+        push(&mut rest, 1, format!("{kind}\0").as_bytes());
+        push(&mut rest, 2, options);
+        read_qdisc(&rest).expect("it has a kind")
+    }
+
+    #[test]
+    fn rates_of_disciplines_that_have_one() {
+        let mut parameters = vec![0; 36];
+        parameters[8..12].copy_from_slice(&12_500_000u32.to_ne_bytes());
+        let mut options = Vec::new();
+        push(&mut options, 1, &parameters);
+        assert_eq!(qdisc("tbf", &options).rate_bits, Some(1e8));
+        // Beyond 32 bits the rate stands in an attribute of its own.
+        push(&mut options, 4, &1_250_000_000u64.to_ne_bytes());
+        assert_eq!(qdisc("tbf", &options).rate_bits, Some(1e10));
+        let mut options = Vec::new();
+        push(&mut options, 7, &u32::MAX.to_ne_bytes());
+        assert_eq!(qdisc("fq", &options).rate_bits, None, "fq limits nothing");
+        let mut options = vec![0; 24];
+        options[8..12].copy_from_slice(&(u32::MAX / 50).to_ne_bytes());
+        push(&mut options, 10, &20_000_000u64.to_ne_bytes());
+        let netem = qdisc("netem", &options);
+        assert!((netem.loss.unwrap_or(0.0) - 0.02).abs() < 1e-6, "{netem:?}");
+        assert_eq!((netem.delay_us, netem.rate_bits), (Some(20_000.0), None));
+        assert_eq!(qdisc("pfifo_fast", &[1, 2, 3]), Qdisc { kind: "pfifo_fast".into(), ..Qdisc::default() });
+    }
+
+    #[test]
+    fn any_bytes_are_read_or_left() {
+        let mut random = fastrand::Rng::with_seed(11);
+        for _ in 0..20_000 {
+            let bytes: Vec<u8> =
+                (0..random.usize(..80)).map(|_| if random.bool() { random.u8(..) } else { 0 }).collect();
+            let mut found = Vec::new();
+            let _ = collect(&bytes, NEW_QDISC, &mut found);
+            let _ = (read_way(&bytes), read_interface(&bytes), read_qdisc(&bytes));
+            assert!(attributes(&bytes).count() <= bytes.len());
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! What the kernel tells of a TCP connection, and how fast it may send.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// Running figures of one connection's sending side (`TCP_INFO`, linux/tcp.h); absent where the kernel is too old to tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct TcpInfo {
+    /// Largest segment that is sent, bytes.
+    pub segment: u32,
+    /// Path MTU, bytes.
+    pub path_mtu: u32,
+    /// Smoothed round trip, us.
+    pub rtt_us: u32,
+    /// Congestion window, segments.
+    pub cwnd: u32,
+    /// Segments sent again so far.
+    pub retransmits: u32,
+    /// Shortest round trip seen, us.
+    pub min_rtt_us: Option<u32>,
+    /// Newest rate of delivery, bytes a second.
+    pub delivery_rate: Option<u64>,
+    /// Time with something on its way so far, us; of it the time that the receiver's window, and the send buffer, were
+    /// what held it back.
+    pub busy_us: Option<u64>,
+    pub rwnd_limited_us: Option<u64>,
+    pub sndbuf_limited_us: Option<u64>,
+}
+
+/// Longer than any kernel's.
+const LONGEST: usize = 512;
+
+pub fn tcp_info(socket: BorrowedFd) -> io::Result<TcpInfo> {
+    let mut bytes = [0u8; LONGEST];
+    let mut length = LONGEST as libc::socklen_t;
+    // SAFETY: the kernel writes up to `length` bytes, which is the buffer's size, and says how many.
+    let done = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            bytes.as_mut_ptr().cast(),
+            &mut length,
+        )
+    };
+    match done {
+        0 => Ok(parse(&bytes[..(length as usize).min(LONGEST)])),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// The structure only ever grows at its end.
+fn parse(bytes: &[u8]) -> TcpInfo {
+    let word =
+        |at: usize| -> Option<u32> { Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?)) };
+    let long =
+        |at: usize| -> Option<u64> { Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?)) };
+    // A minimum of all ones: none was seen yet.
+    let min_rtt_us = word(148).filter(|us| *us != u32::MAX);
+    TcpInfo {
+        segment: word(16).unwrap_or(0),
+        path_mtu: word(60).unwrap_or(0),
+        rtt_us: word(68).unwrap_or(0),
+        cwnd: word(80).unwrap_or(0),
+        retransmits: word(100).unwrap_or(0),
+        min_rtt_us,
+        delivery_rate: long(160),
+        busy_us: long(168),
+        rwnd_limited_us: long(176),
+        sndbuf_limited_us: long(184),
+    }
+}
+
+/// Lets a connection send no faster than so many bytes a second (`SO_MAX_PACING_RATE`): the kernel spreads the segments.
+pub fn pace(socket: BorrowedFd, bytes_per_second: u64) -> io::Result<()> {
+    let set = |value: *const libc::c_void, length: usize| {
+        // SAFETY: the pointer is to a live number of this length; the kernel copies it.
+        let done = unsafe {
+            libc::setsockopt(
+                socket.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_MAX_PACING_RATE,
+                value,
+                length as libc::socklen_t,
+            )
+        };
+        if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    };
+    // Kernels before 4.20 take 32 bits, and the first four bytes of a longer value.
+    match u32::try_from(bytes_per_second) {
+        Ok(rate) if rate < u32::MAX => set((&raw const rate).cast(), size_of::<u32>()),
+        _ => set((&raw const bytes_per_second).cast(), size_of::<u64>()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    use std::os::fd::AsFd;
+
+    #[test]
+    fn a_connection_tells_of_itself_and_keeps_its_pace() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let mut one = TcpStream::connect(listener.local_addr().expect("address")).expect("connected");
+        let (mut other, _) = listener.accept().expect("accepted");
+        pace(one.as_fd(), 50_000_000).expect("paced");
+        pace(one.as_fd(), 50_000_000_000).expect("paced at more than 32 bits hold");
+        one.write_all(&[1; 5000]).expect("sent");
+        other.read_exact(&mut [0; 5000]).expect("received");
+        let info = tcp_info(one.as_fd()).expect("told");
+        assert!(info.segment > 500 && info.cwnd > 0 && info.path_mtu > 500, "{info:?}");
+    }
+
+    #[test]
+    fn older_kernels_tell_less() {
+        let mut bytes = vec![0u8; 104];
+        bytes[68..72].copy_from_slice(&77u32.to_ne_bytes());
+        let info = parse(&bytes);
+        assert_eq!((info.rtt_us, info.min_rtt_us, info.busy_us), (77, None, None));
+        assert_eq!(parse(&[]), TcpInfo::default());
+    }
+}

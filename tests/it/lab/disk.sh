@@ -1,0 +1,67 @@
+# Faults of a disk, one after another, on one guest. Each leaves NAME.json, what it said in NAME.said, its status in
+# NAME.status and what lay in the directory afterwards in NAME.left.
+device=/dev/nvme0n1
+sectors=$(blockdev --getsz $device)
+umount /mnt
+export DM_DISABLE_UDEV=1
+dm=/bin/dmsetup
+
+# table LINE: what the device does from now on.
+table() {
+    echo "$1" | $dm load faulty
+    $dm resume --noflush faulty
+}
+
+# measure NAME BENCHMARKS [OPTION...]: in /mnt; goes on whatever comes of it.
+measure() {
+    name=$1
+    only=$2
+    shift 2
+    status=0
+    assay run --quick --force --only "$only" --dir /mnt --out "out-$name" --budget 12s --visit-limit 60s --json "$@" \
+        >"$name.json" 2>"$name.said" || status=$?
+    echo $status >"$name.status"
+    ls -A /mnt | grep -v lost+found >"$name.left" || true
+}
+
+# when_measured NAME COMMAND: as soon as the run has a visit in its file.
+when_measured() {
+    until [ "$(cat out-"$1"/*.jsonl 2>/dev/null | grep -c '^{"visit"')" -ge 1 ]; do sleep 0.2; done
+    shift
+    "$@"
+}
+
+$dm create faulty --table "0 $sectors linear $device 0"
+mount -t ext4 /dev/mapper/faulty /mnt
+assay machine --dir /mnt --json >machine.json 2>machine.said || true
+
+# Every read takes 10 ms longer, writes don't.
+table "0 $sectors delay $device 0 10 $device 0 0"
+measure delay disk.random
+table "0 $sectors linear $device 0"
+
+# A limit of this control group: 100 reads a second.
+echo +io >/sys/fs/cgroup/cgroup.subtree_control
+mkdir /sys/fs/cgroup/limited
+dev=$(cat /sys/block/dm-0/dev)
+echo "$dev riops=100" >/sys/fs/cgroup/limited/io.max
+cat /sys/fs/cgroup/limited/io.max >limit
+(
+    echo 0 >/sys/fs/cgroup/limited/cgroup.procs
+    measure limit disk.random
+)
+
+# Read-only in the midst of a run, as a kernel makes a file system that it found broken.
+when_measured readonly sh -c 'echo u >/proc/sysrq-trigger' &
+measure readonly disk.random,disk.sequential
+wait
+# Not by remount: files without a name were open when it became read-only, and those only a mount clears away.
+umount /mnt
+mount -t ext4 /dev/mapper/faulty /mnt
+
+# The device fails in the midst of a run: every read and every write.
+when_measured flakey table "0 $sectors flakey $device 0 0 3600" &
+measure flakey disk.random,disk.sequential
+wait
+table "0 $sectors linear $device 0"
+umount /mnt || true

@@ -1,0 +1,89 @@
+//! Who limits a transfer, between two network namespaces of a guest whose kernel has netem: a round trip that the window does not fill,
+//! and losses. The experiment is the program's own (`network.bottleneck`), and the finding names what was planted.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::kernels::{LIMIT_S, static_build, write_results};
+use super::{in_guest_with, read_json};
+
+/// What is planted: name, what the script does, and the limits that are right to name.
+const PLANTS: [(&str, &str, &[&str]); 2] = [
+    // 20 ms, and windows of 64 KiB, as hosts of old have them.
+    ("window", "window 65536; shape delay 20ms", &["window"]),
+    ("loss", "window 4194304; shape loss 2%", &["loss"]),
+];
+
+/// Trials of each; fewer where `ASSAY_TRIALS` says so.
+const TRIALS: usize = 20;
+
+const OPTIONS: [&str; 4] = ["--modules", "sch_netem,veth", "--tools", "ip,tc"];
+
+/// What the experiment's finding named; where there is none, why.
+fn named(found: &Value) -> String {
+    let findings = found["findings"].as_array().expect("findings").iter();
+    let mut facts = findings
+        .filter(|one| one["rule"] == "network-bottleneck")
+        .filter_map(|one| one["facts"].as_array())
+        .flatten()
+        .filter(|fact| fact["label"] == "limit");
+    facts.next().and_then(|fact| fact["value"].as_str()).unwrap_or("none").to_string()
+}
+
+#[test]
+#[ignore = "forty experiments in guests, an hour or two: make lab"]
+fn planted_limits_of_a_network_by_kernel() {
+    let test = "planted_limits_of_a_network_by_kernel";
+    let assay = static_build();
+    let trials = std::env::var("ASSAY_TRIALS").ok().and_then(|text| text.parse().ok()).unwrap_or(TRIALS);
+    let mut table =
+        String::from("| planted | trials | named rightly | what else was named |\n|---|---|---|---|\n");
+    let mut missed = Vec::new();
+    for (plant, how, right) in PLANTS {
+        let mut others: Vec<String> = Vec::new();
+        for trial in 0..trials {
+            let script =
+                format!("{}\n{how}\ntrial {plant} network.bottleneck 300s", include_str!("network.sh"));
+            let options = [&OPTIONS[..], &["--limit", LIMIT_S, "--assay", &assay]].concat();
+            let Some(folder) = in_guest_with(test, &options, "uma", &[], &script) else { return };
+            let named = named(&read_json(&folder, &format!("{plant}.json")));
+            println!("{plant}, trial {trial}: {named}");
+            if !right.contains(&named.as_str()) {
+                others.push(named);
+            }
+        }
+        let rightly = trials - others.len();
+        others.sort();
+        let what = if others.is_empty() { "nothing".to_string() } else { others.join(", ") };
+        writeln!(table, "| {plant} | {trials} | {rightly} | {what} |").expect("text");
+        // 19 of 20.
+        if others.len() * 20 > trials {
+            missed.push(format!("{plant}: {rightly} of {trials}, else {what}"));
+        }
+    }
+    println!("{table}");
+    if trials >= TRIALS {
+        write_results("network", &table);
+    }
+    assert!(missed.is_empty(), "{missed:?}");
+}
+
+/// The kernel can plant what the trials want, and the rows see it: no conclusion yet, which takes minutes.
+#[test]
+fn a_planted_round_trip_is_measured_between_namespaces() {
+    let script =
+        format!("{}\nshape delay 20ms\ntrial delay network.round-trip 10s", include_str!("network.sh"));
+    let test = "a_planted_round_trip_is_measured_between_namespaces";
+    let Some(folder) = in_guest_with(test, &OPTIONS, "uma", &[], &script) else { return };
+    let found = read_json(&folder, "delay.json");
+    let medians: Vec<f64> = found["series"]
+        .as_array()
+        .expect("series")
+        .iter()
+        .filter(|one| one["key"].as_str().is_some_and(|key| key.ends_with("#latency_p50")))
+        .filter_map(|one| one["median"].as_f64())
+        .collect();
+    // One end's way has 20 ms, and nothing of it can be lost.
+    assert!(!medians.is_empty() && medians.iter().all(|us| *us >= 19_900.0), "{medians:?}");
+}
