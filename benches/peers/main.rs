@@ -66,11 +66,12 @@ pub struct Ours {
     /// What starts our program elsewhere, and what its other end wants to hear.
     pub program: Option<PathBuf>,
     pub secret: Option<String>,
+    pub windows: Windows,
 }
 
 impl Ours {
     pub fn new(case: Case, metric: &'static str) -> Ours {
-        Ours { case, metric, minus: None, at: Vec::new(), program: None, secret: None }
+        Ours { case, metric, minus: None, at: Vec::new(), program: None, secret: None, windows: WINDOWS }
     }
 }
 
@@ -140,7 +141,7 @@ impl Bench {
     fn heard_from(&self, ours: &Ours) -> Result<Heard, String> {
         let order = Order {
             case: ours.case.clone(),
-            windows: WINDOWS,
+            windows: ours.windows,
             clock: self.clock.clone(),
             seed: 1,
             // Not the first, in which hackbench has a second run that no peer has.
@@ -344,7 +345,9 @@ fn main() {
         eprintln!("no peers of the rate suite: {why}");
     }
     let rows = rows.chain(hackbench::rows(&bench)).chain(rate::rows(&bench, &built));
-    let spaces = match words.is_empty() || words.iter().any(|word| word.contains("veth") || "network".contains(word.as_str())) {
+    let spaces = match words.is_empty()
+        || words.iter().any(|word| word.contains("veth") || "network".contains(word.as_str()))
+    {
         true => network::Namespaces::make(&bench),
         false => Err("not asked for".to_string()),
     };

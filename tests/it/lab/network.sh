@@ -34,6 +34,7 @@ trial() {
     $ip netns exec near assay run --quick --force --only "$2" --to 10.9.0.2 --out "out-$name" \
         --budget "$3" --json >"$name.json" 2>"$name.said" || status=$?
     echo $status >"$name.status"
+    rm -rf "out-$name"
     kill $server
     wait $server || true
 }
