@@ -84,8 +84,8 @@ enum Plant {
     Nothing,
     /// A token bucket of so many Mbit/s in the middle.
     Shaper(u32),
-    /// A CPU quota of so many per cent for one end.
-    Quota(End),
+    /// A CPU quota of so many per cent for one end, from and to.
+    Quota(End, [u32; 2]),
     /// Somebody else on one end's CPU.
     Hogged(End),
 }
@@ -117,13 +117,14 @@ const PLANTS: [Planted; 4] = [
         named: &["shaper"],
     },
     Planted {
-        name: "receiver with a CPU quota of 20 to 40 %, or beside a hog on its CPU",
-        plants: &[Plant::Quota(End::Receiver), Plant::Hogged(End::Receiver)],
+        // Without a quota it uses 30 to 50 % of a CPU: the sender's has more to do.
+        name: "receiver with a CPU quota of 10 to 20 %, or beside a hog on its CPU",
+        plants: &[Plant::Quota(End::Receiver, [10, 20]), Plant::Hogged(End::Receiver)],
         named: &["receiver-starved"],
     },
     Planted {
         name: "sender with a CPU quota of 20 to 40 %, or beside a hog on its CPU",
-        plants: &[Plant::Quota(End::Sender), Plant::Hogged(End::Sender)],
+        plants: &[Plant::Quota(End::Sender, [20, 40]), Plant::Hogged(End::Sender)],
         named: &["sender-starved"],
     },
     Planted {
@@ -196,10 +197,10 @@ fn trial(plant: Plant, rng: &mut Rng) -> Result<String, String> {
         chain.shape(mbits)?;
     }
     let quota = match plant {
-        Plant::Quota(end) => {
+        Plant::Quota(end, [from, to]) => {
             let group = Group::new("cpu")?;
             group.set("cpu.cfs_period_us", 100_000)?;
-            group.set("cpu.cfs_quota_us", rng.u32(20..=40) * 1000)?;
+            group.set("cpu.cfs_quota_us", rng.u32(from..=to) * 1000)?;
             Some((end, group))
         }
         _ => None,

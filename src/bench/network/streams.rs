@@ -43,8 +43,8 @@ pub struct Streams<'a> {
 const READ_BYTES: usize = 128 << 10;
 
 /// Where the next read begins, of so much. Over loopback one asks for what is left of a block, as of a message that is wanted
-/// whole: the kernel announces room after each read, and one connection carried a third more than with reads of all that there is.
-/// Between virtual cards it carried a sixth less, so elsewhere a read takes all.
+/// whole: one connection carried a third more than with reads of all that there is. Between virtual cards it carried a sixth less,
+/// so elsewhere a read takes all (METHODOLOGY.md).
 fn place(blocks: bool, bytes: u64) -> usize {
     if blocks { (bytes % READ_BYTES as u64) as usize } else { 0 }
 }
