@@ -37,8 +37,9 @@ pub struct Arm {
     pub bandwidth: Vec<f64>,
     pub sender: End,
     pub receiver: End,
-    /// Segments sent again, 1/s.
+    /// Segments sent again, 1/s; of them those that had arrived before, where the receiver tells.
     pub retransmits: Option<f64>,
+    pub duplicates: Option<f64>,
     /// Shares of the time that TCP was limited by the receiver's window, by its own send buffer.
     pub rwnd_limited: Option<f64>,
     pub sndbuf_limited: Option<f64>,
@@ -149,7 +150,7 @@ pub struct Signs {
     pub small_window: Option<Held>,
     /// What a fresh connection gets at first, over what it gets later.
     pub burst: Option<Held>,
-    /// Share of the segments that were sent again.
+    /// Share of the segments that were sent again, less those that had arrived.
     pub lost: Option<f64>,
     /// What of the link's speed the transfer takes, headers included.
     pub of_link: Option<f64>,
@@ -222,7 +223,9 @@ fn signs(experiment: &Experiment) -> Signs {
     let mtu = experiment.mtu.filter(|mtu| *mtu > 2.0 * INSIDE);
     // Payload bits of a segment, for the share of segments.
     let segment = 8.0 * (mtu.unwrap_or(1500.0) - INSIDE);
-    let lost = plain.retransmits.zip(rate).map(|(again, rate)| again * segment / (rate * 1e9));
+    // What was sent again though it had arrived was late or overtaken, not lost.
+    let missing = |again: f64| (again - plain.duplicates.unwrap_or(0.0)).max(0.0);
+    let lost = plain.retransmits.zip(rate).map(|(again, rate)| missing(again) * segment / (rate * 1e9));
     // Rounds that something disturbed lie below what the path carries.
     let best = quantile(&plain.bandwidth, 0.75);
     let of = |limit: Option<f64>, around: f64| {

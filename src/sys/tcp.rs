@@ -25,6 +25,8 @@ pub struct TcpInfo {
     pub busy_us: Option<u64>,
     pub rwnd_limited_us: Option<u64>,
     pub sndbuf_limited_us: Option<u64>,
+    /// Segments that arrived twice so far, as the receiver told (duplicate SACK): sent again for nothing.
+    pub duplicates: Option<u32>,
 }
 
 /// Longer than any kernel's.
@@ -68,6 +70,7 @@ fn parse(bytes: &[u8]) -> TcpInfo {
         busy_us: long(168),
         rwnd_limited_us: long(176),
         sndbuf_limited_us: long(184),
+        duplicates: word(216),
     }
 }
 
@@ -119,6 +122,10 @@ mod tests {
         bytes[68..72].copy_from_slice(&77u32.to_ne_bytes());
         let info = parse(&bytes);
         assert_eq!((info.rtt_us, info.min_rtt_us, info.busy_us), (77, None, None));
+        assert_eq!(info.duplicates, None);
+        bytes.resize(232, 0);
+        bytes[216..220].copy_from_slice(&9u32.to_ne_bytes());
+        assert_eq!(parse(&bytes).duplicates, Some(9));
         assert_eq!(parse(&[]), TcpInfo::default());
     }
 }

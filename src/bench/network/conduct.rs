@@ -274,13 +274,16 @@ fn sending(before: &[TcpInfo], senders: &[&OwnedFd], elapsed: f64) -> Option<Sen
             pairs().map(|(then, now)| Some((of(now)?.saturating_sub(of(then)?)) as f64 / 1e6)).collect();
         Some((each?.iter().sum::<f64>() / count / elapsed).min(1.0))
     };
+    let segments = |of: &dyn Fn(&TcpInfo) -> Option<u32>| -> Option<f64> {
+        let each: Option<Vec<f64>> =
+            pairs().map(|(then, now)| Some(f64::from(of(now)?.wrapping_sub(of(then)?)))).collect();
+        Some(each?.iter().sum::<f64>() / elapsed)
+    };
     let rates: Option<Vec<u64>> = now.iter().map(|info| info.delivery_rate).collect();
     let buffers = senders.iter().filter_map(|socket| sockopt::socket_send_buffer_size(socket).ok());
     Some(Sending {
-        retransmits: pairs()
-            .map(|(then, now)| f64::from(now.retransmits.wrapping_sub(then.retransmits)))
-            .sum::<f64>()
-            / elapsed,
+        retransmits: segments(&|info| Some(info.retransmits)).unwrap_or(0.0),
+        duplicates: segments(&|info| info.duplicates),
         rwnd_limited: share(&|info| info.rwnd_limited_us),
         sndbuf_limited: share(&|info| info.sndbuf_limited_us),
         busy: share(&|info| info.busy_us),

@@ -32,6 +32,7 @@ pub const REMOTE_THROTTLED: Metric =
 pub const LOCAL_DROPS: Metric = detail("local_drops", "packets dropped here", "1/s");
 pub const REMOTE_DROPS: Metric = detail("remote_drops", "packets dropped there", "1/s");
 pub const RETRANSMITS: Metric = aside("retransmits", "sent again", "1/s");
+pub const DUPLICATES: Metric = detail("duplicates", "sent again though it had arrived", "1/s");
 pub const RWND_LIMITED: Metric =
     detail("rwnd_limited", "share of time the receiver's window was the limit", "");
 pub const SNDBUF_LIMITED: Metric =
@@ -62,6 +63,7 @@ macro_rules! beside_transfer {
             LOCAL_DROPS,
             REMOTE_DROPS,
             RETRANSMITS,
+            DUPLICATES,
             RWND_LIMITED,
             SNDBUF_LIMITED,
             SENDER_BUSY,

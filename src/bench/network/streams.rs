@@ -117,7 +117,10 @@ impl Streams<'_> {
                         }
                         flow.bytes += count as u64;
                         self.board.tell(flow.line, BYTES, flow.bytes);
-                        fire.burn();
+                        // What is left when the time is over is read without delay.
+                        if !self.board.stopped(0) {
+                            fire.burn();
+                        }
                     }
                     Err(Errno::INTR | Errno::AGAIN) => {}
                     Err(_) => return false,

@@ -191,9 +191,10 @@ impl Outcome {
     }
 }
 
-fn of_sender(sending: &Sending) -> [(&'static str, Option<f64>); 9] {
+fn of_sender(sending: &Sending) -> [(&'static str, Option<f64>); 10] {
     [
         ("retransmits", Some(sending.retransmits)),
+        ("duplicates", sending.duplicates),
         ("rwnd_limited", sending.rwnd_limited),
         ("sndbuf_limited", sending.sndbuf_limited),
         ("sender_limited_busy", sending.busy),

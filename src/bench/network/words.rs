@@ -142,8 +142,9 @@ pub struct Account {
 /// What TCP says of the senders, over the counted windows: sums and means of all streams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sending {
-    /// 1/s.
+    /// 1/s; of them those that had arrived before.
     pub retransmits: f64,
+    pub duplicates: Option<f64>,
     pub rwnd_limited: Option<f64>,
     pub sndbuf_limited: Option<f64>,
     pub busy: Option<f64>,

@@ -118,6 +118,7 @@ fn experiment(evidence: &Evidence, case: &Case, series: &[&Judged]) -> Experimen
             sender: end(0),
             receiver: end(1),
             retransmits: median(name, "retransmits"),
+            duplicates: median(name, "duplicates"),
             rwnd_limited: median(name, "rwnd_limited"),
             sndbuf_limited: median(name, "sndbuf_limited"),
             rtt: median(name, "rtt"),
@@ -211,7 +212,7 @@ fn facts(found: &Concluded) -> Vec<Fact> {
         }
     }
     if let Some(lost) = signs.lost.filter(|lost| *lost > 1e-4) {
-        facts.push(Fact::new("segments sent again", percent(lost), self::key(case, "plain", "retransmits")));
+        facts.push(Fact::new("segments lost", percent(lost), self::key(case, "plain", "retransmits")));
     }
     for (label, share, metric) in [
         ("limited by the receiver's window", plain.rwnd_limited, "rwnd_limited"),

@@ -106,7 +106,9 @@ fn again(transfer: &Transfer) -> String {
 }
 
 fn of_tcp(evidence: &Evidence, tcp: &Transfer) -> Option<Finding> {
-    let (again_rate, rate) = (tcp.beside("retransmits")?, tcp.rate()?);
+    // What the receiver had already was late or overtaken, not lost.
+    let twice = tcp.beside("duplicates").unwrap_or(0.0);
+    let (again_rate, rate) = ((tcp.beside("retransmits")? - twice).max(0.0), tcp.rate()?);
     let mtu = path(evidence).and_then(|path| path.local.path_mtu.or(path.local.mtu)).unwrap_or(1500);
     let segment = 8.0 * (f64::from(mtu.max(200)) - 52.0);
     let share = (again_rate * segment / (rate * 1e9)).clamp(0.0, 1.0);
