@@ -86,6 +86,12 @@ fn windows_and_losses_are_told_apart() {
         all.plain.retransmits = Some(17_000.0);
     };
     assert_eq!(limit_of(lossy), Limit::Loss);
+    // All but one in a thousand had arrived.
+    let overtaken = |all: &mut Experiment| {
+        lossy(all);
+        all.plain.duplicates = Some(16_000.0);
+    };
+    assert_eq!(limit_of(overtaken), Limit::OneStream);
     assert_eq!(limit_of(|all| all.more_streams = arm(20.0)), Limit::OneStream);
 }
 
