@@ -12,7 +12,8 @@ pub const LOSS: Rule = Rule {
             network. What is lost on the way, at a rate that both ends bear, is.",
     method: "Fires for UDP from 1 message in 1000 lost, or 1 in 1000 overtaken. Lost at the receiver: its own drops (sockets, queues \
              of its CPUs, its interface) make up at least half of what is missing; then the unpaced figure is a note. Lost on the way otherwise, and for \
-             TCP where 2 segments in 1000 were sent again. A netem discipline of an end that loses on purpose is named.",
+             TCP where 2 segments in 1000 were sent again and had not arrived before (the receiver's duplicate SACKs \
+             tell). A netem discipline of an end that loses on purpose is named.",
     calm: "nothing lost to speak of",
     source: file!(),
     check: loss,

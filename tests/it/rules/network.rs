@@ -310,6 +310,8 @@ pub fn messages_that_arrived() -> Vec<Case> {
         udp(&[("bandwidth", 5.0), ("sent", 5.0), ("loss", 0.0001), ("reordered", 0.0)])
             .case("one in ten thousand"),
         tcp(&[("bandwidth", 1.0), ("retransmits", 10.0)]).case("a few segments sent again"),
+        tcp(&[("bandwidth", 1.0), ("retransmits", 1700.0), ("duplicates", 1650.0)])
+            .case("segments overtaken"),
     ]
 }
 
