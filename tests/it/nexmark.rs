@@ -375,8 +375,9 @@ fn whoever_is_killed_nothing_is_left() {
                 stage.java("17.0.1", "exit 1");
                 end(&mut stage.staged("")).expect(3);
             }
+            // A fast machine has time for another visit.
             JOBMANAGER => {
-                running.end().expect(3).says(&["the JobManager was ended by signal 9"]);
+                running.end().sane().says(&["the JobManager was ended by signal 9"]);
             }
             // Once its slots were there it is restarted, and before that fails the visit.
             _ => {

@@ -182,6 +182,11 @@ impl Field {
                 _ => Ok(()),
             },
         )?;
+        if answer.is_err() {
+            // Its connections break a moment before a process that was killed can be waited for.
+            std::thread::sleep(Duration::from_millis(200));
+            self.crashed()?;
+        }
         self.job = Some(answer.context("the job cannot be started")?);
         Ok(())
     }
