@@ -116,7 +116,9 @@ fn interrupted_while_it_measures_pairs_it_goes_on_with_them() {
     assert_eq!(read(&files[0]).visits, first.visits, "the first is as it was");
     let whole = read(&files[1]);
     assert_eq!(whole.visits[..kept.visits.len()], kept.visits);
-    assert!(whole.summary.is_some() && whole.visits.iter().all(|visit| visit.reason.is_none()));
+    assert!(whole.summary.is_some());
+    let failed: Vec<_> = whole.visits.iter().filter_map(|visit| visit.reason.as_ref()).collect();
+    assert!(failed.is_empty(), "{failed:?}, of {} visits before the interrupt", kept.visits.len());
     assert_eq!(whole.visits.len(), whole.header.plan.len() * 6, "each setting once a pass");
     page_is_whole(out.path());
 
