@@ -4,6 +4,7 @@
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 use crate::machine::{CacheKind, Machine};
 use crate::model::{Beside, CpuSet, Pages, Placement, Seat};
@@ -182,6 +183,14 @@ impl Floor {
             (Some(one), Some(other)) => one.distance(other),
             _ => Distance::OtherCpu,
         }
+    }
+
+    /// Every usable CPU of a higher number than this one, in rising order, and how far it is from it.
+    pub fn beyond(&self, cpu: u32) -> impl Iterator<Item = (u32, Distance)> + '_ {
+        let here = self.addresses.get(&cpu);
+        let above = self.addresses.range((Bound::Excluded(cpu), Bound::Unbounded));
+        above
+            .map(move |(other, there)| (*other, here.map_or(Distance::OtherCpu, |here| here.distance(there))))
     }
 
     /// The CPU to measure on when one is enough: not CPU 0, which serves most interrupts, and not its sibling.

@@ -139,7 +139,7 @@ impl Board {
 fn works<'a>(benchmark: &'a Benchmark, order: &'a Order) -> Vec<Work<'a>> {
     let placement = &order.case.placement;
     let each = |work: fn(&Board) -> anyhow::Result<()>| -> Vec<Work<'a>> {
-        let cpus = placement.neighbours.iter().fold(CpuSet::default(), |all, own| all.union(own));
+        let cpus = CpuSet::union_of(&placement.neighbours);
         cpus.iter().map(|cpu| (CpuSet::one(cpu), Box::new(work) as _)).collect()
     };
     match placement.beside {

@@ -26,9 +26,9 @@ pub fn sample(floor: &Floor, each: usize) -> Vec<Pair> {
     // Where there are too many pairs, CPUs evenly over the machine are looked at from, and all looked at.
     let step = (cpus.len() * cpus.len() / 2).div_ceil(LOOKS).max(1);
     let mut classes: BTreeMap<Distance, Vec<Pair>> = BTreeMap::new();
-    for (index, low) in cpus.iter().enumerate().step_by(step) {
-        for high in &cpus[index + 1..] {
-            classes.entry(floor.distance(*low, *high)).or_default().push((*low, *high));
+    for low in cpus.iter().step_by(step) {
+        for (high, distance) in floor.beyond(*low) {
+            classes.entry(distance).or_default().push((*low, high));
         }
     }
     let mut chosen = Vec::new();

@@ -1,5 +1,7 @@
 //! Files of other tools, read from texts.
 
+use std::path::Path;
+
 use super::*;
 use crate::model::VerdictKind;
 
@@ -54,16 +56,51 @@ Memory load latency
 64.00000 23.9
 ";
 
-fn median(imported: &Imported, key: &str) -> Option<f64> {
-    let found = imported.figures.iter().find(|figure| figure.judged.series.key == key);
-    let found = found.unwrap_or_else(|| panic!("no {key}: {imported:#?}"));
-    found.judged.analysis.estimate.as_ref().map(|estimate| estimate.median)
+/// A recording of our own.
+pub fn recorded(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/imports").join(name);
+    std::fs::read_to_string(path).expect("a recording")
 }
 
-fn reason(imported: &Imported, key: &str) -> (VerdictKind, String) {
-    let found = imported.figures.iter().find(|figure| figure.judged.series.key == key).expect(key);
-    let verdict = &found.judged.analysis.verdict;
+/// The only result of a text, of this format.
+pub fn only(text: &str, format: Format) -> Imported {
+    let mut all = read(text.as_bytes()).expect("a result");
+    assert_eq!((all.len(), all[0].format), (1, format));
+    all.remove(0)
+}
+
+pub fn figure<'a>(imported: &'a Imported, key: &str) -> &'a Figure {
+    let found = imported.figures.iter().find(|figure| figure.judged.series.key == key);
+    found.unwrap_or_else(|| {
+        let keys: Vec<&str> = imported.figures.iter().map(|one| one.judged.series.key.as_str()).collect();
+        panic!("no {key} in {keys:#?}")
+    })
+}
+
+pub fn values(imported: &Imported, key: &str) -> Vec<f64> {
+    figure(imported, key).judged.series.processes.iter().flat_map(|process| process.values.clone()).collect()
+}
+
+/// Of the verdict.
+pub fn reason(imported: &Imported, key: &str) -> (VerdictKind, String) {
+    let verdict = &figure(imported, key).judged.analysis.verdict;
     (verdict.kind, verdict.reason.clone())
+}
+
+/// Why a figure has no value.
+pub fn skipped(imported: &Imported, key: &str) -> String {
+    assert_eq!(values(imported, key), [0.0; 0], "{key}");
+    let (kind, reason) = reason(imported, key);
+    assert_eq!(kind, VerdictKind::Skipped, "{key}");
+    reason
+}
+
+pub fn rules(imported: &Imported) -> Vec<&str> {
+    imported.findings.iter().map(|finding| finding.rule.as_str()).collect()
+}
+
+fn median(imported: &Imported, key: &str) -> Option<f64> {
+    figure(imported, key).judged.analysis.estimate.as_ref().map(|estimate| estimate.median)
 }
 
 #[test]

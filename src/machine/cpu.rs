@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::model::{CpuSet, Snapshot};
 
 use super::cpuinfo::CpuInfo;
-use super::text::{CPUS, field, groups, named_set, union};
+use super::text::{CPUS, field, groups, named_set};
 use super::{arm, cpuid, kinds};
 
 /// Logical CPUs and how they group.
@@ -236,7 +236,7 @@ fn packages(
             packages.len()
         ));
     }
-    let unknown = online.difference(&union(packages.iter().map(|package| &package.cpus)));
+    let unknown = online.difference(&CpuSet::union_of(packages.iter().map(|package| &package.cpus)));
     if !unknown.is_empty() {
         remarks.push(format!("the package of CPUs {unknown} is unknown"));
     }
@@ -265,7 +265,7 @@ fn cores(snapshot: &Snapshot, cpus: &Cpus, remarks: &mut Vec<String>) -> Option<
     };
     let mut cores: Vec<Core> = groups.into_values().map(core).collect();
     cores.sort_by_key(|core| core.cpus.first());
-    let unknown = cpus.online.difference(&union(cores.iter().map(|core| &core.cpus)));
+    let unknown = cpus.online.difference(&CpuSet::union_of(cores.iter().map(|core| &core.cpus)));
     if !unknown.is_empty() {
         remarks.push(format!("the SMT siblings of CPUs {unknown} are unknown"));
     }

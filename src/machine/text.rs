@@ -64,11 +64,6 @@ pub(super) fn groups<'a>(
     groups
 }
 
-/// All CPUs of several sets.
-pub(super) fn union<'a>(sets: impl Iterator<Item = &'a CpuSet>) -> CpuSet {
-    sets.flat_map(CpuSet::iter).collect()
-}
-
 /// The two ways to write a set, under the first of `names` that is there: (mask, list) file names in a folder.
 pub(super) fn named_set<'a>(
     snapshot: &'a Snapshot,

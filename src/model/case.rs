@@ -130,12 +130,12 @@ impl Placement {
     /// All CPUs that any seat of this host may use.
     pub fn cpus(&self) -> CpuSet {
         let local = self.seats.iter().filter(|seat| seat.host.is_none());
-        local.flat_map(|seat| seat.cpus.iter()).collect()
+        CpuSet::union_of(local.map(|seat| &seat.cpus))
     }
 
     /// All CPUs that a visit keeps busy: those of its seats and those beside them.
     pub fn busy_cpus(&self) -> CpuSet {
-        self.neighbours.iter().fold(self.cpus(), |all, own| all.union(own))
+        CpuSet::union_of(self.neighbours.iter().chain([&self.cpus()]))
     }
 
     /// Whether the scheduler chooses where a task runs.

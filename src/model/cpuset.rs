@@ -1,6 +1,6 @@
 //! A set of CPU (or NUMA node) numbers, as the kernel writes it: `0-3,8,10-11`.
 
-use std::collections::BTreeSet;
+use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
@@ -10,8 +10,14 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 ///
 /// Written and read as the kernel's list format (`0-3,8`), the empty set as the empty string. Numbers that no machine
 /// has are not taken in by any way, so that every set that is written can be read.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct CpuSet(BTreeSet<u32>);
+///
+/// Held as the list is written, first and last number of each stretch, in rising order, no two of them touching: a plan
+/// for a machine of thousands of CPUs holds thousands of sets of all of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct CpuSet(Vec<Stretch>);
+
+/// First and last number.
+type Stretch = (u32, u32);
 
 /// Numbers above this are refused: a damaged file must not make us allocate gigabytes. Linux itself allows 8192 CPUs
 /// (`CONFIG_NR_CPUS`) today.
@@ -22,13 +28,26 @@ impl CpuSet {
         CpuSet::from_iter([cpu])
     }
 
+    /// The set of stretches in any order, touching or not.
+    fn of(mut stretches: Vec<Stretch>) -> CpuSet {
+        stretches.sort_unstable();
+        let mut set: Vec<Stretch> = Vec::with_capacity(stretches.len());
+        for (low, high) in stretches {
+            match set.last_mut() {
+                Some((_, last)) if low <= *last + 1 => *last = high.max(*last),
+                _ => set.push((low, high)),
+            }
+        }
+        CpuSet(set)
+    }
+
     /// Parses the kernel's list format; `None` where the text is anything else.
     pub fn parse_list(text: &str) -> Option<CpuSet> {
-        let mut set = BTreeSet::new();
+        let mut stretches = Vec::new();
         let mut listed = 0;
         let text = text.trim_matches(|c: char| c.is_ascii_whitespace() || c == '\0');
         if text.is_empty() {
-            return Some(CpuSet(set));
+            return Some(CpuSet::default());
         }
         for part in text.split(',') {
             let part = part.trim();
@@ -47,14 +66,14 @@ impl CpuSet {
             if listed > 2 * HIGHEST_CPU {
                 return None;
             }
-            set.extend(low..=high);
+            stretches.push((low, high));
         }
-        Some(CpuSet(set))
+        Some(CpuSet::of(stretches))
     }
 
     /// Parses the kernel's mask format (`ffffffff,0000ff01`: 32-bit words, the highest first).
     pub fn parse_mask(text: &str) -> Option<CpuSet> {
-        let mut set = BTreeSet::new();
+        let mut cpus = Vec::new();
         let text = text.trim_matches(|c: char| c.is_ascii_whitespace() || c == '\0');
         for (word_index, word) in text.rsplit(',').enumerate() {
             let word = word.trim();
@@ -68,25 +87,40 @@ impl CpuSet {
                 if base + bits.ilog2() > HIGHEST_CPU {
                     return None;
                 }
-                set.extend((0..4).filter(|bit| bits & (1 << bit) != 0).map(|bit| base + bit));
+                cpus.extend((0..4).filter(|bit| bits & (1 << bit) != 0).map(|bit| base + bit));
             }
         }
-        Some(CpuSet(set))
+        Some(CpuSet::of(cpus.into_iter().map(|cpu| (cpu, cpu)).collect()))
     }
 
     /// Takes a number in, but for one that no machine has.
     pub fn insert(&mut self, cpu: u32) {
-        if cpu <= HIGHEST_CPU {
-            self.0.insert(cpu);
+        if cpu > HIGHEST_CPU {
+            return;
+        }
+        // The first stretch that holds it, or touches it, or lies above.
+        let at = self.0.partition_point(|(_, high)| *high + 1 < cpu);
+        match self.0.get_mut(at) {
+            Some((low, high)) if *low <= cpu + 1 => {
+                *low = cpu.min(*low);
+                *high = cpu.max(*high);
+                let joined = *high + 1;
+                if let Some((_, last)) = self.0.get(at + 1).copied().filter(|(next, _)| *next == joined) {
+                    self.0[at].1 = last;
+                    self.0.remove(at + 1);
+                }
+            }
+            _ => self.0.insert(at, (cpu, cpu)),
         }
     }
 
     pub fn contains(&self, cpu: u32) -> bool {
-        self.0.contains(&cpu)
+        let at = self.0.partition_point(|(_, high)| *high < cpu);
+        self.0.get(at).is_some_and(|(low, _)| *low <= cpu)
     }
 
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.0.iter().map(|(low, high)| (high - low) as usize + 1).sum()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -94,41 +128,87 @@ impl CpuSet {
     }
 
     pub fn first(&self) -> Option<u32> {
-        self.0.first().copied()
+        self.0.first().map(|(low, _)| *low)
     }
 
     pub fn last(&self) -> Option<u32> {
-        self.0.last().copied()
+        self.0.last().map(|(_, high)| *high)
     }
 
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = u32> + '_ {
-        self.0.iter().copied()
+        self.0.iter().flat_map(|(low, high)| *low..*high + 1)
     }
 
     pub fn intersection(&self, other: &CpuSet) -> CpuSet {
-        CpuSet(self.0.intersection(&other.0).copied().collect())
+        let (mut ours, mut theirs) = (self.0.iter().peekable(), other.0.iter().peekable());
+        let mut both = Vec::new();
+        while let (Some(one), Some(two)) = (ours.peek(), theirs.peek()) {
+            let (low, high) = (one.0.max(two.0), one.1.min(two.1));
+            if low <= high {
+                both.push((low, high));
+            }
+            // Whichever ends first meets no more of the other.
+            if one.1 < two.1 {
+                ours.next()
+            } else {
+                theirs.next()
+            };
+        }
+        CpuSet(both)
     }
 
     pub fn union(&self, other: &CpuSet) -> CpuSet {
-        CpuSet(self.0.union(&other.0).copied().collect())
+        CpuSet::union_of([self, other])
+    }
+
+    pub fn union_of<'a>(sets: impl IntoIterator<Item = &'a CpuSet>) -> CpuSet {
+        CpuSet::of(sets.into_iter().flat_map(|set| set.0.iter().copied()).collect())
     }
 
     pub fn difference(&self, other: &CpuSet) -> CpuSet {
-        CpuSet(self.0.difference(&other.0).copied().collect())
+        self.intersection(&other.complement())
+    }
+
+    /// Every number that a machine can have and this set has not.
+    fn complement(&self) -> CpuSet {
+        let begins = std::iter::once(0).chain(self.0.iter().map(|(_, high)| high + 1));
+        let ends = self.0.iter().map(|(low, _)| *low).chain([HIGHEST_CPU + 1]);
+        let gaps = begins.zip(ends).filter(|(begin, end)| begin < end);
+        CpuSet(gaps.map(|(begin, end)| (begin, end - 1)).collect())
     }
 
     pub fn is_subset(&self, other: &CpuSet) -> bool {
-        self.0.is_subset(&other.0)
+        self.difference(other).is_empty()
     }
 
     pub fn is_disjoint(&self, other: &CpuSet) -> bool {
-        self.0.is_disjoint(&other.0)
+        self.intersection(other).is_empty()
+    }
+}
+
+/// By the first number that differs, as lists of numbers compare.
+impl Ord for CpuSet {
+    fn cmp(&self, other: &CpuSet) -> Ordering {
+        self.iter().cmp(other.iter())
+    }
+}
+
+impl PartialOrd for CpuSet {
+    fn partial_cmp(&self, other: &CpuSet) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
 impl FromIterator<u32> for CpuSet {
     fn from_iter<I: IntoIterator<Item = u32>>(cpus: I) -> CpuSet {
-        CpuSet(cpus.into_iter().filter(|cpu| *cpu <= HIGHEST_CPU).collect())
+        let mut stretches: Vec<Stretch> = Vec::new();
+        for cpu in cpus.into_iter().filter(|cpu| *cpu <= HIGHEST_CPU) {
+            match stretches.last_mut() {
+                Some((_, high)) if *high + 1 == cpu => *high = cpu,
+                _ => stretches.push((cpu, cpu)),
+            }
+        }
+        CpuSet::of(stretches)
     }
 }
 
@@ -142,14 +222,8 @@ impl FromStr for CpuSet {
 
 impl fmt::Display for CpuSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut cpus = self.iter().peekable();
         let mut separator = "";
-        while let Some(low) = cpus.next() {
-            let mut high = low;
-            while cpus.peek() == Some(&(high + 1)) {
-                high += 1;
-                cpus.next();
-            }
+        for (low, high) in &self.0 {
             match high - low {
                 0 => write!(f, "{separator}{low}")?,
                 _ => write!(f, "{separator}{low}-{high}")?,
@@ -189,7 +263,51 @@ impl schemars::JsonSchema for CpuSet {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// Numbers that meet often, and the two at the ends.
+    fn numbers() -> impl Strategy<Value = Vec<u32>> {
+        prop::collection::vec(prop_oneof![40 => 0u32..40, 1 => HIGHEST_CPU - 1..HIGHEST_CPU + 2], 0..40)
+    }
+
+    proptest! {
+        /// Whatever is done with sets gives what is done with sets of numbers.
+        #[test]
+        fn stretches_are_sets_of_numbers(one in numbers(), two in numbers(), asked in 0u32..42) {
+            let known = |numbers: &[u32]| -> BTreeSet<u32> {
+                numbers.iter().copied().filter(|cpu| *cpu <= HIGHEST_CPU).collect()
+            };
+            let same = |set: &CpuSet, numbers: &BTreeSet<u32>| {
+                prop_assert!(set.iter().eq(numbers.iter().copied()), "{set} is not {numbers:?}");
+                prop_assert!(set.iter().rev().eq(numbers.iter().rev().copied()), "{set} backwards");
+                prop_assert_eq!(set.len(), numbers.len());
+                prop_assert_eq!((set.first(), set.last()), (numbers.first().copied(), numbers.last().copied()));
+                // One set is held in one way only.
+                prop_assert!(set.0.windows(2).all(|pair| pair[0].1 + 1 < pair[1].0), "{:?}", set.0);
+                prop_assert!(set.0.iter().all(|(low, high)| low <= high), "{:?}", set.0);
+                Ok(())
+            };
+            let (a, b): (CpuSet, CpuSet) = (one.iter().copied().collect(), two.iter().copied().collect());
+            let mut inserted = CpuSet::default();
+            one.iter().for_each(|cpu| inserted.insert(*cpu));
+            prop_assert_eq!(&inserted, &a);
+            let (x, y) = (known(&one), known(&two));
+            same(&a, &x)?;
+            same(&a.intersection(&b), &x.intersection(&y).copied().collect())?;
+            same(&a.union(&b), &x.union(&y).copied().collect())?;
+            same(&a.difference(&b), &x.difference(&y).copied().collect())?;
+            prop_assert_eq!(a.is_subset(&b), x.is_subset(&y));
+            prop_assert_eq!(a.is_disjoint(&b), x.is_disjoint(&y));
+            prop_assert_eq!(a.contains(asked), x.contains(&asked));
+            prop_assert_eq!(a.is_empty(), x.is_empty());
+            prop_assert_eq!(a.cmp(&b), x.cmp(&y));
+            prop_assert_eq!(CpuSet::parse_list(&a.to_string()), Some(a));
+        }
+    }
 
     #[test]
     fn lists_round_trip() {

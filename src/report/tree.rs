@@ -43,7 +43,7 @@ impl Item {
 
     /// CPUs that no child holds.
     pub fn uncovered(&self) -> CpuSet {
-        let covered: CpuSet = self.children.iter().flat_map(|child| child.cpus.iter()).collect();
+        let covered: CpuSet = CpuSet::union_of(self.children.iter().map(|child| &child.cpus));
         self.cpus.difference(&covered)
     }
 }

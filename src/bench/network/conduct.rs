@@ -39,8 +39,9 @@ impl Place {
 /// How an end waits: until the time is over, or an error because the other end is gone.
 pub type Pause<'a> = &'a mut dyn FnMut(Duration) -> anyhow::Result<()>;
 
-/// What is still on its way when the senders stop may take so long.
-const DRAIN: Duration = Duration::from_secs(3);
+/// What is still on its way when the senders stop may take as long as the transfer did, within these bounds: a full send
+/// buffer would take longer than all that is measured where a window, or losses, let little through.
+const DRAIN: [Duration; 2] = [Duration::from_millis(300), Duration::from_secs(3)];
 /// Datagrams come no more when none came for so long.
 const QUIET: Duration = Duration::from_millis(30);
 /// A look at whether tasks have ended.
@@ -236,10 +237,11 @@ fn mark(begin: Instant, board: &Board, jobs: &[Job]) -> Mark {
 /// Waits for what is on its way; whether all of it was read to its end.
 fn drain(spec: &Transfer, board: &Board, jobs: &[Job], pause: Pause) -> anyhow::Result<bool> {
     let begin = Instant::now();
+    let longest = Duration::from_secs_f64(spec.beat.seconds()).clamp(DRAIN[0], DRAIN[1]);
     if spec.protocol == Protocol::Udp {
         let all = || (0..jobs.len()).map(|task| board.bytes(task)).sum::<u64>();
         let (mut last, mut since) = (all(), Instant::now());
-        while since.elapsed() < QUIET && begin.elapsed() < DRAIN {
+        while since.elapsed() < QUIET && begin.elapsed() < longest {
             pause(QUIET / 2)?;
             if all() != last {
                 (last, since) = (all(), Instant::now());
@@ -248,7 +250,7 @@ fn drain(spec: &Transfer, board: &Board, jobs: &[Job], pause: Pause) -> anyhow::
         board.stop_receivers();
     }
     while (0..jobs.len()).any(|task| !board.ended(task)) {
-        if begin.elapsed() > DRAIN {
+        if begin.elapsed() > longest {
             return Ok(false);
         }
         pause(LOOK)?;

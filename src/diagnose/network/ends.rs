@@ -118,7 +118,7 @@ fn irqs(evidence: &Evidence) -> Option<Vec<Finding>> {
     let mut findings = Vec::new();
     for (words, end, source) in told_ends(path).filter(|(_, end, _)| known(end)) {
         let carrying = end.packet_irqs();
-        let cpus = carrying.iter().fold(CpuSet::default(), |all, irq| all.union(&irq.cpus));
+        let cpus = CpuSet::union_of(carrying.iter().map(|irq| &irq.cpus));
         let softirq = softirq(evidence, words == "this end");
         let loaded = softirq.as_ref().is_some_and(|(share, _)| *share > HALF);
         let shared = carrying.len() > 1 && cpus.len() == 1;

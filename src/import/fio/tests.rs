@@ -3,27 +3,8 @@
 use std::path::Path;
 
 use crate::import::own::{FAILED_IO, FIGURES_DISAGREE, INTERRUPTED};
+use crate::import::tests::{figure, only, recorded, rules, skipped, values};
 use crate::import::{Format, Imported, read};
-use crate::model::VerdictKind;
-
-fn recorded(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/imports").join(name);
-    std::fs::read_to_string(path).expect("a recording")
-}
-
-fn one(text: &str) -> Imported {
-    let mut all = read(text.as_bytes()).expect("a result");
-    assert_eq!((all.len(), all[0].format), (1, Format::Fio));
-    all.remove(0)
-}
-
-fn values(one: &Imported, key: &str) -> Vec<f64> {
-    let figure = one.figures.iter().find(|figure| figure.judged.series.key == key);
-    let figure = figure.unwrap_or_else(|| {
-        panic!("no {key} in {:#?}", one.figures.iter().map(|one| &one.judged.series.key).collect::<Vec<_>>())
-    });
-    figure.judged.series.processes.iter().flat_map(|process| process.values.clone()).collect()
-}
 
 fn value(one: &Imported, key: &str) -> f64 {
     let values = values(one, key);
@@ -31,18 +12,12 @@ fn value(one: &Imported, key: &str) -> f64 {
     values[0]
 }
 
-fn reason(one: &Imported, key: &str) -> String {
-    let figure = one.figures.iter().find(|figure| figure.judged.series.key == key).expect(key);
-    assert_eq!(figure.judged.analysis.verdict.kind, VerdictKind::Skipped, "{key}");
-    figure.judged.analysis.verdict.reason.clone()
-}
-
 fn note(one: &Imported, key: &str) -> String {
-    one.figures.iter().find(|figure| figure.judged.series.key == key).expect(key).note.clone()
+    figure(one, key).note.clone()
 }
 
-fn rules(one: &Imported) -> Vec<&str> {
-    one.findings.iter().map(|finding| finding.rule.as_str()).collect()
+fn one(text: &str) -> Imported {
+    only(text, Format::Fio)
 }
 
 fn near(found: f64, wanted: f64) -> bool {
@@ -57,7 +32,7 @@ fn several_jobs_of_one_file_have_keys_of_their_own() {
     assert!(near(value(&found, &format!("{write}bandwidth")), 2.008112079));
     assert!(near(value(&found, &format!("{write}iops")), 1915.084915));
     assert!(near(value(&found, &format!("{write}latency_p99")), 7176.192));
-    assert!(reason(&found, &format!("{write}latency_p999")).starts_with("1.9 of 1917 observations"));
+    assert!(skipped(&found, &format!("{write}latency_p999")).starts_with("1.9 of 1917 observations"));
     // (2.2 % + 16.5 %) of 1 s over 1917 I/Os.
     assert!(near(value(&found, &format!("{write}cpu_per_io")), 0.187e6 / 1917.0));
     // Two jobs at once: their rates are summed, and each has its own percentiles.
@@ -101,7 +76,7 @@ fn words_say_the_same_with_fewer_digits() {
     // `max=3508.1k` ns, and percentiles in us.
     assert!(near(value(&found, &format!("{mixed}latency_max")), 3508.1));
     assert!(near(value(&found, &format!("{mixed}latency_p99")), 180.0));
-    assert!(reason(&found, &format!("{mixed}latency_p9999")).contains("2.0 of 20027"));
+    assert!(skipped(&found, &format!("{mixed}latency_p9999")).contains("2.0 of 20027"));
     assert!(rules(&found).is_empty(), "{:?}", found.findings);
     assert!(
         !found.remarks.iter().any(|remark| remark.contains("could not be understood")),
@@ -121,7 +96,7 @@ fn a_full_file_system_is_a_finding() {
     );
     let key = "disk.sequential@one-cpu?cache=buffered&engine=psync&op=write/block=65536&depth=1#";
     assert!(note(&found, &format!("{key}iops")).contains("error 28"));
-    assert!(reason(&found, &format!("{key}latency_p99")).contains("of 16 observations"));
+    assert!(skipped(&found, &format!("{key}latency_p99")).contains("of 16 observations"));
 }
 
 /// A job of fio 3 that reads.
@@ -164,7 +139,7 @@ fn jobs_alike_are_what_our_rows_are() {
     // One of four that ran is not the whole.
     let found = one(&document("3.38", &[job("a", ", \"numjobs\": \"4\"", 5000.0, 5000.0)]));
     let key = PLAIN.replace("one-cpu", "free").replace("&op", "&jobs=4&op");
-    assert_eq!(reason(&found, &format!("{key}iops")), "1 of 4 jobs have a figure in the file");
+    assert_eq!(skipped(&found, &format!("{key}iops")), "1 of 4 jobs have a figure in the file");
 }
 
 #[test]
@@ -175,7 +150,8 @@ fn figures_that_do_not_fit_are_found() {
     let found = one(&document("3.38", &[job("a", "", 5000.0, 5000.0).replace("9e8", "9e10")]));
     assert_eq!(rules(&found), [FIGURES_DISAGREE]);
     assert!(
-        reason(&found, &format!("{PLAIN}latency_max")).contains("90.000 s is longer than the run of 1.000 s")
+        skipped(&found, &format!("{PLAIN}latency_max"))
+            .contains("90.000 s is longer than the run of 1.000 s")
     );
 }
 
@@ -203,12 +179,12 @@ fn what_is_cut_off_is_read_as_far_as_it_goes() {
     assert_eq!(rules(&found), [INTERRUPTED]);
     assert_eq!(value(&found, &format!("{PLAIN}iops")), 5000.0);
     let nothing = one("{\n\"fio version\" : \"fio-3.38\",\n\"jobs\" : [\n");
-    assert!(reason(&nothing, "fio.job@free#iops").contains("no job"));
+    assert!(skipped(&nothing, "fio.job@free#iops").contains("no job"));
     let words = one(
         "a: (g=0): rw=randread, bs=4K-4K/4K-4K/4K-4K, ioengine=libaio, iodepth=32\nfio-2.2.10\nStarting 1 process\n",
     );
     assert!(
-        reason(&words, "disk.random@one-cpu?cache=untold&op=read/block=4096&depth=32#iops")
+        skipped(&words, "disk.random@one-cpu?cache=untold&op=read/block=4096&depth=32#iops")
             .contains("no result")
     );
 }
@@ -257,7 +233,7 @@ fn the_collected_results_are_read() {
     let key = "disk.random@one-cpu?cache=direct&engine=untold&op=read/block=4096&depth=512#";
     assert!(near(value(&found, &format!("{key}bandwidth")), 0.145473760));
     assert!(near(value(&found, &format!("{key}latency_p50")), 6717.44));
-    assert!(reason(&found, &format!("{key}total_mean")).contains("longer than the run"));
+    assert!(skipped(&found, &format!("{key}total_mean")).contains("longer than the run"));
 
     let Some(found) = collected("vc_randwrite_fio-3.26.json") else { return };
     let told = format!("{:?}", found.findings[0].facts);
@@ -266,7 +242,7 @@ fn the_collected_results_are_read() {
     let Some(found) = collected("vc_readwrite_fio-3.26-19.json") else { return };
     let key = "disk.sequential@one-cpu?cache=direct&direction=write&op=mixed/block=262144&depth=64#";
     assert!(near(value(&found, &format!("{key}iops")), 256.606819));
-    assert!(reason(&found, &format!("{key}latency_p999")).starts_with("1.3 of 1272"));
+    assert!(skipped(&found, &format!("{key}latency_p999")).starts_with("1.3 of 1272"));
     assert!(near(
         value(&found, &key.replace("direction=write&", "").replace('#', "#bandwidth")),
         0.149343283 + 0.067267937
@@ -279,5 +255,5 @@ fn the_collected_results_are_read() {
     assert!(facts[0].value.starts_with("verify: bad header numberio 3932, wanted 0 at file"), "{facts:?}");
     assert_eq!(facts.last().map(|fact| fact.value.as_str()), Some("123 more such lines"), "{facts:?}");
     let key = "disk.random@one-cpu?cache=untold&direction=read&jobs=several&op=mixed&read_share=50/block=65536&depth=16#iops";
-    assert!(reason(&found, key).contains("no result"));
+    assert!(skipped(&found, key).contains("no result"));
 }

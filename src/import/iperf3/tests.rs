@@ -1,41 +1,15 @@
 //! Results of iperf3: recordings of our own, and made-up ones. The figures were read by eye.
 
-use std::path::Path;
-
 use crate::import::own::{FIGURES_DISAGREE, GENERATOR_BOUND, INTERRUPTED};
-use crate::import::{Format, Imported, read};
-
-fn recorded(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/imports").join(name);
-    std::fs::read_to_string(path).expect("a recording")
-}
+use crate::import::tests::{only, recorded, rules, skipped, values};
+use crate::import::{Format, Imported};
 
 fn one(text: &str) -> Imported {
-    let mut all = read(text.as_bytes()).expect("a result");
-    assert_eq!((all.len(), all[0].format), (1, Format::Iperf3));
-    all.remove(0)
-}
-
-fn values(one: &Imported, key: &str) -> Vec<f64> {
-    let figure = one.figures.iter().find(|figure| figure.judged.series.key == key);
-    let figure = figure.unwrap_or_else(|| {
-        panic!("no {key} in {:#?}", one.figures.iter().map(|one| &one.judged.series.key).collect::<Vec<_>>())
-    });
-    figure.judged.series.processes.iter().flat_map(|process| process.values.clone()).collect()
-}
-
-fn reason(one: &Imported, key: &str) -> String {
-    assert!(values(one, key).is_empty());
-    let figure = one.figures.iter().find(|figure| figure.judged.series.key == key).expect(key);
-    figure.judged.analysis.verdict.reason.clone()
+    only(text, Format::Iperf3)
 }
 
 fn near(found: &[f64], wanted: &[f64]) -> bool {
     found.len() == wanted.len() && found.iter().zip(wanted).all(|(a, b)| (a - b).abs() <= 1e-9 * b.abs())
-}
-
-fn rules(one: &Imported) -> Vec<&str> {
-    one.findings.iter().map(|finding| finding.rule.as_str()).collect()
 }
 
 #[test]
@@ -101,21 +75,21 @@ fn an_end_before_its_time_is_said() {
     let found = one(&text);
     let key = |metric: &str| format!("network.tcp@free?direction=send/bytes=131072&streams=1#{metric}");
     assert!(rules(&found).contains(&INTERRUPTED));
-    assert!(reason(&found, &key("bandwidth")).contains("23.031 Gbit/s were sent"));
+    assert!(skipped(&found, &key("bandwidth")).contains("23.031 Gbit/s were sent"));
     assert!(near(
         &values(&found, &key("interval_bandwidth")),
         &[23.653_556_747_122_57, 22.406_279_292_208_49]
     ));
-    assert_eq!(reason(&found, &key("remote_busy")), "it is not told");
+    assert_eq!(skipped(&found, &key("remote_busy")), "it is not told");
     let cut = one(&text[..text.find("\"end\":\t{\n").expect("an end")]);
     assert!(rules(&cut).contains(&INTERRUPTED));
-    assert!(reason(&cut, &key("bandwidth")).contains("no sum"));
+    assert!(skipped(&cut, &key("bandwidth")).contains("no sum"));
     let refused = one(
         "{\"start\": {\"connected\": [], \"version\": \"iperf 3.12\", \"system_info\": \"Linux a 6.1\"}, \"intervals\": [], \
                        \"end\": {}, \"error\": \"unable to connect to server: Connection refused\"}",
     );
     assert_eq!(
-        reason(&refused, "iperf3.test@free#bandwidth"),
+        skipped(&refused, "iperf3.test@free#bandwidth"),
         "unable to connect to server: Connection refused"
     );
 }

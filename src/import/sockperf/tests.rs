@@ -1,41 +1,19 @@
 //! Results of sockperf: a recording of our own. The figures were read by eye.
 
-use std::path::Path;
-
 use crate::import::own::INTERRUPTED;
-use crate::import::{Format, Imported, read};
-
-fn recorded() -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/imports/sockperf.txt");
-    std::fs::read_to_string(path).expect("a recording")
-}
+use crate::import::tests::{only, recorded, skipped, values};
+use crate::import::{Format, Imported};
 
 /// The run whose command begins so.
 fn run(command: &str) -> String {
-    let text = recorded();
+    let text = recorded("sockperf.txt");
     let at = text.find(&format!("$ {command}")).expect("a command");
     let end = text[at + 1..].find("\n$ ").map_or(text.len(), |end| at + 2 + end);
     text[at..end].to_string()
 }
 
 fn one(text: &str) -> Imported {
-    let mut all = read(text.as_bytes()).expect("a result");
-    assert_eq!((all.len(), all[0].format), (1, Format::Sockperf));
-    all.remove(0)
-}
-
-fn values(one: &Imported, key: &str) -> Vec<f64> {
-    let figure = one.figures.iter().find(|figure| figure.judged.series.key == key);
-    let figure = figure.unwrap_or_else(|| {
-        panic!("no {key} in {:#?}", one.figures.iter().map(|one| &one.judged.series.key).collect::<Vec<_>>())
-    });
-    figure.judged.series.processes.iter().flat_map(|process| process.values.clone()).collect()
-}
-
-fn reason(one: &Imported, key: &str) -> String {
-    assert_eq!(values(one, key), [0.0; 0]);
-    let figure = one.figures.iter().find(|figure| figure.judged.series.key == key).expect(key);
-    figure.judged.analysis.verdict.reason.clone()
+    only(text, Format::Sockperf)
 }
 
 fn near(found: &[f64], wanted: f64) -> bool {
@@ -63,17 +41,17 @@ fn a_latency_is_half_of_a_round_trip() {
 fn percentiles_that_nothing_lies_beyond_are_none() {
     let found = one(&run("sockperf ping-pong -i 127.0.0.1 -p 11111 -t 1\n"));
     let key = |metric: &str| format!("network.round-trip@free?protocol=udp/bytes=14#{metric}");
-    let why = reason(&found, &key("latency_p99999"));
+    let why = skipped(&found, &key("latency_p99999"));
     assert_eq!(
         why,
         "0.1 of 8711 observations lie beyond it, and a percentile wants 10: what it prints (828.292 us) is an extreme"
     );
     // 8.7 of 8711: just too few.
-    assert!(reason(&found, &key("latency_p999")).starts_with("8.7 of 8711"));
+    assert!(skipped(&found, &key("latency_p999")).starts_with("8.7 of 8711"));
     // Of two messages there is no median.
     let few = one(&run("sockperf ping-pong -i 127.0.0.1 -p 11111 -t 1 --mps 5"));
     assert!(
-        reason(&few, "network.round-trip@free?mps=5&protocol=udp/bytes=14#latency_p50")
+        skipped(&few, "network.round-trip@free?mps=5&protocol=udp/bytes=14#latency_p50")
             .starts_with("1.0 of 2")
     );
 }
@@ -92,10 +70,10 @@ fn throughput_is_what_was_sent_in_mebibytes() {
 fn what_did_not_answer_is_said() {
     let found = one(&run("sockperf pp -i 127.0.0.1 -p 11112"));
     let key = "network.round-trip@free?protocol=udp/bytes=14#latency_p50";
-    assert_eq!(reason(&found, key), "No messages were received from the server. Is the server down?");
+    assert_eq!(skipped(&found, key), "No messages were received from the server. Is the server down?");
     let text = run("sockperf ping-pong -i 127.0.0.1 -p 11111 -t 1\n");
     let cut = one(&text[..text.find("sockperf: ---> ").expect("percentiles")]);
-    assert!(reason(&cut, key).contains("percentiles are not there"));
+    assert!(skipped(&cut, key).contains("percentiles are not there"));
     let stopped = one(
         "sockperf: == version #3.7 ==\nsockperf: Test end (interrupted by user)\nsockperf: No messages were sent\n",
     );
@@ -115,7 +93,7 @@ fn what_did_not_answer_is_said() {
 
 #[test]
 fn all_runs_of_a_file_are_one_result() {
-    let found = one(&recorded());
+    let found = one(&recorded("sockperf.txt"));
     let udp = "network.round-trip@free?protocol=udp/bytes=14#latency_p50";
     assert!(near(&values(&found, udp), 61.760), "the last run of that kind had no answer");
     assert_eq!(values(&found, "network.round-trip@free?protocol=tcp/bytes=64#latency_p50").len(), 1);

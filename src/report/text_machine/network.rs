@@ -72,7 +72,7 @@ fn end(told: &End) -> String {
     words.extend(queues.map(|(rx, tx)| format!("{rx} receive and {tx} send queues")));
     let irqs = told.packet_irqs();
     if !irqs.is_empty() {
-        let cpus = irqs.iter().fold(crate::model::CpuSet::default(), |all, irq| all.union(&irq.cpus));
+        let cpus = crate::model::CpuSet::union_of(irqs.iter().map(|irq| &irq.cpus));
         words.push(format!("{} interrupts on CPUs {}", irqs.len(), plain(&cpus.to_string(), NAME)));
     }
     let qdiscs: Vec<String> = told.qdiscs.iter().take(SHOWN).map(qdisc).collect();

@@ -1,4 +1,5 @@
-# Two network namespaces and a pair of virtual interfaces between them. `trial NAME BENCHMARKS BUDGET` measures from one to the other and leaves
+# Two network namespaces and a pair of virtual interfaces between them. `trial NAME BENCHMARKS BUDGET [OPTION...]` measures
+# from one to the other and leaves
 # NAME.json, NAME.said, NAME.status; `shape OPTIONS` is what the way there does.
 ip=/bin/ip
 tc=/bin/tc
@@ -24,15 +25,18 @@ window() {
     done
 }
 
-# trial NAME BENCHMARKS BUDGET
+# trial NAME BENCHMARKS BUDGET [OPTION...]
 trial() {
     name=$1
+    only=$2
+    budget=$3
+    shift 3
     $ip netns exec far assay serve --bind 10.9.0.2 --for 10m >"$name.served" 2>&1 &
     server=$!
     sleep 1
     status=0
-    $ip netns exec near assay run --quick --force --only "$2" --to 10.9.0.2 --out "out-$name" \
-        --budget "$3" --json >"$name.json" 2>"$name.said" || status=$?
+    $ip netns exec near assay run --quick --force --only "$only" --to 10.9.0.2 --out "out-$name" \
+        --budget "$budget" "$@" --json >"$name.json" 2>"$name.said" || status=$?
     echo $status >"$name.status"
     rm -rf "out-$name"
     kill $server
