@@ -115,17 +115,21 @@ impl Store {
         Ok(Some(journal))
     }
 
-    /// Replaces the journal; it is on the disk when this returns. One without entries is removed.
+    /// Replaces the journal; it is on the disk when this returns. One without entries is removed, and what a session wrote
+    /// of its next one when it was cut off.
     pub fn write(&self, journal: &Journal) -> anyhow::Result<()> {
         let path = self.file();
+        let fresh = self.0.join("knobs.json.new");
         let replace = || -> io::Result<()> {
             if journal.entries.is_empty() {
-                match fs::remove_file(&path) {
-                    Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-                    _ => return self.sync(),
+                for file in [&path, &fresh] {
+                    match fs::remove_file(file) {
+                        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+                        _ => {}
+                    }
                 }
+                return self.sync();
             }
-            let fresh = self.0.join("knobs.json.new");
             let mut file = File::create(&fresh)?;
             file.write_all(&serde_json::to_vec_pretty(journal)?)?;
             file.write_all(b"\n")?;

@@ -180,6 +180,16 @@ fn killed_during_the_restore() {
 }
 
 #[test]
+fn killed_while_the_journal_was_rewritten() {
+    let tree = Tree::new();
+    killed(tree.off());
+    let half = tree.knobs.store.0.join("knobs.json.new");
+    fs::write(&half, "{\"schema\":").expect("a file");
+    assert_eq!(tree.next(), ["smt is on again (was off)"]);
+    assert!(!half.exists(), "what was cut off is no journal, and goes with it");
+}
+
+#[test]
 fn what_somebody_else_changed_stays() {
     let tree = Tree::new();
     killed(tree.off());

@@ -17,9 +17,14 @@ turned() {
     kill -0 "$1" 2>/dev/null || { cat said* >&2; exit 1; }
     ! knobs | cmp -s - before
 }
+# stop PID: stops it, and returns once it stands.
+stop() {
+    kill -STOP "$1" || return
+    until grep -q '^State:.[TZ]' "/proc/$1/status"; do sleep 0.02; done
+}
 # stop_turned PID: stops that sweep while it has a knob turned.
 stop_turned() {
-    until turned "$1" && kill -STOP "$1" && turned "$1"; do
+    until turned "$1" && stop "$1" && turned "$1"; do
         kill -CONT "$1"
         sleep 0.05
     done
