@@ -228,8 +228,9 @@ fn affine(run: &Run) -> f64 {
 fn four_cpus_with_one_l3() {
     let Some(folder) = SHARED_L3.told("four_cpus_with_one_l3", EVERY_PAIR) else { return };
     let share = affine(&pairs_run(&folder, &SHARED_L3.placements()));
-    // Nearly all; the first ones of a pair are none, and a slow guest sees few others.
-    assert!(share > 0.5, "{share}");
+    // Nearly all; the first ones of a pair are none, and a guest on a busy host sees few others (5 of 14 once, beside
+    // four busy loops). With the L3 hidden it is less than one in twenty.
+    assert!(share > 0.1, "{share}");
 }
 
 /// Without a cache that CPUs share, waking considers no CPU but the one where the woken task was.
