@@ -22,6 +22,8 @@ struct Reader {
     nodes: CpuSet,
     parts: Vec<Mapping>,
     stream: Stream,
+    /// The chunk that was last read beyond what is counted.
+    beyond: usize,
 }
 
 /// What stands in the words of a chunk: all different, in different chunks too, so that no two pages are alike.
@@ -89,17 +91,18 @@ impl Reader {
         })
     }
 
-    /// Reads the part of a chunk, and `beyond` times as much again of the chunks behind it.
+    /// Reads the part of a chunk, and `beyond` times as much again of others: of all of them in turn, since a few that are
+    /// read more often than the rest would stay in a cache.
     fn read(&mut self, chunk: usize, beyond: f64) -> bool {
         let mut right = self.pass(chunk, self.part);
         let mut left = (beyond * self.part as f64) as u64 / 512 * 512;
-        for other in (1..self.parts.len()).map(|far| (chunk + far) % self.parts.len()).collect::<Vec<_>>() {
-            let bytes = left.min(self.part);
-            if bytes == 0 {
-                break;
+        while left > 0 && self.parts.len() > 1 {
+            self.beyond = (self.beyond + 1) % self.parts.len();
+            if self.beyond != chunk {
+                let bytes = left.min(self.part);
+                right &= self.pass(self.beyond, bytes);
+                left -= bytes;
             }
-            right &= self.pass(other, bytes);
-            left -= bytes;
         }
         right
     }
@@ -161,7 +164,8 @@ impl Readers {
         let stream = streams(Op::Read)[0];
         let build = |index: usize| -> anyhow::Result<Body> {
             let nodes = placement.seats[index].mem_nodes.clone();
-            let mut reader = Reader { part, pages: placement.pages, nodes, parts: Vec::new(), stream };
+            let mut reader =
+                Reader { part, pages: placement.pages, nodes, parts: Vec::new(), stream, beyond: 0 };
             Ok(Box::new(move |order| reader.does(order)))
         };
         let node = placement.seats.first().and_then(|seat| seat.mem_nodes.first());
@@ -269,7 +273,14 @@ mod tests {
 
     fn reader() -> Reader {
         let (part, nodes) = (128 << 10, CpuSet::default());
-        Reader { part, pages: Pages::AsGiven, nodes, parts: Vec::new(), stream: streams(Op::Read)[0] }
+        Reader {
+            part,
+            pages: Pages::AsGiven,
+            nodes,
+            parts: Vec::new(),
+            stream: streams(Op::Read)[0],
+            beyond: 0,
+        }
     }
 
     #[test]
@@ -277,11 +288,12 @@ mod tests {
         let mut reader = reader();
         assert_eq!([0, 1, 2].map(|chunk| reader.does(order(TAKE, 0, chunk))), [1; 3]);
         assert_eq!([0, 1, 2].map(|chunk| reader.does(order(READ, 0, chunk))), [1; 3]);
-        // A third of the next chunk, and more than one.
-        assert_eq!([1365, 6000].map(|beyond| reader.does(order(READ, beyond, 2))), [1; 2]);
+        // A third of another chunk, more than one, and more than all others together.
+        let beyond = [1365, 6000, 20000].map(|beyond| (reader.does(order(READ, beyond, 2)), reader.beyond));
+        assert_eq!(beyond, [(1, 1), (1, 1), (1, 0)], "the others in turn, without the chunk itself");
         reader.parts[1].words_mut()[77] ^= 1 << 40;
         assert_eq!([0, 1, 2].map(|chunk| reader.does(order(READ, 0, chunk))), [1, 0, 1]);
-        assert_eq!(reader.does(order(READ, 4096, 0)), 0, "what is read beyond is checked as well");
+        assert_eq!(reader.does(order(READ, 8192, 0)), 0, "what is read beyond is checked as well");
         assert_eq!(reader.does(order(READ, 0, 3)), 0, "no such chunk");
         assert_eq!(reader.does(order(RESIDENT, 0, 0)), 1_000_000);
         // Root sees where a part lies; nobody sees where one is that was not taken.
