@@ -32,12 +32,15 @@ fn a_planted_region_is_found_with_ratio_and_share() {
         if map["answer"] != "several_speeds" {
             continue;
         }
-        let (ratio, share) = (map["ratio"].as_f64().expect("one"), map["slow_share"].as_f64().expect("one"));
+        let ratio = map["ratio"].as_f64().expect("one");
         assert!((1.8..4.5).contains(&ratio), "ratio {ratio}: {}", map["words"]);
-        assert!((0.19..0.31).contains(&share), "share {share}: {}", map["words"]);
+        // Other chunks may lie between, whatever slows them here; the slowest are those that were planted.
         let letters = map["map"].as_str().expect("letters");
-        let planted = letters.chars().skip(letters.len() / 4).take(letters.len() / 4);
-        assert!(planted.filter(|letter| *letter != 'F').count() * 10 >= letters.len() / 4 * 9, "{letters}");
+        let (quarter, slow) = (letters.len() / 4, |letters: &str| letters.matches('S').count());
+        assert!((quarter * 3 / 4..=quarter * 5 / 4).contains(&slow(letters)), "{}: {letters}", map["words"]);
+        assert!(slow(&letters[quarter..2 * quarter]) * 10 >= quarter * 9, "{letters}");
+        let share = map["slow_share"].as_f64().expect("one");
+        assert!(share >= slow(letters) as f64 / letters.len() as f64 - 1e-9, "{share}: {letters}");
         let rules: Vec<&str> = results["findings"]
             .as_array()
             .expect("a list")
