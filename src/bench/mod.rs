@@ -34,7 +34,7 @@ pub use network::{
 };
 pub use nexmark::{Flink, JobManager, NEXMARK, On, Overview, is_nexmark, shares_its_cpus};
 pub use rate::{COMPONENTS, Component, Suite as RateSuite, cases as rate_cases, copies_of as rate_copies};
-pub use sampler::{Line, Order, Point, Sampler, Secret, Windows, histogram, median};
+pub use sampler::{Line, Order, Point, Sampler, Secret, Windows, backed, histogram, median};
 pub use sched_wake_up::WAKE_UP;
 pub use smt_load::{
     FINE_LEVELS, KIND, Kind, LEVEL, LEVELS, LOAD, MARGIN, NO_IPC, USUAL_LEVELS, cases as smt_cases,

@@ -21,7 +21,7 @@ pub mod whole;
 
 use calibration::{calibrate, linearity};
 use columns::{Columns, Gauge};
-pub use latencies::histogram;
+pub use latencies::{backed, histogram};
 pub use secret::Secret;
 
 /// What the parent asks of a child, one JSON object on its standard input.

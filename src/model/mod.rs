@@ -25,6 +25,6 @@ pub use run::{
     Conditions, Event, Header, Neighbour, Planned, Reason, Record, Run, RunClock, SCHEMA, Summary,
     SummaryFinding, SummarySeries, TimeLine, Visit, measured_ms,
 };
-pub use sample::{Covariates, Histogram, Packed, ProcessFacts, Samples};
+pub use sample::{BEYOND, Covariates, Histogram, Packed, ProcessFacts, Samples, backs};
 pub use snapshot::{Entry, Snapshot};
 pub use sweep::Sweep;

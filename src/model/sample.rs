@@ -89,6 +89,15 @@ impl Covariates {
     }
 }
 
+/// So many latencies must lie beyond a quantile for it to be told: fewer say nothing of it.
+pub const BEYOND: f64 = 10.0;
+
+/// Whether so many latencies back the quantile `q`, 0 to 1.
+pub fn backs(total: u64, q: f64) -> bool {
+    // Shares like 1 - 0.999 are not exact: 10 of 10,000 must count as 10.
+    (1.0 - q) * total as f64 >= BEYOND - 1e-6
+}
+
 /// A histogram of nanoseconds: rising values with their counts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Histogram {

@@ -10,6 +10,7 @@ use crate::machine;
 use crate::model::{Better, Finding, Params, Reason, SCHEMA, VerdictKind};
 use crate::report::comparison;
 use crate::report::memory_map;
+use crate::report::notes::{Note, notes};
 use crate::report::plain::hidden;
 use crate::report::scores;
 use crate::stats::analysis::Judged;
@@ -48,6 +49,9 @@ pub struct Output {
     pub rules_not_applicable: Vec<String>,
     /// Lines of the run file that could not be read.
     pub damage: Vec<String>,
+    /// What benchmarks remarked about their own visits, each remark once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Note>,
     /// Older results beside this one, each compared with it: A is the older.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<comparison::Output>,
@@ -111,6 +115,7 @@ pub fn output(diagnosis: &Diagnosis) -> Output {
         rules_clean: diagnosis.clean.iter().map(|rule| rule.id.to_string()).collect(),
         rules_not_applicable: diagnosis.not_applicable.iter().map(|rule| rule.id.to_string()).collect(),
         damage: diagnosis.run.damage.clone(),
+        notes: notes(diagnosis),
         beside: Vec::new(),
     }
 }

@@ -11,6 +11,7 @@ pub mod lmbench;
 mod map;
 pub mod markdown;
 mod memory_map;
+mod notes;
 pub mod peers;
 pub mod plain;
 mod scores;

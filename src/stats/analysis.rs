@@ -101,6 +101,10 @@ pub fn analyse(series: &Series, precision: f64, seed: u64) -> Analysis {
     };
     let (verdict, more_needed) = judge(&judgement);
     let verdict = if series.imported { unverified(verdict) } else { verdict };
+    let (verdict, more_needed) = match series.pooled {
+        Some(visits) => (together(verdict, visits, medians.len()), None),
+        None => (verdict, more_needed),
+    };
     let positions: Vec<f64> = processes.iter().map(|process| f64::from(process.position)).collect();
     Analysis {
         correlations: correlations(&medians, &beside),
@@ -177,6 +181,19 @@ fn unverified(verdict: Verdict) -> Verdict {
         reason.push_str(&format!("; by its values {}: {}", verdict.kind, verdict.reason));
     }
     Verdict::new(VerdictKind::Unverified, reason)
+}
+
+/// Of values that several visits gave together each: there the words for processes mean groups of them.
+fn together(verdict: Verdict, visits: usize, groups: usize) -> Verdict {
+    let mut reason = match groups {
+        1 => format!("one value, of the latencies of {visits} visits together"),
+        _ => format!("{visits} visits' latencies in {groups} groups, taken for processes"),
+    };
+    // One value has no interval; how many more processes would do is not asked, as visits grow into groups.
+    if groups > 1 && verdict.kind != VerdictKind::Trusted {
+        reason.push_str(&format!(": {}", verdict.reason));
+    }
+    Verdict::new(verdict.kind, reason)
 }
 
 /// What each process met as a whole: the machine's counters as shares of its time, its own facts, and the

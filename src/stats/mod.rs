@@ -33,6 +33,7 @@ pub mod noise;
 pub mod order;
 pub mod outliers;
 pub mod pairs;
+pub mod pooled;
 pub mod proof;
 pub mod ranks;
 pub mod repeat;

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use super::outliers::Covariate;
+use super::pooled::pooled;
 use crate::model::{
     Better, Case, Conditions, Form, Metric, Params, ProcessFacts, Reason, Run, Samples, Value, Visit,
 };
@@ -28,6 +29,8 @@ pub struct Series {
     pub fault: Option<String>,
     /// Read from a foreign result: nobody watched while it was measured.
     pub imported: bool,
+    /// Of how many visits' latencies together its values are, where no visit alone has enough for this quantile.
+    pub pooled: Option<usize>,
 }
 
 /// One process's share of a series.
@@ -111,6 +114,7 @@ impl Series {
             unmet: None,
             fault: None,
             imported: false,
+            pooled: None,
         }
     }
 }
@@ -169,7 +173,7 @@ fn series_of_case(
     context: &VisitingContext,
 ) -> (Vec<Series>, Vec<Missing>) {
     let (mut found, mut places): (Vec<Series>, BTreeMap<String, usize>) = Default::default();
-    let mut missing = Vec::new();
+    let (mut missing, mut counted) = (Vec::new(), Vec::new());
     for visit in visits {
         let reason = match &visit.reason {
             Some(reason) => Some(reason.clone()),
@@ -182,6 +186,7 @@ fn series_of_case(
             missing.push(Missing { order: visit.order, pass: visit.pass, reason });
             continue;
         }
+        counted.push(*visit);
         let (position, predecessor) = context.get(&visit.order).copied().unwrap_or_default();
         for samples in &visit.samples {
             for name in &samples.metrics {
@@ -201,6 +206,17 @@ fn series_of_case(
                 }
             }
         }
+    }
+    for more in pooled(case, metrics, &counted, |key| places.contains_key(key)) {
+        let visits = more.groups.iter().map(|group| group.visits).sum();
+        let processes = more.groups.iter().map(|group| {
+            let (position, predecessor) = context.get(&group.first.order).copied().unwrap_or_default();
+            let values = vec![group.value(more.metric.form)];
+            Process { values, ..process(group.first, position, predecessor) }
+        });
+        let processes = processes.collect();
+        let (key, point, pooled) = (more.key, more.point, Some(visits));
+        found.push(Series { key, point, processes, pooled, ..Series::empty(planned, case, more.metric) });
     }
     found.iter_mut().for_each(finish);
     let rank = |series: &Series| metrics.iter().position(|metric| metric.name == series.metric.name);

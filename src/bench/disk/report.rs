@@ -1,28 +1,9 @@
 //! What stands beside bandwidth and rate: percentiles as far as they are backed, the generator's CPU, the device's counters.
 
-use crate::bench::Sampler;
+use crate::bench::{Sampler, backed};
 use crate::model::{Histogram, Params};
 use crate::sys::clock::Clock;
 use crate::sys::counters::{BlockCounts, BlockDevice};
-
-/// The metrics of latency with their shares.
-const QUANTILES: [(&str, f64); 5] = [
-    ("latency_p50", 0.5),
-    ("latency_p90", 0.9),
-    ("latency_p99", 0.99),
-    ("latency_p999", 0.999),
-    ("latency_p9999", 0.9999),
-];
-
-/// So many I/Os must lie beyond a percentile.
-const BEYOND: f64 = 10.0;
-
-/// The metrics that a histogram of so many latencies has, the longest always.
-pub fn backed(total: u64) -> Vec<&'static str> {
-    // A rounding error is no I/O.
-    let enough = |(_, q): &&(&str, f64)| (1.0 - q) * total as f64 >= BEYOND - 1e-6;
-    QUANTILES.iter().filter(enough).map(|(name, _)| *name).chain(["latency_max"]).collect()
-}
 
 /// Emits the percentiles of a point's latencies that took `ns` to gather.
 pub fn latencies(sampler: &mut Sampler, point: &Params, histogram: Histogram, ns: f64) -> anyhow::Result<()> {
@@ -98,15 +79,6 @@ fn share(done: Done, moved: BlockCounts) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn percentiles_need_ten_beyond_them() {
-        assert_eq!(backed(19), ["latency_max"]);
-        assert_eq!(backed(20), ["latency_p50", "latency_max"]);
-        assert_eq!(backed(999), ["latency_p50", "latency_p90", "latency_max"]);
-        assert_eq!(backed(1000).len(), 4);
-        assert!(!backed(99_999).contains(&"latency_p9999") && backed(100_000).contains(&"latency_p9999"));
-    }
 
     #[test]
     fn only_our_directions_count_for_the_share() {

@@ -101,37 +101,3 @@ pub const MAX: Metric = quantile("latency_max", "latency, longest", 1.0).aside()
 pub const JITTER: Metric = aside("jitter", "mean difference of neighbouring latencies", "us");
 pub const LOAD: Metric = aside("load", "bandwidth of the load beside", "Gbit/s");
 pub const IDLE_P50: Metric = aside("latency_idle_p50", "latency without load, median", "us");
-
-/// Percentiles and what share lies beyond each.
-const PERCENTILES: [(&str, f64); 5] = [
-    ("latency_p50", 0.5),
-    ("latency_p90", 0.1),
-    ("latency_p99", 0.01),
-    ("latency_p999", 0.001),
-    ("latency_p9999", 0.0001),
-];
-
-/// Fewer latencies beyond a percentile than this say nothing of it.
-const BEYOND: f64 = 10.0;
-
-/// The percentiles that so many latencies can tell, and the longest.
-pub fn told_by(total: u64) -> Vec<&'static str> {
-    // Shares like 0.001 are not exact: 10 of 10,000 must count as 10.
-    let enough = |(_, share): &&(&str, f64)| total as f64 * share > BEYOND - 1e-6;
-    PERCENTILES.iter().filter(enough).map(|(name, _)| *name).chain(["latency_max"]).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn percentiles_need_ten_latencies_beyond_them() {
-        assert_eq!(told_by(3), ["latency_max"]);
-        assert_eq!(told_by(100), ["latency_p50", "latency_p90", "latency_max"]);
-        assert_eq!(told_by(9_999).len(), 4);
-        assert_eq!(told_by(10_000).last(), Some(&"latency_max"));
-        assert_eq!(told_by(10_000)[3], "latency_p999");
-        assert_eq!(told_by(100_000)[4], "latency_p9999");
-    }
-}

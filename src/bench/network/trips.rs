@@ -13,11 +13,10 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, 
 use super::DEPTHS;
 use super::client::Peer;
 use super::conduct::Place;
-use super::metrics::told_by;
 use super::offer::Beat;
 use super::transfers::wanted;
 use super::words::{Account, Protocol, Transfer};
-use crate::bench::{Sampler, check_answer, histogram, median, point};
+use crate::bench::{Sampler, backed, check_answer, histogram, median, point};
 use crate::model::{Case, Params};
 use crate::sys::clock::Clock;
 use crate::sys::counters::{NetworkCounters, NetworkTotals};
@@ -168,7 +167,7 @@ fn message(number: u64) -> [u8; MESSAGE] {
 }
 
 fn emit_latencies(sampler: &mut Sampler, at: Params, latencies: &[u64], ns: f64) -> anyhow::Result<()> {
-    let told = told_by(latencies.len() as u64);
+    let told = backed(latencies.len() as u64);
     sampler.histogram_at(at, &told, histogram(latencies.iter().copied())?, ns)
 }
 

@@ -4,7 +4,7 @@ use anyhow::Context;
 use hdrhistogram::Histogram as Buckets;
 
 use super::Sampler;
-use crate::model::{Covariates, Histogram, Packed, Params, Samples};
+use crate::model::{Covariates, Histogram, Packed, Params, Samples, backs};
 
 /// One nanosecond to an hour in three digits: finer than any latency repeats.
 pub fn histogram(latencies_ns: impl Iterator<Item = u64>) -> anyhow::Result<Histogram> {
@@ -16,6 +16,21 @@ pub fn histogram(latencies_ns: impl Iterator<Item = u64>) -> anyhow::Result<Hist
     let recorded = buckets.iter_recorded();
     let (ns, count) = recorded.map(|value| (value.value_iterated_to(), value.count_at_value())).unzip();
     Ok(Histogram { ns, count })
+}
+
+/// The percentiles that rows of single latencies tell, by their metrics' names.
+const QUANTILES: [(&str, f64); 5] = [
+    ("latency_p50", 0.5),
+    ("latency_p90", 0.9),
+    ("latency_p99", 0.99),
+    ("latency_p999", 0.999),
+    ("latency_p9999", 0.9999),
+];
+
+/// Those that so many latencies back, and the longest.
+pub fn backed(total: u64) -> Vec<&'static str> {
+    let enough = |(_, q): &&(&str, f64)| backs(total, *q);
+    QUANTILES.iter().filter(enough).map(|(name, _)| *name).chain(["latency_max"]).collect()
 }
 
 impl Sampler<'_> {
@@ -59,5 +74,22 @@ impl Sampler<'_> {
             histograms: vec![histogram],
             linearity: None,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_need_ten_latencies_beyond_them() {
+        assert_eq!(backed(19), ["latency_max"]);
+        assert_eq!(backed(20), ["latency_p50", "latency_max"]);
+        assert_eq!(backed(999), ["latency_p50", "latency_p90", "latency_max"]);
+        assert_eq!(backed(1000).len(), 4);
+        assert_eq!(backed(9_999).len(), 4);
+        assert_eq!(backed(10_000)[3], "latency_p999");
+        assert!(!backed(99_999).contains(&"latency_p9999"));
+        assert_eq!(backed(100_000)[4..], ["latency_p9999", "latency_max"]);
     }
 }

@@ -15,8 +15,9 @@ pub const FAILED_IO: Rule = Rule {
             worse: nobody else would have told.",
     method: "Fires for every disk row with a visit that failed by the words of an I/O error (`… failed: … (os error N)`; N 5 \
              EIO, 61 ENODATA and 84 EILSEQ of the medium, 28 ENOSPC and 122 EDQUOT of room, 30 EROFS of a filesystem that became \
-             read-only, 19 ENODEV and 6 ENXIO of a device that is gone, 121 EREMOTEIO of what is behind it), and for disk.verify \
-             where a block came back wrong. Series of that row are rejected where a block was wrong, and else carry the cause.",
+             read-only, 19 ENODEV and 6 ENXIO of a device that is gone, 121 EREMOTEIO of what is behind it, 67 ENOLINK, 107 ENOTCONN, \
+             110 ETIMEDOUT, 112 EHOSTDOWN, 113 EHOSTUNREACH and 116 ESTALE of the way to it), for one that came back with fewer bytes than were \
+             asked for, and for disk.verify where a block came back wrong. Series of that row are rejected where a block was wrong, and else carry the cause.",
     calm: "every I/O came back",
     source: file!(),
     check,
@@ -29,6 +30,8 @@ enum Kind {
     Room,
     ReadOnly,
     Gone,
+    Path,
+    Short,
     Wrong,
 }
 
@@ -39,6 +42,7 @@ impl Kind {
             28 | 122 => Kind::Room,
             30 => Kind::ReadOnly,
             6 | 19 => Kind::Gone,
+            67 | 107 | 110 | 112 | 113 | 116 => Kind::Path,
             _ => return None,
         })
     }
@@ -56,6 +60,12 @@ impl Kind {
                 "The filesystem is read-only: it was mounted so, or the kernel made it so after an error."
             }
             Kind::Gone => "The device is no longer there.",
+            Kind::Path => {
+                "The way to the device is lost: a path, a cable, a network or a server behind it did not answer in time."
+            }
+            Kind::Short => {
+                "The file, volume or device below ends there, or its layer moved a part only and reported no error."
+            }
             Kind::Wrong => {
                 "What was read back is not what was written there: a write was lost or went elsewhere, or bytes were \
                             changed on their way (disk, cable, controller, memory)."
@@ -76,6 +86,14 @@ impl Kind {
                 "See the kernel's log for the error that came first; check the filesystem unmounted (fsck), then remount it."
             }
             Kind::Gone => "See the kernel's log; plug it in again, or have the host attach the volume.",
+            Kind::Path => {
+                "See the kernel's log for paths that went down (`multipath -ll`, `nvme list-subsys`), and the network or server that \
+                             the volume comes from."
+            }
+            Kind::Short => {
+                "Compare the size that the device claims (`blockdev --getsize64`) with what lies below it (a loop device's file, a \
+                             volume that was made smaller)."
+            }
             Kind::Wrong => {
                 "Don't trust this disk. Run the row again: the same offset means the medium, others mean the way to it; test \
                             the memory, too."
@@ -94,6 +112,9 @@ struct Failure<'a> {
 
 /// `read of 4096 bytes at offset 1048576 failed: Input/output error (os error 5)`, with anything before it.
 fn failure(text: &str) -> Option<Failure<'_>> {
+    if let Some((what, words)) = text.split_once(" came back with ").filter(|(what, _)| is_io(what)) {
+        return Some(Failure { kind: Kind::Short, what: what.rsplit(": ").next().unwrap_or(what), words });
+    }
     let number = text.rsplit_once("(os error ")?.1.split(')').next()?;
     let kind = Kind::of(number.parse().ok()?)?;
     let (what, words) = match text.split_once(" failed: ") {
@@ -101,6 +122,12 @@ fn failure(text: &str) -> Option<Failure<'_>> {
         None => ("", text),
     };
     Some(Failure { kind, what, words })
+}
+
+/// `read of 4096 bytes at offset 0`, with anything before it.
+fn is_io(what: &str) -> bool {
+    let what = what.rsplit(": ").next().unwrap_or(what);
+    (what.starts_with("read of ") || what.starts_with("write of ")) && what.contains(" bytes at offset ")
 }
 
 fn check(evidence: &Evidence) -> Option<Vec<Finding>> {
@@ -133,6 +160,12 @@ fn finding(evidence: &Evidence, index: u32, kind: Kind, failures: &[(&Visit, Fai
         failures.iter().map(|(_, failure)| failure.what).find(|what| !what.is_empty()).unwrap_or("an I/O");
     let on = name(evidence);
     let headline = match kind {
+        Kind::Short => format!(
+            "{} came back from {on} with only {}, in {} of {of} visits",
+            clipped(what),
+            clipped(failures.first().map_or("", |(_, failure)| failure.words)),
+            failures.len()
+        ),
         Kind::Wrong => {
             format!("{on} gave back other data than was written, in {} of {of} visits", failures.len())
         }
@@ -204,6 +237,12 @@ mod tests {
         )
         .expect("one");
         assert_eq!((fill.kind, fill.what), (Kind::Room, "write of 4096 bytes at offset 0"));
+        let short = failure("write of 4096 bytes at offset 8192 came back with 512 bytes").expect("one");
+        assert_eq!((short.kind, short.what), (Kind::Short, "write of 4096 bytes at offset 8192"));
+        assert_eq!(short.words, "512 bytes");
+        assert!(failure("a guest came back with presents").is_none());
+        let lost = failure("read of 512 bytes at offset 0 failed: Connection timed out (os error 110)");
+        assert_eq!(lost.map(|lost| lost.kind), Some(Kind::Path));
         let made = failure("cannot make the test file: Read-only file system (os error 30)").expect("one");
         assert_eq!((made.kind, made.what), (Kind::ReadOnly, ""));
         for other in [

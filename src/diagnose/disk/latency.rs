@@ -23,6 +23,42 @@ const TIMES: f64 = 20.0;
 const LEAST_US: f64 = 5_000.0;
 const STALL_US: f64 = 500_000.0;
 
+/// What makes a tail a long one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Slow {
+    Thousandth(f64),
+    Longest(f64),
+}
+
+impl Slow {
+    fn of(point: &Point) -> Option<Slow> {
+        let (p50, p999) = (point.median("latency_p50")?, point.median("latency_p999"));
+        let longest = point.median("latency_max").filter(|max| *max >= STALL_US).map(Slow::Longest);
+        // A stall of half a second is the graver one, whatever a thousandth takes.
+        longest.or(p999.filter(|us| *us >= TIMES * p50 && *us >= LEAST_US).map(Slow::Thousandth))
+    }
+
+    fn us(self) -> f64 {
+        match self {
+            Slow::Thousandth(us) | Slow::Longest(us) => us,
+        }
+    }
+
+    fn metric(self) -> &'static str {
+        match self {
+            Slow::Thousandth(_) => "latency_p999",
+            Slow::Longest(_) => "latency_max",
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Slow::Thousandth(_) => "one I/O in a thousand",
+            Slow::Longest(_) => "the longest I/O of a visit",
+        }
+    }
+}
+
 fn tail(evidence: &Evidence) -> Option<Vec<Finding>> {
     let points = points(evidence)?;
     let told: Vec<&Point> = points
@@ -35,22 +71,16 @@ fn tail(evidence: &Evidence) -> Option<Vec<Finding>> {
     if told.is_empty() {
         return None;
     }
-    let slow = |point: &&&Point| {
-        let p50 = point.median("latency_p50").unwrap_or(f64::MAX);
-        let p999 = point.median("latency_p999").unwrap_or(0.0);
-        p999 >= TIMES * p50 && p999 >= LEAST_US
-            || point.median("latency_max").is_some_and(|max| max >= STALL_US)
-    };
-    let slow: Vec<&Point> = told.iter().filter(slow).copied().collect();
-    let worst_of =
-        |point: &Point| point.median("latency_p999").or(point.median("latency_max")).unwrap_or(0.0);
-    let Some(worst) = slow.iter().max_by(|one, other| worst_of(one).total_cmp(&worst_of(other))) else {
+    let slow: Vec<(&Point, Slow)> =
+        told.iter().filter_map(|point| Some((*point, Slow::of(point)?))).collect();
+    let us = |(_, slow): &&(&Point, Slow)| slow.us();
+    let Some((worst, how)) = slow.iter().max_by(|one, other| us(one).total_cmp(&us(other))) else {
         return Some(Vec::new());
     };
     let facts: Vec<Fact> = slow
         .iter()
         .take(5)
-        .map(|point| {
+        .map(|(point, how)| {
             let part =
                 |label: &str, metric: &str| Some(format!("{label} {}", figure(point.median(metric)?, "us")));
             let parts = [
@@ -60,11 +90,10 @@ fn tail(evidence: &Evidence) -> Option<Vec<Finding>> {
                 part("longest", "latency_max"),
             ];
             let parts: Vec<String> = parts.into_iter().flatten().collect();
-            let metric = if point.judged("latency_p999").is_some() { "latency_p999" } else { "latency_max" };
-            Fact::new(point.words(), parts.join(", "), point.key(metric))
+            Fact::new(point.words(), parts.join(", "), point.key(how.metric()))
         })
         .collect();
-    let writes = slow.iter().any(|point| point.op() != "read");
+    let writes = slow.iter().any(|(point, _)| point.op() != "read");
     let cause = match writes {
         true => {
             "Now and then a write waits for the whole: the device empties its write cache, the filesystem commits its journal, or \
@@ -79,9 +108,10 @@ fn tail(evidence: &Evidence) -> Option<Vec<Finding>> {
         rule: TAIL.id.into(),
         severity: Severity::Note,
         headline: format!(
-            "one I/O in a thousand of {} takes {}; half take {}",
+            "{} of {} takes {}; half take {}",
+            how.words(),
             worst.words(),
-            figure(worst_of(worst), "us"),
+            figure(how.us(), "us"),
             figure(worst.median("latency_p50").unwrap_or(0.0), "us")
         ),
         cause: cause.into(),
@@ -103,7 +133,7 @@ pub const UNSAFE_FAST: Rule = Rule {
             memory, or a volatile cache ignores the flush. Databases are then as fast as they are unsafe.",
     method: "Fires where disk.sync's median is below 20 us on a disk with a volatile write cache (the kernel's write_cache says \
              `write back`): a flush takes a round trip to the device and a write of flash, 20 us at the very least; or below 1 ms on a \
-             disk that turns (half a turn alone takes 2 ms at 15,000 a minute), played ones excepted; or where the mount says \
+             disk that turns (half a turn alone takes 2 ms at 15,000 a minute) unless all of its devices say `write through`; or where the mount says \
              nobarrier or barrier=0 and the median is below 1 ms. A disk without a volatile cache (`write through`: it has a \
              capacitor, or none) may be as fast as that. Filesystems in memory are none of this.",
     calm: "fsync takes as long as it must",
@@ -128,7 +158,9 @@ fn unsafe_fast(evidence: &Evidence) -> Option<Vec<Finding>> {
         disk.leaves().find(|leaf| leaf.write_cache.as_deref() == Some("write back"));
     let turns = disk.is_solid() == Some(false);
     let off = disk.has_option("nobarrier") || disk.options.iter().any(|option| option == "barrier=0");
-    let limit = match (volatile, turns || off) {
+    // A controller with a battery, or a capacitor: what it says is durable is.
+    let safe = disk.leaves().all(|leaf| leaf.write_cache.as_deref() == Some("write through"));
+    let limit = match (volatile, turns && !safe || off) {
         (_, true) => TURN_US,
         (Some(_), false) => FLUSH_US,
         (None, false) => return Some(Vec::new()),

@@ -16,7 +16,9 @@ pub const NOT_STEADY: Rule = Rule {
             disk that was just erased is faster than it will be.)",
     method: "disk.sustained's periods in their order, process by process: change points (E-divisive with merging, p below 0.001) \
              to a level lower by 10 % or more, and not left again upwards: fires where at least half of the processes \
-             with ten periods show one; told are the bytes that were written before it. Else a trend in the second half \
+             with ten periods show one, or where one does, all before it were at its first level and all after it \
+             stayed at its second (what is spent does not come back by the next process); told are the bytes that were written \
+             before it. Else a trend in the second half \
              of the periods (Mann and Kendall, p below 0.01) of more than 5 %: it was still moving when it ended. Told as a cause, \
              since the median mixes both levels.",
     calm: "writing for long kept its speed",
@@ -78,6 +80,21 @@ fn step(line: &Line) -> Option<Change> {
     (last.after <= first.before * (1.0 - LOWER)).then_some(Change { after: last.after, ..*first })
 }
 
+/// Credits or a cache that one process used up and that were not back for those after it: its step, and the bytes that
+/// were written before it, those of the processes before included.
+fn spent_at_once(lines: &[Line]) -> Option<(Change, f64)> {
+    let (at, change) = lines.iter().enumerate().find_map(|(at, line)| Some((at, step(line)?)))?;
+    let between = (change.before + change.after) / 2.0;
+    let level = |line: &Line| median(&line.values);
+    let (before, after) = (&lines[..at], &lines[at + 1..]);
+    let kept = before.iter().filter_map(level).all(|level| level > between)
+        && after.iter().filter_map(level).all(|level| level < between)
+        && !after.is_empty();
+    let written = before.iter().flat_map(|line| &line.bytes).sum::<f64>()
+        + lines[at].bytes.iter().take(change.at).sum::<f64>();
+    kept.then_some((change, written))
+}
+
 fn fallen(evidence: &Evidence, point: &Point, lines: &[Line]) -> Option<Finding> {
     let steps: Vec<(Change, f64)> = lines
         .iter()
@@ -86,9 +103,11 @@ fn fallen(evidence: &Evidence, point: &Point, lines: &[Line]) -> Option<Finding>
             Some((change, line.bytes[..change.at.min(line.bytes.len())].iter().sum::<f64>()))
         })
         .collect();
-    if steps.is_empty() || 2 * steps.len() < lines.len() {
-        return None;
-    }
+    let steps = match steps.is_empty() || 2 * steps.len() < lines.len() {
+        true => vec![spent_at_once(lines)?],
+        false => steps,
+    };
+    let shown = steps.len();
     let of = |value: fn(&(Change, f64)) -> f64| median(&steps.iter().map(value).collect::<Vec<f64>>());
     let (before, after, written) = (of(|step| step.0.before)?, of(|step| step.0.after)?, of(|step| step.1)?);
     let disk = disk(evidence);
@@ -122,7 +141,7 @@ fn fallen(evidence: &Evidence, point: &Point, lines: &[Line]) -> Option<Finding>
                 &key,
             ),
             Fact::new("written before", bytes(written), &key),
-            Fact::new("processes that show it", format!("{} of {}", steps.len(), lines.len()), &key),
+            Fact::new("processes that show it", format!("{shown} of {}", lines.len()), &key),
         ],
         confirm: format!("{} --profile full", again(point.case)),
         advice: format!(
@@ -166,8 +185,7 @@ fn moving(evidence: &Evidence, point: &Point, lines: &[Line]) -> Option<Finding>
             Fact::new("processes that show it", format!("{} of {}", down.max(up), lines.len()), &key),
         ],
         confirm: format!("{} --profile full", again(point.case)),
-        advice: "Don't take the median for a steady speed; measure for longer (the full profile does)."
-            .into(),
+        advice: "Don't take the median for a steady speed; measure for longer (--io-time 5m).".into(),
         series: vec![key.clone()],
         effect: Effect::Explains,
     })

@@ -52,7 +52,8 @@ pub fn section(diagnosis: &Diagnosis, title: &Title, x: &str, log: bool) -> Opti
     // What is measured beside the curve (the parts of a hop) stands beside it.
     if title.metrics.len() > 2 {
         blocks.extend(
-            super::wide::table(diagnosis, title).map(|table| Block::Table(Table { folded: !flat, ..table })),
+            super::wide::table(diagnosis, title, &super::wide::shown(title))
+                .map(|table| Block::Table(Table { folded: !flat, ..table })),
         );
     }
     (!blocks.is_empty()).then(|| Section {

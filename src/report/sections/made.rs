@@ -4,7 +4,8 @@ use super::Section;
 use crate::diagnose::{Diagnosis, diagnose};
 use crate::machine::{Cache, CacheKind, Core, Machine, Node, Package};
 use crate::model::{
-    Better, Case, CpuSet, Form, Metric, Pages, Params, Placement, Planned, Samples, Seat, Title, Value, View,
+    Better, Case, CpuSet, Form, Histogram, Metric, Pages, Params, Placement, Planned, Samples, Seat, Title,
+    Value, View,
 };
 use crate::report::block::{Block, Cell, Chart, Table};
 use crate::stats::run_of::{run, samples, visit};
@@ -62,6 +63,8 @@ impl Made {
         let at = |(point, values): &Measured| -> Vec<Samples> {
             let one = |(metric, value): &(&str, f64)| Samples {
                 point: point.clone(),
+                // For metrics that are quantiles.
+                histograms: vec![Histogram { ns: vec![(*value * 1e3) as u64], count: vec![100] }; 3],
                 ..samples(metric, 0, &[*value, *value * 1.002, *value * 0.999])
             };
             values.iter().map(one).collect()

@@ -15,13 +15,13 @@ pub fn section(diagnosis: &Diagnosis, title: &Title) -> Option<Section> {
         id: title.id.replace('.', "-"),
         title: title.title.to_string(),
         about: title.reading.to_string(),
-        blocks: vec![Block::Table(table(diagnosis, title)?)],
+        blocks: vec![Block::Table(table(diagnosis, title, &shown(title))?)],
         long: false,
     })
 }
 
-/// A row for each case and point, a column for each metric.
-pub fn table(diagnosis: &Diagnosis, title: &Title) -> Option<Table> {
+/// A row for each case and point, a column for each of these metrics.
+pub fn table(diagnosis: &Diagnosis, title: &Title, metrics: &[&Metric]) -> Option<Table> {
     let plan = &diagnosis.run.header.plan;
     let own: Vec<usize> = (0..plan.len()).filter(|at| plan[*at].case.bench == title.id).collect();
     let mut measured: BTreeMap<usize, Vec<&Judged>> = BTreeMap::new();
@@ -44,7 +44,7 @@ pub fn table(diagnosis: &Diagnosis, title: &Title) -> Option<Table> {
             continue;
         }
         let series = measured.get(&at).map(Vec::as_slice).unwrap_or_default();
-        rows.push((kind, at, case_rows(title, case, &words, series)));
+        rows.push((kind, at, case_rows(title, metrics, case, &words, series)));
     }
     // What is not here stands last of its kind.
     for (kind, cases) in absent {
@@ -53,15 +53,15 @@ pub fn table(diagnosis: &Diagnosis, title: &Title) -> Option<Table> {
     }
     rows.sort_by_key(|(kind, at, _)| (*kind, *at));
     let rows: Vec<Vec<Cell>> = rows.into_iter().flat_map(|(_, _, rows)| rows).collect();
-    (!rows.is_empty()).then(|| Table { columns: columns(diagnosis, title), rows, folded: false })
+    (!rows.is_empty()).then(|| Table { columns: columns(diagnosis, title, metrics), rows, folded: false })
 }
 
 /// What a wide table has a column for.
-fn shown(title: &Title) -> impl DoubleEndedIterator<Item = &Metric> {
-    title.metrics.iter().filter(|metric| !metric.detail)
+pub fn shown(title: &Title) -> Vec<&Metric> {
+    title.metrics.iter().filter(|metric| !metric.detail).collect()
 }
 
-fn columns(diagnosis: &Diagnosis, title: &Title) -> Vec<Column> {
+fn columns(diagnosis: &Diagnosis, title: &Title, metrics: &[&Metric]) -> Vec<Column> {
     let own =
         diagnosis.run.header.plan.iter().map(|planned| &planned.case).filter(|case| case.bench == title.id);
     let mut names: Vec<String> = own
@@ -72,8 +72,8 @@ fn columns(diagnosis: &Diagnosis, title: &Title) -> Vec<Column> {
     names.sort();
     names.dedup();
     let first = if let [name] = names.as_slice() { name } else { "case" };
-    let units: Vec<&str> = shown(title).map(|metric| metric.unit.as_ref()).collect();
-    let metric = |metric: &Metric| {
+    let units: Vec<&str> = metrics.iter().map(|metric| metric.unit.as_ref()).collect();
+    let metric = |metric: &&Metric| {
         // Units tell metrics apart where no two have the same.
         let alone = units.iter().filter(|unit| **unit == metric.unit).count() == 1;
         match (alone, metric.unit.as_ref()) {
@@ -82,7 +82,7 @@ fn columns(diagnosis: &Diagnosis, title: &Title) -> Vec<Column> {
             (false, unit) => right(&format!("{}, {unit}", metric.title)),
         }
     };
-    let metrics = shown(title).map(metric);
+    let metrics = metrics.iter().map(metric);
     [column(first), column("placement")].into_iter().chain(metrics).chain([column("verdict")]).collect()
 }
 
@@ -109,7 +109,13 @@ fn absent_rows(title: &Title, words: &str, cases: &[&Planned]) -> Vec<Vec<Cell>>
 }
 
 /// A row for each point of a case, of which there is usually one.
-fn case_rows(title: &Title, case: &Case, words: &str, series: &[&Judged]) -> Vec<Vec<Cell>> {
+fn case_rows(
+    title: &Title,
+    metrics: &[&Metric],
+    case: &Case,
+    words: &str,
+    series: &[&Judged],
+) -> Vec<Vec<Cell>> {
     let begin = |more: &str| {
         let name = if words.is_empty() { title.title.as_ref() } else { words };
         let name = if more.is_empty() { name.to_string() } else { format!("{name}, {more}") };
@@ -122,14 +128,14 @@ fn case_rows(title: &Title, case: &Case, words: &str, series: &[&Judged]) -> Vec
         }
     }
     let row = |point: &Params| {
-        let at = |metric: &Metric| {
+        let at = |metric: &&Metric| {
             series
                 .iter()
                 .find(|judged| judged.series.point == *point && judged.series.metric.name == metric.name)
         };
         let mut row = begin(&super::names::point_words(point));
-        row.extend(shown(title).map(|metric| at(metric).map_or(Cell::Empty, |judged| value(judged))));
-        let verdicts = shown(title).filter_map(at).map(|judged| &judged.analysis.verdict);
+        row.extend(metrics.iter().map(|metric| at(metric).map_or(Cell::Empty, |judged| value(judged))));
+        let verdicts = metrics.iter().filter_map(at).map(|judged| &judged.analysis.verdict);
         // Of equally grave ones that of the first metric.
         let gravest = verdicts.rev().max_by_key(|verdict| weight(verdict));
         row.push(gravest.cloned().map_or(Cell::Empty, Cell::Verdict));

@@ -54,15 +54,21 @@ fn disk_folder(root: &Path, device: &str) -> Option<PathBuf> {
 
 impl BlockDevice {
     /// By the device's numbers (`8:1`), in the tree below `root`; `None` where it is no block device (tmpfs, overlay and
-    /// filesystems over several have numbers that belong to none).
+    /// filesystems over several have numbers that belong to none), and where the device counts nothing
+    /// (`queue/iostats` is 0).
     pub fn open(root: &Path, device: &str) -> Option<BlockDevice> {
-        let stat = Gauge::open(&disk_folder(root, device)?.join("stat"));
+        let folder = disk_folder(root, device)?;
+        if counts_nothing(&folder) {
+            return None;
+        }
+        let stat = Gauge::open(&folder.join("stat"));
         stat.0.is_some().then(|| BlockDevice { stat, buffer: Vec::new() })
     }
 
-    /// Its counters now.
+    /// Its counters now; `None` where they never counted anything: a device on which files lie was read at least when it was
+    /// mounted, so zeros are those of a driver that does not count (the head of an NVMe multipath on older kernels).
     pub fn read(&mut self) -> Option<BlockCounts> {
-        counts(self.stat.read(&mut self.buffer)?)
+        counts(self.stat.read(&mut self.buffer)?).filter(|counts| *counts != BlockCounts::default())
     }
 }
 
@@ -77,6 +83,23 @@ fn counts(text: &str) -> Option<BlockCounts> {
         discarded_bytes: at(13).unwrap_or(0.0) * SECTOR,
         busy_ms: at(9)?,
         waited_ms: at(3)? + at(7)? + at(14).unwrap_or(0.0),
+    })
+}
+
+/// Whether counting is switched off for a disk, which spares some CPU time for each I/O.
+fn counts_nothing(disk: &Path) -> bool {
+    std::fs::read_to_string(disk.join("queue/iostats")).is_ok_and(|text| text.trim() == "0")
+}
+
+/// Why nobody knows what this device does, where that is so: for a visit's remarks.
+pub fn uncounted(root: &Path, device: &str) -> Option<String> {
+    let folder = disk_folder(root, device)?;
+    counts_nothing(&folder).then(|| {
+        let name = folder.file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned());
+        format!(
+            "{name} does not count its I/O (queue/iostats is 0): what it moved is not known (echo 1 \
+             >/sys/block/{name}/queue/iostats)"
+        )
     })
 }
 
@@ -114,6 +137,24 @@ mod tests {
         for device in ["0:33", "", "8", "../../etc:1", "8:2"] {
             assert!(BlockDevice::open(root.path(), device).is_none(), "{device:?}");
         }
+    }
+
+    #[test]
+    fn a_device_that_does_not_count_tells_nothing() {
+        let root = tempfile::tempdir().expect("a folder");
+        let disk = root.path().join("sys/devices/block/sda");
+        std::fs::create_dir_all(disk.join("queue")).expect("folders");
+        std::fs::create_dir_all(root.path().join("sys/dev/block")).expect("folders");
+        std::os::unix::fs::symlink(&disk, root.path().join("sys/dev/block/8:0")).expect("a link");
+        std::fs::write(disk.join("stat"), STAT).expect("written");
+        for (iostats, told) in [("1\n", true), ("0\n", false)] {
+            std::fs::write(disk.join("queue/iostats"), iostats).expect("written");
+            assert_eq!(BlockDevice::open(root.path(), "8:0").is_some(), told);
+            assert_eq!(uncounted(root.path(), "8:0").is_some(), !told);
+        }
+        std::fs::write(disk.join("queue/iostats"), "1\n").expect("written");
+        std::fs::write(disk.join("stat"), "0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n").expect("written");
+        assert_eq!(BlockDevice::open(root.path(), "8:0").expect("a disk").read(), None);
     }
 
     #[test]

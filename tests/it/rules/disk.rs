@@ -81,6 +81,8 @@ pub fn io_that_failed() -> Vec<Case> {
     vec![
         read,
         failing("disk.random", "failed", room),
+        failing("disk.random", "failed", "read of 4096 bytes at offset 8192 came back with 512 bytes"),
+        failing("disk.random", "failed", "write of 4096 bytes at offset 0 failed: Connection timed out (os error 110)"),
         failing("disk.sync", "failed", "cannot make the test file: Read-only file system (os error 30)"),
         failing("disk.verify", "wrong-answer", "the block at offset 8192 holds generation 1 instead of 2"),
     ]
@@ -266,7 +268,25 @@ fn sustained(level: impl Fn(usize) -> f64) -> Value {
     measured(NVME, &[row("disk.sustained", json!({"op": "write"}), vec![(at(1 << 20, 8), figures)])])
 }
 
+/// Ten processes at two levels: what it falls to within the one numbered `falls`, and what the others are at.
+fn sustained_in_turn(falls: usize, level: impl Fn(usize) -> f64) -> Value {
+    let figures: Figures = &[("bandwidth", &[1.0; 40])];
+    let rows = [row("disk.sustained", json!({"op": "write"}), vec![(at(1 << 20, 8), figures)])];
+    let mut run = run_of(Edit::of(&pretended("selftest.steady")), NVME, &rows);
+    let mut random = fastrand::Rng::with_seed(5);
+    run.each(|number, visit| {
+        let value = |period: usize| if number == falls { if period < 30 { 2.0 } else { 0.5 } } else { level(number) };
+        let values: Vec<f64> = (0..40).map(|period| value(period) * (1.0 + 0.02 * (random.f64() - 0.5))).collect();
+        visit["samples"][0]["work"] = json!(values);
+    });
+    run.diagnosed()
+}
+
 pub fn speeds_that_do_not_last() -> Vec<Case> {
+    let credits = sustained_in_turn(1, |number| if number == 0 { 2.0 } else { 0.5 });
+    let told = findings(&credits, "disk-not-steady")[0].to_string();
+    // Forty periods of one second at 2 GB/s, and thirty.
+    assert!(told.contains("1 of 10") && told.contains("130 GiB"), "{told}");
     let spent = sustained(|period| if period < 20 { 2.0 } else { 0.5 });
     let told = findings(&spent, "disk-not-steady")[0].to_string();
     // Twenty periods of one second at 2 GB/s.
@@ -274,6 +294,7 @@ pub fn speeds_that_do_not_last() -> Vec<Case> {
     assert!(told.contains("SLC"), "{told}");
     vec![
         case("a cache that was full", spent),
+        case("credits that the second process spent", credits),
         case("a slow fall", sustained(|period| 2.0 - 0.03 * period as f64)),
     ]
 }
@@ -281,6 +302,7 @@ pub fn speeds_that_do_not_last() -> Vec<Case> {
 pub fn speeds_that_last() -> Vec<Case> {
     vec![
         case("one level", sustained(|_| 1.0)),
+        case("one process of ten, and the next is as fast as before", sustained_in_turn(4, |_| 2.0)),
         case("a dip that ends", sustained(|period| if (10..14).contains(&period) { 0.6 } else { 1.0 })),
     ]
 }
@@ -306,6 +328,7 @@ pub fn syncs_that_take_their_time() -> Vec<Case> {
         case("flash", synced(NVME, 400.0)),
         case("a cache that survives", synced(&protected, 15.0)),
         case("a disk that turns", synced(TURNING, 8000.0)),
+        case("turning disks behind a cache with a battery", synced(&TURNING.replace("write back", "write through"), 100.0)),
     ]
 }
 
@@ -322,6 +345,8 @@ fn tail(p999: f64, max: f64) -> Value {
 }
 
 pub fn one_in_a_thousand() -> Vec<Case> {
+    let stall = findings(&tail(400.0, 800_000.0), "disk-latency-tail")[0]["headline"].to_string();
+    assert!(stall.contains("the longest I/O of a visit") && !stall.contains("400"), "{stall}");
     vec![case("a flush", tail(22_000.0, 40_000.0)), case("one long stall", tail(400.0, 800_000.0))]
 }
 
