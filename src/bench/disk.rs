@@ -20,7 +20,7 @@ mod trim;
 mod verify;
 mod wish;
 
-pub use cases::{DEVICE, DEVICE_WRITE, SECONDS, not_on_a_device};
+pub use cases::{DEVICE, DEVICE_BYTES, DEVICE_NUMBER, DEVICE_WRITE, SECONDS, not_on_a_device};
 pub use wish::{Wish, wished};
 
 const BANDWIDTH: Metric = Metric::new(

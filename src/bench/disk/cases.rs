@@ -11,6 +11,9 @@ use crate::sys::scratch;
 /// The input that names a raw block device to be used instead of files, and the one that allows writing to it (`yes`).
 pub const DEVICE: &str = "device";
 pub const DEVICE_WRITE: &str = "device_write";
+/// The inputs that say which device was looked at and confirmed under that path: its number (`8:16`), its size in bytes.
+pub const DEVICE_NUMBER: &str = "device_number";
+pub const DEVICE_BYTES: &str = "device_bytes";
 /// The input that sets how long the counted windows of a point are together, s.
 pub const SECONDS: &str = "seconds";
 /// The inputs with the bytes of each job's file, and with the points: `BLOCKxDEPTH` by commas.
