@@ -373,6 +373,34 @@ fn what_was_confirmed_for_one_run_is_not_done_by_another() {
 }
 
 #[test]
+fn a_device_that_takes_the_place_of_the_confirmed_one_is_left_alone() {
+    let name = "a_device_that_takes_the_place_of_the_confirmed_one_is_left_alone";
+    let one = match Loop::new(64 * MIB) {
+        Ok(device) => device,
+        Err(why) => return skipped(name, why),
+    };
+    let other = Loop::new(64 * MIB).expect("a second one");
+    let (out, folder) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+    let link = folder.path().join("disk");
+    std::os::unix::fs::symlink(&one.device, &link).expect("a link");
+    let before = checksum(&other.image());
+    let mut command = run_into(out.path(), "--quick --force --only disk.sequential --device-write");
+    let mut running =
+        start(command.arg("--device").arg(&link).args(["--confirm", &format!("erase {}", one.name())]));
+    running.until("a visit", |_| visits_so_far(out.path()) >= 1);
+    let new = folder.path().join("new");
+    std::os::unix::fs::symlink(&other.device, &new).expect("a link");
+    fs::rename(&new, &link).expect("the link's place taken");
+    let ended = running.end();
+    ended.sane();
+    assert_eq!(checksum(&other.image()), before, "a device was written to that nobody confirmed");
+    let told = fs::read_to_string(run_files(out.path()).pop().expect("a run file")).expect("readable");
+    for words in ["another device by now", "was confirmed", "is there"] {
+        assert!(told.contains(words), "{words:?} is missing");
+    }
+}
+
+#[test]
 fn the_machine_tells_of_its_disk() {
     let folder = tempfile::tempdir().expect("a folder");
     let told = |words: &[&str]| -> Value {
