@@ -240,9 +240,9 @@ pub const BENCHMARKS: &[Benchmark] = &[
         id: "disk.trim",
         title: "Giving room back",
         about: "Punches holes into a file of our own (fallocate), a block each, in the order of the file, which was written and \
-                synced before; on a raw device that may be written this is a discard. The latency is the call's. After it the \
+                synced before; of a raw device that may be written it discards them (the ioctl BLKDISCARD). The latency is the call's. After it the \
                 file is synced, and device_share says how many bytes the device was told to discard for each byte \
-                punched: 0 where the filesystem keeps discards for fstrim.",
+                given back: 0 where the filesystem keeps discards for fstrim.",
         reading: "10 to 200 us in a filesystem, which only notes it; a mount with `discard` passes it on when its journal \
                   commits. On a raw device 20 us to 10 ms, and with some devices everybody else waits meanwhile.",
         source: file!(),

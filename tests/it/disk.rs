@@ -401,6 +401,42 @@ fn a_device_that_takes_the_place_of_the_confirmed_one_is_left_alone() {
 }
 
 #[test]
+fn trimming_a_device_discards() {
+    let device = match Loop::new(64 * MIB) {
+        Ok(device) => device,
+        Err(why) => return skipped("trimming_a_device_discards", why),
+    };
+    let told = |file: &str| {
+        let path = format!("/sys/block/{}/{file}", device.name());
+        fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+    };
+    if told("queue/discard_max_bytes").trim() == "0" {
+        return skipped("trimming_a_device_discards", "the filesystem of the image knows no holes");
+    }
+    // A device that was set up before may count nothing.
+    let counts = format!("/sys/block/{}/queue/iostats", device.name());
+    fs::write(&counts, "1").unwrap_or_else(|error| panic!("{counts}: {error}"));
+    let discarded = || -> u64 {
+        let stat = told("stat");
+        let sectors = stat.split_whitespace().nth(13).expect("since Linux 4.18");
+        sectors.parse().expect("a number")
+    };
+    let before = discarded();
+    let out = tempfile::tempdir().expect("a folder");
+    let mut command = run_into(out.path(), "--quick --force --only disk.trim --device-write");
+    let ended = end(command
+        .arg("--device")
+        .arg(&device.device)
+        .args(["--confirm", &format!("erase {}", device.name())]));
+    ended.sane();
+    let given_back = (discarded() - before) * 512;
+    assert!(given_back >= 64 * MIB, "{given_back} bytes were discarded");
+    let results = results(out.path());
+    let latency = crate::runs::series(&results, "disk.trim@one-cpu");
+    assert!(latency["n"].as_u64().is_some_and(|n| n > 0), "{latency}");
+}
+
+#[test]
 fn the_machine_tells_of_its_disk() {
     let folder = tempfile::tempdir().expect("a folder");
     let told = |words: &[&str]| -> Value {

@@ -378,7 +378,16 @@ pub fn verify(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
 /// How long a sustained visit writes, s.
 pub const SUSTAINED_S: f64 = 60.0;
 
+/// Why a raw device cannot be trimmed.
+pub const NO_DISCARD: &str =
+    "not available here: the device has no discard (queue/discard_max_bytes in /sys is 0)";
+
 pub fn sustained(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
+    let disk = scope.machine.disk.as_ref().filter(|disk| disk.raw);
+    // Of a partition its disk tells.
+    if disk.and_then(|disk| disk.stack.iter().find_map(|block| block.discard_max_bytes)) == Some(0) {
+        return vec![Candidate::unmet(bench.id, "one-cpu", NO_DISCARD.into())];
+    }
     let one = match scope.floor.one_cpu("job") {
         Ok(placement) => placement,
         Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
