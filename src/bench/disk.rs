@@ -20,7 +20,7 @@ mod trim;
 mod verify;
 mod wish;
 
-pub use cases::{DEVICE, DEVICE_BYTES, DEVICE_NUMBER, DEVICE_WRITE, SECONDS, not_on_a_device};
+pub use cases::{DEVICE, DEVICE_BYTES, DEVICE_NUMBER, DEVICE_WRITE, MOST_JOBS, SECONDS, not_on_a_device};
 pub use wish::{Wish, wished};
 
 const BANDWIDTH: Metric = Metric::new(
@@ -89,6 +89,12 @@ const BLOCK: Param =
     Param { name: "block", about: "bytes of an I/O", range: Range::Int { min: 512, max: 1 << 26 } };
 const DEPTH: Param =
     Param { name: "depth", about: "I/Os in flight of each job", range: Range::Int { min: 1, max: 1024 } };
+/// Only of as many as were chosen: "one-per-core" and "one-cpu" say it themselves.
+const JOBS: Param = Param {
+    name: "jobs",
+    about: "jobs at once, where their number was chosen (--jobs) or there are more cores than jobs",
+    range: Range::Int { min: 2, max: cases::MOST_JOBS as i64 },
+};
 
 pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
@@ -111,7 +117,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
                   written is in fresh flash (SLC). generator_busy near 1: the CPU was measured, not the disk.",
         source: file!(),
         metrics: beside_io![BANDWIDTH, IOPS.aside(), P50.aside(), P99.aside()],
-        params: &[OP, CACHE, ENGINE, BLOCK, DEPTH],
+        params: &[OP, CACHE, ENGINE, JOBS, BLOCK, DEPTH],
         view: &View::Wide,
         cases: cases::sequential,
         points: cases::points,
@@ -131,7 +137,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
                   cache's. Writes are acknowledged by a cache that may or may not survive a power cut: see disk.sync.",
         source: file!(),
         metrics: beside_io![IOPS, BANDWIDTH.aside(), P50.aside(), P99.aside()],
-        params: &[OP, CACHE, ENGINE, BLOCK, DEPTH],
+        params: &[OP, CACHE, ENGINE, JOBS, BLOCK, DEPTH],
         view: &View::Wide,
         cases: cases::random,
         points: cases::points,
