@@ -43,7 +43,7 @@ pub struct MeasureArgs {
     /// Folder for the run file and the report
     #[arg(long, value_name = "DIR", default_value = "assay-out")]
     pub out: PathBuf,
-    /// Folder for the files of file benchmarks, on the disk that is to be measured (default: the system's temporary one)
+    /// Folder for the files of file and disk benchmarks, on the disk that is to be measured (default: the system's temporary one)
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
     /// Drop the whole machine's page cache before every cold pass through a file (root): slows everybody down
