@@ -227,6 +227,24 @@ impl Floor {
         placement("one-per-core", self.seats(role, |_| true))
     }
 
+    /// So many tasks, pinned: each on a core of its own while there are cores, which are taken evenly from all; then one more on
+    /// each core, on its next CPU, and round again.
+    pub fn spread(&self, role: &'static str, count: usize) -> Placement {
+        let mut cores: Vec<(Option<usize>, Vec<u32>)> = Vec::new();
+        for (cpu, address) in &self.addresses {
+            match cores.iter_mut().find(|(core, _)| core.is_some() && *core == address.core) {
+                Some((_, cpus)) => cpus.push(*cpu),
+                None => cores.push((address.core, vec![*cpu])),
+            }
+        }
+        let of = |index: usize| {
+            let place = if count < cores.len() { index * cores.len() / count } else { index % cores.len() };
+            let cpus = &cores[place].1;
+            seat(role, CpuSet::one(cpus[index / cores.len() % cpus.len()]))
+        };
+        placement("spread", if cores.is_empty() { Vec::new() } else { (0..count).map(of).collect() })
+    }
+
     /// For each last-level cache of which the kernel tells, one task on each of its cores.
     pub fn per_llc(&self, role: &'static str) -> Vec<Placement> {
         let llcs: BTreeSet<usize> = self.addresses.values().filter_map(|address| address.llc).collect();

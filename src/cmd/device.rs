@@ -1,5 +1,6 @@
 //! `--device`: a whole block device instead of files in a directory, and the question that stands before it.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
 
@@ -8,10 +9,11 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use super::output;
-use crate::bench::{Candidate, DEVICE, DEVICE_WRITE, not_on_a_device};
+use crate::bench::{Candidate, DEVICE, DEVICE_BYTES, DEVICE_NUMBER, DEVICE_WRITE, not_on_a_device};
 use crate::diagnose::words;
 use crate::machine::snapshot::disk::{self, Subject};
 use crate::machine::snapshot::in_use::{self, Node};
+use crate::model::Planned;
 
 #[derive(clap::Args, Default)]
 pub struct DeviceArgs {
@@ -59,6 +61,11 @@ impl Device {
             Ok(node) => Ok(Device { path: path.to_path_buf(), node, write: false }),
             Err(why) => bail!("{why}"),
         }
+    }
+
+    /// Whether the user allowed to destroy what is on it.
+    pub fn is_written_to(&self) -> bool {
+        self.write
     }
 
     /// The description of the run's disk.
@@ -150,6 +157,8 @@ impl Device {
             case.inputs.remove("dir");
             case.inputs.remove("filesystem");
             case.inputs.insert(DEVICE.into(), self.path.to_string_lossy().into_owned());
+            case.inputs.insert(DEVICE_NUMBER.into(), self.node.number.clone());
+            case.inputs.insert(DEVICE_BYTES.into(), self.node.bytes.to_string());
             if self.write {
                 case.inputs.insert(DEVICE_WRITE.into(), "yes".into());
             }
@@ -157,5 +166,55 @@ impl Device {
             candidate.unmet = candidate.unmet.take().or(why);
         }
         candidates
+    }
+}
+
+/// Whether an interrupted run of a plan may be gone on with by a command whose plan is `new`, as far as raw devices go: an
+/// answer that was typed holds for the device that it named and for what the question said would be done with it. So the two
+/// must agree in path, number, size and leave to write, and what is written to is asked for in every run.
+pub fn may_go_on(old: &[Planned], new: &[Planned]) -> bool {
+    let (old, new) = (confirmed(old), confirmed(new));
+    old == new && old.iter().all(|[_, _, _, write]| write.is_none())
+}
+
+/// What was confirmed of the raw devices of a plan: path, number, bytes, leave to write.
+fn confirmed(plan: &[Planned]) -> BTreeSet<[Option<&str>; 4]> {
+    let raw = plan.iter().map(|planned| &planned.case.inputs).filter(|inputs| inputs.contains_key(DEVICE));
+    let names = [DEVICE, DEVICE_NUMBER, DEVICE_BYTES, DEVICE_WRITE];
+    raw.map(|inputs| names.map(|name| inputs.get(name).map(String::as_str))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(path: &str, number: &str, bytes: u64, write: bool) -> Vec<Planned> {
+        let (name, number) = ("vdb".to_string(), number.to_string());
+        let node = Node { name, number, bytes, read_only: false, partitions: Vec::new() };
+        let device = Device { path: path.into(), node, write };
+        let planned = |candidate: Candidate| {
+            let Candidate { case, priority, seconds, memory_bytes, unmet } = candidate;
+            Planned { case, priority, seconds, memory_bytes, unmet }
+        };
+        let candidates = ["disk.random", "disk.metadata"];
+        let candidates = candidates.map(|id| Candidate::unmet(id, "one-cpu", "not here".into()));
+        device.supply(candidates.into()).into_iter().map(planned).collect()
+    }
+
+    #[test]
+    fn an_answer_holds_for_one_device_and_for_what_was_asked() {
+        let (read, write) = (plan("/dev/vdb", "254:16", 512, false), plan("/dev/vdb", "254:16", 512, true));
+        assert!(may_go_on(&read, &read) && may_go_on(&[], &[]));
+        for (old, new) in [(&read, &write), (&write, &read), (&write, &write)] {
+            assert!(!may_go_on(old, new));
+        }
+        for other in [
+            plan("/dev/vdc", "254:16", 512, false),
+            plan("/dev/vdb", "254:32", 512, false),
+            plan("/dev/vdb", "254:16", 1024, false),
+            Vec::new(),
+        ] {
+            assert!(!may_go_on(&read, &other) && !may_go_on(&other, &read));
+        }
     }
 }

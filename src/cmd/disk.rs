@@ -1,6 +1,6 @@
 //! The options of disk rows: what is wanted of them instead of the profile's blocks, depths and rate.
 
-use crate::bench::{Candidate, DiskWish, disk_cases};
+use crate::bench::{Benchmark, Candidate, DiskWish, MOST_DISK_JOBS, Scope, disk_cases};
 
 #[derive(clap::Args, Default)]
 pub struct DiskArgs {
@@ -10,6 +10,9 @@ pub struct DiskArgs {
     /// I/Os in flight of each job in disk.sequential and disk.random, like 1,32, instead of the profile's
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1024))]
     depth: Vec<u32>,
+    /// Jobs of disk.sequential and disk.random at once (1 to 64), pinned to a core each, evenly, while there are cores, each with a file of its own
+    #[arg(long, value_name = "N", value_parser = jobs)]
+    jobs: Option<usize>,
     /// I/Os that fall due a second in disk.paced, instead of the profile's
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     io_rate: Option<u64>,
@@ -32,15 +35,30 @@ fn block(text: &str) -> Result<u64, String> {
     bytes.filter(fits).ok_or_else(|| "a block is a multiple of 512 bytes up to 8M, like 4k or 1M".to_string())
 }
 
+/// `1` to `64`.
+fn jobs(text: &str) -> Result<usize, String> {
+    let jobs = text.parse::<usize>().ok().filter(|jobs| (1..=MOST_DISK_JOBS).contains(jobs));
+    jobs.ok_or_else(|| {
+        format!(
+            "there are 1 to {MOST_DISK_JOBS} jobs: more of them would measure the scheduler, and not the disk"
+        )
+    })
+}
+
 impl DiskArgs {
-    pub fn any(&self) -> bool {
-        !self.block.is_empty() || !self.depth.is_empty() || self.io_rate.is_some()
+    fn wish(&self) -> DiskWish {
+        let (blocks, depths) = (self.block.clone(), self.depth.clone());
+        DiskWish { blocks, depths, jobs: self.jobs, rate: self.io_rate }
+    }
+
+    /// What of it none of these rows could do, in words.
+    pub fn refused(&self, benches: &[&Benchmark]) -> Option<String> {
+        self.wish().refused(benches)
     }
 
     /// The candidates of a plan, those of the disk as they are wanted.
-    pub fn supply(&self, candidates: Vec<Candidate>) -> Vec<Candidate> {
-        let wish = DiskWish { blocks: self.block.clone(), depths: self.depth.clone(), rate: self.io_rate };
-        disk_cases(candidates, &wish)
+    pub fn supply(&self, candidates: Vec<Candidate>, scope: &Scope) -> Vec<Candidate> {
+        disk_cases(candidates, &self.wish(), scope)
     }
 }
 
@@ -53,6 +71,14 @@ mod tests {
         assert_eq!((block("4k"), block("1M"), block("512")), (Ok(4096), Ok(1 << 20), Ok(512)));
         for wrong in ["", "k", "0", "100", "16M", "4kk", "4g", "-1", "99999999999999999999M"] {
             assert!(block(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn jobs_are_one_to_64() {
+        assert_eq!((jobs("1"), jobs("64")), (Ok(1), Ok(64)));
+        for wrong in ["0", "65", "-1", "", "two"] {
+            assert!(jobs(wrong).is_err_and(|why| why.contains("1 to 64")), "{wrong:?}");
         }
     }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 
-use super::device::Device;
+use super::device::{Device, may_go_on};
 use super::network::Network;
 use super::progress::Display;
 use super::{dry_run, output};
@@ -43,7 +43,7 @@ pub struct MeasureArgs {
     /// Folder for the run file and the report
     #[arg(long, value_name = "DIR", default_value = "assay-out")]
     pub out: PathBuf,
-    /// Folder for the files of file benchmarks, on the disk that is to be measured (default: the system's temporary one)
+    /// Folder for the files of file and disk benchmarks, on the disk that is to be measured (default: the system's temporary one)
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
     /// Drop the whole machine's page cache before every cold pass through a file (root): slows everybody down
@@ -329,7 +329,11 @@ fn conclude(args: &MeasureArgs, writer: &mut Writer, ended: Ended) -> anyhow::Re
     let stopped = ended == Ended::Interrupted;
     let exit = output::present(&diagnosis, args.json, Some(&args.out), writer.path(), args.fail_on, stopped)?;
     if stopped {
-        output::tell(&format!("interrupted; the same command goes on with {}", writer.path().display()));
+        let next = match args.device.as_ref().is_some_and(|device| device.is_written_to()) {
+            true => "the same command begins afresh, as nothing is written to a device unasked; kept is",
+            false => "the same command goes on with",
+        };
+        output::tell(&format!("interrupted; {next} {}", writer.path().display()));
     }
     Ok(exit)
 }
@@ -347,6 +351,7 @@ fn open(args: &MeasureArgs, header: Header) -> anyhow::Result<(Writer, Header, V
             // The plan's names are the same for any CPUs and any budget; its seats and its cuts are not.
             && old.allowed_cpus == header.allowed_cpus
             && old.budget_s == header.budget_s
+            && may_go_on(&old.plan, &header.plan)
             && measured_disk(&old.snapshot) == measured_disk(&header.snapshot)
             && other_host(&old.plan) == other_host(&header.plan)
             && old.snapshot.text(flink::PROBE) == header.snapshot.text(flink::PROBE)

@@ -55,8 +55,8 @@ pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
         output::tell("assay: --device belongs to the disk rows alone: add --only disk, or some of them");
         return Ok(ExitCode::from(2));
     }
-    if args.disk.any() && !benches.iter().any(|bench| bench.group() == "disk") {
-        output::tell("assay: --block, --depth and --io-rate belong to the disk rows: add --only disk");
+    if let Some(why) = args.disk.refused(&benches) {
+        output::tell(&format!("assay: {why}"));
         return Ok(ExitCode::from(2));
     }
     match args.raw.settle(args.measure.dry_run) {
@@ -84,7 +84,9 @@ pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
             );
             Ok(ExitCode::from(2))
         }
-        0 => measure_study(&args.measure, &benches, &|candidates, _, _| args.disk.supply(candidates)),
+        0 => measure_study(&args.measure, &benches, &|candidates, scope, _| {
+            args.disk.supply(candidates, scope)
+        }),
         // Who asks for nothing else wants to know at once what is missing.
         some => with_flink(&args, &benches, some == benches.len() || args.flink.any()),
     }
@@ -105,7 +107,7 @@ fn with_flink(args: &Args, benches: &[&Benchmark], needed: bool) -> anyhow::Resu
         found => found,
     };
     let supplied = |candidates: Vec<Candidate>, scope: &Scope, _: &Host| {
-        args.disk.supply(supplied(&found, candidates, scope))
+        args.disk.supply(supplied(&found, candidates, scope), scope)
     };
     let amend = |header: &mut Header| {
         if let Some(Ok(found)) = &found {

@@ -426,9 +426,21 @@ impl Block {
 
     /// A disk that a hypervisor plays: what it says of itself is what that one wants it to.
     pub fn is_virtual(&self) -> bool {
-        const PLAYED: [&str; 8] =
-            ["QEMU", "VMware", "VBOX", "Virtual", "Google", "Amazon Elastic", "Msft", "Xen"];
-        let model = self.model.as_deref().unwrap_or("");
+        // Parts of models in small letters, as firmware is not of one mind about large ones ("Msft Virtual Disk", "MSFT NVMe
+        // Accelerator"). Google's disks on NVMe are called nvme_card, and nvme_card-pd where they come by the network. "Amazon
+        // EC2 NVMe Instance Storage" is none of them: a real device of the host's.
+        const PLAYED: [&str; 9] = [
+            "qemu",
+            "vmware",
+            "vbox",
+            "virtual",
+            "google",
+            "nvme_card",
+            "amazon elastic block store",
+            "msft",
+            "xen",
+        ];
+        let model = self.model.as_deref().unwrap_or("").to_lowercase();
         matches!(self.kind, Kind::Virtio | Kind::Xen | Kind::Loop | Kind::Zram | Kind::Ram | Kind::Network)
             || PLAYED.iter().any(|word| model.contains(word))
     }

@@ -10,6 +10,7 @@ pub mod core_counters;
 pub mod counters;
 pub mod cpuid;
 pub mod datagrams;
+pub mod discard;
 mod elf;
 pub mod ethtool;
 pub mod events;

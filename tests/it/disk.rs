@@ -7,11 +7,15 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use assay::run_file;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::host::{Group, is_root, skipped};
-use crate::runs::{Ended, end, findings, is_tidy, results, run_files, run_into, start, visits_so_far};
+use crate::host::{Group, is_root, skipped, wrapped};
+use crate::runs::{
+    Ended, end, findings, folder_of_nobody, is_tidy, results, run_files, run_into, start, unprivileged,
+    visits_so_far,
+};
 
 const MIB: u64 = 1 << 20;
 
@@ -324,6 +328,133 @@ fn a_device_that_may_be_written_to_is_and_one_in_use_is_not() {
     let results = results(out.path());
     let writes = crate::runs::series(&results, "disk.sequential@one-cpu?cache=direct&op=write");
     assert!(writes["median"].as_f64().is_some_and(|rate| rate > 0.0), "{writes}");
+}
+
+#[test]
+fn a_device_that_takes_the_place_of_the_confirmed_one_is_left_alone() {
+    let name = "a_device_that_takes_the_place_of_the_confirmed_one_is_left_alone";
+    let one = match Loop::new(64 * MIB) {
+        Ok(device) => device,
+        Err(why) => return skipped(name, why),
+    };
+    let other = Loop::new(64 * MIB).expect("a second one");
+    let (out, folder) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+    let link = folder.path().join("disk");
+    std::os::unix::fs::symlink(&one.device, &link).expect("a link");
+    let before = checksum(&other.image());
+    let mut command = run_into(out.path(), "--quick --force --only disk.sequential --device-write");
+    let mut running =
+        start(command.arg("--device").arg(&link).args(["--confirm", &format!("erase {}", one.name())]));
+    running.until("a visit", |_| visits_so_far(out.path()) >= 1);
+    let new = folder.path().join("new");
+    std::os::unix::fs::symlink(&other.device, &new).expect("a link");
+    fs::rename(&new, &link).expect("the link's place taken");
+    let ended = running.end();
+    ended.sane();
+    assert_eq!(checksum(&other.image()), before, "a device was written to that nobody confirmed");
+    let told = fs::read_to_string(run_files(out.path()).pop().expect("a run file")).expect("readable");
+    for words in ["another device by now", "was confirmed", "is there"] {
+        assert!(told.contains(words), "{words:?} is missing");
+    }
+}
+
+#[test]
+fn trimming_a_device_discards() {
+    let device = match Loop::new(64 * MIB) {
+        Ok(device) => device,
+        Err(why) => return skipped("trimming_a_device_discards", why),
+    };
+    let told = |file: &str| {
+        let path = format!("/sys/block/{}/{file}", device.name());
+        fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+    };
+    if told("queue/discard_max_bytes").trim() == "0" {
+        return skipped("trimming_a_device_discards", "the filesystem of the image knows no holes");
+    }
+    // A device that was set up before may count nothing.
+    let counts = format!("/sys/block/{}/queue/iostats", device.name());
+    fs::write(&counts, "1").unwrap_or_else(|error| panic!("{counts}: {error}"));
+    let discarded = || -> u64 {
+        let stat = told("stat");
+        let sectors = stat.split_whitespace().nth(13).expect("since Linux 4.18");
+        sectors.parse().expect("a number")
+    };
+    let before = discarded();
+    let out = tempfile::tempdir().expect("a folder");
+    let mut command = run_into(out.path(), "--quick --force --only disk.trim --device-write");
+    let ended = end(command
+        .arg("--device")
+        .arg(&device.device)
+        .args(["--confirm", &format!("erase {}", device.name())]));
+    ended.sane();
+    let given_back = (discarded() - before) * 512;
+    assert!(given_back >= 64 * MIB, "{given_back} bytes were discarded");
+    let results = results(out.path());
+    let latency = crate::runs::series(&results, "disk.trim@one-cpu");
+    assert!(latency["n"].as_u64().is_some_and(|n| n > 0), "{latency}");
+}
+
+/// Cuts the newest run file of a folder off behind its first visits, as a power cut does.
+fn cut_off(out: &Path) {
+    let file = run_files(out).pop().expect("a run file");
+    let text = fs::read_to_string(&file).expect("readable");
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let visits = lines.iter().enumerate().filter(|(_, line)| line.starts_with("{\"visit\""));
+    let (last, _) = visits.take(2).last().expect("a visit");
+    fs::write(&file, lines[..=last].concat()).expect("written");
+    assert!(run_file::read(&file).is_ok_and(|run| run.summary.is_none() && run.visits.len() == 2));
+}
+
+#[test]
+fn what_was_confirmed_for_one_run_is_not_done_by_another() {
+    let device = match Loop::new(64 * MIB) {
+        Ok(device) => device,
+        Err(why) => return skipped("what_was_confirmed_for_one_run_is_not_done_by_another", why),
+    };
+    let out = tempfile::tempdir().expect("a folder");
+    let run = |write: bool| {
+        let mut command = run_into(out.path(), "--quick --force --only disk.sequential");
+        command.arg("--device").arg(&device.device);
+        let ended = match write {
+            true => end(command.args(["--device-write", "--confirm", &format!("erase {}", device.name())])),
+            false => end(command.args(["--confirm", &device.name()])),
+        };
+        ended.sane();
+        assert!(ended.code == 0 || ended.code == 3, "{ended:?}");
+        let files = run_files(out.path()).len();
+        cut_off(out.path());
+        (files, ended.err.contains("going on with"), checksum(&device.image()))
+    };
+    let (files, _, written) = run(true);
+    assert_eq!(files, 1);
+    let (files, went_on, read) = run(false);
+    assert_eq!((files, went_on), (2, false), "reading goes on with a run that writes");
+    assert_eq!(read, written, "the device was written to by a run that was confirmed for reading");
+    let (files, went_on, read) = run(false);
+    assert_eq!((files, went_on, read), (2, true, written), "reading goes on with reading");
+    let (files, went_on, again) = run(true);
+    assert_eq!((files, went_on), (3, false), "writing goes on with something");
+    assert_ne!(again, written, "nothing was written");
+    let (files, went_on, _) = run(true);
+    assert_eq!((files, went_on), (4, false), "what was typed for one run was taken for another");
+}
+
+#[test]
+fn buffers_that_may_not_be_locked_are_a_note() {
+    let name = "buffers_that_may_not_be_locked_are_a_note";
+    let Some(folder) = folder_of_nobody(name) else { return };
+    let path = folder.path().display();
+    let words = format!("--quick --force --only disk.random --dir {path}");
+    let command = run_into(folder.path().join("out").as_ref(), &words);
+    let limited = wrapped(&["prlimit", "--memlock=0:0"], &unprivileged(&command));
+    let mut limited = limited;
+    let ended = end(&mut limited);
+    ended.sane();
+    let text = fs::read_to_string(run_files(&folder.path().join("out")).pop().expect("a run")).expect("text");
+    if text.contains("io_uring is refused here") {
+        return skipped(name, "io_uring is refused here");
+    }
+    assert!(text.contains("without registered buffers"), "no visit's notes tell of it: {}", ended.err);
 }
 
 #[test]

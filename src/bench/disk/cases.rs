@@ -11,6 +11,9 @@ use crate::sys::scratch;
 /// The input that names a raw block device to be used instead of files, and the one that allows writing to it (`yes`).
 pub const DEVICE: &str = "device";
 pub const DEVICE_WRITE: &str = "device_write";
+/// The inputs that say which device was looked at and confirmed under that path: its number (`8:16`), its size in bytes.
+pub const DEVICE_NUMBER: &str = "device_number";
+pub const DEVICE_BYTES: &str = "device_bytes";
 /// The input that sets how long the counted windows of a point are together, s.
 pub const SECONDS: &str = "seconds";
 /// The inputs with the bytes of each job's file, and with the points: `BLOCKxDEPTH` by commas.
@@ -23,9 +26,9 @@ const MIB: u64 = 1 << 20;
 /// A window of these rows is so many of the profile's: a disk needs tens of milliseconds to show what it does.
 pub const STRETCH: f64 = 5.0;
 /// Buffers of a job together take no more than this.
-const MOST_BUFFERS: u64 = 64 * MIB;
+pub const MOST_BUFFERS: u64 = 64 * MIB;
 /// Filling a file goes at least so fast, bytes a second, for the plan.
-const FILL_RATE: f64 = 400e6;
+pub const FILL_RATE: f64 = 400e6;
 /// A smaller file says nothing of a disk.
 const LEAST_FILE: u64 = 8 * MIB;
 
@@ -80,15 +83,14 @@ pub fn not_on_a_device(case: &Case, write: bool) -> Option<String> {
     }
 }
 
-/// Every combination, the depths of a block together; what would need too large buffers is left out.
+/// Every combination, the depths of a block together.
 pub fn grid(blocks: &[u64], depths: &[u32]) -> Vec<Shape> {
-    let all =
-        blocks.iter().flat_map(|block| depths.iter().map(|depth| Shape { block: *block, depth: *depth }));
-    all.filter(|shape| shape.block * u64::from(shape.depth) <= MOST_BUFFERS).collect()
+    let of = |block: &u64| depths.iter().map(|depth| Shape { block: *block, depth: *depth }).collect();
+    blocks.iter().flat_map(|block| -> Vec<Shape> { of(block) }).collect()
 }
 
 /// The bytes of each of `jobs` files: as many as the profile wants, at most a tenth of the free room together.
-fn file_bytes(scope: &Scope, jobs: u64, wanted: u64) -> Result<u64, String> {
+pub fn file_bytes(scope: &Scope, jobs: u64, wanted: u64) -> Result<u64, String> {
     // Not all of it: what is free changes until the file is made, and a folder takes some, too.
     let most = room(scope) / 10 * 9 / jobs.max(1);
     let bytes = wanted.min(most) / MIB * MIB;
@@ -101,7 +103,7 @@ fn file_bytes(scope: &Scope, jobs: u64, wanted: u64) -> Result<u64, String> {
     }
 }
 
-fn usual_file(depth: Depth) -> u64 {
+pub fn usual_file(depth: Depth) -> u64 {
     match depth {
         Depth::Quick => 32 * MIB,
         Depth::Standard => 64 * MIB,
@@ -149,6 +151,9 @@ fn candidate(bench: &Benchmark, scope: &Scope, wish: Wish) -> Candidate {
     let buffers = wish.shapes.iter().map(|shape| shape.block * u64::from(shape.depth)).max().unwrap_or(0);
     let cached = if direct { 0 } else { bytes };
     let mut candidate = with_params(Candidate::new(bench.id, wish.placement.clone(), wish.priority, seconds));
+    if wish.placement.name == SPREAD {
+        candidate = candidate.param("jobs", jobs);
+    }
     candidate.case.inputs.insert(BYTES.into(), bytes.to_string());
     candidate.case.inputs.insert(POINTS.into(), points_input(&wish.shapes));
     let candidate = if raw { candidate } else { in_directory(scope, candidate) };
@@ -156,7 +161,7 @@ fn candidate(bench: &Benchmark, scope: &Scope, wish: Wish) -> Candidate {
 }
 
 /// Whether the run is about a raw device that the user named, and no directory.
-fn is_raw(scope: &Scope) -> bool {
+pub fn is_raw(scope: &Scope) -> bool {
     scope.machine.disk.as_ref().is_some_and(|disk| disk.raw)
 }
 
@@ -165,6 +170,7 @@ fn static_name(placement: &Placement) -> &'static str {
     match placement.name.as_ref() {
         "all" => "all",
         "one-per-core" => "one-per-core",
+        SPREAD => SPREAD,
         _ => "one-cpu",
     }
 }
@@ -182,16 +188,23 @@ fn nowhere(scope: &Scope, direct: bool) -> Option<String> {
     Some(format!("{} on {} refuses O_DIRECT ({refused})", directory.path, directory.filesystem))
 }
 
-/// One job, and in the full profile one on each core, where there are several.
+/// The placement of a chosen number of jobs, which it does not name: the parameter `jobs` does.
+pub const SPREAD: &str = "spread";
+
+/// One job, and in the full profile one on each core, where there are several, or on as many cores as there may be jobs.
 fn placements(scope: &Scope) -> Result<Vec<Placement>, String> {
     let one = scope.floor.one_cpu("job")?;
     let cores = scope.floor.one_per_core("job");
-    let many = scope.depth == Depth::Full && (2..=MOST_JOBS).contains(&cores.seats.len());
-    Ok(if many { vec![one, cores] } else { vec![one] })
+    Ok(match cores.seats.len() {
+        _ if scope.depth < Depth::Full => vec![one],
+        0 | 1 => vec![one],
+        2..=MOST_JOBS => vec![one, cores],
+        _ => vec![one, scope.floor.spread("job", MOST_JOBS)],
+    })
 }
 
 /// More jobs than this measure the scheduler of the disk.
-const MOST_JOBS: usize = 64;
+pub const MOST_JOBS: usize = 64;
 
 pub fn sequential(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let placements = match placements(scope) {
@@ -209,7 +222,11 @@ pub fn sequential(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
                 (Depth::Quick, false) => continue,
                 (Depth::Standard, true) => grid(&[MIB], &[1, 8]),
                 (Depth::Standard, false) => grid(&[128 * KIB], &[1]),
-                (Depth::Full, true) if alone => grid(&[64 * KIB, 256 * KIB, MIB, 4 * MIB], &[1, 2, 8, 32]),
+                (Depth::Full, true) if alone => {
+                    // 4 MiB at depth 32 would be twice the buffers that a job may have.
+                    let deep = grid(&[64 * KIB, 256 * KIB, MIB], &[1, 2, 8, 32]);
+                    [deep, grid(&[4 * MIB], &[1, 2, 8, 16])].concat()
+                }
                 (Depth::Full, true) => grid(&[MIB], &[1, 8]),
                 (Depth::Full, false) => grid(&[4 * KIB, 128 * KIB, MIB], &[1]),
             };
@@ -361,7 +378,16 @@ pub fn metadata(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     ["create", "stat", "rename", "unlink"].iter().map(case).collect()
 }
 
+/// Why a raw device cannot be trimmed.
+pub const NO_DISCARD: &str =
+    "not available here: the device has no discard (queue/discard_max_bytes in /sys is 0)";
+
 pub fn trim(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
+    let disk = scope.machine.disk.as_ref().filter(|disk| disk.raw);
+    // Of a partition its disk tells.
+    if disk.and_then(|disk| disk.stack.iter().find_map(|block| block.discard_max_bytes)) == Some(0) {
+        return vec![Candidate::unmet(bench.id, "one-cpu", NO_DISCARD.into())];
+    }
     small(bench, scope, &[], Shape { block: MIB, depth: 1 }, 64 * MIB, Some(0.2))
 }
 

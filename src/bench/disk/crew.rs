@@ -30,10 +30,12 @@ const VALUE: u64 = (1 << 56) - 1;
 const RIGHT: u64 = 0;
 const WRONG: u64 = 1;
 
-// A job's place on the board: a window's result, words of an error (their number of bytes first), latencies.
+// A job's place on the board: a window's result, words of an error (their number of bytes first), latencies, whether its
+// buffers were refused.
 const RESULT: usize = 4;
 const TEXT: usize = 64;
-const PLACE: usize = RESULT + TEXT + WORDS + 4;
+const UNREGISTERED: usize = RESULT + TEXT + WORDS;
+const PLACE: usize = UNREGISTERED + 4;
 
 /// A job in its process.
 struct Worker {
@@ -78,7 +80,10 @@ impl Worker {
         work.seed ^= self.seed;
         let file = self.target.0.try_clone().map_err(|error| error.to_string())?;
         let job = Job::new(work, (file, self.target.1), self.bytes, self.clock);
-        self.job = Some(job.map_err(|error| format!("cannot set up I/O: {error:#}"))?);
+        let job = job.map_err(|error| format!("cannot set up I/O: {error:#}"))?;
+        let told = self.board.word(self.place + UNREGISTERED);
+        told.store(u64::from(job.is_unregistered()), Ordering::Relaxed);
+        self.job = Some(job);
         Ok(())
     }
 
@@ -157,6 +162,12 @@ impl Crew {
     /// Makes ready for a work, by its place in the list.
     pub fn begin(&mut self, work: usize) -> anyhow::Result<()> {
         self.round(BEGIN | work as u64)
+    }
+
+    /// Whether the kernel refused the buffers of any job for the work that was begun last.
+    pub fn is_unregistered(&self) -> bool {
+        let refused = |job| self.board.word(job * PLACE + UNREGISTERED).load(Ordering::Relaxed) != 0;
+        (0..self.jobs).any(refused)
     }
 
     /// A window of so many nanoseconds, of each job.

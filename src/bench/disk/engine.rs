@@ -31,6 +31,10 @@ pub fn choose(wanted: Option<&str>) -> (Kind, Option<String>) {
     }
 }
 
+/// Buffers are pinned in memory, and for that an unprivileged user has an allowance.
+pub const UNREGISTERED: &str = "io_uring without registered buffers: the kernel refused them (too little memory may be locked: \
+                                ulimit -l), so each I/O costs more CPU time";
+
 pub enum Engine {
     Uring(Box<Ring>),
     Psync(Box<Blocking>),
@@ -83,6 +87,14 @@ impl Engine {
         match self {
             Engine::Uring(_) => depth,
             Engine::Psync(_) => 1,
+        }
+    }
+
+    /// What to say of buffers that the kernel did not take into its own books, which costs CPU time for each I/O.
+    pub fn note(&self) -> Option<&'static str> {
+        match self {
+            Engine::Uring(ring) if !ring.has_fixed_buffers() => Some(UNREGISTERED),
+            _ => None,
         }
     }
 

@@ -81,6 +81,11 @@ impl Job {
         })
     }
 
+    /// Whether the kernel refused its buffers.
+    pub fn is_unregistered(&self) -> bool {
+        self.engine.note().is_some()
+    }
+
     /// Asks for the next I/O of every idle slot. Each is submitted by itself, as soon as it stands (the last by the call that
     /// waits): submitted together, they reached the device late, which cost a guest's disk a tenth to a third of its rate.
     fn ask(&mut self, mut now: f64) -> std::io::Result<()> {

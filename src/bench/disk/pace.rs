@@ -186,6 +186,7 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     sched::set_timer_slack(NonZeroU64::MIN).context("cannot set the timer slack")?;
     let (file, base) = target.open(0)?;
     let mut engine = Engine::new(plan.kind, file, shape.block, SLOTS, true).context("cannot set up I/O")?;
+    sampler.facts().notes.extend(engine.note().map(str::to_string));
     let slots = engine.depth(SLOTS);
     if plan.op.writes() {
         let mut random = fastrand::Rng::with_seed(seed);

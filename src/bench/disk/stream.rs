@@ -4,7 +4,7 @@ use anyhow::{Context, bail, ensure};
 
 use super::cases::{SECONDS, STRETCH, Shape, params, shapes};
 use super::crew::Crew;
-use super::engine::{self, Kind};
+use super::engine::{self, Kind, UNREGISTERED};
 use super::job::Work;
 use super::pattern::{Op, Walk};
 use super::report::{self, Done, Watch};
@@ -93,6 +93,10 @@ pub fn points(
             target.drop_cached()?;
         }
         crew.begin(index)?;
+        let notes = &mut sampler.facts().notes;
+        if crew.is_unregistered() && !notes.iter().any(|note| note == UNREGISTERED) {
+            notes.push(UNREGISTERED.to_string());
+        }
         for _ in 0..stretch.warm_up {
             crew.window(stretch.ns)?;
         }

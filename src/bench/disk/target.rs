@@ -8,7 +8,7 @@ use anyhow::{Context, bail, ensure};
 use rustix::fs::{AtFlags, FallocateFlags, FileType, Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
 
-use super::cases::{BYTES, DEVICE, DEVICE_WRITE, not_on_a_device};
+use super::cases::{BYTES, DEVICE, DEVICE_BYTES, DEVICE_NUMBER, DEVICE_WRITE, not_on_a_device};
 use crate::bench::file::{SHARE_OF_ROOM, directory_of};
 use crate::model::{Case, CpuSet, Pages};
 use crate::sys::counters::BlockDevice;
@@ -44,6 +44,15 @@ fn patiently(open: impl Fn() -> rustix::io::Result<OwnedFd>) -> rustix::io::Resu
     }
 }
 
+/// The device that the user named and confirmed: its path, and what was to be found there.
+#[derive(Clone, Copy)]
+struct Confirmed<'a> {
+    path: &'a Path,
+    /// `8:16`.
+    number: &'a str,
+    bytes: u64,
+}
+
 impl Target {
     /// For so many jobs: files that are made and filled now, or the device that the case names. `direct`: past the page
     /// cache.
@@ -55,7 +64,11 @@ impl Target {
                 if let Some(why) = not_on_a_device(case, write) {
                     bail!(why);
                 }
-                Target::device(Path::new(device), jobs, direct, write)
+                let number_of = case.inputs.get(DEVICE_NUMBER);
+                let (number, bytes) = number_of
+                    .zip(number(DEVICE_BYTES))
+                    .context("the case does not say which device was confirmed: measure it anew")?;
+                Target::device(Confirmed { path: Path::new(device), number, bytes }, jobs, direct, write)
             }
             None => {
                 let bytes = number(BYTES).context("the case does not say how large its file is")?;
@@ -64,7 +77,8 @@ impl Target {
         }
     }
 
-    fn device(path: &Path, jobs: usize, direct: bool, write: bool) -> anyhow::Result<Target> {
+    fn device(confirmed: Confirmed, jobs: usize, direct: bool, write: bool) -> anyhow::Result<Target> {
+        let Confirmed { path, number, bytes } = confirmed;
         let named = path.display();
         let mut flags = OFlags::CLOEXEC | if write { OFlags::RDWR | OFlags::EXCL } else { OFlags::RDONLY };
         if direct {
@@ -76,6 +90,13 @@ impl Target {
         ensure!(FileType::from_raw_mode(stat.st_mode) == FileType::BlockDevice, "{named} is no block device");
         let size = rustix::fs::seek(&file, SeekFrom::End(0))
             .with_context(|| format!("cannot tell the size of {named}"))?;
+        // Names are given anew when a device is plugged in or a link is changed: what was typed holds for that device alone.
+        let found = numbers(stat.st_rdev);
+        ensure!(
+            found == number && size == bytes,
+            "{named} is another device by now, and was neither read nor written: device {number} of {bytes} bytes was \
+             confirmed, and device {found} of {size} bytes is there; begin a new run to confirm that one"
+        );
         let bytes = size / jobs.max(1) as u64 / PIECE as u64 * PIECE as u64;
         ensure!(bytes > 0, "{named} has {size} bytes only");
         // The same open file for all: nobody else, another job neither, could open it exclusively again.
@@ -174,9 +195,13 @@ impl Target {
     pub fn counters(&self) -> Option<BlockDevice> {
         let stat = rustix::fs::fstat(self.file()).ok()?;
         let device = if self.is_device { stat.st_rdev } else { stat.st_dev };
-        let numbers = format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
-        BlockDevice::open(Path::new("/"), &numbers)
+        BlockDevice::open(Path::new("/"), &numbers(device))
     }
+}
+
+/// Major and minor: `8:16`.
+fn numbers(device: u64) -> String {
+    format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device))
 }
 
 /// Allocates a file and fills it with data that no device can compress or find twice.

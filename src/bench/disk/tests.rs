@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use super::cases::{POINTS, Shape, shapes};
 use super::*;
 use crate::bench::{Candidate, Scope, all, rehearsal};
-use crate::machine::{Directory, Machine};
+use crate::machine::disk::Block;
+use crate::machine::{Directory, Disk, Machine};
 use crate::model::{Case, CpuSet, Samples};
 use crate::placement::Floor;
 use crate::plan::PROFILES;
@@ -28,9 +29,13 @@ fn on(id: &str, depth: Depth, filesystem: &str, free_bytes: u64) -> Vec<Candidat
         free_bytes: Some(free_bytes),
         ..Directory::default()
     });
-    let floor = Floor::of(&machine);
+    of_machine(id, depth, &machine)
+}
+
+fn of_machine(id: &str, depth: Depth, machine: &Machine) -> Vec<Candidate> {
+    let floor = Floor::of(machine);
     let windows = PROFILES[depth as usize].windows;
-    let scope = Scope { machine: &machine, floor: &floor, depth, memory_bytes: 8 << 30, windows, all: false };
+    let scope = Scope { machine, floor: &floor, depth, memory_bytes: 8 << 30, windows, all: false };
     let row = crate::bench::find(id).expect("a row");
     (row.cases)(row, &scope)
 }
@@ -101,6 +106,23 @@ fn a_raw_device_is_read_unless_more_is_allowed() {
             assert_eq!(not_on_a_device(&candidate.case, true).is_none(), id != "disk.metadata");
         }
     }
+}
+
+#[test]
+fn a_device_without_discard_is_not_trimmed() {
+    let trimmed = |most: Option<u64>| {
+        let mut machine = Machine::default();
+        machine.cpus.online = (0..2).collect::<CpuSet>();
+        let blocks = [
+            Block { name: "vdb1".into(), ..Block::default() },
+            Block { name: "vdb".into(), discard_max_bytes: most, ..Block::default() },
+        ];
+        machine.disk =
+            Some(Disk { path: "/dev/vdb1".into(), raw: true, stack: blocks.into(), ..Disk::default() });
+        let unmet = of_machine("disk.trim", Depth::Full, &machine).remove(0).unmet;
+        unmet.map(|why| why.contains("no discard"))
+    };
+    assert_eq!((trimmed(Some(0)), trimmed(Some(1 << 30)), trimmed(None)), (Some(true), None, None));
 }
 
 /// A case made small, with its files in `directory`; nothing where this machine has no such case.

@@ -33,6 +33,7 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     }
     let (file, base) = target.open(0)?;
     let mut engine = Engine::new(kind, file, shape.block, shape.depth, false)?;
+    sampler.facts().notes.extend(engine.note().map(str::to_string));
     let bytes = target.bytes.min(MOST) / shape.block * shape.block;
     let at = params(&case.bench, shape);
     let mut generation = 0;

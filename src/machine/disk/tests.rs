@@ -375,3 +375,26 @@ fn this_machine() {
         reader::describe(Path::new("/nowhere"), &reader::Subject::Directory { path: "/", number: None });
     assert_eq!(text, "");
 }
+
+#[test]
+fn models_that_hypervisors_name_are_known_in_any_letters() {
+    let played = |model: &str| {
+        let block = Block { name: "nvme0n1".into(), kind: Kind::Nvme, ..Block::default() };
+        Block { model: Some(model.into()), ..block }.is_virtual()
+    };
+    for model in [
+        "MSFT NVMe Accelerator v1.0",
+        "Msft Virtual Disk",
+        "nvme_card-pd",
+        "nvme_card",
+        "Google PersistentDisk",
+        "Amazon Elastic Block Store",
+        "QEMU NVMe Ctrl",
+        "VMware Virtual NVMe Disk",
+    ] {
+        assert!(played(model), "{model}");
+    }
+    for model in ["Amazon EC2 NVMe Instance Storage", "Samsung SSD 980 PRO 1TB", "INTEL SSDPE2KX010T8", ""] {
+        assert!(!played(model), "{model}");
+    }
+}
