@@ -18,6 +18,7 @@ mod sync;
 mod target;
 mod trim;
 mod verify;
+mod way;
 mod wish;
 
 pub use cases::{DEVICE, DEVICE_BYTES, DEVICE_NUMBER, DEVICE_WRITE, MOST_JOBS, SECONDS, not_on_a_device};
@@ -85,6 +86,11 @@ const ENGINE: Param = Param {
     about: "how I/O is asked for, where it is not the usual io_uring that interrupts end",
     range: Range::Choice(&["uring", "polled", "psync"]),
 };
+const TIME: Param = Param {
+    name: SECONDS,
+    about: "how long a point counts, s, where that is not the profile's",
+    range: Range::Int { min: 1, max: 3600 },
+};
 const BLOCK: Param =
     Param { name: "block", about: "bytes of an I/O", range: Range::Int { min: 512, max: 1 << 26 } };
 const DEPTH: Param =
@@ -101,8 +107,8 @@ pub const BENCHMARKS: &[Benchmark] = &[
         id: "disk.sequential",
         title: "Sequential I/O",
         about: "Reads or writes a file of our own from its beginning to its end, again and again, so many blocks in \
-                flight (io_uring with registered file and buffers, submitted together; pread and pwrite where a kernel \
-                or container refuses it, at depth 1 then, and the visit's notes say why). direct: O_DIRECT, past \
+                flight (io_uring with registered file and buffers, submitted together; where a kernel or container refuses it \
+                pread and pwrite at depth 1, as cases of their own: engine=psync). direct: O_DIRECT, past \
                 the page cache. buffered: through it; a read begins with the file dropped from the cache and drops it again \
                 at each end of the file. The file is preconditioned: allocated, and filled with incompressible data just \
                 before, by writes past the cache, and synced. Jobs are the placement's seats: a pinned process each, with a file of its \
@@ -117,7 +123,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
                   written is in fresh flash (SLC). generator_busy near 1: the CPU was measured, not the disk.",
         source: file!(),
         metrics: beside_io![BANDWIDTH, IOPS.aside(), P50.aside(), P99.aside()],
-        params: &[OP, CACHE, ENGINE, JOBS, BLOCK, DEPTH],
+        params: &[OP, CACHE, ENGINE, JOBS, TIME, BLOCK, DEPTH],
         view: &View::Wide,
         cases: cases::sequential,
         points: cases::points,
@@ -137,7 +143,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
                   cache's. Writes are acknowledged by a cache that may or may not survive a power cut: see disk.sync.",
         source: file!(),
         metrics: beside_io![IOPS, BANDWIDTH.aside(), P50.aside(), P99.aside()],
-        params: &[OP, CACHE, ENGINE, JOBS, BLOCK, DEPTH],
+        params: &[OP, CACHE, ENGINE, JOBS, TIME, BLOCK, DEPTH],
         view: &View::Wide,
         cases: cases::random,
         points: cases::points,
@@ -173,6 +179,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
             OP,
             CACHE,
             ENGINE,
+            TIME,
             BLOCK,
             Param {
                 name: "rate",
@@ -283,7 +290,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         id: "disk.sustained",
         title: "Sequential writes for long",
-        about: "Writes a file of our own sequentially past the page cache, over and over, for a minute in equal periods of \
+        about: "Writes a file of our own sequentially past the page cache, over and over, for a minute (or --io-time) in equal periods of \
                 half a second; each sample is one period, in their order, so that the samples of a visit are its time line. \
                 The file was filled once before (its size and that stand in the visit's notes): this is the disk that is \
                 already in use.",
@@ -292,7 +299,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
                   number: somebody limits it. Falling and rising again and again: the device cleans up in between.",
         source: file!(),
         metrics: beside_io![BANDWIDTH, P50.aside(), P99.aside()],
-        params: &[OP, CACHE, ENGINE, BLOCK, DEPTH],
+        params: &[OP, CACHE, ENGINE, TIME, BLOCK, DEPTH],
         from: Depth::Full,
         cases: cases::sustained,
         points: cases::points,

@@ -1,5 +1,6 @@
-//! The options of disk rows: what is wanted of them instead of the profile's blocks, depths and rate.
+//! The options of disk rows: what is wanted of them instead of the profile's blocks, depths, jobs, engine, time and rate.
 
+use super::measuring;
 use crate::bench::{Benchmark, Candidate, DiskWish, MOST_DISK_JOBS, Scope, disk_cases};
 
 #[derive(clap::Args, Default)]
@@ -16,6 +17,21 @@ pub struct DiskArgs {
     /// I/Os that fall due a second in disk.paced, instead of the profile's
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     io_rate: Option<u64>,
+    /// How I/O is asked for in disk.sequential, disk.random, disk.paced and disk.sustained: uring (the usual one), polled (the device is asked again and
+    /// again, where it has queues for that), psync (pread and pwrite, one at a time)
+    #[arg(long, value_name = "ENGINE", value_parser = ["uring", "polled", "psync"])]
+    engine: Option<String>,
+    /// How long each point of disk.sequential, disk.random, disk.paced and disk.sustained counts in a visit, in whole seconds, like 10s or
+    /// 5m: longer ones show a cache or credits that run out, and back more percentiles
+    #[arg(long, value_name = "TIME", value_parser = whole_seconds)]
+    io_time: Option<u64>,
+}
+
+/// As a time on any command line, from a second to an hour.
+fn whole_seconds(text: &str) -> Result<u64, String> {
+    let time = measuring::duration(text)?;
+    let whole = time.subsec_nanos() == 0 && (1..=3600).contains(&time.as_secs());
+    whole.then_some(time.as_secs()).ok_or_else(|| "a time of whole seconds, from 1s to 1h".to_string())
 }
 
 const SMALLEST: u64 = 512;
@@ -48,7 +64,13 @@ fn jobs(text: &str) -> Result<usize, String> {
 impl DiskArgs {
     fn wish(&self) -> DiskWish {
         let (blocks, depths) = (self.block.clone(), self.depth.clone());
-        DiskWish { blocks, depths, jobs: self.jobs, rate: self.io_rate }
+        let engine = match self.engine.as_deref() {
+            Some("uring") => Some("uring"),
+            Some("polled") => Some("polled"),
+            Some("psync") => Some("psync"),
+            _ => None,
+        };
+        DiskWish { blocks, depths, jobs: self.jobs, rate: self.io_rate, engine, seconds: self.io_time }
     }
 
     /// What of it none of these rows could do, in words.
@@ -71,6 +93,17 @@ mod tests {
         assert_eq!((block("4k"), block("1M"), block("512")), (Ok(4096), Ok(1 << 20), Ok(512)));
         for wrong in ["", "k", "0", "100", "16M", "4kk", "4g", "-1", "99999999999999999999M"] {
             assert!(block(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn times_are_whole_seconds() {
+        assert_eq!(
+            (whole_seconds("10s"), whole_seconds("5m"), whole_seconds("1h")),
+            (Ok(10), Ok(300), Ok(3600))
+        );
+        for wrong in ["0.5s", "1.5s", "2h", "0", "", "10d"] {
+            assert!(whole_seconds(wrong).is_err(), "{wrong:?}");
         }
     }
 

@@ -20,7 +20,7 @@ mod symbols;
 mod task;
 mod tasks;
 
-pub use block_device::{BlockCounts, BlockDevice, polls};
+pub use block_device::{BlockCounts, BlockDevice, polls, uncounted};
 pub use cpu_times::{CpuTime, CpuTimes, units_per_second};
 pub use free_blocks::{FreeBlocks, free_blocks};
 pub use neighbours::Neighbours;

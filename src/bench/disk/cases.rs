@@ -16,6 +16,12 @@ pub const DEVICE_NUMBER: &str = "device_number";
 pub const DEVICE_BYTES: &str = "device_bytes";
 /// The input that sets how long the counted windows of a point are together, s.
 pub const SECONDS: &str = "seconds";
+/// How long that is for a case: by its parameter where the user named a time, by that input; `None`: as the profile has it.
+pub fn seconds_of(case: &Case) -> Option<f64> {
+    let wanted = case.params.get(SECONDS).and_then(|value| value.number());
+    wanted.or_else(|| case.inputs.get(SECONDS)?.parse().ok()).filter(|seconds| *seconds > 0.0)
+}
+
 /// The inputs with the bytes of each job's file, and with the points: `BLOCKxDEPTH` by commas.
 pub const BYTES: &str = "bytes";
 pub const POINTS: &str = "points";
@@ -203,6 +209,13 @@ fn placements(scope: &Scope) -> Result<Vec<Placement>, String> {
     })
 }
 
+/// Whether the device below has queues that can be polled.
+pub fn pollable(scope: &Scope) -> bool {
+    let top = scope.machine.disk.as_ref().and_then(|disk| disk.top()?.number.as_deref());
+    let below = scope.machine.directory.as_ref().map(|directory| directory.device.as_str());
+    top.or(below).is_some_and(polls)
+}
+
 /// More jobs than this measure the scheduler of the disk.
 pub const MOST_JOBS: usize = 64;
 
@@ -279,15 +292,7 @@ pub fn random(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
                 52,
             );
             let polled: &[(&str, &str)] = &[("op", "read"), ("cache", "direct"), ("engine", "polled")];
-            let top = scope.machine.disk.as_ref().and_then(|disk| disk.top()?.number.as_deref());
-            let below = scope.machine.directory.as_ref().map(|directory| directory.device.as_str());
-            if top.or(below).is_some_and(polls) {
-                push(polled, grid(&[4 * KIB], &[1, 32]), 54);
-            } else {
-                let why = "the block device has no queues that can be polled (its io_poll says 0)";
-                let unmet = Candidate::unmet(bench.id, "one-cpu", why.to_string());
-                candidates.push(polled.iter().fold(unmet, |unmet, (name, value)| unmet.param(name, *value)));
-            }
+            push(polled, grid(&[4 * KIB], &[1, 32]), 54);
         }
     }
     candidates
@@ -300,7 +305,7 @@ pub const PACED_S: f64 = 0.6;
 
 /// How many I/Os of a paced case fall due, and over how long, s.
 pub fn paced_length(case: &Case, rate: f64) -> (u64, f64) {
-    let wanted = case.inputs.get(SECONDS).and_then(|text| text.parse().ok()).unwrap_or(PACED_S);
+    let wanted = seconds_of(case).unwrap_or(PACED_S);
     let count = ((rate * wanted) as u64).max(PACED_LEAST);
     (count, count as f64 / rate)
 }

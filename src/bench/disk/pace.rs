@@ -182,7 +182,7 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let (count, seconds) = paced_length(case, rate);
     let (clock, seed) = (sampler.clock(), sampler.seed());
     let target = Target::prepare(case, 1, plan.direct, seed)?;
-    sampler.facts().notes.push(target.words());
+    sampler.facts().notes.extend(target.words());
     sched::set_timer_slack(NonZeroU64::MIN).context("cannot set the timer slack")?;
     let (file, base) = target.open(0)?;
     let mut engine = Engine::new(plan.kind, file, shape.block, SLOTS, true).context("cannot set up I/O")?;

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, bail, ensure};
 
-use super::cases::{SECONDS, STRETCH, Shape, params, shapes};
+use super::cases::{STRETCH, Shape, params, seconds_of, shapes};
 use super::crew::Crew;
 use super::engine::{self, Kind, UNREGISTERED};
 use super::job::Work;
@@ -52,8 +52,8 @@ impl Plan {
 
 /// How long a window of this case is, ns.
 pub fn window_ns(case: &Case, windows: Windows) -> f64 {
-    let seconds = case.inputs.get(SECONDS).and_then(|text| text.parse::<f64>().ok()).filter(|s| *s > 0.0);
-    seconds.map_or(windows.window_ns * STRETCH, |seconds| seconds * 1e9 / windows.count.max(1) as f64)
+    seconds_of(case)
+        .map_or(windows.window_ns * STRETCH, |seconds| seconds * 1e9 / windows.count.max(1) as f64)
 }
 
 /// The windows of a point: how many warm up, how many count, and how long they are, ns.
@@ -82,7 +82,7 @@ pub fn points(
 ) -> anyhow::Result<()> {
     let (seed, clock) = (sampler.seed(), sampler.clock());
     let target = Target::prepare(case, case.placement.seats.len(), plan.direct, seed)?;
-    sampler.facts().notes.push(target.words());
+    sampler.facts().notes.extend(target.words());
     let works: Vec<Work> = plan.shapes.iter().map(|shape| plan.work(walk, *shape, seed)).collect();
     let mut crew = Crew::start(case, &target, &works, clock)?;
     let mut watch = Watch::new(target.counters(), clock);

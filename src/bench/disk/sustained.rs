@@ -1,6 +1,6 @@
 //! Sequential writes for a minute: `disk.sustained`.
 
-use super::cases::{SECONDS, SUSTAINED_S};
+use super::cases::{SUSTAINED_S, seconds_of};
 use super::pattern::Walk;
 use super::stream::{Plan, Stretch, points};
 use crate::bench::Sampler;
@@ -20,7 +20,7 @@ fn periods(seconds: f64) -> (usize, f64) {
 
 pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let plan = Plan::of(case, sampler)?;
-    let seconds = case.inputs.get(SECONDS).and_then(|text| text.parse().ok()).unwrap_or(SUSTAINED_S);
+    let seconds = seconds_of(case).unwrap_or(SUSTAINED_S);
     let (count, period_s) = periods(seconds);
     // Nothing warms up: how it begins is a part of the time line.
     points(case, &plan, Walk::Sequential, Stretch { warm_up: 0, count, ns: period_s * 1e9 }, sampler)

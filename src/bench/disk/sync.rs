@@ -43,7 +43,7 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let shape = *shapes(case).first().context("the case has no point")?;
     let (clock, seed) = (sampler.clock(), sampler.seed());
     let target = Target::prepare(case, 1, false, seed)?;
-    sampler.facts().notes.push(target.words());
+    sampler.facts().notes.extend(target.words());
     let (file, base) = target.open(0)?;
     let blocks = (target.bytes / shape.block).max(1);
     let mut data = vec![0; shape.block as usize];

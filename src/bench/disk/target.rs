@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use super::cases::{BYTES, DEVICE, DEVICE_BYTES, DEVICE_NUMBER, DEVICE_WRITE, not_on_a_device};
 use crate::bench::file::{SHARE_OF_ROOM, directory_of};
 use crate::model::{Case, CpuSet, Pages};
-use crate::sys::counters::BlockDevice;
+use crate::sys::counters::{BlockDevice, uncounted};
 use crate::sys::file_map::drop_cached;
 use crate::sys::mapping::Mapping;
 use crate::sys::scratch::Scratch;
@@ -167,15 +167,42 @@ impl Target {
         &self.files[0]
     }
 
-    /// What the files say of themselves in the visit's notes.
-    pub fn words(&self) -> String {
+    /// What the files, and the device below, say of themselves in the visit's notes.
+    pub fn words(&self) -> Vec<String> {
         let (count, mib) = (self.files.len(), self.bytes >> 20);
-        match self.is_device {
-            true => format!("{count} region(s) of {mib} MiB of a raw device"),
+        let what = match self.is_device {
+            true => format!(
+                "{count} region(s) of {mib} MiB of a raw device, whose content is not ours: blocks that were never written, or \
+                 given back, may be answered without touching the medium{}",
+                self.blank_words()
+            ),
             false => format!(
                 "{count} file(s) of {mib} MiB, preconditioned: allocated and filled once with incompressible data, synced"
             ),
+        };
+        [what]
+            .into_iter()
+            .chain(self.number().and_then(|number| uncounted(Path::new("/"), &number)))
+            .collect()
+    }
+
+    /// How many of a few blocks of a raw device hold nothing but zeros.
+    fn blank_words(&self) -> String {
+        const LOOKS: u64 = 64;
+        const LOOK: u64 = 4096;
+        let Ok(mut buffer) = Mapping::plain(LOOK as usize, false) else { return String::new() };
+        let all = self.bytes * self.files.len() as u64 / LOOK;
+        let mut blank = 0;
+        for look in 0..LOOKS {
+            // Spread evenly, and not at the beginnings of partitions.
+            let at = (all * (2 * look + 1) / (2 * LOOKS)) * LOOK;
+            match rustix::io::pread(self.file(), buffer.bytes_mut(), at) {
+                Ok(count) if count == LOOK as usize => {}
+                _ => return String::new(),
+            }
+            blank += u64::from(buffer.bytes_mut().iter().all(|byte| *byte == 0));
         }
+        format!(" ({blank} of {LOOKS} blocks that were looked at hold zeros only)")
     }
 
     /// Drops what the page cache holds of the files.
@@ -193,9 +220,13 @@ impl Target {
 
     /// The counters of the device that the files lie on; absent where there is none.
     pub fn counters(&self) -> Option<BlockDevice> {
+        BlockDevice::open(Path::new("/"), &self.number()?)
+    }
+
+    /// Of the device that the files lie on, `8:1`.
+    fn number(&self) -> Option<String> {
         let stat = rustix::fs::fstat(self.file()).ok()?;
-        let device = if self.is_device { stat.st_rdev } else { stat.st_dev };
-        BlockDevice::open(Path::new("/"), &numbers(device))
+        Some(numbers(if self.is_device { stat.st_rdev } else { stat.st_dev }))
     }
 }
 

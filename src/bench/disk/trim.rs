@@ -22,7 +22,7 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let shape = *shapes(case).first().context("the case has no point")?;
     let clock = sampler.clock();
     let target = Target::prepare(case, 1, false, sampler.seed())?;
-    sampler.facts().notes.push(target.words());
+    sampler.facts().notes.extend(target.words());
     let (file, base) = target.open(0)?;
     let holes = target.bytes.min(MOST) / shape.block;
     ensure!(holes >= LEAST, "{holes} holes fit: too few for a median");

@@ -1,11 +1,13 @@
-//! Blocks, depths, jobs and a rate that the user wants instead of the profile's.
+//! Blocks, depths, jobs, an engine, a time and a rate that the user wants instead of the profile's.
 
 use super::cases::{
     BYTES, FILL_RATE, MOST_BUFFERS, PACED_LEAST, PACED_S, POINTS, SPREAD, Shape, file_bytes, grid, is_raw,
-    points_input, shapes, usual_file,
+    points_input, pollable, shapes, usual_file,
 };
+use super::way::{ASKING, Engines, with_time};
 use crate::bench::{Benchmark, Candidate, Scope};
 use crate::model::Case;
+use crate::sys::uring;
 
 /// What is wanted of the disk rows; what is empty is left to the profile.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -18,6 +20,10 @@ pub struct Wish {
     pub jobs: Option<usize>,
     /// I/Os of `disk.paced` that fall due a second.
     pub rate: Option<u64>,
+    /// How I/O is asked for: `uring`, `polled` or `psync`.
+    pub engine: Option<&'static str>,
+    /// How long each point counts, s.
+    pub seconds: Option<u64>,
 }
 
 /// Rows whose points and jobs can be chosen.
@@ -28,10 +34,17 @@ impl Wish {
     pub fn refused(&self, benches: &[&Benchmark]) -> Option<String> {
         let measured = |ids: &[&str]| benches.iter().any(|bench| ids.contains(&bench.id));
         let points = !self.blocks.is_empty() || !self.depths.is_empty() || self.jobs.is_some();
-        if (points || self.rate.is_some()) && !benches.iter().any(|bench| bench.group() == "disk") {
+        let other = self.rate.is_some() || self.engine.is_some() || self.seconds.is_some();
+        if (points || other) && !benches.iter().any(|bench| bench.group() == "disk") {
             return Some(
-                "--block, --depth, --jobs and --io-rate belong to the disk rows: add --only disk".into(),
+                "--block, --depth, --jobs, --engine, --io-time and --io-rate belong to the disk rows: add --only disk".into(),
             );
+        }
+        if (self.engine.is_some() || self.seconds.is_some()) && !measured(&ASKING) {
+            return Some(format!(
+                "--engine and --io-time are for {}, and none of them is going to be measured: add --only disk.random",
+                ASKING.join(", ")
+            ));
         }
         if points && !measured(&CHOSEN) {
             return Some(
@@ -77,8 +90,13 @@ fn in_words(block: u64) -> String {
 
 /// The candidates of a plan, those of the disk rows with the points that are wanted.
 pub fn wished(candidates: Vec<Candidate>, wish: &Wish, scope: &Scope) -> Vec<Candidate> {
+    let engines = Engines { refused: uring::refused(), pollable: pollable(scope) };
     let mut all: Vec<Candidate> = Vec::new();
     for mut candidate in candidates {
+        let bench = candidate.case.bench.clone();
+        if ASKING.contains(&bench.as_ref()) && !engines.give(&mut candidate, wish.engine) {
+            continue;
+        }
         let mut impossible = Vec::new();
         match candidate.case.bench.as_ref() {
             bench if CHOSEN.contains(&bench) => {
@@ -87,6 +105,9 @@ pub fn wished(candidates: Vec<Candidate>, wish: &Wish, scope: &Scope) -> Vec<Can
             }
             "disk.paced" => with_rate(&mut candidate, wish),
             _ => {}
+        }
+        if let Some(seconds) = wish.seconds.filter(|_| ASKING.contains(&bench.as_ref())) {
+            with_time(&mut candidate, seconds, scope);
         }
         // Two rates of the profile are one where the user named one, and so are its numbers of jobs.
         for candidate in [candidate].into_iter().chain(impossible) {
@@ -260,7 +281,7 @@ mod tests {
 
     #[test]
     fn the_users_blocks_and_depths_take_the_profiles_place() {
-        let wish = Wish { blocks: vec![8192, 1 << 20], depths: vec![2], rate: Some(300), jobs: None };
+        let wish = Wish { blocks: vec![8192, 1 << 20], depths: vec![2], rate: Some(300), ..Wish::default() };
         let (usual, all) = (offered(&Wish::default()), offered(&wish));
         let of = |all: &[Candidate], key: &str| {
             let found = of(all, key);
@@ -356,6 +377,17 @@ mod tests {
         let alone = of_jobs(1);
         assert_eq!(cpus(of(&alone, "disk.random@one-cpu?cache=direct&op=read")).len(), 1);
         assert!(alone.iter().all(|one| one.case.placement.name == "one-cpu"));
+    }
+
+    #[test]
+    fn another_time_is_another_case_and_takes_as_long() {
+        let long = offered(&Wish { seconds: Some(300), ..Wish::default() });
+        let usual = offered(&Wish::default());
+        let sustained = of(&long, "disk.sustained@one-cpu?cache=direct&op=write&seconds=300");
+        let before = of(&usual, "disk.sustained@one-cpu?cache=direct&op=write");
+        assert!((sustained.seconds - before.seconds - 240.0).abs() < 1e-6);
+        assert!(of(&long, "disk.paced@one-cpu?cache=direct&op=read&rate=1000&seconds=300").seconds > 300.0);
+        assert!(long.iter().any(|one| one.case.key() == "disk.trim@one-cpu"), "others stay as they are");
     }
 
     #[test]

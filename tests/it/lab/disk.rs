@@ -40,6 +40,8 @@ fn visits(folder: &TempDir, name: &str) -> (usize, Vec<String>) {
 fn planted_faults_of_a_disk_are_told() {
     let image = tempfile::tempdir().expect("a temporary folder").path().with_extension("img");
     let options = [
+        "--cmdline",
+        "nvme.poll_queues=1",
         "--modules",
         "dm-delay,dm-flakey",
         "--tools",
@@ -55,12 +57,23 @@ fn planted_faults_of_a_disk_are_told() {
     _ = fs::remove_file(&image);
     let Some(folder) = brought else { return };
     let text = |file: String| fs::read_to_string(folder.path().join(file)).expect("the guest wrote it");
-    for name in ["delay", "limit", "readonly", "flakey"] {
+    for name in ["polled", "psync", "delay", "limit", "readonly", "flakey"] {
         assert_eq!(text(format!("{name}.left")), "", "files that {name} left");
     }
     // What lies under a directory is seen to the device.
     let stack = &read_json(&folder, "machine.json")["disk"]["stack"];
     assert_eq!((stack[0]["name"].as_str(), stack[1]["name"].as_str()), (Some("dm-0"), Some("nvme0n1")));
+
+    // Polled, at both depths; pread knows only one, whatever was asked for.
+    for (name, depths) in [("polled", vec!["1", "8"]), ("psync", vec!["1"])] {
+        let found = read_json(&folder, &format!("{name}.json"));
+        let rates = medians(&found, "iops");
+        assert_eq!(rates.len(), depths.len(), "{name}: {rates:?}");
+        for ((key, iops), depth) in rates.iter().zip(depths) {
+            let engine = format!("engine={name}&op=read/block=4096&depth={depth}#");
+            assert!(key.contains(&engine) && *iops > 0.0, "{key}: {iops}");
+        }
+    }
 
     // A read at depth 1 takes 10 ms and more, so there are not more than a hundred a second.
     let found = read_json(&folder, "delay.json");

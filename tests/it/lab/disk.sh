@@ -35,6 +35,10 @@ $dm create faulty --table "0 $sectors linear $device 0"
 mount -t ext4 /dev/mapper/faulty /mnt
 assay machine --dir /mnt --json >machine.json 2>machine.said || true
 
+# The kernel asks the device for completions, of which no interrupt tells then; and blocks without io_uring.
+measure polled disk.random --engine polled --block 4k --depth 1,8
+measure psync disk.random --engine psync --block 4k --depth 8
+
 # Every read takes 10 ms longer, writes don't.
 table "0 $sectors delay $device 0 10 $device 0 0"
 measure delay disk.random

@@ -82,7 +82,11 @@ pub fn io_that_failed() -> Vec<Case> {
         read,
         failing("disk.random", "failed", room),
         failing("disk.random", "failed", "read of 4096 bytes at offset 8192 came back with 512 bytes"),
-        failing("disk.random", "failed", "write of 4096 bytes at offset 0 failed: Connection timed out (os error 110)"),
+        failing(
+            "disk.random",
+            "failed",
+            "write of 4096 bytes at offset 0 failed: Connection timed out (os error 110)",
+        ),
         failing("disk.sync", "failed", "cannot make the test file: Read-only file system (os error 30)"),
         failing("disk.verify", "wrong-answer", "the block at offset 8192 holds generation 1 instead of 2"),
     ]
@@ -275,8 +279,10 @@ fn sustained_in_turn(falls: usize, level: impl Fn(usize) -> f64) -> Value {
     let mut run = run_of(Edit::of(&pretended("selftest.steady")), NVME, &rows);
     let mut random = fastrand::Rng::with_seed(5);
     run.each(|number, visit| {
-        let value = |period: usize| if number == falls { if period < 30 { 2.0 } else { 0.5 } } else { level(number) };
-        let values: Vec<f64> = (0..40).map(|period| value(period) * (1.0 + 0.02 * (random.f64() - 0.5))).collect();
+        let value =
+            |period: usize| if number == falls { if period < 30 { 2.0 } else { 0.5 } } else { level(number) };
+        let values: Vec<f64> =
+            (0..40).map(|period| value(period) * (1.0 + 0.02 * (random.f64() - 0.5))).collect();
         visit["samples"][0]["work"] = json!(values);
     });
     run.diagnosed()
@@ -328,7 +334,10 @@ pub fn syncs_that_take_their_time() -> Vec<Case> {
         case("flash", synced(NVME, 400.0)),
         case("a cache that survives", synced(&protected, 15.0)),
         case("a disk that turns", synced(TURNING, 8000.0)),
-        case("turning disks behind a cache with a battery", synced(&TURNING.replace("write back", "write through"), 100.0)),
+        case(
+            "turning disks behind a cache with a battery",
+            synced(&TURNING.replace("write back", "write through"), 100.0),
+        ),
     ]
 }
 
