@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use super::output;
+use super::{output, results};
 use crate::diagnose;
 use crate::model::Severity;
 use crate::report::{json, sections, text};
-use crate::run_file;
 
 /// Judge a saved run again, on any machine, with this version's rules
 #[derive(clap::Args)]
@@ -24,7 +23,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let diagnosis = diagnose::diagnose(run_file::read(&args.run)?);
+    let diagnosis = diagnose::diagnose(results::run(&args.run)?);
     match args.json {
         true => output::print_json(&json::output(&diagnosis))?,
         false => {

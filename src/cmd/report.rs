@@ -5,12 +5,11 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 
-use super::{compare, output};
+use super::{compare, output, results};
 use crate::compare::{Arm, Comparison};
 use crate::diagnose::{self, Diagnosis};
 use crate::report::block::Report;
 use crate::report::{csv, html, json, lmbench, markdown, sections, svg};
-use crate::run_file;
 
 /// Render a saved run as a page, JSON, Markdown, CSV or in the form of lmbench's summary
 #[derive(clap::Args)]
@@ -45,7 +44,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let diagnosis = diagnose::diagnose(run_file::read(&args.run)?);
+    let diagnosis = diagnose::diagnose(results::run(&args.run)?);
     if let Some(file) = &args.map {
         return write_map(&sections::compose_beside(&diagnosis, &[])?, file);
     }

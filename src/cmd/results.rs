@@ -68,6 +68,24 @@ pub fn arms(path: &Path) -> anyhow::Result<Vec<Arm>> {
     Ok(all.iter().map(|one| Arm::imported(one, &shown)).collect())
 }
 
+/// The run in a file; of another tool's result it says what can be done with that.
+pub fn run(path: &Path) -> anyhow::Result<Run> {
+    run_file::read(path).map_err(|error| {
+        let foreign = File::open(path).ok().and_then(|file| begin(file).ok()).is_some_and(|(begun, _)| import::is_json(&begun));
+        match foreign {
+            true => {
+                let file = diagnose::words::shell(&path.display().to_string());
+                anyhow::anyhow!(
+                    "{} is a result of another tool and no run of Assay; read it with `assay import {file}`, or put it beside a run \
+                     with `assay report RUN --beside {file}`",
+                    path.display()
+                )
+            }
+            false => error,
+        }
+    })
+}
+
 /// The run of a folder that was written last.
 pub fn latest(folder: &Path) -> anyhow::Result<Run> {
     let shown = folder.display().to_string();

@@ -32,7 +32,9 @@ pub const DISAGREE_EXPLAINED: &[(&str, &str)] = &[
     (
         "When it fires",
         "A printed rate and the printed amount over the printed time are more than 2 % apart, and more than the last digit of the time \
-         (1 ms) allows; a latency is above twice the job's time; or a job of one direction has I/O in another.",
+         (1 ms) allows; a latency is above twice the job's time; or a job of one direction has I/O in another. What a job that \
+         writes reads back in fio's verify phase is no such thing: `verify` is set, or the text, which does not tell of it, has as many \
+         reads as writes (fewer where the job failed).",
     ),
 ];
 
@@ -43,8 +45,8 @@ pub const INTERRUPTED_EXPLAINED: &[(&str, &str)] = &[
     ),
     (
         "When it fires",
-        "fio says `terminating on signal`, iperf3's JSON has an `error` of an interrupt, sockperf says `interrupted by user`, or the \
-         file ends in its midst.",
+        "fio says `terminating on signal`, iperf3's JSON has an `error` of an interrupt or its stream of events neither `end` nor `error`, \
+         sockperf says `interrupted by user`, or the file ends in its midst.",
     ),
 ];
 

@@ -7,7 +7,7 @@ use super::block::{Block, Cell, Column, FINDINGS, RESULTS, Report, Section, Tabl
 use super::json::{OutputSeries, series};
 use crate::import::repeats::{Repeats, repeats};
 use crate::import::{Figure, Imported, Index, IndexRow};
-use crate::model::{Finding, SCHEMA, figure, percent};
+use crate::model::{Fact, Finding, SCHEMA, figure, percent};
 
 /// What `assay import --json` gives: the series as a run has them, and of which result each is.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -263,9 +263,16 @@ fn findings_section(findings: Vec<Finding>) -> Section {
         id: FINDINGS.into(),
         title: "Findings".into(),
         about: String::new(),
-        blocks: vec![Block::Findings(findings)],
+        blocks: findings.into_iter().flat_map(with_facts).collect(),
         long: false,
     }
+}
+
+/// A finding, and below it what it rests on: a terminal shows a run's facts in its tables, but those of a file are nowhere else.
+fn with_facts(finding: Finding) -> Vec<Block> {
+    let fact = |fact: &Fact| Block::Prose(format!("- {}: {} ({})", fact.label, fact.value, fact.source));
+    let facts: Vec<Block> = finding.facts.iter().map(fact).collect();
+    [vec![Block::Findings(vec![finding])], facts].concat()
 }
 
 /// Runs of one machine beside each other, a report each.

@@ -35,6 +35,12 @@ pub const OFF: [&str; 4] = ["0", "none", "", "1:1"];
 /// Engines that have one I/O in flight, whatever the depth.
 pub const ONE_IN_FLIGHT: [&str; 6] = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"];
 
+/// The time that a report is of, ms. Jobs that verify write first and read then; others go both ways at once.
+fn longest_ms(job: &Job) -> f64 {
+    let times = job.sides.iter().filter_map(|side| side.runtime_ms);
+    if job.verifies() { times.sum() } else { times.fold(0.0, f64::max) }
+}
+
 /// How jobs of one kind that ran at once are named together.
 pub struct Crew<'a> {
     pub jobs: Vec<&'a Job>,
@@ -63,16 +69,30 @@ impl Crew<'_> {
         let job = self.job();
         let asked =
             job.option(&["numjobs"]).and_then(|text| text.parse().ok()).unwrap_or(1u64).clamp(1, 1 << 20);
-        let together = job.option(&["group_reporting"]).is_some();
-        let longest = job.sides.iter().filter_map(|side| side.runtime_ms).fold(0.0, f64::max);
+        let longest = longest_ms(job);
         let ran =
             job.job_runtime_ms.filter(|_| longest > 100.0).map_or(1, |all| (all / longest).round() as u64);
         let count = job.jobs.unwrap_or(1).max(self.jobs.len() as u64);
-        (self.count, self.merged) = match together && self.jobs.len() == 1 {
-            true if ran > 1 && ran != asked => (ran, true),
-            true => (asked.max(count), false),
-            false => (count.max(asked), false),
+        // Fewer than were asked for are jobs that ended at different times.
+        (self.count, self.merged) = match self.reported_as_one() {
+            true if ran > asked.max(count) => (ran, true),
+            _ => (count.max(asked), job.merged),
         };
+    }
+
+    /// Whether one report stands for all jobs of the name. fio leaves an option without a value out of what it tells of a job, but the
+    /// jobs' time tells it, too: without group_reporting it is the report's own.
+    pub fn reported_as_one(&self) -> bool {
+        let job = self.job();
+        let longest = longest_ms(job);
+        let several = job.job_runtime_ms.is_some_and(|all| longest > 0.0 && all > longest * 1.05 + 2.0);
+        self.jobs.len() == 1 && (job.option(&["group_reporting"]).is_some() || several)
+    }
+
+    /// Where its tasks were: several are wherever the scheduler puts them.
+    pub fn place(&self) -> &'static str {
+        let several = self.count > 1 || self.job().option(&["numjobs"]) == Some(SEVERAL);
+        if several { "free" } else { "one-cpu" }
     }
 
     pub fn engine(&self) -> Option<&str> {
@@ -100,8 +120,12 @@ impl Crew<'_> {
         if op == "mixed" && share != "70" {
             put("read_share", share);
         }
-        if self.rw().contains(':') {
+        if self.rw().contains(':') || job.untold {
             put("rw", self.rw());
+        }
+        let sizes: Vec<String> = self.ways().iter().map(|way| self.block(*way).to_string()).collect();
+        if sizes.iter().any(|size| *size != sizes[0]) {
+            put("bs", &sizes.join(","));
         }
         match job.option(&["numjobs"]) {
             Some(SEVERAL) => put("jobs", SEVERAL),
@@ -131,7 +155,10 @@ impl Crew<'_> {
     }
 
     pub fn rw(&self) -> &str {
-        self.job().option(&["rw", "readwrite"]).unwrap_or("read")
+        match self.job().untold {
+            true => "untold",
+            false => self.job().option(&["rw", "readwrite"]).unwrap_or("read"),
+        }
     }
 
     /// The pattern without what may follow it: `randread:8`.
@@ -139,8 +166,20 @@ impl Crew<'_> {
         self.rw().split(':').next().unwrap_or_default()
     }
 
-    /// The directions that the job asks for.
+    /// The directions that the job asks for; where that is not told, those that it went.
     pub fn ways(&self) -> &'static [Way] {
+        if self.job().untold {
+            let went = Way::ALL.map(|way| !self.job().side(way).is_empty());
+            return match went {
+                [true, true, false] => &[Way::Read, Way::Write],
+                [true, true, true] => &Way::ALL,
+                [true, false, true] => &[Way::Read, Way::Trim],
+                [false, true, true] => &[Way::Write, Way::Trim],
+                [false, true, false] => &[Way::Write],
+                [false, false, true] => &[Way::Trim],
+                [_, false, false] => &[Way::Read],
+            };
+        }
         match self.pattern().trim_start_matches("rand") {
             "read" => &[Way::Read],
             "write" => &[Way::Write],
@@ -151,33 +190,63 @@ impl Crew<'_> {
     }
 
     pub fn bench(&self) -> &'static str {
-        if self.pattern().starts_with("rand") { "disk.random" } else { "disk.sequential" }
+        match self.pattern() {
+            "untold" => "fio.job",
+            pattern if pattern.starts_with("rand") => "disk.random",
+            _ => "disk.sequential",
+        }
+    }
+
+    /// Whether reads of a job that writes are its reading back. In a text, which does not tell of `verify`, as many reads as writes say so
+    /// (fewer where it ended with an error).
+    pub fn verify_phase(&self, way: Way) -> bool {
+        let job = self.job();
+        if way != Way::Read || self.ways() != [Way::Write] {
+            return false;
+        }
+        let ios = |way: Way| -> f64 { self.jobs.iter().filter_map(|job| job.side(way).ios).sum() };
+        let (reads, writes) = (ios(Way::Read), ios(Way::Write));
+        job.verifies() || job.direct_untold && (reads == writes || job.error != 0 && reads < writes)
+    }
+
+    fn block(&self, way: Way) -> Value {
+        let job = self.job();
+        if job.untold {
+            return text("untold");
+        }
+        let block = job.option(&["bs", "blocksize"]).unwrap_or("4k");
+        let parts: Vec<&str> = block.split(',').collect();
+        // What is left out is fio's default.
+        let own =
+            parts.get(way as usize).or(parts.last()).copied().filter(|text| !text.is_empty()).unwrap_or("4k");
+        let bytes = numbers::amount(own, 1024.0).filter(|bytes| *bytes >= 1.0);
+        bytes.map_or_else(|| text(own), |bytes| Value::Int(bytes as i64))
     }
 
     pub fn point(&self, way: Way) -> Params {
         let job = self.job();
-        let block = job.option(&["bs", "blocksize"]).unwrap_or("4k");
-        let parts: Vec<&str> = block.split(',').collect();
-        let own = parts
-            .get(way as usize)
-            .or(parts.last())
-            .copied()
-            .filter(|text| !text.is_empty())
-            .unwrap_or(block);
-        let bytes = numbers::amount(own, 1024.0).filter(|bytes| *bytes >= 1.0);
-        let block = bytes.map_or_else(|| text(own), |bytes| Value::Int(bytes as i64));
+        // In one report of several kinds a direction that the told job does not have is another one's.
+        let others = self.merged && !self.ways().contains(&way);
         let depth = job.option(&["iodepth"]).and_then(|text| text.parse().ok()).unwrap_or(1i64);
         let single = self.engine().is_some_and(|engine| ONE_IN_FLIGHT.contains(&engine));
-        [("block", block), ("depth", Value::Int(if single { 1 } else { depth }))]
-            .map(|(name, value)| (name.to_string(), value))
-            .into()
+        let depth = match single {
+            _ if job.untold || others => text("untold"),
+            true => Value::Int(1),
+            false => Value::Int(depth),
+        };
+        let block = if others { text("untold") } else { self.block(way) };
+        [("block", block), ("depth", depth)].map(|(name, value)| (name.to_string(), value)).into()
     }
 
     /// What is to be known of all its figures.
     pub fn notes(&self) -> Vec<String> {
         let job = self.job();
         let mut notes = Vec::new();
+        if job.untold {
+            notes.push("what it did is not told: the line that announces the job is not here".to_string());
+        }
         match self.engine() {
+            _ if job.untold => {}
             Some("libaio") => notes.push("by libaio, ours by io_uring".to_string()),
             None => notes
                 .push("the engine is not told; fio's own choice is psync, on Windows windowsaio".to_string()),

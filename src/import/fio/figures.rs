@@ -123,7 +123,7 @@ impl Crew<'_> {
             if sides.is_empty() && !meant {
                 continue;
             }
-            if !meant && !self.merged {
+            if !meant && !self.merged && !self.verify_phase(way) {
                 let moved = sides.iter().filter_map(|side| side.bytes).sum::<f64>();
                 against.disagree(
                     &short(&self.job().name),
@@ -131,7 +131,8 @@ impl Crew<'_> {
                     "the job",
                 );
             }
-            self.direction(way, meant && ways.len() > 1, &sides, builder, against);
+            let mixed = meant && ways.len() > 1 && !self.job().untold;
+            self.direction(way, mixed, &sides, builder, against);
         }
         self.both(builder);
         self.cpu(builder);
@@ -140,13 +141,13 @@ impl Crew<'_> {
 
     /// Both directions of mixed jobs together, where they went on for the same time.
     fn both(&self, builder: &mut Builder) {
-        let whole =
-            self.jobs.len() as u64 == self.count || self.reported_as_one() || self.job().jobs.is_some();
+        let whole = self.jobs.len() as u64 == self.count || self.one_report();
         let sides: Vec<&Side> = self.jobs.iter().flat_map(|job| &job.sides[..2]).collect();
         let times: Vec<f64> = sides.iter().filter_map(|side| side.runtime_ms).collect();
         let (least, most) =
             times.iter().fold((f64::MAX, 0.0f64), |(least, most), one| (least.min(*one), most.max(*one)));
-        if self.ways() != [Way::Read, Way::Write]
+        if self.job().untold
+            || self.ways() != [Way::Read, Way::Write]
             || !whole
             || times.len() < sides.len()
             || most > least * 1.01 + 1.0
@@ -162,11 +163,7 @@ impl Crew<'_> {
         for (metric, unit, of) in sums {
             let Some(all) = sides.iter().map(|side| of(side)).collect::<Option<Vec<f64>>>() else { continue };
             let keyed = Keyed {
-                case: case(
-                    self.bench(),
-                    if self.count > 1 { "free" } else { "one-cpu" },
-                    self.params("mixed"),
-                ),
+                case: case(self.bench(), self.place(), self.params("mixed")),
                 point: self.point(Way::Read),
                 metric: metric.to_string(),
             };
@@ -193,11 +190,18 @@ impl Crew<'_> {
             params.insert("direction".to_string(), text(way.word()));
         }
         let mut notes = self.notes();
+        if self.verify_phase(way) {
+            params.insert("phase".to_string(), text("verify"));
+            notes.push(match self.job().verifies() {
+                true => "fio's verify phase: it reads back what it wrote".to_string(),
+                false => "most likely fio's verify phase, of which its text does not tell: it reads back what it wrote".to_string(),
+            });
+        }
         if way == Way::Trim {
             notes.push("fio trims what it was given; ours punches a hole into a file of its own".to_string());
         }
         let rounded = sides.iter().map(|side| side.rounded.as_str()).find(|text| !text.is_empty());
-        let place = if self.count > 1 { "free" } else { "one-cpu" };
+        let place = self.place();
         let name = self.job().name.clone();
         let meaning = |metric: &str, unit: &'static str, better: Better, notes: &[String]| Meaning {
             keyed: Keyed {
@@ -230,11 +234,9 @@ impl Crew<'_> {
         }
         let whole = |of: fn(&Side) -> Option<f64>| -> Result<f64, String> {
             let all: Option<Vec<f64>> = sides.iter().map(|side| of(side)).collect();
-            let one_report =
-                self.jobs.len() == 1 && (self.merged || self.job().jobs.is_some() || self.reported_as_one());
             match all {
                 None => Err("it is not printed".to_string()),
-                Some(_) if !one_report && (sides.len() as u64) < self.count => {
+                Some(_) if !self.one_report() && (sides.len() as u64) < self.count => {
                     Err(format!("{} of {} jobs have a figure in the file", sides.len(), self.count))
                 }
                 Some(all) => Ok(all.iter().sum()),
@@ -265,9 +267,9 @@ impl Crew<'_> {
         }
     }
 
-    /// Whether one report stands for all jobs of the name.
-    fn reported_as_one(&self) -> bool {
-        self.job().option(&["group_reporting"]).is_some()
+    /// Whether the only report is of all of them.
+    fn one_report(&self) -> bool {
+        self.jobs.len() == 1 && (self.merged || self.job().jobs.is_some() || self.reported_as_one())
     }
 
     /// CPU time of an I/O: fio's shares are of the jobs' time.
@@ -275,15 +277,19 @@ impl Crew<'_> {
         for job in &self.jobs {
             let ios: f64 = job.sides.iter().filter_map(|side| side.ios).sum();
             let longest = job.sides.iter().filter_map(|side| side.runtime_ms).fold(0.0, f64::max);
-            let alone = self.count == 1;
             let time = job.job_runtime_ms.or((longest > 0.0).then(|| longest * job.jobs.unwrap_or(1) as f64));
-            let (Some(cpu), Some(time), true) = (job.cpu, time, ios > 0.0) else { continue };
+            // A job that failed has issued I/Os and moved nothing.
+            let worked = ios > 0.0 && longest > 0.0 && job.sides.iter().any(|side| !side.is_empty());
+            let (Some(cpu), Some(time), true) = (job.cpu, time, worked) else { continue };
             let ways = self.ways();
+            if job.untold && ways.len() > 1 {
+                continue;
+            }
             let op = if ways.len() > 1 { "mixed" } else { ways[0].word() };
             let way = ways[0];
             let bench = if way == Way::Trim { "disk.trim" } else { self.bench() };
             let keyed = Keyed {
-                case: case(bench, if alone { "one-cpu" } else { "free" }, self.params(op)),
+                case: case(bench, self.place(), self.params(op)),
                 point: self.point(way),
                 metric: "cpu_per_io".to_string(),
             };
@@ -318,7 +324,7 @@ impl Crew<'_> {
             notes.push("each follows writes of the job".to_string());
             let meaning = |metric: &str| Meaning {
                 keyed: Keyed {
-                    case: case("disk.sync", if self.count > 1 { "free" } else { "one-cpu" }, params.clone()),
+                    case: case("disk.sync", self.place(), params.clone()),
                     point: self.point(Way::Write),
                     metric: metric.to_string(),
                 },

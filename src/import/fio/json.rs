@@ -3,7 +3,8 @@
 
 use serde_json::Value;
 
-use super::{Job, Side, Spread, Way, numbers};
+use super::{Job, MOST_DEVICES, Side, Spread, Way, busy_device, numbers};
+use crate::import::own::short;
 
 /// Names of the latency members by unit, ns.
 const UNITS: [(&str, f64); 4] = [("_ns", 1.0), ("_us", 1e3), ("_ms", 1e6), ("", 1e3)];
@@ -18,7 +19,9 @@ pub fn jobs(document: &Value) -> Read {
     let mut facts = vec![("fio".to_string(), version.trim_start_matches("fio-").to_string())];
     let text = |name: &str| document[name].as_str().map(str::to_string);
     facts.extend(text("time").map(|time| ("ran".to_string(), time)));
-    facts.extend(disks(&document["disk_util"]));
+    let (names, busy) = disks(&document["disk_util"]);
+    facts.extend((!names.is_empty()).then(|| ("device".to_string(), names.join(", "))));
+    remarks.extend(busy);
     let lists = [&document["jobs"], &document["client_stats"]];
     let all: Vec<&Value> = lists.into_iter().filter_map(Value::as_array).flatten().collect();
     // A client's list ends with the sum of all.
@@ -42,12 +45,16 @@ fn options(value: &Value) -> Vec<(String, String)> {
     list.map(|(name, value)| (name.clone(), text(value))).collect()
 }
 
-fn disks(value: &Value) -> Option<(String, String)> {
-    let busy = |one: &Value| {
-        Some(format!("{} {:.0} % busy", one["name"].as_str()?, one["util"].as_f64()?.clamp(0.0, 1e6)))
-    };
-    let all: Vec<String> = value.as_array()?.iter().take(8).filter_map(busy).collect();
-    (!all.is_empty()).then(|| ("device".to_string(), all.join(", ")))
+/// The devices, and how busy each was: two runs on one device are on one device, however busy it was.
+fn disks(value: &Value) -> (Vec<String>, Vec<String>) {
+    let list = value.as_array().map(Vec::as_slice).unwrap_or_default().iter().take(MOST_DEVICES);
+    let named = list.filter_map(|one| Some((short(one["name"].as_str()?), one["util"].as_f64())));
+    let (mut names, mut busy) = (Vec::new(), Vec::new());
+    for (name, share) in named {
+        busy.extend(share.map(|share| busy_device(&name, share)));
+        names.push(name);
+    }
+    (names, busy)
 }
 
 fn job(value: &Value, global: &[(String, String)], version: &str) -> Job {

@@ -40,10 +40,19 @@ pub fn latencies(
             None => builder.value(us, value / 1e3),
         }
     };
-    put("latency_mean", main.mean, 1.05, &own);
-    put("latency_max", main.max, 2.0, &own);
+    let taken = |spread: &Spread| spread.n != Some(0.0);
+    if taken(main) {
+        put("latency_mean", main.mean, 1.05, &own);
+        put("latency_max", main.max, 2.0, &own);
+    }
     put("submission_mean", side.slat.mean.filter(|mean| *mean > 0.0), 1.05, notes);
-    put("total_mean", side.lat.mean, 1.05, notes);
+    put("total_mean", side.lat.mean.filter(|_| taken(&side.lat)), 1.05, notes);
+    if !taken(main) {
+        for metric in ["latency_mean", "latency_max"] {
+            let why = "no latency was taken: what it prints is of no I/O";
+            builder.missing(us(metric, &own), why.to_string());
+        }
+    }
 }
 
 /// The percentiles of a latency; one that too few lie beyond is none.

@@ -10,6 +10,7 @@ mod figures;
 mod json;
 mod latencies;
 mod numbers;
+mod snapshots;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -24,6 +25,13 @@ const MOST_JOBS: usize = 200;
 
 /// What `numjobs` is where a text tells only that there are several.
 const SEVERAL: &str = "several";
+
+/// Devices that are told of.
+const MOST_DEVICES: usize = 8;
+
+fn busy_device(name: &str, percent: f64) -> String {
+    format!("the device {name} was busy for {:.0} % of the time", percent.clamp(0.0, 1e6))
+}
 
 /// The way data went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -76,7 +84,9 @@ struct Side {
 impl Side {
     fn is_empty(&self) -> bool {
         let zero = |value: Option<f64>| value.is_none_or(|value| value == 0.0);
-        zero(self.ios) && zero(self.bytes) && zero(self.iops) && zero(self.bandwidth)
+        // I/Os that were issued and moved nothing are counted, too.
+        let moved_none = zero(self.ios) || self.bytes == Some(0.0);
+        moved_none && zero(self.bytes) && zero(self.iops) && zero(self.bandwidth)
     }
 }
 
@@ -102,6 +112,12 @@ struct Job {
     direct_untold: bool,
     /// The job was announced and has no result.
     unfinished: Option<String>,
+    /// A result without the line that announces the job: nobody knows what it did.
+    untold: bool,
+    /// The figures are of jobs of several kinds in one.
+    merged: bool,
+    /// Half of the last digit of a block size as it is printed, bytes.
+    block_rounding: f64,
 }
 
 impl Job {
@@ -113,6 +129,11 @@ impl Job {
 
     fn side(&self, way: Way) -> &Side {
         &self.sides[way as usize]
+    }
+
+    /// Whether it reads back and checks what it wrote.
+    fn verifies(&self) -> bool {
+        self.option(&["verify"]).is_some_and(|method| !crew::OFF.contains(&method))
     }
 }
 
@@ -126,12 +147,18 @@ pub fn read(text: &str) -> Vec<Imported> {
     let found = embedded(text);
     let ours: Vec<&serde_json::Value> =
         found.documents.iter().filter(|one| one.get("fio version").is_some()).collect();
-    let mut results = Vec::new();
+    let mut results: Vec<Imported> = Vec::new();
+    let mut passed = 0;
     for (at, document) in ours.iter().enumerate() {
+        if ours.get(at + 1).is_some_and(|next| snapshots::is_earlier(document, next)) {
+            passed += 1;
+            continue;
+        }
         let (jobs, facts, remarks) = json::jobs(document);
         let mut sheet = Sheet { jobs, facts, remarks, ..Sheet::default() };
+        sheet.remarks.extend(snapshots::remark(std::mem::take(&mut passed)));
         // What stands around is said once, with the first.
-        if at == 0 {
+        if results.is_empty() {
             complaints::read(&found.lines, &mut sheet);
             if found.lines.iter().any(|line| text::begins(line)) {
                 sheet.remarks.push("what it says in words beside the JSON was not read again".to_string());

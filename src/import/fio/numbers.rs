@@ -22,13 +22,18 @@ pub fn plain(text: &str) -> Option<f64> {
 }
 
 /// An amount: `4k`, `1MiB`, `3777.6MB`, `65536B`, `64.0KiB`. A letter alone and `KiB` are 1024s; `KB` is 1024 in what version 2 wrote and
-/// 1000 in what version 3 writes beside it in brackets, which `kilo` says.
+/// 1000 in what version 3 writes beside it in brackets, which `kilo` says. `Gibit` and `Gbit` are eighths (`--unit_base=1`).
 pub fn amount(text: &str, kilo: f64) -> Option<f64> {
     let text = text.trim();
     let digits = text.find(|one: char| !(one.is_ascii_digit() || one == '.')).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let unit = unit.trim();
-    let scale = match unit.to_ascii_lowercase().as_str() {
+    let unit = unit.to_ascii_lowercase();
+    if let Some(prefix) = unit.strip_suffix("bit") {
+        let unit = format!("{prefix}b");
+        return Some(amount(&format!("{number}{unit}"), kilo)? / 8.0);
+    }
+    let scale = match unit.as_str() {
         "" | "b" => 1.0,
         "k" | "kib" => 1024.0,
         "m" | "mib" => 1024f64.powi(2),
@@ -74,6 +79,8 @@ mod tests {
         assert_eq!((amount("4K", 1024.0), amount("64.0KiB", 1000.0)), (Some(4096.0), Some(65536.0)));
         assert_eq!((amount("64466KB", 1024.0), amount("192MB", 1000.0)), (Some(66_013_184.0), Some(192e6)));
         assert_eq!((amount("4X", 1024.0), amount("k", 1024.0)), (None, None));
+        assert_eq!((amount("8Gibit", 1000.0), amount("8Gbit", 1000.0)), (Some(1024f64.powi(3)), Some(1e9)));
+        assert_eq!((amount("16kbit", 1000.0), amount("8bit", 1000.0)), (Some(2000.0), Some(1.0)));
         assert_eq!(named("min=  12, max=914, avg=51.87", "avg"), Some("51.87"));
     }
 }

@@ -6,6 +6,8 @@ use crate::import::own::{FAILED_IO, FIGURES_DISAGREE, INTERRUPTED};
 use crate::import::tests::{figure, only, recorded, rules, skipped, values};
 use crate::import::{Format, Imported, read};
 
+mod kinds;
+
 fn value(one: &Imported, key: &str) -> f64 {
     let values = values(one, key);
     assert_eq!(values.len(), 1, "{key}: {values:?}");
@@ -254,6 +256,6 @@ fn the_collected_results_are_read() {
     let facts = &found.findings[0].facts;
     assert!(facts[0].value.starts_with("verify: bad header numberio 3932, wanted 0 at file"), "{facts:?}");
     assert_eq!(facts.last().map(|fact| fact.value.as_str()), Some("123 more such lines"), "{facts:?}");
-    let key = "disk.random@one-cpu?cache=untold&direction=read&jobs=several&op=mixed&read_share=50/block=65536&depth=16#iops";
+    let key = "disk.random@free?cache=untold&direction=read&jobs=several&op=mixed&read_share=50/block=65536&depth=16#iops";
     assert!(skipped(&found, key).contains("no result"));
 }

@@ -5,7 +5,7 @@
 //! computed again.
 
 use super::numbers::{amount, decimal, named, nanoseconds, plain};
-use super::{Job, SEVERAL, Side, Spread, Way};
+use super::{Job, MOST_DEVICES, SEVERAL, Side, Spread, Way, busy_device, snapshots};
 use crate::import::own::short;
 
 /// Groups are numbered anew in each run of a text.
@@ -26,6 +26,8 @@ struct Announced {
     /// A line of dots follows: there are several.
     several: bool,
     done: bool,
+    /// Half of the last digit of its block size, bytes.
+    block_rounding: f64,
 }
 
 /// `NAME: (g=0): rw=randread, bs=4K-4K/4K-4K/4K-4K, ioengine=libaio, iodepth=32`
@@ -44,7 +46,30 @@ fn announced(line: &str) -> Option<Announced> {
         options,
         several: false,
         done: false,
+        block_rounding: rounding(rest),
     })
+}
+
+/// Half of the last digit of the first block size: `65.5kB` is 65 450 to 65 550 bytes.
+fn rounding(rest: &str) -> f64 {
+    let text = rest
+        .split_once("bs=")
+        .map_or("", |(_, text)| text)
+        .trim_start_matches(['(', 'R', 'W', 'T', ')', ' ']);
+    let text = text.split(['-', '/', ',']).next().unwrap_or_default().trim();
+    let digits = text.find(|one: char| !(one.is_ascii_digit() || one == '.')).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let behind = number.split_once('.').map_or(0, |(_, digits)| digits.len().min(9));
+    match size(&format!("1{unit}")) {
+        Some(scale) if scale > 1.0 => scale * 0.5 / 10f64.powi(behind as i32),
+        _ => 0.0,
+    }
+}
+
+/// A size of a block, bytes. `kB` are 1000 (`--kb_base=1000`), `KB` what version 2 called 1024.
+fn size(text: &str) -> Option<f64> {
+    let kilo = if text.contains("KB") { 1024.0 } else { 1000.0 };
+    amount(text, kilo).filter(|bytes| *bytes >= 1.0)
 }
 
 /// The sizes of blocks as an option would say them: one, a range, or one a direction with commas.
@@ -58,8 +83,7 @@ fn blocks(rest: &str, rw: &str) -> Option<String> {
             .collect(),
         false => text.split('/').map(str::trim).collect(),
     };
-    let size =
-        |text: &str| amount(text, 1024.0).filter(|bytes| *bytes >= 1.0).map(|bytes| format!("{bytes:.0}"));
+    let size = |text: &str| size(text).map(|bytes| format!("{bytes:.0}"));
     let range = |range: &&str| -> Option<String> {
         let (low, high) = range.split_once('-').unwrap_or((range, range));
         let (low, high) = (size(low)?, size(high)?);
@@ -94,10 +118,15 @@ pub fn jobs(lines: &[&str]) -> Read {
     for line in lines {
         reader.take(line.trim_start_matches('\u{feff}'));
     }
-    let Reader { mut jobs, facts, mut remarks, announced, unknown, .. } = reader;
+    let Reader { mut jobs, mut facts, mut remarks, announced, unknown, devices, passed, .. } = reader;
     for job in &mut jobs {
+        sharpen(job);
         recount(job);
     }
+    let names: Vec<&str> = devices.iter().map(|(name, _)| name.as_str()).collect();
+    facts.extend((!names.is_empty()).then(|| ("device".to_string(), names.join(", "))));
+    remarks.extend(devices.iter().filter_map(|(name, busy)| Some(busy_device(name, (*busy)?))));
+    remarks.extend(snapshots::remark(passed));
     let unfinished = announced.into_iter().filter(|one| !one.done);
     jobs.extend(unfinished.map(|one| Job {
         name: one.name,
@@ -135,6 +164,17 @@ struct Reader {
     ended: bool,
     /// What the numbers of groups in this run begin with.
     before: i64,
+    /// The job that the lines at hand are of.
+    current: usize,
+    /// Of each job its process, and in which report it stands; a report ends with the sums of its groups.
+    seen: Vec<(String, usize)>,
+    report: usize,
+    summed: bool,
+    /// The last report that had a job again, and how many there were.
+    again: Option<usize>,
+    passed: usize,
+    /// Devices, and how busy each was, per cent.
+    devices: Vec<(String, Option<f64>)>,
 }
 
 impl Reader {
@@ -160,11 +200,17 @@ impl Reader {
             self.begin(line);
         } else if trimmed.starts_with("Run status group") || trimmed.starts_with("Disk stats") {
             self.within = None;
+            self.summed = true;
         } else if self.within.is_some() && !trimmed.is_empty() {
             self.within(trimmed);
         } else if let Some((device, rest)) = trimmed.split_once(": ios=").filter(|_| line.starts_with(' ')) {
-            let busy = named(rest, "util").unwrap_or_default();
-            self.facts.push(("device".to_string(), format!("{} {busy} busy", device.trim())));
+            let busy = named(rest, "util").and_then(|text| plain(text.trim_end_matches('%')));
+            let device = short(device);
+            if let Some(known) = self.devices.iter_mut().find(|(name, _)| *name == device) {
+                known.1 = busy;
+            } else if self.devices.len() < MOST_DEVICES {
+                self.devices.push((device, busy));
+            }
         }
     }
 
@@ -182,21 +228,40 @@ impl Reader {
         let name = name.trim().to_string();
         let group = group.trim().parse().ok().map(|group: i64| group.clamp(0, RUNS_APART - 1) + self.before);
         self.ended = true;
+        let jobs: Option<u64> = named(jobs, "jobs").and_then(|jobs| jobs.parse().ok());
+        self.report += usize::from(std::mem::take(&mut self.summed));
+        let pid = rest.split_once("pid=").map(|(_, rest)| rest.split(':').next().unwrap_or_default().trim());
+        let pid = pid.unwrap_or_default().to_string();
+        // The same process in an earlier report: that one was of the run while it went on.
+        let mut numbered = self.jobs.iter().zip(&self.seen);
+        let earlier = numbered.position(|(job, (known, report))| {
+            job.name == name
+                && job.group == group
+                && !pid.is_empty()
+                && *known == pid
+                && *report < self.report
+        });
         let same =
             |one: &&mut Announced| one.name == name && (one.group == group || group.is_none()) && !one.done;
-        let known = self.announced.iter_mut().find(same).map(|one| {
-            // Of several alike each has a block of its own, unless they are reported as one.
+        // Of several alike each has a block of its own, unless they are reported as one.
+        let known = self.announced.iter_mut().filter(|_| earlier.is_none()).find(same).map(|one| {
             one.done = true;
-            (one.options.clone(), one.several)
+            (one.options.clone(), one.block_rounding)
         });
-        let before = || self.jobs.iter().rev().find(|job| job.name == name && job.group == group);
-        let (mut options, _) =
-            known.or_else(|| before().map(|job| (job.options.clone(), true))).unwrap_or_default();
-        let jobs: Option<u64> = named(jobs, "jobs").and_then(|jobs| jobs.parse().ok());
+        let merged = earlier.is_none() && jobs.is_some_and(|jobs| jobs > 1) && self.as_one(group);
+        let before = || match earlier {
+            Some(at) => self.jobs.get(at),
+            None => self.jobs.iter().rev().find(|job| job.name == name && job.group == group),
+        };
+        let merged = merged || earlier.is_some() && before().is_some_and(|job| job.merged);
+        let untold = known.is_none() && before().is_none_or(|job| job.untold);
+        let (mut options, block_rounding) = known
+            .or_else(|| before().map(|job| (job.options.clone(), job.block_rounding)))
+            .unwrap_or_default();
         if jobs.is_some_and(|jobs| jobs > 1) && !options.iter().any(|(name, _)| name == "numjobs") {
             options.push(("numjobs".to_string(), jobs.unwrap_or(1).to_string()));
         }
-        self.jobs.push(Job {
+        let job = Job {
             name,
             group,
             options,
@@ -204,15 +269,37 @@ impl Reader {
             error: error.and_then(|error| error.parse().ok()).unwrap_or(0),
             error_words: words.to_string(),
             direct_untold: true,
+            untold,
+            merged,
+            block_rounding,
             ..Job::default()
-        });
+        };
+        self.current = earlier.unwrap_or(self.jobs.len());
+        match self.jobs.get_mut(self.current).zip(self.seen.get_mut(self.current)) {
+            Some((known, seen)) => {
+                (*known, seen.1) = (job, self.report);
+                self.passed += usize::from(self.again.replace(self.report) != Some(self.report));
+            }
+            None => {
+                self.jobs.push(job);
+                self.seen.push((pid, self.report));
+            }
+        }
         self.within = Some(Within::Nothing);
         self.percentiles = None;
     }
 
+    /// One report of several jobs is of all of its group (group_reporting): none of them has another. Whether they are of several kinds.
+    fn as_one(&mut self, group: Option<i64>) -> bool {
+        let mut all: Vec<&mut Announced> =
+            self.announced.iter_mut().filter(|one| one.group == group).collect();
+        all.iter_mut().for_each(|one| one.done = true);
+        all.windows(2).any(|two| two[0].options != two[1].options)
+    }
+
     fn within(&mut self, line: &str) {
         let kilo = if self.kilo == 0.0 { 1000.0 } else { self.kilo };
-        let Some(job) = self.jobs.last_mut() else { return };
+        let Some(job) = self.jobs.get_mut(self.current) else { return };
         if let Some(rest) = line.strip_prefix('|') {
             if let Some((kind, scale)) = self.percentiles
                 && let Some(spread) = spread(job, self.within, kind)
@@ -328,9 +415,32 @@ fn issued(job: &mut Job, rest: &str) {
         Some((totals, _)) => totals,
         None => totals.split(", short").next().unwrap_or_default(),
     };
-    for (at, count) in totals.trim().split([',', '/']).take(3).enumerate() {
+    for (at, count) in totals.trim().split([',', '/']).take(4).enumerate() {
         let count = count.rsplit('=').next().and_then(plain);
-        job.sides[at].ios = count;
+        match job.sides.get_mut(at) {
+            Some(side) => side.ios = count,
+            // The fourth are syncs.
+            None => job.sync.n = count.filter(|count| *count > 0.0),
+        }
+    }
+}
+
+/// A block size that is printed with few digits (`65.5kB`): the one that the bytes of an I/O tell, where it rounds to what is printed.
+/// Blocks are powers of two mostly, and multiples of a sector nearly always.
+fn sharpen(job: &mut Job) {
+    let Some(printed) = job.option(&["bs"]).and_then(plain) else { return };
+    if printed % 512.0 == 0.0 || job.block_rounding == 0.0 {
+        return;
+    }
+    let of =
+        |side: &Side| side.bytes.zip(side.ios).filter(|(_, ios)| *ios > 0.0).map(|(bytes, ios)| bytes / ios);
+    let Some(each) = job.sides.iter().find_map(of) else { return };
+    let fits = |size: &f64| (size - printed).abs() <= job.block_rounding && (size / each - 1.0).abs() < 0.005;
+    let power = 2f64.powi(printed.log2().round() as i32);
+    let sectors = (printed / 512.0).round() * 512.0;
+    if let Some(size) = [power, sectors].into_iter().find(fits) {
+        let bs = job.options.iter_mut().find(|(name, _)| name == "bs");
+        bs.into_iter().for_each(|(_, value)| *value = format!("{size:.0}"));
     }
 }
 

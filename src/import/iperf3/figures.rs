@@ -20,6 +20,8 @@ struct Test<'a> {
     intervals: &'a [Value],
     udp: bool,
     error: Option<String>,
+    /// The server wrote it.
+    server: bool,
     /// The end that wrote it sends in the direction that iperf3 calls forward.
     sends: bool,
     both: bool,
@@ -79,6 +81,7 @@ pub fn figures(test: &Value, builder: &mut Builder, against: &mut Against) {
         intervals,
         udp: protocol == "UDP",
         error,
+        server,
         sends: (server == reverse) || both && !server,
         both,
         streams,
@@ -192,13 +195,18 @@ impl Test<'_> {
             check(name, one, against);
         }
         let gbit = |one: &Value| positive(&one["bits_per_second"]).map(|bits| bits / 1e9);
-        let sent_gbit = gbit(sent).or(gbit(summed).filter(|_| self.udp && self.sends && !backwards));
+        // After an error a server's sums count bytes of a time that they leave out.
+        let stopped = self.error.as_deref().filter(|_| self.server);
+        let sent_gbit = gbit(sent)
+            .or(gbit(summed).filter(|_| self.udp && self.sends && !backwards))
+            .filter(|_| stopped.is_none());
+        let arrived = gbit(received).filter(|_| self.error.is_none());
         if let Some(value) = sent_gbit {
             builder.value(with("sent", "Gbit/s", Better::Neither, ""), value);
         }
         let lost = positive(&summed["lost_percent"]).unwrap_or(0.0);
         let told = positive(&summed["jitter_ms"]).is_some();
-        match (gbit(received), sent_gbit) {
+        match (arrived, sent_gbit) {
             (Some(value), _) => builder.value(with("bandwidth", "Gbit/s", Better::Higher, ""), value),
             // Before 3.12 a sender's file has only what it sent, and what of it the receiver missed.
             (None, Some(sent)) if self.udp && told && received.is_null() && lost <= 100.0 => {
@@ -207,6 +215,11 @@ impl Test<'_> {
             }
             (None, sent) => {
                 let why = match (&self.error, sent) {
+                    (Some(error), _) if gbit(received).is_some() => format!(
+                        "the test ended with an error ({}): what its sum says, {:.3} Gbit/s, is of more bytes than of its time",
+                        short(error),
+                        gbit(received).unwrap_or(0.0)
+                    ),
                     (Some(error), Some(sent)) => {
                         format!("what arrived is not told ({}); {sent:.3} Gbit/s were sent", short(error))
                     }
@@ -226,7 +239,7 @@ impl Test<'_> {
                 builder,
             );
         }
-        let seconds = positive(&sent["seconds"]);
+        let seconds = positive(&sent["seconds"]).filter(|_| stopped.is_none());
         if let (Some(count), Some(seconds)) = (sent["retransmits"].as_f64(), seconds) {
             builder.value(with("retransmits", "1/s", Better::Lower, ""), count / seconds);
         }
@@ -250,7 +263,7 @@ impl Test<'_> {
             for one in &streams {
                 let bits = positive(&one["receiver"]["bits_per_second"])
                     .or(positive(&one["udp"]["bits_per_second"]));
-                if let Some(bits) = bits {
+                if let Some(bits) = bits.filter(|_| self.error.is_none()) {
                     builder.value(
                         with("stream_bandwidth", "Gbit/s", Better::Neither, "each stream"),
                         bits / 1e9,
@@ -279,12 +292,21 @@ impl Test<'_> {
     fn intervals(&self, backwards: bool, with: &With, builder: &mut Builder) {
         let name = if backwards { "sum_bidir_reverse" } else { "sum" };
         let whole = |one: &&Value| one[name]["omitted"].as_bool() != Some(true);
-        let rates: Vec<f64> = self
-            .intervals
-            .iter()
-            .filter(whole)
-            .filter_map(|one| one[name]["bits_per_second"].as_f64().filter(|bits| *bits >= 0.0))
-            .collect();
+        let sums: Vec<&Value> = self.intervals.iter().filter(whole).map(|one| &one[name]).collect();
+        // A test that is ended from the other side says its last interval again.
+        let again = |at: usize| {
+            let same = |time: &str| !sums[at][time].is_null() && sums[at][time] == sums[at - 1][time];
+            at > 0 && same("start") && same("end")
+        };
+        let own = (0..sums.len()).filter(|at| !again(*at)).map(|at| sums[at]);
+        let told = own.filter_map(|sum| Some((sum["bits_per_second"].as_f64()?, sum["seconds"].as_f64())));
+        let mut told: Vec<(f64, Option<f64>)> = told.filter(|(bits, _)| *bits >= 0.0).collect();
+        // What is left between the last whole second and the end, often 2 ms, is no interval like the others.
+        let lasted = |one: Option<&(f64, Option<f64>)>| one.and_then(|(_, seconds)| *seconds);
+        if lasted(told.last()).zip(lasted(told.first())).is_some_and(|(last, first)| last < first / 2.0) {
+            told.pop();
+        }
+        let rates: Vec<f64> = told.into_iter().map(|(bits, _)| bits).collect();
         if rates.len() < 2 {
             return;
         }

@@ -31,7 +31,7 @@ pub fn read(text: &str) -> Vec<Imported> {
     let mut builders: BTreeMap<String, (Builder, Against)> = BTreeMap::new();
     let mut order = Vec::new();
     let last = tests.len().saturating_sub(1);
-    for (at, test) in tests.iter().enumerate() {
+    for (at, (test, whole)) in tests.iter().enumerate() {
         let (host, kernel) = system(test);
         let (builder, against) = builders.entry(host.clone()).or_insert_with(|| {
             order.push(host.clone());
@@ -45,6 +45,8 @@ pub fn read(text: &str) -> Vec<Imported> {
         builder.fact("kernel", &kernel);
         if cut && at == last {
             against.interrupted("the file ends in the midst of its JSON");
+        } else if !whole {
+            against.interrupted("the stream of events has neither an end nor an error");
         }
         figures::figures(test, builder, against);
     }
@@ -69,9 +71,13 @@ pub fn read(text: &str) -> Vec<Imported> {
     results
 }
 
-/// Documents as tests: whole ones as they are, the events of a stream put together.
-fn tests_of(documents: Vec<Value>) -> Vec<Value> {
+/// Documents as tests: whole ones as they are, the events of a stream put together; and whether each came to an end of its own.
+fn tests_of(documents: Vec<Value>) -> Vec<(Value, bool)> {
     let mut tests = Vec::new();
+    let put = |test: Map<String, Value>| {
+        let whole = test.contains_key("end") || test.contains_key("error");
+        (Value::Object(test), whole)
+    };
     let mut streamed: Option<Map<String, Value>> = None;
     for document in documents {
         let Some(event) = document["event"].as_str().map(str::to_string) else {
@@ -79,12 +85,12 @@ fn tests_of(documents: Vec<Value>) -> Vec<Value> {
                 || document.get("end").is_some()
                 || document.get("error").is_some()
             {
-                tests.push(document);
+                tests.push((document, true));
             }
             continue;
         };
         if event == "start" {
-            tests.extend(streamed.take().map(Value::Object));
+            tests.extend(streamed.take().map(put));
         }
         let test = streamed.get_or_insert_default();
         let data = document["data"].clone();
@@ -99,7 +105,7 @@ fn tests_of(documents: Vec<Value>) -> Vec<Value> {
             _ => {}
         }
     }
-    tests.extend(streamed.take().map(Value::Object));
+    tests.extend(streamed.take().map(put));
     tests
 }
 

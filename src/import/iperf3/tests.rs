@@ -114,3 +114,63 @@ fn a_rate_that_is_not_its_bytes_over_its_time_is_found() {
         text.replace("\"bits_per_second\":\t26039994918.103359", "\"bits_per_second\":\t36039994918.1");
     assert!(rules(&one(&edited)).contains(&FIGURES_DISAGREE));
 }
+
+/// What the server of a test wrote: intervals with their end and bytes, and what it sums up.
+fn of_server(intervals: &[(f64, f64, u64)], sum: (f64, u64), error: Option<&str>) -> String {
+    let part = |(start, end, bytes): (f64, f64, u64)| {
+        let seconds = end - start;
+        serde_json::json!({"start": start, "end": end, "seconds": seconds, "bytes": bytes, "bits_per_second": bytes as f64 * 8.0 / seconds,
+                           "omitted": false, "sender": false})
+    };
+    let mut test = serde_json::json!({
+        "start": {"version": "iperf 3.12", "system_info": "Linux testhost 6.1", "accepted_connection": {"host": "10.0.0.2"},
+                  "test_start": {"protocol": "TCP", "num_streams": 1, "blksize": 131072, "reverse": 0}},
+        "intervals": intervals.iter().map(|one| serde_json::json!({"streams": [], "sum": part(*one)})).collect::<Vec<_>>(),
+        "end": {"sum_received": part((0.0, sum.0, sum.1))},
+    });
+    if let Some(error) = error {
+        test["error"] = error.into();
+    }
+    test.to_string()
+}
+
+const RECEIVED: &str = "network.tcp@free?direction=receive/bytes=131072&streams=1#";
+
+#[test]
+fn the_sum_of_a_server_whose_client_went_away_is_none() {
+    // The client's own sum was 22.17 Gbit/s: bytes of 1.5 s over the time of one, whose interval stands there twice.
+    let second = (0.0, 1.000958, 2_605_711_360);
+    let text = of_server(&[second, second], (1.000958, 4_146_724_864), Some("the client has terminated"));
+    let found = one(&text);
+    assert!(rules(&found).contains(&INTERRUPTED));
+    let why = skipped(&found, &format!("{RECEIVED}bandwidth"));
+    assert!(why.contains("33.142 Gbit/s, is of more bytes than of its time"), "{why}");
+    let keys: Vec<&str> = found.figures.iter().map(|one| one.judged.series.key.as_str()).collect();
+    assert!(
+        !keys.iter().any(|key| key.contains("interval_bandwidth")),
+        "one interval has no spread: {keys:?}"
+    );
+}
+
+#[test]
+fn what_is_left_over_at_the_end_is_no_interval() {
+    let whole = [(0.0, 1.0, 1_000_000_000), (1.0, 2.0, 1_200_000_000)];
+    let found =
+        one(&of_server(&[whole[0], whole[1], (2.0, 2.003042, 3_145_728)], (2.003042, 2_203_145_728), None));
+    assert!(near(&values(&found, &format!("{RECEIVED}interval_bandwidth")), &[8.0, 9.6]));
+    let found = one(&of_server(&[whole[0], whole[1], (2.0, 2.75, 600_000_000)], (2.75, 2_800_000_000), None));
+    assert_eq!(values(&found, &format!("{RECEIVED}interval_bandwidth")).len(), 3);
+}
+
+#[test]
+fn a_stream_of_events_without_an_end_was_stopped() {
+    let whole: serde_json::Value = serde_json::from_str(&recorded("iperf3-tcp.json")).expect("JSON");
+    let line = |event: &str, data: &serde_json::Value| {
+        serde_json::json!({"event": event, "data": data}).to_string() + "\n"
+    };
+    let begun = line("start", &whole["start"]) + &line("interval", &whole["intervals"][0]);
+    assert!(rules(&one(&begun)).contains(&INTERRUPTED));
+    for end in [line("end", &whole["end"]), line("error", &"unable to send".into())] {
+        assert!(!rules(&one(&(begun.clone() + &end))).contains(&INTERRUPTED));
+    }
+}

@@ -21,8 +21,11 @@ pub enum Line {
         tcp: bool,
         loopback: bool,
     },
-    /// `using msg-size=14`
-    Size(u32),
+    /// `using msg-size=14, mps=1000`
+    Size {
+        bytes: u32,
+        mps: Option<Number>,
+    },
     /// `Printing statistics for Server No: 0`
     Server(u32),
     /// `[Valid Duration] RunTime=0.550 sec; SentMessages=8711; ReceivedMessages=8711`
@@ -46,8 +49,11 @@ pub enum Line {
     Throughput,
     /// Messages a second.
     Rate(Option<Number>),
-    /// MBps.
-    Bandwidth(Option<Number>),
+    /// MBps, or with `--giga-size` thousands of them.
+    Bandwidth {
+        rate: Option<Number>,
+        giga: bool,
+    },
     Interrupted,
     /// It says that it could not.
     Failed(String),
@@ -64,6 +70,28 @@ pub struct Command {
     /// What makes it another measurement: name and value.
     pub special: Vec<(String, String)>,
 }
+
+/// Options that make the work another one, and as what they stand in a key; those with a value first.
+const WITH_VALUE: [(&str, &str); 10] = [
+    ("--mps", "mps"),
+    ("--pps", "mps"),
+    ("--burst", "burst"),
+    ("-b", "burst"),
+    ("--reply-every", "reply_every"),
+    ("--range", "range"),
+    ("-r", "range"),
+    ("--buffer-size", "buffer_size"),
+    ("--lls", "lls"),
+    ("--rate-limit", "rate_limit"),
+];
+const FLAGS: [(&str, &str); 6] = [
+    ("--nonblocked", "nonblocked"),
+    ("--data-integrity", "integrity"),
+    ("--dummy-send", "dummy_send"),
+    ("--tcp-avoid-nodelay", "tcp_avoid_nodelay"),
+    ("--tcp-skip-blocking-send", "tcp_skip_blocking_send"),
+    ("--vmazcopyread", "vmazcopyread"),
+];
 
 /// Whether a line is one of a result.
 pub fn begins(line: &str) -> bool {
@@ -125,7 +153,9 @@ pub fn line(text: &str) -> Line {
             loopback: line.contains("IP = 127.") || line.contains("::1 "),
         },
         _ if line.contains("msg-size=") => match after(line, "msg-size=") {
-            Some(size) if size.value >= 1.0 && size.value < 1e7 => Line::Size(size.value as u32),
+            Some(size) if size.value >= 1.0 && size.value < 1e7 => {
+                Line::Size { bytes: size.value as u32, mps: after(line, " mps=") }
+            }
             _ => Line::Warning(short(line)),
         },
         _ if line.contains("Printing statistics for Server No:") => {
@@ -160,8 +190,9 @@ pub fn line(text: &str) -> Line {
         }
         _ if line.starts_with("Summary: Message Rate is") => Line::Rate(after(line, "Message Rate is")),
         _ if line.starts_with("Summary: BandWidth is") => {
-            let own = line.contains(" MBps");
-            Line::Bandwidth(after(line, "BandWidth is").filter(|_| own))
+            let giga = line.contains(" GBps");
+            let own = giga || line.contains(" MBps");
+            Line::Bandwidth { rate: after(line, "BandWidth is").filter(|_| own), giga }
         }
         _ if line.contains("interrupted by user") => Line::Interrupted,
         _ if line.starts_with("No messages were") => Line::Failed(short(line)),
@@ -199,14 +230,22 @@ pub fn command(text: &str) -> Option<Command> {
         match name {
             "--tcp" => command.tcp = true,
             "-m" | "--msg-size" => command.size = digits.parse().ok(),
-            "--mps" | "--burst" | "--reply-every" | "-b" if mode == "under-load" || name == "--mps" => {
-                let name = name.trim_start_matches('-').replace('-', "_");
-                let name = if name == "b" { "burst".to_string() } else { name };
-                command.special.push((name, if digits.is_empty() { short(value) } else { digits }));
+            "--reply-every" | "--burst" | "-b" if mode != "under-load" => {}
+            _ => {
+                let with_value = WITH_VALUE.iter().find(|(known, _)| *known == name);
+                let flag = FLAGS.iter().find(|(known, _)| *known == name);
+                let put = match (with_value, flag) {
+                    (Some((_, own)), _) if digits.is_empty() => Some((own, short(value))),
+                    (Some((_, own)), _) => Some((own, digits)),
+                    // A rate may follow.
+                    (_, Some((_, own @ "dummy_send"))) if !digits.is_empty() || value == "max" => {
+                        Some((own, if digits.is_empty() { short(value) } else { digits }))
+                    }
+                    (_, Some((_, own))) => Some((own, "1".to_string())),
+                    (None, None) => None,
+                };
+                command.special.extend(put.map(|(own, value)| (own.to_string(), value)));
             }
-            "--nonblocked" => command.special.push(("nonblocked".to_string(), "1".to_string())),
-            "--data-integrity" => command.special.push(("integrity".to_string(), "1".to_string())),
-            _ => {}
         }
     }
     Some(command)
@@ -233,6 +272,11 @@ mod tests {
             command("# /usr/bin/sockperf ul --mps=1000 --msg-size=128 --reply-every 10").expect("a command");
         assert_eq!(found.special.len(), 2);
         assert_eq!(found.size, Some(128));
+        let found = command("sockperf ul -m 64 --dummy-send --mps=max -r 8 --burst 2").expect("a command");
+        let special = [("dummy_send", "1"), ("mps", "max"), ("range", "8"), ("burst", "2")];
+        assert_eq!(found.special, special.map(|(name, value)| (name.to_string(), value.to_string())));
+        let found = command("sockperf pp --dummy-send 500 --burst 2").expect("a command");
+        assert_eq!(found.special, [("dummy_send".to_string(), "500".to_string())]);
         assert_eq!(command("sockperf: Starting test..."), None);
         assert_eq!(command("sockperf server -p 1"), None);
     }

@@ -1,7 +1,7 @@
 //! What sockperf's client prints: ping-pong and under-load (latencies), and throughput (what was sent).
 //!
 //! Its "latency" is half of a round trip, us, unless it ran with `--full-rtt`; here it is doubled, which makes its percentiles those
-//! of the round trip. Its "MBps" are 2^20 bytes a second, and its "Mbps" eight times that. Its text does not tell the mode, and
+//! of the round trip. Its "MBps" are 2^20 bytes a second, and its "Mbps" eight times that (`--giga-size`: thousands of them). Its text does not tell the mode, and
 //! the size of messages only in places: what is not told stays out of the key.
 
 mod lines;
@@ -51,8 +51,11 @@ struct Run {
     size: Option<u32>,
     sections: Vec<Section>,
     rate: Option<Number>,
-    /// MBps, and as printed.
+    /// MBps, or thousands of them.
     bandwidth: Option<Number>,
+    giga: bool,
+    /// A pace that its text tells.
+    mps: Option<Number>,
     /// It printed that it could not, in these words.
     failed: Option<String>,
     interrupted: bool,
@@ -100,11 +103,13 @@ pub fn read(text: &str) -> Vec<Imported> {
             }
         }
     }
-    builder.remarks.push(
-        "sockperf's latency is half of a round trip and stands here doubled; it tells neither where its tasks ran nor all of its \
-         settings"
+    let halved = runs.iter().flat_map(|run| &run.sections).any(|section| !section.round);
+    builder.remarks.push(match halved {
+        true => "sockperf's latency is half of a round trip and stands here doubled; it tells neither where its tasks ran nor all of its \
+                 settings"
             .to_string(),
-    );
+        false => "sockperf tells neither where its tasks ran nor all of its settings".to_string(),
+    });
     let servers = runs.iter().filter(|run| run.server).count();
     for run in runs.iter().filter(|run| !run.server) {
         builder.fact("sockperf", &run.version);
@@ -159,13 +164,15 @@ impl Run {
                 self.tcp.get_or_insert(tcp);
                 self.loopback |= loopback;
             }
-            Line::Size(size) => self.size = Some(size),
+            Line::Size { bytes, mps } => (self.size, self.mps) = (Some(bytes), mps.or(self.mps)),
             Line::Interrupted => self.interrupted = true,
             Line::Failed(text) => _ = self.failed.get_or_insert(text),
             Line::Begun => self.begun = true,
             Line::Throughput => self.throughput = true,
             Line::Rate(rate) => (self.throughput, self.rate) = (true, rate),
-            Line::Bandwidth(rate) => (self.throughput, self.bandwidth) = (true, rate),
+            Line::Bandwidth { rate, giga } => {
+                (self.throughput, self.bandwidth, self.giga) = (true, rate, giga);
+            }
             Line::Valid { sent, received } => {
                 if let Some(section) = section {
                     (section.sent, section.received) = (sent, received);
@@ -264,6 +271,9 @@ impl Run {
         if let Some(server) = server {
             point("server", server);
         }
+        if let Some(mps) = self.mps.filter(|_| mode == "throughput") {
+            keyed.case.params.insert("mps".to_string(), Value::Int(mps.value as i64));
+        }
         if let Some(command) = &self.command {
             for (name, value) in &command.special {
                 let text = value.parse().map_or_else(|_| Value::Text(value.clone()), Value::Int);
@@ -358,16 +368,24 @@ impl Run {
     /// What throughput sent: nobody knows what arrived.
     fn sent(&self, builder: &mut Builder) {
         let mut notes = self.notes();
-        notes.push("counted where it was sent; its MBps are 2^20 bytes".to_string());
+        notes.push(match self.giga {
+            true => "counted where it was sent; its GBps are 1000 times 2^20 bytes".to_string(),
+            false => "counted where it was sent; its MBps are 2^20 bytes".to_string(),
+        });
         let rate = self.rate.map(|rate| rate.value).filter(|rate| *rate > 0.0);
-        let bytes_a_second = self.bandwidth.map(|bandwidth| bandwidth.value * f64::from(1u32 << 20));
+        let times = if self.giga { 1e3 } else { 1.0 };
+        let bytes_a_second = self.bandwidth.map(|bandwidth| bandwidth.value * times * f64::from(1u32 << 20));
         // The rate and the bandwidth give the size, where their digits are enough for that.
         let derived = rate.zip(bytes_a_second).map(|(rate, bytes)| bytes / rate).filter(|size| {
             (size - size.round()).abs() < 0.02
                 && *size >= 1.0
                 && *size < 1e7
+                && !self.giga
                 && self.bandwidth.is_some_and(|one| one.value >= 1.0)
         });
+        // Gigabytes are printed with few digits: the messages and their size have more.
+        let counted = rate.zip(self.bytes()).map(|(rate, bytes)| rate * f64::from(bytes));
+        let bytes_a_second = bytes_a_second.map(|printed| counted.filter(|_| self.giga).unwrap_or(printed));
         let sized = Run { size: self.size.or(derived.map(|size| size.round() as u32)), ..self.clone() };
         if self.size.is_none() && self.command.is_none() && derived.is_some() {
             notes.push("the size of messages is their rate's and bandwidth's".to_string());

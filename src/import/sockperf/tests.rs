@@ -98,3 +98,38 @@ fn all_runs_of_a_file_are_one_result() {
     assert!(near(&values(&found, udp), 61.760), "the last run of that kind had no answer");
     assert_eq!(values(&found, "network.round-trip@free?protocol=tcp/bytes=64#latency_p50").len(), 1);
 }
+
+/// What a run of throughput prints at its end.
+fn sent(size: &str, bandwidth: &str) -> String {
+    format!(
+        "sockperf: == version #3.7-no.git ==\n[ 0] IP = 127.0.0.1       PORT = 11333 # UDP\nsockperf: Total of 166218 messages sent in 1.000 \
+         sec\n\nsockperf: NOTE: test was performed, using msg-size={size}. For getting maximum throughput consider using \
+         --msg-size=1472\nsockperf: Summary: Message Rate is 166139 [msg/sec]\nsockperf: Summary: BandWidth is {bandwidth}\n"
+    )
+}
+
+#[test]
+fn gigabytes_are_counted_by_their_messages() {
+    let found = one(&sent("1400", "0.222 GBps (1.775 Gbps)"));
+    let key = |more: &str| format!("network.udp@free?direction=send{more}/bytes=1400&streams=1#sent");
+    // Printed are thousands of 2^20 bytes, with three digits.
+    assert!(near(&values(&found, &key("")), 166_139.0 * 1400.0 * 8.0 / 1e9));
+    assert!(!found.remarks.iter().any(|remark| remark.contains("doubled")), "{:?}", found.remarks);
+    let paced = one(&sent("1400, mps=1000", "1.336 MBps (10.692 Mbps)"));
+    assert!(near(&values(&paced, &key("&mps=1000")), 1.336 * 8.388608 / 1e3));
+}
+
+#[test]
+fn only_what_was_doubled_is_said_to_be() {
+    let doubled = |command: &str| one(&run(command)).remarks.iter().any(|remark| remark.contains("doubled"));
+    assert!(doubled("sockperf ping-pong -i 127.0.0.1 -p 11111 -t 1\n"));
+    assert!(!doubled("sockperf ping-pong --tcp") && !doubled("cat throughput.log"));
+}
+
+#[test]
+fn dummies_between_the_messages_are_another_work() {
+    let text = run("sockperf ping-pong -i 127.0.0.1 -p 11111 -t 1\n");
+    let found = one(&text.replacen(" -t 1\n", " -t 1 --dummy-send\n", 1));
+    let key = "network.round-trip@free?dummy_send=1&protocol=udp/bytes=14#latency_p50";
+    assert!(near(&values(&found, key), 61.760));
+}

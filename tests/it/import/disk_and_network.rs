@@ -59,3 +59,25 @@ fn results_of_fio_iperf3_and_sockperf_come_through_the_program() {
     let shown = text(&verb(&["import"], &[paths[3]]));
     assert!(shown.contains("used up its CPU") && shown.contains("over loopback"), "{shown}");
 }
+
+#[test]
+fn what_a_file_has_against_itself_is_shown_with_what_it_rests_on() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/imports/fio-full.txt");
+    let shown = text(&verb(&["import"], &[&file]));
+    assert!(shown.contains("assay explain failed-io"), "{shown}");
+    assert!(shown.contains("No space left on device: write offset=1048576"), "{shown}");
+    assert!(shown.contains("error 28"), "{shown}");
+}
+
+#[test]
+fn a_foreign_result_is_no_run_and_what_can_be_done_with_it_is_said() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/imports/fio-jobs.json");
+    for name in ["report", "diagnose"] {
+        let output = verb(&[name], &[&file]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            !output.status.success() && said.contains("assay import ") && said.contains("--beside"),
+            "{said}"
+        );
+    }
+}
