@@ -67,11 +67,17 @@ impl<'s> Trips<'s> {
         self.lost = 0;
     }
 
-    /// Keeps only those that began and ended in a span of the clock.
+    /// Keeps only those that began and ended in a span of the clock; where each is too long for that, those that were on their way in it.
     fn keep_within(&mut self, from: f64, to: f64) {
-        let both = self.begins.iter().zip(&self.latencies);
-        let kept = both.filter(|(begin, ns)| **begin >= from && **begin + **ns as f64 <= to);
-        (self.begins, self.latencies) = kept.map(|(begin, ns)| (*begin, *ns)).unzip();
+        let kept = |fits: &dyn Fn(f64, f64) -> bool| -> (Vec<f64>, Vec<u64>) {
+            let both = self.begins.iter().copied().zip(self.latencies.iter().copied());
+            both.filter(|(begin, ns)| fits(*begin, begin + *ns as f64)).unzip()
+        };
+        let mut within = kept(&|begin, end| begin >= from && end <= to);
+        if within.0.is_empty() {
+            within = kept(&|begin, end| begin < to && end > from);
+        }
+        (self.begins, self.latencies) = within;
     }
 
     /// The same, and on a long way for as many as a median needs.
@@ -478,5 +484,7 @@ mod tests {
         assert_eq!(trips.latencies, [7_000_000, 9_000_000, 4_000_000]);
         assert_eq!(trips.begins.len(), 3);
         assert_eq!(trips.jitter(), 3500.0);
+        trips.keep_within(151e6, 158e6);
+        assert_eq!(trips.latencies, [9_000_000], "longer than the counted time, and on its way in all of it");
     }
 }
