@@ -19,6 +19,7 @@ mod session;
 mod streams;
 mod transfers;
 mod trips;
+mod way;
 pub mod wire;
 pub mod words;
 mod workers;
@@ -86,7 +87,8 @@ const ROW: Benchmark =
 
 const OF_TCP: &[Metric] = beside_transfer![BANDWIDTH];
 const OF_UDP: &[Metric] = beside_transfer![BANDWIDTH, SENT, LOSS, REORDERED, DUPLICATED];
-const OF_BOTTLENECK: &[Metric] = beside_transfer![BANDWIDTH, SENT, LOSS, REORDERED, DUPLICATED, LATER];
+const OF_BOTTLENECK: &[Metric] =
+    beside_transfer![BANDWIDTH, SENT, LOSS, REORDERED, DUPLICATED, LATER, GROWTH];
 const OF_TRIPS: &[Metric] =
     &[P50, P90, P99, P999, P9999, MAX, JITTER, LOSS, LOCAL_BUSY, REMOTE_BUSY, LOCAL_WAIT, REMOTE_WAIT];
 const OF_REQUESTS: &[Metric] =
@@ -124,9 +126,10 @@ pub const BENCHMARKS: &[Benchmark] = &[
                 sent stands beside. The server sends only to an address that has proved itself in the session. Without --to \
                 over loopback: a figure of the kernel's stack, no network card takes part.",
         reading: "Nothing holds UDP back: a sender that is faster than the receiver or the link loses what is too much, and the \
-                  loss is no fault of the link until it stays with --rate well below its speed. Messages of 1472 bytes fill \
-                  an Ethernet frame with an MTU of 1500. Reordering over one link comes from several queues or paths. Loss at \
-                  the receiver's socket is counted in remote_drops (or local_drops).",
+                  loss is no fault of the link until it stays with --rate well below its speed. The usual message fills one packet of the \
+                  path (its MTU less headers: 1472 bytes of 1500 over IPv4, 1452 over IPv6); longer ones are sent in pieces, and one \
+                  piece that is lost loses all. Reordering over one link comes from several queues or paths. Messages lost at \
+                  the receiver's socket are counted in remote_drops (or local_drops).",
         metrics: OF_UDP,
         params: &[DIRECTION, PACED, STREAMS, BYTES],
         points: transfer_points,

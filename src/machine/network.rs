@@ -65,6 +65,8 @@ pub struct End {
     pub kernel: Option<String>,
     pub cpus: CpuSet,
     pub cpu_model: Option<String>,
+    /// Shortest round trip of the connection over which this end told all that, us; null of this end itself.
+    pub round_trip_us: Option<f64>,
     /// Equal at both ends where they are one machine (network namespaces, containers).
     pub boot: Option<String>,
 }
@@ -112,8 +114,8 @@ pub fn parse(snapshot: &Snapshot) -> Option<NetworkPath> {
     Some(NetworkPath { local, remote: snapshot.text(PROBE_REMOTE).and_then(end) })
 }
 
-/// `None` where not a single line can be read.
-fn end(told: &str) -> Option<End> {
+/// An end as its lines tell it; `None` where not a single one can be read.
+pub fn end(told: &str) -> Option<End> {
     let mut end = End::default();
     let mut any = false;
     for (name, value) in told.lines().take(MOST).filter_map(|line| line.split_once(' ')) {
@@ -157,6 +159,9 @@ fn end(told: &str) -> Option<End> {
             "cpus" => end.cpus = CpuSet::parse_list(value.trim()).unwrap_or_default(),
             "cpu_model" => end.cpu_model = text(),
             "boot" => end.boot = text(),
+            "round_trip_us" => {
+                end.round_trip_us = number(value).filter(|us: &f64| us.is_finite() && *us > 0.0);
+            }
             offload if OFFLOADS.contains(&offload) => {
                 end.offloads.insert(offload.to_string(), value.trim() == "on");
             }
@@ -245,11 +250,26 @@ impl End {
         self.offloads.get(name).copied()
     }
 
-    /// The least rate that a queueing discipline of this end lets through, Gbit/s, and its kind.
-    pub fn shaped_gbits(&self) -> Option<(f64, &str)> {
-        let rates =
-            self.qdiscs.iter().filter_map(|qdisc| Some((qdisc.rate_bits? / 1e9, qdisc.kind.as_str())));
+    /// The least rate that a queueing discipline of this end lets so many streams have together, Gbit/s, and its kind. fq's is
+    /// a rate for each of them.
+    pub fn shaped_gbits(&self, streams: f64) -> Option<(f64, &str)> {
+        let rates = self.qdiscs.iter().filter_map(|qdisc| {
+            let flows = if qdisc.kind == "fq" { streams.max(1.0) } else { 1.0 };
+            Some((flows * qdisc.rate_bits? / 1e9, qdisc.kind.as_str()))
+        });
         rates.min_by(|one, other| one.0.total_cmp(&other.0))
+    }
+
+    /// CPUs that handle this interface's packets: those that took its interrupts (of them that may), and those to which
+    /// software hands packets on.
+    pub fn packet_cpus(&self) -> CpuSet {
+        let took = |irq: &&Irq| -> CpuSet {
+            let some = |cpu: &u32| irq.counts.get(cpu).is_some_and(|count| *count > 0);
+            let took: CpuSet = irq.cpus.iter().filter(some).collect();
+            if took.is_empty() { irq.cpus.clone() } else { took }
+        };
+        let of_irqs: Vec<CpuSet> = self.packet_irqs().iter().map(took).collect();
+        CpuSet::union_of(of_irqs.iter()).union(&self.rps_cpus)
     }
 
     /// Interrupts that carry packets: those of queues, where names tell (`…-rx-0`, `…-TxRx-3`, `…-input.0`), else all.
@@ -276,6 +296,21 @@ impl NetworkPath {
         [("this end", Some(&self.local)), ("the other end", self.remote.as_ref())]
             .into_iter()
             .filter_map(|(words, end)| Some((words, end?)))
+    }
+
+    /// Both ends with the words for each, and whether it sends in this direction (`send`, `receive`, `both`: this end's view).
+    pub fn senders(&self, direction: &str) -> impl Iterator<Item = (&'static str, &End)> {
+        let sends = move |words: &str| match direction {
+            "both" => true,
+            "receive" => words != "this end",
+            _ => words == "this end",
+        };
+        self.ends().filter(move |(words, _)| sends(words))
+    }
+
+    /// The least MTU that either end knows of the way, bytes.
+    pub fn least_mtu(&self) -> Option<u32> {
+        self.ends().flat_map(|(_, end)| [end.path_mtu, end.mtu]).flatten().min()
     }
 
     /// The slower link of those that are told, Gbit/s, and whose it is.

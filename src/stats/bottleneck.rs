@@ -51,6 +51,8 @@ pub struct Arm {
     pub loss: Option<f64>,
     /// Of a fresh connection: Gbit/s after its first 50 ms, a value a round.
     pub later: Vec<f64>,
+    /// What the second half of the counted time carried over the first, a value a round.
+    pub growth: Vec<f64>,
 }
 
 /// All arms; those that were not measured are empty.
@@ -162,6 +164,8 @@ pub struct Signs {
     pub queue: Option<f64>,
     /// Relative scatter of the plain arm over rounds.
     pub scatter: Option<f64>,
+    /// Of the plain arm: the counted time's second half over the first.
+    pub growth: Option<Held>,
 }
 
 /// What limits, and what it was decided from.
@@ -200,6 +204,10 @@ const FULL: f64 = 0.9;
 const BURST: f64 = 1.15;
 /// The queue before a rate makes the round trip this much longer than at nine tenths of it.
 const QUEUED: f64 = 2.0;
+/// A connection whose second half carries this much more had not come to what it can carry: a start doubles with each round trip.
+const RISES: f64 = 1.15;
+/// UDP that arrives above the plain rate with less lost than this had room on the path.
+const ROOM_LOSS: f64 = 0.01;
 /// Rounds that scatter less are a flat line.
 const FLAT: f64 = 0.03;
 
@@ -251,6 +259,7 @@ fn signs(experiment: &Experiment) -> Signs {
             (below > 0.0).then_some(full / below).filter(|queue| queue.is_finite())
         }),
         scatter: robust_coefficient_of_variation(&plain.bandwidth),
+        growth: self::held(&vec![1.0; plain.growth.len()], &plain.growth),
     }
 }
 
@@ -258,6 +267,16 @@ impl Signs {
     /// What UDP sent above the plain rate was lost, and that rate arrived: the path has one.
     fn rate_by_udp(&self) -> bool {
         self.udp.is_some_and(|(arrived, lost)| (0.85..1.15).contains(&arrived) && lost > 0.05)
+    }
+
+    /// UDP above the plain rate arrived whole: the path has room for it.
+    pub fn room_by_udp(&self) -> bool {
+        self.udp.is_some_and(|(arrived, lost)| arrived > 1.08 && lost < ROOM_LOSS)
+    }
+
+    /// The plain transfers were not yet at what they can carry when they were counted.
+    pub fn rises(&self) -> bool {
+        self.growth.is_some_and(|held| held.above(RISES))
     }
 
     /// The path has a rate, so that what more streams seem to carry above it came out of queues.
@@ -321,6 +340,8 @@ fn limit(experiment: &Experiment, signs: &Signs) -> Option<Limit> {
         (true, _) if windowed && follows && !lossy => return Some(Limit::Window),
         (true, _) if lossy => return Some(Limit::Loss),
         (true, _) if windowed && follows => return Some(Limit::Window),
+        // Several connections are through their start sooner than one: what that one can carry was not seen.
+        (true, _) if signs.rises() => return None,
         (true, _) => return Some(Limit::OneStream),
         _ => {}
     }

@@ -102,6 +102,30 @@ pub fn coalesce(socket: BorrowedFd) -> io::Result<()> {
     option(socket, libc::UDP_GRO, 1)
 }
 
+/// What the kernel has thrown away so far because this socket's buffer was full (`SO_MEMINFO`, 4.12), modulo 2^32. It counts buffers:
+/// of datagrams that came in one ([`coalesce`]) all are gone, and one is counted.
+pub fn dropped(socket: BorrowedFd) -> io::Result<u32> {
+    // linux/sock_diag.h: SK_MEMINFO_DROPS is the ninth word.
+    const DROPS: usize = 8;
+    let mut words = [0u32; 16];
+    let mut length = size_of_val(&words) as libc::socklen_t;
+    // SAFETY: the kernel writes up to `length` bytes, which is the array's size, and says how many.
+    let done = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_MEMINFO,
+            words.as_mut_ptr().cast(),
+            &mut length,
+        )
+    };
+    match done {
+        0 if length as usize > DROPS * size_of::<u32>() => Ok(words[DROPS]),
+        0 => Err(io::ErrorKind::Unsupported.into()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 fn option(socket: BorrowedFd, name: libc::c_int, value: u32) -> io::Result<()> {
     let length = size_of::<u32>() as libc::socklen_t;
     // SAFETY: the pointer is to a live number of this length; the kernel copies it.
@@ -142,6 +166,24 @@ mod tests {
         for (index, bytes) in got.iter().enumerate() {
             assert_eq!(bytes, &vec![index as u8 + 1; 60]);
         }
+    }
+
+    #[test]
+    fn a_full_socket_counts_what_it_throws_away() {
+        let (one, other) = pair();
+        let before = match dropped(other.as_fd()) {
+            Ok(count) => count,
+            Err(error) => return println!("skipped: no SO_MEMINFO here ({error})"),
+        };
+        rustix::net::sockopt::set_socket_recv_buffer_size(&other, 4096).expect("a small buffer");
+        for _ in 0..100 {
+            one.send(&[0; 1000]).expect("sent");
+        }
+        let mut bytes = [0; 2000];
+        other.set_nonblocking(true).expect("no waiting");
+        let arrived = std::iter::from_fn(|| other.recv(&mut bytes).ok()).count();
+        let lost = dropped(other.as_fd()).expect("told").wrapping_sub(before) as usize;
+        assert!(lost > 50 && lost + arrived == 100, "{lost} of 100 thrown away, {arrived} arrived");
     }
 
     #[test]

@@ -10,6 +10,8 @@ pub struct TcpInfo {
     pub segment: u32,
     /// Path MTU, bytes.
     pub path_mtu: u32,
+    /// Whether segments carry time stamps, for which 12 bytes of each are kept.
+    pub timestamps: bool,
     /// Smoothed round trip, us.
     pub rtt_us: u32,
     /// Congestion window, segments.
@@ -62,6 +64,8 @@ fn parse(bytes: &[u8]) -> TcpInfo {
     TcpInfo {
         segment: word(16).unwrap_or(0),
         path_mtu: word(60).unwrap_or(0),
+        // TCPI_OPT_TIMESTAMPS of tcpi_options.
+        timestamps: bytes.get(5).is_some_and(|options| options & 1 != 0),
         rtt_us: word(68).unwrap_or(0),
         cwnd: word(80).unwrap_or(0),
         retransmits: word(100).unwrap_or(0),

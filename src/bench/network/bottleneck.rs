@@ -8,7 +8,8 @@ use anyhow::ensure;
 use super::client::{Outcome, Peer};
 use super::metrics::GIGABITS;
 use super::offer::{Beat, ROUNDS};
-use super::transfers::{USUAL_DATAGRAM, wanted};
+use super::transfers::wanted;
+use super::way::USUAL_DATAGRAM;
 use super::words::{Protocol, Side, Transfer};
 use crate::bench::{Sampler, WrongAnswer, median, point};
 use crate::model::Case;
@@ -25,9 +26,9 @@ const START_WINDOWS: usize = 5;
 
 pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let mut peer = Peer::of(case, sampler.secret())?;
-    let mut usual = wanted(case, sampler);
-    usual.beat = usual.beat.of_arm();
-    let mut seen = Seen::default();
+    let way = peer.way();
+    let usual = wanted(case, sampler, way);
+    let mut seen = Seen { datagram: way.datagram.unwrap_or(USUAL_DATAGRAM), ..Seen::default() };
     for round in 0..ROUNDS {
         // To and fro: what drifts meets all arms alike. The first begins with the plain one, from which others follow.
         let mut arms: Vec<&'static str> = ARMS.to_vec();
@@ -70,6 +71,8 @@ struct Seen {
     /// Arms that this path cannot have.
     given_up: Vec<&'static str>,
     buffers: Option<[f64; 2]>,
+    /// Fills a packet of the path.
+    datagram: u32,
 }
 
 impl Seen {
@@ -86,6 +89,9 @@ impl Seen {
         if arm == "start" {
             let (work, ns) = (&work[counted.end..], &ns[counted.end..]);
             told.push(("later", work.iter().sum::<f64>() * GIGABITS / ns.iter().sum::<f64>()));
+        }
+        if arm != "start" {
+            told.push(("growth", growth(&work[counted.clone()], &ns[counted])));
         }
         for (metric, value) in told {
             self.beside.entry((arm, metric)).or_default().push(value);
@@ -128,6 +134,21 @@ impl Seen {
     }
 }
 
+/// Nothing in the first half, and something in the second: beyond all that is told.
+const FROM_NOTHING: f64 = 100.0;
+
+/// What the second half of these windows carried over the first; 1 where nothing came.
+fn growth(work: &[f64], ns: &[f64]) -> f64 {
+    let middle = work.len() / 2;
+    let rate = |work: &[f64], ns: &[f64]| work.iter().sum::<f64>() / ns.iter().sum::<f64>().max(1.0);
+    let (first, second) = (rate(&work[..middle], &ns[..middle]), rate(&work[middle..], &ns[middle..]));
+    match (first > 0.0, second > 0.0) {
+        (true, _) => (second / first).clamp(1.0 / FROM_NOTHING, FROM_NOTHING),
+        (false, true) => FROM_NOTHING,
+        (false, false) => 1.0,
+    }
+}
+
 /// The plain transfer with one thing changed.
 fn changed(usual: &Transfer, arm: &str, seen: &Seen) -> Transfer {
     let mut spec = usual.clone();
@@ -152,7 +173,7 @@ fn changed(usual: &Transfer, arm: &str, seen: &Seen) -> Transfer {
         "half-rate" => spec.rate = share(0.5),
         "nine-tenths" => spec.rate = share(0.9),
         "udp-over" => {
-            (spec.protocol, spec.bytes, spec.rate) = (Protocol::Udp, USUAL_DATAGRAM, share(OVER));
+            (spec.protocol, spec.bytes, spec.rate) = (Protocol::Udp, seen.datagram, share(OVER));
             spec.congestion = None;
         }
         "start" => {
@@ -190,7 +211,7 @@ mod tests {
 
     #[test]
     fn every_arm_changes_one_thing_that_a_server_allows() {
-        let seen = Seen { plain: vec![1e9], buffers: Some([2e6, 6e6]), ..Seen::default() };
+        let seen = Seen { plain: vec![1e9], buffers: Some([2e6, 6e6]), datagram: 1452, ..Seen::default() };
         assert_eq!(changed(&usual(), "plain", &seen), usual());
         let mut all = vec![usual()];
         for arm in &ARMS[1..] {
@@ -200,7 +221,17 @@ mod tests {
             all.push(spec);
         }
         assert_eq!(changed(&usual(), "half-rate", &seen).rate, Some(5e8));
+        assert_eq!(changed(&usual(), "udp-over", &seen).bytes, 1452);
         assert_eq!(changed(&usual(), "large-window", &seen).buffers, Some([4_000_000, 12_000_000]));
+    }
+
+    #[test]
+    fn a_connection_that_still_rises_is_told() {
+        assert_eq!(growth(&[4.0, 8.0], &[1.0, 1.0]), 2.0);
+        assert_eq!(growth(&[4.0, 8.0], &[1.0, 2.0]), 1.0, "a longer window");
+        assert_eq!(growth(&[0.0, 8.0], &[1.0, 1.0]), FROM_NOTHING);
+        assert_eq!(growth(&[0.0, 0.0], &[1.0, 1.0]), 1.0);
+        assert_eq!(growth(&[8.0, 0.0], &[1.0, 1.0]), 1.0 / FROM_NOTHING);
     }
 
     #[test]

@@ -13,6 +13,7 @@ use super::conduct::{Place, conduct, tune, tune_connected};
 use super::link::Link;
 use super::offer::TO;
 use super::session::{self, Host, first_guest};
+use super::way::Way;
 use super::wire::{HELLO_BYTES, Hello, Keys, VERDICT_BYTES, VERSION, Verdict};
 use super::words::{Account, Echo, Protocol, Reply, Report, Request, Side, Transfer};
 use crate::bench::check_answer;
@@ -61,6 +62,12 @@ impl Peer {
             }
         };
         Ok(Peer { link, place, cpus, test: 0, _forked: forked })
+    }
+
+    /// What is known by now of the way to another host; over loopback nothing depends on it.
+    pub fn way(&self) -> Way {
+        let told = self.link.told().filter(|_| self._forked.is_none());
+        told.zip(self.link.peer().ok()).map(|(told, to)| Way::of(&told, to.ip())).unwrap_or_default()
     }
 
     /// What the other host tells of itself and of its way to us.
@@ -384,5 +391,10 @@ pub fn remote_description(to: &str, token: &str) -> anyhow::Result<(String, IpAd
     let link = dial(to, token)?;
     let address = link.peer()?.ip();
     let mut peer = Peer { link, place: Place::default(), cpus: Vec::new(), test: 0, _forked: None };
-    Ok((peer.describe()?, address))
+    let mut text = peer.describe()?;
+    // What this end knows of the way there, in the lines that it is described by.
+    if let Some(trip) = peer.way().round_trip {
+        text.push_str(&format!("\nround_trip_us {}\n", trip.as_micros()));
+    }
+    Ok((text, address))
 }

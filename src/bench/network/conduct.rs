@@ -11,8 +11,10 @@ use super::streams::{Flow, Streams};
 use super::words::{Account, Direction, Mark, Protocol, Report, Sending, Side, Transfer};
 use super::workers::{Board, Task};
 use crate::model::CpuSet;
-use crate::sys::affinity;
+use crate::machine::network;
+use crate::machine::snapshot::network as files;
 use crate::sys::counters::{NetworkCounters, NetworkTotals};
+use crate::sys::{affinity, datagrams};
 use crate::sys::process::{self, Child};
 use crate::sys::tcp::{self, TcpInfo};
 
@@ -34,6 +36,12 @@ impl Place {
     pub fn cpus(&self, tasks: usize) -> CpuSet {
         (0..tasks).filter_map(|task| self.seat(task)).flat_map(|cpus| cpus.iter()).collect()
     }
+}
+
+/// CPUs that handle the packets of an interface: tasks beside them have time while those have none.
+fn packet_cpus(interface: Option<&str>) -> CpuSet {
+    let end = interface.and_then(|name| network::end(&files::of_interface(name)));
+    end.map(|end| end.packet_cpus()).unwrap_or_default()
 }
 
 /// How an end waits: until the time is over, or an error because the other end is gone.
@@ -93,6 +101,8 @@ pub fn tune(spec: &Transfer, socket: impl AsFd) -> anyhow::Result<()> {
         if spec.buffers.is_none() {
             let _ = sockopt::set_socket_recv_buffer_size(&socket, 8 << 20);
         }
+        // Fails before Linux 5.0: then every datagram comes alone. Before the first one comes, so that all buffers are alike.
+        let _ = datagrams::coalesce(socket.as_fd());
         let tick = Some(Duration::from_millis(20));
         sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, tick)
             .context("cannot set SO_RCVTIMEO")?;
@@ -162,21 +172,34 @@ pub fn conduct(
         }
     };
     let pids: Vec<u32> = tasks.iter().map(Child::id).collect();
+    let handling = packet_cpus(place.interface.as_deref());
+    let receivers: Vec<&OwnedFd> = match spec.protocol {
+        Protocol::Tcp => Vec::new(),
+        Protocol::Udp => {
+            jobs.iter().filter(|job| !job.sends).map(|job| &sockets[job.stream as usize]).collect()
+        }
+    };
     let mut counters = NetworkCounters::open(&pids, &place.cpus(jobs.len()), place.interface.as_deref());
     let window = Duration::from_millis(spec.beat.window_ms);
     let windows = spec.beat.warm_up + spec.beat.count;
     let mut marks = Vec::with_capacity(windows + 1);
     look(&mut marks);
-    let mut before: (NetworkTotals, Vec<TcpInfo>, Instant) = (counters.read(), told(&senders), begin);
+    let mut read = || (counters.read(), counters.softirqs(&handling), dropped(&receivers));
+    let mut before: (_, Vec<TcpInfo>, Instant) = (read(), told(&senders), begin);
     for edge in 1..=windows {
         pause((window * edge as u32).saturating_sub(begin.elapsed()))?;
         look(&mut marks);
         if edge == spec.beat.warm_up {
-            before = (counters.read(), told(&senders), Instant::now());
+            // The time spans what is counted: nobody runs, or waits, for longer than it lasts.
+            let now = Instant::now();
+            before = (read(), told(&senders), now);
         }
     }
+    let now = read();
     let elapsed = before.2.elapsed().as_secs_f64();
-    let used = counters.read().since(before.0);
+    let used = now.0.since(before.0.0);
+    let handled = busiest(&before.0.1, &now.1);
+    let thrown_away = thrown_away(&used, before.0.2.as_deref(), now.2.as_deref());
     let tcp = sending(&before.1, &senders, elapsed);
     // The other end's last window is over a little later than ours.
     if !senders.is_empty() || spec.protocol == Protocol::Udp {
@@ -194,6 +217,15 @@ pub fn conduct(
         }
     }
     drop(tasks);
+    // Buffers are counted there, and messages are lost.
+    let all_receivers = (0..jobs.len()).filter(|task| !jobs[*task].sends);
+    let lost = thrown_away.filter(|_| !receivers.is_empty()).map(|buffers| {
+        buffers * board.messages_a_buffer(all_receivers)
+    });
+    let drops = match (used.drops, lost) {
+        (None, None) => None,
+        (packets, messages) => Some(packets.unwrap_or(0.0) + messages.unwrap_or(0.0)),
+    };
     let count = |of: &dyn Fn(usize) -> u64, sends: bool| -> u64 {
         (0..jobs.len()).filter(|task| jobs[*task].sends == sends).map(of).sum()
     };
@@ -215,15 +247,35 @@ pub fn conduct(
         wrong,
         account: Account {
             busy: share(used.run_ns.map(|ns| ns / 1e9), cpus),
-            softirq: share(used.softirq_s, cpus),
+            softirq: share(used.softirq_s, cpus).into_iter().chain(share(handled, 1.0)).reduce(f64::max),
             wait: share(used.wait_ns.map(|ns| ns / 1e9), pids.len() as f64),
             throttled: share(used.throttled_s, 1.0),
-            drops: share(used.drops, 1.0),
+            drops: share(drops, 1.0),
         },
         tcp,
         receive_buffer,
         congestion: senders.first().and_then(|socket| sockopt::tcp_congestion(socket).ok()),
     })
+}
+
+/// Buffers that each of these sockets has thrown away so far; `None` where the kernel does not tell.
+fn dropped(receivers: &[&OwnedFd]) -> Option<Vec<u32>> {
+    receivers.iter().map(|socket| datagrams::dropped(socket.as_fd()).ok()).collect()
+}
+
+/// What sockets threw away meanwhile: our own, and where a kernel does not tell theirs, anybody's.
+fn thrown_away(used: &NetworkTotals, before: Option<&[u32]>, now: Option<&[u32]>) -> Option<f64> {
+    let own = before.zip(now).map(|(before, now)| {
+        let each = before.iter().zip(now).map(|(then, now)| f64::from(now.wrapping_sub(*then)));
+        each.sum::<f64>()
+    });
+    own.or(used.full_sockets)
+}
+
+/// The most that a CPU spent meanwhile, s.
+fn busiest(before: &[f64], now: &[f64]) -> Option<f64> {
+    let each = before.iter().zip(now).map(|(then, now)| now - then);
+    each.filter(|spent| spent.is_finite()).reduce(f64::max)
 }
 
 fn mark(begin: Instant, board: &Board, jobs: &[Job]) -> Mark {
@@ -295,4 +347,25 @@ fn sending(before: &[TcpInfo], senders: &[&OwnedFd], elapsed: f64) -> Option<Sen
         delivery_rate: rates.map(|rates| rates.iter().sum::<u64>() as f64 * 8.0),
         send_buffer: buffers.max().map(|bytes| bytes as f64),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_busiest_cpu_at_the_card_counts() {
+        assert_eq!(busiest(&[1.0, 5.0], &[1.5, 5.1]), Some(0.5));
+        assert_eq!(busiest(&[1.0, f64::NAN], &[1.5, 9.0]), Some(0.5), "a CPU that is not told");
+        assert_eq!(busiest(&[], &[]), None, "no card, as over loopback");
+        assert!(packet_cpus(Some("lo")).is_empty() && packet_cpus(None).is_empty());
+    }
+
+    #[test]
+    fn our_own_sockets_come_before_everybodys() {
+        let used = NetworkTotals { full_sockets: Some(900.0), ..NetworkTotals::default() };
+        let of = |before: &[u32], now: &[u32]| thrown_away(&used, Some(before), Some(now));
+        assert_eq!(of(&[5, u32::MAX], &[8, 1]), Some(5.0), "a counter that began anew");
+        assert_eq!(thrown_away(&used, None, None), Some(900.0));
+    }
 }

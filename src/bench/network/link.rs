@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 
 use super::wire::{Framer, Keys, Unframer, Way};
 use super::words::Side;
+use crate::sys::tcp::{TcpInfo, tcp_info};
 
 pub struct Link {
     stream: TcpStream,
@@ -53,6 +54,11 @@ impl Link {
 
     pub fn local(&self) -> anyhow::Result<SocketAddr> {
         self.stream.local_addr().context("the other end is gone")
+    }
+
+    /// What TCP knows of the way to the other end.
+    pub fn told(&self) -> Option<TcpInfo> {
+        tcp_info(self.stream.as_fd()).ok()
     }
 
     pub fn send(&mut self, message: &impl Serialize) -> anyhow::Result<()> {

@@ -20,8 +20,11 @@ const fn detail(name: &'static str, title: &'static str, unit: &'static str) -> 
 
 pub const LOCAL_BUSY: Metric = aside("local_busy", "CPU busy here", "");
 pub const REMOTE_BUSY: Metric = aside("remote_busy", "CPU busy there", "");
-pub const LOCAL_SOFTIRQ: Metric = detail("local_softirq", "softirq share of the CPUs used here", "");
-pub const REMOTE_SOFTIRQ: Metric = detail("remote_softirq", "softirq share of the CPUs used there", "");
+/// Of the CPUs that tasks use, or of the one CPU of those that handle the interface's packets that is busiest, whichever is more.
+pub const LOCAL_SOFTIRQ: Metric =
+    detail("local_softirq", "softirq share of the CPUs used here, or of the busiest at the card", "");
+pub const REMOTE_SOFTIRQ: Metric =
+    detail("remote_softirq", "softirq share of the CPUs used there, or of the busiest at the card", "");
 pub const LOCAL_WAIT: Metric = detail("local_wait", "share of time our tasks waited for a CPU", "");
 pub const REMOTE_WAIT: Metric =
     detail("remote_wait", "share of time the other end's tasks waited for a CPU", "");
@@ -29,8 +32,8 @@ pub const LOCAL_THROTTLED: Metric =
     detail("local_throttled", "share of time our control group was throttled", "");
 pub const REMOTE_THROTTLED: Metric =
     detail("remote_throttled", "share of time the other end's control group was throttled", "");
-pub const LOCAL_DROPS: Metric = detail("local_drops", "packets dropped here", "1/s");
-pub const REMOTE_DROPS: Metric = detail("remote_drops", "packets dropped there", "1/s");
+pub const LOCAL_DROPS: Metric = detail("local_drops", "packets and messages dropped here", "1/s");
+pub const REMOTE_DROPS: Metric = detail("remote_drops", "packets and messages dropped there", "1/s");
 pub const RETRANSMITS: Metric = aside("retransmits", "sent again", "1/s");
 pub const DUPLICATES: Metric = detail("duplicates", "sent again though it had arrived", "1/s");
 pub const RWND_LIMITED: Metric =
@@ -85,6 +88,9 @@ pub const REORDERED: Metric = detail("reordered", "share of the messages that ca
 pub const DUPLICATED: Metric = detail("duplicated", "share of the messages that came twice", "");
 /// Of a fresh connection: what it carries once its first 50 ms are over.
 pub const LATER: Metric = aside("later", "bandwidth after the first 50 ms", "Gbit/s");
+/// Above 1 the connection had not reached what it can carry.
+pub const GROWTH: Metric =
+    detail("growth", "bandwidth of the counted time's second half over the first's", "");
 
 const fn quantile(name: &'static str, title: &'static str, q: f64) -> Metric {
     Metric::new(name, title, "us", Better::Lower, Form::Quantile { q, scale: 1e-3 })

@@ -1,7 +1,11 @@
 //! Which network cases there are: on this machine alone, or with another host.
 
+use std::net::IpAddr;
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
+use super::way::{USUAL_DATAGRAM, Way, datagram};
 use super::{ARMS, DEPTHS, RECEIVER, SENDER};
 use crate::bench::{Benchmark, Candidate, Depth, Scope, Windows};
 use crate::model::{Beside, Case, CpuSet, Pages, Placement, Seat};
@@ -135,6 +139,20 @@ fn remote(scope: &Scope, wish: &Wish, to: &str) -> Vec<Result<Placement, (&'stat
     placements
 }
 
+/// What the machine's description tells of the way to the other host.
+fn way(scope: &Scope, wish: &Wish) -> Way {
+    let Some(path) = scope.machine.network.as_ref().filter(|path| wish.to.is_some() && !path.local.loopback)
+    else {
+        return Way::default();
+    };
+    let trip = path.remote.as_ref().and_then(|end| end.round_trip_us);
+    let to = path.local.to.as_ref().and_then(|to| to.parse::<IpAddr>().ok());
+    Way {
+        round_trip: trip.map(|us| Duration::from_secs_f64(us.min(60e6) / 1e6)),
+        datagram: to.zip(path.least_mtu()).map(|(to, mtu)| datagram(mtu, to)),
+    }
+}
+
 /// The cases of a row at a placement.
 fn at(bench: &Benchmark, scope: &Scope, wish: &Wish, placement: Placement) -> Vec<Candidate> {
     // Who the limit is on one CPU, is known.
@@ -205,6 +223,7 @@ fn swap_roles(placement: &mut Placement) {
 /// With what the user wants, its points and its time.
 fn completed(mut candidate: Candidate, scope: &Scope, wish: &Wish) -> Candidate {
     let id = candidate.case.bench.to_string();
+    let way = way(scope, wish);
     let has = |name: &str| {
         let bench = super::BENCHMARKS.iter().find(|bench| bench.id == id);
         bench.is_some_and(|bench| bench.params.iter().any(|param| param.name == name))
@@ -220,13 +239,13 @@ fn completed(mut candidate: Candidate, scope: &Scope, wish: &Wish) -> Candidate 
         candidate.case.inputs.insert(TO.into(), to.clone());
     }
     if has("streams") && id != "network.loaded" {
-        let points = points(&id, scope.depth, wish);
+        let points = points(&id, scope.depth, wish, way);
         candidate.case.inputs.insert(POINTS.into(), points);
     }
     if let (Some(streams), "network.loaded") = (wish.streams, id.as_str()) {
         candidate = candidate.param("streams", streams);
     }
-    candidate.seconds = seconds(&candidate.case, scope.windows);
+    candidate.seconds = seconds(&candidate.case, scope.windows, way.round_trip);
     let most = super::transfer_points(&candidate.case)
         .iter()
         .filter_map(|at| at.get("streams")?.int())
@@ -236,9 +255,11 @@ fn completed(mut candidate: Candidate, scope: &Scope, wish: &Wish) -> Candidate 
 }
 
 /// Streams and sizes of messages that a visit measures.
-fn points(id: &str, depth: Depth, wish: &Wish) -> String {
+fn points(id: &str, depth: Depth, wish: &Wish, way: Way) -> String {
     let udp = id == "network.udp";
-    let usual = if udp { 1472 } else { 131_072 };
+    // Longer datagrams go in pieces, and are none of the path's usual ones.
+    let packet = way.datagram.map_or(u64::from(USUAL_DATAGRAM), u64::from);
+    let usual = if udp { packet } else { 131_072 };
     if let Some(streams) = wish.streams {
         return format!("{streams}:{usual}");
     }
@@ -255,11 +276,14 @@ fn points(id: &str, depth: Depth, wish: &Wish) -> String {
             (4, 131_072),
             (16, 131_072),
         ],
-        (true, Depth::Full) => &[(1, 64), (1, 512), (1, 1472), (1, 8192), (4, 1472)],
-        (true, _) => &[(1, 1472)],
+        (true, Depth::Full) => &[(1, 64), (1, 512), (1, packet), (1, 8192), (4, packet)],
+        (true, _) => &[(1, packet)],
     };
     told.iter().map(|(streams, bytes)| format!("{streams}:{bytes}")).collect::<Vec<_>>().join(",")
 }
+
+/// A median needs ten round trips beyond it.
+pub const LEAST_TRIPS: usize = 24;
 
 /// The windows of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -271,8 +295,15 @@ pub struct Beat {
     pub count: usize,
 }
 
-/// A connection over a network takes some round trips to get going, ms.
+/// A connection over a network takes some round trips to get going, at least so long, ms.
 const START_MS: u64 = 300;
+/// Round trips that a start has: a window of ten segments that doubles with each is 60 MB after twelve, more than a link of 5 Gbit/s
+/// holds over 90 ms. Longer ways at more are still rising then, and `growth` tells.
+const START_TRIPS: f64 = 12.0;
+/// Counted ones: what comes in a burst each round trip is as much in each half of them.
+const COUNTED_TRIPS: f64 = 8.0;
+/// Starts of longer round trips are no longer than those of this one.
+const LONGEST_TRIP: Duration = Duration::from_millis(500);
 
 impl Beat {
     pub fn of(windows: Windows, case: &Case) -> Beat {
@@ -289,6 +320,33 @@ impl Beat {
         }
     }
 
+    /// What a row's transfers use on a way with this round trip.
+    pub fn on(windows: Windows, case: &Case, round_trip: Option<Duration>) -> Beat {
+        let usual = Beat::of(windows, case);
+        match case.bench.as_ref() {
+            "network.bottleneck" => usual.of_arm().over(round_trip),
+            "network.loaded" => usual.over(round_trip).whole().lasting(round_trip),
+            _ => usual.over(round_trip),
+        }
+    }
+
+    /// As long a start, and as long windows, as a way with this round trip needs; over loopback there is none.
+    fn over(self, round_trip: Option<Duration>) -> Beat {
+        let trip_ms = round_trip.unwrap_or_default().min(LONGEST_TRIP).as_secs_f64() * 1e3;
+        let window_ms = (COUNTED_TRIPS * trip_ms / self.count.max(1) as f64).ceil() as u64;
+        let window_ms = self.window_ms.max(window_ms).max(1);
+        let start_ms = (self.window_ms * self.warm_up as u64).max((START_TRIPS * trip_ms).ceil() as u64);
+        Beat { window_ms, warm_up: start_ms.div_ceil(window_ms) as usize, ..self }
+    }
+
+    /// One window in which messages that go to and fro meanwhile have a median, and a start no shorter than before.
+    fn lasting(self, round_trip: Option<Duration>) -> Beat {
+        let trips = round_trip.unwrap_or_default().min(LONGEST_TRIP) * LEAST_TRIPS as u32;
+        let window_ms = self.window_ms.max(trips.as_millis() as u64).max(1);
+        let start_ms = self.window_ms * self.warm_up as u64;
+        Beat { window_ms, warm_up: start_ms.div_ceil(window_ms) as usize, ..self }
+    }
+
     /// One window of the time that all of this one's counted windows take, and no longer a start than before.
     pub fn whole(self) -> Beat {
         let window_ms = (self.window_ms * self.count as u64).max(1);
@@ -296,9 +354,12 @@ impl Beat {
         Beat { window_ms, warm_up: start_ms.div_ceil(window_ms) as usize, count: 1 }
     }
 
-    /// The same for an arm of the experiment, of which there are many: half of the time for each.
+    /// The same for an arm of the experiment, of which there are many: half of the time for each, in two windows, so that
+    /// one that still rises is seen.
     pub fn of_arm(self) -> Beat {
-        Beat { count: (self.count / 2).max(2), warm_up: self.warm_up.div_ceil(2), ..self }.whole()
+        let Beat { window_ms, warm_up, count } =
+            Beat { count: (self.count / 2).max(2), warm_up: self.warm_up.div_ceil(2), ..self }.whole();
+        Beat { window_ms: window_ms.div_ceil(2), warm_up: 2 * warm_up, count: 2 * count }
     }
 
     pub fn seconds(self) -> f64 {
@@ -317,10 +378,16 @@ pub const ROUNDS: usize = 2;
 /// Two processes to fork and two handshakes.
 const SETUP_S: f64 = 0.04;
 
-fn seconds(case: &Case, windows: Windows) -> f64 {
-    let beat = Beat::of(windows, case);
-    let beat = if case.bench == "network.bottleneck" { beat.of_arm() } else { beat };
-    let one = beat.seconds() + SETUP_S;
+/// Round trips of setting up a transfer and of telling what came of it.
+const SETUP_TRIPS: f64 = 6.0;
+
+fn seconds(case: &Case, windows: Windows, round_trip: Option<Duration>) -> f64 {
+    let beat = Beat::on(windows, case, round_trip);
+    let trip_s = round_trip.unwrap_or_default().as_secs_f64();
+    let setup_s = SETUP_S + SETUP_TRIPS * trip_s;
+    // Trips for a median, and those that are not counted.
+    let least_s = 2.0 * LEAST_TRIPS as f64 * trip_s;
+    let one = beat.seconds().max(if case.bench == "network.round-trip" { least_s } else { 0.0 }) + setup_s;
     let times = match case.bench.as_ref() {
         "network.tcp" | "network.udp" => super::transfer_points(case).len(),
         "network.request" => DEPTHS.len(),
@@ -328,5 +395,87 @@ fn seconds(case: &Case, windows: Windows) -> f64 {
         "network.bottleneck" => ARMS.len() * ROUNDS,
         _ => 1,
     };
-    SETUP_S + one * times as f64
+    setup_s + one * times as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::Machine;
+    use crate::machine::network::{PROBE, PROBE_REMOTE};
+    use crate::model::{Entry, Pages, Snapshot};
+    use crate::placement::Floor;
+
+    const WINDOWS: Windows = Windows { window_ns: 2e6, count: 5, warm_up: 1, limit_s: 2.0 };
+
+    fn case(bench: &'static str, to: Option<&str>) -> Case {
+        let placement = Placement {
+            name: "one-cpu".into(),
+            seats: Vec::new(),
+            pages: Pages::AsGiven,
+            beside: Beside::Idle,
+            neighbours: Vec::new(),
+        };
+        let mut case = Candidate::new(bench, placement, 1, 0.0).case;
+        case.inputs.extend(to.map(|to| (TO.to_string(), to.to_string())));
+        case
+    }
+
+    #[test]
+    fn a_start_has_as_many_round_trips_as_slow_start_needs() {
+        for bench in ["network.tcp", "network.udp", "network.bottleneck", "network.loaded"] {
+            let start_s = |trip_ms: u64| {
+                let beat = Beat::on(WINDOWS, &case(bench, Some("far:1")), Some(Duration::from_millis(trip_ms)));
+                (beat.window_ms * beat.warm_up as u64) as f64 / 1e3
+            };
+            assert!(start_s(0) >= if bench == "network.bottleneck" { 0.15 } else { 0.3 }, "{bench}");
+            assert!(start_s(80) >= 12.0 * 0.08, "{bench}: {}", start_s(80));
+            assert!(start_s(80) < 24.0 * 0.08 + 0.3, "{bench}: {}", start_s(80));
+            assert_eq!(start_s(30_000), start_s(500), "{bench}: bounded");
+            // Nor does the longest go beyond what a server allows.
+            let most = Beat::on(WINDOWS, &case(bench, Some("far:1")), Some(Duration::from_secs(30)));
+            assert!(most.seconds() < 30.0 && most.warm_up + most.count < 400, "{bench}: {most:?}");
+            let estimate = |trip_ms| seconds(&case(bench, Some("far:1")), WINDOWS, Some(Duration::from_millis(trip_ms)));
+            assert!(estimate(80) > estimate(0) + 0.8, "{bench}: the plan knows");
+        }
+    }
+
+    #[test]
+    fn both_halves_of_what_is_counted_have_several_round_trips() {
+        let beat = Beat::on(WINDOWS, &case("network.bottleneck", Some("far:1")), Some(Duration::from_millis(80)));
+        assert!(beat.count == 2 && beat.window_ms >= 320, "{beat:?}");
+    }
+
+    #[test]
+    fn over_loopback_no_start_is_longer_than_its_windows() {
+        let own = case("network.tcp", None);
+        assert_eq!(Beat::on(WINDOWS, &own, None), Beat { window_ms: 20, warm_up: 2, count: 5 });
+        let arm = Beat::on(WINDOWS, &case("network.bottleneck", None), None);
+        assert_eq!(arm, Beat { window_ms: 20, warm_up: 2, count: 2 });
+    }
+
+    #[test]
+    fn datagrams_fill_a_packet_of_the_path() {
+        let usual = |local: &str, to: Option<&str>| {
+            let mut snapshot = Snapshot::default();
+            snapshot.entries.insert(PROBE.into(), Entry::Text(local.into()));
+            let remote = "interface eth0\nmtu 1500\nround_trip_us 80000\n";
+            snapshot.entries.insert(PROBE_REMOTE.into(), Entry::Text(remote.into()));
+            let machine = Machine::from(&snapshot);
+            let floor = Floor::of(&machine);
+            let (depth, memory_bytes) = (Depth::Full, 1 << 30);
+            let scope =
+                Scope { machine: &machine, floor: &floor, depth, memory_bytes, windows: WINDOWS, all: false };
+            let wish = Wish { to: to.map(str::to_string), ..Wish::default() };
+            let way = way(&scope, &wish);
+            (points("network.udp", depth, &wish, way), way.round_trip)
+        };
+        let trip = Some(Duration::from_millis(80));
+        let of = |bytes: u32| format!("1:64,1:512,1:{bytes},1:8192,4:{bytes}");
+        assert_eq!(usual("to 10.0.0.2\nmtu 1500\npath_mtu 1500\n", Some("far:1")), (of(1472), trip));
+        assert_eq!(usual("to 2001:db8::2\nmtu 1500\n", Some("far:1")).0, of(1452));
+        assert_eq!(usual("to 10.0.0.2\nmtu 9000\npath_mtu 1400\n", Some("far:1")).0, of(1372));
+        assert_eq!(usual("to 10.0.0.2\nmtu 9000\n", Some("far:1")).0, of(1472), "the other end has 1500");
+        assert_eq!(usual("to 127.0.0.1\ninterface lo\ntype 772\nmtu 65536\n", None), (of(1472), None));
+    }
 }

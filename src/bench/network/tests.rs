@@ -50,6 +50,36 @@ fn several_streams_both_ways_and_paced() {
 }
 
 #[test]
+fn messages_lost_at_a_full_socket_are_counted_as_messages() {
+    let case = rehearsal::cases("network.udp", Depth::Standard).into_iter().next().expect("a case");
+    let mut peer = client::Peer::of(&case, None).expect("another end");
+    // A receiver that has a tenth of its time, and a buffer of a few segmented ones.
+    let spec = words::Transfer {
+        test: 0,
+        protocol: words::Protocol::Udp,
+        direction: words::Direction::Send,
+        streams: 1,
+        bytes: 1472,
+        beat: offer::Beat { window_ms: 100, warm_up: 1, count: 4 },
+        rate: None,
+        congestion: None,
+        buffers: Some([1 << 20, 200_000]),
+        burn: [0.0, 0.9],
+        cpus: Vec::new(),
+        echo: false,
+    };
+    let outcome = peer.prepare(spec).and_then(|prepared| prepared.run()).expect("a transfer");
+    let told: std::collections::BTreeMap<&str, f64> = outcome.beside().into_iter().collect();
+    let Some(dropped) = told.get("remote_drops") else {
+        return println!("skipped: this kernel tells no drops");
+    };
+    let missing = told["loss"] * told["sent"] * 1e9 / 8.0 / 1472.0;
+    assert!(told["loss"] > 0.05, "the receiver kept up: {told:?}");
+    // The loss is of the whole transfer, the drops are those of the counted windows.
+    assert!((0.5..2.0).contains(&(dropped / missing)), "{dropped} of {missing} missing: {told:?}");
+}
+
+#[test]
 fn a_congestion_control_that_is_not_there_fails_with_its_name() {
     let mut case = rehearsal::cases("network.tcp", Depth::Quick).into_iter().next().expect("a case");
     case.params.insert("congestion".into(), "nosuch".into());

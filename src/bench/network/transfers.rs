@@ -5,12 +5,13 @@ use anyhow::bail;
 use super::client::{Outcome, Peer};
 use super::metrics::*;
 use super::offer::Beat;
+use super::way::{USUAL_DATAGRAM, Way};
 use super::words::{Direction, Mark, Protocol, Report, Sending, Transfer};
 use crate::bench::Sampler;
 use crate::model::Case;
 
 /// What a case asks for in all its transfers.
-pub fn wanted(case: &Case, sampler: &Sampler) -> Transfer {
+pub fn wanted(case: &Case, sampler: &Sampler, way: Way) -> Transfer {
     let text = |name: &str| case.params.get(name).and_then(|value| value.text());
     let number = |name: &str| case.params.get(name).and_then(|value| value.number());
     let udp = case.bench == "network.udp";
@@ -19,8 +20,8 @@ pub fn wanted(case: &Case, sampler: &Sampler) -> Transfer {
         protocol: if udp { Protocol::Udp } else { Protocol::Tcp },
         direction: Direction::of(text("direction")),
         streams: number("streams").map_or(1, |streams| streams as u32),
-        bytes: if udp { USUAL_DATAGRAM } else { USUAL_MESSAGE },
-        beat: Beat::of(sampler.windows(), case),
+        bytes: if udp { way.datagram.unwrap_or(USUAL_DATAGRAM) } else { USUAL_MESSAGE },
+        beat: Beat::on(sampler.windows(), case, way.round_trip),
         rate: number("rate").map(|megabits| megabits * 1e6),
         congestion: text("congestion").map(str::to_string),
         buffers: None,
@@ -31,13 +32,11 @@ pub fn wanted(case: &Case, sampler: &Sampler) -> Transfer {
 }
 
 pub const USUAL_MESSAGE: u32 = 128 << 10;
-/// Fills an Ethernet frame.
-pub const USUAL_DATAGRAM: u32 = 1472;
 
 /// The rows `network.tcp` and `network.udp`.
 pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let mut peer = Peer::of(case, sampler.secret())?;
-    let usual = wanted(case, sampler);
+    let usual = wanted(case, sampler, peer.way());
     for at in super::transfer_points(case) {
         let of = |name: &str, usual: u32| {
             at.get(name)

@@ -13,7 +13,7 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, 
 use super::DEPTHS;
 use super::client::Peer;
 use super::conduct::Place;
-use super::offer::Beat;
+use super::offer::{Beat, LEAST_TRIPS};
 use super::transfers::wanted;
 use super::words::{Account, Protocol, Transfer};
 use crate::bench::{Sampler, backed, check_answer, histogram, median, point};
@@ -28,8 +28,6 @@ const MESSAGE: usize = 64;
 const TICK: Duration = Duration::from_millis(250);
 const LOST_TICKS: u32 = 2;
 const PATIENCE_TICKS: u32 = 40;
-/// A median needs ten trips beyond it.
-const LEAST_TRIPS: usize = 24;
 /// Losses one after another with which a visit gives up.
 const LOST_AT_ONCE: u64 = 20;
 
@@ -39,8 +37,9 @@ struct Trips<'s> {
     protocol: Protocol,
     clock: Clock,
     number: u64,
-    /// ns, in their order.
+    /// ns, in their order, and when each began, by the clock.
     latencies: Vec<u64>,
+    begins: Vec<f64>,
     lost: u64,
     _ticks: Ticks,
 }
@@ -48,19 +47,36 @@ struct Trips<'s> {
 impl<'s> Trips<'s> {
     fn new(socket: &'s OwnedFd, protocol: Protocol, clock: Clock) -> anyhow::Result<Trips<'s>> {
         let _ticks = Ticks::start(TICK).context("cannot start a timer")?;
-        let latencies = Vec::with_capacity(1 << 16);
-        Ok(Trips { socket, protocol, clock, number: 0, latencies, lost: 0, _ticks })
+        let (latencies, begins) = (Vec::with_capacity(1 << 16), Vec::with_capacity(1 << 16));
+        Ok(Trips { socket, protocol, clock, number: 0, latencies, begins, lost: 0, _ticks })
     }
 
     fn run_for(&mut self, duration: Duration) -> anyhow::Result<()> {
         let begin = Instant::now();
         while begin.elapsed() < duration {
-            // The clock that ends it is looked at now and then.
-            for _ in 0..8 {
-                self.one()?;
-            }
+            self.one()?;
         }
         Ok(())
+    }
+
+    /// Forgets what was measured so far: a start.
+    fn forget(&mut self) {
+        self.latencies.clear();
+        self.begins.clear();
+        self.lost = 0;
+    }
+
+    /// Keeps only those that began and ended in a span of the clock; where each is too long for that, those that were on their way in it.
+    fn keep_within(&mut self, from: f64, to: f64) {
+        let kept = |fits: &dyn Fn(f64, f64) -> bool| -> (Vec<f64>, Vec<u64>) {
+            let both = self.begins.iter().copied().zip(self.latencies.iter().copied());
+            both.filter(|(begin, ns)| fits(*begin, begin + *ns as f64)).unzip()
+        };
+        let mut within = kept(&|begin, end| begin >= from && end <= to);
+        if within.0.is_empty() {
+            within = kept(&|begin, end| begin < to && end > from);
+        }
+        (self.begins, self.latencies) = within;
     }
 
     /// The same, and on a long way for as many as a median needs.
@@ -81,6 +97,7 @@ impl<'s> Trips<'s> {
             self.send(&message)?;
             if self.answered(&message)? {
                 self.latencies.push((self.clock.now() - begin).max(1.0) as u64);
+                self.begins.push(begin);
                 return Ok(());
             }
             self.lost += 1;
@@ -229,8 +246,7 @@ pub fn round_trip(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let socket = peer.echo(protocol, text(case, "congestion"))?;
     let mut trips = Trips::new(&socket, protocol, sampler.clock())?;
     trips.run_for(warm_up)?;
-    trips.latencies.clear();
-    trips.lost = 0;
+    trips.forget();
     let own = Own::start(&peer.place);
     trips.run_counted(counted)?;
     let local = own.account();
@@ -407,35 +423,38 @@ impl<'s> Flight<'s> {
 
 pub fn loaded(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let mut peer = Peer::of(case, sampler.secret())?;
-    let mut spec = Transfer { echo: true, ..wanted(case, sampler) };
-    spec.beat = spec.beat.whole();
+    let spec = Transfer { echo: true, ..wanted(case, sampler, peer.way()) };
     let mut prepared = peer.prepare(spec.clone())?;
     let socket = prepared.echo.take().context("no connection that echoes")?;
     sockopt::set_tcp_nodelay(&socket, true).context("cannot set TCP_NODELAY")?;
     let clock = sampler.clock();
-    let (warm_up, counted) = spans(Beat::of(sampler.windows(), case));
+    let (warm_up, _) = spans(Beat::of(sampler.windows(), case));
+    let (_, counted) = spans(spec.beat);
     let mut idle = Trips::new(&socket, Protocol::Tcp, clock)?;
     idle.run_for(warm_up)?;
-    idle.latencies.clear();
+    idle.forget();
     idle.run_counted(counted)?;
     let mut trips = Trips { number: idle.number, ..Trips::new(&socket, Protocol::Tcp, clock)? };
     let idle_us = idle.median_us();
     drop(idle);
-    let before = Duration::from_millis(spec.beat.window_ms * spec.beat.warm_up as u64);
-    let whole = before + Duration::from_millis(spec.beat.window_ms);
-    let begin = Instant::now();
-    let mut from = 0;
+    let whole = Duration::from_millis(spec.beat.window_ms * (spec.beat.warm_up + spec.beat.count) as u64);
+    // By the clock of the trips: when the transfer began. It waits first for its first window to end.
+    let mut began = None;
     let outcome = prepared.run_beside(&mut |peer, duration| {
-        if begin.elapsed() >= whole {
+        let window_ns = spec.beat.window_ms as f64 * 1e6;
+        let began = *began.get_or_insert(clock.now() - (window_ns - duration.as_nanos() as f64));
+        if clock.now() - began >= whole.as_nanos() as f64 {
             return peer.pause(duration);
         }
-        trips.run_for(duration)?;
-        if begin.elapsed() <= before + Duration::from_millis(1) {
-            from = trips.latencies.len();
-        }
-        Ok(())
+        trips.run_for(duration)
     })?;
-    trips.latencies.drain(..from);
+    let marks = &outcome.local.marks;
+    let edges = marks.get(spec.beat.warm_up).zip(marks.last()).zip(began);
+    let ((first, last), began) = edges.context("a transfer without windows")?;
+    trips.keep_within(began + first.ns, began + last.ns);
+    if trips.latencies.is_empty() {
+        bail!("no message came back within the {:.0} ms that were counted under load", (last.ns - first.ns) / 1e6);
+    }
     trips.emit(sampler)?;
     let ns = outcome.counted_ns();
     sampler.value(Params::new(), "latency_idle_p50", idle_us, ns)?;
@@ -444,4 +463,27 @@ pub fn loaded(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         sampler.value(Params::new(), metric, value, ns)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_began_before_or_ended_after_the_counted_time_is_dropped() {
+        let (socket, _other) = std::os::unix::net::UnixStream::pair().expect("a pair");
+        let socket = OwnedFd::from(socket);
+        let mut trips = Trips::new(&socket, Protocol::Tcp, Clock::Raw).expect("trips");
+        // A start of 100 ms with long trips, 100 ms that are counted, and what came after.
+        for (begin_ms, took_ms) in [(0, 60), (60, 50), (110, 7), (150, 9), (195, 4), (198, 30), (230, 1)] {
+            trips.begins.push(f64::from(begin_ms) * 1e6);
+            trips.latencies.push(took_ms * 1_000_000);
+        }
+        trips.keep_within(100e6, 200e6);
+        assert_eq!(trips.latencies, [7_000_000, 9_000_000, 4_000_000]);
+        assert_eq!(trips.begins.len(), 3);
+        assert_eq!(trips.jitter(), 3500.0);
+        trips.keep_within(151e6, 158e6);
+        assert_eq!(trips.latencies, [9_000_000], "longer than the counted time, and on its way in all of it");
+    }
 }

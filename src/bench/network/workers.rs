@@ -24,6 +24,7 @@ const REORDERED: usize = 2;
 const DUPLICATED: usize = 3;
 pub const WRONG: usize = 4;
 const ENDED: usize = 5;
+const BUFFERS: usize = 6;
 
 /// How a task ended.
 const WHOLE: u64 = 1;
@@ -58,6 +59,12 @@ impl Board {
 
     pub fn messages(&self, task: usize) -> u64 {
         self.word(task, MESSAGES).load(Relaxed)
+    }
+
+    /// Messages that came in each of the kernel's buffers, on average; 1 where nothing came.
+    pub fn messages_a_buffer(&self, tasks: impl Iterator<Item = usize> + Clone) -> f64 {
+        let sum = |word: usize| tasks.clone().map(|task| self.word(task, word).load(Relaxed)).sum::<u64>() as f64;
+        ((sum(MESSAGES) + sum(DUPLICATED)) / sum(BUFFERS).max(1.0)).max(1.0)
     }
 
     pub fn reordered(&self, task: usize) -> u64 {
@@ -174,11 +181,10 @@ impl Task<'_> {
 
     fn receive_datagrams(&self, spec: &Transfer, socket: &impl AsFd, stream: u32) -> bool {
         let each = spec.bytes as usize;
-        // Fails before Linux 5.0: then every datagram comes alone.
-        let _ = datagrams::coalesce(socket.as_fd());
         let mut batch = Batch::new(RECEIVED, 1 << 16);
         let mut sequence = Sequence::new();
         let mut fire = Fire::new(self.burn);
+        let mut buffers = 0;
         while !self.board.stopped(1) {
             let count = match batch.receive(socket.as_fd()) {
                 Ok(count) => count,
@@ -201,6 +207,8 @@ impl Task<'_> {
             self.tell(BYTES, sequence.received * each as u64);
             self.tell(REORDERED, sequence.reordered);
             self.tell(DUPLICATED, sequence.duplicated);
+            buffers += count as u64;
+            self.tell(BUFFERS, buffers);
             if !self.board.stopped(0) {
                 fire.burn();
             }

@@ -101,7 +101,8 @@ pub const IRQS: Rule = Rule {
     about: "All packets pass the CPU that takes the card's interrupts. Where several queues share one, that CPU is the limit, and \
             whoever runs on it is slowed down.",
     method: "Fires where two interrupts or more that carry packets go to one and the same CPU of an end with several, no software (RPS) hands packets on to others; \
-             or where there is only one queue for received packets, no RPS, and the network's interrupts took more than half of the CPU that was used.",
+             or where there is only one queue for received packets, no RPS, and the network's interrupts took more than half of a CPU that handles \
+             the card's packets, or of the tasks' own.",
     calm: "interrupts are spread over CPUs",
     source: file!(),
     check: irqs,

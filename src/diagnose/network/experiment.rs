@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::transfers::{at_ends, over_loopback, path};
+use super::transfers::{at_ends, direction, over_loopback, path};
 use crate::diagnose::words::{figure, percent, shell};
 use crate::diagnose::{Evidence, Rule};
 use crate::model::{Case, Effect, Fact, Finding, Params, Severity, Value};
@@ -20,7 +20,8 @@ pub const BOTTLENECK: Rule = Rule {
              time: a ratio below 0.86 (0.7 is the full effect) means its CPU, below 0.09 less than the other's where both move; with more than 15 % \
              of its time spent waiting for a CPU or throttled it is starved. More than 1.15 with larger buffers: a window; with four \
              streams: losses (2 segments in 1000 sent again), a window (TCP was limited by one for 30 % of the time, and a quarter of the buffers leaves less than \
-             0.6), else one connection's own limit. Nothing moves it: the link, where 93 % of its known speed are taken \
+             0.6), else one connection's own limit, unless the second half of the plain transfers carries 1.15 times the first: such a one \
+             had not come to what it carries. Nothing moves it: the link, where 93 % of its known speed are taken \
              (headers included), else a shaper, where one thing speaks for a rate on the path: a known queueing discipline, UDP of 1.2 times the \
              rate arriving within 15 % of it with more than 5 % lost, a fresh connection faster by 15 % in its first 50 ms, or a flat line \
              (scatter below 3 %) behind a queue that doubles the round trip. Simulated and planted: METHODOLOGY.md.",
@@ -126,15 +127,14 @@ fn experiment(evidence: &Evidence, case: &Case, series: &[&Judged]) -> Experimen
             sent: median(name, "sent"),
             loss: median(name, "loss"),
             later: rounds(name, "later"),
+            growth: rounds(name, "growth"),
         }
     };
     let path = path(evidence).filter(|_| !over_loopback(case));
-    let mtu = path.and_then(|path| {
-        let told = path.ends().flat_map(|(_, end)| [end.path_mtu, end.mtu]).flatten();
-        told.min().map(f64::from)
-    });
+    let mtu = path.and_then(|path| path.least_mtu()).map(f64::from);
+    // A discipline shapes what its own end sends. The plain transfer is one stream.
     let shaped = path.and_then(|path| {
-        let told = path.ends().filter_map(|(_, end)| Some(end.shaped_gbits()?.0));
+        let told = path.senders(direction(case)).filter_map(|(_, end)| Some(end.shaped_gbits(1.0)?.0));
         told.min_by(f64::total_cmp)
     });
     let one_machine = path.is_some_and(|path| path.one_machine());
@@ -222,8 +222,13 @@ fn facts(found: &Concluded) -> Vec<Fact> {
         facts.extend(share.map(|share| Fact::new(label, percent(share), self::key(case, "plain", metric))));
     }
     if let Some((arrived, lost)) = signs.udp {
-        let value = format!("{arrived:.2} times the plain rate arrived, {} lost", percent(lost));
+        let room = if signs.room_by_udp() { ": the path has room for it" } else { "" };
+        let value = format!("{arrived:.2} times the plain rate arrived, {} lost{room}", percent(lost));
         facts.push(Fact::new("UDP above the rate", value, key("udp-over")));
+    }
+    if let Some(growth) = signs.growth {
+        let label = "second half of the plain transfers over the first";
+        facts.push(Fact::new(label, times(&growth), self::key(case, "plain", "growth")));
     }
     if let Some(queue) = signs.queue {
         let value = format!("{queue:.1} times that at nine tenths of the rate");
@@ -271,17 +276,23 @@ fn finding(evidence: &Evidence, found: &Concluded) -> Finding {
         headline,
         cause,
         facts: facts(found),
-        confirm: confirm(found.case),
+        confirm: confirm(evidence, found.case),
         advice,
         series: vec![found.key.clone()],
         effect: Effect::None,
     }
 }
 
-/// The command that repeats the experiment.
-pub fn confirm(case: &Case) -> String {
+/// Three visits have rounds enough, and each takes so many round trips besides its own time.
+const TRIPS_OF_THREE: f64 = 1800.0;
+
+/// The command that repeats the experiment, with a budget for rounds enough on this way.
+pub fn confirm(evidence: &Evidence, case: &Case) -> String {
+    let trip_us = path(evidence).and_then(|path| path.remote.as_ref()?.round_trip_us).unwrap_or(0.0);
+    let needs_s = 60.0 + TRIPS_OF_THREE * (trip_us / 1e6).min(0.5);
+    let minutes = (needs_s / 60.0).ceil().max(2.0);
     let to = case.inputs.get("to").map(|to| format!(" --to {}", shell(to))).unwrap_or_default();
-    format!("assay run --only network.bottleneck{to} --budget 2m")
+    format!("assay run --only network.bottleneck{to} --budget {minutes:.0}m")
 }
 
 /// Cause and advice.
@@ -295,10 +306,16 @@ fn words(evidence: &Evidence, found: &Concluded) -> (String, String) {
         };
         (
             format!("{cause} {more}"),
-            format!(
-                "Spread the transfer over CPUs (more streams, each pinned), give {whose} a faster core nearer to the card's \
-                 interrupts, larger messages and segmentation offloads; a link is measured only once no CPU is the limit."
-            ),
+            match loopback {
+                true => "More streams use no more CPUs over loopback: each end is one process. For a network's figure, measure to \
+                         another host (`--to`)."
+                    .to_string(),
+                false => format!(
+                    "Measure with more streams (`--streams`): to another host they are spread over the CPUs that each end may use. Else give \
+                     {whose} a faster core nearer to the card's interrupts, larger messages and segmentation offloads; a link is measured \
+                     only once no CPU is the limit."
+                ),
+            },
         )
     };
     let starved = |whose: &str| {
@@ -356,6 +373,14 @@ fn words(evidence: &Evidence, found: &Concluded) -> (String, String) {
                 "Look at `tc -s qdisc` at both ends and on what lies between, at the cloud's limit for this kind of machine, and at the switch's port.".to_string(),
             )
         }
+        Limit::NotSeparable if found.decision.signs.rises() => (
+            "The bandwidth still rose while it was counted: the connection had not come to what it can carry, and what carries more from \
+             its start on (more streams, larger buffers) shows no limit of the path or of the ends."
+                .to_string(),
+            "Measure for longer than a start takes here: `--profile full` counts the longest windows; more streams (`--streams`) are through their \
+             start sooner."
+                .to_string(),
+        ),
         Limit::NotSeparable => (
             "The arms do not point to one limit: the facts below say what speaks for what.".to_string(),
             "Repeat it with a larger budget (more rounds) while nothing else runs at either end.".to_string(),

@@ -1,7 +1,9 @@
 //! Bandwidths that somebody could take for the link's, and whose they are: a CPU's, one connection's, a window's, a shaper's.
 
 use super::experiment::{concluded, confirm};
-use super::transfers::{LOCAL, REMOTE, Transfer, all, at_ends, over_loopback, path, told_ends, transfers};
+use super::transfers::{
+    LOCAL, REMOTE, Transfer, all, at_ends, direction, over_loopback, path, told_ends, transfers,
+};
 use crate::diagnose::words::{bytes, figure, percent, shell};
 use crate::diagnose::{Evidence, Rule};
 use crate::model::{Effect, Fact, Finding, Severity};
@@ -13,7 +15,8 @@ pub const CPU_BOUND: Rule = Rule {
     about: "Half of all published network figures are a CPU's: one task that is full at the sender or the receiver, while the link \
             has room. Such a figure moves with the clock, the mitigations and the kernel, and says nothing of the network.",
     method: "Fires for TCP and UDP to another end where the tasks of an end ran for 90 % of their CPUs' time, or the network's interrupts took 90 % of \
-             it, and less than 90 % of the link's known speed arrived (or no speed is known). Loopback figures are CPUs' by their nature; \
+             it (on the CPUs of its tasks, or on one that handles the card's packets), and less than 90 % of the link's known speed arrived one \
+             way (or no speed is known); of both ways at once it is half of their sum. Loopback figures are CPUs' by their nature; \
              `network-loopback` says so.",
     calm: "no CPU was full during transfers",
     source: file!(),
@@ -42,8 +45,8 @@ fn cpu_bound(evidence: &Evidence) -> Option<Vec<Finding>> {
             })
             .collect();
         judged |= !shares.is_empty();
-        let Some(rate) = transfer.rate() else { continue };
-        if link.is_some_and(|(link, _)| rate > FILLED * link) {
+        let (Some(rate), Some(one_way)) = (transfer.rate(), transfer.one_way()) else { continue };
+        if link.is_some_and(|(link, _)| one_way > FILLED * link) {
             continue;
         }
         let Some((whose, what, metric, share)) = shares.into_iter().find(|(.., share)| *share > FULL) else {
@@ -67,9 +70,9 @@ fn cpu_bound(evidence: &Evidence) -> Option<Vec<Finding>> {
             headline: format!("{} is what the {whose}'s CPU carries, not the link", figure(rate, "Gbit/s")),
             cause: format!("The {whose} had no CPU time left while the link had room."),
             facts,
-            confirm: confirm(transfer.case()),
-            advice: "Do not quote it as the network's speed. More streams on more CPUs, larger messages, offloads and jumbo frames \
-                     bring it nearer to the link; network.bottleneck shows by experiment which end it is."
+            confirm: confirm(evidence, transfer.case()),
+            advice: "Do not quote it as the network's speed. More streams (`--streams`: to another host they are spread over the CPUs that each end may \
+                     use), larger messages, offloads and jumbo frames bring it nearer to the link; network.bottleneck shows by experiment which end it is."
                 .into(),
             series: vec![transfer.key().to_string()],
             effect: Effect::Explains,
@@ -131,7 +134,7 @@ fn one_stream(evidence: &Evidence) -> Option<Vec<Finding>> {
                 Fact::new(format!("{streams} streams"), figure(most, "Gbit/s"), best.key()),
                 Fact::new("times as much", format!("{:.2}", most / single), best.key()),
             ],
-            confirm: confirm(one.case()),
+            confirm: confirm(evidence, one.case()),
             advice: "Quote the number of streams with the bandwidth. Programs that move much data over one connection get the smaller figure.".into(),
             series: vec![one.key().to_string()],
             effect: Effect::Explains,
@@ -146,7 +149,7 @@ pub const SHAPER: Rule = Rule {
     about: "Clouds, containers and switches limit a machine's rate by a token bucket: a burst passes, then a flat line. The figure is a \
             contract, not hardware, and the same hardware gives another one tomorrow.",
     method: "Fires where network.bottleneck concludes a shaper, or where a queueing discipline of an end that is known to enforce a rate (tbf, cake, fq, netem) \
-             lets through what arrived, within 10 %, headers included.",
+             lets through what that end sent, within 10 %, headers included (fq's rate is one for each stream).",
     calm: "no shaper found",
     source: file!(),
     check: shaper,
@@ -182,24 +185,27 @@ fn shaper(evidence: &Evidence) -> Option<Vec<Finding>> {
             headline: format!("a rate of {} is enforced on the way", figure(found.rate, "Gbit/s")),
             cause: "Neither end's CPU, windows nor streams move it: the path has a rate of its own.".into(),
             facts,
-            confirm: confirm(found.case),
+            confirm: confirm(evidence, found.case),
             advice: "Ask the provider for the limit of this kind of machine, and look at `tc -s qdisc show` on what lies between.".into(),
             series: near.iter().map(|transfer| transfer.key().to_string()).collect(),
             effect: Effect::Explains,
         });
     }
     for (words, end, source) in path.into_iter().flat_map(told_ends) {
-        let Some((limit, kind)) = end.shaped_gbits() else { continue };
         let mtu = f64::from(end.mtu.unwrap_or(1500).max(200));
         let wire = (mtu + 14.0) / (mtu - 52.0);
-        let hit = |transfer: &&Transfer| {
-            let rate = transfer.rate().unwrap_or(0.0) * wire;
-            rate > 0.9 * limit && rate < 1.1 * limit
+        // It shapes what its own end sends.
+        let shaped = |transfer: &&Transfer| {
+            let direction = direction(transfer.case());
+            let sends = path.is_some_and(|path| path.senders(direction).any(|(sender, _)| sender == words));
+            let limit = end.shaped_gbits(transfer.streams()).filter(|_| sends);
+            let rate = transfer.one_way().unwrap_or(0.0) * wire;
+            limit.is_some_and(|(limit, _)| rate > 0.9 * limit && rate < 1.1 * limit)
         };
-        let hit: Vec<&Transfer> = all.iter().filter(hit).collect();
-        if hit.is_empty() {
+        let hit: Vec<&Transfer> = all.iter().filter(shaped).collect();
+        let Some((limit, kind)) = hit.first().and_then(|first| end.shaped_gbits(first.streams())) else {
             continue;
-        }
+        };
         let mut facts = vec![Fact::new(format!("{kind} of {words}"), figure(limit, "Gbit/s"), source)];
         facts.extend(hit.iter().filter_map(|transfer| {
             Some(Fact::new(
@@ -260,7 +266,7 @@ fn window(evidence: &Evidence) -> Option<Vec<Finding>> {
                 "More buffer carries more, and no CPU is full: what may be on its way at once is the limit."
                     .into(),
             facts,
-            confirm: confirm(found.case),
+            confirm: confirm(evidence, found.case),
             advice: ADVICE.into(),
             series: vec![found.key.clone()],
             effect: Effect::Explains,
@@ -282,7 +288,8 @@ fn window(evidence: &Evidence) -> Option<Vec<Finding>> {
         let [sender, receiver] = at_ends(transfer.case(), "busy");
         let busy = [sender, receiver].iter().filter_map(|metric| transfer.beside(metric)).fold(0.0, f64::max);
         // Gbit/s × us: thousands of bits.
-        let on_the_way = rate / transfer.streams() * rtt * 1e3 / 8.0;
+        let one_way = transfer.one_way().unwrap_or(rate);
+        let on_the_way = one_way / transfer.streams() * rtt * 1e3 / 8.0;
         let largest = [&transfer.beside("send_buffer"), &transfer.beside("receive_buffer")];
         let Some(buffer) = largest.into_iter().flatten().copied().reduce(f64::max) else { continue };
         if limited <= LIMITED || busy > BUSY || 0.5 * buffer > 1.5 * on_the_way {
@@ -309,7 +316,7 @@ fn window(evidence: &Evidence) -> Option<Vec<Finding>> {
             cause: "The round trip is long for these buffers: the sender waits for room most of the time."
                 .into(),
             facts,
-            confirm: confirm(transfer.case()),
+            confirm: confirm(evidence, transfer.case()),
             advice: ADVICE.into(),
             series: vec![transfer.key().to_string()],
             effect: Effect::Explains,

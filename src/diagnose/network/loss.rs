@@ -10,8 +10,9 @@ pub const LOSS: Rule = Rule {
     title: "Messages were lost or came out of order",
     about: "Nothing holds UDP back: a sender that is faster than the receiver loses what its socket cannot keep, and that is no fault of the \
             network. What is lost on the way, at a rate that both ends bear, is.",
-    method: "Fires for UDP from 1 message in 1000 lost, or 1 in 1000 overtaken. Lost at the receiver: its own drops (sockets, queues \
-             of its CPUs, its interface) make up at least half of what is missing; then the unpaced figure is a note. Lost on the way otherwise, and for \
+    method: "Fires for UDP from 1 message in 1000 lost, or 1 in 1000 overtaken. Lost at the receiver: its own drops (its sockets' in messages, \
+             queues of its CPUs, its interface) make up at least half of what is missing, or all went over loopback, where nothing else is; then the unpaced \
+             figure is a note. Lost on the way otherwise, and for \
              TCP where 2 segments in 1000 were sent again and had not arrived before (the receiver's duplicate SACKs \
              tell). A netem discipline of an end that loses on purpose is named.",
     calm: "nothing lost to speak of",
@@ -51,7 +52,9 @@ fn of_udp(evidence: &Evidence, udp: &Transfer) -> Option<Finding> {
     let missing = lost * sent * 1e9 / 8.0 / bytes.max(1.0);
     let [_, receiver] = at_ends(udp.case(), "drops");
     let dropped = udp.beside(&receiver);
-    let at_receiver = dropped.is_some_and(|dropped| missing > 0.0 && dropped >= EXPLAINED * missing);
+    let counted = dropped.is_some_and(|dropped| missing > 0.0 && dropped >= EXPLAINED * missing);
+    // Over loopback there is no way on which anything could be lost.
+    let at_receiver = counted || over_loopback(udp.case());
     let paced = udp.case().params.contains_key("rate");
     let mut facts = vec![
         Fact::new("sent", figure(sent, "Gbit/s"), udp.key_of("sent")),
@@ -76,7 +79,11 @@ fn of_udp(evidence: &Evidence, udp: &Transfer) -> Option<Finding> {
         (true, true) => (
             if paced { Severity::Warning } else { Severity::Note },
             format!("{} of the messages were dropped at the receiver, which cannot keep up", percent(lost)),
-            "The sender is faster than the receiver reads: its socket's buffer or its CPU's queue was full.",
+            match counted {
+                true => "The sender is faster than the receiver reads: its socket's buffer or its CPU's queue was full.",
+                false => "Over loopback nothing lies between the two sockets: the receiver's buffer or its CPU's queue was full, whatever \
+                          the kernel counted of it.",
+            },
             "Pace the sender (`--rate`), or give the receiver more buffer (net.core.rmem_max), more CPU and more queues. The bandwidth that \
              arrived is the receiver's limit.",
         ),

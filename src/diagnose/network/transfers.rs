@@ -21,6 +21,11 @@ impl<'a> Transfer<'a> {
         self.judged.analysis.estimate.as_ref().map(|estimate| estimate.median).filter(|rate| *rate > 0.0)
     }
 
+    /// What went one way, Gbit/s: each has all of a duplex link, and `both` is told as their sum.
+    pub fn one_way(&self) -> Option<f64> {
+        self.rate().map(|rate| if both_ways(self.case()) { rate / 2.0 } else { rate })
+    }
+
     /// The median of what stands beside it.
     pub fn beside(&self, metric: &str) -> Option<f64> {
         let found = self.beside.iter().find(|judged| judged.series.metric.name == metric)?;
@@ -82,11 +87,16 @@ pub fn is_network(case: &Case) -> bool {
 
 /// Whether this end receives: then the other one sends.
 pub fn receives(case: &Case) -> bool {
-    case.params.get("direction").and_then(|direction| direction.text()) == Some("receive")
+    direction(case) == "receive"
 }
 
 pub fn both_ways(case: &Case) -> bool {
-    case.params.get("direction").and_then(|direction| direction.text()) == Some("both")
+    direction(case) == "both"
+}
+
+/// `send`, `receive` or `both`, as this end sees it.
+pub fn direction(case: &Case) -> &str {
+    case.params.get("direction").and_then(|direction| direction.text()).unwrap_or("send")
 }
 
 /// The names of metrics at the sender and at the receiver: `local_busy`, `remote_busy`.

@@ -23,7 +23,7 @@ fn an_end_as_it_tells_itself() {
     let path = of(TOLD, None).expect("told");
     let end = &path.local;
     assert_eq!((end.mtu, end.path_mtu, end.numa_node), (Some(9000), Some(1500), Some(1)));
-    assert_eq!((end.link_gbits(), end.shaped_gbits()), (Some(25.0), Some((1.0, "tbf"))));
+    assert_eq!((end.link_gbits(), end.shaped_gbits(4.0)), (Some(25.0), Some((1.0, "tbf"))));
     assert_eq!((end.offload("gro"), end.offload("tso"), end.offload("ufo")), (Some(false), Some(true), None));
     assert_eq!(
         end.qdiscs[2],
@@ -55,13 +55,33 @@ fn the_slower_end_counts_and_inventions_do_not() {
 }
 
 #[test]
+fn whose_packets_are_shaped_and_who_handles_them() {
+    let fq = TOLD.replace("boot abc", "boot def") + "qdisc fq rate_bits=500000000\n";
+    let path = of(TOLD, Some(&fq)).expect("told");
+    let senders = |direction: &str| path.senders(direction).map(|(words, _)| words).collect::<Vec<_>>();
+    assert_eq!(senders("send"), ["this end"]);
+    assert_eq!(senders("receive"), ["the other end"]);
+    assert_eq!(senders("both").len(), 2);
+    let remote = path.remote.as_ref().expect("told");
+    assert_eq!(remote.shaped_gbits(1.0), Some((0.5, "fq")));
+    assert_eq!(remote.shaped_gbits(4.0), Some((1.0, "tbf")), "fq's rate is one for each stream");
+    assert_eq!((path.least_mtu(), remote.round_trip_us), (Some(1500), None));
+    let irqs =
+        "interface e\nirq 7 e-rx-0 cpus=0-3 counts=2:9,5:1\nirq 8 e-rx-1 cpus=1 counts=\nrps rx-0 80\n";
+    let end = end(&format!("{irqs}round_trip_us 80123\n")).expect("told");
+    assert_eq!(end.packet_cpus().to_string(), "1-2,7", "of those that may, the ones that did");
+    assert_eq!(end.round_trip_us, Some(80_123.0));
+    assert_eq!(super::end("round_trip_us inf\n").and_then(|end| end.round_trip_us), None);
+}
+
+#[test]
 fn what_is_not_told_is_not_known() {
     assert_eq!(of("", None), None);
     assert_eq!(of("nothing\n", None), None);
     let odd = "mtu many\nspeed_mbps -1\nirq\nirq x y\nqdisc \nrps\ntype 1\nspeed_mbps 1e300\nqdisc tbf rate_bits=NaN\n";
     let path = of(odd, Some("kernel_only\n")).expect("a line is enough");
     assert_eq!((path.local.mtu, path.local.speed_mbps, path.remote), (None, None, None));
-    assert!(path.local.irqs.is_empty() && path.local.shaped_gbits().is_none());
+    assert!(path.local.irqs.is_empty() && path.local.shaped_gbits(1.0).is_none());
 }
 
 #[test]

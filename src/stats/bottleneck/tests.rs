@@ -144,6 +144,34 @@ fn what_comes_out_of_queues_is_no_gain() {
 }
 
 #[test]
+fn a_connection_that_still_rises_has_no_limit_of_its_own() {
+    let long_way = |growth: f64| {
+        move |all: &mut Experiment| {
+            all.more_streams = arm(24.0);
+            all.plain.growth = rounds(growth);
+            all.udp_over = Arm { sent: Some(11.8), loss: Some(0.0), ..arm(11.8) };
+        }
+    };
+    assert_eq!(limit_of(long_way(1.6)), Limit::NotSeparable);
+    assert_eq!(limit_of(long_way(1.02)), Limit::OneStream);
+    let lost = |all: &mut Experiment| {
+        long_way(1.6)(all);
+        all.plain.retransmits = Some(17_000.0);
+    };
+    assert_eq!(limit_of(lost), Limit::Loss, "losses are seen whether it rises or not");
+    let mut experiment = unmoved();
+    long_way(1.6)(&mut experiment);
+    let signs = decide(&experiment).signs;
+    assert!(signs.rises() && signs.room_by_udp(), "{signs:?}");
+    experiment.udp_over.loss = Some(0.16);
+    assert!(!decide(&experiment).signs.room_by_udp());
+    // One round of nine that rises is chance.
+    experiment.plain.growth = rounds(1.0);
+    experiment.plain.growth[4] = 3.0;
+    assert!(!decide(&experiment).signs.rises());
+}
+
+#[test]
 fn too_little_decides_nothing() {
     assert_eq!(decide(&Experiment::default()).limit, Limit::NotSeparable);
     let few = |all: &mut Experiment| {
@@ -166,6 +194,7 @@ fn any_numbers_are_decided_upon() {
             later: (0..7).map(|_| value()).collect(),
             retransmits: Some(value()),
             rtt: Some(value()),
+            growth: (0..8).map(|_| value()).collect(),
             sent: Some(value()),
             loss: Some(value()),
             sender: End { busy: Some(value()), softirq: None, wait: Some(value()), throttled: None },

@@ -156,6 +156,9 @@ impl Path {
             mtu: Some(1500.0),
         };
         all.start.later = values(rng, plain);
+        // Flat but for noise. Its own numbers: those of the other figures stay what they were.
+        let mut own = Rng::with_seed(rng.clone().u64(..) ^ 0x6772_6f77);
+        all.plain.growth = (0..rounds).map(|_| (noise * normal(&mut own)).exp()).collect();
         let sent = if self.udp_is_lost { (1.2 * plain).min(self.sender) } else { plain };
         all.udp_over.sent = Some(sent);
         let arrived = super::super::order::median(&all.udp_over.bandwidth).unwrap_or(sent);

@@ -11,6 +11,7 @@ pub struct NetworkCounters {
     stat: Gauge,
     softnet: Gauge,
     snmp: Gauge,
+    snmp6: Gauge,
     /// The interface's own counts of received and sent packets that it dropped.
     interface: Vec<Gauge>,
     throttled: Option<(Gauge, f64)>,
@@ -26,8 +27,10 @@ pub struct NetworkTotals {
     pub wait_ns: Option<f64>,
     /// Softirq time of the CPUs, s (10 ms steps).
     pub softirq_s: Option<f64>,
-    /// Packets dropped: backlog queues of the CPUs, full sockets of UDP, the interface.
+    /// Packets dropped: backlog queues of the CPUs, the interface.
     pub drops: Option<f64>,
+    /// Buffers that found a socket of UDP full, anybody's; one may hold many messages (`sys::datagrams::coalesce`).
+    pub full_sockets: Option<f64>,
     /// Time that a cpu quota held the control group back, s.
     pub throttled_s: Option<f64>,
 }
@@ -45,6 +48,7 @@ impl NetworkCounters {
             stat: Gauge::open(Path::new("/proc/stat")),
             softnet: Gauge::open(Path::new("/proc/net/softnet_stat")),
             snmp: Gauge::open(Path::new("/proc/net/snmp")),
+            snmp6: Gauge::open(Path::new("/proc/net/snmp6")),
             interface: ["rx_dropped", "tx_dropped", "rx_missed_errors"]
                 .into_iter()
                 .filter_map(drops)
@@ -56,7 +60,7 @@ impl NetworkCounters {
     }
 
     pub fn read(&mut self) -> NetworkTotals {
-        let NetworkCounters { tasks, stat, softnet, snmp, interface, throttled, cpus, buffer } = self;
+        let NetworkCounters { tasks, stat, softnet, snmp, snmp6, interface, throttled, cpus, buffer } = self;
         let (mut run_ns, mut wait_ns) = (Some(0.0), Some(0.0));
         for task in tasks {
             let words = task.read(buffer).map(|text| {
@@ -69,11 +73,9 @@ impl NetworkCounters {
         }
         let softirq_s = stat.read(buffer).and_then(|text| softirq(text, cpus));
         let mut drops = softnet.read(buffer).and_then(backlog_drops);
-        let of_sockets = snmp.read(buffer).and_then(socket_drops);
-        drops = match (drops, of_sockets) {
-            (None, None) => None,
-            (one, other) => Some(one.unwrap_or(0.0) + other.unwrap_or(0.0)),
-        };
+        // A kernel without IPv6 has no such file.
+        let over_v6 = snmp6.read(buffer).and_then(socket_drops_v6).unwrap_or(0.0);
+        let full_sockets = snmp.read(buffer).and_then(socket_drops).map(|drops| drops + over_v6);
         for gauge in interface {
             let dropped = gauge.read(buffer).and_then(|text| text.trim().parse::<f64>().ok());
             drops = drops.map(|sum| sum + dropped.unwrap_or(0.0));
@@ -85,7 +87,15 @@ impl NetworkCounters {
             };
             Some(find("throttled_usec ").or_else(|| find("throttled_time "))? * *scale)
         });
-        NetworkTotals { run_ns, wait_ns, softirq_s, drops, throttled_s }
+        NetworkTotals { run_ns, wait_ns, softirq_s, drops, full_sockets, throttled_s }
+    }
+
+    /// Softirq time of each of these CPUs, s, in their order; NaN of one that is not told.
+    pub fn softirqs(&mut self, cpus: &CpuSet) -> Vec<f64> {
+        let text = self.stat.read(&mut self.buffer);
+        cpus.iter()
+            .map(|cpu| text.and_then(|text| softirq(text, &CpuSet::one(cpu))).unwrap_or(f64::NAN))
+            .collect()
     }
 }
 
@@ -97,6 +107,7 @@ impl NetworkTotals {
             wait_ns: less(self.wait_ns, earlier.wait_ns),
             softirq_s: less(self.softirq_s, earlier.softirq_s),
             drops: less(self.drops, earlier.drops),
+            full_sockets: less(self.full_sockets, earlier.full_sockets),
             throttled_s: less(self.throttled_s, earlier.throttled_s),
         }
     }
@@ -127,7 +138,12 @@ fn backlog_drops(text: &str) -> Option<f64> {
     all.filter(|all| !all.is_empty()).map(|all| all.iter().sum::<u64>() as f64)
 }
 
-/// UDP messages that found a socket full (`RcvbufErrors`).
+/// Buffers of UDP over IPv6 that found a socket full: a name and a number a line, unlike those of version 4.
+fn socket_drops_v6(text: &str) -> Option<f64> {
+    text.lines().find_map(|line| line.strip_prefix("Udp6RcvbufErrors")?.trim().parse().ok())
+}
+
+/// Buffers of UDP over IPv4 that found a socket full (`RcvbufErrors`).
 fn socket_drops(text: &str) -> Option<f64> {
     let mut lines = text.lines().filter(|line| line.starts_with("Udp: "));
     let (names, values) = (lines.next()?, lines.next()?);
@@ -180,6 +196,10 @@ mod tests {
                     Udp: 5 0 7 9 7 0\n";
         assert_eq!(socket_drops(snmp), Some(7.0));
         assert_eq!(socket_drops("Udp: x\n"), None);
+        let snmp6 =
+            "Udp6InErrors                    \t9\nUdp6RcvbufErrors                \t45\nUdp6SndbufErrors 3\n";
+        assert_eq!(socket_drops_v6(snmp6), Some(45.0));
+        assert_eq!(socket_drops_v6("Ip6InReceives 1\n"), None);
     }
 
     #[test]
@@ -195,6 +215,8 @@ mod tests {
         let used = counters.read().since(before);
         // A kernel without CONFIG_SCHEDSTATS has no such file.
         assert!(used.run_ns.is_none_or(|ns| ns > 0.0), "{used:?}");
+        let each = counters.softirqs(&[0, 4000].into_iter().collect());
+        assert!(each.len() == 2 && each[1].is_nan(), "{each:?}");
         assert!(NetworkCounters::open(&[u32::MAX], &CpuSet::one(0), Some("../x")).read().run_ns.is_none());
     }
 }

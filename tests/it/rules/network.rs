@@ -156,11 +156,19 @@ pub fn limits_of_all_kinds() -> Vec<Case> {
         ("sender-starved", experiment(&[("slowed-sender", 3.5)], &[plain("local_wait", 0.5)])),
         ("window", experiment(&[("large-window", 9.0), ("more-streams", 9.0)], &[])),
         ("loss", experiment(&[("more-streams", 9.0)], &[plain("retransmits", 9000.0)])),
-        ("one-stream", experiment(&[("more-streams", 9.0)], &[])),
+        ("one-stream", experiment(&[("more-streams", 9.0)], &[plain("growth", 1.02)])),
         ("shaper", shaped()),
         ("link", filled()),
         ("not-separable", experiment(&[], &[])),
     ];
+    let rising = still_rising();
+    assert_eq!(limit(&rising), "not-separable", "one that still rises shows no limit of its own");
+    let found = findings(&rising, "network-bottleneck")[0].to_string();
+    assert!(found.contains("--budget 4m"), "a visit takes 46 s over 80 ms: {found}");
+    assert!(found.contains("still rose") && found.contains("the path has room for it"), "{found}");
+    let found = experiment(&[("slowed-sender", 3.5)], &[]).diagnosed();
+    let advice = &findings(&found, "network-bottleneck")[0]["advice"];
+    assert!(advice.as_str().is_some_and(|text| text.contains("--streams")), "{advice}");
     let received = experiment(&[("slowed-sender", 3.5)], &[plain("remote_wait", 0.5)]);
     let received = Net { params: json!({"direction": "receive"}), ..received };
     assert_eq!(limit(&received.diagnosed()), "sender-starved", "the other end sends");
@@ -170,6 +178,20 @@ pub fn limits_of_all_kinds() -> Vec<Case> {
         case
     });
     judged.into()
+}
+
+/// A long way on which one connection was still in its start when it was counted.
+fn still_rising() -> Value {
+    let udp = json!({"arm": "udp-over"});
+    let beside = [
+        plain("growth", 1.6),
+        (udp.clone(), "bandwidth", 5.9),
+        (udp.clone(), "sent", 5.9),
+        (udp, "loss", 0.0),
+    ];
+    let net = experiment(&[("more-streams", 9.0)], &beside);
+    let remote = net.remote.as_deref().map(|remote| format!("{remote}round_trip_us 80000\n"));
+    Net { remote, ..net }.diagnosed()
 }
 
 /// 94 % of 10 Gbit/s, headers take the rest.
@@ -197,7 +219,21 @@ pub fn rates_that_are_enforced() -> Vec<Case> {
     let case = tbf.case("tbf at this end");
     let found = findings(&case.results, "network-shaper")[0];
     assert!(found["headline"].as_str().is_some_and(|text| text.contains("tbf at this end")), "{found:#}");
-    vec![shaped().case("UDP above the rate is lost"), case]
+    let both = Net { params: json!({"direction": "both"}), ..tcp(&[("bandwidth", 1.914)]) };
+    vec![
+        shaped().case("UDP above the rate is lost"),
+        case,
+        both.here(CODEL, TBF).case("one way's rate, both ways at once"),
+        four(3.83).here(CODEL, "qdisc fq rate_bits=1000000000").case("four streams, each at fq's rate"),
+    ]
+}
+
+const CODEL: &str = "qdisc fq_codel";
+const TBF: &str = "qdisc tbf rate_bits=1000000000";
+
+/// Four streams that carry this together.
+fn four(bandwidth: f64) -> Net {
+    Net::of("network.tcp", vec![(json!({"streams": 4, "bytes": 131072}), "bandwidth", bandwidth)])
 }
 
 pub fn rates_that_nobody_enforces() -> Vec<Case> {
@@ -206,7 +242,20 @@ pub fn rates_that_nobody_enforces() -> Vec<Case> {
         tcp(&[("bandwidth", 0.5)])
             .on("qdisc fq_codel", "qdisc tbf rate_bits=1000000000")
             .case("far below the shaper"),
+        Net { params: json!({"direction": "receive"}), ..tcp(&[("bandwidth", 0.957)]) }
+            .here(CODEL, TBF)
+            .case("it shapes the other direction"),
+        four(0.957).here(CODEL, "qdisc fq rate_bits=1000000000").case("fq's rate is each stream's"),
+        receiver_shapes().case("the receiver's discipline shapes what it sends"),
     ]
+}
+
+/// Nothing moves the experiment, and the receiving end's own discipline has just that rate.
+fn receiver_shapes() -> Net {
+    let remote = there(CARD).replace(CODEL, "qdisc tbf rate_bits=5228000000");
+    let net = Net { remote: Some(remote), ..experiment(&[], &[]) };
+    assert_eq!(limit(&net.diagnosed()), "not-separable");
+    net
 }
 
 /// One stream of messages of 128 KiB.
@@ -241,6 +290,9 @@ pub fn windows_that_do_not() -> Vec<Case> {
         long_way(0.1, 0.2, 12_582_912.0).case("the window is open"),
         long_way(0.9, 0.99, 12_582_912.0).case("a receiver without time closes its window"),
         long_way(0.9, 0.2, 100e6).case("buffers for much more"),
+        // Half of it each way: 3.1 MB are on the way, and half of the buffer is 6.3.
+        Net { params: json!({"direction": "both"}), ..long_way(0.9, 0.2, 12_582_912.0) }
+            .case("buffers for what goes each way"),
         experiment(&[("slowed-sender", 3.5)], &[]).case("a CPU"),
     ]
 }
@@ -253,6 +305,8 @@ pub fn figures_of_a_cpu() -> Vec<Case> {
         tcp(&[("bandwidth", 4.0), ("local_busy", 0.99)])
             .on("driver ice", "driver virtio_net")
             .case("no speed is told"),
+        Net { params: json!({"direction": "both"}), ..tcp(&[("bandwidth", 9.4), ("local_busy", 0.99)]) }
+            .case("half of the link each way"),
     ]
 }
 
@@ -260,6 +314,8 @@ pub fn figures_of_a_link() -> Vec<Case> {
     vec![
         tcp(&[("bandwidth", 9.4), ("local_busy", 0.99), ("remote_busy", 0.6)])
             .case("full, and so is the link"),
+        Net { params: json!({"direction": "both"}), ..tcp(&[("bandwidth", 18.8), ("local_busy", 0.99)]) }
+            .case("full, and so is the link each way"),
         tcp(&[("bandwidth", 4.0), ("local_busy", 0.5), ("remote_busy", 0.6)]).case("time left"),
     ]
 }
@@ -297,9 +353,17 @@ pub fn messages_that_never_arrived() -> Vec<Case> {
     let found = findings(&on_the_way.results, "network-loss")[0];
     assert_eq!(found["severity"], "warning", "{found:#}");
     assert!(found.to_string().contains("loses on purpose"), "{found:#}");
+    // A kernel that counts buffers, each of which held 44 messages, and nothing else is there.
+    let loopback = udp(&[("bandwidth", 4.5), ("sent", 5.0), ("loss", 0.1), ("remote_drops", 960.0)]);
+    let loopback = loopback.alone().case("over loopback");
+    let found = findings(&loopback.results, "network-loss")[0];
+    assert_eq!(found["severity"], "note", "{found:#}");
+    assert!(found.to_string().contains("dropped at the receiver"), "{found:#}");
+    assert!(!found.to_string().contains("on the way"), "{found:#}");
     vec![
         at_receiver,
         on_the_way,
+        loopback,
         udp(&[("bandwidth", 5.0), ("sent", 5.0), ("loss", 0.0), ("reordered", 0.01)]).case("overtaken"),
         tcp(&[("bandwidth", 1.0), ("retransmits", 1700.0)]).case("segments sent again"),
     ]
