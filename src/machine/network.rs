@@ -64,6 +64,8 @@ pub struct End {
     pub wmem_max: Option<u64>,
     pub kernel: Option<String>,
     pub cpus: CpuSet,
+    /// CPUs that a server's tasks sit on, the nearest to its card first; empty where it does not tell.
+    pub seats: Vec<u32>,
     pub cpu_model: Option<String>,
     /// Equal at both ends where they are one machine (network namespaces, containers).
     pub boot: Option<String>,
@@ -112,8 +114,8 @@ pub fn parse(snapshot: &Snapshot) -> Option<NetworkPath> {
     Some(NetworkPath { local, remote: snapshot.text(PROBE_REMOTE).and_then(end) })
 }
 
-/// `None` where not a single line can be read.
-fn end(told: &str) -> Option<End> {
+/// What one end tells; `None` where not a single line can be read.
+pub fn end(told: &str) -> Option<End> {
     let mut end = End::default();
     let mut any = false;
     for (name, value) in told.lines().take(MOST).filter_map(|line| line.split_once(' ')) {
@@ -155,6 +157,7 @@ fn end(told: &str) -> Option<End> {
             "wmem_max" => end.wmem_max = number(value),
             "kernel" => end.kernel = text(),
             "cpus" => end.cpus = CpuSet::parse_list(value.trim()).unwrap_or_default(),
+            "seats" => end.seats = value.split(',').take(MOST).filter_map(number).collect(),
             "cpu_model" => end.cpu_model = text(),
             "boot" => end.boot = text(),
             offload if OFFLOADS.contains(&offload) => {
