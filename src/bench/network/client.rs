@@ -11,7 +11,6 @@ use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, sockopt};
 
 use super::conduct::{Place, conduct, tune, tune_connected};
 use super::link::Link;
-use super::MESSAGES;
 use super::offer::TO;
 use super::session::{self, Host, first_guest};
 use super::wire::{HELLO_BYTES, Hello, Keys, VERDICT_BYTES, VERSION, Verdict};
@@ -56,7 +55,7 @@ impl Peer {
             bail!("a network test needs two seats, not {}", seats.len());
         };
         let (messages, loads): (Vec<&Seat>, Vec<&Seat>) =
-            seats.iter().filter(|seat| seat.host.is_none()).partition(|seat| seat.role == MESSAGES);
+            seats.iter().filter(|seat| seat.host.is_none()).partition(|seat| seat.role == super::MESSAGES);
         let of = |seat: &&Seat| seat.cpus.clone();
         let mut place = Place { messages: messages.first().map(of), ..Place::default() };
         let (link, forked, cpus) = match case.inputs.get(TO) {
