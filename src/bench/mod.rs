@@ -31,7 +31,8 @@ pub use memory_map::{MAP as MEMORY_MAP, Plant, Wish as MapWish, cases as map_cas
 pub use neighbours::Neighbours;
 pub use network::{
     GROUP as NETWORK, Place as NetworkPlace, TO as NETWORK_TO, Wish as NetworkWish, network_cases,
-    remote_description, serve as network_serve, wire as network_wire, words as network_words,
+    remote_description, seats as network_seats, serve as network_serve, wire as network_wire,
+    words as network_words,
 };
 pub use nexmark::{Flink, JobManager, NEXMARK, On, Overview, is_nexmark, shares_its_cpus};
 pub use rate::{COMPONENTS, Component, Suite as RateSuite, cases as rate_cases, copies_of as rate_copies};

@@ -13,6 +13,7 @@ mod conduct;
 mod link;
 mod metrics;
 mod offer;
+pub mod seats;
 mod sequence;
 pub mod serve;
 mod session;
@@ -34,6 +35,7 @@ pub const GROUP: &str = "network";
 
 const SENDER: &str = "sender";
 const RECEIVER: &str = "receiver";
+const MESSAGES: &str = "messages";
 
 const RATE: Metric =
     Metric::new("rate", "completed", "1/s", Better::Higher, Form::WorkPerTime { scale: 1e9 });
@@ -55,7 +57,7 @@ const PACED: Param = Param {
 };
 const STREAMS: Param = Param {
     name: "streams",
-    about: "connections at once, a task each at both ends",
+    about: "connections at once; over TCP those of a CPU share a task, over UDP each has its own, at both ends",
     range: Range::Int { min: 1, max: 128 },
 };
 const BYTES: Param =
@@ -99,16 +101,18 @@ pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         id: "network.tcp",
         title: "TCP bandwidth",
-        about: "Connections carry messages one way (or both ways) as fast as they go: a task a connection at each end, writing \
-                from and reading into buffers that stay in the cache, as iperf3 does. Time and bytes are the receiver's own, in \
+        about: "Connections carry messages one way (or both ways) as fast as they go, writing from and \
+                reading into buffers that stay in the cache, as iperf3 does: at each end on one CPU a connection, nearest to the card \
+                first, as far as there are cores; those that share a CPU share a task. Time and bytes are the receiver's own, in \
                 windows after the start is over; every byte sent must have arrived, and what arrives is compared with the \
                 pattern sent at one place a read. Without --to the other end is a process on this machine and everything goes over \
-                loopback: a figure of the kernel's stack and of copying, in which no network card takes part. With --to it is \
+                loopback, all connections on one CPU an end: a figure of the kernel's stack and of copying, in which no network card takes part. With --to it is \
                 `assay serve` on the other host. Both ends' CPU time, softirq share, waits for a CPU and drops stand beside, \
                 and what TCP itself says of the sender.",
         reading: "Over a link: 94 to 97 % of its speed with an MTU of 1500 (headers take the rest). Below that, see \
                   network.bottleneck for who is the limit: where local_busy or remote_busy is near 1, a CPU is, and the figure \
-                  says nothing of the link; one stream is one CPU, so more streams go faster then. Over loopback 20 to 80 \
+                  says nothing of the link; one stream is one CPU an end, so more streams go faster \
+                  then where both ends have more cores; over loopback they share the two CPUs. Over loopback 20 to 80 \
                   Gbit/s on two CPUs, half on one; virtual machines and security patches move it.",
         metrics: OF_TCP,
         params: &[DIRECTION, CONGESTION, PACED, STREAMS, BYTES],
@@ -188,10 +192,12 @@ pub const BENCHMARKS: &[Benchmark] = &[
         title: "Round trip under load",
         about: "The round trip of 64-byte messages over TCP, first on an idle path, then while another connection between the same two \
                 ends sends as fast as it can: what queues in buffers on the way, in the card and in the kernel add. One \
-                histogram a visit of each. Without --to over loopback, where the load shares CPUs with the messages.",
+                histogram a visit of each. The messages have a CPU of their own at each end, beside the load's, where there is a core \
+                left for it. Without --to over loopback.",
         reading: "latency_p50 beside latency_idle_p50: over a link with good queue management (fq_codel, BBR) under twice the idle \
                   one plus a millisecond; tens of milliseconds are bufferbloat: a queue that is filled before anything is \
-                  dropped. Over loopback it is a time slice of the sender's, not a queue's.",
+                  dropped. An end with one core (over loopback, a machine with two) lets messages and load share a CPU: then it is \
+                  mostly a time slice of the load's, not a queue's.",
         metrics: OF_LOADED,
         params: &[DIRECTION, CONGESTION, STREAMS],
         run: trips::loaded,

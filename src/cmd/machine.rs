@@ -158,7 +158,7 @@ fn read_machine(args: &Args) -> anyhow::Result<Snapshot> {
         (_, Some(dump)) => snapshot::read_cpuid(dump),
         _ => {
             let mut snapshot = live_snapshot(Path::new("/"));
-            let way = Entry::Text(network_path::describe(None));
+            let way = Entry::Text(network_path::describe(None, network_path::Probe::Nothing));
             snapshot.entries.insert(machine::network::PROBE.to_string(), way);
             match &args.device {
                 Some(path) => {
@@ -166,7 +166,7 @@ fn read_machine(args: &Args) -> anyhow::Result<Snapshot> {
                 }
                 None => add_disk(&mut snapshot, Path::new("/"), args.dir.as_deref())?,
             }
-            let way = Entry::Text(network_path::describe(None));
+            let way = Entry::Text(network_path::describe(None, network_path::Probe::Nothing));
             snapshot.entries.insert(machine::network::PROBE.to_string(), way);
             snapshot
         }

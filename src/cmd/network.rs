@@ -1,15 +1,17 @@
 //! The options of network rows: the other host, its token, and what is wanted of the rows.
 
-use std::net::{IpAddr, Ipv4Addr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, ToSocketAddrs};
 
 use anyhow::{Context, bail};
 
+use crate::bench::network_path::{self, Probe};
 use crate::bench::{
-    Candidate, NetworkWish as Wish, Scope, Secret, network_cases, network_path, remote_description,
+    Candidate, NetworkWish as Wish, Scope, Secret, network_cases, network_seats as seats, remote_description,
 };
-use crate::machine::{End, Machine, network};
-use crate::model::{CpuSet, Entry, Snapshot};
+use crate::machine::{Machine, network};
+use crate::model::{Entry, Snapshot};
 use crate::placement::Floor;
+use crate::sys::netlink;
 
 #[derive(clap::Args, Default)]
 pub struct NetworkArgs {
@@ -65,21 +67,23 @@ impl NetworkArgs {
             streams: self.streams,
             direction: self.direction.clone(),
             near: Vec::new(),
+            cores: Vec::new(),
         };
         let Some(to) = to else {
-            let local = network_path::describe(Some(IpAddr::V4(Ipv4Addr::LOCALHOST)));
+            let localhost = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
+            let local = network_path::describe(Some(localhost), Probe::Nothing);
             return Ok(Network { wish, secret: None, local, remote: None });
         };
         if dry_run {
-            let address =
-                to.to_socket_addrs().ok().and_then(|mut all| all.next()).map(|address| address.ip());
-            return Ok(Network { wish, secret: None, local: network_path::describe(address), remote: None });
+            let address = to.to_socket_addrs().ok().and_then(|mut all| all.next());
+            let local = network_path::describe(address, Probe::Nothing);
+            return Ok(Network { wish, secret: None, local, remote: None });
         }
         let token = token.with_context(|| {
             format!("--to needs the token that `assay serve` printed: --token, or {TOKEN}")
         })?;
         let (remote, address) = remote_description(&to, &token)?;
-        let local = network_path::describe(Some(address));
+        let local = network_path::describe(Some(address), Probe::Datagram);
         Ok(Network { wish, secret: Some(Secret(token)), local, remote: Some(remote) })
     }
 }
@@ -98,6 +102,9 @@ impl Network {
         let mut wish = self.wish.clone();
         if wish.to.is_some() {
             wish.near = near(scope.machine, scope.floor);
+            let end = scope.machine.network.as_ref().map(|path| &path.local);
+            wish.cores =
+                end.map(|end| seats::by_nearness(scope.machine, scope.floor, end)).unwrap_or_default();
         }
         network_cases(candidates, scope, &wish)
     }
@@ -108,8 +115,8 @@ impl Network {
 fn near(machine: &Machine, floor: &Floor) -> Vec<(&'static str, u32)> {
     let Some(path) = &machine.network else { return Vec::new() };
     let usable = floor.cpus();
-    let irq = busiest(&path.local, &usable);
-    let node = path.local.numa_node.and_then(|id| machine.nodes.iter().find(|node| node.id == id));
+    let irq = seats::busiest(&path.local, &usable);
+    let node = seats::node_of(machine, floor, &path.local);
     let first = |fits: &dyn Fn(u32) -> bool| {
         // Not CPU 0, if there is another: it serves most of what is not pinned.
         usable
@@ -117,21 +124,46 @@ fn near(machine: &Machine, floor: &Floor) -> Vec<(&'static str, u32)> {
             .filter(|cpu| Some(*cpu) != irq && fits(*cpu))
             .max_by_key(|cpu| (*cpu != 0, std::cmp::Reverse(*cpu)))
     };
-    let beside = node.and_then(|node| first(&|cpu| node.cpus.contains(cpu)));
-    let far = node.and_then(|node| first(&|cpu| !node.cpus.contains(cpu)));
+    let beside = node.as_ref().and_then(|node| first(&|cpu| node.contains(cpu)));
+    let far = node.as_ref().and_then(|node| first(&|cpu| !node.contains(cpu)));
     [("nic-node", beside), ("nic-irq", irq), ("other-node", far)]
         .into_iter()
         .filter_map(|(name, cpu)| Some((name, cpu?)))
         .collect()
 }
 
-/// The usable CPU that took most of the card's interrupts.
-fn busiest(end: &End, usable: &CpuSet) -> Option<u32> {
-    let taken = |cpu: u32| end.irqs.iter().filter_map(|irq| irq.counts.get(&cpu)).sum::<u64>();
-    usable.iter().filter(|cpu| taken(*cpu) > 0).max_by_key(|cpu| taken(*cpu))
+/// Whether an address is one of a single link only: several interfaces may have the same.
+pub fn is_link_local(ip: IpAddr) -> bool {
+    matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local())
 }
 
-/// With our own port where none is named.
+/// An address, its interface after a % where it is link-local (`fe80::1%eth0`, or the interface's number); its port is 0.
+pub fn address(text: &str) -> Result<SocketAddr, String> {
+    let (ip, interface) = match text.split_once('%') {
+        None => (text, None),
+        Some((ip, interface)) => (ip, Some(interface)),
+    };
+    let ip: IpAddr = ip.parse().map_err(|_| format!("{ip:?} is no address"))?;
+    match (ip, interface) {
+        (IpAddr::V6(ip), Some(interface)) if is_link_local(ip.into()) => {
+            let number = interface.parse::<u32>().ok().filter(|number| *number > 0);
+            let number = number.map_or_else(|| netlink::number_of(interface), Ok);
+            let number = number.map_err(|error| {
+                format!("no interface {interface:?} ({error}): `ip link` lists those that this host has")
+            })?;
+            Ok(SocketAddrV6::new(ip, 0, 0, number).into())
+        }
+        (ip, Some(_)) => {
+            Err(format!("only a link-local address (fe80::…) takes an interface, and {ip} is none"))
+        }
+        (ip, None) if is_link_local(ip) => {
+            Err(format!("{ip} is link-local: say of which interface of this host, like {ip}%eth0"))
+        }
+        (ip, None) => Ok(SocketAddr::new(ip, 0)),
+    }
+}
+
+/// With our own port where none is named, and the number of the interface where one is.
 fn with_port(to: &str) -> anyhow::Result<String> {
     if to.is_empty() || to.contains(char::is_whitespace) || to.contains('/') {
         bail!("--to takes a host or an address, with a port if it is not {PORT}: {to:?} is none");
@@ -141,11 +173,21 @@ fn with_port(to: &str) -> anyhow::Result<String> {
         Some((host, port)) if !host.contains(':') || host.ends_with(']') => port.parse::<u16>().is_ok(),
         _ => false,
     };
-    Ok(match named {
+    let to = match named {
         true => to.to_string(),
         false if to.contains(':') && !to.starts_with('[') => format!("[{to}]:{PORT}"),
         false => format!("{to}:{PORT}"),
-    })
+    };
+    let Some((text, port)) = to.strip_prefix('[').and_then(|rest| rest.split_once("]:")) else {
+        return Ok(to);
+    };
+    let needs_interface = text.parse().is_ok_and(|ip: Ipv6Addr| is_link_local(ip.into()));
+    if !text.contains('%') && !needs_interface {
+        return Ok(to);
+    }
+    let mut address = address(text).map_err(|why| anyhow::anyhow!("--to {text}: {why}"))?;
+    address.set_port(port.parse().with_context(|| format!("--to: {port:?} is no port"))?);
+    Ok(address.to_string())
 }
 
 #[cfg(test)]
@@ -157,10 +199,28 @@ mod tests {
         let told = |to: &str| with_port(to).expect("a host");
         assert_eq!(told("db1"), "db1:4711");
         assert_eq!(told("db1:99"), "db1:99");
-        assert_eq!(told("fe80::1"), "[fe80::1]:4711");
-        assert_eq!(told("[fe80::1]"), "[fe80::1]:4711");
-        assert_eq!(told("[fe80::1]:99"), "[fe80::1]:99");
+        assert_eq!(told("2001:db8::1"), "[2001:db8::1]:4711");
+        assert_eq!(told("[2001:db8::1]"), "[2001:db8::1]:4711");
+        assert_eq!(told("[2001:db8::1]:99"), "[2001:db8::1]:99");
         assert!(with_port("").is_err() && with_port("a b").is_err() && with_port("http://x").is_err());
+    }
+
+    #[test]
+    fn link_local_addresses_are_of_an_interface() {
+        let told = |to: &str| with_port(to).map_err(|error| format!("{error:#}"));
+        // The loopback is every namespace's first interface.
+        for to in ["fe80::7%lo", "[fe80::7%lo]", "[fe80::7%1]:4711"] {
+            assert_eq!(told(to), Ok("[fe80::7%1]:4711".to_string()), "{to}");
+        }
+        assert!(told("fe80::7").is_err_and(|why| why.contains("fe80::7%eth0")));
+        assert!(told("[fe80::7]:99").is_err_and(|why| why.contains("of which interface")));
+        assert!(
+            told("fe80::7%nosuch").is_err_and(|why| why.contains("\"nosuch\"") && why.contains("ip link"))
+        );
+        assert!(told("2001:db8::1%lo").is_err_and(|why| why.contains("only a link-local")));
+        assert!(address("10.0.0.1%lo").is_err() && address("db1").is_err() && address("::").is_ok());
+        let SocketAddr::V6(scoped) = address("fe80::7%lo").expect("an address") else { panic!("version 6") };
+        assert_eq!(scoped.scope_id(), 1);
     }
 
     #[test]
@@ -174,7 +234,8 @@ mod tests {
         let mut path = crate::machine::NetworkPath::default();
         path.local.irqs.push(crate::machine::Irq { counts: [(1, 50), (2, 7)].into(), ..Default::default() });
         machine.network = Some(path.clone());
-        assert_eq!(near(&machine, &Floor::of(&machine)), [("nic-irq", 1)]);
+        // A virtual card tells no node, and the machine has one.
+        assert_eq!(near(&machine, &Floor::of(&machine)), [("nic-node", 2), ("nic-irq", 1)]);
         path.local.numa_node = Some(1);
         machine.network = Some(path);
         for (id, cpus) in [(0, 2..4), (1, 0..2)] {

@@ -1,16 +1,18 @@
 //! `assay serve`: the other end of a network test.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::io::ErrorKind;
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 
-use super::network::{PORT, TOKEN};
+use super::network::{PORT, TOKEN, address, is_link_local};
 use super::{measuring, output};
+use crate::bench::network_path::{self, Probe};
+use crate::bench::network_seats as seats;
 use crate::bench::network_serve::{self as serve, Event, Service};
-use crate::bench::{NetworkPlace as Place, network_path};
 use crate::machine::{Machine, snapshot};
 use crate::placement::Floor;
 use crate::sys::random::random;
@@ -24,9 +26,9 @@ Examples:
 It prints a token, anew each time; nobody without it can make this host send or receive anything. The token is never sent.
 One session at a time; uses the port and the one after it, TCP and UDP. Ctrl-C ends it.")]
 pub struct Args {
-    /// Address to listen on; 0.0.0.0 or :: are all of this host's
-    #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
-    bind: IpAddr,
+    /// Address to listen on; 0.0.0.0 or :: are all of this host's, a link-local one needs its interface (fe80::1%eth0)
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1", value_parser = address)]
+    bind: SocketAddr,
     /// Port to listen on; data takes the next one; 0: any
     #[arg(long, value_name = "PORT", default_value_t = PORT)]
     port: u16,
@@ -53,17 +55,24 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Some(token) => token,
         None => new_token()?,
     };
-    let listener = TcpListener::bind((args.bind, args.port))
-        .with_context(|| format!("cannot listen on {} port {}", args.bind, args.port))?;
+    let mut bind = args.bind;
+    bind.set_port(args.port);
+    let listener = TcpListener::bind(bind).map_err(|error| cannot_listen(bind, error))?;
     let address = listener.local_addr().context("cannot tell the port")?;
+    let machine = Machine::from(&snapshot::read(Path::new("/")));
+    let floor = Floor::of(&machine);
     output::print(&greeting(address, &token, args.idle))?;
     let service = Service {
         listener,
         token,
         idle: args.idle,
         session: args.session,
-        place: place(),
-        describe: &|to| network_path::describe(Some(to)),
+        place: &|to| seats::towards(&machine, &floor, to),
+        describe: &|to| {
+            let seats = seats::towards(&machine, &floor, to).seats;
+            let seats: Vec<String> = seats.iter().map(|cpus| cpus.to_string()).collect();
+            format!("{}seats {}\n", network_path::describe(Some(to), Probe::Datagram), seats.join(","))
+        },
     };
     let (mut refusals, mut guest) = (0u64, None);
     serve::run(service, &mut |event| match event {
@@ -97,15 +106,19 @@ fn new_token() -> anyhow::Result<String> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// One CPU of each core, the one that is quiet first.
-fn place() -> Place {
-    let machine = Machine::from(&snapshot::read(Path::new("/")));
-    let floor = Floor::of(&machine);
-    let first = floor.one_cpu("task").ok().and_then(|placement| placement.cpus().first());
-    let others = floor.one_per_core("task").seats.into_iter().filter_map(|seat| seat.cpus.first());
-    let mut cpus: Vec<u32> = first.into_iter().collect();
-    cpus.extend(others.filter(|cpu| Some(*cpu) != first));
-    Place { seats: cpus.into_iter().map(crate::model::CpuSet::one).collect(), interface: None }
+/// Why not, and what would help.
+fn cannot_listen(bind: SocketAddr, error: std::io::Error) -> anyhow::Error {
+    let help = match error.kind() {
+        ErrorKind::AddrInUse => {
+            ": somebody listens there, another `assay serve` perhaps: end that, or choose another port (--port)"
+        }
+        ErrorKind::AddrNotAvailable => {
+            ": this host has no such address (`ip address` lists those that it has)"
+        }
+        ErrorKind::PermissionDenied => ": choose a port above 1023 (--port)",
+        _ => "",
+    };
+    anyhow::anyhow!("cannot listen on {} port {} ({error}){help}", bind.ip(), bind.port())
 }
 
 fn greeting(address: SocketAddr, token: &str, idle: Duration) -> String {
@@ -129,6 +142,8 @@ fn greeting(address: SocketAddr, token: &str, idle: Duration) -> String {
 /// An address as it stands before a port.
 fn shown(ip: IpAddr) -> String {
     match ip {
+        // Its interface has a name of its own on the other host.
+        IpAddr::V6(ip) if is_link_local(ip.into()) => format!("[{ip}%INTERFACE]"),
         IpAddr::V4(ip) => ip.to_string(),
         IpAddr::V6(ip) => format!("[{ip}]"),
     }
@@ -139,12 +154,28 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_is_in_the_way_of_listening_is_told_with_what_helps() {
+        let told = |bind: &str, kind: ErrorKind| {
+            cannot_listen(bind.parse().expect("an address"), kind.into()).to_string()
+        };
+        let taken = told("127.0.0.1:4711", ErrorKind::AddrInUse);
+        assert!(
+            taken.contains("port 4711")
+                && taken.contains("--port")
+                && taken.contains("another `assay serve`")
+        );
+        let foreign = told("[2001:db8::1]:4711", ErrorKind::AddrNotAvailable);
+        assert!(foreign.contains("no such address") && !foreign.contains("--port"), "{foreign}");
+    }
+
+    #[test]
     fn the_command_for_the_other_host_is_told() {
         let told =
             |address: &str| greeting(address.parse().expect("an address"), "secret", Duration::from_secs(5));
         assert!(told("10.0.0.5:4711").contains("--to 10.0.0.5 --token secret\n"));
         assert!(told("0.0.0.0:99").contains("--to HOST:99 --token secret"));
         assert!(told("[::1]:99").contains("--to [::1]:99"));
+        assert!(told("[fe80::1%3]:99").contains("--to [fe80::1%INTERFACE]:99"));
         assert!(told("127.0.0.1:4711").contains("this host only"));
         assert_ne!(new_token().expect("a token"), new_token().expect("another"));
     }

@@ -64,6 +64,8 @@ pub struct End {
     pub wmem_max: Option<u64>,
     pub kernel: Option<String>,
     pub cpus: CpuSet,
+    /// CPUs that a server's tasks sit on, the nearest to its card first; empty where it does not tell.
+    pub seats: Vec<u32>,
     pub cpu_model: Option<String>,
     /// Shortest round trip of the connection over which this end told all that, us; null of this end itself.
     pub round_trip_us: Option<f64>,
@@ -114,7 +116,7 @@ pub fn parse(snapshot: &Snapshot) -> Option<NetworkPath> {
     Some(NetworkPath { local, remote: snapshot.text(PROBE_REMOTE).and_then(end) })
 }
 
-/// An end as its lines tell it; `None` where not a single one can be read.
+/// What one end tells, line by line; `None` where not a single one can be read.
 pub fn end(told: &str) -> Option<End> {
     let mut end = End::default();
     let mut any = false;
@@ -157,6 +159,7 @@ pub fn end(told: &str) -> Option<End> {
             "wmem_max" => end.wmem_max = number(value),
             "kernel" => end.kernel = text(),
             "cpus" => end.cpus = CpuSet::parse_list(value.trim()).unwrap_or_default(),
+            "seats" => end.seats = value.split(',').take(MOST).filter_map(number).collect(),
             "cpu_model" => end.cpu_model = text(),
             "boot" => end.boot = text(),
             "round_trip_us" => {

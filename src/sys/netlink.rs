@@ -3,7 +3,7 @@
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
@@ -32,15 +32,21 @@ pub struct Way {
     pub gateway: Option<IpAddr>,
 }
 
-/// The way that packets to this address take, by the kernel's own look-up.
-pub fn way(to: IpAddr) -> io::Result<Way> {
-    let (family, bytes) = match to {
+/// The way that packets to this address take, by the kernel's own look-up. The port is of no matter; a link-local address is one
+/// of its scope's interface.
+pub fn way(to: SocketAddr) -> io::Result<Way> {
+    let (family, bytes) = match to.ip() {
         IpAddr::V4(address) => (libc::AF_INET as u8, address.octets().to_vec()),
         IpAddr::V6(address) => (libc::AF_INET6 as u8, address.octets().to_vec()),
     };
     let mut body = vec![0; 12];
     (body[0], body[1]) = (family, 8 * bytes.len() as u8);
     push(&mut body, 1, &bytes);
+    if let SocketAddr::V6(scoped) = to
+        && scoped.scope_id() > 0
+    {
+        push(&mut body, 4, &scoped.scope_id().to_ne_bytes());
+    }
     let answer = ask(GET_ROUTE, 0, &body, NEW_ROUTE)?;
     let told = answer.first().and_then(|message| read_way(message));
     told.ok_or_else(|| io::Error::other("the kernel's answer names no interface"))
@@ -57,6 +63,14 @@ fn read_way(message: &[u8]) -> Option<Way> {
         }
     }
     (way.interface > 0).then_some(way)
+}
+
+/// The number of the interface with this name.
+pub fn number_of(name: &str) -> io::Result<u32> {
+    // Any socket will do.
+    let socket =
+        rustix::net::socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
+    Ok(rustix::net::netdevice::name_to_index(&socket, name)?)
 }
 
 /// An interface: its name and what it says it is (`veth`, `bridge`, `bond`, …; nothing for plain hardware).
@@ -251,7 +265,10 @@ mod tests {
 
     #[test]
     fn loopback_is_found_by_its_address() {
-        let way = way(IpAddr::V4(Ipv4Addr::LOCALHOST)).expect("every kernel knows the way to itself");
+        let localhost = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
+        let way = way(localhost).expect("every kernel knows the way to itself");
+        assert_eq!(number_of("lo").expect("its number"), way.interface);
+        assert!(number_of("no-such-interface").is_err());
         let found = interface(way.interface).expect("it has a name");
         assert_eq!(found.name, "lo");
         assert_eq!(way.gateway, None);

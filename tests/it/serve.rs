@@ -10,6 +10,9 @@ use assay::bench::network_wire::{HELLO_BYTES, Hello, Keys, VERDICT_BYTES, VERSIO
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::assay;
+use crate::host::wrapped;
+
+mod ways;
 
 /// A server that ends with the test.
 struct Server {
@@ -21,8 +24,14 @@ struct Server {
 
 impl Server {
     fn start(options: &[&str]) -> Server {
+        Server::start_by(&["env"], options)
+    }
+
+    /// By another program that becomes it.
+    fn start_by(wrapper: &[&str], options: &[&str]) -> Server {
         let mut command = assay();
         command.args(["serve", "--port", "0"]).args(options).env_remove("ASSAY_TOKEN");
+        let mut command = wrapped(wrapper, &command);
         let mut child = command
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

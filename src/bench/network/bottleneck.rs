@@ -16,7 +16,7 @@ use crate::model::Case;
 
 /// Share of its time that a slowed end burns.
 const BURN: f64 = 0.3;
-const MORE_STREAMS: u32 = 4;
+pub const MORE_STREAMS: u32 = 4;
 const SMALL_MESSAGE: u32 = 4 << 10;
 /// Of the plain bandwidth, what UDP is sent at.
 const OVER: f64 = 1.2;
@@ -45,6 +45,7 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
                 // A path may carry TCP only: that arm has no figures, and the session is begun anew.
                 Err(error) if arm == "udp-over" && error.downcast_ref::<WrongAnswer>().is_none() => {
                     seen.give_up(arm);
+                    sampler.facts().notes.push(format!("no figures of {arm}: {error:#}"));
                     peer = Peer::of(case, sampler.secret())?;
                     continue;
                 }
@@ -57,6 +58,7 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
             }
         }
     }
+    sampler.facts().notes.extend(peer.seats_there());
     seen.emit(sampler)
 }
 

@@ -1,13 +1,13 @@
 //! The client's side: finds the other end, or forks one, and runs tests with it.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, sockopt};
+use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, sockopt};
 
 use super::conduct::{Place, conduct, tune, tune_connected};
 use super::link::Link;
@@ -17,7 +17,7 @@ use super::way::Way;
 use super::wire::{HELLO_BYTES, Hello, Keys, VERDICT_BYTES, VERSION, Verdict};
 use super::words::{Account, Echo, Protocol, Reply, Report, Request, Side, Transfer};
 use crate::bench::check_answer;
-use crate::model::{Case, CpuSet};
+use crate::model::{Case, CpuSet, Seat};
 use crate::sys::affinity;
 use crate::sys::process::{self, Child};
 use crate::sys::random::random;
@@ -29,6 +29,8 @@ pub struct Peer {
     pub place: Place,
     /// CPUs that the other end is told to use: where it is on this machine.
     cpus: Vec<u32>,
+    /// CPUs that it told to have used.
+    used: CpuSet,
     test: u32,
     /// Lives as long as this one.
     _forked: Option<Child>,
@@ -41,27 +43,44 @@ const BUSY: Duration = Duration::from_secs(15);
 const BUSY_PAUSE: Duration = Duration::from_millis(100);
 /// What the other end takes to prepare or to tell.
 const ANSWER: Duration = Duration::from_secs(20);
+/// A datagram that was not heard is said again after this, and for so long: a little less than the other end waits.
+const AGAIN: Duration = Duration::from_millis(100);
+const GREETING: Duration = Duration::from_secs(4);
 
 impl Peer {
-    /// The other end of a case: the host that it names, or a process on its second seat.
+    /// The other end of a case: the host that it names, or a process on its second seat. Further seats are this end's; over loopback
+    /// the second one of messages is the other end's.
     pub fn of(case: &Case, token: Option<&str>) -> anyhow::Result<Peer> {
-        let [first, second] = case.placement.seats.as_slice() else {
-            bail!("a network test needs two seats, not {}", case.placement.seats.len());
+        let seats = &case.placement.seats;
+        let [first, second, ..] = seats.as_slice() else {
+            bail!("a network test needs two seats, not {}", seats.len());
         };
-        let mut place = Place { seats: vec![first.cpus.clone()], interface: None };
+        let (messages, loads): (Vec<&Seat>, Vec<&Seat>) =
+            seats.iter().filter(|seat| seat.host.is_none()).partition(|seat| seat.role == super::MESSAGES);
+        let of = |seat: &&Seat| seat.cpus.clone();
+        let mut place = Place { messages: messages.first().map(of), ..Place::default() };
         let (link, forked, cpus) = match case.inputs.get(TO) {
             Some(to) => {
                 let token = token.context("the other host's token is missing (--token)")?;
                 let link = dial(to, token)?;
-                place.interface = session::interface_to(link.peer()?.ip());
+                place.interface = session::interface_to(link.peer()?);
+                place.seats = loads.iter().map(of).collect();
                 (link, None, Vec::new())
             }
             None => {
-                let (link, child) = forked(&second.cpus)?;
+                let theirs = messages.get(1).map(of);
+                let (link, child) = forked(&second.cpus, theirs)?;
+                place.seats = vec![first.cpus.clone()];
                 (link, Some(child), second.cpus.iter().collect())
             }
         };
-        Ok(Peer { link, place, cpus, test: 0, _forked: forked })
+        Ok(Peer { link, place, cpus, used: CpuSet::default(), test: 0, _forked: forked })
+    }
+
+    /// Where another host's tasks sat, in words; of a process of our own the placement tells.
+    pub fn seats_there(&self) -> Option<String> {
+        let told = self._forked.is_none() && !self.used.is_empty();
+        told.then(|| format!("the other end's tasks sat on its CPUs {}", self.used))
     }
 
     /// What is known by now of the way to another host; over loopback nothing depends on it.
@@ -81,14 +100,19 @@ impl Peer {
 
     fn answer(&mut self) -> anyhow::Result<Reply> {
         match self.link.receive(ANSWER)?.context("the other end left")? {
-            Reply::Refused(why) => bail!("the other end: {why}"),
+            Reply::Refused(why) => Err(Refusal(why).into()),
             reply => Ok(reply),
         }
     }
 
     fn port(&mut self) -> anyhow::Result<SocketAddr> {
         match self.answer()? {
-            Reply::Port(port) => Ok(SocketAddr::new(self.link.peer()?.ip(), port)),
+            Reply::Port(port) => {
+                // With its scope, without which a link-local address is none.
+                let mut to = self.link.peer()?;
+                to.set_port(port);
+                Ok(to)
+            }
             other => bail!("the other end answered {other:?} instead of a port"),
         }
     }
@@ -102,7 +126,10 @@ impl Peer {
 
     fn report(&mut self) -> anyhow::Result<Report> {
         match self.answer()? {
-            Reply::Report(report) => Ok(*report),
+            Reply::Report(report) => {
+                self.used = self.used.union(&report.cpus.iter().copied().collect());
+                Ok(*report)
+            }
             other => bail!("the other end answered {other:?} instead of a report"),
         }
     }
@@ -118,6 +145,7 @@ impl Peer {
             let connected = self.data(spec.protocol, to, stream, &|socket| tune(&spec, socket));
             let socket = match connected {
                 Ok(socket) => socket,
+                Err(error) if error.is::<Refusal>() => return Err(error),
                 // What the other end has to say of it is nearer to the cause.
                 Err(error) => return Err(self.answer().err().unwrap_or(error)),
             };
@@ -133,7 +161,7 @@ impl Peer {
 
     /// One data connection.
     fn data(
-        &self,
+        &mut self,
         protocol: Protocol,
         to: SocketAddr,
         stream: u32,
@@ -157,14 +185,28 @@ impl Peer {
             Protocol::Tcp => {
                 rustix::net::send(&socket, &cookie, SendFlags::NOSIGNAL).context("the other end is gone")?;
             }
-            Protocol::Udp => {
-                let kept = sockopt::socket_timeout(&socket, sockopt::Timeout::Recv).unwrap_or(None);
-                limit(sockopt::Timeout::Recv, Some(Duration::from_millis(100)))?;
-                greet(&socket, &cookie, to.port())?;
-                limit(sockopt::Timeout::Recv, kept)?;
-            }
+            Protocol::Udp => self.greet(&socket, &cookie, stream, to.port())?,
         }
         Ok(socket)
+    }
+
+    /// Says the cookie until the other end has heard it, of which it tells over the link: what is lost is said again.
+    fn greet(&mut self, socket: &OwnedFd, cookie: &[u8], stream: u32, port: u16) -> anyhow::Result<()> {
+        let begin = Instant::now();
+        while begin.elapsed() < GREETING {
+            match rustix::net::send(socket, cookie, SendFlags::empty()) {
+                Ok(_) | Err(Errno::CONNREFUSED | Errno::NOBUFS) => {}
+                Err(error) => return Err(error).context("cannot send over UDP"),
+            }
+            if !self.link.has_news(AGAIN)? {
+                continue;
+            }
+            match self.answer()? {
+                Reply::Heard(heard) if heard == stream => return Ok(()),
+                other => bail!("the other end answered {other:?} to a datagram of stream {stream}"),
+            }
+        }
+        bail!("nothing arrives over UDP at port {port} there: does a firewall stand between?")
     }
 
     /// A connection whose messages come back.
@@ -217,24 +259,17 @@ impl Peer {
     }
 }
 
-/// Says the cookie until it comes back.
-fn greet(socket: &OwnedFd, cookie: &[u8], port: u16) -> anyhow::Result<()> {
-    const TRIES: usize = 30;
-    let mut answer = [0u8; 64];
-    for _ in 0..TRIES {
-        match rustix::net::send(socket, cookie, SendFlags::empty()) {
-            Ok(_) | Err(Errno::CONNREFUSED | Errno::NOBUFS) => {}
-            Err(error) => return Err(error).context("cannot send over UDP"),
-        }
-        match rustix::net::recv(socket, answer.as_mut_slice(), RecvFlags::empty()) {
-            Ok((_, count)) if answer[..count] == *cookie => return Ok(()),
-            // The other end's socket for this stream is not there yet.
-            Err(Errno::CONNREFUSED) => std::thread::sleep(Duration::from_millis(5)),
-            _ => {}
-        }
+/// What the other end says instead of doing what it was asked for; nothing follows.
+#[derive(Debug)]
+struct Refusal(String);
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        write!(f, "the other end: {}", self.0)
     }
-    bail!("no answer over UDP from port {port} there: does a firewall stand between?")
 }
+
+impl std::error::Error for Refusal {}
 
 /// A transfer whose streams are connected.
 pub struct Prepared<'p> {
@@ -302,7 +337,7 @@ impl Outcome {
 }
 
 /// An other end on this machine: the same code as the server's, in a process on these CPUs, reached over loopback.
-fn forked(cpus: &CpuSet) -> anyhow::Result<(Link, Child)> {
+fn forked(cpus: &CpuSet, messages: Option<CpuSet>) -> anyhow::Result<(Link, Child)> {
     const LOOPBACK: &str =
         "the loopback interface may be down (`ip link set lo up`), or sockets forbidden here";
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context(LOOPBACK)?;
@@ -314,7 +349,7 @@ fn forked(cpus: &CpuSet) -> anyhow::Result<(Link, Child)> {
         let served = affinity::pin(cpus).map_err(anyhow::Error::from).and_then(|()| {
             let stream = first_guest(&listener, CONNECT)?;
             let link = Link::new(stream, theirs, Side::Server)?;
-            let place = Place { seats: vec![cpus.clone()], interface: None };
+            let place = Place { seats: vec![cpus.clone()], messages: messages.clone(), interface: None };
             session::attend(link, &Host { place, port: 0, describe: &|_| String::new() })
         });
         i32::from(served.is_err())
@@ -387,10 +422,11 @@ fn knock(to: &str, addresses: &[SocketAddr], token: &str) -> anyhow::Result<Opti
 }
 
 /// What a server tells of its machine, and of its way to us.
-pub fn remote_description(to: &str, token: &str) -> anyhow::Result<(String, IpAddr)> {
+pub fn remote_description(to: &str, token: &str) -> anyhow::Result<(String, SocketAddr)> {
     let link = dial(to, token)?;
-    let address = link.peer()?.ip();
-    let mut peer = Peer { link, place: Place::default(), cpus: Vec::new(), test: 0, _forked: None };
+    let address = link.peer()?;
+    let (place, cpus, used) = Default::default();
+    let mut peer = Peer { link, place, cpus, used, test: 0, _forked: None };
     let mut text = peer.describe()?;
     // What this end knows of the way there, in the lines that it is described by.
     if let Some(trip) = peer.way().round_trip {

@@ -23,6 +23,8 @@ use crate::sys::tcp::{self, TcpInfo};
 pub struct Place {
     /// One after another, in turn.
     pub seats: Vec<CpuSet>,
+    /// Where messages are sent, or sent back, beside a load.
+    pub messages: Option<CpuSet>,
     /// Whose drops are counted; none over loopback.
     pub interface: Option<String>,
 }
@@ -233,7 +235,8 @@ pub fn conduct(
         Protocol::Tcp => format!("what came at byte {} or soon after is not what was sent", at - 1),
         Protocol::Udp => format!("message {at} that came is none that was sent"),
     });
-    let cpus = place.cpus(jobs.len()).len().max(1) as f64;
+    let seats = place.cpus(jobs.len());
+    let cpus = seats.len().max(1) as f64;
     let share = |value: Option<f64>, of: f64| value.map(|value| value / (elapsed * of));
     Ok(Report {
         marks,
@@ -255,6 +258,7 @@ pub fn conduct(
         tcp,
         receive_buffer,
         congestion: senders.first().and_then(|socket| sockopt::tcp_congestion(socket).ok()),
+        cpus: seats.iter().collect(),
     })
 }
 

@@ -1,7 +1,7 @@
 //! The connection over which the two ends of a session agree on what is done: frames, with a time limit for each wait.
 
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
@@ -48,12 +48,13 @@ impl Link {
         Ok(Link { stream, framer, unframer, keys })
     }
 
+    /// The other end's address, a link-local one with its interface.
     pub fn peer(&self) -> anyhow::Result<SocketAddr> {
-        self.stream.peer_addr().context("the other end is gone")
+        self.stream.peer_addr().map(canonical).context("the other end is gone")
     }
 
     pub fn local(&self) -> anyhow::Result<SocketAddr> {
-        self.stream.local_addr().context("the other end is gone")
+        self.stream.local_addr().map(canonical).context("the other end is gone")
     }
 
     /// What TCP knows of the way to the other end.
@@ -94,6 +95,17 @@ impl Link {
         }
     }
 
+    /// Whether something to receive has come, or an end, within this time.
+    pub fn has_news(&self, limit: Duration) -> anyhow::Result<bool> {
+        let time = Timespec { tv_sec: limit.as_secs() as _, tv_nsec: limit.subsec_nanos() as _ };
+        let mut polled = [PollFd::from_borrowed_fd(self.stream.as_fd(), PollFlags::IN)];
+        match poll(&mut polled, Some(&time)) {
+            Ok(ready) => Ok(ready > 0),
+            Err(rustix::io::Errno::INTR) => Ok(false),
+            Err(error) => Err(error).context("cannot wait"),
+        }
+    }
+
     /// Waits so long; an error as soon as the other end is gone.
     pub fn pause(&self, duration: Duration) -> anyhow::Result<()> {
         let end = Instant::now() + duration;
@@ -111,9 +123,27 @@ impl Link {
     }
 }
 
+/// The same with an address of version 4 as such, where a socket of version 6 calls it `::ffff:10.0.0.5`: the kernel's
+/// routes to that one are others, or none.
+pub fn canonical(address: SocketAddr) -> SocketAddr {
+    match address.ip().to_canonical() {
+        IpAddr::V4(ip) => SocketAddr::new(ip.into(), address.port()),
+        // With its scope.
+        IpAddr::V6(_) => address,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn addresses_of_version_4_are_called_so_and_others_keep_their_scope() {
+        let told = |text: &str| canonical(text.parse().expect("an address")).to_string();
+        assert_eq!(told("[::ffff:10.0.0.5]:7"), "10.0.0.5:7");
+        assert_eq!(told("10.0.0.5:7"), "10.0.0.5:7");
+        assert_eq!(told("[fe80::1%3]:7"), "[fe80::1%3]:7");
+    }
     use crate::bench::network::words::Request;
     use std::net::TcpListener;
 

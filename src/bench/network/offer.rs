@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::bottleneck::MORE_STREAMS;
 use super::way::{USUAL_DATAGRAM, Way, datagram};
-use super::{ARMS, DEPTHS, RECEIVER, SENDER};
+use super::{ARMS, DEPTHS, MESSAGES, RECEIVER, SENDER};
 use crate::bench::{Benchmark, Candidate, Depth, Scope, Windows};
-use crate::model::{Beside, Case, CpuSet, Pages, Placement, Seat};
+use crate::model::{Beside, Case, CpuSet, Pages, Params, Placement, Seat};
 use crate::placement::Distance;
 
 /// The input that holds the other end's address, `HOST:PORT`; without it the visit forks its own other end.
@@ -30,6 +31,8 @@ pub struct Wish {
     pub direction: Option<String>,
     /// CPUs by their place relative to the network card, the nearest first: `nic-irq`, `nic-node`, `other-node`.
     pub near: Vec<(&'static str, u32)>,
+    /// One CPU of each core, the nearest to the card first: with another host, where further streams sit.
+    pub cores: Vec<u32>,
 }
 
 /// Cases over loopback.
@@ -245,6 +248,7 @@ fn completed(mut candidate: Candidate, scope: &Scope, wish: &Wish) -> Candidate 
     if let (Some(streams), "network.loaded") = (wish.streams, id.as_str()) {
         candidate = candidate.param("streams", streams);
     }
+    candidate.case.placement = spread(candidate.case.placement.clone(), &candidate.case, scope, wish);
     candidate.seconds = seconds(&candidate.case, scope.windows, way.round_trip);
     let most = super::transfer_points(&candidate.case)
         .iter()
@@ -252,6 +256,43 @@ fn completed(mut candidate: Candidate, scope: &Scope, wish: &Wish) -> Candidate 
         .chain(wish.streams.map(|streams| streams as i64))
         .max();
     candidate.memory(FIXED_MEMORY + most.unwrap_or(1).max(1) as u64 * STREAM_MEMORY)
+}
+
+/// With further seats of this host, as far as it has cores: one for each stream where there is another host, and under load one for
+/// the messages (over loopback at either end). Each is as near to the card, or the first, as there are.
+fn spread(mut placement: Placement, case: &Case, scope: &Scope, wish: &Wish) -> Placement {
+    let (apart, taken) = (wish.to.is_some(), placement.cpus());
+    let of = |params: &Params| params.get("streams")?.int();
+    let most = super::transfer_points(case).iter().filter_map(of).chain(of(&case.params)).max();
+    let ways = if case.params.get("direction").and_then(|way| way.text()) == Some("both") { 2 } else { 1 };
+    let streams = most.unwrap_or(1).max(1) as usize * ways;
+    let further = match case.bench.as_ref() {
+        "network.bottleneck" if apart => MORE_STREAMS as usize * streams - 1,
+        "network.tcp" | "network.udp" | "network.loaded" if apart => streams - 1,
+        _ => 0,
+    };
+    let messages = match case.bench.as_ref() {
+        "network.loaded" if apart => 1,
+        "network.loaded" if placement.name != Distance::SameCpu.name() => 2,
+        _ => 0,
+    };
+    let (Some(first), true) = (taken.first(), further + messages > 0) else { return placement };
+    let cores = match wish.cores.as_slice() {
+        [] => scope.floor.one_per_core(SENDER).cpus().iter().collect(),
+        told => told.to_vec(),
+    };
+    let distance = |one: u32, other: u32| scope.floor.distance(one, other);
+    let is_free = |cpu: &u32| taken.iter().all(|own| distance(own, *cpu) > Distance::SmtSibling);
+    let mut free: Vec<u32> = cores.into_iter().filter(is_free).collect();
+    // On the first one's node, whichever that is.
+    free.sort_by_key(|cpu| matches!(distance(first, *cpu), Distance::OtherNode | Distance::OtherPackage));
+    let roles = std::iter::repeat_n(placement.seats[0].role.clone(), further);
+    let roles = roles.chain(std::iter::repeat_n(MESSAGES.into(), messages));
+    let seat = |(role, cpu)| Seat { role, host: None, cpus: CpuSet::one(cpu), mem_nodes: CpuSet::default() };
+    let seats: Vec<Seat> = roles.zip(free).map(seat).collect();
+    let end = placement.seats.iter().position(|seat| seat.host.is_some()).unwrap_or(placement.seats.len());
+    placement.seats.splice(end..end, seats);
+    placement
 }
 
 /// Streams and sizes of messages that a visit measures.

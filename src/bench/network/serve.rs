@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -15,10 +15,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::conduct::Place;
-use super::link::Link;
+use super::link::{Link, canonical};
 use super::session::{self, Host};
 use super::wire::{HELLO_BYTES, Hello, Keys, PROOF_BYTES, VERSION, Verdict, equal};
-use super::words::Side;
+use super::words::{Reply, Side};
 use crate::sys::process::{self, Child};
 use crate::sys::random::random;
 
@@ -30,8 +30,9 @@ pub struct Service<'a> {
     pub idle: Duration,
     /// A session takes no longer.
     pub session: Duration,
-    pub place: Place,
-    pub describe: &'a dyn Fn(IpAddr) -> String,
+    /// Where the tasks of a session with this client sit.
+    pub place: &'a dyn Fn(SocketAddr) -> Place,
+    pub describe: &'a dyn Fn(SocketAddr) -> String,
 }
 
 /// What a server has to tell people.
@@ -41,7 +42,7 @@ pub enum Event {
     Ended(SocketAddr, Duration),
     /// It took longer than a session may.
     TooLong(SocketAddr),
-    /// Somebody who did not prove himself, and why not.
+    /// Somebody who did not prove himself, or for whom there was no process, and why not.
     Refused(SocketAddr, String),
 }
 
@@ -118,9 +119,15 @@ pub fn run(service: Service, tell: &mut dyn FnMut(Event)) -> anyhow::Result<()> 
                     let Guest { stream, from, .. } = guest;
                     let begun = begin(&service, stream, from, keys, || {
                         drop((std::mem::take(others.0), std::mem::take(others.1)))
-                    })?;
-                    running = Some(begun);
-                    tell(Event::Began(from));
+                    });
+                    match begun {
+                        Ok(begun) => {
+                            running = Some(begun);
+                            tell(Event::Began(from));
+                        }
+                        // A limit that others reached, perhaps: the next one may have more luck.
+                        Err(error) => tell(Event::Refused(from, format!("{error:#}"))),
+                    }
                 }
             }
         }
@@ -156,6 +163,7 @@ fn accept(listener: &TcpListener, guests: &mut Vec<Guest>) {
     for _ in 0..AT_ONCE {
         // Nobody more, gone again, or no descriptor left just now: the next round tells.
         let Ok((stream, from)) = listener.accept() else { return };
+        let from = canonical(from);
         let Ok(nonce) = random() else { return };
         if stream.set_nonblocking(true).is_err() {
             continue;
@@ -240,21 +248,28 @@ fn begin(
 ) -> anyhow::Result<Running> {
     let port = service.listener.local_addr().map_or(0, |address| address.port());
     let mut stream = Some(stream);
+    let theirs = keys.clone();
     let child = process::fork(|| {
         let_go();
         let host = Host {
-            place: service.place.clone(),
+            place: (service.place)(from),
             port: port.checked_add(1).unwrap_or(0),
             describe: service.describe,
         };
         let link =
-            stream.take().context("no stream").and_then(|stream| Link::new(stream, keys, Side::Server));
+            stream.take().context("no stream").and_then(|stream| Link::new(stream, theirs, Side::Server));
         match link.and_then(|link| session::attend(link, &host)) {
             Ok(()) => 0,
             Err(_) => 1,
         }
-    })
-    .context("cannot fork a session")?;
+    });
+    let child = child.context("no process for a session: is there a limit (ulimit -u, pids.max)?");
+    if let (Err(error), Some(stream)) = (&child, stream) {
+        // A few bytes into an empty buffer: nobody is waited for.
+        let told = Reply::Refused(format!("{error:#}"));
+        let _ = Link::new(stream, keys, Side::Server).and_then(|mut link| link.send(&told));
+    }
+    let child = child?;
     let pid = Pid::from_raw(child.id() as i32);
     let ended = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
     Ok(Running { child, ended, from, since: Instant::now() })

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, sockopt};
 
 use super::conduct::{Place, conduct, tune, tune_connected};
-use super::link::Link;
+use super::link::{Link, canonical};
 use super::wire::{COOKIE_BYTES, Keys};
 use super::words::{Account, Echo, Protocol, Reply, Report, Request, Side, Transfer};
 use crate::model::CpuSet;
@@ -34,18 +34,15 @@ pub struct Host<'a> {
     pub place: Place,
     /// Data goes here if it is free; 0: anywhere.
     pub port: u16,
-    pub describe: &'a dyn Fn(IpAddr) -> String,
+    pub describe: &'a dyn Fn(SocketAddr) -> String,
 }
 
 /// Serves until the client leaves.
 pub fn attend(mut link: Link, host: &Host) -> anyhow::Result<()> {
-    let mut host = Host { place: host.place.clone(), ..*host };
-    host.place.interface = interface_to(link.peer()?.ip());
-    let host = &host;
     while let Some(request) = link.receive::<Request>(IDLE)? {
         let done = match request {
             Request::Describe => {
-                let text = (host.describe)(link.peer()?.ip());
+                let text = (host.describe)(link.peer()?);
                 link.send(&Reply::Description(text.chars().take(64 << 10).collect()))
             }
             Request::Transfer(spec) => transfer(&mut link, host, &spec),
@@ -63,7 +60,7 @@ pub fn attend(mut link: Link, host: &Host) -> anyhow::Result<()> {
 }
 
 /// The interface that packets to this address leave by.
-pub fn interface_to(address: IpAddr) -> Option<String> {
+pub fn interface_to(address: SocketAddr) -> Option<String> {
     let way = netlink::way(address).ok()?;
     Some(netlink::interface(way.interface).ok()?.name)
 }
@@ -73,7 +70,11 @@ impl Host<'_> {
     fn placed(&self, cpus: &[u32]) -> Place {
         match cpus {
             [] => self.place.clone(),
-            cpus => Place { seats: cpus.iter().map(|cpu| CpuSet::one(*cpu)).collect(), interface: None },
+            cpus => Place {
+                seats: cpus.iter().map(|cpu| CpuSet::one(*cpu)).collect(),
+                messages: self.place.messages.clone(),
+                interface: None,
+            },
         }
     }
 }
@@ -96,9 +97,12 @@ fn transfer(link: &mut Link, host: &Host, spec: &Transfer) -> anyhow::Result<()>
         None => None,
         Some(socket) => {
             sockopt::set_tcp_nodelay(socket, true).context("cannot set TCP_NODELAY")?;
-            let work = || match place.seat(0).is_some_and(|cpus| affinity::pin(cpus).is_err()) {
+            // Beside the load where there is a CPU for it: else what is timed is a time slice of the load's.
+            let own = place.messages.as_ref().or(place.seats.get(spec.streams as usize));
+            let seat = own.or(place.seat(0));
+            let work = || match seat.is_some_and(|cpus| affinity::pin(cpus).is_err()) {
                 true => 1,
-                false => send_back(socket),
+                false => send_back(socket, None),
             };
             Some(process::fork(work).context("cannot fork a task")?)
         }
@@ -136,13 +140,18 @@ impl<'a> Door<'a> {
         test: u32,
         tune: &'a Tune<'a>,
     ) -> anyhow::Result<Door<'a>> {
-        let here = link.local()?.ip();
-        let bound = bound(protocol, SocketAddr::new(here, port), tune);
+        // With its scope, without which a link-local address is none.
+        let mut here = link.local()?;
+        here.set_port(port);
+        let bound = bound(protocol, here, tune);
         let socket = match bound {
-            Err(_) if port != 0 => self::bound(protocol, SocketAddr::new(here, 0), tune),
+            Err(_) if port != 0 => {
+                here.set_port(0);
+                self::bound(protocol, here, tune)
+            }
             bound => bound,
         }
-        .with_context(|| format!("cannot open a port on {here}"))?;
+        .with_context(|| format!("cannot open a port on {}", here.ip()))?;
         let address = rustix::net::getsockname(&socket).context("a socket without a name")?;
         let address: SocketAddr = address.try_into().context("a socket without a name")?;
         link.send(&Reply::Port(address.port()))?;
@@ -151,7 +160,7 @@ impl<'a> Door<'a> {
     }
 
     /// The data connection of this stream.
-    fn next(&mut self, link: &Link, stream: u32) -> anyhow::Result<OwnedFd> {
+    fn next(&mut self, link: &mut Link, stream: u32) -> anyhow::Result<OwnedFd> {
         match self.protocol {
             Protocol::Tcp => self.accepted(link, stream),
             Protocol::Udp => self.greeted(link, stream),
@@ -185,7 +194,7 @@ impl<'a> Door<'a> {
                 Err(error) => return Err(error).context("cannot accept a connection"),
             };
             let from = from.and_then(|from| SocketAddr::try_from(from).ok());
-            if from.map(|from| from.ip()) != Some(self.peer) {
+            if from.map(|from| canonical(from).ip()) != Some(self.peer) {
                 continue;
             }
             sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(COOKIE))
@@ -200,8 +209,9 @@ impl<'a> Door<'a> {
         }
     }
 
-    /// Answers the datagram that proves itself, with one that is not longer, and hears from nobody else any more.
-    fn greeted(&mut self, link: &Link, stream: u32) -> anyhow::Result<OwnedFd> {
+    /// Waits for the datagram that proves itself, tells over the link that it came, and hears from nobody else any more. What the
+    /// client said again meanwhile comes later, among the data.
+    fn greeted(&mut self, link: &mut Link, stream: u32) -> anyhow::Result<OwnedFd> {
         let mut cookie = [0u8; 2 * COOKIE_BYTES];
         loop {
             self.wait(link)?;
@@ -209,13 +219,13 @@ impl<'a> Door<'a> {
             let Ok((_, count, Some(from))) = heard else { continue };
             let Ok(from) = SocketAddr::try_from(from) else { continue };
             let ours = self.keys.stream_of(&cookie[..count], self.test) == Some(stream);
-            if !ours || from.ip() != self.peer {
+            if !ours || canonical(from).ip() != self.peer {
                 continue;
             }
             // The next stream's socket is there before this one hears its own peer only.
             let next = bound(self.protocol, self.address, self.tune).context("cannot open a port twice")?;
             rustix::net::connect(&self.socket, &from).context("cannot connect a socket")?;
-            rustix::net::send(&self.socket, &cookie[..count], SendFlags::empty()).context("cannot answer")?;
+            link.send(&Reply::Heard(stream))?;
             return Ok(std::mem::replace(&mut self.socket, next));
         }
     }
@@ -260,15 +270,18 @@ fn echo(link: &mut Link, host: &Host, spec: &Echo) -> anyhow::Result<()> {
                 .with_context(|| format!("cannot use congestion control {name:?}"))?;
         }
     }
-    beside(link, &host.placed(&spec.cpus), || send_back(&socket))
+    // Over UDP it may come once more.
+    let greeting = (spec.protocol == Protocol::Udp).then(|| link.keys.cookie(spec.test, 0));
+    beside(link, &host.placed(&spec.cpus), || send_back(&socket, greeting.as_ref().map(|cookie| &cookie[..])))
 }
 
-/// Whatever comes goes back.
-fn send_back(socket: &OwnedFd) -> i32 {
+/// Whatever comes goes back, but this.
+fn send_back(socket: &OwnedFd, greeting: Option<&[u8]>) -> i32 {
     let mut buffer = vec![0u8; 64 << 10];
     loop {
         let count = match rustix::net::recv(socket, buffer.as_mut_slice(), RecvFlags::empty()) {
             Ok((_, 0)) => return 0,
+            Ok((_, count)) if greeting == Some(&buffer[..count]) => continue,
             Ok((_, count)) => count,
             Err(Errno::INTR | Errno::CONNREFUSED) => continue,
             Err(_) => return 1,
@@ -295,7 +308,7 @@ fn greet(link: &mut Link, host: &Host, spec: &Echo) -> anyhow::Result<()> {
                 continue;
             };
             let from = from.and_then(|from| SocketAddr::try_from(from).ok());
-            if from.map(|from| from.ip()) == Some(peer) {
+            if from.map(|from| canonical(from).ip()) == Some(peer) {
                 // One that is gone already is the client's to notice.
                 let _ = rustix::net::send(&socket, &[1], SendFlags::NOSIGNAL);
             }
@@ -330,7 +343,8 @@ fn beside(link: &mut Link, place: &Place, work: impl FnOnce() -> i32) -> anyhow:
         throttled: share(used.throttled_s),
         drops: share(used.drops),
     };
-    link.send(&Reply::Report(Box::new(Report { account, drained: true, ..Report::default() })))
+    let cpus = cpus.iter().collect();
+    link.send(&Reply::Report(Box::new(Report { account, cpus, drained: true, ..Report::default() })))
 }
 
 /// A listener's first guest, waited for so long.
@@ -338,5 +352,27 @@ pub fn first_guest(listener: &TcpListener, limit: Duration) -> anyhow::Result<Tc
     match readable(listener, limit)? {
         true => Ok(listener.accept().context("cannot accept a connection")?.0),
         false => bail!("nobody came within {limit:?}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::UdpSocket;
+
+    #[test]
+    fn a_greeting_that_comes_again_does_not_come_back() {
+        let [here, there] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").expect("a port"));
+        here.connect(there.local_addr().expect("an address")).expect("connected");
+        there.connect(here.local_addr().expect("an address")).expect("connected");
+        here.set_read_timeout(Some(Duration::from_secs(5))).expect("a limit");
+        for message in [&b"greeting"[..], b"message", b"greeting", b""] {
+            here.send(message).expect("sent");
+        }
+        assert_eq!(send_back(&there.into(), Some(b"greeting")), 0);
+        let mut buffer = [0; 100];
+        assert_eq!(here.recv(&mut buffer).expect("an answer"), b"message".len());
+        here.set_nonblocking(true).expect("set");
+        assert!(here.recv(&mut buffer).is_err(), "and nothing else");
     }
 }

@@ -104,6 +104,7 @@ fn with_another_host_there_are_both_directions_and_its_seat() {
         streams: Some(3),
         direction: None,
         near: vec![("nic-node", 2), ("nic-irq", 1)],
+        cores: vec![3, 2, 1, 0],
     };
     let offered = |depth| {
         let scope = scope(depth);
@@ -123,8 +124,30 @@ fn with_another_host_there_are_both_directions_and_its_seat() {
     for candidate in &standard {
         assert_eq!(candidate.case.inputs[TO], "far:4711");
         let seats = &candidate.case.placement.seats;
-        assert_eq!((seats.len(), seats[1].host.as_deref()), (2, Some("far:4711")));
-        assert_eq!(candidate.case.placement.cpus(), CpuSet::one(2));
+        assert_eq!(seats.iter().position(|seat| seat.host.is_some()), Some(seats.len() - 1), "it comes last");
+        assert_eq!(seats[seats.len() - 1].host.as_deref(), Some("far:4711"));
+        assert_eq!(seats[0].cpus, CpuSet::one(2));
+        // Of three streams each has a CPU, the nearest to the card first.
+        let cpus = match candidate.case.bench.as_ref() {
+            "network.tcp" if candidate.case.params["direction"].text() == Some("both") => vec![2, 3, 1, 0],
+            "network.bottleneck" => vec![2, 3, 1, 0],
+            "network.loaded" => vec![2, 3, 1, 0],
+            "network.tcp" | "network.udp" => vec![2, 3, 1],
+            _ => vec![2],
+        };
+        let own = seats.iter().filter_map(|seat| seat.cpus.first()).collect::<Vec<_>>();
+        assert_eq!(own, cpus, "{}", candidate.case.key());
+        let messages: Vec<_> = seats.iter().filter(|seat| seat.role == MESSAGES).collect();
+        assert_eq!(messages.len(), usize::from(candidate.case.bench == "network.loaded"));
+        assert!(messages.iter().all(|seat| seat.cpus == CpuSet::one(0)), "{messages:?}");
+        assert!(!candidate.case.placement.is_free());
+    }
+    // Over loopback the streams share a CPU an end, and messages beside them have others.
+    for candidate in BENCHMARKS.iter().flat_map(|bench| (bench.cases)(bench, &scope(Depth::Standard))) {
+        let placement = &candidate.case.placement;
+        let loaded = candidate.case.bench == "network.loaded" && placement.name != "same-cpu";
+        assert_eq!(placement.seats.len(), if loaded { 4 } else { 2 }, "{}", candidate.case.key());
+        assert!(!loaded || placement.cpus().len() == 4, "{placement:?}");
     }
     let mut alone = Machine::default();
     alone.cpus.online = CpuSet::one(0);

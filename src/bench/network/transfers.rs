@@ -60,6 +60,7 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         }
         sampler.facts().variant = outcome.congestion().map(|name| format!("congestion control {name}"));
     }
+    sampler.facts().notes.extend(peer.seats_there());
     Ok(())
 }
 

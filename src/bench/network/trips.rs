@@ -18,6 +18,7 @@ use super::transfers::wanted;
 use super::words::{Account, Protocol, Transfer};
 use crate::bench::{Sampler, backed, check_answer, histogram, median, point};
 use crate::model::{Case, Params};
+use crate::sys::affinity;
 use crate::sys::clock::Clock;
 use crate::sys::counters::{NetworkCounters, NetworkTotals};
 use crate::sys::ticks::Ticks;
@@ -208,6 +209,11 @@ impl Own {
     }
 }
 
+/// The congestion control that a connection has, in words.
+fn control_of(socket: &OwnedFd) -> Option<String> {
+    sockopt::tcp_congestion(socket).ok().map(|name| format!("congestion control {name}"))
+}
+
 fn emit_accounts(
     sampler: &mut Sampler,
     at: &Params,
@@ -244,6 +250,8 @@ pub fn round_trip(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let protocol = if text(case, "protocol") == Some("udp") { Protocol::Udp } else { Protocol::Tcp };
     let (warm_up, counted) = spans(Beat::of(sampler.windows(), case));
     let socket = peer.echo(protocol, text(case, "congestion"))?;
+    // None over UDP.
+    sampler.facts().variant = (protocol == Protocol::Tcp).then(|| control_of(&socket)).flatten();
     let mut trips = Trips::new(&socket, protocol, sampler.clock())?;
     trips.run_for(warm_up)?;
     trips.forget();
@@ -258,6 +266,7 @@ pub fn round_trip(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     }
     drop(trips);
     let remote = peer.stop()?;
+    sampler.facts().notes.extend(peer.seats_there());
     emit_accounts(sampler, &Params::new(), local, remote, ns)
 }
 
@@ -289,6 +298,7 @@ pub fn connect(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     sampler.windows_timed(Params::new(), "rate", (work, ns), 1)?;
     emit_latencies(sampler, Params::new(), &latencies, all)?;
     let remote = peer.stop()?;
+    sampler.facts().notes.extend(peer.seats_there());
     emit_accounts(sampler, &Params::new(), local, remote, all)
 }
 
@@ -327,6 +337,7 @@ pub fn request(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let beat = Beat::of(sampler.windows(), case);
     for depth in DEPTHS {
         let socket = peer.echo(Protocol::Tcp, text(case, "congestion"))?;
+        sampler.facts().variant = control_of(&socket);
         let own = Own::start(&peer.place);
         let mut flight = Flight::begin(&socket, depth, sampler.clock())?;
         let (mut work, mut ns) = (Vec::new(), Vec::new());
@@ -347,6 +358,7 @@ pub fn request(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         let remote = peer.stop()?;
         emit_accounts(sampler, &at, local, remote, all)?;
     }
+    sampler.facts().notes.extend(peer.seats_there());
     Ok(())
 }
 
@@ -424,6 +436,10 @@ impl<'s> Flight<'s> {
 pub fn loaded(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let mut peer = Peer::of(case, sampler.secret())?;
     let spec = Transfer { echo: true, ..wanted(case, sampler, peer.way()) };
+    // Beside the load where there is a CPU for it.
+    if let Some(seat) = &peer.place.messages {
+        affinity::pin(seat).with_context(|| format!("cannot pin to CPUs {seat}"))?;
+    }
     let mut prepared = peer.prepare(spec.clone())?;
     let socket = prepared.echo.take().context("no connection that echoes")?;
     sockopt::set_tcp_nodelay(&socket, true).context("cannot set TCP_NODELAY")?;
@@ -456,6 +472,8 @@ pub fn loaded(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         bail!("no message came back within the {:.0} ms that were counted under load", (last.ns - first.ns) / 1e6);
     }
     trips.emit(sampler)?;
+    sampler.facts().variant = outcome.congestion().map(|name| format!("congestion control {name}"));
+    sampler.facts().notes.extend(peer.seats_there());
     let ns = outcome.counted_ns();
     sampler.value(Params::new(), "latency_idle_p50", idle_us, ns)?;
     sampler.value(Params::new(), "load", outcome.bits_per_second() / 1e9, ns)?;

@@ -9,7 +9,7 @@
 use sha2::{Digest, Sha256};
 
 /// The version of all that follows the hello.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 
 pub const HELLO_BYTES: usize = 48;
 pub const PROOF_BYTES: usize = 32;

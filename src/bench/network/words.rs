@@ -90,6 +90,8 @@ pub enum Reply {
     Description(String),
     /// Data goes to this port.
     Port(u16),
+    /// The first datagram of this stream is there: it need not be said again. Told over the link, where it cannot be lost.
+    Heard(u32),
     Ready,
     Report(Box<Report>),
     Refused(String),
@@ -126,6 +128,8 @@ pub struct Report {
     /// Of the connections that it receives over.
     pub receive_buffer: Option<f64>,
     pub congestion: Option<String>,
+    /// CPUs that its tasks sat on, one after another.
+    pub cpus: Vec<u32>,
 }
 
 /// Costs of the counted windows; shares 0 to 1.

@@ -33,6 +33,9 @@ fn an_end_as_it_tells_itself() {
     assert_eq!(names, ["ens1f0-TxRx-0"]);
     assert_eq!(end.irqs[0].counts, BTreeMap::from([(0, 16228), (1, 7)]));
     assert_eq!(end.rps_cpus.to_string(), "2-3");
+    assert!(end.seats.is_empty());
+    let server = of(TOLD, Some("interface lo\nseats 3,1,x,0\n")).and_then(|path| path.remote);
+    assert_eq!(server.expect("told").seats, [3, 1, 0]);
     assert_eq!(end.tcp_rmem, [4096, 131072, 6291456]);
     assert_eq!(path.link_gbits(), Some((25.0, "this end")));
     assert!(path.remote.is_none() && !path.one_machine());

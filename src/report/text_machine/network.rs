@@ -75,6 +75,11 @@ fn end(told: &End) -> String {
         let cpus = crate::model::CpuSet::union_of(irqs.iter().map(|irq| &irq.cpus));
         words.push(format!("{} interrupts on CPUs {}", irqs.len(), plain(&cpus.to_string(), NAME)));
     }
+    if !told.seats.is_empty() {
+        let seats: Vec<String> = told.seats.iter().take(SHOWN).map(|cpu| cpu.to_string()).collect();
+        let more = if told.seats.len() > SHOWN { ", …" } else { "" };
+        words.push(format!("its tasks on CPUs {}{more}", seats.join(", ")));
+    }
     let qdiscs: Vec<String> = told.qdiscs.iter().take(SHOWN).map(qdisc).collect();
     if !qdiscs.is_empty() {
         words.push(format!("queueing {}", qdiscs.join(" and ")));
