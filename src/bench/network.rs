@@ -7,12 +7,14 @@
 use super::{Benchmark, Depth, Param, Range, View, point};
 use crate::model::{Better, Case, Form, Metric, Params};
 
+mod beat;
 mod bottleneck;
 mod client;
 mod conduct;
 mod link;
 mod metrics;
 mod offer;
+mod requests;
 pub mod seats;
 mod sequence;
 pub mod serve;
@@ -29,7 +31,7 @@ pub use client::remote_description;
 pub use conduct::Place;
 use metrics::*;
 use offer::cases;
-pub use offer::{TO, Wish, network_cases};
+pub use offer::{Wish, network_cases};
 
 pub const GROUP: &str = "network";
 
@@ -68,6 +70,12 @@ const PROTOCOL: Param =
     Param { name: "protocol", about: "what carries the messages", range: Range::Choice(&["tcp", "udp"]) };
 const ARM: Param =
     Param { name: "arm", about: "what is changed in the experiment", range: Range::Choice(&ARMS) };
+
+/// The input that holds the other end's address, `HOST:PORT`; without it the visit forks its own other end.
+pub const TO: &str = "to";
+
+/// Connections of the arm with more of them, for each of the plain one.
+const MORE_STREAMS: u32 = 4;
 
 /// The arms of the experiment, in the order in which a round begins.
 pub const ARMS: [&str; 11] = [
@@ -184,7 +192,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         metrics: OF_REQUESTS,
         params: &[CONGESTION, DEPTH],
         points: |_| DEPTHS.iter().map(|depth| point("depth", *depth)).collect(),
-        run: trips::request,
+        run: requests::request,
         ..ROW
     },
     Benchmark {

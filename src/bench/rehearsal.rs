@@ -106,7 +106,9 @@ pub fn visit_all(case: &Case) -> Vec<Samples> {
         assert!(first.iter().any(|one| one.point == point), "{}: {point:?} is missing", case.key());
     }
     for metric in row.metrics.iter().filter(|metric| metric.headline) {
-        let values: Vec<f64> = of(&metric.name).iter().flat_map(|one| one.values(metric.form)).collect();
+        // What warms up may be anything: a window in which nothing arrived, too.
+        let counted = |one: &&Samples| one.values(metric.form).split_off(one.warm_up.min(one.len()));
+        let values: Vec<f64> = of(&metric.name).iter().flat_map(counted).collect();
         // A difference of two times that were disturbed has any sign.
         let signed = metric.form == Form::Value;
         let fine = |value: &f64| value.is_finite() && (signed || *value > 0.0);

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::ARMS;
+use super::{ARMS, MORE_STREAMS};
 use anyhow::ensure;
 
+use super::beat::Beat;
 use super::client::{Outcome, Peer};
 use super::metrics::GIGABITS;
-use super::offer::{Beat, ROUNDS};
+use super::offer::ROUNDS;
 use super::transfers::wanted;
 use super::way::USUAL_DATAGRAM;
 use super::words::{Protocol, Side, Transfer};
@@ -16,7 +17,6 @@ use crate::model::Case;
 
 /// Share of its time that a slowed end burns.
 const BURN: f64 = 0.3;
-pub const MORE_STREAMS: u32 = 4;
 const SMALL_MESSAGE: u32 = 4 << 10;
 /// Of the plain bandwidth, what UDP is sent at.
 const OVER: f64 = 1.2;

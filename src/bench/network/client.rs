@@ -9,9 +9,9 @@ use anyhow::{Context, bail};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, sockopt};
 
+use super::TO;
 use super::conduct::{Place, conduct, tune, tune_connected};
 use super::link::Link;
-use super::offer::TO;
 use super::session::{self, Host, first_guest};
 use super::way::Way;
 use super::wire::{HELLO_BYTES, Hello, Keys, VERDICT_BYTES, VERSION, Verdict};

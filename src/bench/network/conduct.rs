@@ -10,13 +10,13 @@ use rustix::net::sockopt;
 use super::streams::{Flow, Streams};
 use super::words::{Account, Direction, Mark, Protocol, Report, Sending, Side, Transfer};
 use super::workers::{Board, Task};
-use crate::model::CpuSet;
 use crate::machine::network;
 use crate::machine::snapshot::network as files;
+use crate::model::CpuSet;
 use crate::sys::counters::{NetworkCounters, NetworkTotals};
-use crate::sys::{affinity, datagrams};
 use crate::sys::process::{self, Child};
 use crate::sys::tcp::{self, TcpInfo};
+use crate::sys::{affinity, datagrams};
 
 /// Where an end's tasks sit, and what it looks at.
 #[derive(Clone, Debug, Default)]
@@ -221,9 +221,9 @@ pub fn conduct(
     drop(tasks);
     // Buffers are counted there, and messages are lost.
     let all_receivers = (0..jobs.len()).filter(|task| !jobs[*task].sends);
-    let lost = thrown_away.filter(|_| !receivers.is_empty()).map(|buffers| {
-        buffers * board.messages_a_buffer(all_receivers)
-    });
+    let lost = thrown_away
+        .filter(|_| !receivers.is_empty())
+        .map(|buffers| buffers * board.messages_a_buffer(all_receivers));
     let drops = match (used.drops, lost) {
         (None, None) => None,
         (packets, messages) => Some(packets.unwrap_or(0.0) + messages.unwrap_or(0.0)),
@@ -251,7 +251,8 @@ pub fn conduct(
         account: Account {
             busy: share(used.run_ns.map(|ns| ns / 1e9), cpus),
             softirq: share(used.softirq_s, cpus).into_iter().chain(share(handled, 1.0)).reduce(f64::max),
-            wait: share(used.wait_ns.map(|ns| ns / 1e9), pids.len() as f64),
+            // The kernel tells of a wait when it ends: one that began before the counted time is told whole.
+            wait: share(used.wait_ns.map(|ns| ns / 1e9), pids.len() as f64).map(|share| share.min(1.0)),
             throttled: share(used.throttled_s, 1.0),
             drops: share(drops, 1.0),
         },

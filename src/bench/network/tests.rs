@@ -1,6 +1,6 @@
 //! The rows, rehearsed over loopback, and what they offer.
 
-use super::offer::{POINTS, TO};
+use super::offer::POINTS;
 use super::*;
 use crate::bench::rehearsal;
 use crate::bench::{Scope, Windows};
@@ -60,7 +60,7 @@ fn messages_lost_at_a_full_socket_are_counted_as_messages() {
         direction: words::Direction::Send,
         streams: 1,
         bytes: 1472,
-        beat: offer::Beat { window_ms: 100, warm_up: 1, count: 4 },
+        beat: beat::Beat { window_ms: 100, warm_up: 1, count: 4 },
         rate: None,
         congestion: None,
         buffers: Some([1 << 20, 200_000]),

@@ -2,9 +2,9 @@
 
 use anyhow::bail;
 
+use super::beat::Beat;
 use super::client::{Outcome, Peer};
 use super::metrics::*;
-use super::offer::Beat;
 use super::way::{USUAL_DATAGRAM, Way};
 use super::words::{Direction, Mark, Protocol, Report, Sending, Transfer};
 use crate::bench::Sampler;

@@ -1,6 +1,5 @@
-//! The rows of latency: messages that come back, connections, requests on their way together.
+//! The rows of latency: messages that come back, alone or beside a load, and connections.
 
-use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -10,13 +9,12 @@ use anyhow::{Context, bail};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, sockopt};
 
-use super::DEPTHS;
+use super::beat::{Beat, LEAST_TRIPS};
 use super::client::Peer;
 use super::conduct::Place;
-use super::offer::{Beat, LEAST_TRIPS};
 use super::transfers::wanted;
 use super::words::{Account, Protocol, Transfer};
-use crate::bench::{Sampler, backed, check_answer, histogram, median, point};
+use crate::bench::{Sampler, backed, check_answer, histogram, median};
 use crate::model::{Case, Params};
 use crate::sys::affinity;
 use crate::sys::clock::Clock;
@@ -24,9 +22,9 @@ use crate::sys::counters::{NetworkCounters, NetworkTotals};
 use crate::sys::ticks::Ticks;
 
 /// Size of a message, bytes.
-const MESSAGE: usize = 64;
+pub(super) const MESSAGE: usize = 64;
 /// Ends every wait; so many of them without an answer are a loss over UDP, and over TCP the end.
-const TICK: Duration = Duration::from_millis(250);
+pub(super) const TICK: Duration = Duration::from_millis(250);
 const LOST_TICKS: u32 = 2;
 const PATIENCE_TICKS: u32 = 40;
 /// Losses one after another with which a visit gives up.
@@ -178,31 +176,36 @@ impl<'s> Trips<'s> {
 }
 
 /// A number, and bytes that follow from it.
-fn message(number: u64) -> [u8; MESSAGE] {
+pub(super) fn message(number: u64) -> [u8; MESSAGE] {
     let mut bytes = [number as u8 ^ 0x5a; MESSAGE];
     bytes[..8].copy_from_slice(&number.to_be_bytes());
     bytes
 }
 
-fn emit_latencies(sampler: &mut Sampler, at: Params, latencies: &[u64], ns: f64) -> anyhow::Result<()> {
+pub(super) fn emit_latencies(
+    sampler: &mut Sampler,
+    at: Params,
+    latencies: &[u64],
+    ns: f64,
+) -> anyhow::Result<()> {
     let told = backed(latencies.len() as u64);
     sampler.histogram_at(at, &told, histogram(latencies.iter().copied())?, ns)
 }
 
 /// What this process itself cost.
-struct Own {
+pub(super) struct Own {
     counters: NetworkCounters,
     before: NetworkTotals,
     begin: Instant,
 }
 
 impl Own {
-    fn start(place: &Place) -> Own {
+    pub(super) fn start(place: &Place) -> Own {
         let mut counters = NetworkCounters::open(&[std::process::id()], &place.cpus(1), None);
         Own { before: counters.read(), counters, begin: Instant::now() }
     }
 
-    fn account(mut self) -> Account {
+    pub(super) fn account(mut self) -> Account {
         let (used, elapsed) = (self.counters.read().since(self.before), self.begin.elapsed().as_secs_f64());
         let share = |ns: Option<f64>| ns.map(|ns| ns / 1e9 / elapsed);
         Account { busy: share(used.run_ns), wait: share(used.wait_ns), ..Account::default() }
@@ -210,11 +213,11 @@ impl Own {
 }
 
 /// The congestion control that a connection has, in words.
-fn control_of(socket: &OwnedFd) -> Option<String> {
+pub(super) fn control_of(socket: &OwnedFd) -> Option<String> {
     sockopt::tcp_congestion(socket).ok().map(|name| format!("congestion control {name}"))
 }
 
-fn emit_accounts(
+pub(super) fn emit_accounts(
     sampler: &mut Sampler,
     at: &Params,
     local: Account,
@@ -241,7 +244,7 @@ fn spans(beat: Beat) -> (Duration, Duration) {
     (windows(1), windows(beat.count))
 }
 
-fn text<'c>(case: &'c Case, name: &str) -> Option<&'c str> {
+pub(super) fn text<'c>(case: &'c Case, name: &str) -> Option<&'c str> {
     case.params.get(name).and_then(|value| value.text())
 }
 
@@ -322,7 +325,7 @@ fn once(to: &SocketAddr) -> anyhow::Result<()> {
 }
 
 /// Repeats what was interrupted, for so many ticks.
-fn patiently<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> io::Result<T> {
+pub(super) fn patiently<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> io::Result<T> {
     for _ in 0..PATIENCE_TICKS {
         match call() {
             Err(Errno::INTR) => {}
@@ -330,107 +333,6 @@ fn patiently<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> io::Result<T
         }
     }
     Err(io::ErrorKind::TimedOut.into())
-}
-
-pub fn request(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
-    let mut peer = Peer::of(case, sampler.secret())?;
-    let beat = Beat::of(sampler.windows(), case);
-    for depth in DEPTHS {
-        let socket = peer.echo(Protocol::Tcp, text(case, "congestion"))?;
-        sampler.facts().variant = control_of(&socket);
-        let own = Own::start(&peer.place);
-        let mut flight = Flight::begin(&socket, depth, sampler.clock())?;
-        let (mut work, mut ns) = (Vec::new(), Vec::new());
-        for window in 0..=beat.count {
-            let (answered, took) = flight.window(beat.window_ms as f64 * 1e6)?;
-            work.push(answered as f64);
-            ns.push(took);
-            if window == 0 {
-                flight.latencies.clear();
-            }
-        }
-        let local = own.account();
-        let at = point("depth", depth);
-        let all = ns[1..].iter().sum();
-        sampler.windows_timed(at.clone(), "rate", (work, ns), 1)?;
-        emit_latencies(sampler, at.clone(), &flight.latencies, all)?;
-        drop(flight);
-        let remote = peer.stop()?;
-        emit_accounts(sampler, &at, local, remote, all)?;
-    }
-    sampler.facts().notes.extend(peer.seats_there());
-    Ok(())
-}
-
-/// Requests on their way, in their order.
-struct Flight<'s> {
-    socket: &'s OwnedFd,
-    clock: Clock,
-    /// When those on their way were written.
-    written: VecDeque<f64>,
-    /// The next to be written, and the next to be answered.
-    next: u64,
-    due: u64,
-    pending: Vec<u8>,
-    latencies: Vec<u64>,
-    _ticks: Ticks,
-}
-
-impl<'s> Flight<'s> {
-    fn begin(socket: &'s OwnedFd, depth: u64, clock: Clock) -> anyhow::Result<Flight<'s>> {
-        let _ticks = Ticks::start(TICK).context("cannot start a timer")?;
-        let (written, pending, latencies) = (VecDeque::new(), Vec::new(), Vec::new());
-        let mut flight = Flight { socket, clock, written, next: 0, due: 0, pending, latencies, _ticks };
-        flight.write(depth)?;
-        Ok(flight)
-    }
-
-    /// Writes so many requests at once.
-    fn write(&mut self, count: u64) -> anyhow::Result<()> {
-        let bytes: Vec<u8> = (0..count).flat_map(|index| message(self.next + index)).collect();
-        let now = self.clock.now();
-        let mut rest = bytes.as_slice();
-        while !rest.is_empty() {
-            let sent = patiently(|| rustix::net::send(self.socket, rest, SendFlags::NOSIGNAL));
-            rest = &rest[sent.context("the other end is gone")?..];
-        }
-        self.written.extend((0..count).map(|_| now));
-        self.next += count;
-        Ok(())
-    }
-
-    /// Goes on for so long: how many were answered, in how many ns.
-    fn window(&mut self, length_ns: f64) -> anyhow::Result<(u64, f64)> {
-        let (begin, mut answered) = (self.clock.now(), 0);
-        let mut buffer = [0u8; 64 << 10];
-        loop {
-            let read =
-                patiently(
-                    || Ok(rustix::net::recv(self.socket, buffer.as_mut_slice(), RecvFlags::empty())?.1),
-                );
-            let count = read.context("the other end does not answer any more")?;
-            if count == 0 {
-                bail!("the other end is gone");
-            }
-            let now = self.clock.now();
-            self.pending.extend_from_slice(&buffer[..count]);
-            let whole = self.pending.len() / MESSAGE;
-            for answer in self.pending.chunks_exact(MESSAGE) {
-                check_answer(answer == message(self.due), || {
-                    format!("request {} got another one's answer", self.due)
-                })?;
-                let written = self.written.pop_front().context("an answer to nothing")?;
-                self.latencies.push((now - written).max(1.0) as u64);
-                self.due += 1;
-            }
-            self.pending.drain(..whole * MESSAGE);
-            answered += whole as u64;
-            self.write(whole as u64)?;
-            if now - begin >= length_ns && answered > 0 {
-                return Ok((answered, now - begin));
-            }
-        }
-    }
 }
 
 pub fn loaded(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
@@ -469,7 +371,10 @@ pub fn loaded(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let ((first, last), began) = edges.context("a transfer without windows")?;
     trips.keep_within(began + first.ns, began + last.ns);
     if trips.latencies.is_empty() {
-        bail!("no message came back within the {:.0} ms that were counted under load", (last.ns - first.ns) / 1e6);
+        bail!(
+            "no message came back within the {:.0} ms that were counted under load",
+            (last.ns - first.ns) / 1e6
+        );
     }
     trips.emit(sampler)?;
     sampler.facts().variant = outcome.congestion().map(|name| format!("congestion control {name}"));

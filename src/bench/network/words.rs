@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::offer::Beat;
+use super::beat::Beat;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

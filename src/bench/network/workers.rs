@@ -63,7 +63,8 @@ impl Board {
 
     /// Messages that came in each of the kernel's buffers, on average; 1 where nothing came.
     pub fn messages_a_buffer(&self, tasks: impl Iterator<Item = usize> + Clone) -> f64 {
-        let sum = |word: usize| tasks.clone().map(|task| self.word(task, word).load(Relaxed)).sum::<u64>() as f64;
+        let sum =
+            |word: usize| tasks.clone().map(|task| self.word(task, word).load(Relaxed)).sum::<u64>() as f64;
         ((sum(MESSAGES) + sum(DUPLICATED)) / sum(BUFFERS).max(1.0)).max(1.0)
     }
 
