@@ -80,9 +80,13 @@ fn of_udp(evidence: &Evidence, udp: &Transfer) -> Option<Finding> {
             if paced { Severity::Warning } else { Severity::Note },
             format!("{} of the messages were dropped at the receiver, which cannot keep up", percent(lost)),
             match counted {
-                true => "The sender is faster than the receiver reads: its socket's buffer or its CPU's queue was full.",
-                false => "Over loopback nothing lies between the two sockets: the receiver's buffer or its CPU's queue was full, whatever \
-                          the kernel counted of it.",
+                true => {
+                    "The sender is faster than the receiver reads: its socket's buffer or its CPU's queue was full."
+                }
+                false => {
+                    "Over loopback nothing lies between the two sockets: the receiver's buffer or its CPU's queue was full, whatever \
+                          the kernel counted of it."
+                }
             },
             "Pace the sender (`--rate`), or give the receiver more buffer (net.core.rmem_max), more CPU and more queues. The bandwidth that \
              arrived is the receiver's limit.",
