@@ -230,6 +230,11 @@ fn ours(bench: &Bench, spaces: Option<&Namespaces>, id: &str, streams: u64, prot
     let candidates = network_cases((row.cases)(row, &scope), &scope, &wish);
     let possible = candidates.into_iter().filter(|candidate| candidate.unmet.is_none());
     let mut case = possible.map(|candidate| candidate.case).find(fits)?;
+    // One CPU at each end, as the peers have.
+    if spaces.is_some() {
+        let first = case.placement.seats.first().cloned();
+        case.placement.seats.retain(|seat| seat.host.is_some() || Some(seat) == first.as_ref());
+    }
     for (seat, cpu) in case.placement.seats.iter_mut().zip([sender, receiver]) {
         if seat.host.is_none() {
             seat.cpus = CpuSet::one(cpu);

@@ -257,7 +257,9 @@ fn completed(mut candidate: Candidate, scope: &Scope, wish: &Wish) -> Candidate 
 /// With further seats of this host, as far as it has cores: one for each stream where there is another host, and under load one for
 /// the messages (over loopback at either end). Each is as near to the card, or the first, as there are.
 fn spread(mut placement: Placement, case: &Case, scope: &Scope, wish: &Wish) -> Placement {
-    let (apart, taken) = (wish.to.is_some(), placement.cpus());
+    // Where both ends are one machine (containers, namespaces) each leaves the other its CPUs.
+    let one_machine = scope.machine.network.as_ref().is_some_and(|path| path.one_machine());
+    let (apart, taken) = (wish.to.is_some() && !one_machine, placement.cpus());
     let of = |params: &Params| params.get("streams")?.int();
     let most = super::transfer_points(case).iter().filter_map(of).chain(of(&case.params)).max();
     let ways = if case.params.get("direction").and_then(|way| way.text()) == Some("both") { 2 } else { 1 };
@@ -269,7 +271,7 @@ fn spread(mut placement: Placement, case: &Case, scope: &Scope, wish: &Wish) -> 
     };
     let messages = match case.bench.as_ref() {
         "network.loaded" if apart => 1,
-        "network.loaded" if placement.name != Distance::SameCpu.name() => 2,
+        "network.loaded" if wish.to.is_none() && placement.name != Distance::SameCpu.name() => 2,
         _ => 0,
     };
     let (Some(first), true) = (taken.first(), further + messages > 0) else { return placement };

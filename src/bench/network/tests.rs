@@ -4,7 +4,7 @@ use super::offer::POINTS;
 use super::*;
 use crate::bench::rehearsal;
 use crate::bench::{Scope, Windows};
-use crate::machine::Machine;
+use crate::machine::{End, Machine, NetworkPath};
 use crate::model::{CpuSet, Form, Reason, Samples};
 use crate::placement::Floor;
 
@@ -160,5 +160,15 @@ fn with_another_host_there_are_both_directions_and_its_seat() {
     let far: Vec<_> = network_cases(usual, &alone_scope, &wish);
     assert!(far.iter().filter(is_it).any(|candidate| candidate.unmet.is_none()), "one CPU is enough here");
     assert!(offered(Depth::Full).iter().any(|candidate| candidate.case.placement.name == "nic-irq"));
+    // Namespaces of one machine: its other CPUs are the other end's.
+    let mut both = Machine::default();
+    both.cpus.online = (0..4).collect::<CpuSet>();
+    let end = || End { boot: Some("one".into()), ..End::default() };
+    both.network = Some(NetworkPath { local: end(), remote: Some(end()) });
+    let both_floor = Floor::of(&both);
+    let both_scope = Scope { machine: &both, floor: &both_floor, ..scope(Depth::Standard) };
+    let usual = BENCHMARKS.iter().flat_map(|bench| (bench.cases)(bench, &both_scope)).collect();
+    let shared = network_cases(usual, &both_scope, &wish);
+    assert!(shared.iter().all(|candidate| candidate.case.placement.seats.len() == 2));
     assert_eq!(transfer_points(&standard[0].case).len(), 1, "the user's streams");
 }

@@ -31,8 +31,20 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     })
 }
 
+/// From the median to the longest; of one histogram each, where a row has several.
 fn percentiles(title: &Title) -> Vec<&Metric> {
-    title.metrics.iter().filter(|metric| matches!(metric.form, Form::Quantile { .. })).collect()
+    let share = |metric: &Metric| match metric.form {
+        Form::Quantile { q, .. } => Some(q),
+        _ => None,
+    };
+    let family = |metric: &Metric| metric.name.rsplit_once('_').map(|(family, _)| family.to_string());
+    let mut metrics: Vec<&Metric> = title.metrics.iter().filter(|metric| share(metric).is_some()).collect();
+    metrics.sort_by(|one, other| {
+        family(one)
+            .cmp(&family(other))
+            .then(share(one).unwrap_or(0.0).total_cmp(&share(other).unwrap_or(0.0)))
+    });
+    metrics
 }
 
 #[cfg(test)]
@@ -47,7 +59,7 @@ mod tests {
 
     #[test]
     fn hidden_percentiles_stand_beside_the_shown_ones() {
-        let metrics = vec![latency(), quantile("p50", 0.5).aside(), quantile("max", 1.0).detail()];
+        let metrics = vec![latency(), quantile("max", 1.0).detail(), quantile("p50", 0.5).aside()];
         let values = [("latency", 2.0), ("p50", 3.0), ("max", 70.0)];
         let found = Made::new(View::Wide, metrics)
             .case(case("one-cpu", &[]), &[(of(&[]), &values)])
