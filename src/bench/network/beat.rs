@@ -94,14 +94,15 @@ impl Beat {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::bench::Candidate;
     use crate::model::{Beside, Pages, Placement};
 
-    const WINDOWS: Windows = Windows { window_ns: 2e6, count: 5, warm_up: 1, limit_s: 2.0 };
+    pub const WINDOWS: Windows = Windows { window_ns: 2e6, count: 5, warm_up: 1, limit_s: 2.0 };
 
-    fn case(bench: &'static str, to: Option<&str>) -> Case {
+    /// A case without seats, of this machine or with another one.
+    pub fn case(bench: &'static str, to: Option<&str>) -> Case {
         let placement = Placement {
             name: "one-cpu".into(),
             seats: Vec::new(),

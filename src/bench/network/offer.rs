@@ -354,26 +354,12 @@ fn seconds(case: &Case, windows: Windows, round_trip: Option<Duration>) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::beat::tests::{WINDOWS, case};
     use super::*;
     use crate::machine::Machine;
     use crate::machine::network::{PROBE, PROBE_REMOTE};
-    use crate::model::{Entry, Pages, Snapshot};
+    use crate::model::{Entry, Snapshot};
     use crate::placement::Floor;
-
-    const WINDOWS: Windows = Windows { window_ns: 2e6, count: 5, warm_up: 1, limit_s: 2.0 };
-
-    fn case(bench: &'static str, to: Option<&str>) -> Case {
-        let placement = Placement {
-            name: "one-cpu".into(),
-            seats: Vec::new(),
-            pages: Pages::AsGiven,
-            beside: Beside::Idle,
-            neighbours: Vec::new(),
-        };
-        let mut case = Candidate::new(bench, placement, 1, 0.0).case;
-        case.inputs.extend(to.map(|to| (TO.to_string(), to.to_string())));
-        case
-    }
 
     #[test]
     fn the_plan_knows_of_long_starts() {
