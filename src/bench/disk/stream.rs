@@ -22,7 +22,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Of a case; what this machine cannot do is left out, and stands in the visit's notes.
+    /// Of a case; what this machine cannot do is left out, and stands in the visit's notes. (A plan names its engine where
+    /// io_uring is refused: this is for cases that were planned where it was not, or by hand.)
     pub fn of(case: &Case, sampler: &mut Sampler) -> anyhow::Result<Plan> {
         let text = |name: &str| case.params.get(name).and_then(|value| value.text());
         let op = text("op").and_then(Op::by_name).context("the case does not say what to do")?;
