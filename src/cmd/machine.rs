@@ -1,7 +1,7 @@
 //! `assay machine`: what this host, a captured tree or a cpuid dump is.
 
 use std::fs::File;
-use std::io::{BufReader, BufWriter, IsTerminal, Read, Write};
+use std::io::{BufReader, IsTerminal, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -254,21 +254,18 @@ pub fn saved_snapshot(path: &Path) -> anyhow::Result<Snapshot> {
 
 fn save(snapshot: &Snapshot, path: &Path) -> anyhow::Result<()> {
     let failed = || format!("{} cannot be written", path.display());
-    let file = BufWriter::new(File::create(path).with_context(failed)?);
     let compressed = path.extension().is_some_and(|extension| extension == "gz");
-    let mut file = match compressed {
-        true => {
-            let mut encoder = GzEncoder::new(file, Compression::default());
-            serde_json::to_writer(&mut encoder, snapshot).with_context(failed)?;
-            encoder.finish().with_context(failed)?
+    output::replace_file(path, &failed, |file| {
+        match compressed {
+            true => {
+                let mut encoder = GzEncoder::new(file, Compression::default());
+                serde_json::to_writer(&mut encoder, snapshot)?;
+                encoder.finish()?;
+            }
+            false => serde_json::to_writer(file, snapshot)?,
         }
-        false => {
-            let mut file = file;
-            serde_json::to_writer(&mut file, snapshot).with_context(failed)?;
-            file
-        }
-    };
-    file.flush().with_context(failed)
+        Ok(())
+    })
 }
 
 fn style(ascii: bool) -> Style {

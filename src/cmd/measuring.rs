@@ -1,6 +1,5 @@
 //! What every measuring verb shares: its options, and the way from a plan to a run file, findings and a report.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -12,7 +11,7 @@ use anyhow::{Context, bail};
 use super::device::{Device, may_go_on};
 use super::network::Network;
 use super::progress::Display;
-use super::{dry_run, output};
+use super::{dry_run, leftovers, output};
 use crate::bench::{Benchmark, Candidate, DROP_CACHES, NETWORK_TO, Scope};
 use crate::diagnose;
 use crate::kernels;
@@ -309,9 +308,7 @@ fn measure(
     let ended = session.run(writer, visits, &mut |progress| display.show(progress));
     display.end();
     // What a visit that was killed or interrupted could not remove itself.
-    let folders: BTreeSet<&String> =
-        header.plan.iter().filter_map(|planned| planned.case.inputs.get("dir")).collect();
-    folders.into_iter().for_each(|folder| scratch::sweep(folder.as_ref()));
+    leftovers::sweep(&leftovers::places(&header.plan, &args.out));
     ended
 }
 

@@ -13,6 +13,7 @@ mod guard;
 mod hackbench;
 mod import;
 mod knobs;
+mod leftovers;
 mod list;
 mod machine;
 mod measuring;

@@ -16,6 +16,7 @@ pub mod ethtool;
 pub mod events;
 pub mod exec_chain;
 pub mod file_map;
+pub mod fresh;
 pub mod lock_share;
 pub mod mapping;
 pub mod mutex;
