@@ -24,7 +24,9 @@ pub struct Left {
 /// The folders in which a run of this plan makes some of its own.
 pub fn places(plan: &[Planned], out: &Path) -> BTreeSet<PathBuf> {
     let named = plan.iter().filter_map(|planned| planned.case.inputs.get("dir")).map(PathBuf::from);
-    named.chain([std::env::temp_dir(), out.to_path_buf()]).collect()
+    let all = named.chain([std::env::temp_dir(), out.to_path_buf()]);
+    // One folder of two names is one.
+    all.map(|place| place.canonicalize().unwrap_or(place)).collect()
 }
 
 /// What a run would find there; nothing is done to it.

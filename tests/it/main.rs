@@ -16,6 +16,7 @@ mod machine;
 mod memmap;
 mod nexmark;
 mod observed;
+mod owned;
 mod peers;
 mod rules;
 mod runs;
