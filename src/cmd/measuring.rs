@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 
 use super::device::{Device, may_go_on};
+use super::keeping::{keep_for, put_back_what_was_left};
 use super::network::Network;
 use super::progress::Display;
 use super::{dry_run, leftovers, output};
@@ -22,6 +23,7 @@ use crate::measure::{Ended, Patience, Session};
 use crate::model::{
     Entry, Event, Header, Planned, Record, RunClock, SCHEMA, Severity, Snapshot, Title, Visit, measured_ms,
 };
+use crate::objects::Keep;
 use crate::placement::Floor;
 use crate::plan::{self, PROFILES, Profile};
 use crate::run_file::{self, Writer};
@@ -249,7 +251,8 @@ pub fn study_to_file(
         let code = dry_run::show(&host.machine, &planned, &profile, &args.out, args.json)?;
         return Ok(Finished { code, file: None });
     }
-    let reins = Reins::taken(knobs.hand())?;
+    let reins =
+        Reins::taken(knobs.hand(), keep_for(&knobs, if args.pretend.is_some() { &[] } else { &planned }))?;
     let mut header = header(args, &host, &profile, planned, benches);
     amend(&mut header);
     let (mut writer, header, visits) = open(args, header)?;
@@ -295,6 +298,7 @@ fn measure(
         program: std::env::current_exe().context("cannot find this program's own file")?,
         root: args.root.clone(),
         knobs: &reins.knobs,
+        keep: &reins.keep,
         groups: Groups {
             cpu: host.machine.limits.cpu_folders.clone(),
             memory: host.machine.limits.memory_folders.clone(),
@@ -435,12 +439,13 @@ fn pretended_clock() -> RunClock {
 /// What ends with a session in whatever way it ends.
 struct Reins {
     knobs: Hand,
+    keep: Keep,
     /// The user wants out.
     interrupted: Arc<AtomicBool>,
 }
 
 impl Reins {
-    fn taken(knobs: Hand) -> anyhow::Result<Reins> {
+    fn taken(knobs: Hand, keep: Keep) -> anyhow::Result<Reins> {
         let interrupted = catch_signals(knobs.last())?;
         let (usual, last) = (std::panic::take_hook(), knobs.last());
         // A release build ends right after this.
@@ -448,16 +453,7 @@ impl Reins {
             usual(panic);
             last.try_put_back();
         }));
-        Ok(Reins { knobs, interrupted })
-    }
-}
-
-/// Whoever was killed before us may have left kernel knobs turned.
-fn put_back_what_was_left(knobs: &Knobs) {
-    match knobs.put_back_what_was_left() {
-        Ok(said) => said.iter().for_each(|line| output::tell(&format!("  {line}"))),
-        // A run that turns no knob itself needs nothing put back; one that does is refused to.
-        Err(error) => output::tell(&format!("  {error:#}; what is measured now is measured with them")),
+        Ok(Reins { knobs, keep, interrupted })
     }
 }
 

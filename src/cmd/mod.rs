@@ -12,6 +12,7 @@ mod flink;
 mod guard;
 mod hackbench;
 mod import;
+mod keeping;
 mod knobs;
 mod leftovers;
 mod list;

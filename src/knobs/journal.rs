@@ -52,7 +52,7 @@ impl Journal {
 
 /// When a process that still runs was started, in ticks since the boot; `None` where it is gone or only waits to be
 /// reaped.
-fn start_of(pid: u32) -> Option<u64> {
+pub fn start_of(pid: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name in brackets may hold anything.
     let mut fields = text.rsplit_once(')')?.1.split_ascii_whitespace();

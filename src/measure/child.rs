@@ -10,8 +10,9 @@ use anyhow::Context;
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
-use crate::bench::{Line, Order, find};
+use crate::bench::{Line, Order, SET_KEY, find, leaves};
 use crate::model::{ProcessFacts, Reason, Samples};
+use crate::objects::{Keep, MARK};
 use crate::run_file;
 use crate::sys::process;
 
@@ -23,6 +24,8 @@ pub struct Heard {
     pub reason: Option<Reason>,
     /// The user wants out: nothing was learned of the case.
     pub interrupted: bool,
+    /// What was found afterwards and is not as it should be, in sentences.
+    pub left: Vec<String>,
 }
 
 /// A line longer than this is no sample line.
@@ -38,15 +41,24 @@ const LONGEST_LOOK: Duration = Duration::from_secs(1);
 /// How long a child may take to leave after its last line.
 const LEAVE: Duration = Duration::from_secs(5);
 
-/// Runs one visit. `program` is this very binary (a bench: the one beside it); `interrupted` is asked often and ends the
-/// visit when true; `observe` is called as often, to look at the machine when it is time to.
+/// Runs one visit. `program` is this very binary (a bench: the one beside it); `keep` lends it what would outlive it;
+/// `interrupted` is asked often and ends the visit when true; `observe` is called as often, to look at the machine when it
+/// is time to.
 pub fn visit(
     program: &std::path::Path,
     order: &Order,
     limit: Duration,
+    keep: &Keep,
     interrupted: &dyn Fn() -> bool,
     observe: &mut dyn FnMut(),
 ) -> anyhow::Result<Heard> {
+    let needs = leaves(&order.case).filter(|_| order.pretend.is_none());
+    let loan = keep.lend(needs, limit)?;
+    let mut order = order.clone();
+    if let Some(key) = &loan.key {
+        let text = key.as_ref().map_or_else(String::clone, i32::to_string);
+        order.case.inputs.insert(SET_KEY.to_string(), text);
+    }
     let mut child = Command::new(program)
         .arg0("assay")
         .arg("case")
@@ -56,20 +68,23 @@ pub fn visit(
         // A group of its own: Ctrl-C reaches us, not the child in the middle of a window; and the whole group can be
         // killed together.
         .process_group(0)
+        .envs(loan.mark.as_ref().map(|mark| (MARK, mark)))
         .spawn()
         .with_context(|| format!("cannot start {}", program.display()))?;
     let group = Group(Pid::from_child(&child));
+    loan.started(child.id());
     // A child that dies before it has read its order shows itself below by what it (did not) say.
     if let Some(mut stdin) = child.stdin.take() {
-        let _ = serde_json::to_vec(order).map(|order| stdin.write_all(&order));
+        let _ = serde_json::to_vec(&order).map(|order| stdin.write_all(&order));
     }
     let mut heard = Heard::default();
-    let mut talk = Talk::new(order);
+    let mut talk = Talk::new(&order);
     let verdict = listen(&mut child, &mut talk, limit, interrupted, observe);
     if !matches!(verdict, Listened::Done) {
         group.end();
     }
-    let status = leave(&mut child, &group)?;
+    let status = leave(&mut child, &group, keep.watchdog())?;
+    heard.left = loan.end();
     heard.interrupted = matches!(verdict, Listened::Interrupted);
     heard.reason = match verdict {
         Listened::Interrupted => None,
@@ -284,13 +299,13 @@ impl Group {
 
 /// Waits for the child to leave, kills what it left behind and reaps it. While it is not yet reaped its process
 /// number cannot be given to another group.
-fn leave(child: &mut Child, group: &Group) -> anyhow::Result<ExitStatus> {
+fn leave(child: &mut Child, group: &Group, spared: Option<u32>) -> anyhow::Result<ExitStatus> {
     group.wait(LEAVE);
     group.kill();
     let status = child.wait().context("cannot wait for a visit's process")?;
     // Where orphans come to us (guarded commands), a visit that was killed has left some.
     if process::adopts_orphans() {
-        process::end_descendants(LEAVE).context("what a visit had started cannot be ended")?;
+        process::end_descendants(LEAVE, spared).context("what a visit had started cannot be ended")?;
     }
     Ok(status)
 }

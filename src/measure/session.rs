@@ -8,6 +8,7 @@ use crate::bench::{Order, Secret};
 use crate::knobs::Hand;
 use crate::model::Metric;
 use crate::model::{Conditions, Event, Header, Planned, Reason, Record, Visit, fingerprint, measured_ms};
+use crate::objects::Keep;
 use crate::plan::{self, Profile};
 use crate::run_file::Writer;
 use crate::stats::stop::{self, Decision, Target};
@@ -29,6 +30,8 @@ pub struct Session<'a> {
     pub root: PathBuf,
     /// Turns the knobs that cases name, and turns them back.
     pub knobs: &'a Hand,
+    /// Lends visits what would outlive them.
+    pub keep: &'a Keep,
     /// Our cgroup and its ancestors.
     pub groups: Groups,
     pub patience: Patience,
@@ -88,8 +91,7 @@ impl Session<'_> {
         }
         loop_state.watch.note(writer)?;
         if let Some((kind, text)) = text {
-            let event = Event { at_ms: self.at_ms(&loop_state), kind: kind.into(), text: text.into() };
-            writer.append(&Record::Event(event))?;
+            loop_state.note(kind, text, writer)?;
         }
         writer.sync();
         Ok(ended)
@@ -277,7 +279,9 @@ impl<'s, 'h> Loop<'s, 'h> {
         let (before, own) = (self.counters.read(), clock::cpu_ms().unwrap_or(0.0));
         let program = process::running(&self.session.program);
         let watch = &mut self.watch;
-        let heard = child::visit(program, &order, limit, self.session.interrupted, &mut || watch.look())?;
+        let Session { keep, interrupted, .. } = self.session;
+        let heard = child::visit(program, &order, limit, keep, interrupted, &mut || watch.look())?;
+        heard.left.iter().try_for_each(|text| self.note("left", text, writer))?;
         if heard.interrupted {
             return Ok(false);
         }
@@ -321,24 +325,24 @@ impl<'s, 'h> Loop<'s, 'h> {
             Ok(changes) => changes,
             Err(error) => {
                 let text = format!("{error:#}");
-                let event =
-                    Event { at_ms: self.session.at_ms(self), kind: "knob".into(), text: text.clone() };
-                writer.append(&Record::Event(event))?;
+                self.note("knob", &text, writer)?;
                 return Ok(Some(Reason::Failed(text)));
             }
         };
         if changes.is_empty() {
             return Ok(None);
         }
-        for text in changes {
-            let event = Event { at_ms: self.session.at_ms(self), kind: "knob".into(), text };
-            writer.append(&Record::Event(event))?;
-        }
+        changes.iter().try_for_each(|text| self.note("knob", text, writer))?;
         std::thread::sleep(SETTLING);
         // Counters of CPUs that went and came again are new files.
         let session = self.session;
         self.counters = Counters::open(&session.root, &session.groups, &session.header.allowed_cpus);
         Ok(None)
+    }
+
+    fn note(&self, kind: &'static str, text: &str, writer: &mut Writer) -> anyhow::Result<()> {
+        let event = Event { at_ms: self.session.at_ms(self), kind: kind.into(), text: text.to_string() };
+        writer.append(&Record::Event(event))
     }
 
     /// A visit that could not begin, because the knobs could not be turned.

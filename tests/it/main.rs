@@ -15,6 +15,7 @@ mod lab;
 mod machine;
 mod memmap;
 mod nexmark;
+mod objects;
 mod observed;
 mod owned;
 mod peers;
