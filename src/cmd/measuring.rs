@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 
@@ -12,11 +12,12 @@ use super::device::{Device, may_go_on};
 use super::keeping::{keep_for, put_back_what_was_left};
 use super::network::Network;
 use super::progress::Display;
+use super::signals::catch_signals;
 use super::{dry_run, leftovers, output};
 use crate::bench::{Benchmark, Candidate, DROP_CACHES, NETWORK_TO, Scope};
 use crate::diagnose;
 use crate::kernels;
-use crate::knobs::{Hand, Knobs, LastHand};
+use crate::knobs::{Hand, Knobs};
 use crate::machine::snapshot::disk;
 use crate::machine::{Machine, directory, flink};
 use crate::measure::{Ended, Patience, Session};
@@ -28,7 +29,7 @@ use crate::placement::Floor;
 use crate::plan::{self, PROFILES, Profile};
 use crate::run_file::{self, Writer};
 use crate::sys::counters::Groups;
-use crate::sys::{clock, process, scratch};
+use crate::sys::{clock, scratch};
 
 #[derive(clap::Args)]
 pub struct MeasureArgs {
@@ -448,41 +449,11 @@ impl Reins {
     fn taken(knobs: Hand, keep: Keep) -> anyhow::Result<Reins> {
         let interrupted = catch_signals(knobs.last())?;
         let (usual, last) = (std::panic::take_hook(), knobs.last());
-        // A release build ends right after this.
         std::panic::set_hook(Box::new(move |panic| {
-            usual(panic);
             last.try_put_back();
+            // Ends the process.
+            usual(panic);
         }));
         Ok(Reins { knobs, keep, interrupted })
     }
-}
-
-/// Further signals so soon after the first are the same wish: `timeout` signals the process and then its group.
-const SAME_WISH: Duration = Duration::from_millis(500);
-
-/// The first Ctrl-C (or SIGTERM, SIGHUP) asks for an orderly end, a later one ends at once: children die with us.
-fn catch_signals(knobs: LastHand) -> anyhow::Result<Arc<AtomicBool>> {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
-    let flag = Arc::new(AtomicBool::new(false));
-    // Whoever starts us by nohup wants the run to outlive the terminal.
-    let caught = [SIGINT, SIGTERM, SIGHUP]
-        .into_iter()
-        .filter(|signal| *signal != SIGHUP || !process::is_ignored(SIGHUP));
-    let mut signals = signal_hook::iterator::Signals::new(caught).context("cannot catch signals")?;
-    let asked = Arc::clone(&flag);
-    // A thread of the parent, which only waits while its children measure.
-    std::thread::spawn(move || {
-        let mut first = None;
-        for _ in signals.forever() {
-            match first {
-                None => first = Some(Instant::now()),
-                Some(first) if first.elapsed() > SAME_WISH => knobs.put_back_and_exit(130),
-                Some(_) => {}
-            }
-            asked.store(true, Ordering::Relaxed);
-        }
-    });
-    // Caught, a file size limit (ulimit -f) is an error of writing like a full disk instead of our death.
-    signal_hook::flag::register(SIGXFSZ, Arc::default()).context("cannot catch signals")?;
-    Ok(flag)
 }

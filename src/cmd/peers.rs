@@ -15,6 +15,7 @@ use crate::peers::{self, Fleet, Peers, Result};
 use crate::report::peers as shown;
 use crate::report::{html, json, markdown, text};
 use crate::run_file;
+use crate::sys::thread;
 
 /// Hold hosts against hosts of the same make-up: who is slower than its peers, in what, and what differs about it
 #[derive(clap::Args)]
@@ -145,17 +146,13 @@ type Read = std::result::Result<Vec<Result>, (String, String)>;
 fn read_all(files: &[PathBuf]) -> Vec<Read> {
     let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(files.len())));
     let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get()).min(files.len());
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                while let Some((place, path)) = {
-                    let place = next.fetch_add(1, Ordering::Relaxed);
-                    files.get(place).map(|path| (place, path))
-                } {
-                    let read = read(path).map_err(|error| (path.display().to_string(), format!("{error:#}")));
-                    found.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((place, read));
-                }
-            });
+    thread::together(threads, || {
+        while let Some((place, path)) = {
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            files.get(place).map(|path| (place, path))
+        } {
+            let read = read(path).map_err(|error| (path.display().to_string(), format!("{error:#}")));
+            found.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((place, read));
         }
     });
     let mut found = found.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);

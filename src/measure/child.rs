@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use rustix::event::{PollFd, PollFlags};
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
 use crate::bench::{Line, Order, SET_KEY, find, leaves};
@@ -59,7 +60,7 @@ pub fn visit(
         let text = key.as_ref().map_or_else(String::clone, i32::to_string);
         order.case.inputs.insert(SET_KEY.to_string(), text);
     }
-    let mut child = Command::new(program)
+    let started = Command::new(program)
         .arg0("assay")
         .arg("case")
         .stdin(Stdio::piped())
@@ -69,8 +70,16 @@ pub fn visit(
         // killed together.
         .process_group(0)
         .envs(loan.mark.as_ref().map(|mark| (MARK, mark)))
-        .spawn()
-        .with_context(|| format!("cannot start {}", program.display()))?;
+        .spawn();
+    let mut child = match started {
+        Ok(child) => child,
+        // No room for one more task or file just now: the next visit may find some.
+        Err(error) if is_want(&error) => {
+            let why = format!("cannot start a process for this visit: {error}");
+            return Ok(Heard { reason: Some(Reason::Failed(why)), left: loan.end(), ..Heard::default() });
+        }
+        Err(error) => return Err(error).with_context(|| format!("cannot start {}", program.display())),
+    };
     let group = Group(Pid::from_child(&child));
     loan.started(child.id());
     // A child that dies before it has read its order shows itself below by what it (did not) say.
@@ -87,6 +96,7 @@ pub fn visit(
     heard.left = loan.end();
     heard.interrupted = matches!(verdict, Listened::Interrupted);
     heard.reason = match verdict {
+        Listened::Refused(error) => return Err(error).context("cannot wait for a visit's process"),
         Listened::Interrupted => None,
         Listened::TooLong => Some(Reason::TimedOut(format!(
             "no end after {:.0} s; killed. It had sent {} of its lines",
@@ -105,6 +115,13 @@ enum Listened {
     TooLong,
     Interrupted,
     Nonsense(String),
+    /// The kernel lets us wait for nothing.
+    Refused(Errno),
+}
+
+/// Whether a process was refused for want of something that others take and give back.
+fn is_want(error: &std::io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::AGAIN | Errno::NOMEM | Errno::MFILE | Errno::NFILE))
 }
 
 /// What a child said so far: its lines parsed and checked, as nothing that it says is taken on trust.
@@ -221,7 +238,10 @@ fn listen(
         if spent > limit {
             return Listened::TooLong;
         }
-        let (out_ready, err_ready) = ready(stdout.as_fd(), stderr.as_fd(), err_open);
+        let (out_ready, err_ready) = match ready(stdout.as_fd(), stderr.as_fd(), err_open) {
+            Ok(ready) => ready,
+            Err(error) => return Listened::Refused(error),
+        };
         // A tick or a line later: the child is past its start and at work.
         observe();
         if err_ready {
@@ -242,18 +262,25 @@ fn listen(
 }
 
 /// Waits up to a tick until one of the two can be read (or is closed).
-fn ready(stdout: BorrowedFd, stderr: BorrowedFd, err_open: bool) -> (bool, bool) {
+fn ready(stdout: BorrowedFd, stderr: BorrowedFd, err_open: bool) -> Result<(bool, bool), Errno> {
     let mut polled = vec![PollFd::from_borrowed_fd(stdout, PollFlags::IN)];
     if err_open {
         polled.push(PollFd::from_borrowed_fd(stderr, PollFlags::IN));
     }
     let tick = rustix::event::Timespec { tv_sec: 0, tv_nsec: TICK.as_nanos() as i64 };
-    // A signal ends the wait early: the caller looks at its flag.
-    if rustix::event::poll(&mut polled, Some(&tick)).is_err() {
-        return (false, false);
+    match rustix::event::poll(&mut polled, Some(&tick)) {
+        Ok(_) => {}
+        // A signal ends the wait early: the caller looks at its flag.
+        Err(Errno::INTR) => return Ok((false, false)),
+        // The kernel has no memory for the question just now.
+        Err(Errno::AGAIN | Errno::NOMEM) => {
+            std::thread::sleep(TICK);
+            return Ok((false, false));
+        }
+        Err(error) => return Err(error),
     }
     let is_ready = |fd: &PollFd| !fd.revents().is_empty();
-    (is_ready(&polled[0]), polled.get(1).is_some_and(is_ready))
+    Ok((is_ready(&polled[0]), polled.get(1).is_some_and(is_ready)))
 }
 
 /// Bytes read; 0 at the end or on an error that will not go away.

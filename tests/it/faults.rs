@@ -7,6 +7,7 @@ mod ends;
 mod files;
 mod limits;
 mod many;
+mod refused;
 mod streams;
 mod system;
 mod told;

@@ -19,6 +19,7 @@ mod objects;
 mod observed;
 mod owned;
 mod peers;
+mod refuse;
 mod rules;
 mod runs;
 mod serve;

@@ -244,6 +244,16 @@ fn only_verbs_print() {
 }
 
 #[test]
+fn every_thread_may_be_refused() {
+    // Both end the process where one more task is refused. `sys/thread.rs` has the ways that do not.
+    let ends = |code: &str| code.contains("thread::spawn(") || code.contains("scope.spawn(");
+    for source in files("src", "rs") {
+        assert!(is_test_file(&source.path) || !ends(&code(&source)), "{} starts a thread", source.path);
+    }
+    assert!(ends("fn f() { std::thread::spawn(|| ()); }"));
+}
+
+#[test]
 fn files_stay_readable() {
     for source in files("src", "rs").into_iter().chain(files("tests", "rs")).chain(files("benches", "rs")) {
         let lines = source.text.lines().count();
