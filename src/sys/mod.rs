@@ -17,6 +17,7 @@ pub mod events;
 pub mod exec_chain;
 pub mod file_map;
 pub mod lock_share;
+pub mod loops;
 pub mod mapping;
 pub mod mutex;
 pub mod netlink;

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
@@ -160,7 +160,9 @@ impl<'a> Door<'a> {
                     guests.push_back(Guest { socket, since: Instant::now(), heard: Vec::new() });
                 }
                 Err(Errno::AGAIN) => return Ok(()),
-                // A guest who says nothing leaves a descriptor to the next one.
+                // Without a descriptor left the kernel says so even where nobody is there.
+                Err(_) if !knocks(&self.socket) => return Ok(()),
+                // A guest who says nothing leaves his to the next one.
                 Err(error) => guests.pop_front().map(drop).ok_or(error).context("cannot accept a connection")?,
             }
         }
@@ -244,6 +246,12 @@ impl Guest {
         }
         keys.stream_of(&self.heard, test).map_or(Said::Wrong, Said::Stream)
     }
+}
+
+/// Whether somebody waits to be accepted.
+pub fn knocks(listener: &impl AsFd) -> bool {
+    let mut polled = [PollFd::new(listener, PollFlags::IN)];
+    poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0)
 }
 
 /// A socket on this address that is nobody else's; one of TCP listens.
