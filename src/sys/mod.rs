@@ -18,6 +18,7 @@ pub mod exec_chain;
 pub mod file_map;
 pub mod fresh;
 pub mod lock_share;
+pub mod loops;
 pub mod mapping;
 pub mod memory;
 pub mod mutex;
