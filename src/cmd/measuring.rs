@@ -22,7 +22,7 @@ use crate::machine::snapshot::disk;
 use crate::machine::{Machine, directory, flink};
 use crate::measure::{Ended, Patience, Session};
 use crate::model::{
-    Entry, Event, Header, Planned, Record, RunClock, SCHEMA, Severity, Snapshot, Title, Visit, measured_ms,
+    Earlier, Entry, Event, Header, Planned, Record, RunClock, SCHEMA, Severity, Snapshot, Title,
 };
 use crate::objects::Keep;
 use crate::placement::Floor;
@@ -256,14 +256,14 @@ pub fn study_to_file(
         Reins::taken(knobs.hand(), keep_for(&knobs, if args.pretend.is_some() { &[] } else { &planned }))?;
     let mut header = header(args, &host, &profile, planned, benches);
     amend(&mut header);
-    let (mut writer, header, visits) = open(args, header)?;
+    let (mut writer, header, earlier) = open(args, header)?;
     if args.drop_caches {
         let text = "the whole machine's page cache is dropped before every cold pass (--drop-caches)";
-        let event = Event { at_ms: measured_ms(&visits), kind: "drop-caches".into(), text: text.into() };
+        let event = Event { at_ms: earlier.measured_ms(), kind: "drop-caches".into(), text: text.into() };
         writer.append(&Record::Event(event))?;
     }
     output::greet(&host.machine, &header, args.pretend.is_some());
-    let ended = measure(args, &host, &profile, &header, &mut writer, visits, &reins)?;
+    let ended = measure(args, &host, &profile, &header, &mut writer, earlier, &reins)?;
     let left = reins.knobs.put_back();
     let code = conclude(args, &mut writer, ended)?;
     // What was measured is kept and told, whatever could not be put back.
@@ -290,7 +290,7 @@ fn measure(
     profile: &Profile,
     header: &Header,
     writer: &mut Writer,
-    visits: Vec<Visit>,
+    earlier: Earlier,
     reins: &Reins,
 ) -> anyhow::Result<Ended> {
     let session = Session {
@@ -310,7 +310,7 @@ fn measure(
         interrupted: &|| reins.interrupted.load(Ordering::Relaxed),
     };
     let mut display = Display::new();
-    let ended = session.run(writer, visits, &mut |progress| display.show(progress));
+    let ended = session.run(writer, earlier, &mut |progress| display.show(progress));
     display.end();
     // What a visit that was killed or interrupted could not remove itself.
     leftovers::sweep(&leftovers::places(&header.plan, &args.out));
@@ -341,7 +341,7 @@ fn conclude(args: &MeasureArgs, writer: &mut Writer, ended: Ended) -> anyhow::Re
 }
 
 /// A new run file, or an interrupted one of the same plan, version and boot.
-fn open(args: &MeasureArgs, header: Header) -> anyhow::Result<(Writer, Header, Vec<Visit>)> {
+fn open(args: &MeasureArgs, header: Header) -> anyhow::Result<(Writer, Header, Earlier)> {
     let agrees = |old: &Header| {
         old.plan_id == header.plan_id
             && old.assay == header.assay
@@ -361,18 +361,18 @@ fn open(args: &MeasureArgs, header: Header) -> anyhow::Result<(Writer, Header, V
     };
     let found = (!args.new).then(|| run_file::resumable(&args.out, agrees)).flatten();
     let Some((mut writer, run)) = found else {
-        return Ok((Writer::create(&args.out, &header)?, header, Vec::new()));
+        return Ok((Writer::create(&args.out, &header)?, header, Earlier::default()));
     };
     let boot = if run.header.boot_id == header.boot_id { "" } else { ", in another boot" };
-    let text = format!("went on after {} visits{boot}", run.visits.len());
+    let text = format!("went on after {} visits{boot}", run.visit_count());
     output::tell(&format!(
         "  going on with {} ({} visits are there; --new begins afresh)",
         writer.path().display(),
-        run.visits.len()
+        run.visit_count()
     ));
-    let at_ms = measured_ms(&run.visits);
+    let at_ms = run.measured_ms();
     writer.append(&Record::Event(Event { at_ms, kind: "resumed".into(), text }))?;
-    Ok((writer, run.header, run.visits))
+    Ok((writer, run.header, Earlier { visits: run.visits, thinned: run.thinned }))
 }
 
 /// The other end of a plan's network rows.

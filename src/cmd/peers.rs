@@ -1,6 +1,5 @@
 //! `assay peers`: hosts held against hosts of the same make-up, by the summaries that end their run files.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -9,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use anyhow::Context;
 
 use super::output;
-use super::results;
+use super::results::{self, Held};
 use crate::model::Severity;
 use crate::peers::{self, Fleet, Peers, Result};
 use crate::report::peers as shown;
@@ -162,10 +161,8 @@ fn read_all(files: &[PathBuf]) -> Vec<Read> {
 
 /// The results in a file: of a run its summary alone, of anything else what `compare` would take.
 fn read(path: &Path) -> anyhow::Result<Vec<Result>> {
-    let shown = path.display().to_string();
-    if results::is_run(path)? {
-        let mut file = File::open(path).with_context(|| format!("cannot open {shown}"))?;
-        return Ok(vec![Result::from((run_file::summary(&mut file)?, shown))]);
-    }
-    Ok(results::arms(path)?.iter().map(Result::from).collect())
+    Ok(match results::held(path)? {
+        Held::Summary(summary) => vec![Result::from((*summary, path.display().to_string()))],
+        Held::Arms(arms) => arms.iter().map(Result::from).collect(),
+    })
 }

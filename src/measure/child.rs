@@ -32,7 +32,7 @@ pub struct Heard {
 /// A line longer than this is no sample line.
 const LONGEST_LINE: usize = 16 << 20;
 /// All lines of one visit together.
-const LONGEST_TALK: usize = 256 << 20;
+const LONGEST_TALK: usize = 56 << 20;
 /// As much of its standard error as is worth keeping.
 const COMPLAINT: usize = 4096;
 /// How often the interrupt flag and the time limit are looked at when the child is silent.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::bench::{Order, Secret};
 use crate::knobs::Hand;
 use crate::model::Metric;
-use crate::model::{Conditions, Event, Header, Planned, Reason, Record, Visit, fingerprint, measured_ms};
+use crate::model::{Conditions, Earlier, Event, Header, Planned, Reason, Record, Visit, fingerprint};
 use crate::objects::Keep;
 use crate::plan::{self, Profile};
 use crate::run_file::Writer;
@@ -71,14 +71,14 @@ const VISIT_LIMIT_ESTIMATES: f64 = 8.0;
 const SETTLING: Duration = Duration::from_millis(200);
 
 impl Session<'_> {
-    /// Measures until the end, appending to `writer`; `visits` are those of an earlier part of the same run.
+    /// Measures until the end, appending to `writer`; `earlier` is what an earlier part of the same run has.
     pub fn run(
         &self,
         writer: &mut Writer,
-        visits: Vec<Visit>,
+        earlier: Earlier,
         progress: &mut dyn FnMut(Progress),
     ) -> anyhow::Result<Ended> {
-        let mut loop_state = Loop::new(self, visits);
+        let mut loop_state = Loop::new(self, earlier);
         let ended = loop_state.passes(writer, progress)?;
         loop_state.turn(&Knobs::new(), writer)?;
         let text = match ended {
@@ -109,6 +109,8 @@ impl Session<'_> {
 struct Loop<'s, 'h> {
     session: &'s Session<'h>,
     visits: Vec<Visit>,
+    /// Case and pass of visits that were made earlier and are not kept.
+    made: BTreeSet<(u32, u32)>,
     next_order: u32,
     finished: Vec<bool>,
     counters: Counters,
@@ -128,9 +130,11 @@ struct Loop<'s, 'h> {
 type Knobs = BTreeMap<String, String>;
 
 impl<'s, 'h> Loop<'s, 'h> {
-    fn new(session: &'s Session<'h>, visits: Vec<Visit>) -> Loop<'s, 'h> {
-        let begin_ms = measured_ms(&visits);
-        let next_order = visits.iter().map(|visit| visit.order + 1).max().unwrap_or(0);
+    fn new(session: &'s Session<'h>, earlier: Earlier) -> Loop<'s, 'h> {
+        let (begin_ms, next_order) = (earlier.measured_ms(), earlier.next_order());
+        let places = earlier.thinned.iter().flat_map(|thinned| &thinned.places);
+        let made = places.map(|place| (place.case, place.pass)).collect();
+        let visits = earlier.visits;
         Loop {
             session,
             next_order,
@@ -143,6 +147,7 @@ impl<'s, 'h> Loop<'s, 'h> {
             turned: Knobs::new(),
             watch: Watch::of(session.header, &session.root, begin_ms),
             visits,
+            made,
         }
     }
 
@@ -197,7 +202,9 @@ impl<'s, 'h> Loop<'s, 'h> {
 
     /// Not yet visited in this pass (a resumed run may have been), and not finished.
     fn is_due(&self, case: usize, pass: u32) -> bool {
-        !self.finished[case] && !self.of_case(case).any(|visit| visit.pass == pass)
+        !self.finished[case]
+            && !self.made.contains(&(case as u32, pass))
+            && !self.of_case(case).any(|visit| visit.pass == pass)
     }
 
     fn of_case(&self, case: usize) -> impl Iterator<Item = &Visit> {

@@ -5,6 +5,7 @@ mod cut;
 mod disk;
 mod ends;
 mod files;
+mod large;
 mod limits;
 mod many;
 mod refused;
