@@ -7,6 +7,7 @@ mod example;
 mod hostile;
 mod large;
 mod memory;
+pub mod pages;
 mod png;
 mod sweep;
 

@@ -22,13 +22,16 @@ mod sharing;
 const MIB: u64 = 1 << 20;
 
 /// A loop device over a sparse file.
-struct Loop {
+pub struct Loop {
     folder: TempDir,
     device: PathBuf,
 }
 
 impl Loop {
-    fn new(bytes: u64) -> Result<Loop, String> {
+    pub fn new(bytes: u64) -> Result<Loop, String> {
+        if !is_root() {
+            return Err("loop devices need root".into());
+        }
         let folder = tempfile::tempdir().expect("a folder");
         let image = folder.path().join("image");
         fs::File::create(&image).expect("a file").set_len(bytes).expect("sparse");
@@ -51,7 +54,7 @@ impl Loop {
         }
     }
 
-    fn image(&self) -> PathBuf {
+    pub fn image(&self) -> PathBuf {
         self.folder.path().join("image")
     }
 
@@ -61,11 +64,11 @@ impl Loop {
     }
 
     /// The kernel's name of it.
-    fn name(&self) -> String {
+    pub fn name(&self) -> String {
         self.device.file_name().expect("a name").to_string_lossy().into_owned()
     }
 
-    fn path(&self) -> &str {
+    pub fn path(&self) -> &str {
         self.device.to_str().expect("text")
     }
 }

@@ -258,7 +258,7 @@ fn nothing_left(mark: &str, limit: Duration) {
 }
 
 /// A real Flink: what $ASSAY_FLINK names, what `tests/install-needs` brought, or what `assay setup flink` did.
-fn flink(test: &str) -> Option<PathBuf> {
+pub fn flink(test: &str) -> Option<PathBuf> {
     let brought = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/flink");
     let share = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from);
     let share = share.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/share")));

@@ -103,6 +103,11 @@ impl Browser {
         begun.elapsed()
     }
 
+    /// Ends a page.
+    pub fn close(&mut self, tab: &Tab) {
+        self.ask(tab, "Page.close", json!({}));
+    }
+
     /// The value of a script expression in the page; promises are waited for.
     pub fn eval(&mut self, tab: &Tab, script: &str) -> Value {
         let asked = json!({ "expression": script, "returnByValue": true, "awaitPromise": true });
