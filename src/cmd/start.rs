@@ -21,6 +21,7 @@ const TIME_IS_OVER: &str = "assay: the CPU time that a process may take here is 
 /// Runs what the arguments ask for. Its own part is small: it runs on whatever stack there is, and says so where that is too
 /// little.
 pub fn start() -> c_int {
+    std::panic::set_hook(Box::new(end_with_a_fault));
     start::ignore_broken_pipes();
     if let Err(error) = start::open_streams() {
         output::tell(&format!(
@@ -32,7 +33,6 @@ pub fn start() -> c_int {
         output::tell(&format!("assay: {why}"));
         return ERROR;
     }
-    std::panic::set_hook(Box::new(end_with_a_fault));
     // Where these are refused the signals end us as they always did.
     if events::end_on(SIGXCPU, TIME_IS_OVER, ERROR).is_ok() {
         start::warn_of_cpu_limit();

@@ -203,7 +203,7 @@ impl Talk {
     /// Why there was no last line.
     fn death(&self, status: ExitStatus) -> String {
         let how = match status.signal() {
-            Some(9) => "it was killed (out of memory, or by hand)".to_string(),
+            Some(9) => "it was killed (out of memory, out of CPU time, or by hand)".to_string(),
             Some(signal) => format!("it died of signal {signal}"),
             None => format!("it ended with {status} and no last line"),
         };

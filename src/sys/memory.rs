@@ -8,7 +8,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fmt::{self, Write};
 
-use rustix::process::{Resource, getrlimit};
+use super::start::limit;
 
 /// The allocator of the program.
 pub struct Memory;
@@ -62,8 +62,10 @@ fn end(bytes: usize) -> ! {
 
 fn tell(words: &mut Words, bytes: usize) -> fmt::Result {
     write!(words, "assay: out of memory: {bytes} bytes more are refused.")?;
-    for (what, option, limit) in [("address space", "v", Resource::As), ("data", "d", Resource::Data)] {
-        if let Some(limit) = getrlimit(limit).current {
+    for (what, option, resource) in
+        [("address space", "v", libc::RLIMIT_AS), ("data", "d", libc::RLIMIT_DATA)]
+    {
+        if let (Some(limit), _) = limit(resource) {
             write!(words, " The {what} may not grow beyond {} KiB here (ulimit -{option}).", limit >> 10)?;
         }
     }

@@ -10,7 +10,6 @@ use std::time::Duration;
 use rustix::fd::IntoRawFd;
 use rustix::fs::{Mode, OFlags};
 use rustix::mm::{MapFlags, ProtFlags};
-use rustix::process::{Resource, getrlimit};
 
 /// Makes a function without arguments the program's `main`; what it returns is the exit code.
 #[macro_export]
@@ -58,13 +57,20 @@ fn stand_in() -> io::Result<rustix::fd::OwnedFd> {
     }
 }
 
+/// A limit of this process: what holds now, and what it may be raised to. `None` is no limit, or none that the kernel tells.
+pub fn limit(resource: libc::__rlimit_resource_t) -> (Option<u64>, Option<u64>) {
+    let mut told = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: the pointer is valid; a call that is refused leaves what it points to as it is.
+    unsafe { libc::getrlimit(resource, &raw mut told) };
+    let finite = |limit| (limit != libc::RLIM_INFINITY).then_some(limit);
+    (finite(told.rlim_cur), finite(told.rlim_max))
+}
+
 /// Where a limit of CPU time would kill this process outright (`ulimit -t` sets both of its parts), SIGXCPU comes a little
 /// before. Children are not touched by it. Without a timer the kernel does what it would have done.
 pub fn warn_of_cpu_limit() {
-    let limit = getrlimit(Resource::Cpu);
-    let Some(kills) = limit.maximum.filter(|kills| limit.current.is_none_or(|warns| warns >= *kills)) else {
-        return;
-    };
+    let (warns, kills) = limit(libc::RLIMIT_CPU);
+    let Some(kills) = kills.filter(|kills| warns.is_none_or(|warns| warns >= *kills)) else { return };
     let before = Duration::from_secs(kills).saturating_sub(A_LITTLE);
     // SAFETY: all zeroes are a valid sigevent and a valid time of a timer.
     let (mut event, mut time): (libc::sigevent, libc::itimerspec) = unsafe { std::mem::zeroed() };
@@ -88,14 +94,14 @@ const A_LITTLE: Duration = Duration::from_millis(100);
 /// address space that ends before it, would be a SIGSEGV at some later call.
 pub fn check_stack() -> Result<(), String> {
     let needed = STACK >> 10;
-    if let Some(limit) = getrlimit(Resource::Stack).current.filter(|limit| *limit < STACK as u64) {
+    if let Some(limit) = limit(libc::RLIMIT_STACK).0.filter(|limit| *limit < STACK as u64) {
         return Err(format!(
             "the stack may not grow beyond {} KiB (ulimit -s), and up to {needed} KiB are needed: `ulimit -s 8192` in this \
              shell, or as root or in /etc/security/limits.conf where it refuses",
             limit >> 10
         ));
     }
-    let Some(limit) = getrlimit(Resource::As).current else { return Ok(()) };
+    let Some(limit) = limit(libc::RLIMIT_AS).0 else { return Ok(()) };
     // SAFETY: a new mapping at an address of the kernel's choice, which nobody may touch, and which goes at once.
     let room = unsafe {
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use anyhow::{Context, bail};
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::futex;
 
@@ -117,8 +118,7 @@ pub fn run(
     };
     let nobody = everybody(setup.tasks)?;
     let mut crew = Crew::gather(setup, &stage)?;
-    let mut ready = vec![0; setup.tasks()];
-    File::from(ready_reads).read_exact(&mut ready).context("a task ended before it was ready")?;
+    crew.wait_until_ready(&board, File::from(ready_reads))?;
     // After the tasks are made: none inherits the events.
     let mut locks = sampler.map_or_else(LockSampler::none, |open| open());
     let costs = crew.costs(&board);
@@ -304,6 +304,32 @@ impl Crew {
         }
     }
 
+    /// Waits for a byte of each task. Whoever looks at the pipe alone waits for ever where a task ended before: the others
+    /// hold it open.
+    fn wait_until_ready(&mut self, board: &Board, mut ready: File) -> anyhow::Result<()> {
+        const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+        let (mut seen, mut bytes) = (0, vec![0; board.tasks]);
+        while seen < board.tasks {
+            match poll(&mut [PollFd::new(&ready, PollFlags::IN)], Some(&LOOK)) {
+                Ok(0) if self.has_lost_one(board)? => bail!("a task ended before it was ready"),
+                Ok(0) | Err(Errno::INTR) => {}
+                Ok(_) => seen += ready.read(&mut bytes[seen..]).context("cannot hear the tasks")?,
+                Err(error) => return Err(error).context("cannot wait for the tasks"),
+            }
+        }
+        Ok(())
+    }
+
+    fn has_lost_one(&mut self, board: &Board) -> io::Result<bool> {
+        let mut lost = board.half(FAILED).load(Ordering::Relaxed) > 0;
+        if let Crew::Processes(children) = self {
+            for child in children {
+                lost |= child.ended()?.is_some();
+            }
+        }
+        Ok(lost)
+    }
+
     /// What each task has cost so far, where the kernel tells; of threads that do not stay nothing is asked.
     fn costs(&self, board: &Board) -> Vec<TaskCost> {
         let process = |task| match self {
@@ -405,7 +431,7 @@ impl Stage {
         let mut signal = [PollFd::from_borrowed_fd(self.signal.as_fd(), PollFlags::IN)];
         loop {
             match poll(&mut signal, None) {
-                Err(rustix::io::Errno::INTR) => {}
+                Err(Errno::INTR) => {}
                 other => return other.map(|_| ()).map_err(Into::into),
             }
         }

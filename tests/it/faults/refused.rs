@@ -75,7 +75,8 @@ fn told(ended: &Ended, what: &str) {
     for word in ["panicked", "memory allocation of", "fatal runtime error", "a fault of Assay"] {
         assert!(!ended.err.contains(word), "{what}: {ended:?}");
     }
-    assert!(ended.code == 0 || !ended.err.trim().is_empty(), "{what} ends with {} and no word", ended.code);
+    let words = format!("{}{}", ended.err, ended.out);
+    assert!(ended.code == 0 || !words.trim().is_empty(), "{what} ends with {} and no word", ended.code);
 }
 
 #[track_caller]
@@ -83,7 +84,10 @@ fn all_told(commands: Vec<Command>, change: impl Fn(Command) -> Command) -> Vec<
     let ended = commands.into_iter().map(|command| {
         let mut changed = change(command);
         let ended = end(&mut changed);
-        told(&ended, &format!("{changed:?}"));
+        // Where the dynamic linker found no room it says so itself.
+        if !(ended.code == 127 && ended.err.contains("error while loading shared libraries")) {
+            told(&ended, &format!("{changed:?}"));
+        }
         ended
     });
     ended.collect()
@@ -217,7 +221,8 @@ fn a_small_stack() {
     }
     // What is asked for is enough.
     let ended = all_told(finished.verbs(), |command| limited(&format!("--stack={STACK}"), &command));
-    assert!(ended.iter().all(|ended| ended.code != 3), "{ended:#?}");
+    let (run, rest) = ended.split_last().expect("verbs");
+    assert!(!run.err.contains("the stack") && rest.iter().all(|ended| ended.code != 3), "{ended:#?}");
 }
 
 #[test]
@@ -268,9 +273,14 @@ fn closed_streams_without_a_null_device() {
     let finished = finished();
     for closing in ["", " <&-", " >&-", " 2>&-", " <&- >&- 2>&-"] {
         for command in finished.verbs() {
+            // On a machine that is not quiet a run has nothing to trust.
+            let measures = command.get_args().next().is_some_and(|verb| verb == "run");
             let mut hidden = wrapped(&["unshare", "-m", "sh", "-c", &format!("{hide}{closing}")], &command);
             let ended = end(&mut hidden);
-            assert!([0, 1, 4].contains(&ended.sane().code), "{hidden:?}: {ended:?}");
+            assert!(
+                [0, 1, 4].contains(&ended.sane().code) || measures && ended.code == 3,
+                "{hidden:?}: {ended:?}"
+            );
         }
     }
 }
