@@ -9,23 +9,25 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 
+use super::concluding::{Lookout, conclude, keep};
 use super::device::{Device, may_go_on};
 use super::network::Network;
 use super::progress::Display;
 use super::{dry_run, output};
 use crate::bench::{Benchmark, Candidate, DROP_CACHES, NETWORK_TO, Scope};
-use crate::diagnose;
+use crate::diagnose::Diagnosis;
 use crate::kernels;
 use crate::knobs::{Hand, Knobs, LastHand};
 use crate::machine::snapshot::disk;
 use crate::machine::{Machine, directory, flink};
 use crate::measure::{Ended, Patience, Session};
 use crate::model::{
-    Entry, Event, Header, Planned, Record, RunClock, SCHEMA, Severity, Snapshot, Title, Visit, measured_ms,
+    Entry, Event, Header, Planned, RUN_FILE_SCHEMA, Record, RunClock, Severity, Snapshot, Title, Visit,
+    measured_ms,
 };
 use crate::placement::Floor;
 use crate::plan::{self, PROFILES, Profile};
-use crate::run_file::{self, Writer};
+use crate::run_file::{self, Candidates, Writer};
 use crate::sys::counters::Groups;
 use crate::sys::{clock, process, scratch};
 
@@ -214,10 +216,10 @@ pub fn measure_study_of(
     Ok(study_to_file(args, profile, benches, study, amend)?.code)
 }
 
-/// How a study ended, and where its run is; none where nothing was measured.
+/// How a study ended, and its run; none where nothing was measured.
 pub struct Finished {
     pub code: ExitCode,
-    pub file: Option<PathBuf>,
+    pub diagnosis: Option<Diagnosis>,
 }
 
 /// The same for those who go on with what was measured.
@@ -248,7 +250,7 @@ pub fn study_to_file(
     }
     if args.dry_run {
         let code = dry_run::show(&host.machine, &planned, &profile, &args.out, args.json)?;
-        return Ok(Finished { code, file: None });
+        return Ok(Finished { code, diagnosis: None });
     }
     let reins = Reins::taken(knobs.hand())?;
     let mut header = header(args, &host, &profile, planned, benches);
@@ -260,11 +262,17 @@ pub fn study_to_file(
         writer.append(&Record::Event(event))?;
     }
     output::greet(&host.machine, &header, args.pretend.is_some());
-    let ended = measure(args, &host, &profile, &header, &mut writer, visits, &reins)?;
+    let ended = measure(args, &host, &profile, &header, &mut writer, visits, &reins);
     let left = reins.knobs.put_back();
-    let code = conclude(args, &mut writer, ended)?;
+    let finished = match ended {
+        Ok(ended) => conclude(args, &mut writer, ended)?,
+        Err(error) => {
+            keep(args, &mut writer).unwrap_or_else(|lost| output::tell(&format!("  {lost:#}")));
+            return Err(error);
+        }
+    };
     // What was measured is kept and told, whatever could not be put back.
-    left.map(|_| Finished { code, file: Some(writer.path().to_path_buf()) })
+    left.map(|_| finished)
 }
 
 /// Tells cold cases of files that all caches are to be dropped before each pass.
@@ -306,7 +314,11 @@ fn measure(
         interrupted: &|| reins.interrupted.load(Ordering::Relaxed),
     };
     let mut display = Display::new();
-    let ended = session.run(writer, visits, &mut |progress| display.show(progress));
+    let mut lookout = Lookout::of(writer);
+    let ended = session.run(writer, visits, &mut |progress| {
+        lookout.look(&display);
+        display.show(progress);
+    });
     display.end();
     // What a visit that was killed or interrupted could not remove itself.
     let folders: BTreeSet<&String> =
@@ -315,33 +327,11 @@ fn measure(
     ended
 }
 
-/// Reads the run back from its file, as everybody else would, judges it, closes it with its summary and reports.
-fn conclude(args: &MeasureArgs, writer: &mut Writer, ended: Ended) -> anyhow::Result<ExitCode> {
-    let run = run_file::read(writer.path())?;
-    let mut diagnosis = diagnose::diagnose(run);
-    if ended != Ended::Interrupted {
-        let summary = diagnosis.summary();
-        writer.append(&Record::Summary(Box::new(summary.clone())))?;
-        writer.sync();
-        // From here on the run is what its file says: complete.
-        diagnosis.run.summary = Some(summary);
-    }
-    let stopped = ended == Ended::Interrupted;
-    let exit = output::present(&diagnosis, args.json, Some(&args.out), writer.path(), args.fail_on, stopped)?;
-    if stopped {
-        let next = match args.device.as_ref().is_some_and(|device| device.is_written_to()) {
-            true => "the same command begins afresh, as nothing is written to a device unasked; kept is",
-            false => "the same command goes on with",
-        };
-        output::tell(&format!("interrupted; {next} {}", writer.path().display()));
-    }
-    Ok(exit)
-}
-
 /// A new run file, or an interrupted one of the same plan, version and boot.
 fn open(args: &MeasureArgs, header: Header) -> anyhow::Result<(Writer, Header, Vec<Visit>)> {
     let agrees = |old: &Header| {
-        old.plan_id == header.plan_id
+        old.schema == header.schema
+            && old.plan_id == header.plan_id
             && old.assay == header.assay
             // A sweep's control tells what another boot changed; of anything else nothing would.
             && (old.boot_id == header.boot_id || header.sweep.is_some())
@@ -357,8 +347,15 @@ fn open(args: &MeasureArgs, header: Header) -> anyhow::Result<(Writer, Header, V
             && old.snapshot.text(flink::PROBE) == header.snapshot.text(flink::PROBE)
             && args.seed.is_none_or(|seed| seed == old.seed)
     };
-    let found = (!args.new).then(|| run_file::resumable(&args.out, agrees)).flatten();
-    let Some((mut writer, run)) = found else {
+    let candidates = if args.new { Candidates::default() } else { run_file::candidates(&args.out, agrees) };
+    for (path, why) in &candidates.refused {
+        output::tell(&format!(
+            "  {} is not gone on with: {why}, and what is written must not go where somebody else leads it (--new begins \
+             afresh without looking)",
+            path.display()
+        ));
+    }
+    let Some((mut writer, run)) = candidates.found else {
         return Ok((Writer::create(&args.out, &header)?, header, Vec::new()));
     };
     let boot = if run.header.boot_id == header.boot_id { "" } else { ", in another boot" };
@@ -398,7 +395,7 @@ fn header(
     };
     let second = jiff::Timestamp::from_second(now.as_second()).unwrap_or(now);
     Header {
-        schema: SCHEMA,
+        schema: RUN_FILE_SCHEMA,
         assay: env!("CARGO_PKG_VERSION").to_string(),
         host: host.machine.host.clone().unwrap_or_else(|| "unknown-host".to_string()),
         started: second.to_string(),

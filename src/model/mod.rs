@@ -22,7 +22,7 @@ pub use figure::{figure, letters, percent};
 pub use finding::{Effect, Fact, Finding, SUSPECT, Severity, Verdict, VerdictKind};
 pub use metric::{Better, Form, Metric, Title, View};
 pub use run::{
-    Conditions, Event, Header, Neighbour, Planned, Reason, Record, Run, RunClock, SCHEMA, Summary,
+    Conditions, Event, Header, Line, Neighbour, Planned, RUN_FILE_SCHEMA, Reason, Record, Run, RunClock, SCHEMA, Summary,
     SummaryFinding, SummarySeries, TimeLine, Visit, measured_ms,
 };
 pub use sample::{BEYOND, Covariates, Histogram, Packed, ProcessFacts, Samples, backs};

@@ -5,10 +5,11 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 use flate2::read::MultiGzDecoder;
 
-use crate::model::{Header, Packed, Record, Run, SCHEMA, Samples, Summary, Visit};
+use super::line::Seal;
+use crate::model::{Header, Packed, RUN_FILE_SCHEMA, Record, Run, Samples, Summary, Visit};
 
 /// A compressed file may not unpack to more than this: a run of a 512-CPU host's full profile takes a tenth of it.
 const LARGEST: u64 = 2 << 30;
@@ -82,11 +83,13 @@ fn summary_in(tail: &[u8]) -> anyhow::Result<Summary> {
     let mut lines = tail.rsplit(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     let line = lines.find(|line| line.starts_with(BEGIN));
     let line = line.context("it has no summary: the run did not come to its end, or the file was cut")?;
+    let mut line = line.to_vec();
+    let line = Seal::default().content(&mut line).map_err(|why| anyhow!("its summary is damaged: {why}"))?;
     let begun: Begun = serde_json::from_slice(line).context("its summary is cut off or damaged")?;
     let schema = begun.summary.schema.context("its summary has no schema")?;
     ensure!(
-        schema <= u64::from(SCHEMA),
-        "it was written by a newer Assay (schema {schema}, this one reads up to {SCHEMA}): use that version"
+        schema <= u64::from(RUN_FILE_SCHEMA),
+        "it was written by a newer Assay (schema {schema}, this one reads up to {RUN_FILE_SCHEMA}): use that version"
     );
     match serde_json::from_slice(line).context("its summary cannot be understood")? {
         Record::Summary(summary) => Ok(*summary),
@@ -105,7 +108,8 @@ pub fn unpack(mut reader: impl BufRead) -> anyhow::Result<Run> {
 
 /// Reads a run from any text. Fails only where there is no usable header; everything else is noted as damage.
 pub fn parse(mut text: impl BufRead) -> anyhow::Result<Run> {
-    let mut run = first_line(&mut text)?;
+    let mut seal = Seal::default();
+    let mut run = first_line(&mut text, &mut seal)?;
     let mut known = Known::of(&run);
     let mut left_out = 0usize;
     let mut line = Vec::new();
@@ -113,7 +117,10 @@ pub fn parse(mut text: impl BufRead) -> anyhow::Result<Run> {
         let refused = match next_line(&mut text, &mut line) {
             Ok(0) => break,
             Ok(_) if line.trim_ascii().is_empty() => continue,
-            Ok(_) => take(&mut run, &mut known, line.trim_ascii()).err(),
+            Ok(_) => {
+                let content = seal.content(&mut line).map_err(Refused::Line);
+                content.and_then(|content| take(&mut run, &mut known, content)).err()
+            }
             // A damaged gzip stream ends here; what came before is good.
             Err(error) => Some(Refused::Rest(error.to_string())),
         };
@@ -166,7 +173,7 @@ fn next_line(text: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<usize> {
 }
 
 /// The header of a run whose other lines are not (yet) of interest.
-pub(super) fn first_line(text: &mut impl BufRead) -> anyhow::Result<Run> {
+pub(super) fn first_line(text: &mut impl BufRead, seal: &mut Seal) -> anyhow::Result<Run> {
     const FOREIGN: &str = "its first line is not the header of a run";
     let mut line = Vec::new();
     // Foreign files can be large and without line ends: one look at the first byte spares reading them.
@@ -177,14 +184,21 @@ pub(super) fn first_line(text: &mut impl BufRead) -> anyhow::Result<Run> {
         let length = next_line(text, &mut line).context("cannot read the first line")?;
         ensure!(length > 0, "it is empty");
     }
+    let content = seal.content(&mut line).map_err(|why| {
+        anyhow!("its header is damaged, without which nothing in it can be understood: {why}; use another copy of it")
+    })?;
     let value: serde_json::Value =
-        serde_json::from_slice(line.trim_ascii()).context("its first line is not a whole JSON object")?;
+        serde_json::from_slice(content).context("its first line is not a whole JSON object")?;
     let header = value.get("header").context(FOREIGN)?;
+    ensure!(
+        seal.seen() || value.as_object().is_some_and(|object| object.len() == 1),
+        "its header is damaged: what follows it is no checksum; use another copy of it"
+    );
     let schema =
         header.get("schema").and_then(serde_json::Value::as_u64).context("its header has no schema")?;
     ensure!(
-        schema <= u64::from(SCHEMA),
-        "it was written by a newer Assay (schema {schema}, this one reads up to {SCHEMA}): use that version"
+        schema <= u64::from(RUN_FILE_SCHEMA),
+        "it was written by a newer Assay (schema {schema}, this one reads up to {RUN_FILE_SCHEMA}): use that version"
     );
     let header: Header =
         serde::Deserialize::deserialize(header).context("its header cannot be understood")?;
