@@ -2,14 +2,20 @@
 
 mod keep;
 mod limits;
+mod line;
+mod place;
 mod reader;
+mod resume;
 mod source;
 mod writer;
 
 pub use limits::Limits;
+pub use line::sealed;
+pub use place::Place;
 pub use reader::{check_columns, last_summary, parse, parse_within, read, summary, unpack};
+pub use resume::{Candidates, candidates};
 pub use source::{Exceeded, GZIP, Source, open, unpacked};
-pub use writer::{Writer, resumable};
+pub use writer::Writer;
 
 /// What a run file's name ends in.
 pub const EXTENSION: &str = ".assay.jsonl";

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 
+use super::concluding::{Lookout, conclude, keep};
 use super::device::{Device, may_go_on};
 use super::keeping::{keep_for, put_back_what_was_left};
 use super::network::Network;
@@ -15,19 +16,19 @@ use super::progress::Display;
 use super::signals::catch_signals;
 use super::{dry_run, leftovers, output};
 use crate::bench::{Benchmark, Candidate, DROP_CACHES, NETWORK_TO, Scope};
-use crate::diagnose;
+use crate::diagnose::Diagnosis;
 use crate::kernels;
 use crate::knobs::{Hand, Knobs};
 use crate::machine::snapshot::disk;
 use crate::machine::{Machine, directory, flink};
 use crate::measure::{Ended, Patience, Session};
 use crate::model::{
-    Earlier, Entry, Event, Header, Planned, Record, RunClock, SCHEMA, Severity, Snapshot, Title,
+    Earlier, Entry, Event, Header, Planned, RUN_FILE_SCHEMA, Record, RunClock, Severity, Snapshot, Title,
 };
 use crate::objects::Keep;
 use crate::placement::Floor;
 use crate::plan::{self, PROFILES, Profile};
-use crate::run_file::{self, Writer};
+use crate::run_file::{self, Candidates, Writer};
 use crate::sys::counters::Groups;
 use crate::sys::{clock, scratch};
 
@@ -216,10 +217,10 @@ pub fn measure_study_of(
     Ok(study_to_file(args, profile, benches, study, amend)?.code)
 }
 
-/// How a study ended, and where its run is; none where nothing was measured.
+/// How a study ended, and its run; none where nothing was measured.
 pub struct Finished {
     pub code: ExitCode,
-    pub file: Option<PathBuf>,
+    pub diagnosis: Option<Diagnosis>,
 }
 
 /// The same for those who go on with what was measured.
@@ -250,7 +251,7 @@ pub fn study_to_file(
     }
     if args.dry_run {
         let code = dry_run::show(&host.machine, &planned, &profile, &args.out, args.json)?;
-        return Ok(Finished { code, file: None });
+        return Ok(Finished { code, diagnosis: None });
     }
     let reins =
         Reins::taken(knobs.hand(), keep_for(&knobs, if args.pretend.is_some() { &[] } else { &planned }))?;
@@ -263,11 +264,17 @@ pub fn study_to_file(
         writer.append(&Record::Event(event))?;
     }
     output::greet(&host.machine, &header, args.pretend.is_some());
-    let ended = measure(args, &host, &profile, &header, &mut writer, earlier, &reins)?;
+    let ended = measure(args, &host, &profile, &header, &mut writer, earlier, &reins);
     let left = reins.knobs.put_back();
-    let code = conclude(args, &mut writer, ended)?;
+    let finished = match ended {
+        Ok(ended) => conclude(args, &mut writer, ended)?,
+        Err(error) => {
+            keep(args, &mut writer).unwrap_or_else(|lost| output::tell(&format!("  {lost:#}")));
+            return Err(error);
+        }
+    };
     // What was measured is kept and told, whatever could not be put back.
-    left.map(|_| Finished { code, file: Some(writer.path().to_path_buf()) })
+    left.map(|_| finished)
 }
 
 /// Tells cold cases of files that all caches are to be dropped before each pass.
@@ -310,40 +317,22 @@ fn measure(
         interrupted: &|| reins.interrupted.load(Ordering::Relaxed),
     };
     let mut display = Display::new();
-    let ended = session.run(writer, earlier, &mut |progress| display.show(progress));
+    let mut lookout = Lookout::of(writer);
+    let ended = session.run(writer, earlier, &mut |progress| {
+        lookout.look(&display);
+        display.show(progress);
+    });
     display.end();
     // What a visit that was killed or interrupted could not remove itself.
     leftovers::sweep(&leftovers::places(&header.plan, &args.out));
     ended
 }
 
-/// Reads the run back from its file, as everybody else would, judges it, closes it with its summary and reports.
-fn conclude(args: &MeasureArgs, writer: &mut Writer, ended: Ended) -> anyhow::Result<ExitCode> {
-    let run = run_file::read(writer.path())?;
-    let mut diagnosis = diagnose::diagnose(run);
-    if ended != Ended::Interrupted {
-        let summary = diagnosis.summary();
-        writer.append(&Record::Summary(Box::new(summary.clone())))?;
-        writer.sync();
-        // From here on the run is what its file says: complete.
-        diagnosis.run.summary = Some(summary);
-    }
-    let stopped = ended == Ended::Interrupted;
-    let exit = output::present(&diagnosis, args.json, Some(&args.out), writer.path(), args.fail_on, stopped)?;
-    if stopped {
-        let next = match args.device.as_ref().is_some_and(|device| device.is_written_to()) {
-            true => "the same command begins afresh, as nothing is written to a device unasked; kept is",
-            false => "the same command goes on with",
-        };
-        output::tell(&format!("interrupted; {next} {}", writer.path().display()));
-    }
-    Ok(exit)
-}
-
 /// A new run file, or an interrupted one of the same plan, version and boot.
 fn open(args: &MeasureArgs, header: Header) -> anyhow::Result<(Writer, Header, Earlier)> {
     let agrees = |old: &Header| {
-        old.plan_id == header.plan_id
+        old.schema == header.schema
+            && old.plan_id == header.plan_id
             && old.assay == header.assay
             // A sweep's control tells what another boot changed; of anything else nothing would.
             && (old.boot_id == header.boot_id || header.sweep.is_some())
@@ -359,8 +348,15 @@ fn open(args: &MeasureArgs, header: Header) -> anyhow::Result<(Writer, Header, E
             && old.snapshot.text(flink::PROBE) == header.snapshot.text(flink::PROBE)
             && args.seed.is_none_or(|seed| seed == old.seed)
     };
-    let found = (!args.new).then(|| run_file::resumable(&args.out, agrees)).flatten();
-    let Some((mut writer, run)) = found else {
+    let candidates = if args.new { Candidates::default() } else { run_file::candidates(&args.out, agrees) };
+    for (path, why) in &candidates.refused {
+        output::tell(&format!(
+            "  {} is not gone on with: {why}, and what is written must not go where somebody else leads it (--new begins \
+              afresh without looking)",
+            path.display()
+        ));
+    }
+    let Some((mut writer, run)) = candidates.found else {
         return Ok((Writer::create(&args.out, &header)?, header, Earlier::default()));
     };
     let boot = if run.header.boot_id == header.boot_id { "" } else { ", in another boot" };
@@ -400,7 +396,7 @@ fn header(
     };
     let second = jiff::Timestamp::from_second(now.as_second()).unwrap_or(now);
     Header {
-        schema: SCHEMA,
+        schema: RUN_FILE_SCHEMA,
         assay: env!("CARGO_PKG_VERSION").to_string(),
         host: host.machine.host.clone().unwrap_or_else(|| "unknown-host".to_string()),
         started: second.to_string(),

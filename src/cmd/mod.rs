@@ -2,6 +2,7 @@
 
 mod case;
 mod compare;
+mod concluding;
 mod device;
 mod diagnose;
 mod disk;

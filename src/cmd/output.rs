@@ -16,6 +16,7 @@ use super::leftovers;
 use crate::diagnose::Diagnosis;
 use crate::machine::Machine;
 use crate::model::{Header, Severity};
+use crate::report::block::Report;
 use crate::report::plain::{ascii, plain};
 use crate::report::text::{self, Style};
 use crate::report::{html, json, sections};
@@ -101,17 +102,9 @@ pub fn counted(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
-/// Renders a diagnosis: text (or JSON) on standard output, `report.html` and `report.json` into `out`.
-pub fn present(
-    diagnosis: &Diagnosis,
-    as_json: bool,
-    out: Option<&Path>,
-    run_file: &Path,
-    fail_on: Option<Severity>,
-    stopped: bool,
-) -> anyhow::Result<ExitCode> {
+/// Renders a diagnosis: text (or JSON) on standard output. What is left to be saved.
+pub fn show(diagnosis: &Diagnosis, as_json: bool) -> anyhow::Result<Report> {
     let report = sections::compose(diagnosis)?;
-    // Shown first: an hour of measuring is not lost to a full disk.
     match as_json {
         true => {
             print_json(&json::output(diagnosis))?;
@@ -119,18 +112,26 @@ pub fn present(
         }
         false => print_text(&text::render(&report, style(std::io::stdout().is_terminal())))?,
     }
-    let mut saved = vec![run_file.to_path_buf()];
-    if let Some(dir) = out {
-        let (page, data) = (dir.join("report.html"), dir.join("report.json"));
-        let written = write_file(&data, |file| Ok(file.write_all(report.json.as_bytes())?));
-        write_file(&page, |file| html::write(&report, file)).and(written)?;
-        saved.extend([page, data]);
-    }
+    Ok(report)
+}
+
+/// Writes `report.html` and `report.json` into `dir`, and says what was saved and how a measurement ended.
+pub fn save(
+    diagnosis: &Diagnosis,
+    report: &Report,
+    dir: &Path,
+    run_file: &Path,
+    fail_on: Option<Severity>,
+    stopped: bool,
+) -> anyhow::Result<ExitCode> {
+    let (page, data) = (dir.join("report.html"), dir.join("report.json"));
+    let written = write_file(&data, |file| Ok(file.write_all(report.json.as_bytes())?));
+    write_file(&page, |file| html::write(report, file)).and(written)?;
     let (code, words) = match stopped {
         true => (130, "interrupted"),
         false => exit(diagnosis, fail_on),
     };
-    let files: Vec<String> = saved.iter().map(|path| path.display().to_string()).collect();
+    let files = [run_file, &page, &data].map(|path| path.display().to_string());
     tell(&format!("\n  saved {}    exit {code} ({words})", files.join(", ")));
     Ok(ExitCode::from(code))
 }

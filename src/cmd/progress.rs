@@ -76,7 +76,7 @@ impl Display {
     }
 
     /// A line that stays.
-    fn line(&self, text: &str) {
+    pub fn line(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.println(text),
             None => tell(text),

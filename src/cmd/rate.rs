@@ -9,8 +9,8 @@ use clap::builder::PossibleValuesParser;
 use super::measuring::{Finished, Host, MeasureArgs, study_to_file};
 use super::output;
 use crate::bench::{self, Benchmark, COMPONENTS, Candidate, Depth, RateSuite, Scope};
+use crate::diagnose::Diagnosis;
 use crate::diagnose::suite::{HISTORY, Past, suite};
-use crate::diagnose::{self};
 use crate::model::{CpuSet, Entry, Header};
 use crate::plan;
 use crate::run_file;
@@ -117,7 +117,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     let benches: Vec<&Benchmark> = bench::all().filter(wanted).collect();
     let first = session(&args, &benches, args.footprint)?;
-    let Some(apart) = args.escalate.then(|| first.file.as_deref().and_then(apart_in)).flatten() else {
+    let Some(apart) = args.escalate.then(|| first.diagnosis.as_ref().and_then(apart_in)).flatten() else {
         return Ok(first.code);
     };
     if apart.names.is_empty() {
@@ -140,8 +140,7 @@ struct Apart {
     node_bytes: u64,
 }
 
-fn apart_in(file: &Path) -> Option<Apart> {
-    let diagnosis = diagnose::diagnose(run_file::read(file).ok()?);
+fn apart_in(diagnosis: &Diagnosis) -> Option<Apart> {
     // An interrupted run is gone on with, not enlarged.
     diagnosis.run.summary.as_ref()?;
     let suite = suite(&diagnosis.run, &diagnosis.series)?;

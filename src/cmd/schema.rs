@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use schemars::schema_for;
 
 use super::{dry_run, list, machine, output, utilization};
-use crate::model::Record;
+use crate::model::Line;
 use crate::report::json::Output;
 use crate::report::{comparison, imported, peers};
 
@@ -20,7 +20,7 @@ pub struct Args {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let schema = match args.format.as_str() {
-        "run-file" => schema_for!(Record),
+        "run-file" => schema_for!(Line),
         "machine" => schema_for!(machine::Report),
         "list" => schema_for!(Vec<list::Listed>),
         "compare" => schema_for!(comparison::Output),

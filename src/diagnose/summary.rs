@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Diagnosis, words};
-use crate::model::{SCHEMA, Summary, SummaryFinding, SummarySeries};
+use crate::model::{Summary, SummaryFinding, SummarySeries};
 use crate::stats::analysis::Judged;
 
 /// A summary line may not be longer than this, bytes.
@@ -22,7 +22,7 @@ impl Diagnosis {
             headline: words::clipped(&finding.headline),
         };
         let mut summary = Summary {
-            schema: SCHEMA,
+            schema: header.schema,
             assay: header.assay.clone(),
             host: words::clipped(&header.host),
             started: header.started.clone(),

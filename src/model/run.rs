@@ -10,8 +10,11 @@ use super::{
     VerdictKind,
 };
 
-/// Version of the run file and of the JSON contract. Readers refuse a higher one and accept unknown fields.
+/// Version of the JSON contract. Readers refuse a higher one and accept unknown fields.
 pub const SCHEMA: u32 = 1;
+
+/// Version of the run file, likewise. From 2 on every line carries its checksum.
+pub const RUN_FILE_SCHEMA: u32 = 2;
 
 /// Why a visit has no (usable) samples.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -366,6 +369,17 @@ pub enum Record {
     TimeLine(TimeLine),
     Event(Event),
     Summary(Box<Summary>),
+}
+
+/// A line as it stands in a run file.
+#[derive(Clone, Debug, PartialEq, JsonSchema)]
+pub struct Line {
+    #[serde(flatten)]
+    pub record: Record,
+    /// The last thing in its line: the CRC-32 (gzip's) of every byte before its comma, in eight hexadecimal digits. Files of
+    /// schema 1 have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crc32: Option<String>,
 }
 
 /// From the run's start to the end of its last visit, ms; the time between an interruption and the next part of the

@@ -4,12 +4,13 @@ use std::collections::{HashMap, HashSet};
 use std::io::{self, BufRead, Read};
 use std::path::Path;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 
 use super::keep::{Keep, NoRoom};
 use super::limits::Limits;
+use super::line::Seal;
 use super::source::{Exceeded, GZIP, Source, open, unpacked, words};
-use crate::model::{Header, Packed, Record, Run, SCHEMA, Samples, Summary, Visit};
+use crate::model::{Header, Packed, RUN_FILE_SCHEMA, Record, Run, Samples, Summary, Visit};
 
 /// Unreadable lines that are told one by one; the others are counted.
 const DAMAGE_TOLD: usize = 100;
@@ -81,11 +82,13 @@ fn summary_in(tail: &[u8]) -> anyhow::Result<Summary> {
     let mut lines = tail.rsplit(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     let line = lines.find(|line| line.starts_with(BEGIN));
     let line = line.context("it has no summary: the run did not come to its end, or the file was cut")?;
+    let mut line = line.to_vec();
+    let line = Seal::default().content(&mut line).map_err(|why| anyhow!("its summary is damaged: {why}"))?;
     let begun: Begun = serde_json::from_slice(line).context("its summary is cut off or damaged")?;
     let schema = begun.summary.schema.context("its summary has no schema")?;
     ensure!(
-        schema <= u64::from(SCHEMA),
-        "it was written by a newer Assay (schema {schema}, this one reads up to {SCHEMA}): use that version"
+        schema <= u64::from(RUN_FILE_SCHEMA),
+        "it was written by a newer Assay (schema {schema}, this one reads up to {RUN_FILE_SCHEMA}): use that version"
     );
     match serde_json::from_slice(line).context("its summary cannot be understood")? {
         Record::Summary(summary) => Ok(*summary),
@@ -110,7 +113,8 @@ pub fn parse(text: impl BufRead) -> anyhow::Result<Run> {
 
 /// The same with limits of one's own.
 pub fn parse_within(mut text: impl BufRead, limits: &Limits) -> anyhow::Result<Run> {
-    let mut run = first_line_within(&mut text, limits)?;
+    let mut seal = Seal::default();
+    let mut run = first_line_within(&mut text, &mut seal, limits)?;
     let mut known = Known::of(&run, limits);
     let (mut damage, mut unread) = (Damage::default(), None);
     let (mut number, mut line) = (1, Vec::new());
@@ -121,7 +125,8 @@ pub fn parse_within(mut text: impl BufRead, limits: &Limits) -> anyhow::Result<R
             Ok(next) => {
                 number += next.blank_lines;
                 damage.bytes += next.blank;
-                take(&mut run, &mut known, line.trim_ascii()).err()
+                let content = seal.content(&mut line).map_err(Refused::Line);
+                content.and_then(|content| take(&mut run, &mut known, content)).err()
             }
             Err(error) => match Exceeded::of(&error) {
                 Some(exceeded) => bail!("{exceeded}"),
@@ -281,7 +286,7 @@ fn read_line(text: &mut impl BufRead, line: &mut Vec<u8>, longest: u64) -> io::R
 
 /// The header of a run whose other lines are not (yet) of interest.
 pub(super) fn first_line(text: &mut impl BufRead) -> anyhow::Result<Run> {
-    first_line_within(text, &Limits::default())
+    first_line_within(text, &mut Seal::default(), &Limits::default())
 }
 
 /// The first line, of whose header only the schema is looked at.
@@ -291,11 +296,12 @@ struct FirstLine {
 }
 
 #[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 struct HeaderLine {
     header: Box<Header>,
 }
 
-fn first_line_within(text: &mut impl BufRead, limits: &Limits) -> anyhow::Result<Run> {
+fn first_line_within(text: &mut impl BufRead, seal: &mut Seal, limits: &Limits) -> anyhow::Result<Run> {
     const FOREIGN: &str = "its first line is not the header of a run";
     const CANNOT: &str = "cannot read the first line";
     // Foreign files can be large and without line ends: one look at the first byte spares reading them.
@@ -305,15 +311,17 @@ fn first_line_within(text: &mut impl BufRead, limits: &Limits) -> anyhow::Result
     ensure!(first == Some(b'{'), FOREIGN);
     let mut line = Vec::new();
     read_line(text, &mut line, limits.header).context(CANNOT)?;
+    let content = seal.content(&mut line).map_err(|why| {
+        anyhow!("its header is damaged, without which nothing in it can be understood: {why}; use another copy of it")
+    })?;
     let first: FirstLine =
-        serde_json::from_slice(line.trim_ascii()).context("its first line is not a whole JSON object")?;
+        serde_json::from_slice(content).context("its first line is not a whole JSON object")?;
     let schema = first.header.context(FOREIGN)?.schema.context("its header has no schema")?;
     ensure!(
-        schema <= u64::from(SCHEMA),
-        "it was written by a newer Assay (schema {schema}, this one reads up to {SCHEMA}): use that version"
+        schema <= u64::from(RUN_FILE_SCHEMA),
+        "it was written by a newer Assay (schema {schema}, this one reads up to {RUN_FILE_SCHEMA}): use that version"
     );
-    let HeaderLine { header } =
-        serde_json::from_slice(line.trim_ascii()).context("its header cannot be understood")?;
+    let HeaderLine { header } = serde_json::from_slice(content).context("its header cannot be understood")?;
     check_plan(&header, limits)?;
     Ok(Run {
         header: *header,

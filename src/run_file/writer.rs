@@ -1,77 +1,95 @@
-//! Writing a run file: a line at a time, under a lock, and going on with one that was cut off.
+//! Writing a run file: a line at a time, under a lock, through a descriptor that is held until the end.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufReader, Read, Write};
+use std::io::{BufReader, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
-use rustix::fs::FlockOperation;
-use rustix::io::Errno;
+use anyhow::{Context, anyhow};
 
-use super::EXTENSION;
-use super::reader::{first_line, read};
+use super::line::sealed;
+use super::place::{Place, Refused, open_folder};
+use super::reader::unpack;
 use crate::model::{Header, Record, Run};
+
+/// A pass may be long: what was appended is brought to the disk so often at least.
+const SYNC_EVERY: Duration = Duration::from_secs(10);
 
 /// Appends records to a run file, which is locked meanwhile: two runs never write into one file.
 pub struct Writer {
-    file: File,
-    path: PathBuf,
+    place: Place,
     /// The last line is torn: what is written next must not become a part of it.
     torn: bool,
+    synced: Instant,
 }
 
 impl Writer {
-    /// Creates `DIR/HOST-TIME.assay.jsonl` and writes the header. Never overwrites: a name that is taken gets `-2`.
+    /// Creates `DIR/HOST-TIME.assay.jsonl` and writes the header, which is on the disk when this returns. Never overwrites: a
+    /// name that is taken gets `-2`.
     pub fn create(dir: &Path, header: &Header) -> anyhow::Result<Writer> {
-        std::fs::create_dir_all(dir).with_context(|| {
+        let folder = std::fs::create_dir_all(dir).and_then(|()| open_folder(dir)).with_context(|| {
             format!("cannot create the folder {}; choose another one with --out", dir.display())
         })?;
         let stem = format!("{}-{}", file_name_part(&header.host), file_name_part(&header.started));
-        for attempt in 1..1000 {
-            let suffix = if attempt == 1 { String::new() } else { format!("-{attempt}") };
-            let path = dir.join(format!("{stem}{suffix}{EXTENSION}"));
-            match OpenOptions::new().append(true).create_new(true).open(&path) {
-                Ok(file) => {
-                    lock(&file)?;
-                    let mut writer = Writer { file, path, torn: false };
-                    if let Err(error) = writer.write_line(&Record::Header(Box::new(header.clone()))) {
-                        // Half a header is of no use to anybody. If it cannot be removed either, it does no harm.
-                        let _ = std::fs::remove_file(&writer.path);
-                        return Err(error).with_context(|| {
-                            format!(
-                                "cannot write {}, and nothing was measured: make room, or choose another folder with \
-                                 --out",
-                                writer.path.display()
-                            )
-                        });
-                    }
-                    return Ok(writer);
-                }
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
-                Err(error) => {
-                    return Err(error).with_context(|| {
-                        format!("cannot create {}; choose another folder with --out", path.display())
-                    });
-                }
-            }
+        let place = Place::create(&Arc::new(folder), dir, &stem).with_context(|| {
+            format!("cannot create a run file in {}; choose another folder with --out", dir.display())
+        })?;
+        let place = place
+            .with_context(|| format!("a thousand run files of the name {stem} exist in {}", dir.display()))?;
+        let mut writer = Writer { place, torn: false, synced: Instant::now() };
+        if let Err(error) = writer.write_line(&Record::Header(Box::new(header.clone()))) {
+            // Half a header is of no use to anybody. If it cannot be removed either, it does no harm.
+            writer.place.remove();
+            return Err(error).with_context(|| {
+                format!(
+                    "cannot write {}, and nothing was measured: make room, or choose another folder with --out",
+                    writer.path().display()
+                )
+            });
         }
-        bail!("a thousand run files of the name {stem} exist in {}", dir.display())
+        writer.sync();
+        writer.place.sync_name();
+        Ok(writer)
     }
 
-    /// Opens a run file for more; an error where another process is writing it.
-    fn open(path: &Path) -> io::Result<Writer> {
-        let mut file = OpenOptions::new().read(true).append(true).open(path)?;
-        lock(&file)?;
+    /// Goes on with a run file; an error where another process is writing it, or where it is not safe to.
+    pub(super) fn open(folder: &Arc<std::os::fd::OwnedFd>, path: &Path) -> Result<Writer, Refused> {
+        let place = Place::open(folder, path)?;
         let mut last = [b'\n'];
-        if file.metadata()?.len() > 0 {
-            io::Seek::seek(&mut file, io::SeekFrom::End(-1))?;
-            file.read_exact(&mut last)?;
+        if let Some(end) = place.file().metadata()?.len().checked_sub(1) {
+            place.file().read_exact_at(&mut last, end)?;
         }
-        Ok(Writer { file, path: path.to_path_buf(), torn: last != *b"\n" })
+        Ok(Writer { place, torn: last != *b"\n", synced: Instant::now() })
     }
 
     pub fn path(&self) -> &Path {
-        &self.path
+        self.place.path()
+    }
+
+    /// Where it stands, for whoever looks whether it still does.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Reads the run back as everybody else would, but through the file that is held.
+    pub fn read(&self) -> anyhow::Result<Run> {
+        unpack(BufReader::new(self.place.from_begin()))
+            .with_context(|| format!("{} is not a run file that can be used", self.path().display()))
+    }
+
+    /// Where the path no longer leads to the file, saves all of it in the run's folder `own` or, where that cannot be, in one of
+    /// `others`, and goes on there. An error: it could be saved nowhere.
+    pub fn save_elsewhere(&mut self, own: &Path, others: &[PathBuf]) -> anyhow::Result<Option<Moved>> {
+        let Some(why) = self.place.lost() else { return Ok(None) };
+        let from = self.path().to_path_buf();
+        self.place = self.place.copy(own, others).map_err(|places| {
+            anyhow!(
+                "{} is no longer in its place ({why}), and could be saved nowhere else ({places})",
+                from.display()
+            )
+        })?;
+        Ok(Some(Moved { from, why }))
     }
 
     /// Adds one record.
@@ -79,36 +97,36 @@ impl Writer {
         self.write_line(record).with_context(|| {
             format!(
                 "cannot append to {}; what it holds already is safe: make room and run the same command again to go on",
-                self.path.display()
+                self.path().display()
             )
-        })
+        })?;
+        if self.synced.elapsed() > SYNC_EVERY {
+            self.sync();
+        }
+        Ok(())
     }
 
     /// One record as one line, in one write, so that a crash tears one line at most.
     fn write_line(&mut self, record: &Record) -> anyhow::Result<()> {
         let mut line = if self.torn { b"\n".to_vec() } else { Vec::new() };
-        serde_json::to_writer(&mut line, record).context("cannot serialise a record")?;
-        line.push(b'\n');
-        self.file.write_all(&line)?;
+        line.extend(sealed(record).context("cannot serialise a record")?);
+        self.torn = true;
+        self.place.file().write_all(&line)?;
         self.torn = false;
         Ok(())
     }
 
-    /// Asks the kernel to bring everything to the disk.
-    pub fn sync(&self) {
-        // A file system that cannot sync (a pipe, some FUSE mounts) keeps its lines as safe as it can.
-        let _ = self.file.sync_data();
+    /// Brings everything to the disk. It is there when this returns: nothing is written while something is measured.
+    pub fn sync(&mut self) {
+        self.place.sync();
+        self.synced = Instant::now();
     }
 }
 
-/// Takes the lock that says "I am writing this". Children do not inherit it (their copy is closed when they start),
-/// and it ends with the process, however that ends.
-fn lock(file: &File) -> io::Result<()> {
-    match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
-        Err(Errno::WOULDBLOCK) => Err(io::Error::other("another process is writing it")),
-        // A file system without locks (some network mounts): as safe as it can be.
-        _ => Ok(()),
-    }
+/// A run file that was saved elsewhere.
+pub struct Moved {
+    pub from: PathBuf,
+    pub why: String,
 }
 
 /// Letters, digits, dots and dashes of a text, at most 64 of them: a host may call itself anything.
@@ -123,29 +141,4 @@ fn file_name_part(text: &str) -> String {
         "" => "host".to_string(),
         part => part.to_string(),
     }
-}
-
-/// The newest incomplete run file of a folder that `agrees` says may be gone on with, opened for more, and its content.
-/// Files that cannot be read (cut inside their header, foreign) or written are left where they are.
-pub fn resumable(dir: &Path, agrees: impl Fn(&Header) -> bool) -> Option<(Writer, Run)> {
-    let entries = std::fs::read_dir(dir).ok()?;
-    let mut files: Vec<(std::time::SystemTime, PathBuf)> = entries
-        .filter_map(|entry| {
-            let path = entry.ok()?.path();
-            let ours = path.file_name()?.to_str()?.ends_with(EXTENSION);
-            // Only plain files: opening a pipe would wait for its writer.
-            let metadata = std::fs::metadata(&path).ok().filter(|metadata| ours && metadata.is_file())?;
-            Some((metadata.modified().ok()?, path))
-        })
-        .collect();
-    files.sort();
-    files.into_iter().rev().find_map(|(_, path)| {
-        // A folder may hold hundreds of complete runs: most are told apart by their header.
-        let header = first_line(&mut BufReader::new(File::open(&path).ok()?)).ok()?.header;
-        agrees(&header).then_some(())?;
-        // Opened, and so locked, before it is read: nobody adds to it in between.
-        let writer = Writer::open(&path).ok()?;
-        let run = read(&path).ok()?;
-        run.summary.is_none().then_some((writer, run))
-    })
 }
