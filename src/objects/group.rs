@@ -32,12 +32,8 @@ fn text(folder: &Path, name: &str) -> io::Result<String> {
 impl Place {
     /// Where this process can make a group; every reason why it cannot.
     pub fn find() -> Result<Place, String> {
-        let of = |name: &str| fs::read_to_string(format!("/proc/self/{name}")).unwrap_or_default();
-        let (memberships, mounts) = (of("cgroup"), of("mountinfo"));
         let mut why = Vec::new();
-        for (version, controller) in [(2, ""), (1, "freezer")] {
-            let Some(folder) = cgroup_folder(&memberships, &mounts, version, controller) else { continue };
-            let place = Place { folder: folder.into(), version };
+        for place in [2, 1].into_iter().filter_map(Place::own) {
             match place.unfit() {
                 None => return Ok(place),
                 Some(unfit) => why.push(format!("{} {unfit}", place.folder.display())),
@@ -47,6 +43,14 @@ impl Place {
             why.push("no hierarchy of control groups is mounted here".to_string());
         }
         Err(why.join("; "))
+    }
+
+    /// The group of this process, fit or not.
+    fn own(version: u32) -> Option<Place> {
+        let of = |name: &str| fs::read_to_string(format!("/proc/self/{name}")).unwrap_or_default();
+        let controller = if version == 2 { "" } else { "freezer" };
+        let folder = cgroup_folder(&of("cgroup"), &of("mountinfo"), version, controller)?;
+        Some(Place { folder: folder.into(), version })
     }
 
     fn unfit(&self) -> Option<String> {
@@ -133,9 +137,14 @@ const V1: u64 = 0x0027_e0eb;
 const V2: u64 = 0x6367_7270;
 
 fn kill(folder: &Path, version: u32, members: &[Pid]) -> io::Result<()> {
-    if version == 2 && fs::write(folder.join("cgroup.kill"), "1").is_ok() {
-        return Ok(());
+    match version == 2 && fs::write(folder.join("cgroup.kill"), "1").is_ok() {
+        true => Ok(()),
+        false => kill_frozen(folder, version, members),
     }
+}
+
+/// As version 1 and older kernels can.
+fn kill_frozen(folder: &Path, version: u32, members: &[Pid]) -> io::Result<()> {
     // Nobody can be born meanwhile, nor die so that his number is given to another.
     let (file, on, off) =
         if version == 2 { ("cgroup.freeze", "1", "0") } else { ("freezer.state", "FROZEN", "THAWED") };
@@ -163,4 +172,58 @@ fn members(folder: &Path) -> Vec<Pid> {
 fn remove(folder: &Path) -> io::Result<()> {
     below(folder).iter().try_for_each(|folder| remove(folder))?;
     fs::remove_dir(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Child, Command};
+
+    use super::*;
+
+    /// A shell in the group, with children that do what they can to get away.
+    fn stubborn(folder: &Path) -> Child {
+        let script = "echo $$ >\"$0/cgroup.procs\" && trap '' TERM && { (setsid sleep 300 &); \
+                      mkdir \"$0/below\" && sh -c 'echo $$ >\"$0/below/cgroup.procs\"; sleep 300' \"$0\" & \
+                      while :; do sleep 0.01 & sleep 0.01; done; }";
+        let mut shell = Command::new("/bin/sh");
+        let child = shell.args(["-c", script]).arg(folder).spawn().expect("a shell");
+        let end = Instant::now() + Duration::from_secs(20);
+        while members(folder).len() < 4 || below(folder).is_empty() {
+            assert!(Instant::now() < end, "{:?}", members(folder));
+            std::thread::sleep(LOOK);
+        }
+        child
+    }
+
+    #[test]
+    fn nobody_gets_out_of_a_group_of_either_version() {
+        for place in [2, 1].into_iter().filter_map(Place::own).filter(|place| place.unfit().is_none()) {
+            let folder = place.named(&format!("{:x}", fastrand::u128(..)));
+            let Ok(inode) = make(&folder) else { continue };
+            let mut child = stubborn(&folder);
+            assert_eq!(
+                end(&folder, place.version, Some(inode + 1)).expect_err("another one").kind(),
+                ErrorKind::AlreadyExists
+            );
+            assert!(members(&folder).len() >= 4);
+            let limit = Instant::now() + LEAVE;
+            while !members(&folder).is_empty() && Instant::now() < limit {
+                // Where the file is there this is the way of older kernels.
+                kill_frozen(&folder, place.version, &members(&folder)).expect("killed");
+            }
+            let _ = child.wait();
+            assert_eq!(end(&folder, place.version, Some(inode)).expect("removed"), 0);
+            let inode = make(&folder).expect("made anew");
+            let mut child = stubborn(&folder);
+            // Only its parent can wait for it, which is this process.
+            let waiting = std::thread::spawn(move || child.wait());
+            assert!(end(&folder, place.version, Some(inode)).expect("ended") >= 4);
+            assert!(!folder.exists() && waiting.join().expect("waited").is_ok());
+            assert_eq!(end(&folder, place.version, Some(inode)).expect("gone already"), 0);
+            make(&folder).expect("made, and nobody let in");
+            assert_eq!(end(&folder, place.version, None).expect("removed"), 0);
+        }
+        let absent = std::env::temp_dir().join("assay-no-such-group");
+        assert!(end(&absent, 2, Some(1)).is_err(), "what lies elsewhere tells nothing");
+    }
 }

@@ -48,6 +48,12 @@ fn stubborn(state: &State, out: &Path, wrap: &dyn Fn(&Command) -> Command) -> (R
     (session, word)
 }
 
+/// As in a system that has this over the mount point of some of its control groups.
+fn covered(point: &str) -> impl Fn(&Command) -> Command {
+    let mount = format!("mount -t tmpfs none {point} && exec \"$0\" \"$@\"");
+    move |command| wrapped(&["unshare", "-m", "sh", "-c", &mount], command)
+}
+
 /// Only those of the program are counted once the session is gone.
 fn gone(state: &State, word: &str, group: Option<&Value>) {
     until("nothing of the program, no journal", || alive(word) == 0 && state.journals().is_empty());
@@ -98,11 +104,9 @@ fn a_program_goes_at_whatever_moment_both_are_killed() {
 #[test]
 fn where_no_control_group_can_be_made_the_mark_tells() {
     const TEST: &str = "where_no_control_group_can_be_made_the_mark_tells";
-    let mount = "mount -t tmpfs none /sys/fs/cgroup && exec \"$0\" \"$@\"";
-    let closed = |command: &Command| wrapped(&["unshare", "-m", "sh", "-c", mount], command);
     if is_root() && works("unshare", &["-m", "mount", "-t", "tmpfs", "none", "/sys/fs/cgroup"]) {
         let (state, out) = (State::new(), tempfile::tempdir().expect("a folder"));
-        let (session, word) = stubborn(&state, out.path(), &closed);
+        let (session, word) = stubborn(&state, out.path(), &covered("/sys/fs/cgroup"));
         assert_eq!(state.objects("control_group"), [] as [Value; 0]);
         assert_eq!(state.objects("processes").len(), 1);
         Victims::Both.kill(&session);
@@ -118,6 +122,28 @@ fn where_no_control_group_can_be_made_the_mark_tells() {
     Victims::Both.kill(&session);
     session.end();
     gone(&state, &word, None);
+}
+
+#[test]
+fn the_freezer_of_version_1_will_do() {
+    const TEST: &str = "the_freezer_of_version_1_will_do";
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    let mounts: Vec<Vec<&str>> = mounts.lines().map(|line| line.split(' ').collect()).collect();
+    let is_freezer =
+        |words: &Vec<&str>| words[2] == "cgroup" && words[3].split(',').any(|one| one == "freezer");
+    let unified = mounts.iter().find(|words| words[2] == "cgroup2").map(|words| words[1]);
+    let Some(unified) = unified.filter(|_| is_root() && mounts.iter().any(is_freezer)) else {
+        return skipped(TEST, "not both versions are mounted here");
+    };
+    let (state, out) = (State::new(), tempfile::tempdir().expect("a folder"));
+    let (session, word) = stubborn(&state, out.path(), &covered(unified));
+    let group = state.objects("control_group").pop();
+    let Some(group) = group.filter(|group| group["version"] == 1) else {
+        return skipped(TEST, "no group can be made in the freezer");
+    };
+    Victims::Both.kill(&session);
+    session.end();
+    gone(&state, &word, Some(&group));
 }
 
 #[test]
