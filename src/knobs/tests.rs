@@ -52,6 +52,18 @@ impl Tree {
     }
 }
 
+#[test]
+fn a_link_in_the_place_of_the_next_journal_is_not_followed() {
+    let tree = Tree::new();
+    let kept = tree.folder.path().join("kept");
+    fs::write(&kept, "mine").expect("a file");
+    fs::create_dir_all(&tree.knobs.store.0).expect("a folder");
+    std::os::unix::fs::symlink(&kept, tree.knobs.store.0.join("knobs.json.new")).expect("a link");
+    killed(tree.off());
+    assert_eq!(fs::read_to_string(&kept).expect("it is there"), "mine");
+    tree.next();
+}
+
 fn off() -> BTreeMap<String, String> {
     BTreeMap::from([("smt".to_string(), "off".to_string())])
 }

@@ -34,8 +34,9 @@ fn open_folder(at: &OwnedFd, name: &CStr) -> rustix::io::Result<OwnedFd> {
 
 impl Scratch {
     /// Makes one in `parent`, after removing those that killed owners left there. `holds`: the names of all that the
-    /// owner will put in, in which `#` stands for digits; a FIFO's ends with `|`, and with `/` that of a folder, which may
-    /// be filled by programs as they like. What has another name is none of ours, and keeps the directory there.
+    /// owner will put in, in which `#` stands for digits; a FIFO's ends with `|`, and with `/` that of a folder, which
+    /// programs fill as they like, or with names that begin as is said (`tmp/flink-*`). What has another name is none of
+    /// ours, and keeps the directory there.
     pub fn new(parent: &Path, holds: &[&str]) -> anyhow::Result<Scratch> {
         sweep(parent);
         let at =

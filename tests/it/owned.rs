@@ -265,11 +265,11 @@ fn a_kill_in_the_report_phase_leaves_whole_files_alone() {
     let report = || start(crate::assay().arg("report").arg(&run));
     let whole = report();
     let took = whole.end().expect(0).took;
-    for round in 0..30u32 {
+    for round in 0..17u32 {
         let before = names();
         let running = report();
-        // At the first sign of a file that is written, or else at moments up to the usual end.
-        let until = Instant::now() + took * round / 29;
+        // At some moment before the usual end; later at the first sign of a file that is written.
+        let until = Instant::now() + if round < 5 { took * round / 4 } else { took * 10 };
         while Instant::now() < until && names() == before {}
         running.signal(Signal::KILL);
         drop(running);

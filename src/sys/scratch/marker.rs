@@ -117,6 +117,17 @@ impl Marker {
             own == kind && matches(plain, name)
         })
     }
+
+    /// Whether the programs that fill one of the owner's folders put something of this name in: any, unless the owner
+    /// says how they begin (`tmp/flink-*`).
+    pub fn declares_inside(&self, folder: &str, name: &str) -> bool {
+        let inside = |pattern: &'_ String| {
+            let begin = pattern.strip_prefix(folder)?.strip_prefix('/')?.strip_suffix('*')?;
+            Some(name.starts_with(begin))
+        };
+        let mut said = self.holds.iter().filter_map(inside).peekable();
+        said.peek().is_none() || said.any(|matches| matches)
+    }
 }
 
 /// `#` stands for one digit or more.
@@ -199,6 +210,14 @@ mod tests {
             ("#", None),
         ] {
             assert!(!marker.declares(name, kind), "{name}");
+        }
+        let holds = ["tmp/", "tmp/flink-*", "tmp/tm_*", "package/"].map(String::from).to_vec();
+        let marker = Marker { holds, ..marker };
+        assert!(marker.declares("tmp", Some('/')));
+        for (folder, name, declared) in
+            [("tmp", "flink-io-1", true), ("tmp", "notes.txt", false), ("package", "notes.txt", true)]
+        {
+            assert_eq!(marker.declares_inside(folder, name), declared, "{name}");
         }
     }
 }

@@ -51,16 +51,17 @@ fn shown(name: &CStr) -> String {
 
 /// What is in a folder besides its marker, if all of it is ours; else what is not, in words.
 pub fn inspect(folder: &OwnedFd, marker: &Marker) -> Result<Vec<Found>, String> {
-    inspect_below(folder, marker, 0)
+    inspect_below(folder, marker, "", 0)
 }
 
-fn inspect_below(folder: &OwnedFd, marker: &Marker, depth: usize) -> Result<Vec<Found>, String> {
+fn inspect_below(folder: &OwnedFd, marker: &Marker, top: &str, depth: usize) -> Result<Vec<Found>, String> {
     let names = names_in(folder).map_err(|error| format!("it cannot be listed ({error})"))?;
     let others = names.into_iter().filter(|name| depth > 0 || name.as_c_str() != marker::NAME);
-    others.map(|name| entry(folder, name, marker, depth)).collect()
+    others.map(|name| entry(folder, name, marker, top, depth)).collect()
 }
 
-fn entry(folder: &OwnedFd, name: CString, marker: &Marker, depth: usize) -> Result<Found, String> {
+/// `top`: which of the owner's folders this is below, so many folders deep.
+fn entry(folder: &OwnedFd, name: CString, marker: &Marker, top: &str, depth: usize) -> Result<Found, String> {
     let told = shown(&name);
     let opened = enter(folder, &name, OFlags::PATH).map_err(|error| match error {
         Errno::XDEV => format!("{told} in it is on another mount"),
@@ -76,7 +77,12 @@ fn entry(folder: &OwnedFd, name: CString, marker: &Marker, depth: usize) -> Resu
         FileType::Fifo if depth == 0 => Some('|'),
         _ => return Err(format!("{told} in it is no plain file")),
     };
-    if depth == 0 && !marker.declares(&told, kind) {
+    let declared = match depth {
+        0 => marker.declares(&told, kind),
+        1 => marker.declares_inside(top, &told),
+        _ => true,
+    };
+    if !declared {
         return Err(format!("{told} in it is nothing that assay makes there"));
     }
     let number = stat.st_ino;
@@ -90,7 +96,8 @@ fn entry(folder: &OwnedFd, name: CString, marker: &Marker, depth: usize) -> Resu
         return Err(format!("{told} in it is deeper than assay makes folders"));
     }
     let inner = folder_of(folder, &name, number).map_err(|error| format!("{told} in it: {error}"))?;
-    Ok(Found { inside: Some(inspect_below(&inner, marker, depth + 1)?), name, number })
+    let top = if depth == 0 { told.as_str() } else { top };
+    Ok(Found { inside: Some(inspect_below(&inner, marker, top, depth + 1)?), name, number })
 }
 
 /// Opens a folder in a folder, if it is still the same one.

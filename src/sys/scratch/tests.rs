@@ -8,7 +8,7 @@ use rustix::fs::FileType;
 
 use super::*;
 
-const HOLDS: &[&str] = &["one", "two", "f#", "data", "log", "fifo|", "tmp/"];
+const HOLDS: &[&str] = &["one", "two", "f#", "data", "log", "fifo|", "tmp/", "tmp/a*"];
 
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir().expect("a folder")
@@ -185,7 +185,14 @@ fn a_marker_proves_its_own_folder_alone() {
 #[test]
 fn with_anything_foreign_in_it_a_folder_stays_whole() {
     type Plant = fn(&Path);
-    let plants: [(Plant, &str); 9] = [
+    let plants: [(Plant, &str); 10] = [
+        (
+            |path| {
+                fs::create_dir_all(path.join("tmp/a")).expect("made");
+                fs::write(path.join("tmp/notes.txt"), "mine").expect("written");
+            },
+            "notes.txt in it is nothing",
+        ),
         (|path| fs::write(path.join("notes.txt"), "mine").expect("written"), "notes.txt in it is nothing"),
         (|path| fs::create_dir(path.join("one")).expect("made"), "one in it is nothing"),
         (|path| fs::write(path.join("tmp"), "mine").expect("written"), "tmp in it is nothing"),
@@ -247,7 +254,7 @@ fn what_is_mounted_inside_stays_with_what_lies_behind_it() {
     let cases: [fn(&Path) -> PathBuf; 4] = [
         |path| path.to_path_buf(),
         |path| path.join("tmp"),
-        |path| path.join("tmp/t"),
+        |path| path.join("tmp/at"),
         |path| path.join("f1"),
     ];
     for (index, place) in cases.into_iter().enumerate() {
