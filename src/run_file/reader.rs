@@ -189,8 +189,8 @@ impl Damage {
         if left_out > 0 {
             self.told.push(format!("{left_out} more lines were left out"));
         }
-        self.told.extend(unread);
-        self.told
+        // Reports show the first few.
+        unread.into_iter().chain(self.told).collect()
     }
 }
 
@@ -305,8 +305,13 @@ fn first_line_within(text: &mut impl BufRead, limits: &Limits) -> anyhow::Result
     ensure!(first == Some(b'{'), FOREIGN);
     let mut line = Vec::new();
     read_line(text, &mut line, limits.header).context(CANNOT)?;
-    let first: FirstLine =
-        serde_json::from_slice(line.trim_ascii()).context("its first line is not a whole JSON object")?;
+    let first: FirstLine = serde_json::from_slice(line.trim_ascii()).map_err(|error| {
+        let what = match error.is_data() {
+            true => "its header has no schema",
+            false => "its first line is not a whole JSON object",
+        };
+        anyhow::Error::new(error).context(what)
+    })?;
     let schema = first.header.context(FOREIGN)?.schema.context("its header has no schema")?;
     ensure!(
         schema <= u64::from(SCHEMA),
