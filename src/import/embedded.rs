@@ -6,6 +6,9 @@ use serde_json::Value;
 /// More documents than this in one file are a mistake or an attack.
 const MOST_DOCUMENTS: usize = 500;
 
+/// Bytes in which the end of a document may be looked for in vain: each of millions of brackets could look through all of a text.
+const MOST_IN_VAIN: usize = 256 << 20;
+
 /// What a text holds.
 #[derive(Debug, Default)]
 pub struct Embedded<'a> {
@@ -21,12 +24,18 @@ pub struct Embedded<'a> {
 /// The documents of a text: objects that begin at the begin of a line.
 pub fn embedded(text: &str) -> Embedded<'_> {
     let mut found = Embedded::default();
-    let mut at = 0;
+    let (mut at, mut in_vain) = (0, 0);
     while at < text.len() {
         let line = text[at..].split_inclusive('\n').next().unwrap_or_default();
-        if line.trim_start().starts_with('{')
-            && let Some((value, length, cut)) = document(&text[at..])
-        {
+        let begins = line.trim_start().starts_with('{');
+        let looked = begins && in_vain < MOST_IN_VAIN;
+        let document = if looked { document(&text[at..]) } else { None };
+        match document {
+            None if looked => in_vain += text.len() - at,
+            None => found.left_out += usize::from(begins),
+            Some(_) => {}
+        }
+        if let Some((value, length, cut)) = document {
             match found.documents.len() < MOST_DOCUMENTS {
                 true => found.documents.push(value),
                 false => found.left_out += 1,

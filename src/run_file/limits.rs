@@ -34,7 +34,7 @@ impl Limits {
     pub const DEFAULT: Limits = Limits {
         size: 2 << 30,
         expansion: 200,
-        expansion_from: 64 << 20,
+        expansion_from: 16 << 20,
         header: 128 << 20,
         line: 64 << 20,
         unreadable_lines: 10_000,

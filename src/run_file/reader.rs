@@ -194,8 +194,8 @@ impl Damage {
         if left_out > 0 {
             self.told.push(format!("{left_out} more lines were left out"));
         }
-        self.told.extend(unread);
-        self.told
+        // Reports show the first few.
+        unread.into_iter().chain(self.told).collect()
     }
 }
 
@@ -314,8 +314,13 @@ fn first_line_within(text: &mut impl BufRead, seal: &mut Seal, limits: &Limits) 
     let content = seal.content(&mut line).map_err(|why| {
         anyhow!("its header is damaged, without which nothing in it can be understood: {why}; use another copy of it")
     })?;
-    let first: FirstLine =
-        serde_json::from_slice(content).context("its first line is not a whole JSON object")?;
+    let first: FirstLine = serde_json::from_slice(content).map_err(|error| {
+        let what = match error.is_data() {
+            true => "its header has no schema",
+            false => "its first line is not a whole JSON object",
+        };
+        anyhow::Error::new(error).context(what)
+    })?;
     let schema = first.header.context(FOREIGN)?.schema.context("its header has no schema")?;
     ensure!(
         schema <= u64::from(RUN_FILE_SCHEMA),

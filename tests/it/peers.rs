@@ -31,7 +31,7 @@ impl Made {
         let run = pretended(7, &folder.path().join("made"), &[]);
         let bytes = fs::read(&run).expect("readable");
         let last = bytes[..bytes.len() - 1].iter().rposition(|byte| *byte == b'\n').expect("lines") + 1;
-        let summary = run_file::summary(&mut fs::File::open(&run).expect("the run")).expect("a summary");
+        let summary = run_file::summary(&mut run_file::open(&run).expect("the run")).expect("a summary");
         assert!(
             summary.series.len() >= 10
                 && summary.pretended

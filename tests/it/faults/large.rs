@@ -81,7 +81,7 @@ fn what_a_file_may_hold_is_bounded_and_told() {
     let with = |more: &str| [text.as_slice(), more.as_bytes()].concat();
     let last = |text: &[u8], limits: Limits| {
         let run = within(text, limits).expect("a run");
-        (run.visits.len(), run.damage.last().cloned().unwrap_or_default())
+        (run.visits.len(), run.damage.first().cloned().unwrap_or_default())
     };
     let usual = Limits::default;
     assert_eq!(last(&text, usual()), (40, String::new()));
