@@ -49,7 +49,7 @@ impl Finished {
             "import @IMPORT",
             "smt table --dry-run --quick",
             "hackbench -T -g 1 -l 5",
-            "run --quick --only selftest.steady,selftest.crash --force --budget 3s --new --out @OUT",
+            "run --quick --only selftest.steady,selftest.crash --force --budget 1s --new --out @OUT",
         ];
         let import = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/imports/fio-jobs.json");
         let command = |(number, line): (usize, &str)| {
@@ -213,7 +213,7 @@ fn a_small_stack() {
         return;
     }
     let finished = finished();
-    for limit in [64, 100, 256, STACK / 1024 - 4] {
+    for limit in [64, 256, STACK / 1024 - 4] {
         for command in finished.verbs() {
             let ended = end(&mut limited(&format!("--stack={}", limit * 1024), &command));
             ended.expect(3).says(&["the stack may not grow beyond", "ulimit -s 8192"]);
@@ -242,7 +242,7 @@ fn a_small_address_space() {
         return skipped(test, "the program does not begin in 512 MiB");
     };
     let mut refused = 0;
-    for more in [0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 40, 64, 128] {
+    for more in [0, 1, 2, 4, 8, 16, 48] {
         // What is small is done in any space; what is large shows where memory ends.
         let verbs = finished.verbs().into_iter().skip(10);
         let ended = all_told(verbs.collect(), |command| limited(&limit(least + more), &command));
@@ -257,7 +257,7 @@ fn few_files() {
         return;
     }
     let finished = finished();
-    for files in [4, 5, 6, 7, 8, 10, 12, 16] {
+    for files in [4, 5, 6, 7, 9, 12] {
         let run = finished.verbs().split_off(10);
         all_told(run, |command| limited(&format!("--nofile={files}"), &command));
     }
@@ -271,7 +271,7 @@ fn closed_streams_without_a_null_device() {
         return skipped(test, "mount namespaces need root");
     }
     let finished = finished();
-    for closing in ["", " <&-", " >&-", " 2>&-", " <&- >&- 2>&-"] {
+    for closing in ["", " >&-", " <&- >&- 2>&-"] {
         for command in finished.verbs() {
             // On a machine that is not quiet a run has nothing to trust.
             let measures = command.get_args().next().is_some_and(|verb| verb == "run");
