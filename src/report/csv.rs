@@ -53,8 +53,25 @@ fn verdict_word(judged: &crate::stats::analysis::Judged) -> String {
 /// anything so.
 fn harmless(text: &str) -> String {
     let text = super::plain::plain(text, 200);
-    match text.starts_with(['=', '+', '-', '@']) {
+    // Tabs and line ends are spelled out by now. Wide signs are the same to a spreadsheet of East Asia.
+    match text.starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠']) {
         true => format!("'{text}"),
         false => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_cell_begins_a_formula() {
+        for hostile in
+            ["=1+1", "+1", "-1", "@SUM(1)", "\t=1", "\r=1", "\n=1", "＝1", "＋1", "－1", "＠1", "\u{200b}=1"]
+        {
+            let begin = harmless(hostile).chars().next().expect("a character");
+            assert!(matches!(begin, '\'' | '\\'), "{hostile:?}");
+        }
+        assert_eq!(harmless("memory.read=1"), "memory.read=1");
     }
 }
