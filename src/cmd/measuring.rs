@@ -17,11 +17,12 @@ use crate::bench::{Benchmark, Candidate, DROP_CACHES, NETWORK_TO, Scope};
 use crate::diagnose;
 use crate::kernels;
 use crate::knobs::{Hand, Knobs, LastHand};
-use crate::machine::snapshot::disk;
+use crate::machine::snapshot::{disk, group_folders};
 use crate::machine::{Machine, directory, flink};
 use crate::measure::{Ended, Patience, Session};
 use crate::model::{
-    Entry, Event, Header, Planned, Record, RunClock, SCHEMA, Severity, Snapshot, Title, Visit, measured_ms,
+    BLANKED, Entry, Event, Header, Planned, Record, RunClock, SCHEMA, Severity, Snapshot, Title, Visit,
+    measured_ms,
 };
 use crate::placement::Floor;
 use crate::plan::{self, PROFILES, Profile};
@@ -171,6 +172,7 @@ impl Host {
         if let Some(network) = &args.network {
             network.store(&mut snapshot);
         }
+        snapshot.blank();
         let machine = Machine::from(&snapshot);
         let floor = Floor::of(&machine);
         if floor.cpus().is_empty() {
@@ -260,7 +262,7 @@ pub fn study_to_file(
         writer.append(&Record::Event(event))?;
     }
     output::greet(&host.machine, &header, args.pretend.is_some());
-    let ended = measure(args, &host, &profile, &header, &mut writer, visits, &reins)?;
+    let ended = measure(args, &profile, &header, &mut writer, visits, &reins)?;
     let left = reins.knobs.put_back();
     let code = conclude(args, &mut writer, ended)?;
     // What was measured is kept and told, whatever could not be put back.
@@ -283,23 +285,20 @@ fn drop_caches_of(planned: &mut [Planned]) -> anyhow::Result<()> {
 
 fn measure(
     args: &MeasureArgs,
-    host: &Host,
     profile: &Profile,
     header: &Header,
     writer: &mut Writer,
     visits: Vec<Visit>,
     reins: &Reins,
 ) -> anyhow::Result<Ended> {
+    let [cpu, memory] = group_folders(&args.root);
     let session = Session {
         header,
         profile,
         program: std::env::current_exe().context("cannot find this program's own file")?,
         root: args.root.clone(),
         knobs: &reins.knobs,
-        groups: Groups {
-            cpu: host.machine.limits.cpu_folders.clone(),
-            memory: host.machine.limits.memory_folders.clone(),
-        },
+        groups: Groups { cpu, memory },
         patience: args.patience(),
         visit_limit: args.visit_limit,
         secret: args.network.as_ref().and_then(|network| network.secret.clone()),
@@ -356,6 +355,7 @@ fn open(args: &MeasureArgs, header: Header) -> anyhow::Result<(Writer, Header, V
             && other_host(&old.plan) == other_host(&header.plan)
             && old.snapshot.text(flink::PROBE) == header.snapshot.text(flink::PROBE)
             && args.seed.is_none_or(|seed| seed == old.seed)
+            && !holds_secrets(old)
     };
     let found = (!args.new).then(|| run_file::resumable(&args.out, agrees)).flatten();
     let Some((mut writer, run)) = found else {
@@ -371,6 +371,18 @@ fn open(args: &MeasureArgs, header: Header) -> anyhow::Result<(Writer, Header, V
     let at_ms = measured_ms(&run.visits);
     writer.append(&Record::Event(Event { at_ms, kind: "resumed".into(), text }))?;
     Ok((writer, run.header, run.visits))
+}
+
+/// Whether a run's file holds what was blanked when it was read; if so, says why it is not gone on with.
+fn holds_secrets(old: &Header) -> bool {
+    let holds = old.snapshot.get(BLANKED).is_some();
+    if holds {
+        output::tell(&format!(
+            "  the run of {} is not gone on with: its file holds serial numbers or ids, as files of older versions do",
+            old.started
+        ));
+    }
+    holds
 }
 
 /// The other end of a plan's network rows.

@@ -17,6 +17,7 @@ mod memmap;
 mod nexmark;
 mod observed;
 mod peers;
+mod privacy;
 mod rules;
 mod runs;
 mod serve;
