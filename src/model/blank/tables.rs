@@ -21,8 +21,8 @@ struct Kept {
 const KEPT: [Kept; 10] = [
     kept(0, &[0x12, 0x13, 0x14, 0x18, 0x1a], 0x0a, [&[4, 5, 8], &[], &[]]),
     kept(1, &[0x08, 0x19, 0x1b], 0x1b, [&[4, 5, 6], &[7], &[0x19, 0x1a]]),
-    kept(2, &[], 0x0e, [&[4, 5, 6], &[7, 8], &[0x0a]]),
-    kept(3, &[], 0x0d, [&[4, 6], &[7, 8], &[]]),
+    kept(2, &[], 0x0f, [&[4, 5, 6], &[7, 8], &[0x0a]]),
+    kept(3, &[], 0x15, [&[4, 6], &[7, 8], &[]]),
     kept(4, &[0x1a, 0x20, 0x23, 0x28, 0x2a, 0x30, 0x32], 0x32, [&[4, 7, 0x10], &[0x20, 0x21], &[0x22]]),
     kept(7, &[0x0f, 0x13, 0x1b], 0x1b, [&[4], &[], &[]]),
     kept(16, &[0x0f, 0x17], 0x17, [&[], &[], &[]]),
@@ -44,6 +44,9 @@ const fn kept(
 ) -> Kept {
     Kept { kind, lengths, numbers, strings, secret, other }
 }
+
+/// Makers forget some strings that their fields name; more than that many are not forgotten.
+const MISSING: usize = 4;
 
 /// The end of a table.
 const END: u8 = 127;
@@ -97,6 +100,7 @@ fn structure(one: &Structure, kept: &Kept, secrets: &Secrets, whole: &mut Vec<u8
     bytes[kept.numbers.min(end)..].fill(0);
     let own = match one.kind {
         1 => UUID,
+        3 => 0x0d..0x11,
         4 => PROCESSOR_ID,
         _ => 0..0,
     };
@@ -113,7 +117,8 @@ fn structure(one: &Structure, kept: &Kept, secrets: &Secrets, whole: &mut Vec<u8
         secret.contains(&number) || moved.iter().any(|own| (number + 1..=number + missing).contains(own))
     };
     for (at, string) in one.strings().enumerate() {
-        let stays = stay.contains(&(at + 1)) && !is_secret(at + 1) || generic(string);
+        let plain = !string.iter().any(u8::is_ascii_control);
+        let stays = plain && stay.contains(&(at + 1)) && !is_secret(at + 1) || generic(string);
         match stays {
             true => whole.extend(secrets.covered_bytes(string)),
             false => whole.extend(std::iter::repeat_n(b'x', string.len())),
@@ -134,8 +139,14 @@ fn indices(one: &Structure, fields: &[usize]) -> Vec<usize> {
 
 /// The highest number of a string that any field holds.
 fn highest(one: &Structure, kept: &Kept) -> usize {
-    let all = [kept.strings, kept.secret, kept.other];
+    // A chassis has a last one behind its list of parts.
+    let behind = if one.kind == 3 { 0x15 + field(one, 0x13) * field(one, 0x14) } else { 0 };
+    let all = [kept.strings, kept.secret, kept.other, if behind > 0 { &[behind] } else { &[] }];
     all.iter().flat_map(|fields| indices(one, fields)).max().unwrap_or(0)
+}
+
+fn field(one: &Structure, at: usize) -> usize {
+    one.byte(at).unwrap_or(0) as usize
 }
 
 /// Where at least so many bytes of the formatted part in a row could be read.
@@ -156,30 +167,28 @@ fn texts(bytes: &[u8], least: usize) -> Vec<std::ops::Range<usize>> {
 /// Whether a structure may be longer or shorter than it says, so that fields name other strings than they mean.
 fn in_doubt(one: &Structure) -> bool {
     let Some(kept) = of(one.kind) else { return false };
-    // Numbers where anything may stand: a UUID, what a maker likes, registers.
+    // Numbers where anything may stand: a UUID, registers.
     let anything = match one.kind {
         1 => UUID,
-        3 => 0x0d..0x11,
         4 => PROCESSOR_ID,
         _ => 0..0,
     };
-    if texts(one.bytes, 5).iter().any(|text| !anything.contains(&text.start)) {
+    if texts(one.bytes, 5).iter().any(|text| text.start < anything.start || text.end > anything.end) {
         return true;
     }
-    let field = |at: usize| one.byte(at).unwrap_or(0) as usize;
     let known = match (one.kind, one.bytes.len()) {
-        (2, length) => length <= 0x0f || length == 0x0f + 2 * field(0x0e),
+        (2, length) => length <= 0x0f || length == 0x0f + 2 * field(one, 0x0e),
         (3, length) if length < 0x15 => true,
-        (3, length) => length - 0x15 <= field(0x13) * field(0x14) + 1,
+        (3, length) => length - 0x15 <= field(one, 0x13) * field(one, 0x14) + 1,
         (_, length) => kept.lengths.contains(&length),
     };
     let shortest = kept.lengths.first().copied().unwrap_or(8);
     let (highest, count) = (highest(one, kept), one.strings().count());
-    let named = !indices(one, kept.secret).is_empty();
-    let last = one.bytes[4..].iter().rev().find(|byte| **byte != 0);
-    let ends_in_text = last.is_some_and(|byte| (0x20..0x7f).contains(byte));
+    // But for the firmware's own version no structure ends in a number as large as a letter.
+    let ends_in_text = one.kind != 0 && one.bytes.last().is_some_and(|byte| (0x21..0x7f).contains(byte));
     let odd = one.strings().any(|string| string.iter().any(u8::is_ascii_control));
     one.bytes.len() < shortest
-        || highest > count && named && (!known || ends_in_text || highest > 0x20)
+        || ends_in_text
+        || highest > count && (!known || highest > count + MISSING)
         || count > highest && (!known || odd)
 }

@@ -110,9 +110,10 @@ fn no_secret_field_of_any_structure_stays() {
 static PLANTED: LazyLock<(Vec<u8>, Vec<String>)> = LazyLock::new(planted);
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
 
-    /// Cut, longer and shorter by what structures say, with bytes more and less: nothing of it comes through.
+    /// Cut, longer and shorter by what structures say, without ends of strings, with structures inside of others: nothing of
+    /// it comes through.
     #[test]
     fn damaged_tables_keep_their_secrets(
         kind in 0..5u8,
@@ -136,7 +137,11 @@ proptest! {
             0 => table.truncate(at),
             1 => table[start + 1] = byte,
             2 => table[start + 1] = table[start + 1].wrapping_add((by % 9) as u8).wrapping_sub(4),
-            3 => drop(table.drain(at..(at + by).min(PLANTED.0.len()))),
+            // A string that runs over into the next one.
+            3 => {
+                let end = table[at..].iter().position(|byte| *byte == 0).map_or(at, |end| at + end);
+                table[end] = b'e';
+            }
             // A structure within another one's strings.
             _ => drop(table.splice(start..start, [byte % 24, by as u8, 0, 0])),
         }
