@@ -32,6 +32,7 @@ const CPUS: &str = "/sys/devices/system/cpu";
 /// CPUs cannot be switched while the kernel suspends or replugs others, and a lock's last holder may be about to go: tried
 /// again this often, this far apart.
 const TRIES: u32 = 20;
+const TRIES_AFTER_A_KILL: u32 = 300;
 const BETWEEN_TRIES: Duration = Duration::from_millis(100);
 
 /// Where root's sessions keep their journal.
@@ -318,9 +319,11 @@ impl Knobs {
             if let Some(lock) = self.store.lock()? {
                 break lock;
             }
-            // A child of a session that was just killed may hold its lock until it is gone too.
+            // A child of a session that was just killed may hold its lock until it is gone too, and its watchdog until
+            // everything is back.
             let journal = self.store.read().ok().flatten();
-            if tries == TRIES || journal.as_ref().is_some_and(Journal::owner_lives) {
+            let most = if journal.is_some() { TRIES_AFTER_A_KILL } else { TRIES };
+            if tries >= most || journal.as_ref().is_some_and(Journal::owner_lives) {
                 return Ok(Err(owner(journal.as_ref())));
             }
             tries += 1;

@@ -17,7 +17,6 @@ const CHUNK_BYTES: &str = "chunk_bytes";
 const ROUNDS: &str = "rounds";
 const LIMIT: &str = "limit";
 const RESERVE: &str = "reserve";
-const GROUPS: &str = "groups";
 const PLANT: &str = "plant";
 
 const fn value(name: &'static str, title: &'static str) -> Metric {
@@ -204,7 +203,6 @@ fn candidate(
         (ROUNDS, wish.rounds.to_string()),
         (LIMIT, wish.limit.to_string()),
         (RESERVE, reserve.to_string()),
-        (GROUPS, scope.machine.limits.memory_folders.join(":")),
     ] {
         inputs.insert(name.to_string(), text);
     }
@@ -264,14 +262,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let (chunks, bytes, rounds) = (wanted(CHUNKS)?, wanted(CHUNK_BYTES)?, wanted(ROUNDS)?);
     let plant =
         case.inputs.get(PLANT).map(|text| Plant::parse(text)).transpose().map_err(anyhow::Error::msg)?;
-    let folders: Vec<&str> = case
-        .inputs
-        .get(GROUPS)
-        .map_or("", String::as_str)
-        .split(':')
-        .filter(|folder| !folder.is_empty())
-        .collect();
-    let mut readers = Readers::start(case, bytes, number(case, RESERVE).unwrap_or(0), &folders, sampler)?;
+    let mut readers = Readers::start(case, bytes, number(case, RESERVE).unwrap_or(0), sampler)?;
     let taken = readers.take(chunks)?;
     if taken == 0 {
         anyhow::bail!("memory ran short before the first chunk of {} MiB was taken", bytes / MIB);

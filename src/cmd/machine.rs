@@ -100,6 +100,7 @@ fn read(args: &Args) -> anyhow::Result<Snapshot> {
         let (name, entry) = dmi_entry(path)?;
         snapshot.entries.insert(name.to_string(), entry);
     }
+    snapshot.blank();
     Ok(snapshot)
 }
 

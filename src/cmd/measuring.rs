@@ -19,11 +19,12 @@ use crate::bench::{Benchmark, Candidate, DROP_CACHES, NETWORK_TO, Scope};
 use crate::diagnose::Diagnosis;
 use crate::kernels;
 use crate::knobs::{Hand, Knobs};
-use crate::machine::snapshot::disk;
+use crate::machine::snapshot::{disk, group_folders};
 use crate::machine::{Machine, directory, flink};
 use crate::measure::{Ended, Patience, Session};
 use crate::model::{
-    Earlier, Entry, Event, Header, Planned, RUN_FILE_SCHEMA, Record, RunClock, Severity, Snapshot, Title,
+    BLANKED, Earlier, Entry, Event, Header, Planned, RUN_FILE_SCHEMA, Record, RunClock, Severity, Snapshot,
+    Title,
 };
 use crate::objects::Keep;
 use crate::placement::Floor;
@@ -174,6 +175,7 @@ impl Host {
         if let Some(network) = &args.network {
             network.store(&mut snapshot);
         }
+        snapshot.blank();
         let machine = Machine::from(&snapshot);
         let floor = Floor::of(&machine);
         if floor.cpus().is_empty() {
@@ -264,7 +266,7 @@ pub fn study_to_file(
         writer.append(&Record::Event(event))?;
     }
     output::greet(&host.machine, &header, args.pretend.is_some());
-    let ended = measure(args, &host, &profile, &header, &mut writer, earlier, &reins);
+    let ended = measure(args, &profile, &header, &mut writer, earlier, &reins);
     let left = reins.knobs.put_back();
     let finished = match ended {
         Ok(ended) => conclude(args, &mut writer, ended)?,
@@ -293,13 +295,13 @@ fn drop_caches_of(planned: &mut [Planned]) -> anyhow::Result<()> {
 
 fn measure(
     args: &MeasureArgs,
-    host: &Host,
     profile: &Profile,
     header: &Header,
     writer: &mut Writer,
     earlier: Earlier,
     reins: &Reins,
 ) -> anyhow::Result<Ended> {
+    let [cpu, memory] = group_folders(&args.root);
     let session = Session {
         header,
         profile,
@@ -307,10 +309,7 @@ fn measure(
         root: args.root.clone(),
         knobs: &reins.knobs,
         keep: &reins.keep,
-        groups: Groups {
-            cpu: host.machine.limits.cpu_folders.clone(),
-            memory: host.machine.limits.memory_folders.clone(),
-        },
+        groups: Groups { cpu, memory },
         patience: args.patience(),
         visit_limit: args.visit_limit,
         secret: args.network.as_ref().and_then(|network| network.secret.clone()),
@@ -347,6 +346,7 @@ fn open(args: &MeasureArgs, header: Header) -> anyhow::Result<(Writer, Header, E
             && other_host(&old.plan) == other_host(&header.plan)
             && old.snapshot.text(flink::PROBE) == header.snapshot.text(flink::PROBE)
             && args.seed.is_none_or(|seed| seed == old.seed)
+            && !holds_secrets(old)
     };
     let candidates = if args.new { Candidates::default() } else { run_file::candidates(&args.out, agrees) };
     for (path, why) in &candidates.refused {
@@ -369,6 +369,18 @@ fn open(args: &MeasureArgs, header: Header) -> anyhow::Result<(Writer, Header, E
     let at_ms = run.measured_ms();
     writer.append(&Record::Event(Event { at_ms, kind: "resumed".into(), text }))?;
     Ok((writer, run.header, Earlier { visits: run.visits, thinned: run.thinned }))
+}
+
+/// Whether a run's file holds what was blanked when it was read; if so, says why it is not gone on with.
+fn holds_secrets(old: &Header) -> bool {
+    let holds = old.snapshot.get(BLANKED).is_some();
+    if holds {
+        output::tell(&format!(
+            "  the run of {} is not gone on with: its file holds serial numbers or ids, as files of older versions do",
+            old.started
+        ));
+    }
+    holds
 }
 
 /// The other end of a plan's network rows.

@@ -17,16 +17,10 @@ use serde::Serialize;
 
 use super::Hypervisor;
 use super::dmi::Dmi;
-use crate::model::{Entry, Snapshot};
+use crate::model::{Entry, PRINTOUT, Snapshot, TABLES};
 
 pub use judge::{Balance, Confidence, DimmFinding, Population, SocketMemory};
 pub use speed::DimmSpeed;
-
-/// Where a printout of dmidecode stands in a snapshot.
-pub const PRINTOUT: &str = "probe:dmidecode";
-
-/// Where the kernel shows the tables as the firmware left them (readable by root).
-pub const TABLES: &str = "/sys/firmware/dmi/tables/DMI";
 
 /// One memory slot as SMBIOS tells it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]

@@ -30,13 +30,6 @@ pub struct Limits {
     pub cpuset: Option<CpuSet>,
     pub mems: Option<CpuSet>,
     pub cpuset_at: Option<String>,
-    /// Folders of our group and of each of its ancestors that hold the files of the CPU controller: where throttling by a
-    /// quota is counted.
-    #[serde(skip)]
-    pub cpu_folders: Vec<String>,
-    /// The same of the memory controller: where hits of a limit are counted.
-    #[serde(skip)]
-    pub memory_folders: Vec<String>,
     /// CPUs that the affinity mask allows.
     pub affinity: Option<CpuSet>,
 }
@@ -50,11 +43,6 @@ pub(super) fn parse(snapshot: &Snapshot) -> Limits {
     limits.versions = places.iter().map(|place| place.version).collect();
     limits.versions.sort_unstable();
     limits.versions.dedup();
-    let folders = |controller: &str| -> Vec<String> {
-        let places = places.iter().filter(|place| place.controls(controller));
-        places.flat_map(|place| place.folders.clone()).collect()
-    };
-    (limits.cpu_folders, limits.memory_folders) = (folders("cpu"), folders("memory"));
     for place in &places {
         cpu_time(&mut limits, snapshot, place);
         memory(&mut limits, snapshot, place);

@@ -35,12 +35,13 @@ use serde::Serialize;
 
 use crate::model::{CpuSet, Snapshot};
 
+pub use crate::model::{PRINTOUT, TABLES};
 pub use caches::{Cache, CacheKind};
 pub use cgroup::cgroup_folder;
 pub use channels::{Channels, channels, module_gb_per_s};
 pub use cpu::{Core, Cpus, Package};
 pub use dimm::{Balance, Confidence, Dimm, DimmFinding, DimmSpeed, Population, SocketMemory};
-pub use dimm::{PRINTOUT, TABLES, is_printout, table_of};
+pub use dimm::{is_printout, table_of};
 pub use directory::Directory;
 pub use disk::Disk;
 pub use dmi::Dmi;

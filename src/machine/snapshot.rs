@@ -2,8 +2,10 @@
 //! hand-made fixture) under its own root.
 //!
 //! Only what is parsed, or what a finding will cite, is read: no attribute that is slow (the current frequency wakes
-//! every CPU), has side effects, or identifies the owner (serial numbers). What is long and repeats is shortened as
-//! `compact` says; a mask and a list that say the same are stored once, in the shorter form.
+//! every CPU) or has side effects. Some files hold what identifies the owner beside that (SMBIOS tables serial numbers and
+//! tags, the kernel's command line whatever was given to it, paths of control groups the ids of containers): that is blanked
+//! here, before anybody sees the snapshot, as `model::blank` says. What is long and repeats is shortened as `compact` says; a
+//! mask and a list that say the same are stored once, in the shorter form.
 
 pub mod compact;
 pub mod disk;
@@ -54,7 +56,7 @@ const FILES: &[&str] = &[
     "/sys/hypervisor/{type,properties/features,version/major,version/minor}",
     "/sys/class/dmi/id/{sys_vendor,product_name,product_version,board_vendor,board_name,board_version}",
     "/sys/class/dmi/id/{bios_vendor,bios_version,bios_date,chassis_type,chassis_vendor}",
-    "/sys/firmware/dmi/tables/{DMI,smbios_entry_point}",
+    "/sys/firmware/dmi/tables/DMI",
     "/sys/devices/cpu_core/cpus",
     "/sys/devices/cpu_atom/cpus",
     "/sys/devices/cpu_lowpower/cpus",
@@ -100,7 +102,23 @@ pub fn read(root: &Path) -> Snapshot {
     control_groups(&mut tree);
     cpus(&mut tree);
     nodes(&mut tree);
-    tree.finish()
+    let mut snapshot = tree.finish();
+    snapshot.blank();
+    snapshot
+}
+
+/// Folders of our control groups (those of CPU time, those of memory), from our own group up to the mount points, by
+/// their true names: for who reads them now, and never to be written down.
+pub fn group_folders(root: &Path) -> [Vec<String>; 2] {
+    let Ok(mut tree) = Tree::open(&captured_root(root)) else { return Default::default() };
+    tree.take("/proc/self/cgroup");
+    mounts(&mut tree);
+    let snapshot = tree.finish();
+    let places = cgroup::places(&snapshot);
+    ["cpu", "memory"].map(|controller| {
+        let places = places.iter().filter(|place| place.controls(controller));
+        places.flat_map(|place| place.folders.clone()).collect()
+    })
 }
 
 /// A sosreport and most archives keep /proc and /sys under a folder of their own.
@@ -183,12 +201,13 @@ fn shortened(tree: &mut Tree) {
             tree.take(&path);
         }
     }
-    let mounts = ["/proc/self/mountinfo", "/proc/self/mounts", "/proc/mounts"];
-    for path in mounts {
-        if take_shortened(tree, path, 8 << 20, compact::cgroup_mounts) {
-            break;
-        }
-    }
+    mounts(tree);
+}
+
+/// Control groups in the first mount table that is there.
+fn mounts(tree: &mut Tree) {
+    let tables = ["/proc/self/mountinfo", "/proc/self/mounts", "/proc/mounts"];
+    let _ = tables.iter().any(|path| take_shortened(tree, path, 8 << 20, compact::cgroup_mounts));
 }
 
 fn take_shortened(tree: &mut Tree, path: &str, limit: usize, shorten: impl Fn(&str) -> String) -> bool {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::CpuSet;
 
@@ -172,8 +172,15 @@ pub struct Case {
     /// Kernel knobs to be set for the visit (journaled and restored), by the names of `assay knobs`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub knobs: BTreeMap<String, String>,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "known_inputs")]
     pub inputs: BTreeMap<String, String>,
+}
+
+/// Inputs without the folders of control groups, which older versions wrote down with the ids of containers.
+fn known_inputs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, String>, D::Error> {
+    let mut inputs = BTreeMap::deserialize(deserializer)?;
+    inputs.remove("groups");
+    Ok(inputs)
 }
 
 impl Case {

@@ -4,18 +4,22 @@
 //! function of a run. These types cross the process boundary (child to parent), the disk (run file) and time
 //! (a newer Assay reads an older file), so every field that was added later has a default.
 
+mod blank;
 mod case;
 mod cpuset;
 pub mod factors;
 mod figure;
 mod finding;
 mod metric;
+pub mod printout;
 mod run;
 mod sample;
+pub mod smbios;
 mod snapshot;
 pub mod sweep;
 mod thinned;
 
+pub use blank::{BLANKED, PRINTOUT, TABLES, without_ids};
 pub use case::{Beside, COMPILER, Case, Pages, Params, Placement, Seat, Value, fingerprint};
 pub use cpuset::CpuSet;
 pub use factors::Factors;

@@ -7,6 +7,8 @@ use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::BLANKED;
+
 /// One thing read from the system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Entry {
@@ -24,7 +26,8 @@ pub enum Entry {
 ///
 /// A machine's description is derived from it and never stored, so a better parser improves old runs.
 /// In JSON it is a tree of path components, so that shared prefixes are written once: an object is a folder, a
-/// string is a file's text, `["bytes", "6162"]`, `["link", "../x"]` and `["errno", 13]` are the other entries.
+/// string is a file's text, `["bytes", "6162"]`, `["link", "../x"]` and `["errno", 13]` are the other entries. What
+/// identifies an owner is blanked when it is read from there (see [`Snapshot::blank`]): files of older versions hold it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
     pub entries: BTreeMap<String, Entry>,
@@ -240,7 +243,15 @@ fn unhex(hex: &str) -> Option<Vec<u8>> {
 impl<'de> Deserialize<'de> for Snapshot {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Snapshot, D::Error> {
         match deserializer.deserialize_map(NodeVisitor { depth: 0 })? {
-            Node::Folder(content) => Ok(Snapshot { entries: content.into_iter().collect() }),
+            Node::Folder(content) => {
+                let mut snapshot = Snapshot { entries: content.into_iter().collect() };
+                let before = snapshot.clone();
+                snapshot.blank();
+                if snapshot != before {
+                    snapshot.entries.insert(BLANKED.to_string(), Entry::Text(String::new()));
+                }
+                Ok(snapshot)
+            }
             Node::File(_) => Err(D::Error::custom("a snapshot must be an object")),
         }
     }

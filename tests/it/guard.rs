@@ -2,11 +2,10 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use crate::host::{processes_marked, unique};
+use crate::host::{nothing_left_running, processes_marked, unique};
 use crate::runs::{Ended, end, is_tidy, page_is_whole, results, run_file, series, start};
 
 /// `assay guard` into a folder with these words, around a command.
@@ -25,14 +24,6 @@ fn shell(words: &str, script: &str) -> (Ended, tempfile::TempDir) {
     ended.sane();
     nothing_left_running(&mark);
     (ended, dir)
-}
-
-fn nothing_left_running(mark: &str) {
-    let end = Instant::now() + Duration::from_secs(3);
-    while !processes_marked(mark).is_empty() && Instant::now() < end {
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    assert_eq!(processes_marked(mark), []);
 }
 
 #[test]

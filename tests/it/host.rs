@@ -355,6 +355,16 @@ impl Drop for ShortOfMemory {
     }
 }
 
+/// Waits until nothing of a marked run is left: what dies with its parent needs a moment to, on a busy machine a long one.
+#[track_caller]
+pub fn nothing_left_running(mark: &str) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while !processes_marked(mark).is_empty() && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(processes_marked(mark), []);
+}
+
 /// Processes whose environment has this word, zombies not counted.
 pub fn processes_marked(mark: &str) -> Vec<(u32, String)> {
     let processes = fs::read_dir("/proc").expect("/proc").flatten().filter_map(|entry| {

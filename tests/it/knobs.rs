@@ -103,7 +103,8 @@ fn signals_put_back_and_kill_leaves_a_journal() {
         std::thread::sleep(Duration::from_millis(random.u64(0..400)));
         running.signal(Signal::KILL);
         running.end();
-        assert!(control(&tree) == "on" || changed(&tree), "round {round}");
+        // The journal first: the watchdog may put back and remove it between two looks, and nobody switches off again.
+        assert!(changed(&tree) || control(&tree) == "on", "round {round}");
         match round % 2 {
             0 => {
                 end(&mut restore(&tree)).expect(0).sane();

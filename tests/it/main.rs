@@ -20,6 +20,7 @@ mod objects;
 mod observed;
 mod owned;
 mod peers;
+mod privacy;
 mod refuse;
 mod rules;
 mod runs;

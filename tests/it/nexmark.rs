@@ -8,12 +8,12 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use crate::host::{Mount, processes_marked, skipped, unique};
+use crate::host::{Mount, nothing_left_running, processes_marked, skipped, unique};
 use crate::runs::{Ended, Running, end, is_tidy, page_is_whole, results, start};
 
 /// A stage: a folder with fakes of all that a cluster is made of, and an environment that knows nothing else.
@@ -146,7 +146,7 @@ fn a_flink_that_never_answers_ends_with_the_run() {
         running.until("both processes", |_| processes_marked(&mark).len() >= 6);
         running.signal(signal);
         drop(running.child.wait());
-        nothing_left(&mark, Duration::from_secs(20));
+        nothing_left_running(&mark);
         stage.is_swept();
     }
 }
@@ -247,16 +247,6 @@ fn a_dry_run_and_invented_samples_need_no_cluster() {
     page_is_whole(&stage.path("out"));
 }
 
-/// Waits until nothing with this mark runs.
-#[track_caller]
-fn nothing_left(mark: &str, limit: Duration) {
-    let end = Instant::now() + limit;
-    while !processes_marked(mark).is_empty() && Instant::now() < end {
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    assert_eq!(processes_marked(mark), []);
-}
-
 /// A real Flink: what $ASSAY_FLINK names, what `tests/install-needs` brought, or what `assay setup flink` did.
 pub fn flink(test: &str) -> Option<PathBuf> {
     let brought = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/flink");
@@ -293,7 +283,7 @@ fn a_real_cluster_walks_all_rates_and_is_gone() {
     let Some(home) = flink(test) else { return };
     let (stage, mark) = (Stage::new(), unique());
     let ended = end(&mut real(&stage, &home, &mark));
-    nothing_left(&mark, Duration::from_secs(2));
+    nothing_left_running(&mark);
     stage.is_swept();
     if ended.code == 3 && ended.err.contains("no window of 7 can be used") {
         return skipped(test, "others use the CPUs");
@@ -371,7 +361,7 @@ fn whoever_is_killed_nothing_is_left() {
             // What the killed one left in its folder is taken away by the next start.
             "visit" => {
                 running.end().says(&["killed"]);
-                nothing_left(&mark, Duration::from_secs(10));
+                nothing_left_running(&mark);
                 stage.java("17.0.1", "exit 1");
                 end(&mut stage.staged("")).expect(3);
             }
@@ -384,7 +374,7 @@ fn whoever_is_killed_nothing_is_left() {
                 running.end().sane();
             }
         }
-        nothing_left(&mark, Duration::from_secs(10));
+        nothing_left_running(&mark);
         stage.is_swept();
     }
 }

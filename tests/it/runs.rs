@@ -15,7 +15,7 @@ use crate::host::{is_root, skipped, wrapped};
 use crate::synthetic::Tree;
 
 /// No test waits longer than this for a program: a hang is a failure, not a wait.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A program that has ended.
 #[derive(Debug)]

@@ -62,7 +62,7 @@ impl Board {
 }
 
 /// A structure of `length` bytes with these bytes set, and its strings.
-fn structure(kind: u8, length: u8, fields: &[(usize, u8)], strings: &[&str]) -> Vec<u8> {
+pub fn structure(kind: u8, length: u8, fields: &[(usize, u8)], strings: &[&str]) -> Vec<u8> {
     let mut bytes = vec![0u8; usize::from(length)];
     (bytes[0], bytes[1]) = (kind, length);
     fields.iter().for_each(|(at, value)| bytes[*at] = *value);

@@ -10,6 +10,7 @@ use anyhow::bail;
 use crate::bench::memory::{huge_share, remote_share, resident};
 use crate::bench::{Sampler, check_answer};
 use crate::kernels::{Op, Stream, streams};
+use crate::machine::snapshot::group_folders;
 use crate::model::{Case, CpuSet, Pages};
 use crate::sys::counters::{Room, frames};
 use crate::sys::mapping::Mapping;
@@ -149,14 +150,8 @@ pub struct Readers {
 }
 
 impl Readers {
-    /// Seats everybody. `folders`: those of the control groups whose limits hold here.
-    pub fn start(
-        case: &Case,
-        chunk: u64,
-        reserve: u64,
-        folders: &[&str],
-        sampler: &Sampler,
-    ) -> anyhow::Result<Readers> {
+    /// Seats everybody.
+    pub fn start(case: &Case, chunk: u64, reserve: u64, sampler: &Sampler) -> anyhow::Result<Readers> {
         let placement = &case.placement;
         let seats: Vec<CpuSet> = placement.seats.iter().map(|seat| seat.cpus.clone()).collect();
         let part = chunk / seats.len().max(1) as u64;
@@ -169,12 +164,14 @@ impl Readers {
             Ok(Box::new(move |order| reader.does(order)))
         };
         let node = placement.seats.first().and_then(|seat| seat.mem_nodes.first());
+        let [_, folders] = group_folders(Path::new("/"));
+        let folders: Vec<&str> = folders.iter().map(String::as_str).collect();
         Ok(Readers {
             team: Team::start(&seats, sampler.clock(), build)?,
             seats,
             chunk,
             taken: 0,
-            room: Room::open(Path::new("/"), node, folders),
+            room: Room::open(Path::new("/"), node, &folders),
             reserve,
             remarks: Vec::new(),
             variant: stream.name,

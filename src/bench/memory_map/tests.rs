@@ -69,8 +69,6 @@ fn control_groups_and_what_must_stay_free() {
     assert!(planned(&held, &Wish::default()).iter().all(|one| one.memory_bytes as f64 <= most));
     let one = &planned(&held, &Wish::default())[0];
     assert!(input(one, RESERVE) <= (8 * GIB - one.memory_bytes) / 2, "all that is planned can be taken");
-    held.limits.memory_folders = vec!["/cg/a".into(), "/cg".into()];
-    assert_eq!(planned(&held, &Wish::default())[0].case.inputs[GROUPS], "/cg/a:/cg");
     // Little memory: a quarter stays free, chunks are small.
     let mut little = machine(3 * GIB);
     little.nodes.truncate(1);

@@ -78,7 +78,7 @@ fn by_group(evidence: &Evidence, rows: &[&Point], throttle: &Throttle) -> Option
         headline: format!("{} of {} are held at {limit} by a control group; the disk may do more", throttle.op, name(evidence)),
         cause: format!("{} allows our group no more {} a second.", throttle.at, throttle.of),
         facts,
-        confirm: format!("cat {}", crate::diagnose::words::shell(&throttle.at)),
+        confirm: confirm(&throttle.at),
         advice: "If the disk is what you want to know, run outside of that group or lift the limit; if it is what your \
                  program gets, this is it."
             .into(),
@@ -86,6 +86,16 @@ fn by_group(evidence: &Evidence, rows: &[&Point], throttle: &Throttle) -> Option
         effect: Effect::Explains,
     }
     .of(first))
+}
+
+/// Shows a limit's file, or all of its name where the folder's own is blanked.
+fn confirm(at: &str) -> String {
+    match at.rsplit_once('/').filter(|(folder, _)| folder.contains('*')) {
+        Some((_, name)) => {
+            format!("grep -r . /sys/fs/cgroup --include={}", crate::diagnose::words::shell(name))
+        }
+        None => format!("cat {}", crate::diagnose::words::shell(at)),
+    }
 }
 
 trait Of {

@@ -1,27 +1,7 @@
-//! What dmidecode prints, read: with handles or without (`-q`), from any version since 2.7, as people pass it on: behind
-//! a shell's prompt, with a byte order mark, Windows line ends or blanks for tabs, cut short.
+//! What dmidecode prints, read.
 
 use super::{Dimm, MappedRange, MemoryArray, Processor, Tables, told};
-
-/// Structures that matter, by number and by the title that stands above their fields.
-const TITLES: [(u32, &str); 9] = [
-    (0, "BIOS Information"),
-    (1, "System Information"),
-    (2, "Base Board Information"),
-    (3, "Chassis Information"),
-    (4, "Processor Information"),
-    (16, "Physical Memory Array"),
-    (17, "Memory Device"),
-    (19, "Memory Array Mapped Address"),
-    (20, "Memory Device Mapped Address"),
-];
-
-/// Fields of one structure, in order.
-struct Structure<'a> {
-    kind: u32,
-    handle: Option<&'a str>,
-    fields: Vec<(&'a str, &'a str)>,
-}
+use crate::model::printout::{Structure, structures};
 
 impl<'a> Structure<'a> {
     fn get(&self, names: &[&str]) -> Option<&'a str> {
@@ -36,7 +16,7 @@ impl<'a> Structure<'a> {
 
 pub(super) fn parse(text: &str) -> Tables {
     let mut tables = Tables::default();
-    let structures = structures(text.trim_start_matches('\u{feff}'));
+    let structures = structures(text);
     let mut slots: Vec<(Option<&str>, String)> = Vec::new();
     for one in structures.iter().filter(|one| !one.fields.is_empty()) {
         let dmi = &mut tables.dmi;
@@ -76,32 +56,6 @@ fn keep(field: &mut Option<String>, value: Option<String>) {
     if field.is_none() {
         *field = value;
     }
-}
-
-fn structures(text: &str) -> Vec<Structure<'_>> {
-    let mut found: Vec<Structure> = Vec::new();
-    let mut handle = None;
-    for line in text.lines() {
-        let words = line.trim();
-        if let Some(at) = words.find("Handle 0x").filter(|_| words.contains("DMI type")) {
-            handle = words[at + 7..].split(',').next();
-            continue;
-        }
-        if let Some((kind, _)) = TITLES.iter().find(|(_, title)| *title == words) {
-            found.push(Structure { kind: *kind, handle: handle.take(), fields: Vec::new() });
-            continue;
-        }
-        let indented = line.starts_with([' ', '\t']);
-        match (words.split_once(':'), found.last_mut()) {
-            (Some((name, value)), Some(last)) if indented => last.fields.push((name.trim(), value.trim())),
-            // Another structure's title: what follows is not the last one's.
-            (_, Some(_)) if !indented && !words.is_empty() => {
-                found.push(Structure { kind: u32::MAX, handle: None, fields: Vec::new() });
-            }
-            _ => {}
-        }
-    }
-    found
 }
 
 fn processor(one: &Structure) -> Option<Processor> {

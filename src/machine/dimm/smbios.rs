@@ -3,25 +3,9 @@
 
 use super::printout::buffer;
 use super::{Dimm, MappedRange, MemoryArray, Processor, Tables, told};
-
-/// One structure: its formatted part, and the text behind it.
-struct Structure<'a> {
-    kind: u8,
-    handle: u16,
-    bytes: &'a [u8],
-    strings: &'a [u8],
-}
+use crate::model::smbios::{Structure, structures};
 
 impl Structure<'_> {
-    fn number(&self, at: usize, bytes: usize) -> Option<u64> {
-        let part = self.bytes.get(at..at + bytes)?;
-        Some(part.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
-    }
-
-    fn byte(&self, at: usize) -> Option<u64> {
-        self.number(at, 1)
-    }
-
     fn word(&self, at: usize) -> Option<u64> {
         self.number(at, 2)
     }
@@ -29,25 +13,10 @@ impl Structure<'_> {
     /// The string that the byte at this place numbers, from 1; bytes beyond ASCII become `?`.
     fn text(&self, at: usize) -> String {
         let index = self.byte(at).unwrap_or(0) as usize;
-        let mut strings = self.strings.split(|byte| *byte == 0).take_while(|string| !string.is_empty());
-        let found = index.checked_sub(1).and_then(|index| strings.nth(index)).unwrap_or_default();
+        let found = index.checked_sub(1).and_then(|index| self.strings().nth(index)).unwrap_or_default();
         let plain = |byte: &u8| if byte.is_ascii() && !byte.is_ascii_control() { *byte as char } else { '?' };
         found.iter().map(plain).collect::<String>().trim().to_string()
     }
-}
-
-/// The whole structures of a table, up to the first that is not.
-fn structures(table: &[u8]) -> impl Iterator<Item = Structure<'_>> {
-    let mut rest = table;
-    std::iter::from_fn(move || {
-        let [kind, length, low, high, ..] = *rest else { return None };
-        let length = usize::from(length);
-        let tail = rest.get(length..).filter(|_| length >= 4)?;
-        let end = tail.windows(2).position(|pair| pair == [0, 0])?;
-        let (bytes, strings) = (&rest[..length], &tail[..end]);
-        rest = &tail[end + 2..];
-        Some(Structure { kind, handle: u16::from_le_bytes([low, high]), bytes, strings })
-    })
 }
 
 /// Whether bytes begin with whole structures of which one is of memory or of the system.

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
@@ -334,4 +335,86 @@ fn makers_by_jedecs_code() {
     };
     assert!(!with(["00AD00B300AD", "00AD063200AD"]) && with(["00AD00B300AD", "00CE00B300CE"]));
     assert!(!with(["Samsung", "samsung"]) && with(["Samsung", "Micron"]));
+}
+
+/// The tables of a snapshot that holds this entry, before it is blanked and after.
+fn before_and_after(path: &str, entry: Entry) -> [Tables; 2] {
+    let whole = Snapshot { entries: [(path.to_string(), entry)].into_iter().collect() };
+    let mut blanked = whole.clone();
+    blanked.blank();
+    [tables(&whole), tables(&blanked)]
+}
+
+#[test]
+fn real_boards_are_read_the_same_without_their_serial_numbers() {
+    for path in fixtures() {
+        let truth: Value = serde_json::from_slice(&std::fs::read(&path).expect("readable")).expect("JSON");
+        let dump = path.with_file_name(truth["file"].as_str().expect("a file"));
+        let text = String::from_utf8_lossy(&std::fs::read(dump).expect("readable")).to_string();
+        let [before, after] = before_and_after(PRINTOUT, Entry::Text(text));
+        assert_eq!(before, after, "{}", path.display());
+        assert!(!after.dimms.is_empty());
+    }
+}
+
+/// A structure with these bytes set, and its strings; a serial number and a tag go where the kind has them.
+fn structure(kind: u8, length: u8, fields: &[(usize, u16)], strings: &[String]) -> Vec<u8> {
+    let mut bytes = vec![0u8; usize::from(length)];
+    (bytes[0], bytes[1]) = (kind, length);
+    for (at, value) in fields.iter().filter(|(at, _)| at + 2 <= usize::from(length)) {
+        let value = value.to_le_bytes();
+        bytes[*at] = value[0];
+        bytes[*at + 1] |= value[1];
+    }
+    strings.iter().for_each(|text| bytes.extend([text.as_bytes(), &[0]].concat()));
+    bytes.push(0);
+    bytes
+}
+
+proptest! {
+    #[test]
+    fn tables_are_read_the_same_without_their_serial_numbers(
+        makers in 0..3usize,
+        serials in prop::collection::vec("[QXZ][0-9]{7,11}", 28),
+        slots in prop::collection::vec((0..4u16, 0..4u16, 0..5usize), 1..25),
+        order in any::<bool>(),
+        shared in any::<bool>(),
+    ) {
+        let maker = ["Dell Inc.", "HPE", "Supermicro"][makers];
+        let strings = |all: &[&str]| all.iter().map(|text| text.to_string()).collect::<Vec<String>>();
+        let mut parts = vec![structure(
+            1, 0x1b, &[(4, 1), (5, 2), (7, 3), (0x0a, 0xbeef), (0x19, 4)],
+            &strings(&[maker, "PowerEdge R740", &serials[0], "SKU=1"]),
+        )];
+        for (number, serial) in serials[1..3].iter().enumerate() {
+            parts.push(structure(
+                4, 0x30, &[(4, 1), (5, 3), (7, 2), (0x10, 3), (0x16, 2500), (0x18, 0x41), (0x20, 4), (0x22, 5)],
+                &strings(&[&format!("CPU{}", number + 1), "Intel", "Intel(R) Xeon(R) Gold 6248 CPU", serial, "None"]),
+            ));
+        }
+        parts.push(structure(11, 5, &[(4, 1)], &strings(&["OEM"])));
+        parts.push(structure(16, 0x17, &[(4, 3), (5, 3), (0x0a, 0x80), (0x0d, slots.len() as u16)], &strings(&["?"])));
+        for (number, (size, speed, length)) in slots.iter().enumerate() {
+            let serial = if shared { &serials[3] } else { &serials[3 + number] };
+            let fields = [
+                (8, 72), (0x0a, 64), (0x0c, 8192 * size), (0x0e, 9), (0x10, 1), (0x11, 2), (0x12, 0x1a), (0x13, 0x2080),
+                (0x15, 2133 + 267 * speed), (0x17, 3), (0x18, 4), (0x19, 5), (0x1a, 6), (0x1b, 2), (0x20, 2133),
+            ];
+            let length = [0x1b, 0x1c, 0x22, 0x28, 0x5c][*length];
+            let letter = char::from(b'A' + (number / 12) as u8);
+            parts.push(structure(17, length, &fields, &strings(&[
+                &format!("{letter}{}", number % 12 + 1), "Not Specified", "00AD063200AD", serial, "Not Specified", "HMA82GR7CJR8N-WM",
+            ])));
+        }
+        if order {
+            parts.reverse();
+        }
+        let mut table = parts.concat();
+        table.extend([127, 4, 0xff, 0xfe, 0, 0]);
+        let [before, after] = before_and_after(TABLES, Entry::Bytes(table));
+        prop_assert_eq!(&before, &after);
+        prop_assert_eq!(after.dimms.len(), slots.len());
+        let [before, after] = [before, after].map(|tables| judge(tables, None, &Hypervisor::None));
+        prop_assert_eq!(before, after);
+    }
 }

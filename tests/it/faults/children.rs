@@ -7,7 +7,7 @@ use assay::model::{Reason, Visit};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::host::{Group, processes_marked, skipped, unique};
+use crate::host::{Group, nothing_left_running, skipped, unique};
 use crate::runs::{
     end, findings, is_tidy, page_is_whole, quiet_tree, read, results, run_file, run_into, series, start,
     visits_so_far,
@@ -37,14 +37,17 @@ impl Outcome {
 
 /// Runs a planted fault together with the core's clock; all that must hold whatever the fault is is checked here.
 fn beside_a_healthy_case(fault: &str, dir: &Path) -> Outcome {
+    // On a busy machine a healthy visit takes long, too: where nothing hangs no limit is near.
+    let limit = if fault == "selftest.hang" { 6 } else { 60 };
     let tree = quiet_tree();
     let mark = unique();
-    let words = format!("--quick --only {fault} --only cpu.clock --visit-limit 2s --force --budget 30s");
+    let words =
+        format!("--quick --only {fault} --only cpu.clock --visit-limit {limit}s --force --budget 30s");
     let mut command = run_into(dir, &words);
     let ended = end(command.arg("--root").arg(tree.root()).env("ASSAY_TEST", &mark));
     // Others may make this machine's numbers scatter; they cannot make them disappear.
     ended.expect(0).says(&[fault, "saved"]);
-    assert_eq!(processes_marked(&mark), [], "left running by {fault}");
+    nothing_left_running(&mark);
     is_tidy(dir);
     page_is_whole(dir);
     let run = read(&run_file(dir));
@@ -110,10 +113,9 @@ fn a_child_that_hangs_is_ended_and_not_tried_again() {
     let outcome = beside_a_healthy_case("selftest.hang", dir.path());
     let hung = outcome.of(true);
     assert_eq!(hung.len(), 1);
-    assert!(matches!(&hung[0].reason, Some(Reason::TimedOut(why)) if why.contains("2 s")), "{:?}", hung[0]);
-    let took = hung[0].conditions.wall_ms;
-    assert!((2000.0..10_000.0).contains(&took), "the limit of 2 s ended it after {took} ms");
-    assert!(outcome.faulty()["reason"].as_str().is_some_and(|reason| reason.contains("no end after 2 s")));
+    assert!(matches!(&hung[0].reason, Some(Reason::TimedOut(why)) if why.contains("6 s")), "{:?}", hung[0]);
+    assert!(hung[0].conditions.wall_ms >= 6000.0, "{:?}", hung[0].conditions);
+    assert!(outcome.faulty()["reason"].as_str().is_some_and(|reason| reason.contains("no end after 6 s")));
     assert_eq!(findings(&outcome.results, "failed-case").len(), 1);
 }
 
@@ -160,12 +162,12 @@ fn a_child_that_takes_all_memory() {
 #[test]
 fn a_run_that_was_stopped_goes_on_without_blaming_its_child() {
     let dir = tempfile::tempdir().expect("a folder");
-    let words = "--quick --only selftest.steady --visit-limit 2s --force";
+    let words = "--quick --only selftest.steady --visit-limit 4s --force";
     let mut running = start(&mut run_into(dir.path(), words));
     running.until("a second visit", |_| visits_so_far(dir.path()) > 1);
     // As Ctrl-Z does, for longer than a visit may take.
     running.signal(Signal::STOP);
-    std::thread::sleep(Duration::from_millis(3500));
+    std::thread::sleep(Duration::from_millis(5500));
     running.signal(Signal::CONT);
     running.end().sane();
     let run = read(&run_file(dir.path()));

@@ -7,19 +7,10 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use crate::host::{processes_marked, unique, wrapped};
+use crate::host::{nothing_left_running, processes_marked, unique, wrapped};
 use crate::runs::{
     Running, end, is_tidy, page_is_whole, quiet_tree, read, results, run_file, run_into, start, visits_so_far,
 };
-
-/// Nothing of a marked run is left, now or very soon: what dies with its parent needs a moment to.
-fn nothing_left_running(mark: &str) {
-    let end = Instant::now() + Duration::from_secs(3);
-    while !processes_marked(mark).is_empty() && Instant::now() < end {
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    assert_eq!(processes_marked(mark), []);
-}
 
 /// A run in the middle of a visit that takes as long as it is let.
 fn in_the_middle(dir: &Path, mark: &str, prepare: impl FnOnce(&mut Command)) -> Running {
@@ -46,10 +37,8 @@ fn an_interrupted_run_is_kept_said_and_gone_on_with() {
         let running = in_the_middle(dir.path(), &mark, |_| {});
         let before = visits_so_far(dir.path());
         running.signal(signal);
-        let sent = Instant::now();
         let ended = running.end();
         ended.expect(130).says(&["interrupted; the same command goes on with", "saved"]);
-        assert!(sent.elapsed() < Duration::from_secs(20), "{signal:?} took {:?}", sent.elapsed());
         nothing_left_running(&mark);
         let file = run_file(dir.path());
         let run = read(&file);
@@ -117,11 +106,10 @@ fn a_second_interrupt_ends_at_once() {
     std::thread::sleep(Duration::from_millis(800));
     assert!(child.try_wait().expect("a child").is_none(), "the full pipe holds it up");
     signal(&child);
-    let sent = Instant::now();
+    // Nobody empties the pipe: there is no other end than one at once.
+    nothing_left_running(&mark);
     let status = child.wait().expect("it ends");
     assert_eq!(status.code(), Some(130), "{:?}", fs::read_to_string(&errors));
-    assert!(sent.elapsed() < Duration::from_secs(5), "{:?}", sent.elapsed());
-    nothing_left_running(&mark);
     assert!(read(&run_file(dir.path())).damage.is_empty());
 }
 

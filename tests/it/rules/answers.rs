@@ -9,7 +9,7 @@ use crate::runs::{findings, series};
 
 /// A planted fault beside a case that works.
 fn beside_a_clean_case(fault: &str) -> Case {
-    let results = Live::of(&format!("--only selftest.steady,{fault} --visit-limit 2s --budget 20s")).run();
+    let results = Live::of(&format!("--only selftest.steady,{fault} --visit-limit 6s --budget 30s")).run();
     assert_ne!(series(&results, "selftest.steady")["verdict"], "rejected", "{fault} reached its neighbour");
     assert_eq!(series(&results, fault)["verdict"], "rejected", "{fault}");
     case(fault, results)
