@@ -96,7 +96,7 @@ impl Seeds {
     }
 
     fn invented(&mut self) {
-        for only in ["cpu.clock,memory.latency", "ipc", "disk", "network", "selftest", "rate.integer"] {
+        for only in ["cpu.clock,memory.latency", "ipc", "disk", "network", "rate.integer"] {
             let out = tempfile::tempdir().expect("a folder");
             if end(&mut run_into(out.path(), &pretended(only))).code == 0 {
                 self.take(Kind::Run, fs::read(run_file(out.path())).expect("a run file"));
