@@ -22,6 +22,7 @@ pub mod watchdog;
 
 pub use alone::Alone;
 pub use hand::{Hand, LastHand};
+pub use journal::start_of;
 use journal::{Entry, Journal, Lock, Store};
 use table::{Form, Named};
 
@@ -82,6 +83,17 @@ impl Knobs {
     /// The same, whose sessions have a watchdog beside them.
     pub fn watched(self) -> Knobs {
         Knobs { watchdog: watchdog::program(), ..self }
+    }
+
+    /// Where the journals are.
+    pub fn folder(&self) -> &Path {
+        &self.store.0
+    }
+
+    /// A watchdog of this process, where one is wanted and can be started.
+    pub fn watchdog(&self) -> Option<watchdog::Watchdog> {
+        let program = self.watchdog.as_ref()?;
+        watchdog::Watchdog::start(program, &self.root, &self.store.0)
     }
 
     /// The journal of root's sessions, where it is another one than ours and notes changed knobs.

@@ -11,6 +11,7 @@ pub mod knobs;
 pub mod machine;
 pub mod measure;
 pub mod model;
+pub mod objects;
 pub mod peers;
 pub mod placement;
 pub mod plan;

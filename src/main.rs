@@ -1,9 +1,10 @@
 //! Arguments, verb, exit code.
 
-use std::process::ExitCode;
+#![no_main]
 
-use clap::Parser;
+use assay::sys::memory::Memory;
 
-fn main() -> ExitCode {
-    assay::cmd::Cli::parse().run().unwrap_or_else(|error| assay::cmd::complain(&error))
-}
+#[global_allocator]
+static MEMORY: Memory = Memory;
+
+assay::main!(assay::cmd::start);

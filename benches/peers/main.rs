@@ -29,9 +29,11 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 use assay::bench::{self, Depth, Order, Scope, Windows};
 use assay::kernels;
+use assay::knobs::Knobs;
 use assay::machine::{Machine, snapshot};
 use assay::measure::child::{self, Heard};
 use assay::model::{Case, CpuSet, RunClock, Samples, figure};
+use assay::objects::Keep;
 use assay::placement::Floor;
 use assay::stats::compare::{Ratio, paired_ratio};
 use assay::stats::order::median;
@@ -149,9 +151,10 @@ impl Bench {
             pretend: None,
             secret: ours.secret.clone().map(bench::Secret),
         };
+        let keep = Keep::of(&Knobs::of(Path::new("/")));
         let usual = Path::new(env!("CARGO_BIN_EXE_assay"));
         let program = ours.program.as_deref().unwrap_or(usual);
-        let heard = child::visit(program, &order, Duration::from_secs(60), &|| false, &mut || ());
+        let heard = child::visit(program, &order, Duration::from_secs(60), &keep, &|| false, &mut || ());
         heard.map_err(|error| format!("{error:#}"))
     }
 

@@ -50,6 +50,7 @@ pub fn sample_line(data: &[u8]) {
         events: Vec::new(),
         summary: None,
         damage: Vec::new(),
+        thinned: None,
     };
     run_file::check(run);
 }

@@ -23,6 +23,7 @@ pub fn visits(data: &[u8]) {
         events: Vec::new(),
         summary: None,
         damage: Vec::new(),
+        thinned: None,
     };
     while !bytes.0.is_empty() && run.visits.len() < 90 {
         let order = run.visits.len() as u32;

@@ -245,7 +245,7 @@ struct TestFile {
 impl TestFile {
     /// Writes it; all of it is in the page cache then.
     fn written(directory: &Path, bytes: u64, salt: u64) -> anyhow::Result<TestFile> {
-        let scratch = Scratch::new(directory)?;
+        let scratch = Scratch::new(directory, &[NAME])?;
         let free = scratch.free_bytes()?;
         if bytes > free / SHARE_OF_ROOM {
             bail!(

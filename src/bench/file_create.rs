@@ -69,7 +69,7 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
 
 fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let directory = directory_of(case);
-    let scratch = Scratch::new(&directory)?;
+    let scratch = Scratch::new(&directory, HOLDS)?;
     let clock = sampler.clock();
     for bytes in sizes_of(case) {
         let data = vec![0xa5u8; bytes as usize];
@@ -84,6 +84,9 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     }
     Ok(())
 }
+
+/// What lies in the directory.
+const HOLDS: &[&str] = &["f#"];
 
 fn name(index: u64) -> String {
     format!("f{index:06}")
@@ -136,7 +139,7 @@ mod tests {
     #[test]
     fn files_are_counted_and_a_foreign_one_is_noticed() {
         let folder = tempfile::tempdir().expect("a folder");
-        let scratch = Scratch::new(folder.path()).expect("a directory");
+        let scratch = Scratch::new(folder.path(), HOLDS).expect("a directory");
         for (files, data) in [(1, &b""[..]), (7, b"content")] {
             make(&scratch, files, data, Clock::Raw).expect("made");
             unmake(&scratch, files, Clock::Raw).expect("removed");

@@ -1,5 +1,6 @@
 //! Round trips of a token between two processes, by everything that Linux offers to carry it or to say that it is there.
 
+use super::leaves::{SYSTEM_V, key_of};
 use super::occupancy::{CLASS, OCCUPANCY};
 use super::pair::{self, Play, channel, lines};
 use super::{Benchmark, Candidate, Depth, Metric, Sampler, Scope};
@@ -126,16 +127,16 @@ pub const BENCHMARKS: &[Benchmark] = &[
         ..ROUND_TRIP
     },
     Benchmark {
-        id: "ipc.sysv-semaphore",
+        id: SYSTEM_V,
         title: "System V semaphore round trip",
         about: "Two processes pass a token in shared memory and tell each other by a set of two System V semaphores, one semop to \
                 give and one to take. A full round trip: four calls, two wake-ups, two switches; the partner adds one to each token \
                 and the count is checked. lmbench's lat_sem takes and gives in one call and reports half its loop, that is one \
                 hand-over: compare it with half of this figure. The set lives in an IPC namespace of its own where the kernel \
-                allows it, so that it goes with the process.",
+                allows it, so that it goes with the process; elsewhere under a key that a journal holds before.",
         reading: "2 to 5 us on one CPU. Databases wait for each other so. Well above ipc.futex: each operation looks the set up and \
                   takes its lock.",
-        run: |case, sampler| play(case, sampler, lines::system_v),
+        run: |case, sampler| play(case, sampler, || lines::system_v(&key_of(case))),
         ..ROUND_TRIP
     },
     Benchmark {

@@ -9,6 +9,7 @@ use crate::model::{Better, Case, Form, Metric, Params, Placement, Reason, Title,
 use crate::placement::Floor;
 
 mod crowd;
+mod leaves;
 mod memory;
 mod neighbours;
 pub mod network_path;
@@ -27,6 +28,7 @@ pub use disk::{
 pub use file::DROP_CACHES;
 pub use guard::{COMMAND, FLOOR, FORMATS, GUARDED, RESULT, TIMEOUT, WANTED, WORDS, Wanted, format_of};
 pub use hackbench::{HACKBENCH, MESSAGING, Options as Hackbench, Ran, once as hackbench_once};
+pub use leaves::{Leaves, SET_KEY, leaves};
 pub use memory_map::{MAP as MEMORY_MAP, Plant, Wish as MapWish, cases as map_cases};
 pub use neighbours::Neighbours;
 pub use network::{

@@ -11,6 +11,7 @@ mod beat;
 mod bottleneck;
 mod client;
 mod conduct;
+mod door;
 mod link;
 mod metrics;
 mod offer;

@@ -41,6 +41,16 @@ pub const BENCHMARKS: &[Benchmark] = &[
             std::thread::sleep(Duration::from_secs(1));
         }
     }),
+    row("selftest.spin", "A case that computes without end", |_, _| {
+        loop {
+            std::hint::spin_loop();
+        }
+    }),
+    row("selftest.fault", "A case in which Assay has a fault", |_, _| panic!("planted")),
+    row("selftest.no-memory", "A case that asks for more memory than any machine has", |_, _| {
+        std::hint::black_box(Vec::<u8>::with_capacity(1 << 62));
+        Ok(())
+    }),
     row("selftest.garbage", "A case that says what nobody understands", |_, sampler| {
         adds(sampler, |_| 1.0)?;
         // Behind the sampler's back, into the same pipe.

@@ -272,7 +272,7 @@ fn copying_cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
 
 fn copying(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let shape = Shape::of(&case.bench).context("no test copies files by this name")?;
-    let folder = Rc::new(Scratch::new(&file::directory_of(case))?);
+    let folder = Rc::new(Scratch::new(&file::directory_of(case), file_copy::HOLDS)?);
     copies::measure(case, sampler, usual(shape.kilobytes()), |copy| {
         file_copy::copying(folder.clone(), copy, shape)
     })
@@ -296,7 +296,7 @@ fn shell_cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
 }
 
 fn scripts(case: &Case, sampler: &mut Sampler, at_once: u32) -> anyhow::Result<()> {
-    let folder = Rc::new(Scratch::new(&file::directory_of(case))?);
+    let folder = Rc::new(Scratch::new(&file::directory_of(case), shell::HOLDS)?);
     shell::prepare(&folder)?;
     let timing = stretched(stretch_of(&case.bench), 1.0);
     copies::measure(case, sampler, timing, |_| shell::scripts(folder.clone(), at_once))

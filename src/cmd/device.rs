@@ -12,8 +12,9 @@ use super::output;
 use crate::bench::{Candidate, DEVICE, DEVICE_BYTES, DEVICE_NUMBER, DEVICE_WRITE, not_on_a_device};
 use crate::diagnose::words;
 use crate::machine::snapshot::disk::{self, Subject};
-use crate::machine::snapshot::in_use::{self, Node};
+use crate::machine::snapshot::in_use::{self, Asked, Node};
 use crate::model::Planned;
+use crate::sys::loops::backing;
 
 #[derive(clap::Args, Default)]
 pub struct DeviceArgs {
@@ -84,7 +85,8 @@ impl Device {
             if self.node.read_only {
                 bail!("{shown} is read-only: it cannot be written to");
             }
-            let users = in_use::users(&self.node);
+            let asked = Asked { backing: &|name| backing(&node_of(name)).ok(), claimed: &is_claimed };
+            let users = in_use::users(Path::new("/"), &self.node.name, &asked);
             if !users.is_empty() {
                 bail!("{shown} is in use, and nothing will be written to it: {}", users.join("; "));
             }
@@ -167,6 +169,17 @@ impl Device {
         }
         candidates
     }
+}
+
+/// Where a device of this name of the kernel's is opened.
+fn node_of(name: &str) -> PathBuf {
+    Path::new("/dev").join(name.replace('!', "/"))
+}
+
+/// Whether opening it alone fails because somebody else did; that changes nothing.
+fn is_claimed(name: &str) -> bool {
+    let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    matches!(rustix::fs::open(node_of(name), flags, Mode::empty()), Err(Errno::BUSY))
 }
 
 /// Whether an interrupted run of a plan may be gone on with by a command whose plan is `new`, as far as raw devices go: an

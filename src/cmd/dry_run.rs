@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::leftovers::{self, Left};
 use super::output::{counted, print_json, print_text};
 use crate::bench;
 use crate::diagnose::words;
@@ -29,6 +30,8 @@ pub struct DryRun {
     pub needs_root: Vec<String>,
     /// What would be changed on this system.
     pub changes: Vec<String>,
+    /// What killed runs left in the folders that would be worked in.
+    pub leftovers: Vec<Left>,
 }
 
 /// The passes that are counted with: one where all visits are long.
@@ -70,6 +73,7 @@ pub fn show(
         plan: planned.to_vec(),
         needs_root: changing().map(|planned| planned.case.key()).collect(),
         changes: changes.into_iter().collect(),
+        leftovers: leftovers::found(&leftovers::places(planned, out)),
     };
     if as_json {
         print_json(&dry)?;
@@ -144,6 +148,12 @@ pub fn show(
             .map(|folder| format!(", and test files, removed again, into {}", plain(folder, 200)))
             .collect::<String>()
     ));
+    for one in &dry.leftovers {
+        text.push_str(&match &one.stays {
+            None => format!("  would remove what a killed run left: {}\n", plain(&one.path, 300)),
+            Some(why) => format!("  {}\n", leftovers::stays_as_it_is(&one.path, why)),
+        });
+    }
     print_text(&text)?;
     Ok(ExitCode::SUCCESS)
 }

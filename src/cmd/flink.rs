@@ -8,6 +8,7 @@ use anyhow::{Context, bail, ensure};
 use rustix::fs::Access;
 
 use crate::bench::{Flink, JobManager, On};
+use crate::sys::process;
 
 mod program;
 
@@ -337,6 +338,7 @@ fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
 pub fn said(command: &mut Command, limit: Duration) -> anyhow::Result<(bool, String)> {
     let mut file = tempfile::tempfile().context("cannot make a temporary file")?;
     let (out, err) = (file.try_clone()?, file.try_clone()?);
+    process::dies_with_us(command);
     let mut child = command.stdin(Stdio::null()).stdout(out).stderr(err).spawn()?;
     let end = Instant::now() + limit;
     let status = loop {

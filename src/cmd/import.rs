@@ -1,6 +1,5 @@
 //! `assay import`: what foreign result files say, in our own terms.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -10,6 +9,7 @@ use anyhow::Context;
 use super::output;
 use crate::import::{self, Imported};
 use crate::report::{imported, text};
+use crate::run_file;
 
 /// Read result files of other tools (lmbench, UnixBench, hackbench, perf bench sched, SPEC CPU2017, fio, iperf3, sockperf) into series of our own
 #[derive(clap::Args)]
@@ -57,7 +57,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 /// The results of all hosts in a file.
 pub fn read(path: &Path) -> anyhow::Result<Vec<Imported>> {
-    let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+    let file = run_file::open(path)?;
     let mut bytes = Vec::new();
     // One byte more than may be tells a larger file apart.
     file.take(import::LARGEST as u64 + 1)

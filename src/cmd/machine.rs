@@ -1,14 +1,12 @@
 //! `assay machine`: what this host, a captured tree or a cpuid dump is.
 
-use std::fs::File;
-use std::io::{BufReader, BufWriter, IsTerminal, Read, Write};
+use std::io::{IsTerminal, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use flate2::Compression;
-use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -19,6 +17,7 @@ use crate::machine::snapshot::disk;
 use crate::machine::{self, Machine, Summary, snapshot};
 use crate::model::{Entry, Snapshot};
 use crate::report::text_machine::{self, Style};
+use crate::run_file::{self, Limits};
 
 /// Show what a machine is: packages, cores, caches, NUMA, memory and its modules, kernel, clock, power, limits, network
 #[derive(Debug, clap::Args)]
@@ -112,7 +111,7 @@ fn dmi_entry(path: &Path) -> anyhow::Result<(&'static str, Entry)> {
     let shown = path.display();
     let advice =
         "it should hold all that `sudo dmidecode` prints, or what `sudo dmidecode --dump-bin FILE` writes";
-    let file = File::open(path).with_context(|| format!("{shown} cannot be opened: {advice}"))?;
+    let file = run_file::open(path).context(advice)?;
     let mut bytes = Vec::new();
     let read = file.take(LARGEST_DMI + 1).read_to_end(&mut bytes);
     read.with_context(|| format!("{shown} cannot be read: {advice}"))?;
@@ -234,16 +233,9 @@ const LARGEST: u64 = 256 << 20;
 
 /// A snapshot that `--save` wrote.
 pub fn saved_snapshot(path: &Path) -> anyhow::Result<Snapshot> {
-    let file = File::open(path).with_context(|| format!("{} cannot be opened", path.display()))?;
-    let mut start = BufReader::new(file);
-    let mut magic = Vec::new();
-    start.by_ref().take(2).read_to_end(&mut magic).with_context(|| format!("reading {}", path.display()))?;
-    let whole = magic.as_slice().chain(start);
+    let whole = run_file::unpacked(run_file::open(path)?, &Limits::default());
     let mut text = String::new();
-    let read = match magic.as_slice() {
-        [0x1f, 0x8b] => MultiGzDecoder::new(whole).take(LARGEST + 1).read_to_string(&mut text),
-        _ => whole.take(LARGEST + 1).read_to_string(&mut text),
-    };
+    let read = whole.and_then(|whole| whole.take(LARGEST + 1).read_to_string(&mut text));
     let advice = "it should be a file that `assay machine --save` wrote";
     let size = read.with_context(|| format!("{} cannot be read: {advice}", path.display()))?;
     if size as u64 > LARGEST {
@@ -254,21 +246,18 @@ pub fn saved_snapshot(path: &Path) -> anyhow::Result<Snapshot> {
 
 fn save(snapshot: &Snapshot, path: &Path) -> anyhow::Result<()> {
     let failed = || format!("{} cannot be written", path.display());
-    let file = BufWriter::new(File::create(path).with_context(failed)?);
     let compressed = path.extension().is_some_and(|extension| extension == "gz");
-    let mut file = match compressed {
-        true => {
-            let mut encoder = GzEncoder::new(file, Compression::default());
-            serde_json::to_writer(&mut encoder, snapshot).with_context(failed)?;
-            encoder.finish().with_context(failed)?
+    output::replace_file(path, &failed, |file| {
+        match compressed {
+            true => {
+                let mut encoder = GzEncoder::new(file, Compression::default());
+                serde_json::to_writer(&mut encoder, snapshot)?;
+                encoder.finish()?;
+            }
+            false => serde_json::to_writer(file, snapshot)?,
         }
-        false => {
-            let mut file = file;
-            serde_json::to_writer(&mut file, snapshot).with_context(failed)?;
-            file
-        }
-    };
-    file.flush().with_context(failed)
+        Ok(())
+    })
 }
 
 fn style(ascii: bool) -> Style {

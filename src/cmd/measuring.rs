@@ -1,33 +1,35 @@
 //! What every measuring verb shares: its options, and the way from a plan to a run file, findings and a report.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 
 use super::device::{Device, may_go_on};
+use super::keeping::{keep_for, put_back_what_was_left};
 use super::network::Network;
 use super::progress::Display;
-use super::{dry_run, output};
+use super::signals::catch_signals;
+use super::{dry_run, leftovers, output};
 use crate::bench::{Benchmark, Candidate, DROP_CACHES, NETWORK_TO, Scope};
 use crate::diagnose;
 use crate::kernels;
-use crate::knobs::{Hand, Knobs, LastHand};
+use crate::knobs::{Hand, Knobs};
 use crate::machine::snapshot::disk;
 use crate::machine::{Machine, directory, flink};
 use crate::measure::{Ended, Patience, Session};
 use crate::model::{
-    Entry, Event, Header, Planned, Record, RunClock, SCHEMA, Severity, Snapshot, Title, Visit, measured_ms,
+    Earlier, Entry, Event, Header, Planned, Record, RunClock, SCHEMA, Severity, Snapshot, Title,
 };
+use crate::objects::Keep;
 use crate::placement::Floor;
 use crate::plan::{self, PROFILES, Profile};
 use crate::run_file::{self, Writer};
 use crate::sys::counters::Groups;
-use crate::sys::{clock, process, scratch};
+use crate::sys::{clock, scratch};
 
 #[derive(clap::Args)]
 pub struct MeasureArgs {
@@ -250,17 +252,18 @@ pub fn study_to_file(
         let code = dry_run::show(&host.machine, &planned, &profile, &args.out, args.json)?;
         return Ok(Finished { code, file: None });
     }
-    let reins = Reins::taken(knobs.hand())?;
+    let reins =
+        Reins::taken(knobs.hand(), keep_for(&knobs, if args.pretend.is_some() { &[] } else { &planned }))?;
     let mut header = header(args, &host, &profile, planned, benches);
     amend(&mut header);
-    let (mut writer, header, visits) = open(args, header)?;
+    let (mut writer, header, earlier) = open(args, header)?;
     if args.drop_caches {
         let text = "the whole machine's page cache is dropped before every cold pass (--drop-caches)";
-        let event = Event { at_ms: measured_ms(&visits), kind: "drop-caches".into(), text: text.into() };
+        let event = Event { at_ms: earlier.measured_ms(), kind: "drop-caches".into(), text: text.into() };
         writer.append(&Record::Event(event))?;
     }
     output::greet(&host.machine, &header, args.pretend.is_some());
-    let ended = measure(args, &host, &profile, &header, &mut writer, visits, &reins)?;
+    let ended = measure(args, &host, &profile, &header, &mut writer, earlier, &reins)?;
     let left = reins.knobs.put_back();
     let code = conclude(args, &mut writer, ended)?;
     // What was measured is kept and told, whatever could not be put back.
@@ -287,7 +290,7 @@ fn measure(
     profile: &Profile,
     header: &Header,
     writer: &mut Writer,
-    visits: Vec<Visit>,
+    earlier: Earlier,
     reins: &Reins,
 ) -> anyhow::Result<Ended> {
     let session = Session {
@@ -296,6 +299,7 @@ fn measure(
         program: std::env::current_exe().context("cannot find this program's own file")?,
         root: args.root.clone(),
         knobs: &reins.knobs,
+        keep: &reins.keep,
         groups: Groups {
             cpu: host.machine.limits.cpu_folders.clone(),
             memory: host.machine.limits.memory_folders.clone(),
@@ -306,12 +310,10 @@ fn measure(
         interrupted: &|| reins.interrupted.load(Ordering::Relaxed),
     };
     let mut display = Display::new();
-    let ended = session.run(writer, visits, &mut |progress| display.show(progress));
+    let ended = session.run(writer, earlier, &mut |progress| display.show(progress));
     display.end();
     // What a visit that was killed or interrupted could not remove itself.
-    let folders: BTreeSet<&String> =
-        header.plan.iter().filter_map(|planned| planned.case.inputs.get("dir")).collect();
-    folders.into_iter().for_each(|folder| scratch::sweep(folder.as_ref()));
+    leftovers::sweep(&leftovers::places(&header.plan, &args.out));
     ended
 }
 
@@ -339,7 +341,7 @@ fn conclude(args: &MeasureArgs, writer: &mut Writer, ended: Ended) -> anyhow::Re
 }
 
 /// A new run file, or an interrupted one of the same plan, version and boot.
-fn open(args: &MeasureArgs, header: Header) -> anyhow::Result<(Writer, Header, Vec<Visit>)> {
+fn open(args: &MeasureArgs, header: Header) -> anyhow::Result<(Writer, Header, Earlier)> {
     let agrees = |old: &Header| {
         old.plan_id == header.plan_id
             && old.assay == header.assay
@@ -359,18 +361,18 @@ fn open(args: &MeasureArgs, header: Header) -> anyhow::Result<(Writer, Header, V
     };
     let found = (!args.new).then(|| run_file::resumable(&args.out, agrees)).flatten();
     let Some((mut writer, run)) = found else {
-        return Ok((Writer::create(&args.out, &header)?, header, Vec::new()));
+        return Ok((Writer::create(&args.out, &header)?, header, Earlier::default()));
     };
     let boot = if run.header.boot_id == header.boot_id { "" } else { ", in another boot" };
-    let text = format!("went on after {} visits{boot}", run.visits.len());
+    let text = format!("went on after {} visits{boot}", run.visit_count());
     output::tell(&format!(
         "  going on with {} ({} visits are there; --new begins afresh)",
         writer.path().display(),
-        run.visits.len()
+        run.visit_count()
     ));
-    let at_ms = measured_ms(&run.visits);
+    let at_ms = run.measured_ms();
     writer.append(&Record::Event(Event { at_ms, kind: "resumed".into(), text }))?;
-    Ok((writer, run.header, run.visits))
+    Ok((writer, run.header, Earlier { visits: run.visits, thinned: run.thinned }))
 }
 
 /// The other end of a plan's network rows.
@@ -438,58 +440,20 @@ fn pretended_clock() -> RunClock {
 /// What ends with a session in whatever way it ends.
 struct Reins {
     knobs: Hand,
+    keep: Keep,
     /// The user wants out.
     interrupted: Arc<AtomicBool>,
 }
 
 impl Reins {
-    fn taken(knobs: Hand) -> anyhow::Result<Reins> {
+    fn taken(knobs: Hand, keep: Keep) -> anyhow::Result<Reins> {
         let interrupted = catch_signals(knobs.last())?;
         let (usual, last) = (std::panic::take_hook(), knobs.last());
-        // A release build ends right after this.
         std::panic::set_hook(Box::new(move |panic| {
-            usual(panic);
             last.try_put_back();
+            // Ends the process.
+            usual(panic);
         }));
-        Ok(Reins { knobs, interrupted })
+        Ok(Reins { knobs, keep, interrupted })
     }
-}
-
-/// Whoever was killed before us may have left kernel knobs turned.
-fn put_back_what_was_left(knobs: &Knobs) {
-    match knobs.put_back_what_was_left() {
-        Ok(said) => said.iter().for_each(|line| output::tell(&format!("  {line}"))),
-        // A run that turns no knob itself needs nothing put back; one that does is refused to.
-        Err(error) => output::tell(&format!("  {error:#}; what is measured now is measured with them")),
-    }
-}
-
-/// Further signals so soon after the first are the same wish: `timeout` signals the process and then its group.
-const SAME_WISH: Duration = Duration::from_millis(500);
-
-/// The first Ctrl-C (or SIGTERM, SIGHUP) asks for an orderly end, a later one ends at once: children die with us.
-fn catch_signals(knobs: LastHand) -> anyhow::Result<Arc<AtomicBool>> {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
-    let flag = Arc::new(AtomicBool::new(false));
-    // Whoever starts us by nohup wants the run to outlive the terminal.
-    let caught = [SIGINT, SIGTERM, SIGHUP]
-        .into_iter()
-        .filter(|signal| *signal != SIGHUP || !process::is_ignored(SIGHUP));
-    let mut signals = signal_hook::iterator::Signals::new(caught).context("cannot catch signals")?;
-    let asked = Arc::clone(&flag);
-    // A thread of the parent, which only waits while its children measure.
-    std::thread::spawn(move || {
-        let mut first = None;
-        for _ in signals.forever() {
-            match first {
-                None => first = Some(Instant::now()),
-                Some(first) if first.elapsed() > SAME_WISH => knobs.put_back_and_exit(130),
-                Some(_) => {}
-            }
-            asked.store(true, Ordering::Relaxed);
-        }
-    });
-    // Caught, a file size limit (ulimit -f) is an error of writing like a full disk instead of our death.
-    signal_hook::flag::register(SIGXFSZ, Arc::default()).context("cannot catch signals")?;
-    Ok(flag)
 }

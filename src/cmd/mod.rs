@@ -12,7 +12,9 @@ mod flink;
 mod guard;
 mod hackbench;
 mod import;
+mod keeping;
 mod knobs;
+mod leftovers;
 mod list;
 mod machine;
 mod measuring;
@@ -30,7 +32,9 @@ mod schema;
 mod serve;
 mod setup;
 mod shell;
+mod signals;
 mod smt;
+mod start;
 mod sweep;
 mod unixbench;
 mod utilization;
@@ -40,6 +44,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 pub use output::{complain, tell};
+pub use start::start;
 
 /// Tells the truth about a Linux server: measures it, and says for every number whether it can be believed, what
 /// moved it and which experiment shows that

@@ -21,6 +21,9 @@ pub struct NetworkArgs {
     /// Token that `assay serve` printed; better in the environment as ASSAY_TOKEN, where nobody else sees it
     #[arg(long, value_name = "TOKEN", requires = "to")]
     token: Option<String>,
+    /// Take a token that has fewer than 22 characters, although whoever records how a session begins can try all of those
+    #[arg(long, requires = "to")]
+    weak_token: bool,
     /// Pace the network's transfers at this rate, Mbit/s, instead of as fast as they go
     #[arg(long, value_name = "MBIT/S", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     rate: Option<u64>,
@@ -41,6 +44,26 @@ pub const PORT: u16 = 4711;
 /// The variable that holds the token where no argument does.
 pub const TOKEN: &str = "ASSAY_TOKEN";
 
+/// A token's fewest characters: at random, more than 128 bits' worth of letters and digits.
+const STRONG: usize = 22;
+
+/// The token that the user named, as an argument or in the environment.
+pub fn given(argument: Option<String>) -> Option<String> {
+    argument.or_else(|| std::env::var(TOKEN).ok()).filter(|token| !token.is_empty())
+}
+
+/// Why this token is refused, unless the user said that it may be weak.
+pub fn weakness(token: &str, weak: bool) -> Option<String> {
+    let count = token.chars().count();
+    (count < STRONG && !weak).then(|| {
+        format!(
+            "a token of {count} characters can be guessed by whoever records how a session begins: take the one that \
+             `assay serve` makes by itself, or {STRONG} random characters and more (`openssl rand -hex 16` prints 32); where \
+             nobody else is on the way, say --weak-token at both ends"
+        )
+    })
+}
+
 /// What was settled: how network rows are to be measured, and what both ends tell of themselves.
 #[derive(Clone, Debug)]
 pub struct Network {
@@ -55,11 +78,15 @@ impl NetworkArgs {
         self.to.is_some() || self.rate.is_some() || self.congestion.is_some() || self.streams.is_some()
     }
 
+    /// Why these options are refused before anything is done.
+    pub fn refused(&self) -> Option<String> {
+        let token = self.to.as_ref().and_then(|_| given(self.token.clone()))?;
+        weakness(&token, self.weak_token)
+    }
+
     /// Asks the other host what it is, unless nothing is going to be done. An error says why it cannot be the other end.
     pub fn settle(&self, dry_run: bool) -> anyhow::Result<Network> {
         let to = self.to.as_deref().map(with_port).transpose()?;
-        let token =
-            self.token.clone().or_else(|| std::env::var(TOKEN).ok()).filter(|token| !token.is_empty());
         let wish = Wish {
             to: to.clone(),
             rate: self.rate,
@@ -79,7 +106,7 @@ impl NetworkArgs {
             let local = network_path::describe(address, Probe::Nothing);
             return Ok(Network { wish, secret: None, local, remote: None });
         }
-        let token = token.with_context(|| {
+        let token = given(self.token.clone()).with_context(|| {
             format!("--to needs the token that `assay serve` printed: --token, or {TOKEN}")
         })?;
         let (remote, address) = remote_description(&to, &token)?;
@@ -203,6 +230,16 @@ mod tests {
         assert_eq!(told("[2001:db8::1]"), "[2001:db8::1]:4711");
         assert_eq!(told("[2001:db8::1]:99"), "[2001:db8::1]:99");
         assert!(with_port("").is_err() && with_port("a b").is_err() && with_port("http://x").is_err());
+    }
+
+    #[test]
+    fn short_tokens_are_weak() {
+        let told = weakness(&"x".repeat(21), false).expect("weak");
+        assert!(told.contains("21 characters") && told.contains("--weak-token"), "{told}");
+        for (token, weak) in [("x".repeat(22), false), ("é".repeat(22), false), ("x".into(), true)] {
+            assert_eq!(weakness(&token, weak), None, "{token}");
+        }
+        assert!(weakness(&"é".repeat(21), false).is_some(), "characters count, not bytes");
     }
 
     #[test]

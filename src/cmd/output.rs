@@ -1,12 +1,17 @@
 //! What verbs print and write: text for people, JSON for programs, files for later.
 
 use std::borrow::Cow;
+use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, IsTerminal, Write};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
+use rustix::fs::{major, minor};
 use serde::Serialize;
+
+use super::leftovers;
 
 use crate::diagnose::Diagnosis;
 use crate::machine::Machine;
@@ -14,6 +19,8 @@ use crate::model::{Header, Severity};
 use crate::report::plain::{ascii, plain};
 use crate::report::text::{self, Style};
 use crate::report::{html, json, sections};
+use crate::run_file::EXTENSION;
+use crate::sys::fresh::Fresh;
 
 /// How text should look on a stream.
 pub fn style(terminal: bool) -> Style {
@@ -42,10 +49,11 @@ fn shown(text: &str) -> Cow<'_, str> {
     if unicode() { Cow::Borrowed(text) } else { Cow::Owned(ascii(text)) }
 }
 
-/// A line for people on standard error. That nobody is there to read it (a closed pipe, a full disk) must not end a
+/// Lines for people on standard error, which may quote what a stranger wrote into a file. That nobody is there to read it (a closed pipe, a full disk) must not end a
 /// measurement.
 pub fn tell(text: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{}", shown(text));
+    let lines: Vec<String> = text.split('\n').map(|line| plain(line, usize::MAX)).collect();
+    let _ = writeln!(std::io::stderr().lock(), "{}", shown(&lines.join("\n")));
 }
 
 /// What ended a verb, as one line: it may quote what a stranger wrote into a file.
@@ -159,22 +167,50 @@ pub fn write_file(
     replace_file(path, &advice, write)
 }
 
-/// Writes beside the target and renames: a full disk or a crash never leaves half a file, and nobody reads one.
+/// Puts a file there whole or not at all, readable for whom the user's umask lets: a full disk or a crash never leaves
+/// half a file, and nobody reads one.
 pub fn replace_file(
     path: &Path,
     advice: &dyn Fn() -> String,
     write: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut temporary = tempfile::NamedTempFile::new_in(dir).with_context(advice)?;
-    let mut buffered = BufWriter::new(temporary.as_file_mut());
-    write(&mut buffered).and_then(|()| Ok(buffered.flush()?)).with_context(advice)?;
-    drop(buffered);
-    // A temporary file is private; a report is for showing.
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
-    temporary.as_file().set_permissions(mode).with_context(advice)?;
-    temporary.persist(path).map_err(|error| error.error).with_context(advice)?;
-    Ok(())
+    let into = |file: File| {
+        let mut buffered = BufWriter::new(file);
+        write(&mut buffered).and_then(|()| Ok(buffered.flush()?)).with_context(advice)
+    };
+    if goes_through(path)? {
+        return into(OpenOptions::new().write(true).open(path).with_context(advice)?);
+    }
+    let directory = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    leftovers::sweep([directory]);
+    let fresh = Fresh::beside(path).with_context(advice)?;
+    into(fresh.file().try_clone().map(File::from).with_context(advice)?)?;
+    fresh.put().with_context(advice)
+}
+
+/// Whether what is there takes what is written and keeps nothing of its own (a pipe, a terminal, /dev/null). An error where
+/// it holds what must not be replaced.
+fn goes_through(path: &Path) -> anyhow::Result<bool> {
+    let Ok(found) = std::fs::metadata(path) else { return Ok(false) };
+    let kind = found.file_type();
+    let nothing = || [(1, 3), (1, 7)].contains(&(major(found.rdev()), minor(found.rdev())));
+    let terminal = || File::open(path).is_ok_and(|file| file.is_terminal());
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    if kind.is_file() {
+        ensure!(
+            !name.contains(EXTENSION),
+            "{} is a run file by its name: a report never takes the place of measurements; name another file",
+            path.display()
+        );
+        return Ok(false);
+    }
+    ensure!(!kind.is_dir(), "{} is a folder: name a file in it", path.display());
+    ensure!(
+        kind.is_fifo() || kind.is_char_device() && (nothing() || terminal()),
+        "{} is a device or a socket, and no file can take its place: name another file",
+        path.display()
+    );
+    Ok(true)
 }
 
 /// Where a verb that reads a run file puts what it makes: the folder given, or the run file's own.

@@ -1,6 +1,5 @@
 //! `assay peers`: hosts held against hosts of the same make-up, by the summaries that end their run files.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -9,12 +8,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use anyhow::Context;
 
 use super::output;
-use super::results;
+use super::results::{self, Held};
 use crate::model::Severity;
 use crate::peers::{self, Fleet, Peers, Result};
 use crate::report::peers as shown;
 use crate::report::{html, json, markdown, text};
 use crate::run_file;
+use crate::sys::thread;
 
 /// Hold hosts against hosts of the same make-up: who is slower than its peers, in what, and what differs about it
 #[derive(clap::Args)]
@@ -145,17 +145,13 @@ type Read = std::result::Result<Vec<Result>, (String, String)>;
 fn read_all(files: &[PathBuf]) -> Vec<Read> {
     let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(files.len())));
     let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get()).min(files.len());
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                while let Some((place, path)) = {
-                    let place = next.fetch_add(1, Ordering::Relaxed);
-                    files.get(place).map(|path| (place, path))
-                } {
-                    let read = read(path).map_err(|error| (path.display().to_string(), format!("{error:#}")));
-                    found.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((place, read));
-                }
-            });
+    thread::together(threads, || {
+        while let Some((place, path)) = {
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            files.get(place).map(|path| (place, path))
+        } {
+            let read = read(path).map_err(|error| (path.display().to_string(), format!("{error:#}")));
+            found.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((place, read));
         }
     });
     let mut found = found.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -165,10 +161,8 @@ fn read_all(files: &[PathBuf]) -> Vec<Read> {
 
 /// The results in a file: of a run its summary alone, of anything else what `compare` would take.
 fn read(path: &Path) -> anyhow::Result<Vec<Result>> {
-    let shown = path.display().to_string();
-    if results::is_run(path)? {
-        let mut file = File::open(path).with_context(|| format!("cannot open {shown}"))?;
-        return Ok(vec![Result::from((run_file::summary(&mut file)?, shown))]);
-    }
-    Ok(results::arms(path)?.iter().map(Result::from).collect())
+    Ok(match results::held(path)? {
+        Held::Summary(summary) => vec![Result::from((*summary, path.display().to_string()))],
+        Held::Arms(arms) => arms.iter().map(Result::from).collect(),
+    })
 }

@@ -1,18 +1,16 @@
 //! Results as sides of a comparison: run files, saved reports, foreign result files, compressed or not, and folders of runs.
 //! What a file is, is told by how it begins, never by its name, and no more of it is read than such a file can have.
 
-use std::fs::File;
-use std::io::{BufReader, Cursor, Read};
+use std::io::{BufRead, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
-use flate2::read::MultiGzDecoder;
 
 use crate::compare::Arm;
 use crate::diagnose;
 use crate::import;
-use crate::model::Run;
-use crate::run_file;
+use crate::model::{Run, Summary};
+use crate::run_file::{self, Limits};
 
 /// A saved report is no larger: that of a 512-CPU host's full profile takes a tenth of it.
 const LARGEST_REPORT: u64 = 512 << 20;
@@ -31,59 +29,50 @@ pub fn load(path: &Path) -> anyhow::Result<Arm> {
         return folder(&path);
     }
     let shown = path.display().to_string();
-    let file = File::open(&path).with_context(|| format!("cannot open {shown}"))?;
-    arm(file, &shown, number).with_context(|| format!("{shown} cannot be compared"))
+    arm(run_file::open(&path)?, &shown, number).with_context(|| format!("{shown} cannot be compared"))
 }
 
-/// Whether a file is a run, by how it begins.
-pub fn is_run(path: &Path) -> anyhow::Result<bool> {
-    let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
-    let (begun, rest) = begin(file)?;
-    let begun = match begun.starts_with(&[0x1f, 0x8b]) {
-        true => begin(MultiGzDecoder::new(rest))?.0,
-        false => begun,
-    };
-    let marks = begun.iter().filter(|byte| !byte.is_ascii_whitespace()).take(9);
-    Ok(marks.copied().eq(*b"{\"header\""))
+/// What a file holds for whoever looks at summaries: of a run its own, of anything else all results in it.
+pub enum Held {
+    Summary(Box<Summary>),
+    Arms(Vec<Arm>),
 }
 
-/// All results in a saved report or a foreign result file.
-pub fn arms(path: &Path) -> anyhow::Result<Vec<Arm>> {
+/// What is in a file.
+pub fn held(path: &Path) -> anyhow::Result<Held> {
     let shown = path.display().to_string();
-    let file = File::open(path).with_context(|| format!("cannot open {shown}"))?;
-    let (begun, rest) = begin(file)?;
-    let (begun, rest): (Vec<u8>, Box<dyn Read>) = match begun.starts_with(&[0x1f, 0x8b]) {
-        true => {
-            let (begun, rest) = begin(MultiGzDecoder::new(rest))?;
-            (begun, Box::new(rest))
-        }
-        false => (begun, Box::new(rest)),
-    };
-    if begun.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{') && !import::is_json(&begun) {
-        return Ok(vec![saved(rest, &shown)?]);
+    let source = run_file::open(path)?;
+    let is_file = source.is_file();
+    let (begun, rest) = begin(source)?;
+    let marks = begun.iter().filter(|byte| !byte.is_ascii_whitespace()).take(9);
+    if marks.copied().eq(*b"{\"header\"") {
+        // Of a file only its end is read; of what is read once, all goes by.
+        let summary = match is_file {
+            true => run_file::summary(&mut run_file::open(path)?),
+            false => run_file::last_summary(rest),
+        };
+        return Ok(Held::Summary(Box::new(summary?)));
     }
-    let mut bytes = Vec::new();
-    rest.take(import::LARGEST as u64 + 1).read_to_end(&mut bytes).context("cannot read it")?;
-    let all = import::read(&bytes)?;
-    Ok(all.iter().map(|one| Arm::imported(one, &shown)).collect())
+    if begun.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{') && !import::is_json(&begun) {
+        return Ok(Held::Arms(vec![saved(rest, &shown)?]));
+    }
+    let all = import::read(&foreign(rest)?)?;
+    Ok(Held::Arms(all.iter().map(|one| Arm::imported(one, &shown)).collect()))
 }
 
 /// The run in a file; of another tool's result it says what can be done with that.
 pub fn run(path: &Path) -> anyhow::Result<Run> {
-    run_file::read(path).map_err(|error| {
-        let foreign = File::open(path).ok().and_then(|file| begin(file).ok()).is_some_and(|(begun, _)| import::is_json(&begun));
-        match foreign {
-            true => {
-                let file = diagnose::words::shell(&path.display().to_string());
-                anyhow::anyhow!(
-                    "{} is a result of another tool and no run of Assay; read it with `assay import {file}`, or put it beside a run \
-                     with `assay report RUN --beside {file}`",
-                    path.display()
-                )
-            }
-            false => error,
-        }
-    })
+    let shown = path.display();
+    let cannot = || format!("{shown} is not a run file that can be used");
+    let (begun, rest) = begin(run_file::open(path)?).with_context(cannot)?;
+    if import::is_json(&begun) {
+        let file = diagnose::words::shell(&shown.to_string());
+        bail!(
+            "{shown} is a result of another tool and no run of Assay; read it with `assay import {file}`, or put it beside a run \
+             with `assay report RUN --beside {file}`"
+        );
+    }
+    run_file::parse(rest).with_context(cannot)
 }
 
 /// The run of a folder that was written last.
@@ -124,39 +113,37 @@ fn folder(path: &Path) -> anyhow::Result<Arm> {
 
 fn arm(file: impl Read, shown: &str, number: Option<usize>) -> anyhow::Result<Arm> {
     let (begin, rest) = begin(file)?;
-    match begin.starts_with(&[0x1f, 0x8b]) {
-        true => {
-            let (begin, rest) = self::begin(MultiGzDecoder::new(rest))?;
-            plain(&begin, rest, shown, number)
-        }
-        false => plain(&begin, rest, shown, number),
-    }
+    plain(&begin, rest, shown, number)
 }
 
-/// How a file begins, and all of it to be read: also of what can be read only once.
-fn begin(mut file: impl Read) -> anyhow::Result<(Vec<u8>, impl Read)> {
+/// What a foreign result file holds; one byte more than may be tells a larger one apart.
+fn foreign(rest: impl Read) -> anyhow::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    rest.take(import::LARGEST as u64 + 1).read_to_end(&mut bytes).context("cannot read it")?;
+    Ok(bytes)
+}
+
+/// How a file begins, unpacked, and all of it to be read: also of what can be read only once.
+fn begin<'f>(file: impl Read + 'f) -> anyhow::Result<(Vec<u8>, impl BufRead + 'f)> {
+    let mut file = run_file::unpacked(file, &Limits::default()).context("cannot read it")?;
     let mut begin = Vec::new();
     file.by_ref().take(BEGIN).read_to_end(&mut begin).context("cannot read it")?;
     Ok((begin.clone(), Cursor::new(begin).chain(file)))
 }
 
-fn plain(begin: &[u8], rest: impl Read, shown: &str, number: Option<usize>) -> anyhow::Result<Arm> {
+fn plain(begin: &[u8], rest: impl BufRead, shown: &str, number: Option<usize>) -> anyhow::Result<Arm> {
     let mut marks = begin.iter().filter(|byte| !byte.is_ascii_whitespace());
     if marks.next() == Some(&b'{') && !import::is_json(begin) {
         let named: Vec<u8> = marks.take(8).copied().collect();
         return match named.as_slice() {
             b"\"header\"" => {
-                let run = run_file::unpack(BufReader::new(rest))
-                    .context("it is not a run file that can be used")?;
+                let run = run_file::parse(rest).context("it is not a run file that can be used")?;
                 Ok(Arm::measured(&diagnose::diagnose(run), shown))
             }
             _ => saved(rest, shown),
         };
     }
-    let mut bytes = Vec::new();
-    // One byte more than may be tells a larger file apart.
-    rest.take(import::LARGEST as u64 + 1).read_to_end(&mut bytes).context("cannot read it")?;
-    let all = import::read(&bytes)?;
+    let all = import::read(&foreign(rest)?)?;
     match (number, all.as_slice()) {
         (Some(number), all) => {
             let one = number.checked_sub(1).and_then(|place| all.get(place));

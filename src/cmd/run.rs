@@ -73,6 +73,10 @@ pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
         );
         return Ok(ExitCode::from(2));
     }
+    if let Some(why) = args.network.refused() {
+        output::tell(&format!("assay: {why}"));
+        return Ok(ExitCode::from(2));
+    }
     if networked && args.measure.pretend.is_none() {
         args.measure.network = Some(Box::new(args.network.settle(args.measure.dry_run)?));
     }

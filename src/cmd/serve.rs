@@ -6,9 +6,9 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 
-use super::network::{PORT, TOKEN, address, is_link_local};
+use super::network::{PORT, address, given, is_link_local, weakness};
 use super::{measuring, output};
 use crate::bench::network_path::{self, Probe};
 use crate::bench::network_seats as seats;
@@ -23,8 +23,15 @@ use crate::sys::random::random;
 Examples:
   assay serve --bind 0.0.0.0               wait for the other host, on all addresses of this one
   assay serve --bind 10.0.0.5 --for 2h     on one address, for two hours without a guest
-It prints a token, anew each time; nobody without it can make this host send or receive anything. The token is never sent.
-One session at a time; uses the port and the one after it, TCP and UDP. Ctrl-C ends it.")]
+It prints a token, anew each time. One session at a time; uses the port and the one after it, TCP and UDP. Ctrl-C ends it.
+
+Protected: nobody without the token can make this host send or receive anything. Both ends prove to know it and never send \
+it; what they tell each other can be neither changed nor said again, and connections for data prove to be of the session.
+
+Not protected: nothing is encrypted, so whoever sees the packets can read all but the token, and whoever can change them \
+can spoil a measurement or end it. Whoever records a session's begin can try tokens at home: 22 random characters \
+withstand that, shorter ones do not. And whoever reaches the port can get in the way of measuring (denial of service): \
+open it for the other host alone, and for as long as you measure.")]
 pub struct Args {
     /// Address to listen on; 0.0.0.0 or :: are all of this host's, a link-local one needs its interface (fe80::1%eth0)
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1", value_parser = address)]
@@ -35,6 +42,9 @@ pub struct Args {
     /// Token to ask for instead of a random one; better in the environment as ASSAY_TOKEN, where nobody else sees it
     #[arg(long, value_name = "TOKEN")]
     token: Option<String>,
+    /// Take a token of one's own that has fewer than 22 characters (the other end needs --weak-token as well)
+    #[arg(long)]
+    weak_token: bool,
     /// End when nobody has come for so long
     #[arg(long = "for", value_name = "TIME", default_value = "1h", value_parser = measuring::duration)]
     idle: Duration,
@@ -43,16 +53,15 @@ pub struct Args {
     session: Duration,
 }
 
-/// Shorter ones could be guessed.
-const SHORTEST_TOKEN: usize = 16;
-
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let given = args.token.or_else(|| std::env::var(TOKEN).ok()).filter(|token| !token.is_empty());
-    let token = match given {
-        Some(token) if token.len() < SHORTEST_TOKEN => {
-            bail!("a token of {} characters can be guessed; {SHORTEST_TOKEN} are the fewest", token.len())
+    let token = match given(args.token) {
+        Some(token) => {
+            if let Some(why) = weakness(&token, args.weak_token) {
+                output::tell(&format!("assay: {why}"));
+                return Ok(ExitCode::from(2));
+            }
+            token
         }
-        Some(token) => token,
         None => new_token()?,
     };
     let mut bind = args.bind;
@@ -86,6 +95,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Event::TooLong(from) => {
             output::tell(&format!("  session with {} ended: it took longer than it may", from.ip()))
         }
+        Event::Full(error) => output::tell(&format!(
+            "  somebody is there who cannot be let in ({error}): is there a limit (ulimit -n)? It looks again and again"
+        )),
         Event::Refused(from, why) => {
             refusals += 1;
             // Of many, a few words.
@@ -131,10 +143,11 @@ fn greeting(address: SocketAddr, token: &str, idle: Duration) -> String {
         ip if ip.is_loopback() => (shown(ip), "this host only (--bind 0.0.0.0 for others)"),
         ip => (shown(ip), "this address"),
     };
+    let weak = if weakness(token, false).is_some() { " --weak-token" } else { "" };
     format!(
         "assay serves network tests on {address}, for {where_}\ntoken {token}\nOn the other host:\n  ASSAY_TOKEN={token} \
-         assay run --only network --to {host}{port}\nor, where nobody else sees arguments:\n  assay run --only network --to \
-         {host}{port} --token {token}\nEnds by itself when nobody came for {} s; Ctrl-C ends it at once.\n",
+         assay run --only network --to {host}{port}{weak}\nor, where nobody else sees arguments:\n  assay run --only network --to \
+         {host}{port} --token {token}{weak}\nEnds by itself when nobody came for {} s; Ctrl-C ends it at once.\n",
         idle.as_secs()
     )
 }
@@ -170,10 +183,14 @@ mod tests {
 
     #[test]
     fn the_command_for_the_other_host_is_told() {
-        let told =
-            |address: &str| greeting(address.parse().expect("an address"), "secret", Duration::from_secs(5));
-        assert!(told("10.0.0.5:4711").contains("--to 10.0.0.5 --token secret\n"));
-        assert!(told("0.0.0.0:99").contains("--to HOST:99 --token secret"));
+        const TOKEN: &str = "22-characters-or-more--";
+        let of = |address: &str, token: &str| {
+            greeting(address.parse().expect("an address"), token, Duration::from_secs(5))
+        };
+        let told = |address: &str| of(address, TOKEN);
+        assert!(told("10.0.0.5:4711").contains(&format!("--to 10.0.0.5 --token {TOKEN}\n")));
+        assert!(of("10.0.0.5:4711", "short").contains("--to 10.0.0.5 --token short --weak-token\n"));
+        assert!(told("0.0.0.0:99").contains(&format!("--to HOST:99 --token {TOKEN}\n")));
         assert!(told("[::1]:99").contains("--to [::1]:99"));
         assert!(told("[fe80::1%3]:99").contains("--to [fe80::1%INTERFACE]:99"));
         assert!(told("127.0.0.1:4711").contains("this host only"));

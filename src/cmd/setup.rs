@@ -1,5 +1,6 @@
 //! `assay setup`: fetches what a workload needs, by the package managers that are here.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
@@ -7,7 +8,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 
 use super::flink::{Distribution, Java, in_path, last_lines, program, said, share};
-use super::output;
+use super::{leftovers, output};
+use crate::sys::scratch::Scratch;
 
 /// Fetch what a workload needs
 #[derive(clap::Args)]
@@ -98,8 +100,8 @@ fn fetch(version: &str, folder: &Path) -> anyhow::Result<Distribution> {
     );
     let above = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::create_dir_all(above).with_context(|| format!("cannot make {}", above.display()))?;
-    let work = tempfile::Builder::new().prefix(".flink-").tempdir_in(above);
-    let work = work.with_context(|| format!("cannot make a folder in {}", above.display()))?;
+    leftovers::sweep([above]);
+    let work = Scratch::new(above, HOLDS)?;
     let begin = Instant::now();
     let home = match tools() {
         (Some(python), _) => by_pip(&python, version, work.path())?,
@@ -115,7 +117,7 @@ fn fetch(version: &str, folder: &Path) -> anyhow::Result<Distribution> {
         "what was fetched is Flink {}, not the {version} that was asked for",
         found.version
     );
-    let _ = std::fs::remove_dir(folder);
+    // An empty folder makes way for it.
     std::fs::rename(&home, folder).with_context(|| format!("cannot put it into {}", folder.display()))?;
     output::tell(&format!(
         "Flink {version} is in {}: {} MiB, fetched in {}",
@@ -125,6 +127,9 @@ fn fetch(version: &str, folder: &Path) -> anyhow::Result<Distribution> {
     ));
     Distribution::at(folder).context("what was fetched holds no Flink")
 }
+
+/// What lies in the folder in which it is fetched: what pip unpacks and its own files, what Maven is told, and the outcome.
+const HOLDS: &[&str] = &["package/", "tmp/", "pom.xml", "flink/"];
 
 /// Python with pip, and Maven.
 fn tools() -> (Option<PathBuf>, Option<PathBuf>) {
@@ -153,15 +158,20 @@ fn by_pip(python: &Path, version: &str, work: &Path) -> anyhow::Result<PathBuf> 
         "--target",
     ];
     let mut command = Command::new(python);
-    command.args(words).arg(work).arg(&package).env("TMPDIR", work);
+    let (unpacked, temporary) = (work.join("package"), work.join("tmp"));
+    std::fs::create_dir(&temporary).context("cannot make a folder for pip's own files")?;
+    command.args(words).arg(&unpacked).arg(&package).env("TMPDIR", temporary);
     let (fine, told) = said(&mut command, FETCH).context("pip cannot be run")?;
     ensure!(fine, "pip cannot fetch {package}{}. Its last lines: {}", advice(&told), last_lines(&told));
-    let home = work.join("pyflink");
-    let entries = std::fs::read_dir(&home).context("the package is not what it was")?.flatten();
-    for entry in entries.filter(|entry| !KEPT.contains(&entry.file_name().to_string_lossy().as_ref())) {
-        let path = entry.path();
-        // What stays is room that is wasted, no more.
-        let _ = if path.is_dir() { std::fs::remove_dir_all(&path) } else { std::fs::remove_file(&path) };
+    let home = work.join("flink");
+    std::fs::create_dir(&home).context("cannot make a folder for the libraries")?;
+    for name in KEPT {
+        match std::fs::rename(unpacked.join("pyflink").join(name), home.join(name)) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(error).with_context(|| format!("cannot take {name} out of {package}"));
+            }
+            _ => {}
+        }
     }
     Ok(home)
 }

@@ -97,6 +97,7 @@ impl Arm {
             environment: environment::environment(diagnosis),
             members: diagnosis.series.iter().map(|judged| member(judged, title(judged), "")).collect(),
         };
+        arm.flaws.extend(diagnosis.run.thinned.iter().map(|thinned| format!("{file}: {}", thinned.words())));
         arm.blame(&diagnosis.findings);
         arm.members.extend(unixbench::indices(diagnosis, &arm.members));
         arm

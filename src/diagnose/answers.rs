@@ -25,16 +25,17 @@ fn wrong_answer(evidence: &Evidence) -> Option<Vec<Finding>> {
     let findings = by_case(evidence, wrong).into_iter().map(|(case, visits)| {
         let key = evidence.run.header.plan[case as usize].case.key();
         let cpus = evidence.run.header.plan[case as usize].case.placement.cpus();
-        let of = evidence.visits_of(case).count();
+        let left_out = evidence.run.left_out(case);
+        let of = evidence.visits_of(case).count() + left_out.good + left_out.failed;
+        let count = visits.len() + left_out.wrong;
         Finding {
             rule: WRONG_ANSWER.id.into(),
             severity: Severity::Problem,
             headline: match suspects(&visits) {
                 Some(suspects) => format!(
-                    "suspected faulty core: CPU {suspects} computed a wrong answer in {} of {of} visits of {key}",
-                    visits.len()
+                    "suspected faulty core: CPU {suspects} computed a wrong answer in {count} of {of} visits of {key}"
                 ),
-                None => format!("{} of {of} visits of {key} computed a wrong answer on CPUs {cpus}", visits.len()),
+                None => format!("{count} of {of} visits of {key} computed a wrong answer on CPUs {cpus}"),
             },
             cause: "What was computed does not match what must come out. Suspect the core first, then the memory.".into(),
             facts: visits
@@ -79,16 +80,20 @@ const FAILED: Rule = Rule {
 };
 
 fn failed(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let mut kept: BTreeMap<u32, usize> = BTreeMap::new();
+    evidence.run.visits.iter().for_each(|visit| *kept.entry(visit.case).or_default() += 1);
     let broken = |visit: &&Visit| matches!(visit.reason, Some(Reason::Failed(_) | Reason::TimedOut(_)));
     let findings = by_case(evidence, broken).into_iter().map(|(case, visits)| {
         let key = evidence.run.header.plan[case as usize].case.key();
         // Those that never began, since a knob could not be turned, are visits too.
-        let of = evidence.run.visits.iter().filter(|visit| visit.case == case).count();
+        let left_out = evidence.run.left_out(case);
+        let of = kept.get(&case).copied().unwrap_or(0) + left_out.good + left_out.failed;
+        let count = visits.len() + left_out.failed - left_out.wrong;
         let last = visits.last().and_then(|visit| visit.reason.as_ref()).map_or("", |reason| reason.text());
         Finding {
             rule: FAILED.id.into(),
             severity: Severity::Warning,
-            headline: format!("{} of {of} visits of {key} failed", visits.len()),
+            headline: format!("{count} of {of} visits of {key} failed"),
             cause: super::words::clipped(last),
             facts: visits
                 .iter()

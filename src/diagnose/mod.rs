@@ -4,7 +4,7 @@
 //! that file's line in [`rules!`]). A rule is data and a pure function; its text is what `assay explain ID` prints.
 
 use crate::machine::Machine;
-use crate::model::{Effect, Finding, Run, Verdict, VerdictKind, measured_ms};
+use crate::model::{Effect, Finding, Run, Verdict, VerdictKind};
 use crate::stats::analysis::Judged;
 use crate::stats::clusters::Clusters;
 use crate::stats::siblings::Siblings;
@@ -175,7 +175,7 @@ impl Diagnosis {
 
     /// From the run's start to the end of its last visit, s.
     pub fn elapsed_s(&self) -> f64 {
-        measured_ms(&self.run.visits) / 1e3
+        self.run.measured_ms() / 1e3
     }
 
     /// What makes two hosts peers, as label and value.

@@ -149,8 +149,7 @@ impl State {
             Err(owner) => bail!("{owner}: only one may at a time"),
         };
         self.affinity = affinity::allowed().ok().filter(|_| self.knobs.root == Path::new("/"));
-        let Knobs { root, store, watchdog } = &self.knobs;
-        let watchdog = watchdog.as_ref().and_then(|program| Watchdog::start(program, root, &store.0));
+        let watchdog = self.knobs.watchdog();
         self.held = Some((lock, Journal::own(&self.knobs.root, self.knobs.boot_id()), watchdog));
         Ok(())
     }

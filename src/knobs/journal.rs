@@ -52,7 +52,7 @@ impl Journal {
 
 /// When a process that still runs was started, in ticks since the boot; `None` where it is gone or only waits to be
 /// reaped.
-fn start_of(pid: u32) -> Option<u64> {
+pub fn start_of(pid: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name in brackets may hold anything.
     let mut fields = text.rsplit_once(')')?.1.split_ascii_whitespace();
@@ -120,17 +120,19 @@ impl Store {
     pub fn write(&self, journal: &Journal) -> anyhow::Result<()> {
         let path = self.file();
         let fresh = self.0.join("knobs.json.new");
+        let away = |file: &Path| match fs::remove_file(file) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        };
         let replace = || -> io::Result<()> {
             if journal.entries.is_empty() {
-                for file in [&path, &fresh] {
-                    match fs::remove_file(file) {
-                        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-                        _ => {}
-                    }
-                }
+                away(&path)?;
+                away(&fresh)?;
                 return self.sync();
             }
-            let mut file = File::create(&fresh)?;
+            // What a link there points to is not written to: the link goes.
+            away(&fresh)?;
+            let mut file = File::create_new(&fresh)?;
             file.write_all(&serde_json::to_vec_pretty(journal)?)?;
             file.write_all(b"\n")?;
             file.sync_all()?;

@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 
 use ini::{Expanded, Ini, Variables};
 
@@ -100,7 +100,11 @@ fn say(remarks: &mut Vec<String>, remark: String) {
 }
 
 fn content(file: &Path) -> anyhow::Result<String> {
-    let opened = File::open(file).with_context(|| format!("cannot open {}", file.display()))?;
+    let cannot = || format!("cannot open {}", file.display());
+    // Opening a named pipe would wait for its writer.
+    let is_file = std::fs::metadata(file).with_context(cannot)?.is_file();
+    ensure!(is_file, "{} is no regular file: name the profile's own file", file.display());
+    let opened = File::open(file).with_context(cannot)?;
     let mut bytes = Vec::new();
     let taken = opened.take(LARGEST + 1).read_to_end(&mut bytes);
     taken.with_context(|| format!("cannot read {}", file.display()))?;

@@ -2,7 +2,7 @@
 //!
 //! Used twice: by the reader, to know which files to read, and by `limits`, to know which to believe.
 
-use crate::model::Snapshot;
+use crate::model::{Entry, Snapshot};
 
 /// One hierarchy that binds this process.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -41,6 +41,18 @@ const DEEPEST: usize = 64;
 pub(super) fn places(snapshot: &Snapshot) -> Vec<Place> {
     let memberships = memberships(snapshot);
     mounts(snapshot).into_iter().filter_map(|mount| place(&mount, &memberships)).collect()
+}
+
+/// The folder of a process's own group in the hierarchy of version 2, or in that of a controller of version 1, by what
+/// /proc says of its groups and mounts.
+pub fn cgroup_folder(groups: &str, mounts: &str, version: u32, controller: &str) -> Option<String> {
+    let mut snapshot = Snapshot::default();
+    for (path, text) in [("/proc/self/cgroup", groups), ("/proc/self/mountinfo", mounts)] {
+        snapshot.entries.insert(path.to_string(), Entry::Text(text.to_string()));
+    }
+    let mut places = places(&snapshot).into_iter();
+    let place = places.find(|place| place.version == version && place.controls(controller))?;
+    place.folders.into_iter().next()
 }
 
 /// (controllers, path) of each line of /proc/self/cgroup; kernels without it may tell the cpuset alone.

@@ -36,6 +36,7 @@ use serde::Serialize;
 use crate::model::{CpuSet, Snapshot};
 
 pub use caches::{Cache, CacheKind};
+pub use cgroup::cgroup_folder;
 pub use channels::{Channels, channels, module_gb_per_s};
 pub use cpu::{Core, Cpus, Package};
 pub use dimm::{Balance, Confidence, Dimm, DimmFinding, DimmSpeed, Population, SocketMemory};

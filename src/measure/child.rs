@@ -8,10 +8,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use rustix::event::{PollFd, PollFlags};
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
-use crate::bench::{Line, Order, find};
+use crate::bench::{Line, Order, SET_KEY, find, leaves};
 use crate::model::{ProcessFacts, Reason, Samples};
+use crate::objects::{Keep, MARK};
 use crate::run_file;
 use crate::sys::process;
 
@@ -23,12 +25,14 @@ pub struct Heard {
     pub reason: Option<Reason>,
     /// The user wants out: nothing was learned of the case.
     pub interrupted: bool,
+    /// What was found afterwards and is not as it should be, in sentences.
+    pub left: Vec<String>,
 }
 
 /// A line longer than this is no sample line.
 const LONGEST_LINE: usize = 16 << 20;
 /// All lines of one visit together.
-const LONGEST_TALK: usize = 256 << 20;
+const LONGEST_TALK: usize = 56 << 20;
 /// As much of its standard error as is worth keeping.
 const COMPLAINT: usize = 4096;
 /// How often the interrupt flag and the time limit are looked at when the child is silent.
@@ -38,16 +42,25 @@ const LONGEST_LOOK: Duration = Duration::from_secs(1);
 /// How long a child may take to leave after its last line.
 const LEAVE: Duration = Duration::from_secs(5);
 
-/// Runs one visit. `program` is this very binary (a bench: the one beside it); `interrupted` is asked often and ends the
-/// visit when true; `observe` is called as often, to look at the machine when it is time to.
+/// Runs one visit. `program` is this very binary (a bench: the one beside it); `keep` lends it what would outlive it;
+/// `interrupted` is asked often and ends the visit when true; `observe` is called as often, to look at the machine when it
+/// is time to.
 pub fn visit(
     program: &std::path::Path,
     order: &Order,
     limit: Duration,
+    keep: &Keep,
     interrupted: &dyn Fn() -> bool,
     observe: &mut dyn FnMut(),
 ) -> anyhow::Result<Heard> {
-    let mut child = Command::new(program)
+    let needs = leaves(&order.case).filter(|_| order.pretend.is_none());
+    let loan = keep.lend(needs, limit)?;
+    let mut order = order.clone();
+    if let Some(key) = &loan.key {
+        let text = key.as_ref().map_or_else(String::clone, i32::to_string);
+        order.case.inputs.insert(SET_KEY.to_string(), text);
+    }
+    let started = Command::new(program)
         .arg0("assay")
         .arg("case")
         .stdin(Stdio::piped())
@@ -56,22 +69,34 @@ pub fn visit(
         // A group of its own: Ctrl-C reaches us, not the child in the middle of a window; and the whole group can be
         // killed together.
         .process_group(0)
-        .spawn()
-        .with_context(|| format!("cannot start {}", program.display()))?;
+        .envs(loan.mark.as_ref().map(|mark| (MARK, mark)))
+        .spawn();
+    let mut child = match started {
+        Ok(child) => child,
+        // No room for one more task or file just now: the next visit may find some.
+        Err(error) if is_want(&error) => {
+            let why = format!("cannot start a process for this visit: {error}");
+            return Ok(Heard { reason: Some(Reason::Failed(why)), left: loan.end(), ..Heard::default() });
+        }
+        Err(error) => return Err(error).with_context(|| format!("cannot start {}", program.display())),
+    };
     let group = Group(Pid::from_child(&child));
+    loan.started(child.id());
     // A child that dies before it has read its order shows itself below by what it (did not) say.
     if let Some(mut stdin) = child.stdin.take() {
-        let _ = serde_json::to_vec(order).map(|order| stdin.write_all(&order));
+        let _ = serde_json::to_vec(&order).map(|order| stdin.write_all(&order));
     }
     let mut heard = Heard::default();
-    let mut talk = Talk::new(order);
+    let mut talk = Talk::new(&order);
     let verdict = listen(&mut child, &mut talk, limit, interrupted, observe);
     if !matches!(verdict, Listened::Done) {
         group.end();
     }
-    let status = leave(&mut child, &group)?;
+    let status = leave(&mut child, &group, keep.watchdog())?;
+    heard.left = loan.end();
     heard.interrupted = matches!(verdict, Listened::Interrupted);
     heard.reason = match verdict {
+        Listened::Refused(error) => return Err(error).context("cannot wait for a visit's process"),
         Listened::Interrupted => None,
         Listened::TooLong => Some(Reason::TimedOut(format!(
             "no end after {:.0} s; killed. It had sent {} of its lines",
@@ -90,6 +115,13 @@ enum Listened {
     TooLong,
     Interrupted,
     Nonsense(String),
+    /// The kernel lets us wait for nothing.
+    Refused(Errno),
+}
+
+/// Whether a process was refused for want of something that others take and give back.
+fn is_want(error: &std::io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::AGAIN | Errno::NOMEM | Errno::MFILE | Errno::NFILE))
 }
 
 /// What a child said so far: its lines parsed and checked, as nothing that it says is taken on trust.
@@ -206,7 +238,10 @@ fn listen(
         if spent > limit {
             return Listened::TooLong;
         }
-        let (out_ready, err_ready) = ready(stdout.as_fd(), stderr.as_fd(), err_open);
+        let (out_ready, err_ready) = match ready(stdout.as_fd(), stderr.as_fd(), err_open) {
+            Ok(ready) => ready,
+            Err(error) => return Listened::Refused(error),
+        };
         // A tick or a line later: the child is past its start and at work.
         observe();
         if err_ready {
@@ -227,18 +262,25 @@ fn listen(
 }
 
 /// Waits up to a tick until one of the two can be read (or is closed).
-fn ready(stdout: BorrowedFd, stderr: BorrowedFd, err_open: bool) -> (bool, bool) {
+fn ready(stdout: BorrowedFd, stderr: BorrowedFd, err_open: bool) -> Result<(bool, bool), Errno> {
     let mut polled = vec![PollFd::from_borrowed_fd(stdout, PollFlags::IN)];
     if err_open {
         polled.push(PollFd::from_borrowed_fd(stderr, PollFlags::IN));
     }
     let tick = rustix::event::Timespec { tv_sec: 0, tv_nsec: TICK.as_nanos() as i64 };
-    // A signal ends the wait early: the caller looks at its flag.
-    if rustix::event::poll(&mut polled, Some(&tick)).is_err() {
-        return (false, false);
+    match rustix::event::poll(&mut polled, Some(&tick)) {
+        Ok(_) => {}
+        // A signal ends the wait early: the caller looks at its flag.
+        Err(Errno::INTR) => return Ok((false, false)),
+        // The kernel has no memory for the question just now.
+        Err(Errno::AGAIN | Errno::NOMEM) => {
+            std::thread::sleep(TICK);
+            return Ok((false, false));
+        }
+        Err(error) => return Err(error),
     }
     let is_ready = |fd: &PollFd| !fd.revents().is_empty();
-    (is_ready(&polled[0]), polled.get(1).is_some_and(is_ready))
+    Ok((is_ready(&polled[0]), polled.get(1).is_some_and(is_ready)))
 }
 
 /// Bytes read; 0 at the end or on an error that will not go away.
@@ -284,13 +326,13 @@ impl Group {
 
 /// Waits for the child to leave, kills what it left behind and reaps it. While it is not yet reaped its process
 /// number cannot be given to another group.
-fn leave(child: &mut Child, group: &Group) -> anyhow::Result<ExitStatus> {
+fn leave(child: &mut Child, group: &Group, spared: Option<u32>) -> anyhow::Result<ExitStatus> {
     group.wait(LEAVE);
     group.kill();
     let status = child.wait().context("cannot wait for a visit's process")?;
     // Where orphans come to us (guarded commands), a visit that was killed has left some.
     if process::adopts_orphans() {
-        process::end_descendants(LEAVE).context("what a visit had started cannot be ended")?;
+        process::end_descendants(LEAVE, spared).context("what a visit had started cannot be ended")?;
     }
     Ok(status)
 }

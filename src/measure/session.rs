@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use crate::bench::{Order, Secret};
 use crate::knobs::Hand;
 use crate::model::Metric;
-use crate::model::{Conditions, Event, Header, Planned, Reason, Record, Visit, fingerprint, measured_ms};
+use crate::model::{Conditions, Earlier, Event, Header, Planned, Reason, Record, Visit, fingerprint};
+use crate::objects::Keep;
 use crate::plan::{self, Profile};
 use crate::run_file::Writer;
 use crate::stats::stop::{self, Decision, Target};
@@ -29,6 +30,8 @@ pub struct Session<'a> {
     pub root: PathBuf,
     /// Turns the knobs that cases name, and turns them back.
     pub knobs: &'a Hand,
+    /// Lends visits what would outlive them.
+    pub keep: &'a Keep,
     /// Our cgroup and its ancestors.
     pub groups: Groups,
     pub patience: Patience,
@@ -68,14 +71,14 @@ const VISIT_LIMIT_ESTIMATES: f64 = 8.0;
 const SETTLING: Duration = Duration::from_millis(200);
 
 impl Session<'_> {
-    /// Measures until the end, appending to `writer`; `visits` are those of an earlier part of the same run.
+    /// Measures until the end, appending to `writer`; `earlier` is what an earlier part of the same run has.
     pub fn run(
         &self,
         writer: &mut Writer,
-        visits: Vec<Visit>,
+        earlier: Earlier,
         progress: &mut dyn FnMut(Progress),
     ) -> anyhow::Result<Ended> {
-        let mut loop_state = Loop::new(self, visits);
+        let mut loop_state = Loop::new(self, earlier);
         let ended = loop_state.passes(writer, progress)?;
         loop_state.turn(&Knobs::new(), writer)?;
         let text = match ended {
@@ -88,8 +91,7 @@ impl Session<'_> {
         }
         loop_state.watch.note(writer)?;
         if let Some((kind, text)) = text {
-            let event = Event { at_ms: self.at_ms(&loop_state), kind: kind.into(), text: text.into() };
-            writer.append(&Record::Event(event))?;
+            loop_state.note(kind, text, writer)?;
         }
         writer.sync();
         Ok(ended)
@@ -107,6 +109,8 @@ impl Session<'_> {
 struct Loop<'s, 'h> {
     session: &'s Session<'h>,
     visits: Vec<Visit>,
+    /// Case and pass of visits that were made earlier and are not kept.
+    made: BTreeSet<(u32, u32)>,
     next_order: u32,
     finished: Vec<bool>,
     counters: Counters,
@@ -126,9 +130,11 @@ struct Loop<'s, 'h> {
 type Knobs = BTreeMap<String, String>;
 
 impl<'s, 'h> Loop<'s, 'h> {
-    fn new(session: &'s Session<'h>, visits: Vec<Visit>) -> Loop<'s, 'h> {
-        let begin_ms = measured_ms(&visits);
-        let next_order = visits.iter().map(|visit| visit.order + 1).max().unwrap_or(0);
+    fn new(session: &'s Session<'h>, earlier: Earlier) -> Loop<'s, 'h> {
+        let (begin_ms, next_order) = (earlier.measured_ms(), earlier.next_order());
+        let places = earlier.thinned.iter().flat_map(|thinned| &thinned.places);
+        let made = places.map(|place| (place.case, place.pass)).collect();
+        let visits = earlier.visits;
         Loop {
             session,
             next_order,
@@ -141,6 +147,7 @@ impl<'s, 'h> Loop<'s, 'h> {
             turned: Knobs::new(),
             watch: Watch::of(session.header, &session.root, begin_ms),
             visits,
+            made,
         }
     }
 
@@ -195,7 +202,9 @@ impl<'s, 'h> Loop<'s, 'h> {
 
     /// Not yet visited in this pass (a resumed run may have been), and not finished.
     fn is_due(&self, case: usize, pass: u32) -> bool {
-        !self.finished[case] && !self.of_case(case).any(|visit| visit.pass == pass)
+        !self.finished[case]
+            && !self.made.contains(&(case as u32, pass))
+            && !self.of_case(case).any(|visit| visit.pass == pass)
     }
 
     fn of_case(&self, case: usize) -> impl Iterator<Item = &Visit> {
@@ -277,7 +286,9 @@ impl<'s, 'h> Loop<'s, 'h> {
         let (before, own) = (self.counters.read(), clock::cpu_ms().unwrap_or(0.0));
         let program = process::running(&self.session.program);
         let watch = &mut self.watch;
-        let heard = child::visit(program, &order, limit, self.session.interrupted, &mut || watch.look())?;
+        let Session { keep, interrupted, .. } = self.session;
+        let heard = child::visit(program, &order, limit, keep, interrupted, &mut || watch.look())?;
+        heard.left.iter().try_for_each(|text| self.note("left", text, writer))?;
         if heard.interrupted {
             return Ok(false);
         }
@@ -321,24 +332,24 @@ impl<'s, 'h> Loop<'s, 'h> {
             Ok(changes) => changes,
             Err(error) => {
                 let text = format!("{error:#}");
-                let event =
-                    Event { at_ms: self.session.at_ms(self), kind: "knob".into(), text: text.clone() };
-                writer.append(&Record::Event(event))?;
+                self.note("knob", &text, writer)?;
                 return Ok(Some(Reason::Failed(text)));
             }
         };
         if changes.is_empty() {
             return Ok(None);
         }
-        for text in changes {
-            let event = Event { at_ms: self.session.at_ms(self), kind: "knob".into(), text };
-            writer.append(&Record::Event(event))?;
-        }
+        changes.iter().try_for_each(|text| self.note("knob", text, writer))?;
         std::thread::sleep(SETTLING);
         // Counters of CPUs that went and came again are new files.
         let session = self.session;
         self.counters = Counters::open(&session.root, &session.groups, &session.header.allowed_cpus);
         Ok(None)
+    }
+
+    fn note(&self, kind: &'static str, text: &str, writer: &mut Writer) -> anyhow::Result<()> {
+        let event = Event { at_ms: self.session.at_ms(self), kind: kind.into(), text: text.to_string() };
+        writer.append(&Record::Event(event))
     }
 
     /// A visit that could not begin, because the knobs could not be turned.

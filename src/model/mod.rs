@@ -14,6 +14,7 @@ mod run;
 mod sample;
 mod snapshot;
 pub mod sweep;
+mod thinned;
 
 pub use case::{Beside, COMPILER, Case, Pages, Params, Placement, Seat, Value, fingerprint};
 pub use cpuset::CpuSet;
@@ -28,3 +29,4 @@ pub use run::{
 pub use sample::{BEYOND, Covariates, Histogram, Packed, ProcessFacts, Samples, backs};
 pub use snapshot::{Entry, Snapshot};
 pub use sweep::Sweep;
+pub use thinned::{Earlier, LeftOut, Place, Thinned};

@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Better, Case, CpuSet, Factors, ProcessFacts, Samples, Severity, Snapshot, Sweep, Title, VerdictKind,
+    Better, Case, CpuSet, Factors, LeftOut, ProcessFacts, Samples, Severity, Snapshot, Sweep, Thinned, Title,
+    VerdictKind,
 };
 
 /// Version of the run file and of the JSON contract. Readers refuse a higher one and accept unknown fields.
@@ -386,4 +387,23 @@ pub struct Run {
     pub summary: Option<Summary>,
     /// Lines that could not be read (a torn tail after a crash, damage), as sentences.
     pub damage: Vec<String>,
+    /// Of a run with more visits than are kept, what is known of all of them.
+    pub thinned: Option<Thinned>,
+}
+
+impl Run {
+    /// Visits of the file, whether they are kept or not.
+    pub fn visit_count(&self) -> usize {
+        self.thinned.as_ref().map_or(self.visits.len(), |thinned| thinned.places.len())
+    }
+
+    /// Visits of a case that were counted and not kept.
+    pub fn left_out(&self, case: u32) -> LeftOut {
+        self.thinned.as_ref().and_then(|thinned| thinned.left_out.get(&case)).copied().unwrap_or_default()
+    }
+
+    /// From the run's start to the end of its last visit, ms.
+    pub fn measured_ms(&self) -> f64 {
+        self.thinned.as_ref().map_or_else(|| measured_ms(&self.visits), |thinned| thinned.measured_ms)
+    }
 }

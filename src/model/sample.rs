@@ -1,16 +1,57 @@
 //! Timed windows, kept raw and in columns.
 
+use std::fmt;
+
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{Form, Params};
 
 /// A column of numbers, one a window; a column that is the same throughout is written once.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Packed {
     Same(f64),
     Each(Vec<f64>),
+}
+
+/// Read as it comes: what serde derives keeps every number four times as large first.
+impl<'de> Deserialize<'de> for Packed {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Packed, D::Error> {
+        struct Reader;
+
+        impl<'de> Visitor<'de> for Reader {
+            type Value = Packed;
+
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("a number or a list of numbers")
+            }
+
+            fn visit_f64<E>(self, value: f64) -> Result<Packed, E> {
+                Ok(Packed::Same(value))
+            }
+
+            fn visit_u64<E>(self, value: u64) -> Result<Packed, E> {
+                Ok(Packed::Same(value as f64))
+            }
+
+            fn visit_i64<E>(self, value: i64) -> Result<Packed, E> {
+                Ok(Packed::Same(value as f64))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Packed, A::Error> {
+                let mut values = Vec::with_capacity(list.size_hint().unwrap_or(0).min(64));
+                while let Some(value) = list.next_element()? {
+                    values.push(value);
+                }
+                values.shrink_to_fit();
+                Ok(Packed::Each(values))
+            }
+        }
+
+        deserializer.deserialize_any(Reader)
+    }
 }
 
 impl Packed {

@@ -49,6 +49,9 @@ pub struct Output {
     pub rules_not_applicable: Vec<String>,
     /// Lines of the run file that could not be read.
     pub damage: Vec<String>,
+    /// How many of its visits were used, where a run has more than an analysis needs or memory holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinned: Option<String>,
     /// What benchmarks remarked about their own visits, each remark once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
@@ -115,6 +118,7 @@ pub fn output(diagnosis: &Diagnosis) -> Output {
         rules_clean: diagnosis.clean.iter().map(|rule| rule.id.to_string()).collect(),
         rules_not_applicable: diagnosis.not_applicable.iter().map(|rule| rule.id.to_string()).collect(),
         damage: diagnosis.run.damage.clone(),
+        thinned: diagnosis.run.thinned.as_ref().map(|thinned| thinned.words()),
         notes: notes(diagnosis),
         beside: Vec::new(),
     }

@@ -1,20 +1,15 @@
 //! Reading a run file whole: what cannot be understood is left out and noted as damage.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, Read};
 use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
-use flate2::read::MultiGzDecoder;
 
+use super::keep::{Keep, NoRoom};
+use super::limits::Limits;
+use super::source::{Exceeded, GZIP, Source, open, unpacked, words};
 use crate::model::{Header, Packed, Record, Run, SCHEMA, Samples, Summary, Visit};
-
-/// A compressed file may not unpack to more than this: a run of a 512-CPU host's full profile takes a tenth of it.
-const LARGEST: u64 = 2 << 30;
-
-/// A longer line is none of ours: a visit's process may say half as much in all, a snapshot holds an eighth.
-const LONGEST_LINE: u64 = 512 << 20;
 
 /// Unreadable lines that are told one by one; the others are counted.
 const DAMAGE_TOLD: usize = 100;
@@ -24,29 +19,33 @@ const TAIL: u64 = 256 << 10;
 
 /// Reads a run file, plain or gzip-compressed.
 pub fn read(path: &Path) -> anyhow::Result<Run> {
-    let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
-    unpack(BufReader::new(file))
-        .with_context(|| format!("{} is not a run file that can be used", path.display()))
+    unpack(open(path)?).with_context(|| format!("{} is not a run file that can be used", path.display()))
 }
 
 /// The summary that closes a run file, and nothing else of it: of a plain file only its end is read, of a compressed one no
 /// more than a line is kept. An error says why there is none.
-pub fn summary(file: &mut File) -> anyhow::Result<Summary> {
-    let mut begin = [0; 2];
-    let packed = file.read_exact(&mut begin).is_ok() && begin == [0x1f, 0x8b];
-    let mut tail = Vec::new();
-    match packed {
-        true => {
-            io::Seek::rewind(file)?;
-            keep_tail(MultiGzDecoder::new(BufReader::new(file)).take(LARGEST), &mut tail)
-                .context("it is damaged: it cannot be unpacked to its end")?;
-        }
-        false => {
-            let length = file.metadata()?.len();
+pub fn summary(source: &mut Source) -> anyhow::Result<Summary> {
+    if let Some(file) = source.file() {
+        let mut begin = [0; 2];
+        let packed = file.read_exact(&mut begin).is_ok() && begin == GZIP;
+        io::Seek::rewind(file)?;
+        if !packed {
+            let (length, mut tail) = (file.metadata()?.len(), Vec::new());
             io::Seek::seek(file, io::SeekFrom::Start(length.saturating_sub(TAIL)))?;
             file.take(TAIL).read_to_end(&mut tail).context("cannot read its end")?;
+            return summary_in(&tail);
         }
     }
+    last_summary(unpacked(source, &Limits::default())?)
+}
+
+/// The summary that closes what is read once.
+pub fn last_summary(text: impl Read) -> anyhow::Result<Summary> {
+    let mut tail = Vec::new();
+    keep_tail(text, &mut tail).map_err(|error| match Exceeded::of(&error) {
+        Some(exceeded) => anyhow::anyhow!("{exceeded}"),
+        None => anyhow::Error::new(error).context("it is damaged: it cannot be unpacked to its end"),
+    })?;
     summary_in(&tail)
 }
 
@@ -95,107 +94,260 @@ fn summary_in(tail: &[u8]) -> anyhow::Result<Summary> {
 }
 
 /// Reads a run from bytes that may be gzip-compressed.
-pub fn unpack(mut reader: impl BufRead) -> anyhow::Result<Run> {
-    let compressed = reader.fill_buf().context("cannot read it")?.starts_with(&[0x1f, 0x8b]);
-    match compressed {
-        true => parse(BufReader::new(MultiGzDecoder::new(reader).take(LARGEST))),
-        false => parse(reader.take(LARGEST)),
-    }
+pub fn unpack(reader: impl Read) -> anyhow::Result<Run> {
+    unpack_within(reader, &Limits::default())
 }
 
-/// Reads a run from any text. Fails only where there is no usable header; everything else is noted as damage.
-pub fn parse(mut text: impl BufRead) -> anyhow::Result<Run> {
-    let mut run = first_line(&mut text)?;
-    let mut known = Known::of(&run);
-    let mut left_out = 0usize;
-    let mut line = Vec::new();
-    for number in 2.. {
-        let refused = match next_line(&mut text, &mut line) {
-            Ok(0) => break,
-            Ok(_) if line.trim_ascii().is_empty() => continue,
-            Ok(_) => take(&mut run, &mut known, line.trim_ascii()).err(),
-            // A damaged gzip stream ends here; what came before is good.
-            Err(error) => Some(Refused::Rest(error.to_string())),
+fn unpack_within(reader: impl Read, limits: &Limits) -> anyhow::Result<Run> {
+    parse_within(unpacked(reader, limits).context("cannot read it")?, limits)
+}
+
+/// Reads a run from any text. Fails only where there is no usable header, or more than is ever read; everything else is
+/// noted as damage.
+pub fn parse(text: impl BufRead) -> anyhow::Result<Run> {
+    parse_within(text, &Limits::default())
+}
+
+/// The same with limits of one's own.
+pub fn parse_within(mut text: impl BufRead, limits: &Limits) -> anyhow::Result<Run> {
+    let mut run = first_line_within(&mut text, limits)?;
+    let mut known = Known::of(&run, limits);
+    let (mut damage, mut unread) = (Damage::default(), None);
+    let (mut number, mut line) = (1, Vec::new());
+    loop {
+        number += 1;
+        let refused = match next_line(&mut text, &mut line, limits) {
+            Ok(Next { length: 0, .. }) => break,
+            Ok(next) => {
+                number += next.blank_lines;
+                damage.bytes += next.blank;
+                take(&mut run, &mut known, line.trim_ascii()).err()
+            }
+            Err(error) => match Exceeded::of(&error) {
+                Some(exceeded) => bail!("{exceeded}"),
+                // A damaged gzip stream ends here; what came before is good.
+                None => Some(Refused::Rest(error.to_string())),
+            },
         };
-        let torn = if line.last() == Some(&b'\n') { "" } else { " (the file ends in the middle of it)" };
-        let damage = match &refused {
-            None => continue,
-            Some(Refused::Line(why)) => format!("line {number} was left out{torn}: {why}"),
-            Some(Refused::Rest(why)) => format!("line {number} and all after it were left out: {why}"),
-        };
-        match run.damage.len() < DAMAGE_TOLD {
-            true => run.damage.push(damage),
-            false => left_out += 1,
+        match refused {
+            None => {}
+            Some(Refused::Line(why)) => {
+                let torn =
+                    if line.last() == Some(&b'\n') { "" } else { " (the file ends in the middle of it)" };
+                damage.bytes += line.len() as u64;
+                damage.tell(format!("line {number} was left out{torn}: {why}"));
+            }
+            Some(Refused::Rest(why)) => {
+                damage.tell(format!("line {number} and all after it were left out: {why}"));
+                break;
+            }
+            Some(Refused::Whole(why)) => bail!(why),
         }
-        if matches!(refused, Some(Refused::Rest(_))) {
+        if let Some(why) = damage.too_much(limits) {
+            unread = Some(format!("all after line {number} was left out unread: {why}"));
             break;
         }
     }
-    if left_out > 0 {
-        run.damage.push(format!("{left_out} more lines were left out"));
-    }
+    run.damage = damage.sentences(unread);
+    known.keep.give(&mut run);
     Ok(run)
 }
 
+/// What was left out, in sentences.
+#[derive(Default)]
+struct Damage {
+    told: Vec<String>,
+    lines: usize,
+    /// Of lines that were left out, and of blanks.
+    bytes: u64,
+}
+
+impl Damage {
+    fn tell(&mut self, sentence: String) {
+        self.lines += 1;
+        if self.told.len() < DAMAGE_TOLD {
+            self.told.push(sentence);
+        }
+    }
+
+    /// Why nothing more is read after so much of it.
+    fn too_much(&self, limits: &Limits) -> Option<String> {
+        let (lines, bytes) = (self.lines >= limits.unreadable_lines, self.bytes > limits.unreadable_bytes);
+        (lines || bytes).then(|| {
+            format!(
+                "{} lines before it cannot be read ({} with what is blank), and a file is given up after {} or {}",
+                self.lines,
+                words(self.bytes),
+                limits.unreadable_lines,
+                words(limits.unreadable_bytes)
+            )
+        })
+    }
+
+    fn sentences(mut self, unread: Option<String>) -> Vec<String> {
+        let left_out = self.lines - self.told.len();
+        if left_out > 0 {
+            self.told.push(format!("{left_out} more lines were left out"));
+        }
+        self.told.extend(unread);
+        self.told
+    }
+}
+
 /// What visits are held against, so that each costs the same however many there are.
-struct Known {
+struct Known<'l> {
     /// The metrics of each benchmark of the catalogue.
     metrics: HashMap<String, HashSet<String>>,
     orders: HashSet<u32>,
+    keep: Keep,
+    /// Lines that are no visits, and their bytes.
+    others: usize,
+    other_bytes: u64,
+    limits: &'l Limits,
 }
 
-impl Known {
-    fn of(run: &Run) -> Known {
+impl<'l> Known<'l> {
+    fn of(run: &Run, limits: &'l Limits) -> Known<'l> {
         let mut metrics: HashMap<String, HashSet<String>> = HashMap::new();
         for title in &run.header.catalogue {
             let names = || title.metrics.iter().map(|metric| metric.name.to_string()).collect();
             metrics.entry(title.id.to_string()).or_insert_with(names);
         }
-        Known { metrics, orders: HashSet::new() }
+        let keep = Keep::new(run.header.seed, limits);
+        Known { metrics, orders: HashSet::new(), keep, others: 0, other_bytes: 0, limits }
+    }
+
+    /// Counts a line that is no visit.
+    fn other(&mut self, content: &[u8]) -> Result<(), Refused> {
+        self.others += 1;
+        self.other_bytes += content.len() as u64;
+        let limits = self.limits;
+        match self.others > limits.others || self.other_bytes > limits.other_bytes {
+            true => Err(Refused::Rest(format!(
+                "{} lines before it are no visits, and no more than {} of them or {} are read",
+                self.others - 1,
+                limits.others,
+                words(limits.other_bytes)
+            ))),
+            false => Ok(()),
+        }
     }
 }
 
-/// Reads up to and with the next line's end; no more than a line of ours may be long.
-fn next_line(text: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<usize> {
+/// What was read up to a line's end.
+struct Next {
+    /// Bytes of blanks before the line, and the line ends among them.
+    blank: u64,
+    blank_lines: usize,
+    /// Of the line with its end; nothing: the text is over.
+    length: usize,
+}
+
+/// Reads the next line that is not blank; no more than a line of ours may be long.
+fn next_line(text: &mut impl BufRead, line: &mut Vec<u8>, limits: &Limits) -> io::Result<Next> {
+    let next = skip_blanks(text, limits.unreadable_bytes)?;
+    let length = read_line(text, line, limits.line)?;
+    Ok(Next { length, ..next })
+}
+
+/// What is blank is passed over and not kept.
+fn skip_blanks(text: &mut impl BufRead, most: u64) -> io::Result<Next> {
+    let mut next = Next { blank: 0, blank_lines: 0, length: 0 };
+    loop {
+        let part = text.fill_buf()?;
+        let (all, blank) = (part.len(), part.iter().take_while(|byte| byte.is_ascii_whitespace()).count());
+        next.blank_lines += part[..blank].iter().filter(|byte| **byte == b'\n').count();
+        next.blank += blank as u64;
+        text.consume(blank);
+        if blank < all || all == 0 {
+            return Ok(next);
+        }
+        if next.blank > most {
+            return Err(io::Error::other(format!("more than {} of blanks", words(most))));
+        }
+    }
+}
+
+fn read_line(text: &mut impl BufRead, line: &mut Vec<u8>, longest: u64) -> io::Result<usize> {
     line.clear();
-    let length = text.take(LONGEST_LINE).read_until(b'\n', line)?;
-    match length as u64 == LONGEST_LINE && line.last() != Some(&b'\n') {
-        true => Err(io::Error::other("a line without an end")),
+    let length = text.take(longest).read_until(b'\n', line)?;
+    match length as u64 == longest && line.last() != Some(&b'\n') {
+        true => {
+            Err(io::Error::other(format!("a line of more than {}, which none of ours has", words(longest))))
+        }
         false => Ok(length),
     }
 }
 
 /// The header of a run whose other lines are not (yet) of interest.
 pub(super) fn first_line(text: &mut impl BufRead) -> anyhow::Result<Run> {
+    first_line_within(text, &Limits::default())
+}
+
+/// The first line, of whose header only the schema is looked at.
+#[derive(serde::Deserialize)]
+struct FirstLine {
+    header: Option<Schema>,
+}
+
+#[derive(serde::Deserialize)]
+struct HeaderLine {
+    header: Box<Header>,
+}
+
+fn first_line_within(text: &mut impl BufRead, limits: &Limits) -> anyhow::Result<Run> {
     const FOREIGN: &str = "its first line is not the header of a run";
-    let mut line = Vec::new();
+    const CANNOT: &str = "cannot read the first line";
     // Foreign files can be large and without line ends: one look at the first byte spares reading them.
-    let first = text.fill_buf().context("cannot read the first line")?.first().copied();
+    skip_blanks(text, limits.unreadable_bytes).context(CANNOT)?;
+    let first = text.fill_buf().context(CANNOT)?.first().copied();
     ensure!(first.is_some(), "it is empty");
-    ensure!(first.is_some_and(|byte| byte == b'{' || byte.is_ascii_whitespace()), FOREIGN);
-    while line.trim_ascii().is_empty() {
-        let length = next_line(text, &mut line).context("cannot read the first line")?;
-        ensure!(length > 0, "it is empty");
-    }
-    let value: serde_json::Value =
+    ensure!(first == Some(b'{'), FOREIGN);
+    let mut line = Vec::new();
+    read_line(text, &mut line, limits.header).context(CANNOT)?;
+    let first: FirstLine =
         serde_json::from_slice(line.trim_ascii()).context("its first line is not a whole JSON object")?;
-    let header = value.get("header").context(FOREIGN)?;
-    let schema =
-        header.get("schema").and_then(serde_json::Value::as_u64).context("its header has no schema")?;
+    let schema = first.header.context(FOREIGN)?.schema.context("its header has no schema")?;
     ensure!(
         schema <= u64::from(SCHEMA),
         "it was written by a newer Assay (schema {schema}, this one reads up to {SCHEMA}): use that version"
     );
-    let header: Header =
-        serde::Deserialize::deserialize(header).context("its header cannot be understood")?;
+    let HeaderLine { header } =
+        serde_json::from_slice(line.trim_ascii()).context("its header cannot be understood")?;
+    check_plan(&header, limits)?;
     Ok(Run {
-        header,
+        header: *header,
         visits: Vec::new(),
         time_lines: Vec::new(),
         events: Vec::new(),
         summary: None,
         damage: Vec::new(),
+        thinned: None,
     })
+}
+
+/// Every case has a series for each of its headline metrics, measured or not.
+fn check_plan(header: &Header, limits: &Limits) -> anyhow::Result<()> {
+    let cases = header.plan.len();
+    ensure!(
+        cases <= limits.cases,
+        "its plan has {cases} cases, and no more than {} are read: measure them in several runs",
+        limits.cases
+    );
+    let mut headlines: HashMap<&str, usize> = HashMap::new();
+    for title in &header.catalogue {
+        headlines
+            .entry(&title.id)
+            .or_insert_with(|| title.metrics.iter().filter(|metric| metric.headline).count());
+    }
+    let of = |bench: &str| headlines.get(bench).copied().unwrap_or(0);
+    let series: usize = header.plan.iter().map(|planned| of(&planned.case.bench)).sum();
+    ensure!(
+        series <= limits.planned_series,
+        "its plan asks for {series} series, and no more than {} are read: measure them in several runs",
+        limits.planned_series
+    );
+    Ok(())
 }
 
 /// Why a line was left out.
@@ -203,6 +355,8 @@ enum Refused {
     Line(String),
     /// It, and nothing after it can belong to this run either.
     Rest(String),
+    /// With all of the file.
+    Whole(String),
 }
 
 /// Adds a line's record to the run; `known` learns the orders of its visits.
@@ -213,7 +367,7 @@ fn take(run: &mut Run, known: &mut Known, content: &[u8]) -> Result<(), Refused>
         Ok(Record::Visit(visit)) => {
             check_visit(run, known, &visit).map_err(Refused::Line)?;
             known.orders.insert(visit.order);
-            run.visits.push(*visit);
+            return keep(known, *visit);
         }
         Ok(Record::TimeLine(line)) => run.time_lines.push(line),
         Ok(Record::Event(event)) => run.events.push(event),
@@ -222,7 +376,25 @@ fn take(run: &mut Run, known: &mut Known, content: &[u8]) -> Result<(), Refused>
         Err(_) if is_unknown_record(content) => {}
         Err(error) => return Err(Refused::Line(error.to_string())),
     }
-    Ok(())
+    known.other(content)
+}
+
+fn keep(known: &mut Known, visit: Visit) -> Result<(), Refused> {
+    const ADVICE: &str = "measure so much in several runs (--new begins another one)";
+    let most = known.limits.visits;
+    if known.keep.seen() == most {
+        return Err(Refused::Whole(format!(
+            "it holds more than {most} visits, the most that are read: {ADVICE}"
+        )));
+    }
+    known.keep.add(visit).map_err(|NoRoom| {
+        let [.., (bytes, each)] = known.limits.memory;
+        Refused::Whole(format!(
+            "its visits of {} cases take more than {} of memory, though no more than {each} of each are kept: {ADVICE}",
+            known.keep.cases(),
+            words(bytes)
+        ))
+    })
 }
 
 fn is_unknown_record(content: &[u8]) -> bool {

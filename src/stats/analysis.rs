@@ -149,21 +149,24 @@ fn unusable(series: &Series) -> Option<Verdict> {
         .iter()
         .map(|missing| &missing.reason)
         .partition(|reason| matches!(reason, Reason::Skipped(_)));
-    let visits = series.processes.len() + failed.len();
+    let left_out = series.left_out;
+    let counted = series.processes.len() + left_out.good;
+    let failures = failed.len() + left_out.failed;
+    let visits = counted + failures;
     let wrong: Vec<&&Reason> =
         failed.iter().filter(|reason| matches!(reason, Reason::WrongAnswer(_))).collect();
     if let Some(first) = wrong.first() {
         return rejected(format!(
             "{} of {visits} visits computed a wrong answer: {}",
-            wrong.len(),
+            wrong.len() + left_out.wrong,
             first.text()
         ));
     }
     if let Some(fault) = &series.fault {
         return rejected(fault.clone());
     }
-    if let Some(first) = failed.first().filter(|_| failed.len() > series.processes.len()) {
-        return rejected(format!("{} of {visits} visits did not count: {}", failed.len(), first.text()));
+    if let Some(first) = failed.first().filter(|_| failures > counted) {
+        return rejected(format!("{failures} of {visits} visits did not count: {}", first.text()));
     }
     if series.processes.is_empty() {
         let reason = skipped.first().map(|reason| reason.text()).or(series.unmet.as_deref());

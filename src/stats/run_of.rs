@@ -37,7 +37,7 @@ pub fn run(cases: usize, visits: Vec<Visit>) -> Run {
         catalogue: (0..cases).map(title).collect(),
         snapshot: Snapshot::default(),
     };
-    Run { header, visits, time_lines: vec![], events: vec![], summary: None, damage: vec![] }
+    Run { header, visits, time_lines: vec![], events: vec![], summary: None, damage: vec![], thinned: None }
 }
 
 fn planned(number: usize) -> Planned {

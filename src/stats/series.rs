@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use super::outliers::Covariate;
 use super::pooled::pooled;
 use crate::model::{
-    Better, Case, Conditions, Form, Metric, Params, ProcessFacts, Reason, Run, Samples, Value, Visit,
+    Better, Case, Conditions, Form, LeftOut, Metric, Params, Place, ProcessFacts, Reason, Run, Samples,
+    Value, Visit,
 };
 
 /// One metric at one point of one case, with all that was measured of it.
@@ -23,6 +24,8 @@ pub struct Series {
     pub processes: Vec<Process>,
     /// Visits of the case that did not count, in visiting order.
     pub missing: Vec<Missing>,
+    /// Of a run with more visits than are kept, those of the case that are neither above nor there.
+    pub left_out: LeftOut,
     /// Why the case could not be measured here, by the plan.
     pub unmet: Option<String>,
     /// Why the values mean nothing, where their form alone shows that.
@@ -111,6 +114,7 @@ impl Series {
             metric,
             processes: Vec::new(),
             missing: Vec::new(),
+            left_out: LeftOut::default(),
             unmet: None,
             fault: None,
             imported: false,
@@ -123,16 +127,20 @@ impl Series {
 /// one empty series for each headline metric, so that nothing planned is silently absent. Visits whose case
 /// the plan does not have are left out: only a damaged file holds them.
 pub fn series(run: &Run) -> Vec<Series> {
-    let context = visiting_context(&run.visits);
-    let mut visits: Vec<&Visit> = run.visits.iter().collect();
-    visits.sort_by_key(|visit| visit.order);
+    let context = visiting_context(run);
+    let mut of_case: Vec<Vec<&Visit>> = vec![Vec::new(); run.header.plan.len()];
+    for visit in &run.visits {
+        if let Some(own) = of_case.get_mut(visit.case as usize) {
+            own.push(visit);
+        }
+    }
     let mut all = Vec::new();
     for (planned, plan) in run.header.plan.iter().enumerate() {
-        let own: Vec<&Visit> =
-            visits.iter().copied().filter(|visit| visit.case as usize == planned).collect();
+        let own = &mut of_case[planned];
+        own.sort_by_key(|visit| visit.order);
         let metrics = run.header.catalogue.iter().find(|title| title.id == plan.case.bench);
         let metrics = metrics.map(|title| title.metrics.as_slice()).unwrap_or_default();
-        let (mut found, missing) = series_of_case(planned, &plan.case, metrics, &own, &context);
+        let (mut found, missing) = series_of_case(planned, &plan.case, metrics, own, &context);
         if found.is_empty() {
             let headline = metrics.iter().filter(|metric| metric.headline);
             found = headline.map(|metric| Series::empty(planned, &plan.case, metric.clone())).collect();
@@ -140,6 +148,7 @@ pub fn series(run: &Run) -> Vec<Series> {
         for mut series in found {
             series.missing.clone_from(&missing);
             series.unmet.clone_from(&plan.unmet);
+            series.left_out = run.left_out(planned as u32);
             all.push(series);
         }
     }
@@ -149,16 +158,20 @@ pub fn series(run: &Run) -> Vec<Series> {
 /// By visit order: position in its pass and the case before it.
 type VisitingContext = BTreeMap<u32, (u32, Option<u32>)>;
 
-fn visiting_context(visits: &[Visit]) -> VisitingContext {
-    let mut order: Vec<(u32, u32, u32)> =
-        visits.iter().map(|visit| (visit.order, visit.pass, visit.case)).collect();
-    order.sort_unstable();
+/// Of the visits that are kept, by all that there were.
+fn visiting_context(run: &Run) -> VisitingContext {
+    let mut own: Vec<Place> = run.visits.iter().map(Place::of).collect();
+    own.sort_unstable();
+    let all = run.thinned.as_ref().map_or(own.as_slice(), |thinned| &thinned.places);
+    let mut wanted = own.iter().peekable();
     let mut seen_in_pass: BTreeMap<u32, u32> = BTreeMap::new();
     let mut before = None;
     let mut context = BTreeMap::new();
-    for (order, pass, case) in order {
+    for &Place { order, pass, case } in all {
         let seen = seen_in_pass.entry(pass).or_default();
-        context.insert(order, (*seen, before));
+        if wanted.next_if(|place| place.order == order).is_some() {
+            context.insert(order, (*seen, before));
+        }
         *seen += 1;
         before = Some(case);
     }

@@ -62,6 +62,20 @@ pub fn dies_with_us(command: &mut Command) {
     }
 }
 
+/// What this command starts gets no signals of ours, be it by our terminal or our group, and none of our files but the
+/// three that it is given.
+pub fn alone_in_a_session(command: &mut Command) {
+    // SAFETY: between fork and exec the child makes two system calls: no memory, no lock.
+    unsafe {
+        command.pre_exec(|| {
+            libc::setsid();
+            // Older kernels cannot: then it keeps what we were given open, and that only.
+            libc::syscall(libc::SYS_close_range, 3u32, u32::MAX, libc::CLOSE_RANGE_CLOEXEC);
+            Ok(())
+        });
+    }
+}
+
 /// From now on the children of a child of ours that dies become ours, to be waited for.
 pub fn adopt_orphans() -> io::Result<()> {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
@@ -74,27 +88,28 @@ pub fn adopts_orphans() -> bool {
 }
 
 /// The calling process's children, and theirs, are killed and waited for until there is none left, for so long at most;
-/// whether there was one. The caller has adopted orphans, so that none gets away meanwhile.
-pub fn end_descendants(limit: Duration) -> io::Result<bool> {
-    let (begin, mut any) = (Instant::now(), false);
+/// whether there was one. The caller has adopted orphans, so that none gets away meanwhile. `spared`: a child that stays.
+pub fn end_descendants(limit: Duration, spared: Option<u32>) -> io::Result<bool> {
+    let (begin, mut any, mut empty) = (Instant::now(), false, 0);
     loop {
-        match rustix::process::wait(WaitOptions::NOHANG) {
-            Err(rustix::io::Errno::CHILD) => return Ok(any),
-            Err(error) => return Err(error.into()),
-            Ok(Some(_)) => any = true,
-            Ok(None) if begin.elapsed() > limit => {
-                return Err(io::Error::new(io::ErrorKind::TimedOut, "killed processes have not left"));
-            }
-            Ok(None) => {
-                any = true;
-                for pid in super::counters::descendants(std::process::id()) {
-                    // Already gone is as good as killed.
-                    let _ =
-                        Pid::from_raw(pid as i32).map(|pid| rustix::process::kill_process(pid, Signal::KILL));
-                }
-                std::thread::sleep(Duration::from_micros(500));
-            }
+        let left = super::counters::descendants(std::process::id()).into_iter();
+        let left: Vec<Pid> =
+            left.filter(|pid| Some(*pid) != spared).filter_map(|pid| Pid::from_raw(pid as i32)).collect();
+        empty = if left.is_empty() { empty + 1 } else { 0 };
+        // Who is born during one look is seen by the next.
+        if empty == 2 {
+            return Ok(any);
         }
+        any |= !left.is_empty();
+        for pid in &left {
+            // Already gone is as good as killed; whoever is not our own child comes to us.
+            let _ = rustix::process::kill_process(*pid, Signal::KILL);
+            let _ = rustix::process::waitpid(Some(*pid), WaitOptions::NOHANG);
+        }
+        if begin.elapsed() > limit && empty == 0 {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "killed processes have not left"));
+        }
+        std::thread::sleep(Duration::from_micros(500));
     }
 }
 

@@ -1,63 +1,72 @@
 //! A private directory for the files of one visit, gone with it: removed on drop, or by the next start after a kill.
 
-use std::ffi::CString;
-use std::os::fd::{AsFd, OwnedFd};
+use std::ffi::{CStr, CString};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, SeekFrom};
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
+use rustix::path::Arg;
 
-/// Every private directory's name begins so.
-const PREFIX: &str = "assay-files-";
-/// The name of one in which programs make folders of their own: it goes with all that is in it.
-const TREE: &str = "assay-tree-";
+use super::random::random;
+use marker::{Marker, Name, Named};
+
+mod marker;
+mod proof;
 
 /// An empty directory of our own. Its lock tells others that its owner lives, on whichever side of a namespace.
 pub struct Scratch {
     parent: OwnedFd,
-    name: String,
+    name: Name,
     folder: OwnedFd,
     path: PathBuf,
-}
-
-fn open_folder(at: impl AsFd, name: &str) -> rustix::io::Result<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    rustix::fs::openat(at, name, flags, Mode::empty())
 }
 
 fn open_parent(parent: &Path) -> rustix::io::Result<OwnedFd> {
     rustix::fs::open(parent, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
 }
 
+/// Opens a directory by its name in another one, itself and no link to it.
+fn open_folder(at: &OwnedFd, name: &CStr) -> rustix::io::Result<OwnedFd> {
+    proof::enter(at, name, OFlags::RDONLY | OFlags::DIRECTORY)
+}
+
 impl Scratch {
-    /// Makes one in `parent`, after removing those that killed owners left there.
-    pub fn new(parent: &Path) -> anyhow::Result<Scratch> {
-        Scratch::named(parent, PREFIX)
-    }
-
-    /// The same for programs that make folders of their own in it.
-    pub fn tree(parent: &Path) -> anyhow::Result<Scratch> {
-        Scratch::named(parent, TREE)
-    }
-
-    fn named(parent: &Path, prefix: &str) -> anyhow::Result<Scratch> {
+    /// Makes one in `parent`, after removing those that killed owners left there. `holds`: the names of all that the
+    /// owner will put in, in which `#` stands for digits; a FIFO's ends with `|`, and with `/` that of a folder, which may
+    /// be filled by programs as they like. What has another name is none of ours, and keeps the directory there.
+    pub fn new(parent: &Path, holds: &[&str]) -> anyhow::Result<Scratch> {
         sweep(parent);
         let at =
             open_parent(parent).with_context(|| format!("cannot open the directory {}", parent.display()))?;
         for _ in 0..16 {
-            let name = format!("{prefix}{}-{:08x}", std::process::id(), fastrand::u32(..));
-            match rustix::fs::mkdirat(&at, name.as_str(), Mode::RWXU) {
+            let nonce = random().context("the kernel gives no random numbers")?;
+            let name = Name { process: std::process::id(), nonce: u64::from_ne_bytes(nonce) };
+            let text = name.text();
+            match rustix::fs::mkdirat(&at, text.as_str(), Mode::RWXU) {
                 Err(Errno::EXIST) => continue,
                 made => made.with_context(|| format!("cannot make a directory in {}", parent.display()))?,
             }
-            let Ok(folder) = open_folder(&at, &name) else { continue };
-            let locked = rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok();
-            // Somebody's sweep may have come between making and locking.
-            let there = rustix::fs::fstat(&folder).is_ok_and(|stat| stat.st_nlink > 0);
-            if locked && there {
-                let path = parent.join(&name);
-                return Ok(Scratch { parent: at, name, folder, path });
+            let own = CString::new(text.as_str()).context("a name without zeros")?;
+            let locked = open_folder(&at, &own).and_then(|folder| {
+                rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive)?;
+                Ok((rustix::fs::fstat(&folder)?, folder))
+            });
+            match locked {
+                Ok((stat, folder)) if stat.st_nlink > 0 => {
+                    let marker = Marker::own(name, &stat, holds);
+                    let scratch = Scratch { parent: at, name, folder, path: parent.join(&text) };
+                    // One that is written by half goes with the folder: nothing else is in it.
+                    let written = put_into(&scratch.folder, marker::NAME, marker.text().as_bytes());
+                    if let Err(error) = written {
+                        let _ = rustix::fs::unlinkat(&scratch.folder, marker::NAME, AtFlags::empty());
+                        return Err(error).with_context(|| format!("cannot write into {}", parent.display()));
+                    }
+                    return Ok(scratch);
+                }
+                // Somebody's sweep came between making and locking.
+                _ => _ = rustix::fs::unlinkat(&at, text.as_str(), AtFlags::REMOVEDIR),
             }
         }
         bail!("cannot make a directory of our own in {}: it is taken away each time", parent.display())
@@ -81,16 +90,8 @@ impl Scratch {
 
     /// Puts a file of this content into it.
     pub fn put(&self, name: &str, content: &[u8]) -> anyhow::Result<()> {
-        let failed = || format!("cannot write {}", self.path.join(name).display());
-        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(&self.folder, name, flags, Mode::RUSR | Mode::WUSR);
-        let file = file.with_context(failed)?;
-        let mut rest = content;
-        while !rest.is_empty() {
-            let wrote = rustix::io::write(&file, rest).with_context(failed)?;
-            rest = &rest[wrote..];
-        }
-        Ok(())
+        put_into(&self.folder, name, content)
+            .with_context(|| format!("cannot write {}", self.path.join(name).display()))
     }
 
     /// Makes a folder in it.
@@ -101,14 +102,14 @@ impl Scratch {
 
     /// A file in it that programs go on writing at its end.
     pub fn log(&self, name: &str) -> anyhow::Result<OwnedFd> {
-        let flags = OFlags::CREATE | OFlags::APPEND | OFlags::WRONLY | OFlags::CLOEXEC;
+        let flags = OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::WRONLY | OFlags::CLOEXEC;
         rustix::fs::openat(&self.folder, name, flags, Mode::RUSR | Mode::WUSR)
             .with_context(|| format!("cannot write {}", self.path.join(name).display()))
     }
 
     /// The end of a file in it, so many bytes at most; empty where there is none.
     pub fn tail(&self, name: &str, most: u64) -> Vec<u8> {
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let Ok(file) = rustix::fs::openat(&self.folder, name, flags, Mode::empty()) else {
             return Vec::new();
         };
@@ -120,27 +121,34 @@ impl Scratch {
     /// Takes a file out of it: its content.
     pub fn take(&self, name: &str) -> anyhow::Result<Vec<u8>> {
         let failed = || format!("cannot read {}", self.path.join(name).display());
-        let file = rustix::fs::openat(&self.folder, name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.folder, name, flags, Mode::empty());
         let content = file.and_then(|file| content_of(&file)).with_context(failed)?;
         rustix::fs::unlinkat(&self.folder, name, AtFlags::empty()).with_context(failed)?;
         Ok(content)
     }
 
-    /// Files in it.
+    /// Files in it besides its marker.
     pub fn count(&self) -> anyhow::Result<usize> {
-        let names = names_in(&self.folder);
-        Ok(names.with_context(|| format!("cannot list {}", self.path.display()))?.len())
+        let names = names_in(&self.folder).with_context(|| format!("cannot list {}", self.path.display()))?;
+        Ok(names.iter().filter(|name| name.as_c_str() != marker::NAME).count())
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        remove(&self.parent, &self.name, &self.folder);
+        // What cannot be removed is named by the next sweep.
+        let _ = end(&self.parent, self.name, &self.folder);
     }
 }
 
-fn is_ours(name: &str) -> bool {
-    name.starts_with(PREFIX) || name.starts_with(TREE)
+/// Removes a folder of this name, which nobody else uses, if all of it is provably ours; else why it stays.
+fn end(parent: &OwnedFd, name: Name, folder: &OwnedFd) -> Result<(), String> {
+    let found = match proof::is_unborn(folder) {
+        true => Vec::new(),
+        false => proof::inspect(folder, &proof::marker_of(folder, name)?)?,
+    };
+    proof::remove(parent, name, folder, &found)
 }
 
 /// What a file holds.
@@ -159,53 +167,78 @@ pub(super) fn content_of(file: &OwnedFd) -> rustix::io::Result<Vec<u8>> {
     }
 }
 
+/// Makes a file of this content in a folder, in one write where the system allows it.
+fn put_into(folder: &OwnedFd, name: impl Arg, content: &[u8]) -> rustix::io::Result<()> {
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::WRONLY | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(folder, name, flags, Mode::RUSR | Mode::WUSR)?;
+    let mut rest = content;
+    while !rest.is_empty() {
+        let wrote = rustix::io::write(&file, rest)?;
+        rest = &rest[wrote..];
+    }
+    Ok(())
+}
+
 /// What lies in a folder, itself and its parent left out.
-fn names_in(folder: &OwnedFd) -> rustix::io::Result<Vec<(CString, FileType)>> {
-    let own = |name: &CString| name.as_bytes() == b"." || name.as_bytes() == b"..";
+fn names_in(folder: &OwnedFd) -> rustix::io::Result<Vec<CString>> {
     let entries = rustix::fs::Dir::read_from(folder)?.collect::<rustix::io::Result<Vec<_>>>()?;
-    let names = entries.iter().map(|entry| (entry.file_name().to_owned(), entry.file_type()));
-    Ok(names.filter(|(name, _)| !own(name)).collect())
+    let names = entries.iter().map(|entry| entry.file_name().to_owned());
+    Ok(names.filter(|name| name.as_c_str() != c"." && name.as_c_str() != c"..").collect())
 }
 
-/// Removes a folder with its files. A folder inside is none of ours, and keeps it there, unless it is in a tree.
-fn remove(parent: &OwnedFd, name: &str, folder: &OwnedFd) {
-    match name.starts_with(TREE) {
-        true => empty(folder, DEEPEST),
-        false => empty(folder, 0),
-    }
-    let _ = rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR);
+/// A folder of this user with a name like ours, whose owner is gone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leftover {
+    pub path: PathBuf,
+    /// Why it stays where it is; nothing where it is provably ours, and goes.
+    pub stays: Option<String>,
 }
 
-/// Deeper than any program of ours makes folders.
-const DEEPEST: usize = 32;
-
-/// Removes what is in a folder, so many folders deep; links are not followed.
-fn empty(folder: &OwnedFd, deep: usize) {
-    for (name, _) in names_in(folder).unwrap_or_default() {
-        let removed = rustix::fs::unlinkat(folder, name.as_c_str(), AtFlags::empty());
-        let Some(name) = name.to_str().ok().filter(|_| deep > 0 && removed.is_err()) else { continue };
-        if let Ok(inner) = open_folder(folder, name) {
-            empty(&inner, deep - 1);
-        }
-        let _ = rustix::fs::unlinkat(folder, name, AtFlags::REMOVEDIR);
-    }
+/// Removes what killed owners left in `parent` as far as it is provably ours; all that was found there.
+pub fn sweep(parent: &Path) -> Vec<Leftover> {
+    look_through(parent, FlockOperation::NonBlockingLockExclusive, end)
 }
 
-/// Removes what killed owners left in `parent`: directories of this user with our name whose lock nobody holds.
-pub fn sweep(parent: &Path) {
-    let Ok(at) = open_parent(parent) else { return };
-    for (name, kind) in names_in(&at).unwrap_or_default() {
-        let Some(name) = name.to_str().ok().filter(|name| is_ours(name)) else { continue };
-        if !matches!(kind, FileType::Directory | FileType::Unknown) {
-            continue;
+/// What [`sweep`] would find in `parent`; nothing is done to it.
+pub fn leftovers(parent: &Path) -> Vec<Leftover> {
+    look_through(parent, FlockOperation::NonBlockingLockShared, |_, name, folder| {
+        match proof::is_unborn(folder) {
+            true => Ok(()),
+            false => proof::inspect(folder, &proof::marker_of(folder, name)?).map(drop),
         }
-        let Ok(folder) = open_folder(&at, name) else { continue };
-        let ours =
-            rustix::fs::fstat(&folder).is_ok_and(|stat| stat.st_uid == rustix::process::geteuid().as_raw());
-        if ours && rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok() {
-            remove(&at, name, &folder);
-        }
-    }
+    })
+}
+
+type Deed = fn(&OwnedFd, Name, &OwnedFd) -> Result<(), String>;
+
+fn look_through(parent: &Path, lock: FlockOperation, deed: Deed) -> Vec<Leftover> {
+    let Ok(at) = open_parent(parent) else { return Vec::new() };
+    let mut names = names_in(&at).unwrap_or_default();
+    names.sort();
+    let leftover = |name: CString| {
+        let text = name.to_str().ok()?;
+        let told = marker::told_by(text)?;
+        let path = parent.join(text);
+        let folder = match open_folder(&at, &name) {
+            Ok(folder) => folder,
+            Err(Errno::XDEV) => {
+                return Some(Leftover { path, stays: Some("it is a mount of its own".into()) });
+            }
+            // A link, a file, another user's, or gone by now.
+            Err(_) => return None,
+        };
+        let user = rustix::fs::fstat(&folder).ok()?.st_uid;
+        let ours = user == rustix::process::geteuid().as_raw();
+        (ours && rustix::fs::flock(&folder, lock).is_ok()).then_some(())?;
+        let stays = match told {
+            Named::Ours(name) => deed(&at, name, &folder).err(),
+            Named::Older => {
+                Some("version 0.1.0 of assay made such folders, and put nothing in that shows it".into())
+            }
+        };
+        Some(Leftover { path, stays })
+    };
+    names.into_iter().filter_map(leftover).collect()
 }
 
 /// What a process needs to know of a directory that files are to be written to: its real path and its filesystem, as
@@ -242,92 +275,4 @@ pub fn direct_refused(directory: &Path) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn touch(scratch: &Scratch, name: &str) {
-        let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC;
-        rustix::fs::openat(scratch.folder(), name, flags, Mode::RUSR).expect("a file");
-    }
-
-    #[test]
-    fn a_directory_goes_with_its_owner_and_only_then() {
-        let parent = tempfile::tempdir().expect("a folder");
-        let scratch = Scratch::new(parent.path()).expect("a directory");
-        touch(&scratch, "one");
-        touch(&scratch, "two");
-        assert_eq!(scratch.count().expect("readable"), 2);
-        sweep(parent.path());
-        assert_eq!(scratch.count().expect("readable"), 2, "its owner lives");
-        assert!(scratch.free_bytes().expect("known") > 0);
-        let path = scratch.path().to_path_buf();
-        drop(scratch);
-        assert!(!path.exists());
-    }
-
-    #[test]
-    fn what_is_put_in_can_be_taken_out_once() {
-        let parent = tempfile::tempdir().expect("a folder");
-        let scratch = Scratch::new(parent.path()).expect("a directory");
-        let content: Vec<u8> = (0..200_000u32).map(|number| number as u8).collect();
-        scratch.put("one", &content).expect("room");
-        assert!(scratch.put("one", b"again").is_err(), "there is one of this name");
-        assert_eq!(scratch.take("one").expect("it is there"), content);
-        assert!(scratch.take("one").is_err());
-        assert_eq!(scratch.count().expect("readable"), 0);
-    }
-
-    #[test]
-    fn what_a_killed_owner_left_is_removed_and_nothing_else() {
-        let parent = tempfile::tempdir().expect("a folder");
-        let left = parent.path().join(format!("{PREFIX}1-0"));
-        let foreign = parent.path().join("other-files-1");
-        let file = parent.path().join(format!("{PREFIX}a-file"));
-        for folder in [&left, &foreign] {
-            std::fs::create_dir(folder).expect("a folder");
-            std::fs::write(folder.join("data"), "x").expect("a file");
-        }
-        std::fs::write(&file, "x").expect("a file");
-        let scratch = Scratch::new(parent.path()).expect("a directory");
-        assert!(!left.exists() && foreign.join("data").exists() && file.exists());
-        drop(scratch);
-        assert!(Scratch::new(&parent.path().join("missing")).is_err());
-    }
-
-    #[test]
-    fn a_tree_goes_with_all_that_is_in_it_and_no_further() {
-        let parent = tempfile::tempdir().expect("a folder");
-        let kept = parent.path().join("kept");
-        std::fs::create_dir(&kept).expect("a folder");
-        std::fs::write(kept.join("data"), "x").expect("a file");
-        let grow = |path: &Path| {
-            std::fs::create_dir_all(path.join("a/b")).expect("folders");
-            std::fs::write(path.join("a/b/c"), "x").expect("a file");
-            std::os::unix::fs::symlink(&kept, path.join("a/link")).expect("a link");
-        };
-        let left = parent.path().join(format!("{TREE}1-0"));
-        std::fs::create_dir(&left).expect("a folder");
-        grow(&left);
-        let tree = Scratch::tree(parent.path()).expect("a directory");
-        assert!(!left.exists(), "its owner was killed");
-        tree.make_folder("tmp").expect("a folder");
-        grow(&tree.path().join("tmp"));
-        for text in ["first ", "second"] {
-            rustix::io::write(tree.log("log").expect("a log"), text.as_bytes()).expect("written");
-        }
-        assert_eq!((tree.tail("log", 6), tree.tail("none", 6)), (b"second".to_vec(), Vec::new()));
-        let path = tree.path().to_path_buf();
-        drop(tree);
-        assert!(!path.exists() && kept.join("data").exists());
-    }
-
-    #[test]
-    fn a_directory_is_described() {
-        let parent = tempfile::tempdir().expect("a folder");
-        let text = probe(parent.path()).expect("described");
-        for word in ["path ", "magic 0x", "device ", "free_bytes "] {
-            assert!(text.lines().any(|line| line.starts_with(word)), "{text}");
-        }
-        assert!(probe(Path::new("/nonexistent")).is_err());
-    }
-}
+mod tests;

@@ -10,25 +10,39 @@ pub struct SemaphoreSet {
     maker: u32,
 }
 
+/// Under which key a set may be made where everybody's are, or why it may not.
+pub type Key = Result<i32, String>;
+
 impl SemaphoreSet {
     /// Such a set outlives a process that is killed. Where the kernel lets us, it is made in an IPC namespace of our own,
-    /// which ends with the last process in it; so the caller leaves the System V objects of everybody else.
-    pub fn new(count: i32) -> io::Result<SemaphoreSet> {
+    /// which ends with the last process in it; so the caller leaves the System V objects of everybody else. Elsewhere it is
+    /// made under a key that somebody knows who outlives the caller.
+    pub fn new(count: i32, key: &Key) -> io::Result<SemaphoreSet> {
         // SAFETY: these calls have no memory arguments; a refusal leaves everything as it was.
         let own = unsafe {
             libc::unshare(libc::CLONE_NEWIPC) == 0
                 || libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWIPC) == 0
         };
-        SemaphoreSet::here(count).map_err(|error| {
-            let room = if own { "an IPC namespace of our own" } else { "the common IPC namespace" };
+        let refused = io::Error::last_os_error();
+        let (made, room) = match (own, key) {
+            (true, _) => (SemaphoreSet::here(libc::IPC_PRIVATE, count), "an IPC namespace of our own"),
+            (false, Ok(key)) => (SemaphoreSet::here(*key, count), "the common IPC namespace"),
+            (false, Err(why)) => {
+                return Err(io::Error::other(format!(
+                    "not available here: an IPC namespace of our own is refused ({refused}), and in the common one a set of \
+                     System V semaphores could outlive us: {why}"
+                )));
+            }
+        };
+        made.map_err(|error| {
             io::Error::new(error.kind(), format!("no System V semaphores in {room}: {error}"))
         })
     }
 
-    /// In whatever namespace the caller is.
-    fn here(count: i32) -> io::Result<SemaphoreSet> {
+    /// In whatever namespace the caller is; a key that is in use is an error.
+    pub fn here(key: i32, count: i32) -> io::Result<SemaphoreSet> {
         // SAFETY: no memory arguments.
-        match unsafe { libc::semget(libc::IPC_PRIVATE, count, 0o600) } {
+        match unsafe { libc::semget(key, count, libc::IPC_CREAT | libc::IPC_EXCL | 0o600) } {
             -1 => Err(io::Error::last_os_error()),
             id => Ok(SemaphoreSet { id, maker: std::process::id() }),
         }
@@ -59,6 +73,52 @@ impl Drop for SemaphoreSet {
         if self.maker == std::process::id() {
             // SAFETY: no memory arguments; the set is ours.
             unsafe { libc::semctl(self.id, 0, libc::IPC_RMID) };
+        }
+    }
+}
+
+/// A set that is there, whoever made it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Found {
+    id: i32,
+    /// The user who made it.
+    pub maker: u32,
+    pub count: u64,
+    /// When it was made or last set, and when it was last used (0: never), in seconds of the wall clock.
+    pub changed_s: i64,
+    pub used_s: i64,
+}
+
+impl Found {
+    /// The set under this key in the caller's IPC namespace.
+    pub fn under(key: i32) -> io::Result<Option<Found>> {
+        // SAFETY: no memory arguments.
+        let id = unsafe { libc::semget(key, 0, 0) };
+        if id == -1 {
+            let error = io::Error::last_os_error();
+            return if error.raw_os_error() == Some(libc::ENOENT) { Ok(None) } else { Err(error) };
+        }
+        let mut told = std::mem::MaybeUninit::<libc::semid_ds>::zeroed();
+        // SAFETY: IPC_STAT writes one semid_ds to the pointer that it is given.
+        if unsafe { libc::semctl(id, 0, libc::IPC_STAT, told.as_mut_ptr()) } == -1 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the call succeeded and filled it (and it was zeroed before).
+        let told = unsafe { told.assume_init() };
+        Ok(Some(Found {
+            id,
+            maker: told.sem_perm.cuid,
+            count: told.sem_nsems as u64,
+            changed_s: told.sem_ctime as i64,
+            used_s: told.sem_otime as i64,
+        }))
+    }
+
+    pub fn remove(self) -> io::Result<()> {
+        // SAFETY: no memory arguments.
+        match unsafe { libc::semctl(self.id, 0, libc::IPC_RMID) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
         }
     }
 }
@@ -115,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_set_goes_with_its_maker_only() {
-        let set = SemaphoreSet::here(1).expect("a set");
+        let set = SemaphoreSet::here(libc::IPC_PRIVATE, 1).expect("a set");
         let id = set.id;
         set.post(0).and_then(|()| set.wait(0)).expect("up and down");
         drop(SemaphoreSet { id, maker: 0 });
@@ -123,6 +183,20 @@ mod tests {
         drop(set);
         let gone = SemaphoreSet { id, maker: 0 }.post(0).expect_err("its maker does");
         assert!(matches!(gone.raw_os_error(), Some(libc::EINVAL | libc::EIDRM)), "{gone}");
+    }
+
+    #[test]
+    fn a_set_is_found_by_its_key() {
+        let key = 0x5a5a_0000 | (std::process::id() & 0xffff) as i32;
+        let set = SemaphoreSet::here(key, 3).expect("a set");
+        assert!(SemaphoreSet::here(key, 3).is_err(), "the key is in use");
+        let found = Found::under(key).expect("found").expect("there");
+        assert_eq!((found.count, found.used_s, found.id), (3, 0, set.id));
+        assert_eq!(found.maker, rustix::process::geteuid().as_raw());
+        set.post(1).expect("up");
+        assert!(Found::under(key).expect("found").is_some_and(|found| found.used_s >= found.changed_s));
+        found.remove().expect("removed");
+        assert_eq!(Found::under(key).expect("looked"), None);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Threads as a C program makes them.
+//! Threads: those that help the program, and below those that are measured, as a C program makes them.
 //!
 //! The standard library gives each of its threads a second stack for signals, mapped before the thread's work and
 //! unmapped after it, and every unmapping interrupts the other CPUs that run the process. Where threads are made by the
@@ -10,6 +10,26 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
+
+/// Starts a thread that helps. Where one more task is refused that is an error and not, as with the standard library's plain
+/// way to do it, our end.
+pub fn aside<Answer: Send + 'static>(
+    work: impl FnOnce() -> Answer + Send + 'static,
+) -> io::Result<std::thread::JoinHandle<Answer>> {
+    std::thread::Builder::new().spawn(work)
+}
+
+/// Runs `work` in this thread and in as many others as there can be, up to so many in all; back when all have ended.
+pub fn together(most: usize, work: impl Fn() + Sync) {
+    std::thread::scope(|scope| {
+        for _ in 1..most {
+            if std::thread::Builder::new().spawn_scoped(scope, &work).is_err() {
+                break;
+            }
+        }
+        work();
+    });
+}
 
 /// A thread whose answer is awaited; where it is dropped the thread goes on by itself.
 pub struct Thread<Answer> {

@@ -17,6 +17,8 @@ use crate::runs::{
     visits_so_far,
 };
 
+mod sharing;
+
 const MIB: u64 = 1 << 20;
 
 /// A loop device over a sparse file.
@@ -27,13 +29,18 @@ pub struct Loop {
 
 impl Loop {
     pub fn new(bytes: u64) -> Result<Loop, String> {
-        if !is_root() {
-            return Err("loop devices need root".into());
-        }
         let folder = tempfile::tempdir().expect("a folder");
         let image = folder.path().join("image");
         fs::File::create(&image).expect("a file").set_len(bytes).expect("sparse");
-        let made = Command::new("losetup").args(["--find", "--show"]).arg(&image).output();
+        Loop::over(folder, &image, &[])
+    }
+
+    /// Over any file or device; the folder is its own.
+    fn over(folder: TempDir, image: &Path, options: &[&str]) -> Result<Loop, String> {
+        if !is_root() {
+            return Err("loop devices need root".into());
+        }
+        let made = Command::new("losetup").args(["--find", "--show"]).args(options).arg(image).output();
         match made {
             Ok(output) if output.status.success() => {
                 let device = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());

@@ -127,7 +127,10 @@ fn signals_put_back_and_kill_leaves_a_journal() {
         assert_eq!((control(&tree).as_str(), changed(&tree)), ("on", false), "round {round}");
     }
     let nothing = end(&mut restore(&tree));
-    assert_eq!(nothing.expect(0).out, "no kernel knob is left changed\n");
+    assert_eq!(
+        nothing.expect(0).out,
+        "no kernel knob is left changed, and no kernel object or guarded program is left\n"
+    );
 }
 
 #[test]

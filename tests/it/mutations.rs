@@ -156,14 +156,12 @@ fn try_one(seeds: &Seeds, seed: u64, number: u64, course: &Mutex<Course>, pages:
         18 => Kind::Modules,
         _ => Kind::Profile,
     };
-    let own = seeds.of(kind);
-    if own.is_empty() {
+    if seeds.of(kind).is_empty() {
         return;
     }
-    let (file, good) =
-        (own[random.usize(0..own.len())], seeds.of(if kind == Kind::Profile { kind } else { Kind::Run }));
-    let others: Vec<Vec<u8>> = (0..2).map(|_| own[random.usize(0..own.len())].to_vec()).collect();
-    let good = good[random.usize(0..good.len())];
+    let file = seeds.any(kind, &mut random);
+    let others: Vec<Vec<u8>> = (0..2).map(|_| seeds.any(kind, &mut random).to_vec()).collect();
+    let good = seeds.any(if kind == Kind::Profile { kind } else { Kind::Run }, &mut random);
     let changed = Changer { random: random.fork(), others: &others }.change(file);
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name);

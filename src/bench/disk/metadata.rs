@@ -24,6 +24,9 @@ enum Op {
     Unlink,
 }
 
+/// What lies in the directory: files, and what they are renamed to.
+const HOLDS: &[&str] = &["f#", "g#"];
+
 pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let op = match case.params.get("op").and_then(|op| op.text()) {
         Some("create") => Op::Create,
@@ -36,7 +39,7 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         bail!("a raw device has no files");
     }
     let directory = directory_of(case);
-    let scratch = Scratch::new(&directory)?;
+    let scratch = Scratch::new(&directory, HOLDS)?;
     let clock = sampler.clock();
     let mut latencies = Buckets::new();
     let mut timed = 0.0;
@@ -151,7 +154,7 @@ mod tests {
     #[test]
     fn each_round_times_one_call_a_file_and_leaves_nothing() {
         let folder = tempfile::tempdir().expect("a folder");
-        let scratch = Scratch::new(folder.path()).expect("a directory");
+        let scratch = Scratch::new(folder.path(), HOLDS).expect("a directory");
         for op in [Op::Create, Op::Stat, Op::Rename, Op::Unlink] {
             let mut latencies = Buckets::new();
             for (most, total) in [(1000, 50), (20, 100)] {

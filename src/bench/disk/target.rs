@@ -20,10 +20,10 @@ use crate::sys::scratch::Scratch;
 const PIECE: usize = 1 << 20;
 
 pub struct Target {
-    /// Where files cannot be without a name; its end removes them.
-    _scratch: Option<Scratch>,
     /// A file a job, or the device again and again.
     files: Vec<OwnedFd>,
+    /// Where files cannot be without a name; they end before it.
+    _scratch: Option<Scratch>,
     /// Bytes of each job's region.
     pub bytes: u64,
     is_device: bool,
@@ -105,7 +105,7 @@ impl Target {
     }
 
     fn files(directory: &Path, jobs: usize, bytes: u64, direct: bool, seed: u64) -> anyhow::Result<Target> {
-        let scratch = Scratch::new(directory)?;
+        let scratch = Scratch::new(directory, &["data#"])?;
         let free = scratch.free_bytes()?;
         let all = bytes.saturating_mul(jobs as u64);
         ensure!(

@@ -12,7 +12,7 @@ use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, sockopt};
 use super::TO;
 use super::conduct::{Place, conduct, tune, tune_connected};
 use super::link::Link;
-use super::session::{self, Host, first_guest};
+use super::session::{self, Host};
 use super::way::Way;
 use super::wire::{HELLO_BYTES, Hello, Keys, VERDICT_BYTES, VERSION, Verdict};
 use super::words::{Account, Echo, Protocol, Reply, Report, Request, Side, Transfer};
@@ -342,20 +342,30 @@ fn forked(cpus: &CpuSet, messages: Option<CpuSet>) -> anyhow::Result<(Link, Chil
         "the loopback interface may be down (`ip link set lo up`), or sockets forbidden here";
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context(LOOPBACK)?;
     let address = listener.local_addr().context(LOOPBACK)?;
+    let stream = TcpStream::connect_timeout(&address, CONNECT).context(LOOPBACK)?;
+    let own = stream.local_addr().context(LOOPBACK)?;
+    // Anybody on this machine may have been quicker.
+    let theirs = loop {
+        let (theirs, from) = listener.accept().context(LOOPBACK)?;
+        if from == own {
+            break theirs;
+        }
+    };
     let secret: [u8; 32] = random().context("no random numbers")?;
     let keys = Keys::of("", &secret, &random().context("no random numbers")?);
-    let theirs = keys.clone();
+    let (mut ends, for_them) = (Some((stream, theirs)), keys.clone());
     let child = process::fork(|| {
+        // It keeps its own end only: by the end of the other it learns that we are gone.
+        let theirs = ends.take().map(|(_, theirs)| theirs);
         let served = affinity::pin(cpus).map_err(anyhow::Error::from).and_then(|()| {
-            let stream = first_guest(&listener, CONNECT)?;
-            let link = Link::new(stream, theirs, Side::Server)?;
+            let link = Link::new(theirs.context("no stream")?, for_them, Side::Server)?;
             let place = Place { seats: vec![cpus.clone()], messages: messages.clone(), interface: None };
             session::attend(link, &Host { place, port: 0, describe: &|_| String::new() })
         });
         i32::from(served.is_err())
     })
     .context("cannot fork the other end")?;
-    let stream = TcpStream::connect_timeout(&address, CONNECT).context(LOOPBACK)?;
+    let (stream, _) = ends.take().context("no stream")?;
     Ok((Link::new(stream, keys, Side::Client)?, child))
 }
 

@@ -12,9 +12,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::conduct::Place;
+use super::door::knocks;
 use super::link::{Link, canonical};
 use super::session::{self, Host};
 use super::wire::{HELLO_BYTES, Hello, Keys, PROOF_BYTES, VERSION, Verdict, equal};
@@ -44,6 +46,8 @@ pub enum Event {
     TooLong(SocketAddr),
     /// Somebody who did not prove himself, or for whom there was no process, and why not.
     Refused(SocketAddr, String),
+    /// Somebody is there whom it cannot let in, and why not; told once.
+    Full(String),
 }
 
 /// Guests that have not yet proved themselves, in all and of one address.
@@ -53,6 +57,8 @@ const OF_ONE_ADDRESS: usize = 32;
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Accepted in one go before the others are looked at.
 const AT_ONCE: usize = 32;
+/// Where nobody can be let in, nobody is looked for so long.
+const REST: Duration = Duration::from_millis(250);
 /// A look at the clock at least this often.
 const TICK: Duration = Duration::from_millis(500);
 
@@ -85,6 +91,7 @@ pub fn run(service: Service, tell: &mut dyn FnMut(Event)) -> anyhow::Result<()> 
     let mut guests: Vec<Guest> = Vec::new();
     let mut running: Option<Running> = None;
     let mut idle_since = Instant::now();
+    let (mut rests_until, mut full) = (None, false);
     loop {
         if let Some(session) = &mut running {
             let over = session.since.elapsed() > service.session;
@@ -96,12 +103,21 @@ pub fn run(service: Service, tell: &mut dyn FnMut(Event)) -> anyhow::Result<()> 
                 // Its tasks die with it.
                 running = None;
                 idle_since = Instant::now();
+                rests_until = None;
             }
         } else if idle_since.elapsed() > service.idle {
             return Ok(());
         }
-        wait(&service, &guests, &running, idle_since)?;
-        accept(&service.listener, &mut guests);
+        rests_until = rests_until.filter(|until| *until > Instant::now());
+        wait(&service, &guests, &running, idle_since, rests_until)?;
+        if rests_until.is_none()
+            && let Err(error) = accept(&service.listener, &mut guests)
+        {
+            rests_until = Some(Instant::now() + REST);
+            if !std::mem::replace(&mut full, true) {
+                tell(Event::Full(error.to_string()));
+            }
+        }
         let mut kept = Vec::new();
         let mut rest = VecDeque::from(std::mem::take(&mut guests));
         while let Some(mut guest) = rest.pop_front() {
@@ -141,8 +157,11 @@ fn wait(
     guests: &[Guest],
     running: &Option<Running>,
     idle_since: Instant,
+    rests_until: Option<Instant>,
 ) -> anyhow::Result<()> {
-    let mut polled = vec![PollFd::new(&service.listener, PollFlags::IN)];
+    let mut polled = Vec::new();
+    // Who waits there wakes nobody who cannot let him in.
+    polled.extend(rests_until.is_none().then(|| PollFd::new(&service.listener, PollFlags::IN)));
     polled.extend(guests.iter().map(|guest| PollFd::new(&guest.stream, PollFlags::IN)));
     let ended = running.as_ref().and_then(|session| session.ended.as_ref());
     polled.extend(ended.map(|ended| PollFd::from_borrowed_fd(ended.as_fd(), PollFlags::IN)));
@@ -152,19 +171,35 @@ fn wait(
         Some(_) => TICK,
         None => TICK.min(service.idle.saturating_sub(idle_since.elapsed()) + Duration::from_millis(1)),
     };
+    let tick = rests_until.map_or(tick, |until| tick.min(until.saturating_duration_since(Instant::now())));
     let time = Timespec { tv_sec: tick.as_secs() as _, tv_nsec: tick.subsec_nanos() as _ };
     match poll(&mut polled, Some(&time)) {
-        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Ok(_) | Err(Errno::INTR) => Ok(()),
         Err(error) => Err(error).context("cannot wait for guests"),
     }
 }
 
-fn accept(listener: &TcpListener, guests: &mut Vec<Guest>) {
+/// An error: nobody can be let in just now.
+fn accept(listener: &TcpListener, guests: &mut Vec<Guest>) -> io::Result<()> {
     for _ in 0..AT_ONCE {
-        // Nobody more, gone again, or no descriptor left just now: the next round tells.
-        let Ok((stream, from)) = listener.accept() else { return };
+        let (stream, from) = match listener.accept() {
+            Ok(accepted) => accepted,
+            Err(error) => match Errno::from_io_error(&error) {
+                Some(Errno::AGAIN) => return Ok(()),
+                // Gone again.
+                Some(Errno::INTR | Errno::CONNABORTED) => continue,
+                // Without a descriptor left the kernel says so even where nobody is there.
+                _ if !knocks(listener) => return Ok(()),
+                // Who has proved nothing leaves his place to the next one.
+                Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) if !guests.is_empty() => {
+                    guests.remove(0);
+                    continue;
+                }
+                _ => return Err(error),
+            },
+        };
         let from = canonical(from);
-        let Ok(nonce) = random() else { return };
+        let nonce = random()?;
         if stream.set_nonblocking(true).is_err() {
             continue;
         }
@@ -179,6 +214,7 @@ fn accept(listener: &TcpListener, guests: &mut Vec<Guest>) {
         }
         guests.push(Guest { stream, from, since: Instant::now(), heard: Vec::new(), nonce, keys: None });
     }
+    Ok(())
 }
 
 impl Guest {

@@ -6,7 +6,9 @@
 //! sends frames: a length, a tag over direction, running number and text, and the text (JSON). The hello's layout is
 //! the same in all versions; so the two can tell each other that they differ.
 
-use sha2::{Digest, Sha256};
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+use subtle::ConstantTimeEq;
 
 /// The version of all that follows the hello.
 pub const VERSION: u16 = 2;
@@ -26,28 +28,15 @@ const TAG_BYTES: usize = 16;
 const HEAD_BYTES: usize = 4 + TAG_BYTES;
 
 /// HMAC-SHA256 of several pieces, one after another.
-pub fn hmac(key: &[u8], pieces: &[&[u8]]) -> [u8; 32] {
-    const BLOCK: usize = 64;
-    let mut padded = [0u8; BLOCK];
-    match key.len() > BLOCK {
-        true => padded[..32].copy_from_slice(&Sha256::digest(key)),
-        false => padded[..key.len()].copy_from_slice(key),
-    }
-    let mut inner = Sha256::new();
-    inner.update(padded.map(|byte| byte ^ 0x36));
-    for piece in pieces {
-        inner.update(piece);
-    }
-    let mut outer = Sha256::new();
-    outer.update(padded.map(|byte| byte ^ 0x5c));
-    outer.update(inner.finalize());
-    outer.finalize().into()
+fn proof(key: &[u8], pieces: &[&[u8]]) -> [u8; 32] {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("a key of HMAC has any length");
+    pieces.iter().for_each(|piece| mac.update(piece));
+    mac.finalize().into_bytes().into()
 }
 
 /// Whether two texts are equal, in a time that does not tell where they differ.
 pub fn equal(one: &[u8], other: &[u8]) -> bool {
-    let differ = one.iter().zip(other).fold(0u8, |sum, (one, other)| sum | (one ^ other));
-    one.len() == other.len() && std::hint::black_box(differ) == 0
+    one.ct_eq(other).into()
 }
 
 /// The first words of either side.
@@ -146,7 +135,7 @@ pub struct Keys {
 
 impl Keys {
     pub fn of(token: &str, client: &[u8; 32], server: &[u8; 32]) -> Keys {
-        let of = |what: &[u8]| hmac(token.as_bytes(), &[what, &VERSION.to_be_bytes(), client, server]);
+        let of = |what: &[u8]| proof(token.as_bytes(), &[what, &VERSION.to_be_bytes(), client, server]);
         Keys { client: of(b"client"), server: of(b"server"), session: of(b"session") }
     }
 
@@ -156,7 +145,7 @@ impl Keys {
         bytes[..8].copy_from_slice(DATA_MAGIC);
         bytes[8..12].copy_from_slice(&test.to_be_bytes());
         bytes[12..16].copy_from_slice(&stream.to_be_bytes());
-        let tag = hmac(&self.session, &[b"data", &bytes[..16]]);
+        let tag = proof(&self.session, &[b"data", &bytes[..16]]);
         bytes[16..].copy_from_slice(&tag[..16]);
         bytes
     }
@@ -208,7 +197,7 @@ impl Framer {
 }
 
 fn tag(keys: &Keys, way: Way, number: u64, text: &[u8]) -> [u8; TAG_BYTES] {
-    let whole = hmac(&keys.session, &[way.word(), &number.to_be_bytes(), text]);
+    let whole = proof(&keys.session, &[way.word(), &number.to_be_bytes(), text]);
     let mut tag = [0u8; TAG_BYTES];
     tag.copy_from_slice(&whole[..TAG_BYTES]);
     tag

@@ -68,6 +68,17 @@ pub const COLLECTOR: &str = "-XX:+UseSerialGC";
 /// What that calls itself.
 pub const COLLECTORS: [&str; 2] = ["Copy", "MarkSweepCompact"];
 
+/// What lies in its folder: configuration, logs, what a Java process says of its own end, and its working files.
+const HOLDS: &[&str] = &[
+    "config.yaml",
+    "log4j.properties",
+    "jobmanager.log",
+    "taskmanager-#.log",
+    "crash",
+    "replay_pid#.log",
+    "tmp/",
+];
+
 /// What a cluster is made of.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -265,7 +276,7 @@ impl Cluster {
     /// Starts both and waits until the TaskManager's slots can be used.
     pub fn start(plan: Plan, wish: &mut Wish) -> anyhow::Result<Cluster> {
         let ports = Ports { rest: rest_port(plan.port)?, rpc: free_port()? };
-        let scratch = Scratch::tree(&plan.dir)?;
+        let scratch = Scratch::new(&plan.dir, HOLDS)?;
         let room = scratch.free_bytes()?;
         if room < ROOM {
             bail!(

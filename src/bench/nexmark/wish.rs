@@ -5,8 +5,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 
 use crate::sys::events::Events;
+use crate::sys::thread;
 
 pub struct Wish {
     events: Events,
@@ -27,8 +29,11 @@ impl Wish {
         let left = end.saturating_duration_since(Instant::now());
         let timeout = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
         let mut polled = [PollFd::new(&self.events, PollFlags::IN)];
-        // A signal in between is seen by the check.
-        let _ = poll(&mut polled, Some(&timeout));
+        match poll(&mut polled, Some(&timeout)) {
+            // A signal in between is seen by the check.
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error).context("cannot wait"),
+        }
         self.events.clear();
         self.check()
     }
@@ -47,7 +52,7 @@ impl Wish {
         mut look: impl FnMut() -> anyhow::Result<()>,
     ) -> anyhow::Result<Answer> {
         let (sender, receiver) = channel();
-        std::thread::spawn(move || sender.send(call()));
+        thread::aside(move || sender.send(call())).context("cannot start a thread that waits for Flink's answer")?;
         loop {
             self.check()?;
             look()?;

@@ -6,11 +6,12 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use anyhow::Context;
 use rustix::event::EventfdFlags;
-use rustix::fs::{CWD, FileType, Mode, OFlags};
+use rustix::fs::{FileType, Mode, OFlags};
 use rustix::net::sockopt::set_tcp_nodelay;
 use rustix::net::{AddressFamily, SocketAddrAny, SocketFlags, SocketType};
 
 use super::End;
+use crate::sys::scratch::Scratch;
 use crate::sys::token;
 
 /// Two descriptors, one for each direction; those of a socket are the same one twice.
@@ -41,13 +42,15 @@ pub fn pipes() -> anyhow::Result<[Channel; 2]> {
 
 /// Two FIFOs, whose names are gone when this returns.
 pub fn fifos() -> anyhow::Result<[Channel; 2]> {
-    let folder = tempfile::Builder::new().prefix("assay-fifo-").tempdir();
+    let folder = Scratch::new(&std::env::temp_dir(), &["to-pong|", "to-ping|"]);
     let folder = folder.context("cannot make a directory for FIFOs (is TMPDIR writable?)")?;
     let make = |name| -> io::Result<(OwnedFd, OwnedFd)> {
-        let path = folder.path().join(name);
-        rustix::fs::mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
+        rustix::fs::mknodat(folder.folder(), name, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
         // Opening for reading alone waits for a writer, unless it may not wait.
-        let open = |flags| rustix::fs::open(&path, flags | OFlags::CLOEXEC, Mode::empty());
+        let open = |flags| {
+            let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            rustix::fs::openat(folder.folder(), name, flags, Mode::empty())
+        };
         let reads = open(OFlags::RDONLY | OFlags::NONBLOCK)?;
         let writes = open(OFlags::WRONLY)?;
         rustix::fs::fcntl_setfl(&reads, OFlags::empty())?;

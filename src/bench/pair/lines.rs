@@ -13,7 +13,7 @@ use rustix::thread::futex;
 
 use super::End;
 use crate::sys::record_lock;
-use crate::sys::semaphore::{SemaphoreSet, Semaphores};
+use crate::sys::semaphore::{Key, SemaphoreSet, Semaphores};
 use crate::sys::shared::{SharedWords, WORDS_PER_LINE};
 
 /// A line of shared memory for each direction: the token, and how many there have been.
@@ -133,8 +133,12 @@ pub struct SystemV {
     set: Rc<SemaphoreSet>,
 }
 
-pub fn system_v() -> anyhow::Result<[SystemV; 2]> {
-    let set = Rc::new(SemaphoreSet::new(2)?);
+/// Semaphores of a set.
+pub const IN_A_SET: u32 = 2;
+
+/// `key`: where the set may be made if it cannot have a namespace of its own.
+pub fn system_v(key: &Key) -> anyhow::Result<[SystemV; 2]> {
+    let set = Rc::new(SemaphoreSet::new(IN_A_SET as i32, key)?);
     Ok(Lines::pair()?.map(|lines| SystemV { lines, set: set.clone() }))
 }
 

@@ -51,6 +51,9 @@ struct FileCopy {
     _folder: Rc<Scratch>,
 }
 
+/// The files of all copies.
+pub const HOLDS: &[&str] = &["from-#", "to-#"];
+
 /// The files of one copy: the first one is written, and read back.
 pub fn copying(folder: Rc<Scratch>, copy: usize, shape: Shape) -> anyhow::Result<Loops> {
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
@@ -139,7 +142,7 @@ mod tests {
     #[test]
     fn blocks_are_copied_round_and_round() {
         let parent = tempfile::tempdir().expect("a folder");
-        let folder = Rc::new(Scratch::new(parent.path()).expect("a folder of our own"));
+        let folder = Rc::new(Scratch::new(parent.path(), HOLDS).expect("a folder of our own"));
         for (copy, loops) in [0, 3, 5, 17].into_iter().enumerate() {
             let mut files = copying(folder.clone(), copy, SMALL).expect("files");
             files.work(loops).and_then(|()| files.finish()).expect("copied");
@@ -153,7 +156,7 @@ mod tests {
     #[test]
     fn a_copy_that_differs_is_a_wrong_answer() {
         let parent = tempfile::tempdir().expect("a folder");
-        let folder = Rc::new(Scratch::new(parent.path()).expect("a folder of our own"));
+        let folder = Rc::new(Scratch::new(parent.path(), HOLDS).expect("a folder of our own"));
         let mut files = copying(folder.clone(), 0, SMALL).expect("files");
         files.work(7).expect("copied");
         let path = folder.path().join("to-0");

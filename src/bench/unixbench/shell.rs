@@ -99,6 +99,21 @@ pub fn prepare(folder: &Scratch) -> anyhow::Result<()> {
 
 const FILES: usize = 3;
 
+/// Those, and what the scripts and the first try of their steps make.
+pub const HOLDS: &[&str] = &[
+    "text",
+    "script",
+    "several",
+    "sorted.#",
+    "dump.#",
+    "found.#",
+    "count.#",
+    "sorted.tried",
+    "dump.tried",
+    "found.tried",
+    "count.tried",
+];
+
 /// Does the steps once without throwing away what they make, and looks at it.
 fn try_once(folder: &Scratch) -> anyhow::Result<()> {
     let steps = STEPS.replace("$$", "tried");
@@ -172,7 +187,7 @@ mod tests {
     use crate::bench::WrongAnswer;
 
     fn folder(parent: &Path) -> Rc<Scratch> {
-        Rc::new(Scratch::new(parent).expect("a folder of our own"))
+        Rc::new(Scratch::new(parent, HOLDS).expect("a folder of our own"))
     }
 
     #[test]

@@ -7,7 +7,9 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 
 use super::{Distribution, Java, cache, last_lines, said};
+use crate::cmd::leftovers;
 use crate::model::fingerprint;
+use crate::sys::scratch::Scratch;
 
 macro_rules! sources {
     ($($name:literal)+) => {
@@ -48,7 +50,10 @@ pub fn program(java: &Java, flink: &Distribution) -> anyhow::Result<PathBuf> {
 fn compile(java: &Java, flink: &Distribution, folder: &Path, jar: &Path) -> anyhow::Result<()> {
     let (compiler, packer) = (java.tool("javac")?, java.tool("jar")?);
     std::fs::create_dir_all(folder)?;
-    let work = tempfile::Builder::new().prefix("nexmark-").tempdir_in(folder)?;
+    leftovers::sweep([folder]);
+    let sources: Vec<String> = SOURCES.iter().map(|(name, _)| format!("{name}.java")).collect();
+    let holds: Vec<&str> = sources.iter().map(String::as_str).chain(["classes/", "nexmark.jar"]).collect();
+    let work = Scratch::new(folder, &holds)?;
     let classes = work.path().join("classes");
     std::fs::create_dir_all(classes.join("META-INF/services"))?;
     std::fs::write(classes.join(SERVICE), SERVICE_TEXT)?;
@@ -56,8 +61,8 @@ fn compile(java: &Java, flink: &Distribution, folder: &Path, jar: &Path) -> anyh
     command
         .args(["--release", "11", "-nowarn", "-proc:none", "-cp", &flink.class_path(), "-d"])
         .arg(&classes);
-    for (name, text) in SOURCES {
-        let source = work.path().join(format!("{name}.java"));
+    for (name, (_, text)) in sources.iter().zip(SOURCES) {
+        let source = work.path().join(name);
         std::fs::write(&source, text)?;
         command.arg(source);
     }

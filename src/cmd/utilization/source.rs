@@ -1,17 +1,17 @@
 //! Where the looks of `assay utilization` come from: this machine or a recording; and which CPUs share a core.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, Read, Write};
+use std::io::{BufRead, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, bail, ensure};
-use flate2::read::MultiGzDecoder;
 
 use crate::machine::Machine;
 use crate::model::CpuSet;
+use crate::run_file::{self, Limits};
 use crate::stats::smt::Watch;
 use crate::stats::smt::ticks::{Lines, Look};
 use crate::sys::counters::CpuTimes;
@@ -62,6 +62,9 @@ pub fn siblings_text(cores: &Cores) -> String {
 /// No line of /proc/stat is longer: its line of interrupts has ten digits for each.
 const LONGEST_LINE: u64 = 16 << 20;
 
+/// A recording is read look by look and may be long; its looks are alike.
+const RECORDING: Limits = Limits { size: 8 << 30, expansion: 500, ..Limits::DEFAULT };
+
 /// What a recording holds beside its looks.
 pub struct Recorded {
     pub looks: usize,
@@ -74,13 +77,8 @@ pub fn replay(
     cores: impl FnOnce(Option<&str>) -> anyhow::Result<Watch>,
 ) -> anyhow::Result<(Watch, Recorded)> {
     let shown = path.display();
-    let file = File::open(path).with_context(|| format!("cannot open {shown}"))?;
-    let mut start = BufReader::new(file);
-    let packed = start.fill_buf().with_context(|| format!("cannot read {shown}"))?.starts_with(&[0x1f, 0x8b]);
-    let mut text: Box<dyn BufRead> = match packed {
-        true => Box::new(BufReader::new(MultiGzDecoder::new(start))),
-        false => Box::new(start),
-    };
+    let mut text = run_file::unpacked(run_file::open(path)?, &RECORDING)
+        .with_context(|| format!("cannot read {shown}"))?;
     let (mut lines, mut line, mut looks) = (Lines::default(), Vec::new(), 0);
     let (mut cores, mut watch) = (Some(cores), None);
     let mut cut = false;

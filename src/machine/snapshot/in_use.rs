@@ -1,11 +1,16 @@
 //! Who uses a block device: what must not be so where its content is to be destroyed.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
 use super::super::cgroup::unescaped;
+use openers::Wanted;
+use storage::{Devices, Share};
+
+mod openers;
+mod storage;
 
 /// A block device as its node and the kernel tell of it.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,51 +56,114 @@ fn number(device: u64) -> String {
     format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device))
 }
 
-/// Why nothing may be written to the device, in sentences; empty: nobody is known to use it or a part of it.
-pub fn users(node: &Node) -> Vec<String> {
+/// What a loop device lies on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backing {
+    /// Device and inode of the file.
+    pub file: [u64; 2],
+    /// The device's own number where the file is one, else 0.
+    pub special: u64,
+    /// Where it begins in the file, and how long it is at most (0: to the end), bytes.
+    pub offset: u64,
+    pub limit: u64,
+}
+
+impl Backing {
+    /// Whether two loop devices have bytes in common.
+    fn overlaps(&self, other: &Backing) -> bool {
+        let end = |one: &Backing| match one.limit {
+            0 => u64::MAX,
+            limit => one.offset.saturating_add(limit),
+        };
+        let same = if self.special != 0 { self.special == other.special } else { self.file == other.file };
+        same && self.offset < end(other) && other.offset < end(self)
+    }
+}
+
+/// What only the running kernel tells, by calls, of a device by its name.
+pub struct Asked<'a> {
+    pub backing: &'a dyn Fn(&str) -> Option<Backing>,
+    /// Whether somebody has opened it for himself alone.
+    pub claimed: &'a dyn Fn(&str) -> bool,
+}
+
+/// A device number as a process's maps have it.
+fn hexadecimal(device: u64) -> String {
+    format!("{:02x}:{:02x}", rustix::fs::major(device), rustix::fs::minor(device))
+}
+
+/// Why nothing may be written to the device, in sentences; empty: nobody is known to use it, a part of it, or what shares its
+/// storage.
+pub fn users(root: &Path, name: &str, asked: &Asked) -> Vec<String> {
+    let devices = Devices::read(root, asked);
+    let sharing = devices.sharing(name);
     let mut found = Vec::new();
-    let mut names: Vec<String> = vec![node.name.clone()];
-    names.extend(node.partitions.clone());
-    // A partition is part of its disk: who has the whole disk has it, too.
-    let parent = fs::canonicalize(format!("/sys/class/block/{}", node.name)).ok();
-    let parent = parent.filter(|place| place.join("partition").exists());
-    let parent = parent.and_then(|place| Some(place.parent()?.file_name()?.to_string_lossy().into_owned()));
-    names.extend(parent.filter(|name| Path::new("/sys/class/block").join(name).exists()));
-    let numbers: BTreeSet<String> = names
-        .iter()
-        .filter_map(|name| fs::read_to_string(format!("/sys/class/block/{name}/dev")).ok())
-        .map(|text| text.trim().to_string())
-        .collect();
-    let ours = |path: &str| {
-        let meta = fs::metadata(path).ok().filter(|meta| meta.file_type().is_block_device());
-        meta.is_some_and(|meta| numbers.contains(&number(meta.rdev())))
+    let mut say = |share: &Share, what: String| {
+        let subject = if share.what.is_empty() { "it" } else { &share.what };
+        found.push(format!("{subject} {what}"));
     };
-    let table = fs::read("/proc/self/mountinfo").unwrap_or_default();
-    for (at, source, point) in mounted(&String::from_utf8_lossy(&table)) {
+    let numbers: BTreeMap<&str, &Share> = sharing
+        .iter()
+        .filter_map(|(name, share)| Some((devices.0.get(name)?.number.as_str(), share)))
+        .filter(|(number, _)| !number.is_empty())
+        .collect();
+    let files: BTreeMap<[u64; 2], &Share> = sharing
+        .iter()
+        .filter_map(|(name, share)| Some((devices.0.get(name)?.backing.as_ref()?.0, share)))
+        .filter(|(backing, _)| backing.special == 0)
+        .map(|(backing, share)| (backing.file, share))
+        .collect();
+    // Whose storage is at a path, if it is there: a device, or the file of a loop device.
+    let at = |path: &str| -> Option<&Share> {
+        let meta = fs::metadata(root.join(path.trim_start_matches('/'))).ok()?;
+        match meta.file_type().is_block_device() {
+            true => numbers.get(number(meta.rdev()).as_str()).copied(),
+            false => files.get(&[meta.dev(), meta.ino()]).copied(),
+        }
+    };
+    let table = fs::read(root.join("proc/self/mountinfo")).unwrap_or_default();
+    for (device, source, point) in mounted(&String::from_utf8_lossy(&table)) {
         // Filesystems on several devices have a number of their own; the source names one of them.
-        if numbers.contains(&at) || ours(&source) {
-            found.push(format!("it is mounted: {source} on {point}"));
+        if let Some(share) = numbers.get(device.as_str()).copied().or_else(|| at(&source)) {
+            say(share, format!("is mounted: {source} on {point}"));
         }
     }
-    let swaps = fs::read_to_string("/proc/swaps").unwrap_or_default();
+    let swaps = fs::read_to_string(root.join("proc/swaps")).unwrap_or_default();
     for line in swaps.lines().skip(1) {
         let path = unescaped(line.split_whitespace().next().unwrap_or(""));
-        if ours(&path) {
-            found.push(format!("the machine swaps to {path}"));
+        if let Some(share) = at(&path) {
+            say(share, format!("is swap space: {path}"));
         }
     }
-    for name in &names {
-        let holders =
-            fs::read_dir(format!("/sys/class/block/{name}/holders")).into_iter().flatten().flatten();
-        for holder in holders {
-            found.push(format!("{name} is part of {}", holder.file_name().to_string_lossy()));
+    for (name, share) in &sharing {
+        let Some(device) = devices.0.get(name) else { continue };
+        // Who lies beside others has a place of his own there.
+        let holders = device.holders.iter().filter(|holder| !share.below && !sharing.contains_key(*holder));
+        holders.for_each(|holder| say(share, format!("is part of {holder}")));
+        if device.in_bcache && !share.below {
+            say(share, "belongs to a bcache".to_string());
+        }
+        let on_it: Vec<&String> = devices.loops_on(name).collect();
+        // Where we lie on it by a loop device ourselves, the others were told apart by their offsets.
+        if !on_it.iter().any(|other| sharing.contains_key(*other)) {
+            on_it.iter().for_each(|other| say(share, format!("carries {other}")));
+        }
+        if share.again && (asked.claimed)(name) {
+            say(share, "was opened by somebody for himself alone".to_string());
         }
     }
-    for entry in fs::read_dir("/sys/block").into_iter().flatten().flatten() {
-        let file = fs::read_to_string(entry.path().join("loop/backing_file")).unwrap_or_default();
-        if ours(file.trim_end()) {
-            found.push(format!("{} lies on it", entry.file_name().to_string_lossy()));
-        }
+    let wanted = Wanted {
+        open: &|meta| match meta.file_type().is_block_device() {
+            true => numbers.get(number(meta.rdev()).as_str()).filter(|share| !share.below),
+            false => files.get(&[meta.dev(), meta.ino()]),
+        },
+        mapped: &|device, inode| {
+            let file = files.iter().find(|([at, file], _)| *file == inode && hexadecimal(*at) == device);
+            file.map(|(_, share)| share)
+        },
+    };
+    for (share, process, path) in openers::of(root, &wanted) {
+        say(share, format!("is used by {process}, which has {path} open"));
     }
     found
 }
@@ -112,33 +180,4 @@ fn mounted(table: &str) -> Vec<(String, String, String)> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_no_device_is_refused() {
-        let refused = |path: &str| node(Path::new(path)).expect_err("refused");
-        assert!(refused("/").contains("no block device"));
-        assert!(refused("/dev/null").contains("no block device"));
-        assert!(refused("/nowhere/at/all").contains("cannot be looked at"));
-    }
-
-    #[test]
-    fn lines_of_a_mount_table() {
-        let table = "27 1 254:0 / / rw - ext4 /dev/vda rw\n28 1 0:40 /@ /a\\040b rw shared:1 - btrfs /dev/sdb rw\nx\n";
-        let found = mounted(table);
-        assert_eq!(found.len(), 2);
-        assert_eq!(found[1], ("0:40".to_string(), "/dev/sdb".to_string(), "/a b".to_string()));
-    }
-
-    #[test]
-    fn a_mounted_device_has_a_user() {
-        // Whatever this machine runs on, if it tells.
-        let table = fs::read_to_string("/proc/self/mountinfo").expect("readable");
-        let root = mounted(&table).into_iter().find(|(_, source, _)| node(Path::new(source)).is_ok());
-        if let Some((_, source, point)) = root {
-            let node = node(Path::new(&source)).expect("a device");
-            assert!(users(&node).iter().any(|why| why.contains(&point)), "{node:?}");
-        }
-    }
-}
+mod tests;

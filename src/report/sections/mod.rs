@@ -114,7 +114,7 @@ fn subtitle(diagnosis: &Diagnosis) -> String {
     format!(
         "{} profile, {} visits in {:.0} s, {}, Assay {}{state}",
         header.profile,
-        diagnosis.run.visits.len(),
+        diagnosis.run.visit_count(),
         diagnosis.elapsed_s(),
         header.started,
         header.assay
@@ -139,6 +139,8 @@ fn checks(diagnosis: &Diagnosis) -> Vec<Check> {
     }
     let calm = diagnosis.clean.iter().filter(|rule| !rule.calm.is_empty());
     checks.extend(calm.map(|rule| Check { mark: Mark::Good, text: rule.calm.to_string() }));
+    let thinned = diagnosis.run.thinned.iter();
+    checks.extend(thinned.map(|thinned| Check { mark: Mark::Note, text: thinned.words() }));
     let damage = &diagnosis.run.damage;
     checks.extend(damage.iter().take(3).map(|text| Check { mark: Mark::Bad, text: text.clone() }));
     if damage.len() > 3 {

@@ -93,7 +93,7 @@ pub fn run(cores: u32) -> Run {
         catalogue: catalogue(),
         snapshot: snapshot::read(tree.root()),
     };
-    Run { header, visits, time_lines: vec![], events: vec![], summary: None, damage: vec![] }
+    Run { header, visits, time_lines: vec![], events: vec![], summary: None, damage: vec![], thinned: None }
 }
 
 fn samples(point: Params, metric: &str, values: impl Iterator<Item = f64>) -> Samples {

@@ -80,6 +80,16 @@ fn a_child_that_crashes() {
 }
 
 #[test]
+fn a_child_with_a_fault_of_ours() {
+    fails("selftest.fault", "this is a fault of Assay: planted (src/bench/selftest.rs");
+}
+
+#[test]
+fn a_child_without_memory() {
+    fails("selftest.no-memory", "out of memory: 4611686018427387904 bytes more are refused");
+}
+
+#[test]
 fn a_child_that_is_killed() {
     fails("selftest.killed", "it was killed");
 }

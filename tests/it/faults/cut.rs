@@ -52,6 +52,7 @@ impl Whole {
             events: Vec::new(),
             summary: None,
             damage: Vec::new(),
+            thinned: None,
             header: self.run.header.clone(),
         };
         let mut begin = 0;

@@ -13,14 +13,24 @@ fn keys() -> Keys {
 }
 
 #[test]
-fn hmac_is_that_of_the_published_cases() {
+fn proofs_are_those_of_the_published_cases() {
     // RFC 4231, cases 1, 2 and 6.
-    let one = hmac(&[0x0b; 20], &[b"Hi ", b"There"]);
+    let one = proof(&[0x0b; 20], &[b"Hi ", b"There"]);
     assert_eq!(hex(&one), "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
-    let two = hmac(b"Jefe", &[b"what do ya want for nothing?"]);
+    let two = proof(b"Jefe", &[b"what do ya want for nothing?"]);
     assert_eq!(hex(&two), "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
-    let six = hmac(&[0xaa; 131], &[b"Test Using Larger Than Block-Size Key - Hash Key First"]);
+    let six = proof(&[0xaa; 131], &[b"Test Using Larger Than Block-Size Key - Hash Key First"]);
     assert_eq!(hex(&six), "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
+}
+
+/// What version 2 has always said: another release on the other host must understand it.
+#[test]
+fn the_bytes_on_the_wire_stay_as_they_are() {
+    let keys = keys();
+    assert_eq!(hex(&keys.client), "e421e6797d524d39eb37b4aac34667307a75b2366a050ef2370d208b99cec53e");
+    assert_eq!(hex(&Verdict::Welcome.bytes(&keys)), "00bd5e5691830c55a41c6a1eb6d39f587d222b9c8437ad90b34e2116e5297e3b75");
+    assert_eq!(hex(&keys.cookie(4, 9)), "61737361796461740000000400000009ba22b80f064a3e2e203d297467bf095a");
+    assert_eq!(hex(&Framer::new(&keys, Way::ToServer).frame(b"\"go\"")), "00000004a44230c11762773b96e25919262683b122676f22");
 }
 
 #[test]

@@ -1,0 +1,201 @@
+//! Opening what somebody named as a file, and unpacking it: nobody waits for ever, and nothing grows without bound.
+
+use std::cell::Cell;
+use std::fs::{File, Metadata};
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use anyhow::{Context, bail};
+use flate2::read::MultiGzDecoder;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::limits::Limits;
+
+/// So long nothing may come through a pipe.
+const PATIENCE_S: i64 = 60;
+
+/// How gzip begins.
+pub const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// A file that is open for reading: a regular one, or a pipe that this process was started with (`<(zcat FILE)`).
+pub struct Source {
+    file: File,
+    path: PathBuf,
+    regular: bool,
+}
+
+/// Opens a file without waiting for anybody: a folder, a named pipe, a device and a socket are refused.
+pub fn open(path: &Path) -> anyhow::Result<Source> {
+    let shown = path.display();
+    let cannot = || format!("cannot open {shown}");
+    refuse(path, &std::fs::metadata(path).with_context(cannot)?)?;
+    // What became a named pipe in between is not waited for either.
+    let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
+    let file =
+        File::options().read(true).custom_flags(flags.bits() as i32).open(path).with_context(cannot)?;
+    let metadata = file.metadata().with_context(cannot)?;
+    refuse(path, &metadata)?;
+    Ok(Source { file, path: path.to_path_buf(), regular: metadata.is_file() })
+}
+
+fn refuse(path: &Path, metadata: &Metadata) -> anyhow::Result<()> {
+    let (shown, kind) = (path.display(), metadata.file_type());
+    match () {
+        () if kind.is_file() || (kind.is_fifo() && is_inherited(path)) => Ok(()),
+        () if kind.is_dir() => bail!("{shown} is a folder, and a file is wanted: name one that is in it"),
+        () if kind.is_fifo() => bail!(
+            "{shown} is a named pipe, which may wait for ever: write what comes out of it into a file, and name that"
+        ),
+        () if kind.is_socket() => {
+            bail!("{shown} is a socket and no file: write what comes out of it into a file, and name that")
+        }
+        () => bail!("{shown} is a device and no file: write what is on it into a file, and name that"),
+    }
+}
+
+/// Whether a path means what is open already, as a shell's `<(...)` does.
+fn is_inherited(path: &Path) -> bool {
+    ["/dev/fd/", "/dev/stdin", "/proc/self/fd/"]
+        .iter()
+        .any(|begin| path.as_os_str().as_encoded_bytes().starts_with(begin.as_bytes()))
+}
+
+impl Source {
+    /// Whether it is a regular file and no pipe: it can be read again, and from any place.
+    pub fn is_file(&self) -> bool {
+        self.regular
+    }
+
+    pub(super) fn file(&mut self) -> Option<&mut File> {
+        self.regular.then_some(&mut self.file)
+    }
+}
+
+impl Read for Source {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.file.read(buffer) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                done => return done,
+            }
+            let limit = Timespec { tv_sec: PATIENCE_S, tv_nsec: 0 };
+            match poll(&mut [PollFd::new(&self.file, PollFlags::IN)], Some(&limit)) {
+                Ok(0) => {
+                    return Err(io::Error::other(Exceeded(format!(
+                        "nothing came through {} for {PATIENCE_S} s: write it into a file, and name that",
+                        self.path.display()
+                    ))));
+                }
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+/// Why the whole of a file is refused, wherever reading it had come to.
+#[derive(Debug)]
+pub struct Exceeded(String);
+
+impl std::fmt::Display for Exceeded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Exceeded {}
+
+impl Exceeded {
+    /// What an error says of a limit; none where it is about something else.
+    pub fn of(error: &io::Error) -> Option<&Exceeded> {
+        error.get_ref()?.downcast_ref()
+    }
+}
+
+/// What a file holds, unpacked where it is gzip, within the limits.
+pub fn unpacked<'r>(reader: impl Read + 'r, limits: &Limits) -> io::Result<Box<dyn BufRead + 'r>> {
+    let taken = Rc::new(Cell::new(0));
+    let mut reader = BufReader::new(Counted { inner: reader, taken: Rc::clone(&taken) });
+    let mut first = Vec::new();
+    reader.by_ref().take(GZIP.len() as u64).read_to_end(&mut first)?;
+    let packed = first == GZIP;
+    let reader = Cursor::new(first).chain(reader);
+    let bounds = |packed| Bounds {
+        given: 0,
+        taken,
+        packed,
+        size: limits.size,
+        expansion: limits.expansion,
+        from: limits.expansion_from,
+    };
+    Ok(match packed {
+        true => {
+            Box::new(BufReader::new(Bounded { inner: MultiGzDecoder::new(reader), bounds: bounds(true) }))
+        }
+        false => Box::new(BufReader::new(Bounded { inner: reader, bounds: bounds(false) })),
+    })
+}
+
+struct Counted<R> {
+    inner: R,
+    taken: Rc<Cell<u64>>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.inner.read(buffer)?;
+        self.taken.set(self.taken.get() + length as u64);
+        Ok(length)
+    }
+}
+
+struct Bounds {
+    given: u64,
+    taken: Rc<Cell<u64>>,
+    packed: bool,
+    size: u64,
+    expansion: u64,
+    from: u64,
+}
+
+struct Bounded<R> {
+    inner: R,
+    bounds: Bounds,
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.inner.read(buffer)?;
+        let bounds = &mut self.bounds;
+        bounds.given += length as u64;
+        let (given, taken) = (bounds.given, bounds.taken.get());
+        if bounds.packed && given > bounds.from && given / bounds.expansion > taken {
+            return Err(io::Error::other(Exceeded(format!(
+                "its first {} unpack to more than {} times as much, which no result does: it is damaged, or made to fill \
+                 memory; unpack it yourself (gzip -d) and look at it",
+                words(taken),
+                bounds.expansion
+            ))));
+        }
+        if given > bounds.size {
+            let unpacked = if bounds.packed { " unpacked" } else { "" };
+            return Err(io::Error::other(Exceeded(format!(
+                "it holds more than {}{unpacked}, the most that is read of a file: look at its parts, each as a file of its own",
+                words(bounds.size)
+            ))));
+        }
+        Ok(length)
+    }
+}
+
+/// A number of bytes as people say it.
+pub fn words(bytes: u64) -> String {
+    match bytes {
+        0..1024 => format!("{bytes} bytes"),
+        1024..0x10_0000 => format!("{} KiB", bytes >> 10),
+        0x10_0000..0x4000_0000 => format!("{} MiB", bytes >> 20),
+        _ => format!("{} GiB", bytes >> 30),
+    }
+}

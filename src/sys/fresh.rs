@@ -1,0 +1,138 @@
+//! A file that appears in its place whole or not at all, whatever ends its writer.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::scratch::Scratch;
+
+/// What the file is called in a directory of our own.
+const WHOLE: &str = "whole";
+
+/// Open to all that the user's umask lets.
+const OPEN: Mode = Mode::from_raw_mode(0o666);
+
+/// A file that has no name yet or one in a directory of our own, which goes with us or with the next sweep.
+pub struct Fresh {
+    directory: PathBuf,
+    folder: OwnedFd,
+    name: OsString,
+    file: OwnedFd,
+    own: Option<Scratch>,
+}
+
+impl Fresh {
+    /// One for this place. What is there stays until [`Fresh::put`].
+    pub fn beside(path: &Path) -> anyhow::Result<Fresh> {
+        Fresh::with(path, nameless)
+    }
+
+    fn with(path: &Path, nameless: fn(&OwnedFd) -> Option<OwnedFd>) -> anyhow::Result<Fresh> {
+        let directory = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let name = path.file_name().map(OsStr::to_owned).context("this names no file")?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let folder = rustix::fs::open(directory, flags, Mode::empty())?;
+        let (file, own) = match nameless(&folder) {
+            Some(file) => (file, None),
+            None => {
+                let own = Scratch::new(directory, &[WHOLE])?;
+                let flags =
+                    OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::WRONLY | OFlags::CLOEXEC;
+                (rustix::fs::openat(own.folder(), WHOLE, flags, OPEN)?, Some(own))
+            }
+        };
+        Ok(Fresh { directory: directory.to_path_buf(), folder, name, file, own })
+    }
+
+    pub fn file(&self) -> &OwnedFd {
+        &self.file
+    }
+
+    /// Puts it there. What had the name, a link itself and not what it points to, has it no more.
+    pub fn put(self) -> anyhow::Result<()> {
+        let own = match self.own {
+            Some(own) => own,
+            None => match link(&self.file, &self.folder, &self.name) {
+                // A link cannot replace: a second name is needed for an instant.
+                Err(Errno::EXIST) => {
+                    let own = Scratch::new(&self.directory, &[WHOLE])?;
+                    link(&self.file, own.folder(), OsStr::new(WHOLE))?;
+                    own
+                }
+                linked => return Ok(linked?),
+            },
+        };
+        Ok(rustix::fs::renameat(own.folder(), WHOLE, &self.folder, &self.name)?)
+    }
+}
+
+/// A file without a name that can be given one later; nothing where the filesystem or this process cannot do that.
+fn nameless(folder: &OwnedFd) -> Option<OwnedFd> {
+    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(folder, c".", flags, OPEN).ok()?;
+    rustix::fs::statat(CWD, handle(&file), AtFlags::empty()).is_ok().then_some(file)
+}
+
+/// The kernel's name of an open file.
+fn handle(file: &OwnedFd) -> String {
+    format!("/proc/self/fd/{}", file.as_raw_fd())
+}
+
+fn link(file: &OwnedFd, folder: &OwnedFd, name: &OsStr) -> rustix::io::Result<()> {
+    rustix::fs::linkat(CWD, handle(file), folder, name, AtFlags::SYMLINK_FOLLOW)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn write(path: &Path, text: &str, nameless: fn(&OwnedFd) -> Option<OwnedFd>) -> anyhow::Result<()> {
+        let fresh = Fresh::with(path, nameless)?;
+        rustix::io::write(fresh.file(), text.as_bytes())?;
+        fresh.put()
+    }
+
+    fn names(folder: &Path) -> Vec<OsString> {
+        let mut names: Vec<OsString> =
+            fs::read_dir(folder).expect("a folder").flatten().map(|entry| entry.file_name()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_file_is_put_and_replaced_with_and_without_a_name() {
+        for nameless in [nameless, |_: &OwnedFd| None] {
+            let folder = tempfile::tempdir().expect("a folder");
+            let path = folder.path().join("report");
+            for text in ["first, which is longer", "second"] {
+                write(&path, text, nameless).expect("written");
+                assert_eq!(fs::read_to_string(&path).expect("a file"), text);
+                assert_eq!(names(folder.path()), ["report"]);
+            }
+            drop(Fresh::with(&path, nameless).expect("begun"));
+            assert_eq!(
+                (names(folder.path()), fs::read(&path).expect("a file")),
+                (vec!["report".into()], b"second".to_vec())
+            );
+            // A link goes, and what it points to stays.
+            let (link, target) = (folder.path().join("link"), folder.path().join("target"));
+            fs::write(&target, "mine").expect("a file");
+            std::os::unix::fs::symlink(&target, &link).expect("a link");
+            write(&link, "ours", nameless).expect("written");
+            assert!(!link.is_symlink());
+            let texts = [&link, &target].map(|path| fs::read_to_string(path).expect("a file"));
+            assert_eq!(texts, ["ours", "mine"]);
+            // A folder is not replaced.
+            fs::create_dir(folder.path().join("folder")).expect("a folder");
+            assert!(write(&folder.path().join("folder"), "x", nameless).is_err());
+            assert_eq!(names(folder.path()), ["folder", "link", "report", "target"]);
+        }
+        assert!(Fresh::beside(Path::new("/nonexistent/report")).is_err());
+        assert!(Fresh::beside(Path::new("..")).is_err());
+    }
+}
