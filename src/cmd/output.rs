@@ -50,10 +50,11 @@ fn shown(text: &str) -> Cow<'_, str> {
     if unicode() { Cow::Borrowed(text) } else { Cow::Owned(ascii(text)) }
 }
 
-/// A line for people on standard error. That nobody is there to read it (a closed pipe, a full disk) must not end a
+/// Lines for people on standard error, which may quote what a stranger wrote into a file. That nobody is there to read it (a closed pipe, a full disk) must not end a
 /// measurement.
 pub fn tell(text: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{}", shown(text));
+    let lines: Vec<String> = text.split('\n').map(|line| plain(line, usize::MAX)).collect();
+    let _ = writeln!(std::io::stderr().lock(), "{}", shown(&lines.join("\n")));
 }
 
 /// What ended a verb, as one line: it may quote what a stranger wrote into a file.

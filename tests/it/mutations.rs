@@ -18,6 +18,8 @@ use change::Changer;
 use outputs::{Form, alive, control};
 use seeds::{Kind, Seeds};
 
+use crate::soak::tally;
+
 /// Address space and seconds of CPU that no reader may need more of.
 const MEMORY: u64 = 1 << 30;
 const SECONDS: u64 = 30;
@@ -44,7 +46,7 @@ fn ways(kind: Kind) -> &'static [Way] {
         says("report CHANGED --json", Form::Json),
         says("report CHANGED --format markdown", Form::Markdown),
         says("report CHANGED --format csv", Form::Csv),
-        says("report CHANGED --format lmbench", Form::Text),
+        says("report CHANGED --format lmbench", Form::Lmbench),
         writes("report CHANGED --map OUT/map.svg", Form::Svg, "map.svg"),
         says("diagnose CHANGED", Form::Text),
         says("diagnose CHANGED --json", Form::Json),
@@ -136,6 +138,8 @@ struct Course {
     resident: u64,
     faults: Vec<String>,
     pages: Vec<PathBuf>,
+    /// All that in a line.
+    line: String,
 }
 
 /// Pages that the browser is to look at, at most.
@@ -152,14 +156,12 @@ fn try_one(seeds: &Seeds, seed: u64, number: u64, course: &Mutex<Course>, pages:
         18 => Kind::Modules,
         _ => Kind::Profile,
     };
-    let own = seeds.of(kind);
-    if own.is_empty() {
+    if seeds.of(kind).is_empty() {
         return;
     }
-    let (file, good) =
-        (own[random.usize(0..own.len())], seeds.of(if kind == Kind::Profile { kind } else { Kind::Run }));
-    let others: Vec<Vec<u8>> = (0..2).map(|_| own[random.usize(0..own.len())].to_vec()).collect();
-    let good = good[random.usize(0..good.len())];
+    let file = seeds.any(kind, &mut random);
+    let others: Vec<Vec<u8>> = (0..2).map(|_| seeds.any(kind, &mut random).to_vec()).collect();
+    let good = seeds.any(if kind == Kind::Profile { kind } else { Kind::Run }, &mut random);
     let changed = Changer { random: random.fork(), others: &others }.change(file);
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name);
@@ -189,7 +191,7 @@ fn try_one(seeds: &Seeds, seed: u64, number: u64, course: &Mutex<Course>, pages:
         let wrong = match () {
             () if !fine => Some(format!("ended with {}", ended.status)),
             () if said.contains("panicked") => Some("panicked".to_string()),
-            () if ended.status.code() == Some(3) && said.trim().is_empty() => {
+            () if ended.status.code() == Some(3) && said.trim().is_empty() && output.is_empty() => {
                 Some("failed without a word".to_string())
             }
             () if output.is_empty() => control(&said).map(|what| format!("its standard error has {what}")),
@@ -246,7 +248,7 @@ fn try_many(count: u64, seed: u64, lanes: usize, most_pages: usize) -> Course {
     let took = begin.elapsed();
     course.pages.truncate(most_pages);
     let live = crate::browser::pages::live("mutations", &course.pages);
-    println!(
+    course.line = format!(
         "seed {seed}: {count} changed files of {} kinds in {} commands, {} taken, {} outputs looked through, {} pages in a \
          browser ({}), most memory {} MiB of {} MiB allowed, {:.0} s",
         seeds::KINDS.len(),
@@ -259,6 +261,7 @@ fn try_many(count: u64, seed: u64, lanes: usize, most_pages: usize) -> Course {
         MEMORY >> 20,
         took.as_secs_f64()
     );
+    println!("{}", course.line);
     course.faults.extend(live.unwrap_or_default());
     if course.faults.is_empty() {
         let _ = fs::remove_dir_all(&pages);
@@ -286,17 +289,30 @@ fn soak() {
     let count = told("SOAK_MUTATIONS").unwrap_or(5000);
     println!("seed {seed}");
     let course = try_many(count, seed, 2, PAGES);
-    if std::env::var_os("SOAK_FILE").is_none() {
-        all_is_well(&course, count);
+    if std::env::var_os("SOAK_FILE").is_some() {
+        assert!(course.faults.is_empty(), "{}", course.faults.join("\n"));
+        return;
     }
-    assert!(course.faults.is_empty(), "{}", course.faults.join("\n"));
+    let wrong = match course.faults.len() {
+        0 => "Nothing was wrong.".to_string(),
+        faults => format!("{faults} were wrong:\n\n```\n{}\n```", course.faults.join("\n")),
+    };
+    let text = format!(
+        "# Changed files\n\n`make soak` changes run files, results of other tools, machines and profiles, and has every reader \
+         read them and every output written (tests/it/mutations).\n\nCommit {}, {}, {}.\n\n{}.\n\n{wrong}\n",
+        tally::commit(),
+        tally::machine(),
+        jiff::Timestamp::now().strftime("%Y-%m-%d"),
+        course.line
+    );
+    tally::result("mutations.md", &text);
+    all_is_well(&course, count);
 }
 
 #[test]
 fn a_program_that_takes_too_much_is_told() {
-    // Twice the memory that is allowed, and time without end.
-    let script = "x=$(head -c 2200000000 /dev/zero | tr '\\0' x); exit 0";
-    let hungry = bounded(Command::new("bash").args(["-c", script]).stderr(Stdio::null()));
+    let twice = ["if=/dev/zero", "of=/dev/null", "bs=2G", "count=1"];
+    let hungry = bounded(Command::new("dd").args(twice).stderr(Stdio::null()));
     assert_ne!(hungry.status.code(), Some(0), "{}", hungry.status);
     let modest = bounded(Command::new("true").stdout(Stdio::null()));
     assert!(modest.status.success() && modest.resident > 0, "{}", modest.status);

@@ -108,9 +108,12 @@ impl Changer<'_> {
 
     fn value(&mut self, value: &mut Value) {
         match self.random.u8(0..8) {
-            0 => self.plant(value, 0.02),
-            1 => self.plant(value, 0.3),
-            2 => self.plant(value, 1.0),
+            0 => self.plant(value, 0.3),
+            1 => self.plant(value, 1.0),
+            2..5 => {
+                let few = f64::from(self.random.u8(1..12)) / texts(value).max(1) as f64;
+                self.plant(value, few);
+            }
             _ => self.inside(value),
         }
     }
@@ -274,6 +277,15 @@ impl Changer<'_> {
             }
         }
         file
+    }
+}
+
+fn texts(value: &Value) -> usize {
+    match value {
+        Value::String(_) => 1,
+        Value::Array(items) => items.iter().map(texts).sum(),
+        Value::Object(fields) => fields.values().map(texts).sum(),
+        _ => 0,
     }
 }
 

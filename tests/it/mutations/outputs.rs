@@ -9,6 +9,8 @@ use super::change::HOSTILE;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     Text,
+    /// lmbench's own, which has tabulators.
+    Lmbench,
     Json,
     Html,
     Csv,
@@ -21,6 +23,7 @@ pub fn alive(form: Form, output: &[u8]) -> Option<String> {
     let Ok(text) = std::str::from_utf8(output) else { return Some("it is no UTF-8".to_string()) };
     match form {
         Form::Text => control(text),
+        Form::Lmbench => control(&text.replace('\t', " ")),
         Form::Json => {
             serde_json::from_str::<serde_json::Value>(text).err().map(|error| format!("no JSON: {error}"))
         }
@@ -129,6 +132,7 @@ fn hostile_texts_that_live_are_seen() {
         (Form::Text, "plain", "a\tb"),
         (Form::Text, "plain", "a\u{202e}b"),
         (Form::Text, "plain", "a\u{9b}b"),
+        (Form::Lmbench, "a\tb\n", "a\u{1b}[31mb"),
         (Form::Json, "{\"a\": \"<script>\"}", "{\"a\": 1"),
         (
             Form::Html,

@@ -181,8 +181,6 @@ impl Tally {
 
     /// Writes what everybody may read.
     pub fn publish(&self) {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/results");
-        fs::create_dir_all(&folder).expect("a folder for results");
         let soaks = self.soaks.iter().map(|soak| {
             format!("- {}: {} s, {} kills, seed {}\n", soak.date, soak.seconds, soak.kills, soak.seed)
         });
@@ -197,8 +195,15 @@ impl Tally {
         if !self.faults.is_empty() {
             text.push_str(&format!("\nWhat was wrong:\n\n```\n{}\n```\n", self.faults.join("\n")));
         }
-        fs::write(folder.join("soak.md"), text).expect("the table is written");
+        result("soak.md", &text);
     }
+}
+
+/// Writes a file of results into the documents.
+pub fn result(name: &str, text: &str) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/results");
+    fs::create_dir_all(&folder).expect("a folder for results");
+    fs::write(folder.join(name), text).expect("the results are written");
 }
 
 /// Where results of this commit are kept.
@@ -208,7 +213,7 @@ pub fn kept() -> PathBuf {
 }
 
 /// The commit that is checked out, marked where the sources differ from it.
-fn commit() -> String {
+pub fn commit() -> String {
     let git = |words: &[&str]| {
         let output = Command::new("git").args(words).current_dir(env!("CARGO_MANIFEST_DIR")).output().ok()?;
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_string())
@@ -222,7 +227,7 @@ fn commit() -> String {
 }
 
 /// The machine in a line.
-fn machine() -> String {
+pub fn machine() -> String {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let model =
         read("/proc/cpuinfo").lines().find_map(|line| Some(line.split_once("model name")?.1.to_string()));
