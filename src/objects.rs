@@ -210,8 +210,10 @@ impl State {
         };
         let key = loop {
             let key = (u32::from_ne_bytes(random()?) >> 1) as i32;
-            if key != 0 && semaphore::Found::under(key).is_ok_and(|found| found.is_none()) {
-                break key;
+            match semaphore::Found::under(key) {
+                Ok(None) if key != 0 => break key,
+                Ok(_) => {}
+                Err(error) => return Ok(Err(format!("whether a key is free cannot be told ({error})"))),
             }
         };
         let from_s = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_secs() as i64;
