@@ -11,9 +11,9 @@ use serde::Serialize;
 use crate::diagnose::Diagnosis;
 use crate::machine::Machine;
 use crate::model::{Header, Severity};
+use crate::report::block::Report;
 use crate::report::plain::{ascii, plain};
 use crate::report::text::{self, Style};
-use crate::report::block::Report;
 use crate::report::{html, json, sections};
 
 /// How text should look on a stream.

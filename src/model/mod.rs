@@ -22,8 +22,8 @@ pub use figure::{figure, letters, percent};
 pub use finding::{Effect, Fact, Finding, SUSPECT, Severity, Verdict, VerdictKind};
 pub use metric::{Better, Form, Metric, Title, View};
 pub use run::{
-    Conditions, Event, Header, Line, Neighbour, Planned, RUN_FILE_SCHEMA, Reason, Record, Run, RunClock, SCHEMA, Summary,
-    SummaryFinding, SummarySeries, TimeLine, Visit, measured_ms,
+    Conditions, Event, Header, Line, Neighbour, Planned, RUN_FILE_SCHEMA, Reason, Record, Run, RunClock,
+    SCHEMA, Summary, SummaryFinding, SummarySeries, TimeLine, Visit, measured_ms,
 };
 pub use sample::{BEYOND, Covariates, Histogram, Packed, ProcessFacts, Samples, backs};
 pub use snapshot::{Entry, Snapshot};

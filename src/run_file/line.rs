@@ -41,7 +41,8 @@ impl Seal {
             return match self.seen {
                 false => Ok(line.trim_ascii()),
                 true => {
-                    Err("it has no checksum, as the lines before it have: its end was cut off or changed".into())
+                    Err("it has no checksum, as the lines before it have: its end was cut off or changed"
+                        .into())
                 }
             };
         };

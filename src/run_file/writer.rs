@@ -35,9 +35,8 @@ impl Writer {
         let place = Place::create(&Arc::new(folder), dir, &stem).with_context(|| {
             format!("cannot create a run file in {}; choose another folder with --out", dir.display())
         })?;
-        let place = place.with_context(|| {
-            format!("a thousand run files of the name {stem} exist in {}", dir.display())
-        })?;
+        let place = place
+            .with_context(|| format!("a thousand run files of the name {stem} exist in {}", dir.display()))?;
         let mut writer = Writer { place, torn: false, synced: Instant::now() };
         if let Err(error) = writer.write_line(&Record::Header(Box::new(header.clone()))) {
             // Half a header is of no use to anybody. If it cannot be removed either, it does no harm.

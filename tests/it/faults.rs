@@ -7,6 +7,8 @@ mod ends;
 mod files;
 mod limits;
 mod many;
+mod place;
+mod sealed;
 mod streams;
 mod system;
 mod told;
