@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use assay::model::Record;
+use assay::model::{Record, Summary};
+use assay::run_file;
 use assay::stats::noise::normal;
 use fastrand::Rng;
 use serde_json::Value;
@@ -49,7 +50,10 @@ fn measure() -> Result<String, String> {
     let run = invented(folder.path())?;
     let bytes = std::fs::read(&run).map_err(|error| error.to_string())?;
     let runs = folder.path().join("runs");
-    let on_disk = write_fleet(&bytes, &runs)?;
+    let summary = File::open(&run)
+        .map_err(|error| error.to_string())
+        .and_then(|mut file| run_file::summary(&mut file).map_err(|error| format!("{error:#}")))?;
+    let on_disk = write_fleet(&bytes, &summary, &runs)?;
     let (seconds, mebibytes, json) = timed(&runs)?;
     let flagged: Vec<usize> = json["hosts"]
         .as_array()
@@ -104,12 +108,9 @@ fn invented(folder: &Path) -> Result<PathBuf, String> {
 }
 
 /// The files, and how many bytes of them are on the disk.
-fn write_fleet(bytes: &[u8], runs: &Path) -> Result<u64, String> {
+fn write_fleet(bytes: &[u8], summary: &Summary, runs: &Path) -> Result<u64, String> {
     let last =
         bytes[..bytes.len() - 1].iter().rposition(|byte| *byte == b'\n').ok_or("a run of one line")? + 1;
-    let Ok(Record::Summary(summary)) = serde_json::from_slice(&bytes[last..]) else {
-        return Err("its last line is no summary".to_string());
-    };
     let mut on_disk = 0;
     let mut rng = Rng::with_seed(1);
     for number in 0..HOSTS {
@@ -126,7 +127,7 @@ fn write_fleet(bytes: &[u8], runs: &Path) -> Result<u64, String> {
             series.median = series.median.map(scaled);
             series.ci95 = series.ci95.map(|ends| ends.map(scaled));
         }
-        let line = serde_json::to_vec(&Record::Summary(own)).map_err(|error| error.to_string())?;
+        let line = run_file::sealed(&Record::Summary(Box::new(own))).map_err(|error| error.to_string())?;
         // Hundred to a folder, as a collection by rack might lie.
         let folder = runs.join(format!("rack-{:03}", number / 100));
         std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
@@ -152,7 +153,6 @@ fn write_one(path: &Path, before: &[u8], line: &[u8], whole: bool) -> std::io::R
         file.write_all(&before[from..])?;
     }
     file.write_all(line)?;
-    file.write_all(b"\n")?;
     Ok(if whole { (before.len() + line.len()) as u64 } else { (BEGIN + END) as u64 })
 }
 

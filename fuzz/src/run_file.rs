@@ -38,6 +38,12 @@ pub fn check(run: Run) {
     assert_eq!(again.damage, Vec::<String>::new(), "damage that was not there");
     let whole = Run { damage: Vec::new(), ..run.clone() };
     assert!(again == whole, "a run changed on its way through a file");
+    let sealed: Vec<u8> =
+        records(&run).iter().flat_map(|record| run_file::sealed(record).expect("a line")).collect();
+    assert!(
+        run_file::parse(sealed.as_slice()).ok() == Some(whole),
+        "a run changed with checksums on its lines"
+    );
 
     let (damage, summary) = (run.damage.clone(), run.summary.is_some());
     let diagnosis = diagnose::diagnose(run);
@@ -51,15 +57,19 @@ pub fn check(run: Run) {
     }
 }
 
-/// A run as its lines.
-pub fn written(run: &Run) -> Vec<u8> {
+fn records(run: &Run) -> Vec<Record> {
     let mut records = vec![Record::Header(Box::new(run.header.clone()))];
     records.extend(run.visits.iter().map(|visit| Record::Visit(Box::new(visit.clone()))));
     records.extend(run.time_lines.iter().cloned().map(Record::TimeLine));
     records.extend(run.events.iter().cloned().map(Record::Event));
     records.extend(run.summary.iter().map(|summary| Record::Summary(Box::new(summary.clone()))));
+    records
+}
+
+/// A run as its lines, without checksums.
+pub fn written(run: &Run) -> Vec<u8> {
     let line = |record: &Record| serde_json::to_vec(record).expect("every record can be written");
-    records.iter().map(line).collect::<Vec<_>>().join(&b'\n')
+    records(run).iter().map(line).collect::<Vec<_>>().join(&b'\n')
 }
 
 /// The summary that closes the file is short, and read back as it was.

@@ -2,10 +2,11 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use rustix::fs::FlockOperation;
+use rustix::fs::{FlockOperation, OFlags};
 use serde::{Deserialize, Serialize};
 
 /// One knob that was changed, or is about to be.
@@ -60,6 +61,20 @@ pub fn start_of(pid: u32) -> Option<u64> {
     (state != "Z" && state != "X").then(|| fields.nth(18)?.parse().ok()).flatten()
 }
 
+/// Opens a plain file of this user's that has one name: what a link leads to is neither locked nor obeyed.
+fn own(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let careful = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = options.custom_flags(careful.bits() as i32).open(path)?;
+    let found = file.metadata()?;
+    let euid = rustix::process::geteuid().as_raw();
+    match found.is_file() && found.uid() == euid && found.nlink() == 1 {
+        true => Ok(file),
+        false => Err(io::Error::other(
+            "it is no plain file of this user's with one name: look at it, and remove it",
+        )),
+    }
+}
+
 /// The folder that holds the journal and the lock of whoever changes knobs.
 #[derive(Clone, Debug)]
 pub struct Store(pub PathBuf);
@@ -78,7 +93,7 @@ impl Store {
     /// The lock; `None` while somebody else has it.
     pub fn lock(&self) -> anyhow::Result<Option<Lock>> {
         let path = self.0.join("knobs.lock");
-        let open = || OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+        let open = || own(OpenOptions::new().create(true).truncate(false).write(true), &path);
         fs::create_dir_all(&self.0)
             .with_context(|| format!("cannot make the folder {}", self.0.display()))?;
         let file = open().with_context(|| format!("cannot open {}", path.display()))?;
@@ -92,7 +107,7 @@ impl Store {
     /// The journal that is there, if one is.
     pub fn read(&self) -> anyhow::Result<Option<Journal>> {
         let path = self.file();
-        let text = match fs::read_to_string(&path) {
+        let text = match own(OpenOptions::new().read(true), &path).and_then(io::read_to_string) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => {

@@ -282,3 +282,33 @@ fn a_damaged_or_foreign_journal_is_said_and_nothing_is_turned() {
     assert!(error.contains("is of the tree"), "{error}");
     assert_eq!((tree.smt().as_str(), other.smt().as_str()), ("off", "on"));
 }
+
+#[test]
+fn a_lock_or_journal_that_is_a_link_is_neither_followed_nor_obeyed() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (store, theirs) = (Store(folder.path().join("state")), folder.path().join("theirs"));
+    fs::create_dir(&store.0).expect("a folder");
+    let links: [fn(&std::path::Path, &std::path::Path) -> std::io::Result<()>; 2] =
+        [|from, to| std::os::unix::fs::symlink(from, to), |from, to| fs::hard_link(from, to)];
+    let journal = serde_json::to_string(&Journal::own(folder.path(), None)).expect("JSON");
+    for name in ["knobs.lock", "knobs.json"] {
+        for link in links {
+            fs::write(&theirs, &journal).expect("a file");
+            link(&theirs, &store.0.join(name)).expect("a link");
+            let told = match name {
+                "knobs.lock" => store.lock().map(drop),
+                _ => store.read().map(drop),
+            };
+            let told = format!("{:#}", told.expect_err("a link"));
+            assert!(told.contains(name), "{told}");
+            assert_eq!(fs::read_to_string(&theirs).expect("there"), journal);
+            fs::remove_file(store.0.join(name)).expect("removed");
+        }
+        // One that leads nowhere makes nothing.
+        std::os::unix::fs::symlink(folder.path().join("nowhere"), store.0.join(name)).expect("a link");
+        assert!(store.lock().is_err() || name == "knobs.json");
+        assert!(!folder.path().join("nowhere").exists());
+        fs::remove_file(store.0.join(name)).expect("removed");
+    }
+    assert!(store.lock().expect("a folder of ours").is_some());
+}

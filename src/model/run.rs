@@ -379,6 +379,7 @@ pub struct Line {
     /// The last thing in its line: the CRC-32 (gzip's) of every byte before its comma, in eight hexadecimal digits. Files of
     /// schema 1 have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = "^[0-9a-f]{8}$"))]
     pub crc32: Option<String>,
 }
 

@@ -94,7 +94,7 @@ impl Place {
             Ok(found) if FileType::from_raw_mode(found.st_mode).is_symlink() => "replaced by a link",
             Ok(_) => "replaced by something else",
             Err(Errno::NOENT | Errno::NOTDIR) if held.st_nlink == 0 => "removed",
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => "moved, or a folder above it",
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => "moved, it or its folder",
             Err(error) => return Some(format!("cannot be reached: {}", io::Error::from(error))),
         };
         Some(why.to_string())
@@ -232,3 +232,6 @@ impl Read for FromBegin<'_> {
         Ok(length)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -155,7 +155,8 @@ fn pretended(only: &str) -> Vec<u8> {
     let output = crate::assay().args(args).arg("--from").arg(machine).arg("--out").arg(out.path()).output();
     assert!(output.expect("assay runs").status.success());
     let run_file = files(out.path()).into_iter().find(|file| file.to_string_lossy().ends_with(".jsonl"));
-    let text = fs::read_to_string(run_file.expect("a run file")).expect("readable");
+    // What a fuzzer changes in a line with a checksum is damage, whatever it is.
+    let text = crate::runs::unsealed(&run_file.expect("a run file"));
     let lines: Vec<&str> = text.lines().collect();
     let kept = [&lines[..lines.len().min(14)], &lines[lines.len() - 2..]].concat();
     kept.join("\n").into_bytes()

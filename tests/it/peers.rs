@@ -29,7 +29,7 @@ impl Made {
     fn new() -> Made {
         let folder = tempfile::tempdir().expect("a temporary directory");
         let run = pretended(7, &folder.path().join("made"), &[]);
-        let bytes = fs::read(&run).expect("readable");
+        let bytes = crate::runs::unsealed(&run).into_bytes();
         let last = bytes[..bytes.len() - 1].iter().rposition(|byte| *byte == b'\n').expect("lines") + 1;
         let summary = run_file::summary(&mut run_file::open(&run).expect("the run")).expect("a summary");
         assert!(

@@ -64,7 +64,10 @@ impl Whole {
                 }
                 return (index > 0).then_some(run);
             }
-            match serde_json::from_slice(&self.bytes[begin..end]).expect("a record") {
+            let mut line: serde_json::Value =
+                serde_json::from_slice(&self.bytes[begin..end]).expect("a line");
+            line.as_object_mut().expect("an object").remove("crc32");
+            match serde_json::from_value(line).expect("a record") {
                 Record::Header(_) => {}
                 Record::Visit(visit) => run.visits.push(*visit),
                 Record::TimeLine(line) => run.time_lines.push(line),
@@ -223,6 +226,7 @@ fn is_another_run(what: &str, change: impl FnOnce(&mut serde_json::Value)) {
     let (header, rest) = text.split_once('\n').expect("lines");
     let mut header: serde_json::Value = serde_json::from_str(header).expect("JSON");
     change(&mut header["header"]);
+    header.as_object_mut().expect("an object").remove("crc32");
     let changed = format!("{header}\n{rest}");
     fs::write(&file, &changed).expect("written");
     let again = end(&mut run_into(dir.path(), &whole.words));

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::runs::{diagnosed, end, on_file, pretended, read, run_file, run_into};
+use crate::runs::{diagnosed, end, on_file, pretended, read, run_file, run_into, unsealed};
 
 /// The lines of a finished run with invented samples.
 struct Lines {
@@ -18,7 +18,7 @@ struct Lines {
 fn lines() -> Lines {
     let dir = tempfile::tempdir().expect("a folder");
     end(&mut run_into(dir.path(), &pretended("selftest.steady"))).expect(0);
-    let text = fs::read_to_string(run_file(dir.path())).expect("readable");
+    let text = unsealed(&run_file(dir.path()));
     let lines = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     Lines { dir, lines }
 }
@@ -100,10 +100,10 @@ fn files_of_the_future() {
     let run = read(&lines.write("fields", Lines::text(&lines.lines)));
     assert!(run.damage.is_empty() && run.summary.is_some(), "{:?}", run.damage);
     // A schema of which nothing is known here.
-    lines.lines[0]["header"] = json!({"schema": 2, "everything": "else"});
+    lines.lines[0]["header"] = json!({"schema": 3, "everything": "else"});
     refused(
         &lines.write("schema", Lines::text(&lines.lines)),
-        &["newer Assay", "schema 2", "use that version"],
+        &["newer Assay", "schema 3", "use that version"],
     );
     lines.lines[0]["header"] = json!({"schema": "two"});
     refused(&lines.write("words", Lines::text(&lines.lines)), &["no schema"]);

@@ -7,13 +7,13 @@ use std::io::Write;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::runs::{diagnosed, end, on_file, pretended, run_file, run_into};
+use crate::runs::{diagnosed, end, on_file, pretended, run_file, run_into, unsealed};
 
 /// A finished run with invented samples, after `change` to its lines.
 fn changed(change: impl FnOnce(&mut Vec<Value>)) -> (TempDir, std::path::PathBuf) {
     let dir = tempfile::tempdir().expect("a folder");
     end(&mut run_into(dir.path(), &pretended("selftest.steady"))).expect(0);
-    let text = fs::read_to_string(run_file(dir.path())).expect("readable");
+    let text = unsealed(&run_file(dir.path()));
     let mut lines = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     change(&mut lines);
     let path = dir.path().join("changed.jsonl");

@@ -66,7 +66,7 @@ fn what_is_exported_is_read_back() {
 
 /// Makes windows of a free ring of two say what a hop and its parts take, us, and forgets the free ring of eight.
 fn free_rings(file: &Path) {
-    let text = std::fs::read_to_string(file).expect("a run");
+    let text = crate::runs::unsealed(file);
     let mut lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     let plan = lines[0]["header"]["plan"].clone();
     let free = |line: &Value, processes: u64| {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{Case, case};
-use crate::runs::{diagnosed, end, pretended, run_file};
+use crate::runs::{diagnosed, end, pretended, run_file, unsealed};
 use crate::synthetic::{Shape, Tree};
 
 /// A run file as lines of JSON.
@@ -30,7 +30,7 @@ impl Edit {
         command.args(verb).arg("--out").arg(dir.path()).args(words.split_whitespace());
         end(&mut command).expect(0).sane();
         let file = run_file(dir.path());
-        let text = fs::read_to_string(&file).expect("readable");
+        let text = unsealed(&file);
         let lines = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
         Edit { _dir: dir, file, lines }
     }
