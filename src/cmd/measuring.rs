@@ -21,8 +21,7 @@ use crate::machine::snapshot::{disk, group_folders};
 use crate::machine::{Machine, directory, flink};
 use crate::measure::{Ended, Patience, Session};
 use crate::model::{
-    BLANKED, Entry, Event, Header, Planned, Record, RunClock, SCHEMA, Severity, Snapshot, Title, Visit,
-    measured_ms,
+    Entry, Event, Header, Planned, Record, RunClock, SCHEMA, Severity, Snapshot, Title, Visit, measured_ms,
 };
 use crate::placement::Floor;
 use crate::plan::{self, PROFILES, Profile};
@@ -355,7 +354,7 @@ fn open(args: &MeasureArgs, header: Header) -> anyhow::Result<(Writer, Header, V
             && other_host(&old.plan) == other_host(&header.plan)
             && old.snapshot.text(flink::PROBE) == header.snapshot.text(flink::PROBE)
             && args.seed.is_none_or(|seed| seed == old.seed)
-            && !holds_secrets(old)
+            && !super::machine::holds_secrets(old)
     };
     let found = (!args.new).then(|| run_file::resumable(&args.out, agrees)).flatten();
     let Some((mut writer, run)) = found else {
@@ -371,18 +370,6 @@ fn open(args: &MeasureArgs, header: Header) -> anyhow::Result<(Writer, Header, V
     let at_ms = measured_ms(&run.visits);
     writer.append(&Record::Event(Event { at_ms, kind: "resumed".into(), text }))?;
     Ok((writer, run.header, run.visits))
-}
-
-/// Whether a run's file holds what was blanked when it was read; if so, says why it is not gone on with.
-fn holds_secrets(old: &Header) -> bool {
-    let holds = old.snapshot.get(BLANKED).is_some();
-    if holds {
-        output::tell(&format!(
-            "  the run of {} is not gone on with: its file holds serial numbers or ids, as files of older versions do",
-            old.started
-        ));
-    }
-    holds
 }
 
 /// The other end of a plan's network rows.
