@@ -50,9 +50,8 @@ fn measure() -> Result<String, String> {
     let run = invented(folder.path())?;
     let bytes = std::fs::read(&run).map_err(|error| error.to_string())?;
     let runs = folder.path().join("runs");
-    let summary = File::open(&run)
-        .map_err(|error| error.to_string())
-        .and_then(|mut file| run_file::summary(&mut file).map_err(|error| format!("{error:#}")))?;
+    let summary = run_file::open(&run).and_then(|mut file| run_file::summary(&mut file));
+    let summary = summary.map_err(|error| format!("{error:#}"))?;
     let on_disk = write_fleet(&bytes, &summary, &runs)?;
     let (seconds, mebibytes, json) = timed(&runs)?;
     let flagged: Vec<usize> = json["hosts"]

@@ -15,7 +15,7 @@ use super::output;
 use crate::bench::network_path;
 use crate::machine::snapshot::disk;
 use crate::machine::{self, Machine, Summary, snapshot};
-use crate::model::{Entry, Snapshot};
+use crate::model::{BLANKED, Entry, Header, Snapshot};
 use crate::report::text_machine::{self, Style};
 use crate::run_file::{self, Limits};
 
@@ -243,6 +243,18 @@ pub fn saved_snapshot(path: &Path) -> anyhow::Result<Snapshot> {
         bail!("{} is larger than {} MiB: {advice}", path.display(), LARGEST >> 20);
     }
     serde_json::from_str(&text).with_context(|| format!("{} is no snapshot: {advice}", path.display()))
+}
+
+/// Whether the file of an interrupted run holds what was blanked when it was read; if so, says why it is not gone on with.
+pub fn holds_secrets(old: &Header) -> bool {
+    let holds = old.snapshot.get(BLANKED).is_some();
+    if holds {
+        output::tell(&format!(
+            "  the run of {} is not gone on with: its file holds serial numbers or ids, as files of older versions do",
+            old.started
+        ));
+    }
+    holds
 }
 
 fn save(snapshot: &Snapshot, path: &Path) -> anyhow::Result<()> {

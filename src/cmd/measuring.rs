@@ -23,8 +23,7 @@ use crate::machine::snapshot::{disk, group_folders};
 use crate::machine::{Machine, directory, flink};
 use crate::measure::{Ended, Patience, Session};
 use crate::model::{
-    BLANKED, Earlier, Entry, Event, Header, Planned, RUN_FILE_SCHEMA, Record, RunClock, Severity, Snapshot,
-    Title,
+    Earlier, Entry, Event, Header, Planned, RUN_FILE_SCHEMA, Record, RunClock, Severity, Snapshot, Title,
 };
 use crate::objects::Keep;
 use crate::placement::Floor;
@@ -346,7 +345,7 @@ fn open(args: &MeasureArgs, header: Header) -> anyhow::Result<(Writer, Header, E
             && other_host(&old.plan) == other_host(&header.plan)
             && old.snapshot.text(flink::PROBE) == header.snapshot.text(flink::PROBE)
             && args.seed.is_none_or(|seed| seed == old.seed)
-            && !holds_secrets(old)
+            && !super::machine::holds_secrets(old)
     };
     let candidates = if args.new { Candidates::default() } else { run_file::candidates(&args.out, agrees) };
     for (path, why) in &candidates.refused {
@@ -369,18 +368,6 @@ fn open(args: &MeasureArgs, header: Header) -> anyhow::Result<(Writer, Header, E
     let at_ms = run.measured_ms();
     writer.append(&Record::Event(Event { at_ms, kind: "resumed".into(), text }))?;
     Ok((writer, run.header, Earlier { visits: run.visits, thinned: run.thinned }))
-}
-
-/// Whether a run's file holds what was blanked when it was read; if so, says why it is not gone on with.
-fn holds_secrets(old: &Header) -> bool {
-    let holds = old.snapshot.get(BLANKED).is_some();
-    if holds {
-        output::tell(&format!(
-            "  the run of {} is not gone on with: its file holds serial numbers or ids, as files of older versions do",
-            old.started
-        ));
-    }
-    holds
 }
 
 /// The other end of a plan's network rows.

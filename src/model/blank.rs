@@ -78,8 +78,10 @@ impl Snapshot {
             printed::secrets(text, &mut secrets);
         }
         if let Some(table) = table {
-            let table = settled(table, |table| tables::blanked(table, &secrets));
-            self.entries.insert(TABLES.to_string(), Entry::Bytes(table));
+            let blanked = settled(table.clone(), |table| tables::blanked(table, &secrets));
+            if blanked != table {
+                self.entries.insert(TABLES.to_string(), Entry::Bytes(blanked));
+            }
         }
         if let Some(text) = printout {
             let text = settled(text, |text| printed::blanked(text, &secrets));

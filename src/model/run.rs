@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{
     Better, Case, CpuSet, Factors, LeftOut, ProcessFacts, Samples, Severity, Snapshot, Sweep, Thinned, Title,
-    VerdictKind,
+    VerdictKind, without_ids,
 };
 
 /// Version of the JSON contract. Readers refuse a higher one and accept unknown fields.
@@ -111,6 +111,7 @@ pub struct Conditions {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Neighbour {
     /// As the kernel calls it: 15 characters.
+    #[serde(deserialize_with = "program")]
     pub name: String,
     /// Number of the process or the thread.
     pub pid: u32,
@@ -127,6 +128,11 @@ pub struct Neighbour {
     pub priority: u32,
     #[serde(default)]
     pub nice: i32,
+}
+
+/// A program's name, in which older versions left ids of containers.
+fn program<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    String::deserialize(deserializer).map(|name| without_ids(&name))
 }
 
 impl Neighbour {

@@ -6,7 +6,7 @@ use std::process::Command;
 use rustix::process::Signal;
 
 use crate::host::{nothing_left_running, processes_marked, unique};
-use crate::runs::{Ended, end, is_tidy, page_is_whole, results, run_file, series, start};
+use crate::runs::{Ended, end, is_tidy, page_is_whole, read, results, run_file, series, start};
 
 /// `assay guard` into a folder with these words, around a command.
 fn guard(dir: &Path, words: &str, command: &[&str]) -> Command {
@@ -48,7 +48,7 @@ fn a_command_that_cannot_be_run_is_a_mistake_of_usage() {
 #[test]
 fn figures_are_taken_and_stored_with_their_meaning() {
     let (ended, dir) = shell("--runs 3 --metric rate[1/s]=rate:(.*)", "echo rate: 1; echo rate: 250");
-    ended.expect(0);
+    ended.measured();
     let results = results(dir.path());
     let rate = series(&results, "guard.command@free?command=sh-");
     assert_eq!((rate["median"].as_f64(), rate["n"].as_u64()), (Some(250.0), Some(3)), "{rate}");
@@ -70,15 +70,23 @@ fn commands_that_fail_end_the_guard_with_their_last_words() {
 
 #[test]
 fn whatever_a_command_does_nothing_is_left_running() {
+    let succeeds = |words: &str, script: &str| {
+        let (ended, dir) = shell(words, script);
+        let run = read(&run_file(dir.path()));
+        assert!(
+            ended.measured().code == 0 || run.visits.iter().all(|visit| visit.reason.is_none()),
+            "{run:?}"
+        );
+    };
     // Forks away and goes on in sessions of its own.
-    shell("--runs 2", "setsid sh -c '(setsid sleep 600 &); sleep 600' & exit 0").0.expect(0);
+    succeeds("--runs 2", "setsid sh -c '(setsid sleep 600 &); sleep 600' & exit 0");
     // Is asked to end and does not.
     let stubborn = "trap '' TERM; setsid sleep 600 & while :; do sleep 0.05; done";
     shell("--runs 1 --timeout 1s", stubborn).0.expect(3).says(&["no end after 1 s (--timeout); killed"]);
     // Kills whatever it takes for its own.
     shell("--runs 1", "sleep 600 & kill -9 0").0.expect(3).says(&["was ended by signal 9"]);
     // Wants input, or has closed its output.
-    shell("--runs 1", "cat; exec >&- 2>&-; sleep 0.05").0.expect(0);
+    succeeds("--runs 1", "cat; exec >&- 2>&-; sleep 0.05");
 }
 
 #[test]

@@ -127,7 +127,7 @@ fn a_machine_that_tells_is_observed_while_it_is_measured() {
 fn a_machine_that_does_not_tell_says_why() {
     let (tree, dir) = (quiet_tree(), tempfile::tempdir().expect("a folder"));
     let words = "--quick --force --only selftest.steady";
-    end(run_into(dir.path(), words).arg("--root").arg(tree.root())).expect(0).sane();
+    end(run_into(dir.path(), words).arg("--root").arg(tree.root())).measured();
     let text = on_file("diagnose", &run_file(dir.path()), "").sane().out.clone();
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for why in ["no cpufreq", "no cpuidle states", "no processor's sensor"] {
@@ -153,7 +153,7 @@ fn a_tree_of_nonsense_is_measured_on_all_the_same() {
     tree.file("/sys/class/hwmon/hwmon0/temp1_input", "NaN");
     tree.file("/sys/class/hwmon/hwmon99999999999/name", "coretemp");
     let words = "--quick --force --only selftest.steady";
-    end(run_into(dir.path(), words).arg("--root").arg(tree.root())).expect(0).sane();
+    end(run_into(dir.path(), words).arg("--root").arg(tree.root())).measured();
     let text = on_file("diagnose", &run_file(dir.path()), "").sane().out.clone();
     assert!(!text.contains('\u{1b}') && text.contains("temperature, processor: not available"), "{text}");
 }

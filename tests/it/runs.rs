@@ -34,6 +34,13 @@ impl Ended {
         self
     }
 
+    /// It measured; whether its numbers can be used (else 3) depends on what others do here.
+    #[track_caller]
+    pub fn measured(&self) -> &Ended {
+        assert!(matches!(self.code, 0 | 3), "ended with {}: {}", self.code, self.err);
+        self.sane()
+    }
+
     /// Both streams say nothing of a panic, and errors hold all these words.
     #[track_caller]
     pub fn says(&self, words: &[&str]) -> &Ended {

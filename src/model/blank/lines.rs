@@ -6,7 +6,7 @@ use super::words::without_ids;
 const BLANK: &str = "***";
 
 /// Kernel parameters whose values change what is measured, and say nothing of anybody.
-const PARAMETERS: [&str; 82] = [
+const PARAMETERS: [&str; 85] = [
     "acpi_cpufreq",
     "amd_iommu",
     "amd_pstate",
@@ -14,6 +14,7 @@ const PARAMETERS: [&str; 82] = [
     "apparmor",
     "audit",
     "clocksource",
+    "console",
     "cpufreq.default_governor",
     "cpufreq.off",
     "cpuidle.governor",
@@ -64,6 +65,7 @@ const PARAMETERS: [&str; 82] = [
     "nvme.poll_queues",
     "nvme.write_queues",
     "page_alloc.shuffle",
+    "panic",
     "pcie_aspm",
     "possible_cpus",
     "preempt",
@@ -72,6 +74,7 @@ const PARAMETERS: [&str; 82] = [
     "pti",
     "randomize_kstack_offset",
     "rcu_nocbs",
+    "reboot",
     "reg_file_data_sampling",
     "retbleed",
     "sched_verbose",

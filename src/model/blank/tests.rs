@@ -1,3 +1,5 @@
+//! Planted serial numbers, ids and names: none of them comes through, whatever is damaged, and what is looked at stays.
+
 use std::sync::LazyLock;
 
 use proptest::prelude::*;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::super::clock;
 use super::numbers;
-use crate::model::{Conditions, Neighbour};
+use crate::model::{Conditions, Neighbour, without_ids};
 
 /// The other processes of this machine, looked at again and again, and never often.
 pub struct Neighbours {
@@ -167,7 +167,8 @@ impl Neighbours {
 
 fn neighbour(pid: u32, cpus: f64, task: Task) -> Neighbour {
     Neighbour {
-        name: task.name,
+        // The program's name and no more: its command line is never read, and a name may be made of a container's id.
+        name: without_ids(&task.name),
         pid,
         cpus,
         cpu: task.cpu,
@@ -270,6 +271,10 @@ mod tests {
     fn who_used_the_cpus_between_two_looks() {
         let root = tempfile::tempdir().expect("a folder");
         write(root.path(), "7", &stat("hog", 5000, 1, 0, 0, 0));
+        assert_eq!(
+            neighbour(7, 1.0, task(&stat("c5cbea2ff78e", 1, 1, 0, 0, 0)).expect("a task")).name,
+            "*1*"
+        );
         write(root.path(), "8", &stat("sleeper", 9000, 1, 0, 0, 0));
         write(root.path(), "9", &stat("audio", 100, 2, 0, 0, 0));
         let mut neighbours = Neighbours::below(root.path());

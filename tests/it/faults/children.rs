@@ -46,7 +46,7 @@ fn beside_a_healthy_case(fault: &str, dir: &Path) -> Outcome {
     let mut command = run_into(dir, &words);
     let ended = end(command.arg("--root").arg(tree.root()).env("ASSAY_TEST", &mark));
     // Others may make this machine's numbers scatter; they cannot make them disappear.
-    ended.expect(0).says(&[fault, "saved"]);
+    ended.measured().says(&[fault, "saved"]);
     nothing_left_running(&mark);
     is_tidy(dir);
     page_is_whole(dir);

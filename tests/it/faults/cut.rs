@@ -24,7 +24,7 @@ struct Whole {
 
 fn whole(words: String) -> Whole {
     let dir = tempfile::tempdir().expect("a folder");
-    end(&mut run_into(dir.path(), &words)).expect(0).sane();
+    end(&mut run_into(dir.path(), &words)).measured();
     let file = run_file(dir.path());
     let name = file.file_name().expect("a name").to_string_lossy().to_string();
     Whole { bytes: fs::read(&file).expect("readable"), run: read(&file), words, name, _dir: dir }
@@ -202,7 +202,7 @@ fn a_real_run_goes_on_after_a_cut() {
     let left = whole.expected(length).expect("a header");
     let (dir, file) = whole.cut_to(length);
     end(&mut run_into(dir.path(), &whole.words))
-        .expect(0)
+        .measured()
         .says(&["going on with", &left.visits.len().to_string()]);
     let finished = read(&file);
     assert_eq!(finished.visits[..left.visits.len()], left.visits);

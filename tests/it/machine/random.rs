@@ -134,9 +134,11 @@ proptest! {
         }
         let text = draw(&machine, Style { color: false, unicode: true, width: 80 });
         prop_assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
-        let again = serde_json::to_string(&snapshot).expect("every snapshot can be written");
+        let mut blanked = snapshot;
+        blanked.blank();
+        let again = serde_json::to_string(&blanked).expect("every snapshot can be written");
         let again: Snapshot = serde_json::from_str(&again).expect("and read back");
-        prop_assert_eq!(again, snapshot);
+        prop_assert_eq!(again, blanked);
     }
 
     #[test]
