@@ -140,6 +140,7 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         // What cannot be removed is named by the next sweep.
         let _ = end(&self.parent, self.name, &self.folder);
+        let _ = rustix::fs::flock(&self.folder, FlockOperation::Unlock);
     }
 }
 
@@ -237,6 +238,8 @@ fn look_through(parent: &Path, lock: FlockOperation, deed: Deed) -> Vec<Leftover
                 Some("version 0.1.0 of assay made such folders, and put nothing in that shows it".into())
             }
         };
+        // Closing lets go only when no process that was forked meanwhile has it open, too.
+        let _ = rustix::fs::flock(&folder, FlockOperation::Unlock);
         Some(Leftover { path, stays })
     };
     names.into_iter().filter_map(leftover).collect()
