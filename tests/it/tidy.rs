@@ -195,7 +195,7 @@ const READERS: [&str; 9] = [
     "src/objects.rs",
     "src/objects/",
 ];
-const OPENERS: [&str; 3] = ["src/run_file.rs", "src/cmd/", "src/main.rs"];
+const OPENERS: [&str; 4] = ["src/run_file.rs", "src/run_file/", "src/cmd/", "src/main.rs"];
 
 fn opens_files(code: &str) -> bool {
     ["std::fs", "File::open", "File::create", "OpenOptions", "read_dir(", "read_to_string("]
