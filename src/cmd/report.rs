@@ -50,6 +50,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let format = if args.json { "json" } else { args.format.as_str() };
     let older = beside(&args, &diagnosis)?;
+    // All other forms have it inside.
+    if let Some(thinned) = diagnosis.run.thinned.as_ref().filter(|_| matches!(format, "csv" | "lmbench")) {
+        output::tell(&format!("assay: {}", thinned.words()));
+    }
     let text = match format {
         "json" => json::pretty(&json::output_beside(&diagnosis, &older))?,
         "markdown" => markdown::render(&sections::compose_beside(&diagnosis, &older)?),

@@ -157,6 +157,9 @@ pub fn read(text: &str) -> Vec<Imported> {
         let (jobs, facts, remarks) = json::jobs(document);
         let mut sheet = Sheet { jobs, facts, remarks, ..Sheet::default() };
         sheet.remarks.extend(snapshots::remark(std::mem::take(&mut passed)));
+        if at + 1 == ours.len() && found.left_out > 0 {
+            sheet.remarks.push(format!("{} reports were left out: the file has too many", found.left_out));
+        }
         // What stands around is said once, with the first.
         if results.is_empty() {
             complaints::read(&found.lines, &mut sheet);

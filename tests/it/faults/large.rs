@@ -213,7 +213,22 @@ fn columns_are_read_as_they_are_written() {
     }
 }
 
-/// Two gigabytes of nonsense in a few megabytes, read with little memory.
+/// Brackets that never close behind a real result: each is a document's begin, and none is looked at to the file's end for ever.
+#[test]
+fn brackets_without_end_are_given_up() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let file = dir.path().join("result.json");
+    for (name, line) in [("iperf3-tcp.json", "{ nan\n"), ("fio-jobs.json", "{\"a\":1,\n")] {
+        let real = format!("{}/tests/imports/{name}", env!("CARGO_MANIFEST_DIR"));
+        let text = fs::read_to_string(real).expect("readable");
+        fs::write(&file, format!("{text}\n{}", line.repeat(600_000))).expect("written");
+        let ended = end(crate::assay().arg("import").arg(&file));
+        ended.expect(0).sane();
+        assert!(ended.out.contains("were left out: the file has too many"), "{name}: {}", ended.out);
+    }
+}
+
+/// Hundreds of megabytes of nonsense in a few megabytes, read with little memory.
 #[test]
 fn a_bomb_is_refused() {
     let many = Many::of("selftest.steady");
