@@ -21,7 +21,7 @@ pub struct DeviceArgs {
     /// Read this block device itself instead of files of our own (with --only disk); asks for its name before it begins
     #[arg(long, value_name = "PATH", conflicts_with_all = ["dir", "pretend"])]
     device: Option<PathBuf>,
-    /// Also write to the device: DESTROYS all that is on it; refused while anybody uses it
+    /// Also write to the device: DESTROYS all that is on it; refused while anybody uses it, or what shares its storage
     #[arg(long, requires = "device")]
     device_write: bool,
     /// The answer to the question that --device asks, where no terminal is there to ask on

@@ -152,15 +152,16 @@ pub fn users(root: &Path, name: &str, asked: &Asked) -> Vec<String> {
             say(share, "was opened by somebody for himself alone".to_string());
         }
     }
+    let mapped = |device: &str, inode: u64| {
+        let file = files.iter().find(|([at, file], _)| *file == inode && hexadecimal(*at) == device);
+        file.map(|(_, share)| share)
+    };
     let wanted = Wanted {
         open: &|meta| match meta.file_type().is_block_device() {
             true => numbers.get(number(meta.rdev()).as_str()).filter(|share| !share.below),
             false => files.get(&[meta.dev(), meta.ino()]),
         },
-        mapped: &|device, inode| {
-            let file = files.iter().find(|([at, file], _)| *file == inode && hexadecimal(*at) == device);
-            file.map(|(_, share)| share)
-        },
+        mapped: if files.is_empty() { None } else { Some(&mapped) },
     };
     for (share, process, path) in openers::of(root, &wanted) {
         say(share, format!("is used by {process}, which has {path} open"));

@@ -8,10 +8,14 @@ use std::time::Duration;
 /// Who only looks what is there (udev does, at every new device) is gone by the second look.
 const LOOKS: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(300)];
 
+/// What to call the file of a device and an inode.
+pub(super) type Mapped<'a, T> = dyn Fn(&str, u64) -> Option<T> + 'a;
+
 /// What is looked for, by what is open and by what is mapped (`fd:1`, an inode), and what to call it.
 pub(super) struct Wanted<'a, T> {
     pub open: &'a dyn Fn(&Metadata) -> Option<T>,
-    pub mapped: &'a dyn Fn(&str, u64) -> Option<T>,
+    /// Not looked for where there is none: of many processes it is much to read.
+    pub mapped: Option<&'a Mapped<'a, T>>,
 }
 
 /// What of it is open for good, in which process (`process 812 (qemu)`), and by which path.
@@ -44,13 +48,14 @@ fn look<T: Ord>(root: &Path, wanted: &Wanted<T>) -> BTreeSet<(T, String, String)
                 found.insert((one, named(), path.to_string_lossy().into_owned()));
             }
         }
+        let Some(mapped) = wanted.mapped else { continue };
         let maps = fs::read(folder.join("maps")).unwrap_or_default();
         for line in String::from_utf8_lossy(&maps).lines() {
             // Addresses, rights, offset, device, inode, path.
             let mut words = line.split_ascii_whitespace().skip(3);
             let (device, inode) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
             let inode = inode.parse::<u64>().ok().filter(|inode| *inode != 0);
-            if let Some(one) = inode.and_then(|inode| (wanted.mapped)(device, inode)) {
+            if let Some(one) = inode.and_then(|inode| mapped(device, inode)) {
                 found.insert((one, named(), words.collect::<Vec<&str>>().join(" ")));
             }
         }
