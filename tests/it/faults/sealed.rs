@@ -90,7 +90,7 @@ fn any_flipped_bit_is_damage_packed_or_not() {
         let mut changed = bytes.clone();
         changed[at] ^= 1 << bit;
         fs::write(&path, &changed).expect("written");
-        let told = summary(&mut fs::File::open(&path).expect("there"));
+        let told = summary(&mut assay::run_file::open(&path).expect("there"));
         assert!(told.is_err(), "bit {bit} of byte {at} of the summary went unnoticed");
     }
 }
