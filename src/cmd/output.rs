@@ -179,7 +179,7 @@ pub fn replace_file(
         let mut buffered = BufWriter::new(file);
         write(&mut buffered).and_then(|()| Ok(buffered.flush()?)).with_context(advice)
     };
-    if goes_through(path)? {
+    if goes_through(path).with_context(advice)? {
         return into(OpenOptions::new().write(true).open(path).with_context(advice)?);
     }
     let directory = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));

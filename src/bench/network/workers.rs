@@ -270,7 +270,9 @@ impl Fire {
         }
         let (start, before) = (Instant::now(), used());
         loop {
-            let (now, burnt) = (Instant::now(), self.burnt + used().saturating_sub(before));
+            // In this order: no more is burnt than time has passed, whoever takes the CPU in between.
+            let burnt = self.burnt + used().saturating_sub(before);
+            let now = Instant::now();
             let enough = burnt.as_secs_f64() >= self.share * (now - self.begin).as_secs_f64();
             if enough || now - start > LONGEST_FIRE {
                 self.burnt = burnt;

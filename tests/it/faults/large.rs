@@ -13,7 +13,7 @@ use flate2::write::GzEncoder;
 use tempfile::TempDir;
 
 use crate::host::{skipped, wrapped};
-use crate::runs::{Ended, end, pretended, run_file as file_of, run_into};
+use crate::runs::{Ended, end, pretended, run_file as file_of, run_into, unsealed};
 
 /// A real small run, of whose visits there can be any number.
 struct Many {
@@ -26,7 +26,7 @@ impl Many {
     fn of(only: &str) -> Many {
         let dir = tempfile::tempdir().expect("a folder");
         end(&mut run_into(dir.path(), &pretended(only))).expect(0);
-        let text = fs::read_to_string(file_of(dir.path())).expect("readable");
+        let text = unsealed(&file_of(dir.path()));
         let header = text.lines().next().expect("a line").to_string();
         Many { dir, header, visits: run_file::parse(text.as_bytes()).expect("a run").visits }
     }

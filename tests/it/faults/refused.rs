@@ -49,7 +49,7 @@ impl Finished {
             "import @IMPORT",
             "smt table --dry-run --quick",
             "hackbench -T -g 1 -l 5",
-            "run --quick --only selftest.steady,selftest.crash --force --budget 1s --new --out @OUT",
+            "run --quick --only selftest.steady,selftest.crash --force --budget 5s --new --out @OUT",
         ];
         let import = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/imports/fio-jobs.json");
         let command = |(number, line): (usize, &str)| {
