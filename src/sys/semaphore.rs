@@ -108,9 +108,9 @@ impl Found {
         Ok(Some(Found {
             id,
             maker: told.sem_perm.cuid,
-            count: told.sem_nsems as u64,
-            changed_s: told.sem_ctime as i64,
-            used_s: told.sem_otime as i64,
+            count: told.sem_nsems,
+            changed_s: told.sem_ctime,
+            used_s: told.sem_otime,
         }))
     }
 

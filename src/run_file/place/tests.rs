@@ -51,7 +51,7 @@ fn a_copy_goes_to_the_first_place_that_is_free_and_safe() {
     fs::create_dir(&above).expect("a folder");
     fs::create_dir(&elsewhere).expect("a folder");
     let copied = |place: &Place| {
-        place.copy(&out, &[above.clone()]).map(|copy| (copy.path().to_path_buf(), held(&copy)))
+        place.copy(&out, std::slice::from_ref(&above)).map(|copy| (copy.path().to_path_buf(), held(&copy)))
     };
     let whole = "measured\n".to_string();
     // Its name is taken, by a link that leads nowhere.
