@@ -107,6 +107,7 @@ struct Bounded {
     resident: u64,
 }
 
+#[expect(clippy::zombie_processes, reason = "wait4 waits for it, and tells what it used")]
 fn bounded(command: &mut Command) -> Bounded {
     // SAFETY: only system calls are made between fork and exec.
     unsafe {

@@ -242,7 +242,7 @@ fn a_bomb_is_refused() {
     }
     packed.finish().expect("packed");
     for (verb, code) in [("diagnose", 3), ("report", 3), ("peers", 3)] {
-        let ended = in_little_memory(&mut crate::assay().arg(verb).arg(&bomb));
+        let ended = in_little_memory(crate::assay().arg(verb).arg(&bomb));
         ended.expect(code).says(&["bomb.assay.jsonl.gz", "unpack to more than 200 times as much"]);
     }
     let ended = in_little_memory(crate::assay().arg("compare").args([&bomb, &bomb]));

@@ -129,8 +129,8 @@ impl Session<'_> {
 
     /// The visit that is under way, and whether it has begun to work.
     fn visit(&mut self) -> Option<(Pid, bool)> {
-        let visits = children(self.child.id()).into_iter().filter(|pid| has_word(*pid, "case"));
-        let pid = visits.last()?;
+        let mut visits = children(self.child.id()).into_iter().filter(|pid| has_word(*pid, "case"));
+        let pid = visits.next_back()?;
         if !self.seen.contains(&pid) {
             self.seen.push(pid);
         }
