@@ -12,9 +12,9 @@ use super::output;
 use crate::bench::{Candidate, DEVICE, DEVICE_BYTES, DEVICE_NUMBER, DEVICE_WRITE, not_on_a_device};
 use crate::diagnose::words;
 use crate::machine::snapshot::disk::{self, Subject};
-use crate::machine::snapshot::in_use::{self, Asked, Node};
+use crate::machine::snapshot::in_use::{self, Asked, Backing, Node};
 use crate::model::Planned;
-use crate::sys::loops::backing;
+use crate::sys::loops;
 
 #[derive(clap::Args, Default)]
 pub struct DeviceArgs {
@@ -85,7 +85,7 @@ impl Device {
             if self.node.read_only {
                 bail!("{shown} is read-only: it cannot be written to");
             }
-            let asked = Asked { backing: &|name| backing(&node_of(name)).ok(), claimed: &is_claimed };
+            let asked = Asked { backing: &|name| backing(&node_of(name)), claimed: &is_claimed };
             let users = in_use::users(Path::new("/"), &self.node.name, &asked);
             if !users.is_empty() {
                 bail!("{shown} is in use, and nothing will be written to it: {}", users.join("; "));
@@ -174,6 +174,14 @@ impl Device {
 /// Where a device of this name of the kernel's is opened.
 fn node_of(name: &str) -> PathBuf {
     Path::new("/dev").join(name.replace('!', "/"))
+}
+
+/// What a loop device lies on; nothing where it is none, or lies on nothing.
+fn backing(device: &Path) -> Option<Backing> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let open = rustix::fs::open(device, flags, Mode::empty()).ok()?;
+    let [device, inode, special, offset, limit] = loops::backing(&open).ok()?;
+    Some(Backing { file: [device, inode], special, offset, limit })
 }
 
 /// Whether opening it alone fails because somebody else did; that changes nothing.

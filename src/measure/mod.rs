@@ -4,6 +4,7 @@ pub mod child;
 pub mod gate;
 mod pretended;
 mod session;
+mod settings;
 mod watch;
 
 pub use gate::Patience;

@@ -1,6 +1,6 @@
 //! The loop: pass after pass over the plan, interleaved, until everything is known well enough or the time is over.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -18,6 +18,7 @@ use crate::sys::{clock, process};
 use super::child;
 use super::gate::{self, Patience};
 use super::pretended;
+use super::settings::{Knobs, settings};
 use super::watch::Watch;
 
 /// Everything that measuring needs and does not change.
@@ -125,9 +126,6 @@ struct Loop<'s, 'h> {
     turned: Knobs,
     watch: Watch,
 }
-
-/// Knobs and what they are turned to.
-type Knobs = BTreeMap<String, String>;
 
 impl<'s, 'h> Loop<'s, 'h> {
     fn new(session: &'s Session<'h>, earlier: Earlier) -> Loop<'s, 'h> {
@@ -469,22 +467,6 @@ impl<'s, 'h> Loop<'s, 'h> {
             reason: Some(reason),
         }
     }
-}
-
-/// The settings of the knobs that runnable cases want, in the order of a pass. Two: drawn, and turned round for every other
-/// pass (ABBA), so that a setting lasts from the end of one pass into the next. More: drawn anew for each pass.
-fn settings<'p>(plan: &'p [Planned], runnable: &[usize], pass: u32, seed: u64) -> Vec<&'p Knobs> {
-    let all: BTreeSet<&Knobs> = runnable.iter().map(|case| &plan[*case].case.knobs).collect();
-    let all: Vec<&Knobs> = all.into_iter().collect();
-    let indices: Vec<usize> = (0..all.len()).collect();
-    let few = all.len() <= 2;
-    let seed = if few { seed } else { seed ^ fingerprint(&format!("settings of pass {pass}")) };
-    let drawn = plan::orders(&indices, 1, seed).into_iter().flatten();
-    let mut order: Vec<&Knobs> = drawn.map(|index| all[index]).collect();
-    if few && pass % 2 == 1 {
-        order.reverse();
-    }
-    order
 }
 
 /// The counted values of one metric: for each point, in the order of the points, a list a visit.

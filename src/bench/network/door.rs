@@ -163,7 +163,9 @@ impl<'a> Door<'a> {
                 // Without a descriptor left the kernel says so even where nobody is there.
                 Err(_) if !knocks(&self.socket) => return Ok(()),
                 // A guest who says nothing leaves his to the next one.
-                Err(error) => guests.pop_front().map(drop).ok_or(error).context("cannot accept a connection")?,
+                Err(error) => {
+                    guests.pop_front().map(drop).ok_or(error).context("cannot accept a connection")?
+                }
             }
         }
         Ok(())

@@ -28,9 +28,15 @@ fn proofs_are_those_of_the_published_cases() {
 fn the_bytes_on_the_wire_stay_as_they_are() {
     let keys = keys();
     assert_eq!(hex(&keys.client), "e421e6797d524d39eb37b4aac34667307a75b2366a050ef2370d208b99cec53e");
-    assert_eq!(hex(&Verdict::Welcome.bytes(&keys)), "00bd5e5691830c55a41c6a1eb6d39f587d222b9c8437ad90b34e2116e5297e3b75");
+    assert_eq!(
+        hex(&Verdict::Welcome.bytes(&keys)),
+        "00bd5e5691830c55a41c6a1eb6d39f587d222b9c8437ad90b34e2116e5297e3b75"
+    );
     assert_eq!(hex(&keys.cookie(4, 9)), "61737361796461740000000400000009ba22b80f064a3e2e203d297467bf095a");
-    assert_eq!(hex(&Framer::new(&keys, Way::ToServer).frame(b"\"go\"")), "00000004a44230c11762773b96e25919262683b122676f22");
+    assert_eq!(
+        hex(&Framer::new(&keys, Way::ToServer).frame(b"\"go\"")),
+        "00000004a44230c11762773b96e25919262683b122676f22"
+    );
 }
 
 #[test]
