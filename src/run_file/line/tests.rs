@@ -1,3 +1,5 @@
+//! Lines as they are written, and every way in which one can be changed.
+
 use super::*;
 use crate::model::Event;
 

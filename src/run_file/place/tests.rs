@@ -1,3 +1,5 @@
+//! Run files whose path leads elsewhere, and files that are not gone on with.
+
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::symlink;
