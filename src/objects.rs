@@ -1,8 +1,8 @@
 //! What a visit makes in the kernel that would outlive us: known to a journal before it exists, and ended however the
 //! session ends.
 //!
-//! These are all kinds: System V semaphores, and the programs of others with whatever they start. Everything else goes with
-//! the last process that has it open, and our own processes die with each other. A visit's end is the end of what it was
+//! These are all kinds: System V semaphores, the programs of others with whatever they start, and a job on another's cluster.
+//! Everything else goes with the last process that has it open, and our own processes die with each other. A visit's end is the end of what it was
 //! lent; after kill -9 of the session a watchdog does it, else the next measurement or `assay restore`.
 
 use std::cell::RefCell;
@@ -49,6 +49,8 @@ pub enum Object {
     ControlGroup { folder: PathBuf, version: u32, inode: Option<u64> },
     /// All that have this in their environment as [`MARK`], and what these have started.
     Processes { mark: String },
+    /// A job of this number and its program, on the Flink cluster whose JobManager is at this REST address.
+    Job { address: String, job: String },
 }
 
 /// A session's side: what its visits are lent, and what is still there of it.
@@ -71,6 +73,8 @@ pub struct Loan<'k> {
     pub key: Option<Key>,
     /// What its programs carry in their environment, where it has some.
     pub mark: Option<String>,
+    /// The number of its job, where it has one on another's cluster.
+    pub job: Option<String>,
 }
 
 /// Between a visit's time limit and the moment at which it is surely over.
@@ -99,7 +103,7 @@ impl Keep {
         }
         if let Err(why) = state.note() {
             said.push(format!(
-                "{why}: System V semaphores are made in a namespace of their own only, and programs are ended by this \
+                "{why}: System V semaphores are made in a namespace of their own only, and programs and jobs are ended by this \
                  process and its watchdog only"
             ));
         }
@@ -111,7 +115,7 @@ impl Keep {
 
     /// What a visit needs that lasts no longer than `limit`; all of it stands in the journal.
     pub fn lend(&self, leaves: Option<Leaves>, limit: Duration) -> anyhow::Result<Loan<'_>> {
-        let mut loan = Loan { keep: self, key: None, mark: None };
+        let mut loan = Loan { keep: self, key: None, mark: None, job: None };
         let state = &mut *self.state.borrow_mut();
         match leaves {
             None => {}
@@ -126,6 +130,12 @@ impl Keep {
                 // Without a journal there is the watchdog, which `prepare` has told of.
                 let _ = state.note();
                 loan.mark = Some(mark);
+            }
+            Some(Leaves::Job(address)) => {
+                let job = hex(&random::<16>()?);
+                state.journal.objects.push(Object::Job { address, job: job.clone() });
+                let _ = state.note();
+                loan.job = Some(job);
             }
         }
         Ok(loan)

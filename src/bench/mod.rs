@@ -28,7 +28,7 @@ pub use disk::{
 pub use file::DROP_CACHES;
 pub use guard::{COMMAND, FLOOR, FORMATS, GUARDED, RESULT, TIMEOUT, WANTED, WORDS, Wanted, format_of};
 pub use hackbench::{HACKBENCH, MESSAGING, Options as Hackbench, Ran, once as hackbench_once};
-pub use leaves::{Leaves, SET_KEY, leaves};
+pub use leaves::{JOB, Leaves, SET_KEY, leaves};
 pub use memory_map::{MAP as MEMORY_MAP, Plant, Wish as MapWish, cases as map_cases};
 pub use neighbours::Neighbours;
 pub use network::{

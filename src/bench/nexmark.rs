@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, ensure};
 
-use super::{Benchmark, Candidate, Depth, Param, Range, Sampler, Scope, View, file, point};
+use super::{Benchmark, Candidate, Depth, JOB, Param, Range, Sampler, Scope, View, file, point};
 use crate::model::{Better, Case, CpuSet, Form, Metric, Params, Placement, Seat};
 use crate::placement::Distance;
 use crate::sys::process;
@@ -313,6 +313,12 @@ pub fn shares_its_cpus(case: &Case) -> bool {
         && !case.placement.seats.iter().any(|seat| seat.role == JOBMANAGER)
 }
 
+/// The REST address of another's cluster, where a case runs on one.
+pub fn cluster_of(case: &Case) -> Option<String> {
+    let mut seats = case.placement.seats.iter().filter(|seat| seat.role == TASKMANAGER);
+    seats.find_map(|seat| seat.host.clone())
+}
+
 /// What a visit is told.
 struct Told {
     query: String,
@@ -324,7 +330,11 @@ struct Told {
 
 enum Target {
     Own(Plan),
-    Running(String),
+    Running {
+        address: String,
+        /// The number that the job gets.
+        job: String,
+    },
 }
 
 impl Told {
@@ -341,11 +351,12 @@ impl Told {
             Length { rounds: number(ROUNDS)? as u32, step_s: number(STEP)?, warm_up_s: number(WARM_UP)? };
         let seats = case.placement.seats.iter().filter(|seat| seat.role == TASKMANAGER);
         let cpus: CpuSet = seats.clone().flat_map(|seat| seat.cpus.iter().collect::<Vec<u32>>()).collect();
-        let host = seats.clone().find_map(|seat| seat.host.clone());
-        let (parallelism, on) = match host {
+        let (parallelism, on) = match cluster_of(case) {
             Some(address) => {
                 length = length.for_readings_apart(number(APART)?);
-                (number(SLOTS)? as u64, Target::Running(address))
+                // Whoever runs a case by hand keeps no journal.
+                let job = input(JOB).map_or_else(field::any_number, str::to_string);
+                (number(SLOTS)? as u64, Target::Running { address, job })
             }
             None => {
                 ensure!(!cpus.is_empty(), "the case has no CPUs for a TaskManager");

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use anyhow::bail;
 use rustix::fs::{Mode, OFlags};
@@ -37,13 +38,16 @@ pub struct Device {
     write: bool,
 }
 
+/// How long a killed process may hold a device.
+const DYING: Duration = Duration::from_secs(1);
+
 impl DeviceArgs {
     /// The device that is to be measured, if one is: looked at, and confirmed unless nothing is going to be done. An error
     /// is one of usage.
     pub fn settle(&self, dry_run: bool) -> anyhow::Result<Option<Device>> {
         let Some(path) = &self.device else { return Ok(None) };
         let device = Device { write: self.device_write, ..Device::look(path)? };
-        device.may_be_opened()?;
+        device.may_be_opened_soon()?;
         if !dry_run {
             device.confirmed(self.confirm.as_deref())?;
         }
@@ -75,6 +79,17 @@ impl Device {
             root,
             &Subject::Device { path: &self.path.to_string_lossy(), number: &self.node.number },
         )
+    }
+
+    /// Whether it may be opened, now or in a moment: a visit that was just killed holds it until its last transfers are done.
+    fn may_be_opened_soon(&self) -> anyhow::Result<()> {
+        let end = Instant::now() + DYING;
+        loop {
+            match self.may_be_opened() {
+                Err(_) if self.write && Instant::now() < end => std::thread::sleep(DYING / 10),
+                looked => return looked,
+            }
+        }
     }
 
     /// Whether it can be opened in the way that measuring will, and whether that would harm anybody.

@@ -336,7 +336,8 @@ fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
 
 /// Whether a program ended well, and what it said on both its streams; killed after `limit`.
 pub fn said(command: &mut Command, limit: Duration) -> anyhow::Result<(bool, String)> {
-    let mut file = tempfile::tempfile().context("cannot make a temporary file")?;
+    let memory = rustix::fs::memfd_create(c"said", rustix::fs::MemfdFlags::CLOEXEC);
+    let mut file = std::fs::File::from(memory.context("cannot keep what a program says")?);
     let (out, err) = (file.try_clone()?, file.try_clone()?);
     process::dies_with_us(command);
     let mut child = command.stdin(Stdio::null()).stdout(out).stderr(err).spawn()?;

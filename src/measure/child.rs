@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
-use crate::bench::{Line, Order, SET_KEY, find, leaves};
+use crate::bench::{JOB, Line, Order, SET_KEY, find, leaves};
 use crate::model::{ProcessFacts, Reason, Samples};
 use crate::objects::{Keep, MARK};
 use crate::run_file;
@@ -60,6 +60,7 @@ pub fn visit(
         let text = key.as_ref().map_or_else(String::clone, i32::to_string);
         order.case.inputs.insert(SET_KEY.to_string(), text);
     }
+    order.case.inputs.extend(loan.job.clone().map(|job| (JOB.to_string(), job)));
     let started = Command::new(program)
         .arg0("assay")
         .arg("case")

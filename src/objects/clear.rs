@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::journal::{Found, Held, Journal, all_in, boot_id};
 use super::{Object, group, programs};
+use crate::bench::JobManager;
 use crate::sys::semaphore;
 
 /// What clearing up came to, in sentences.
@@ -94,8 +95,8 @@ impl Cleared {
     pub fn objects(&mut self, journal: &mut Journal) {
         let (pid, now) = (journal.pid, boot_id());
         if journal.boot_id != now {
-            // All of it ended with its boot.
-            journal.objects.clear();
+            // All of it ended with its boot, but for what another host may run.
+            journal.objects.retain(|object| matches!(object, Object::Job { .. }));
         }
         let who = format!("process {pid} of assay, which is gone, had left");
         journal.objects.retain(|object| match object.end(ALONE) {
@@ -154,6 +155,16 @@ impl Object {
                 }
             }
             Object::SystemVSemaphores { .. } => self.end_set(),
+            Object::Job { address, job } => {
+                let shown = format!("the job {job} and its program on the Flink cluster at {address}");
+                match JobManager::at(address).withdraw(job) {
+                    Ok(false) => Ended::Nothing,
+                    Ok(true) => {
+                        Ended::Done(format!("{shown}: it is cancelled, and the program is taken away"))
+                    }
+                    Err(error) => Ended::Failed(format!("{shown} ({error:#})")),
+                }
+            }
         }
     }
 

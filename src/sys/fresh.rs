@@ -40,9 +40,7 @@ impl Fresh {
             Some(file) => (file, None),
             None => {
                 let own = Scratch::new(directory, &[WHOLE])?;
-                let flags =
-                    OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::WRONLY | OFlags::CLOEXEC;
-                (rustix::fs::openat(own.folder(), WHOLE, flags, OPEN)?, Some(own))
+                (create(&own)?, Some(own))
             }
         };
         Ok(Fresh { directory: directory.to_path_buf(), folder, name, file, own })
@@ -70,9 +68,24 @@ impl Fresh {
     }
 }
 
+/// A file in this directory that nobody finds and that goes with us.
+pub fn unnamed(directory: &Path) -> anyhow::Result<OwnedFd> {
+    let flags = OFlags::TMPFILE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
+    match rustix::fs::open(directory, flags, Mode::RUSR | Mode::WUSR) {
+        Ok(file) => Ok(file),
+        // The directory of our own takes its name with it.
+        Err(_) => Ok(create(&Scratch::new(directory, &[WHOLE])?)?),
+    }
+}
+
+fn create(own: &Scratch) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::RDWR | OFlags::CLOEXEC;
+    rustix::fs::openat(own.folder(), WHOLE, flags, OPEN)
+}
+
 /// A file without a name that can be given one later; nothing where the filesystem or this process cannot do that.
 fn nameless(folder: &OwnedFd) -> Option<OwnedFd> {
-    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     let file = rustix::fs::openat(folder, c".", flags, OPEN).ok()?;
     rustix::fs::statat(CWD, handle(&file), AtFlags::empty()).is_ok().then_some(file)
 }
@@ -90,6 +103,7 @@ fn link(file: &OwnedFd, folder: &OwnedFd, name: &OsStr) -> rustix::io::Result<()
 mod tests {
     use super::*;
     use std::fs;
+    use std::io::{Seek, Write};
 
     fn write(path: &Path, text: &str, nameless: fn(&OwnedFd) -> Option<OwnedFd>) -> anyhow::Result<()> {
         let fresh = Fresh::with(path, nameless)?;
@@ -102,6 +116,19 @@ mod tests {
             fs::read_dir(folder).expect("a folder").flatten().map(|entry| entry.file_name()).collect();
         names.sort();
         names
+    }
+
+    #[test]
+    fn an_unnamed_file_is_written_and_read_and_leaves_nothing() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let named = |_: &Path| Ok(create(&Scratch::new(folder.path(), &[WHOLE])?)?);
+        for make in [&unnamed as &dyn Fn(&Path) -> anyhow::Result<OwnedFd>, &named] {
+            let mut file = fs::File::from(make(folder.path()).expect("made"));
+            file.write_all(b"some").expect("written");
+            file.rewind().expect("at its begin");
+            assert_eq!(std::io::read_to_string(&file).expect("read"), "some");
+            assert!(names(folder.path()).is_empty());
+        }
     }
 
     #[test]
@@ -132,6 +159,7 @@ mod tests {
             assert!(write(&folder.path().join("folder"), "x", nameless).is_err());
             assert_eq!(names(folder.path()), ["folder", "link", "report", "target"]);
         }
+        assert!(unnamed(Path::new("/nonexistent")).is_err());
         assert!(Fresh::beside(Path::new("/nonexistent/report")).is_err());
         assert!(Fresh::beside(Path::new("..")).is_err());
     }

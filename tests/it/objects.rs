@@ -1,5 +1,5 @@
-//! What would outlive the program in the kernel, and does not: System V semaphores and guarded programs, whatever ends the
-//! session, its visit and its watchdog.
+//! What would outlive the program, and does not: System V semaphores, guarded programs and jobs on another's cluster,
+//! whatever ends the session, its visit and its watchdog.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,6 +13,7 @@ use tempfile::TempDir;
 use crate::runs::{Ended, Running, end, start};
 use crate::sweep::killing::children_of;
 
+mod jobs;
 mod programs;
 mod semaphores;
 
@@ -124,12 +125,14 @@ fn without_namespaces(command: &mut Command) -> &mut Command {
         let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
         // SAFETY: the filter and the program that names it live here; the kernel copies both.
         let installed = unsafe {
+            // A hang-up that is ignored, as below nohup, stays ignored.
+            libc::signal(libc::SIGHUP, libc::SIG_DFL);
             libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
                 && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) == 0
         };
         if installed { Ok(()) } else { Err(std::io::Error::last_os_error()) }
     };
-    // SAFETY: between fork and exec the child makes two system calls: no memory, no lock.
+    // SAFETY: between fork and exec the child makes three system calls: no memory, no lock.
     unsafe { command.pre_exec(install) }
 }
 

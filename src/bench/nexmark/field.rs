@@ -6,7 +6,7 @@ use anyhow::{Context, bail, ensure};
 
 use super::cluster::{COLLECTORS, Cluster, Lost};
 use super::gauge::Snapshot;
-use super::rest::Rest;
+use super::rest::{ENDED, Rest};
 use super::walk::{Length, Readings, Rejected, Step, Window, schedule};
 use super::wish::Wish;
 use super::{Target, Told};
@@ -51,6 +51,8 @@ pub struct Field {
     rest: Rest,
     own: Option<Cluster>,
     jar: String,
+    /// What a job on another's cluster is to be called, so that whoever started us can end it.
+    named: Option<String>,
     job: Option<String>,
     query: String,
     parallelism: u64,
@@ -68,12 +70,12 @@ impl Field {
     /// Starts a cluster or takes the one that is told, and brings the program there.
     pub fn enter(told: Told, seed: u64, wish: &mut Wish) -> anyhow::Result<Field> {
         let jar = content(&told.jar)?;
-        let (rest, own) = match told.on {
+        let (rest, own, named) = match told.on {
             Target::Own(plan) => {
                 let cluster = Cluster::start(plan, wish)?;
-                (cluster.rest.clone(), Some(cluster))
+                (cluster.rest.clone(), Some(cluster), None)
             }
-            Target::Running(address) => {
+            Target::Running { address, job } => {
                 let rest = Rest::at(&address);
                 let overview = rest.overview()?;
                 ensure!(
@@ -83,13 +85,14 @@ impl Field {
                     overview.slots,
                     told.parallelism
                 );
-                (rest, None)
+                (rest, None, Some(job))
             }
         };
-        let jar = rest.upload(&jar).context("the program cannot be brought to the JobManager")?;
+        let jar = rest.upload(&jar, named.as_deref().unwrap_or(""));
+        let jar = jar.context("the program cannot be brought to the JobManager")?;
         let (query, parallelism, length) = (told.query, told.parallelism, told.length);
         // A seed that a Java program reads as a number, too.
-        Ok(Field { rest, own, jar, job: None, query, parallelism, seed: seed >> 1, length })
+        Ok(Field { rest, own, jar, named, job: None, query, parallelism, seed: seed >> 1, length })
     }
 
     /// Walks the steps, after one that warms up. Whoever loses the TaskManager once goes on with another from the step
@@ -163,7 +166,7 @@ impl Field {
 
     fn submit(&mut self, steps: &[Step], wish: &mut Wish) -> anyhow::Result<()> {
         // Named before it is there: whatever comes between, it can be cancelled.
-        let job = format!("{:032x}", u128::from(fastrand::u64(..)) << 64 | u128::from(fastrand::u64(..)));
+        let job = self.named.clone().unwrap_or_else(any_number);
         let words = |word: &str, value: String| [format!("--{word}"), value];
         let arguments: Vec<String> = [
             words("query", self.query.clone()),
@@ -256,7 +259,7 @@ impl Field {
         let end = Instant::now() + CANCEL;
         while Instant::now() < end {
             match self.rest.job(&job) {
-                Ok(seen) if !matches!(seen.state.as_str(), "CANCELED" | "FAILED" | "FINISHED") => {
+                Ok(seen) if !ENDED.contains(&seen.state.as_str()) => {
                     std::thread::sleep(Duration::from_millis(100));
                 }
                 _ => return,
@@ -268,11 +271,15 @@ impl Field {
 impl Drop for Field {
     fn drop(&mut self) {
         // A JobManager of ours ends with all that it knows.
-        if self.own.is_none() {
-            self.cancel();
-            let _ = self.rest.forget(&self.jar);
+        if let Some(job) = &self.named {
+            let _ = self.rest.withdraw(job);
         }
     }
+}
+
+/// A number for a job.
+pub fn any_number() -> String {
+    format!("{:032x}", u128::from(fastrand::u64(..)) << 64 | u128::from(fastrand::u64(..)))
 }
 
 /// The program's bytes.

@@ -1,6 +1,7 @@
 //! A Flink JobManager as its REST endpoint shows it.
 
-use std::time::Duration;
+use std::io::ErrorKind;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
@@ -20,6 +21,17 @@ const WORKERS: usize = 16;
 
 /// The gauge's name in the job.
 const GAUGE: &str = "assay";
+
+/// States in which a job runs no more.
+pub const ENDED: [&str; 3] = ["CANCELED", "FAILED", "FINISHED"];
+/// How long a job may take to appear after it was handed over, and to end when it is cancelled.
+const COME: Duration = Duration::from_secs(20);
+const AGAIN: Duration = Duration::from_millis(100);
+
+/// What the file of a job's program is called.
+fn program(job: &str) -> String {
+    format!("assay-nexmark-{job}.jar")
+}
 
 #[derive(Clone)]
 pub struct Rest {
@@ -115,12 +127,13 @@ impl Rest {
         Ok(all.into_iter().collect())
     }
 
-    /// Uploads a program; its name there.
-    pub fn upload(&self, jar: &[u8]) -> anyhow::Result<String> {
+    /// Uploads the program of the job of this number; its name there.
+    pub fn upload(&self, jar: &[u8], job: &str) -> anyhow::Result<String> {
         const BOUNDARY: &str = "assay-5f1d3c0b8e7a4926";
         let mut body = format!(
-            "--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"jarfile\"; filename=\"assay-nexmark.jar\"\r\n\
-             Content-Type: application/java-archive\r\n\r\n"
+            "--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"jarfile\"; filename=\"{}\"\r\n\
+             Content-Type: application/java-archive\r\n\r\n",
+            program(job)
         )
         .into_bytes();
         body.extend(jar);
@@ -189,10 +202,48 @@ impl Rest {
         self.understood(self.agent.patch(self.url(&path)).send_empty(), "PATCH /jobs/…").map(|_| ())
     }
 
-    /// Takes an uploaded program away.
-    pub fn forget(&self, jar: &str) -> anyhow::Result<()> {
-        let path = format!("/jars/{}", encoded(jar));
-        self.understood(self.agent.delete(self.url(&path)).call(), "DELETE /jars/…").map(|_| ())
+    /// Cancels the job of this number and takes its program away, whatever has become of them. Whether anything was there; an
+    /// error where that cannot be told, or something stays.
+    pub fn withdraw(&self, job: &str) -> anyhow::Result<bool> {
+        let (end, mut cancelled) = (Instant::now() + COME, false);
+        loop {
+            let asked = self.agent.get(self.url("/jobs")).call();
+            if let Err(ureq::Error::Io(error)) = &asked
+                && error.kind() == ErrorKind::ConnectionRefused
+            {
+                // The JobManager has ended, and its jobs and programs with it.
+                return Ok(cancelled);
+            }
+            let said = self.understood(asked, "GET /jobs")?;
+            let mut jobs = said["jobs"].as_array().into_iter().flatten();
+            let state = jobs.find(|one| one["id"] == job).and_then(|one| one["status"].as_str());
+            let programs = self.programs(job)?;
+            match state {
+                Some(state) if !ENDED.contains(&state) => {
+                    ensure!(Instant::now() < end, "the job {job} is {state} and does not end");
+                    self.cancel(job)?;
+                    cancelled = true;
+                }
+                // Whoever was killed may have handed it over, and the JobManager is about to begin it.
+                None if !cancelled && !programs.is_empty() && Instant::now() < end => {}
+                _ => {
+                    for program in &programs {
+                        let path = format!("/jars/{}", encoded(program));
+                        self.understood(self.agent.delete(self.url(&path)).call(), "DELETE /jars/…")?;
+                    }
+                    return Ok(cancelled || !programs.is_empty());
+                }
+            }
+            std::thread::sleep(AGAIN);
+        }
+    }
+
+    /// What programs of this job lie there.
+    fn programs(&self, job: &str) -> anyhow::Result<Vec<String>> {
+        let said = self.get("/jars")?;
+        let ids = said["files"].as_array().into_iter().flatten().filter_map(|file| file["id"].as_str());
+        let end = format!("_{}", program(job));
+        Ok(ids.filter(|id| id.ends_with(&end)).map(str::to_string).collect())
     }
 
     fn get(&self, path: &str) -> anyhow::Result<Value> {
@@ -239,7 +290,7 @@ impl Rest {
     fn silence(&self, error: &ureq::Error) -> String {
         let address = &self.address;
         match error {
-            ureq::Error::Io(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => format!(
+            ureq::Error::Io(error) if error.kind() == ErrorKind::ConnectionRefused => format!(
                 "nobody listens at {address}: is the JobManager running, and is this its REST port (rest.port, 8081 if \
                  not set)?"
             ),

@@ -101,7 +101,9 @@ fn cases_are_supplied_with_a_cluster_or_sent_to_one() {
             ["nexmark.q0@free", "nexmark.q1@free", "nexmark.q2@free"]
         );
         let told = Told::of(&running[0].case).expect("told");
-        assert!(matches!(told.on, Target::Running(address) if address == "flink:8081"));
+        assert!(
+            matches!(told.on, Target::Running { address, job } if address == "flink:8081" && job.len() == 32)
+        );
         assert_eq!((told.parallelism, told.length.step_s), (6, 22.0), "two readings have room");
         assert!(running[0].case.placement.cpus().is_empty(), "its CPUs are not this host's");
     });

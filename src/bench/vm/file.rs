@@ -1,6 +1,5 @@
 //! Faults on a mapped file that is in the page cache.
 
-use std::io::Write;
 use std::os::fd::OwnedFd;
 
 use anyhow::Context;
@@ -9,6 +8,7 @@ use super::{STRAY_FAULTS, as_many_as, in_rounds, timed_faults};
 use crate::bench::syscall::file_system;
 use crate::bench::{Benchmark, Candidate, Point, Sampler, Scope, check_answer, pinned};
 use crate::model::{Better, Case, Form, Metric, Params};
+use crate::sys::fresh;
 use crate::sys::mapping::Mapping;
 
 const NS: Form = Form::TimePerWork { scale: 1.0 };
@@ -62,12 +62,14 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
 
 /// An unlinked file in the usual place for temporary ones, each word of a page the page's number from 1.
 fn file(page: usize) -> anyhow::Result<OwnedFd> {
-    let mut file = tempfile::tempfile().context("cannot make a temporary file")?;
-    for number in 1..=PAGES as u64 {
-        let content = number.to_ne_bytes().repeat(page / 8);
-        file.write_all(&content).context("cannot write a temporary file")?;
+    let file = fresh::unnamed(&std::env::temp_dir()).context("cannot make a temporary file")?;
+    let content = (1..=PAGES as u64).flat_map(|number| number.to_ne_bytes().repeat(page / 8));
+    let mut left = &content.collect::<Vec<u8>>()[..];
+    while !left.is_empty() {
+        let written = rustix::io::retry_on_intr(|| rustix::io::write(&file, left));
+        left = &left[written.context("cannot write a temporary file")?..];
     }
-    Ok(file.into())
+    Ok(file)
 }
 
 fn run(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {

@@ -22,7 +22,8 @@ const KNOBS: [(&str, &str, &str); 5] = [
     ("vm.vfs_cache_pressure", "100", "50"),
     ("vm.stat_interval", "1", "10"),
 ];
-/// What the first two are felt by: each has every CPU run two tasks more while it is turned.
+/// What the first two are felt by: each has every CPU run six tasks more while it is turned, so that it is felt beside
+/// whatever else the machine does.
 const FELT: [usize; 2] = [0, 1];
 
 fn file(knob: &str) -> String {
@@ -47,7 +48,7 @@ impl Feeling {
     fn of(tree: &Tree) -> Feeling {
         let ended = Arc::new(AtomicBool::new(false));
         let cpus = std::thread::available_parallelism().map_or(2, usize::from);
-        let each = FELT.iter().flat_map(|knob| std::iter::repeat_n(KNOBS[*knob], 2 * cpus));
+        let each = FELT.iter().flat_map(|knob| std::iter::repeat_n(KNOBS[*knob], 6 * cpus));
         let threads = each.map(|(name, _, after)| {
             let (ended, path) = (Arc::clone(&ended), tree.root().join(&file(name)[1..]));
             std::thread::spawn(move || {

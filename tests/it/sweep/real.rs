@@ -21,7 +21,7 @@ fn a_value_that_the_kernel_makes_another_of_fails_its_cells_with_words() {
     };
     let (state, out) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
     // 017 is read as another number, 1000 as none that it takes.
-    let mut command = sweep("selftest.steady --quick --force --knob vm.swappiness=17,017,1000");
+    let mut command = sweep("selftest.steady --quick --force --budget 5m --knob vm.swappiness=17,017,1000");
     command.arg("--out").arg(out.path()).env("ASSAY_STATE", state.path());
     let ended = end(&mut command);
     ended.sane();
@@ -35,8 +35,9 @@ fn a_value_that_the_kernel_makes_another_of_fails_its_cells_with_words() {
     };
     assert!(
         reasons("17").len() >= 4 && reasons("17").iter().all(|reason| reason == "None"),
-        "{:?}",
-        reasons("17")
+        "{:?} {}",
+        reasons("17"),
+        ended.err
     );
     let (rounded, refused) = (reasons("017"), reasons("1000"));
     // Three failures are enough.
