@@ -14,7 +14,7 @@ pub use line::sealed;
 pub use place::Place;
 pub use reader::{check_columns, last_summary, parse, parse_within, read, summary, unpack};
 pub use resume::{Candidates, candidates};
-pub use source::{Exceeded, GZIP, Source, open, unpacked};
+pub use source::{Exceeded, GZIP, Source, open, unpacked, was_read};
 pub use writer::Writer;
 
 /// What a run file's name ends in.

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use super::output;
 use super::results::load;
+use super::{files, output};
 use crate::compare::{Arm, Comparison, Options, compare};
 use crate::report::{comparing, comparison, html, json, markdown, text};
 use crate::stats::compare::LEAST_MARGIN;
@@ -114,7 +114,7 @@ fn present(args: &Args, found: &[Comparison]) -> anyhow::Result<()> {
         };
     };
     let report = || comparing::report(found, true);
-    output::write_file(file, |out| {
+    files::write_named(file, |out| {
         match file.extension().and_then(|extension| extension.to_str()) {
             Some("json") => out.write_all(json::pretty(&output_of())?.as_bytes())?,
             Some("md") => out.write_all(markdown::render(&report()?).as_bytes())?,

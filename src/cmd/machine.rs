@@ -11,7 +11,7 @@ use flate2::write::GzEncoder;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::output;
+use super::{files, output};
 use crate::bench::network_path;
 use crate::machine::snapshot::disk;
 use crate::machine::{self, Machine, Summary, snapshot};
@@ -258,9 +258,8 @@ pub fn holds_secrets(old: &Header) -> bool {
 }
 
 fn save(snapshot: &Snapshot, path: &Path) -> anyhow::Result<()> {
-    let failed = || format!("{} cannot be written", path.display());
     let compressed = path.extension().is_some_and(|extension| extension == "gz");
-    output::replace_file(path, &failed, |file| {
+    files::write_named(path, |file| {
         match compressed {
             true => {
                 let mut encoder = GzEncoder::new(file, Compression::default());

@@ -9,6 +9,7 @@ mod disk;
 mod dry_run;
 mod explain;
 mod explain_profile;
+mod files;
 mod flink;
 mod guard;
 mod hackbench;

@@ -1,18 +1,14 @@
-//! What verbs print and write: text for people, JSON for programs, files for later.
+//! What verbs print: text for people, JSON for programs; and how a measurement is saved.
 
 use std::borrow::Cow;
-use std::fs::{File, OpenOptions};
-use std::io::{BufWriter, IsTerminal, Write};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, ensure};
-use rustix::fs::{major, minor};
+use anyhow::Context;
 use serde::Serialize;
 
-use super::leftovers;
-
+use super::files;
 use crate::diagnose::Diagnosis;
 use crate::machine::Machine;
 use crate::model::{Header, Severity};
@@ -20,8 +16,6 @@ use crate::report::block::Report;
 use crate::report::plain::{ascii, plain};
 use crate::report::text::{self, Style};
 use crate::report::{html, json, sections};
-use crate::run_file::EXTENSION;
-use crate::sys::fresh::Fresh;
 
 /// How text should look on a stream.
 pub fn style(terminal: bool) -> Style {
@@ -126,8 +120,8 @@ pub fn save(
     stopped: bool,
 ) -> anyhow::Result<ExitCode> {
     let (page, data) = (dir.join("report.html"), dir.join("report.json"));
-    let written = write_file(&data, |file| Ok(file.write_all(report.json.as_bytes())?));
-    write_file(&page, |file| html::write(report, file)).and(written)?;
+    let written = files::write_own(&data, |file| Ok(file.write_all(report.json.as_bytes())?));
+    files::write_own(&page, |file| html::write(report, file)).and(written)?;
     let (code, words) = match stopped {
         true => (130, "interrupted"),
         false => exit(diagnosis, fail_on),
@@ -151,67 +145,6 @@ fn exit(diagnosis: &Diagnosis, fail_on: Option<Severity>) -> (u8, &'static str) 
         true => (1, "a finding reached --fail-on"),
         false => (0, "measured"),
     }
-}
-
-/// Writes a report, as [`replace_file`] does.
-pub fn write_file(
-    path: &Path,
-    write: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>,
-) -> anyhow::Result<()> {
-    let advice = || {
-        format!(
-            "cannot write {}; the run file is safe: `assay report` on it makes the page again, once there is room or \
-             with --out and another folder",
-            path.display()
-        )
-    };
-    replace_file(path, &advice, write)
-}
-
-/// Puts a file there whole or not at all, readable for whom the user's umask lets: a full disk or a crash never leaves
-/// half a file, and nobody reads one.
-pub fn replace_file(
-    path: &Path,
-    advice: &dyn Fn() -> String,
-    write: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>,
-) -> anyhow::Result<()> {
-    let into = |file: File| {
-        let mut buffered = BufWriter::new(file);
-        write(&mut buffered).and_then(|()| Ok(buffered.flush()?)).with_context(advice)
-    };
-    if goes_through(path).with_context(advice)? {
-        return into(OpenOptions::new().write(true).open(path).with_context(advice)?);
-    }
-    let directory = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    leftovers::sweep([directory]);
-    let fresh = Fresh::beside(path).with_context(advice)?;
-    into(fresh.file().try_clone().map(File::from).with_context(advice)?)?;
-    fresh.put().with_context(advice)
-}
-
-/// Whether what is there takes what is written and keeps nothing of its own (a pipe, a terminal, /dev/null). An error where
-/// it holds what must not be replaced.
-fn goes_through(path: &Path) -> anyhow::Result<bool> {
-    let Ok(found) = std::fs::metadata(path) else { return Ok(false) };
-    let kind = found.file_type();
-    let nothing = || [(1, 3), (1, 7)].contains(&(major(found.rdev()), minor(found.rdev())));
-    let terminal = || File::open(path).is_ok_and(|file| file.is_terminal());
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    if kind.is_file() {
-        ensure!(
-            !name.contains(EXTENSION),
-            "{} is a run file by its name: a report never takes the place of measurements; name another file",
-            path.display()
-        );
-        return Ok(false);
-    }
-    ensure!(!kind.is_dir(), "{} is a folder: name a file in it", path.display());
-    ensure!(
-        kind.is_fifo() || kind.is_char_device() && (nothing() || terminal()),
-        "{} is a device or a socket, and no file can take its place: name another file",
-        path.display()
-    );
-    Ok(true)
 }
 
 /// Where a verb that reads a run file puts what it makes: the folder given, or the run file's own.

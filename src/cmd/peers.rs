@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::Context;
 
-use super::output;
 use super::results::{self, Held};
+use super::{files, output};
 use crate::model::Severity;
 use crate::peers::{self, Fleet, Peers, Result};
 use crate::report::peers as shown;
@@ -106,7 +106,7 @@ fn present(args: &Args, found: &Peers) -> anyhow::Result<()> {
             }
         };
     };
-    output::write_file(file, |out| {
+    files::write_named(file, |out| {
         match file.extension().and_then(|extension| extension.to_str()) {
             Some("json") => out.write_all(json::pretty(&shown::output(found))?.as_bytes())?,
             Some("md") => out.write_all(markdown::render(&shown::report(found, args.all)?).as_bytes())?,

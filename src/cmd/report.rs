@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 
-use super::{compare, output, results};
+use super::{compare, files, output, results};
 use crate::compare::{Arm, Comparison};
 use crate::diagnose::{self, Diagnosis};
 use crate::report::block::Report;
@@ -83,7 +83,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         other => other,
     };
     let file = dir.join(format!("report.{extension}"));
-    output::write_file(&file, |out| Ok(out.write_all(text.as_bytes())?))?;
+    files::write_own(&file, |out| Ok(out.write_all(text.as_bytes())?))?;
     output::tell(&format!("  saved {}", file.display()));
     Ok(ExitCode::SUCCESS)
 }
@@ -93,7 +93,7 @@ fn write_map(report: &Report, file: &Path) -> anyhow::Result<ExitCode> {
         bail!("this run has no map to write: only a sweep over one or two knobs gives one");
     };
     let picture = svg::map(map, svg::Theme::Alone);
-    output::write_file(file, |out| Ok(out.write_all(picture.as_bytes())?))?;
+    files::write_named(file, |out| Ok(out.write_all(picture.as_bytes())?))?;
     output::tell(&format!("  saved {}", file.display()));
     Ok(ExitCode::SUCCESS)
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 
 use super::machine::{live_snapshot, saved_snapshot};
-use super::output;
+use super::{files, output};
 use crate::diagnose::{self, capacity::yield_of_study};
 use crate::knobs::table::nanoseconds;
 use crate::machine::Machine;
@@ -280,9 +280,7 @@ fn present(report: &Report, args: &Args) -> anyhow::Result<()> {
         }
         Some(path) => {
             let text = report.prometheus();
-            output::replace_file(path, &|| format!("cannot write {}", path.display()), |file| {
-                Ok(file.write_all(text.as_bytes())?)
-            })?;
+            files::write_named(path, |file| Ok(file.write_all(text.as_bytes())?))?;
             false
         }
         None => false,

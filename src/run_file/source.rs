@@ -1,11 +1,13 @@
 //! Opening what somebody named as a file, and unpacking it: nobody waits for ever, and nothing grows without bound.
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::fs::{File, Metadata};
 use std::io::{self, BufRead, BufReader, Cursor, Read};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Mutex;
 
 use anyhow::{Context, bail};
 use flate2::read::MultiGzDecoder;
@@ -26,6 +28,14 @@ pub struct Source {
     regular: bool,
 }
 
+/// Device and inode of all files that were opened here: none of them is written over.
+static READ: Mutex<BTreeSet<(u64, u64)>> = Mutex::new(BTreeSet::new());
+
+/// Whether this process has read that file as what somebody named.
+pub fn was_read(file: &Metadata) -> bool {
+    READ.lock().is_ok_and(|read| read.contains(&(file.dev(), file.ino())))
+}
+
 /// Opens a file without waiting for anybody: a folder, a named pipe, a device and a socket are refused.
 pub fn open(path: &Path) -> anyhow::Result<Source> {
     let shown = path.display();
@@ -37,6 +47,9 @@ pub fn open(path: &Path) -> anyhow::Result<Source> {
         File::options().read(true).custom_flags(flags.bits() as i32).open(path).with_context(cannot)?;
     let metadata = file.metadata().with_context(cannot)?;
     refuse(path, &metadata)?;
+    if let Ok(mut read) = READ.lock() {
+        read.insert((metadata.dev(), metadata.ino()));
+    }
     Ok(Source { file, path: path.to_path_buf(), regular: metadata.is_file() })
 }
 

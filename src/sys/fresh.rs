@@ -90,8 +90,8 @@ fn nameless(folder: &OwnedFd) -> Option<OwnedFd> {
     rustix::fs::statat(CWD, handle(&file), AtFlags::empty()).is_ok().then_some(file)
 }
 
-/// The kernel's name of an open file.
-fn handle(file: &OwnedFd) -> String {
+/// The kernel's name of an open file, which means that file whatever becomes of its own names.
+pub fn handle(file: &impl AsRawFd) -> String {
     format!("/proc/self/fd/{}", file.as_raw_fd())
 }
 

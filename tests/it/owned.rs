@@ -354,3 +354,126 @@ fn a_report_replaces_a_file_or_a_link_and_nothing_else() {
         _ => skipped("a_report_replaces_a_file_or_a_link_and_nothing_else: a device", "mknod needs root"),
     }
 }
+
+/// Neither a new run nor a report of this one takes the name.
+#[track_caller]
+fn stays(run: &Path, name: &str) {
+    let out = run.parent().expect("a folder");
+    let mut ended = vec![end(&mut run_into(out, &format!("{} --new", pretended("selftest.steady"))))];
+    if name == "report.html" {
+        ended.push(on_file("report", run, ""));
+    }
+    for ended in ended {
+        ended.expect(3).says(&[name, "was not written by assay, and stays", "the run file is safe", "--out"]);
+    }
+}
+
+#[test]
+fn a_report_takes_no_name_that_somebody_else_uses() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let out = dir.path().join("out");
+    end(&mut run_into(&out, &pretended("selftest.steady"))).expect(0);
+    let run = run_file(&out);
+    let victim = dir.path().join("victim");
+    put(&victim);
+    let whole = fs::read(&victim).expect("a file");
+    for name in ["report.html", "report.json"] {
+        let path = out.join(name);
+        let ours = fs::read(&path).expect("a report");
+        // An older one gives way, and so does an empty file.
+        for text in [&ours[..], b""] {
+            fs::write(&path, text).expect("written");
+            end(&mut run_into(&out, &format!("{} --new", pretended("selftest.steady")))).expect(0);
+        }
+        fs::write(&path, "my own notes on Assay").expect("written");
+        stays(&run, name);
+        assert_eq!(fs::read_to_string(&path).expect("a file"), "my own notes on Assay");
+        fs::remove_file(&path).expect("removed");
+        symlink(&victim, &path).expect("a link");
+        stays(&run, name);
+        assert!(path.is_symlink() && fs::read(&victim).expect("a file") == whole);
+        fs::remove_file(&path).expect("removed");
+        // Nobody reads from it, and nobody waits for that.
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o600.into(), 0)
+            .expect("a FIFO");
+        stays(&run, name);
+        fs::remove_file(&path).expect("removed");
+    }
+}
+
+#[test]
+fn what_changes_while_a_report_is_written_leads_nowhere_else() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let dir = tempfile::tempdir().expect("a folder");
+    let out = dir.path().join("out");
+    end(&mut run_into(&out, &pretended("selftest.steady"))).expect(0);
+    let run = run_file(&out);
+    let victim = dir.path().join("victim");
+    put(&victim);
+    let whole = fs::read(&victim).expect("a file");
+    let done = AtomicBool::new(false);
+    let exchange = || {
+        let (a, b) = (out.join("report.html"), out.join("other"));
+        let flags = rustix::fs::RenameFlags::EXCHANGE;
+        rustix::fs::renameat_with(rustix::fs::CWD, &a, rustix::fs::CWD, &b, flags)
+    };
+    fs::remove_file(out.join("report.html")).expect("removed");
+    let pipe = out.join("other");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).expect("a FIFO");
+    symlink(&victim, out.join("report.html")).expect("a link");
+    if exchange().is_err() {
+        return skipped(
+            "what_changes_while_a_report_is_written_leads_nowhere_else",
+            "names cannot be exchanged here",
+        );
+    }
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                let _ = exchange();
+            }
+        });
+        for _ in 0..40 {
+            on_file("report", &run, "").sane();
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(fs::read(&victim).expect("a file"), whole);
+}
+
+#[test]
+fn what_was_read_and_what_was_measured_stay_whatever_their_names() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let out = dir.path().join("out");
+    end(&mut run_into(&out, &pretended("selftest.steady"))).expect(0);
+    let run = run_file(&out);
+    let day = dir.path().join("day.txt");
+    fs::copy(&run, &day).expect("copied");
+    let packed = dir.path().join("day.gz");
+    let mut encoder = flate2::write::GzEncoder::new(
+        fs::File::create(&packed).expect("a file"),
+        flate2::Compression::default(),
+    );
+    std::io::copy(&mut fs::File::open(&run).expect("a file"), &mut encoder).expect("packed");
+    encoder.finish().expect("packed");
+    let saved = dir.path().join("machine.json");
+    let assay = |words: &[&std::ffi::OsStr]| end(crate::assay().args(words));
+    let word = std::ffi::OsStr::new;
+    assay(&[word("machine"), word("--save"), saved.as_ref()]).expect(0);
+    for measured in [&day, &packed] {
+        let before = fs::read(measured).expect("a file");
+        let name = measured.as_os_str();
+        for words in [
+            vec![word("compare"), name, name, word("--out"), name],
+            vec![word("compare"), run.as_ref(), run.as_ref(), word("--out"), name],
+            vec![word("machine"), word("--save"), name],
+        ] {
+            assay(&words).expect(3).says(&["takes the place of measurements", "name another file"]);
+        }
+        assert!(fs::read(measured).expect("a file") == before);
+    }
+    let before = fs::read(&saved).expect("a file");
+    let same = [word("machine"), word("--from"), saved.as_ref(), word("--save"), saved.as_ref()];
+    assay(&same).expect(3).says(&["it is what was read", "name another file"]);
+    assert!(fs::read(&saved).expect("a file") == before);
+}

@@ -58,16 +58,13 @@ fn the_disk_fills_while_measuring() {
 #[test]
 fn the_disk_has_room_for_the_run_but_not_for_its_report() {
     let Some(mount) = small("the_disk_has_room_for_the_run_but_not_for_its_report") else { return };
-    fs::write(mount.path().join("report.html"), "the old report").expect("written");
+    let old = "<meta name=\"generator\" content=\"assay 0.1.0\"> the old report";
+    fs::write(mount.path().join("report.html"), old).expect("written");
     mount.fill(200_000);
     let ended = end(&mut run_into(mount.path(), &pretended("selftest.steady")));
     ended.expect(3).says(&["report.html", "No space left", "the run file is safe", "`assay report`"]);
-    let old = fs::read_to_string(mount.path().join("report.html"));
-    assert_eq!(
-        old.ok().as_deref(),
-        Some("the old report"),
-        "a report is replaced by a whole one or not at all"
-    );
+    let kept = fs::read_to_string(mount.path().join("report.html"));
+    assert_eq!(kept.ok().as_deref(), Some(old), "a report is replaced by a whole one or not at all");
     mount.make_room();
     is_tidy(mount.path());
     let file = run_file(mount.path());

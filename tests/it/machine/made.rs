@@ -89,7 +89,7 @@ fn mistakes_are_explained() {
         (&["--root", "/nowhere/at/all"], 3, "/nowhere/at/all cannot be read as a folder"),
         (&["--from", "/nowhere.json"], 3, "cannot open /nowhere.json"),
         (&["--from", "/etc/passwd"], 3, "`assay machine --save` wrote"),
-        (&["--save", "/nowhere/x.json"], 3, "/nowhere/x.json cannot be written"),
+        (&["--save", "/nowhere/x.json"], 3, "cannot write /nowhere/x.json"),
         (&["--root", "a", "--from", "b"], 2, "cannot be used with"),
         (&["--frobnicate"], 2, "--frobnicate"),
     ];
