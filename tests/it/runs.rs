@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use assay::model::Run;
 use assay::run_file;
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -24,7 +25,8 @@ pub struct Ended {
     pub code: i32,
     pub out: String,
     pub err: String,
-    pub took: Duration,
+    /// CPU time of it and of those that it waited for: the same however busy the machine is.
+    pub cpu: Duration,
 }
 
 impl Ended {
@@ -81,9 +83,11 @@ pub fn start(command: &mut Command) -> Running {
 impl Running {
     #[track_caller]
     pub fn end(mut self) -> Ended {
-        let status = loop {
-            if let Some(status) = self.child.try_wait().expect("a child") {
-                break status;
+        let cpu = loop {
+            // As long as nobody has waited for it, its times can be read.
+            let ended = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+            if waitid(WaitId::Pid(Pid::from_child(&self.child)), ended).expect("a child").is_some() {
+                break cpu_time(self.child.id());
             }
             if self.begin.elapsed() > PATIENCE {
                 let _ = self.child.kill();
@@ -91,8 +95,9 @@ impl Running {
             }
             std::thread::sleep(Duration::from_millis(2));
         };
+        let status = self.child.wait().expect("it has ended");
         let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
-        Ended { code, out: self.text("out"), err: self.text("err"), took: self.begin.elapsed() }
+        Ended { code, out: self.text("out"), err: self.text("err"), cpu }
     }
 
     pub fn text(&self, name: &str) -> String {
@@ -121,6 +126,14 @@ impl Drop for Running {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// The kernel counts in hundredths of a second.
+fn cpu_time(pid: u32) -> Duration {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let fields = text.rsplit_once(')').map_or("", |(_, fields)| fields).split_ascii_whitespace();
+    let ticks: u64 = fields.skip(11).take(4).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
+    Duration::from_millis(10 * ticks)
 }
 
 pub fn end(command: &mut Command) -> Ended {

@@ -48,7 +48,7 @@ fn refused(path: &Path, words: &[&str]) {
         let ended = on_file(verb, path, &more);
         ended.expect(3).says(words).says(&[path.file_name().expect("a name").to_str().expect("UTF-8")]);
         assert!(ended.out.is_empty(), "{}", ended.out);
-        assert!(ended.took.as_secs() < 30, "{verb} took {:?}", ended.took);
+        assert!(ended.cpu.as_secs() < 30, "{verb} took {:?} of CPU time", ended.cpu);
     }
     assert_eq!(fs::read_dir(out.path()).expect("a folder").count(), 0, "half a report was left");
     assert_eq!(fs::metadata(path).map(|file| file.len()).ok(), before);

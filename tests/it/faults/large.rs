@@ -331,7 +331,7 @@ fn a_million_visits_are_reported_in_a_gigabyte() {
             &["sh", "-c", "ulimit -v 1100000; exec \"$@\"", "sh"],
             crate::assay().arg(verb).arg(&path),
         ));
-        eprintln!("{verb}: {:?}", ended.took);
+        eprintln!("{verb}: {:?}", ended.cpu);
         ended.expect(0).sane();
     }
 }
