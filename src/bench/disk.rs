@@ -21,7 +21,9 @@ mod verify;
 mod way;
 mod wish;
 
-pub use cases::{DEVICE, DEVICE_BYTES, DEVICE_NUMBER, DEVICE_WRITE, MOST_JOBS, SECONDS, not_on_a_device};
+pub use cases::{
+    DEVICE, DEVICE_BYTES, DEVICE_MEDIUM, DEVICE_NUMBER, DEVICE_WRITE, MOST_JOBS, SECONDS, not_on_a_device,
+};
 pub use wish::{Wish, wished};
 
 const BANDWIDTH: Metric = Metric::new(

@@ -22,8 +22,8 @@ mod stream_crew;
 mod tournament;
 
 pub use disk::{
-    DEVICE, DEVICE_BYTES, DEVICE_NUMBER, DEVICE_WRITE, MOST_JOBS as MOST_DISK_JOBS, SECONDS as DISK_SECONDS,
-    Wish as DiskWish, not_on_a_device, wished as disk_cases,
+    DEVICE, DEVICE_BYTES, DEVICE_MEDIUM, DEVICE_NUMBER, DEVICE_WRITE, MOST_JOBS as MOST_DISK_JOBS,
+    SECONDS as DISK_SECONDS, Wish as DiskWish, not_on_a_device, wished as disk_cases,
 };
 pub use file::DROP_CACHES;
 pub use guard::{COMMAND, FLOOR, FORMATS, GUARDED, RESULT, TIMEOUT, WANTED, WORDS, Wanted, format_of};

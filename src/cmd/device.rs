@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, IsTerminal};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -10,12 +11,14 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use super::output;
-use crate::bench::{Candidate, DEVICE, DEVICE_BYTES, DEVICE_NUMBER, DEVICE_WRITE, not_on_a_device};
+use crate::bench::{
+    Candidate, DEVICE, DEVICE_BYTES, DEVICE_MEDIUM, DEVICE_NUMBER, DEVICE_WRITE, not_on_a_device,
+};
 use crate::diagnose::words;
 use crate::machine::snapshot::disk::{self, Subject};
 use crate::machine::snapshot::in_use::{self, Asked, Backing, Node};
 use crate::model::Planned;
-use crate::sys::loops;
+use crate::sys::{loops, medium};
 
 #[derive(clap::Args, Default)]
 pub struct DeviceArgs {
@@ -31,11 +34,21 @@ pub struct DeviceArgs {
 }
 
 /// A device that the user named and that may be measured.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Device {
     path: PathBuf,
     node: Node,
     write: bool,
+    held: Option<Held>,
+}
+
+/// The device as it was when its user was asked, open as long as the session lasts: `losetup --detach` takes effect when all
+/// have closed it. A visit of ours, or anybody, may open it exclusively all the same.
+#[derive(Debug)]
+struct Held {
+    _open: OwnedFd,
+    /// Every visit compares it with what it finds itself.
+    medium: String,
 }
 
 /// How long a killed process may hold a device.
@@ -46,7 +59,8 @@ impl DeviceArgs {
     /// is one of usage.
     pub fn settle(&self, dry_run: bool) -> anyhow::Result<Option<Device>> {
         let Some(path) = &self.device else { return Ok(None) };
-        let device = Device { write: self.device_write, ..Device::look(path)? };
+        let mut device = Device { write: self.device_write, ..Device::look(path)? };
+        device.hold()?;
         device.may_be_opened_soon()?;
         if !dry_run {
             device.confirmed(self.confirm.as_deref())?;
@@ -63,7 +77,7 @@ impl Device {
     /// What is at a path, without opening it.
     pub fn look(path: &Path) -> anyhow::Result<Device> {
         match in_use::node(path) {
-            Ok(node) => Ok(Device { path: path.to_path_buf(), node, write: false }),
+            Ok(node) => Ok(Device { path: path.to_path_buf(), node, write: false, held: None }),
             Err(why) => bail!("{why}"),
         }
     }
@@ -81,6 +95,14 @@ impl Device {
         )
     }
 
+    /// Opens it for the whole session, and looks again, now that nothing else can come in its place unseen.
+    fn hold(&mut self) -> anyhow::Result<()> {
+        let open = self.open(OFlags::RDONLY)?;
+        self.held = Some(Held { medium: medium::of(&open), _open: open });
+        self.node = Device::look(&self.path)?.node;
+        Ok(())
+    }
+
     /// Whether it may be opened, now or in a moment: a visit that was just killed holds it until its last transfers are done.
     fn may_be_opened_soon(&self) -> anyhow::Result<()> {
         let end = Instant::now() + DYING;
@@ -95,7 +117,7 @@ impl Device {
     /// Whether it can be opened in the way that measuring will, and whether that would harm anybody.
     fn may_be_opened(&self) -> anyhow::Result<()> {
         let shown = self.path.display();
-        let mut flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let mut flags = OFlags::RDONLY;
         if self.write {
             if self.node.read_only {
                 bail!("{shown} is read-only: it cannot be written to");
@@ -106,10 +128,15 @@ impl Device {
                 bail!("{shown} is in use, and nothing will be written to it: {}", users.join("; "));
             }
             // Opening so fails where anybody else has claimed it, and changes nothing.
-            flags = OFlags::RDWR | OFlags::EXCL | OFlags::NONBLOCK | OFlags::CLOEXEC;
+            flags = OFlags::RDWR | OFlags::EXCL;
         }
-        match rustix::fs::open(&self.path, flags, Mode::empty()) {
-            Ok(_) => Ok(()),
+        self.open(flags).map(drop)
+    }
+
+    fn open(&self, flags: OFlags) -> anyhow::Result<OwnedFd> {
+        let shown = self.path.display();
+        match rustix::fs::open(&self.path, flags | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty()) {
+            Ok(open) => Ok(open),
             Err(Errno::BUSY) => {
                 bail!(
                     "{shown} is in use, and nothing will be written to it: somebody has opened it for himself alone"
@@ -176,6 +203,8 @@ impl Device {
             case.inputs.insert(DEVICE.into(), self.path.to_string_lossy().into_owned());
             case.inputs.insert(DEVICE_NUMBER.into(), self.node.number.clone());
             case.inputs.insert(DEVICE_BYTES.into(), self.node.bytes.to_string());
+            let medium = self.held.as_ref().map(|held| held.medium.clone());
+            case.inputs.insert(DEVICE_MEDIUM.into(), medium.unwrap_or_default());
             if self.write {
                 case.inputs.insert(DEVICE_WRITE.into(), "yes".into());
             }
@@ -206,17 +235,17 @@ fn is_claimed(name: &str) -> bool {
 }
 
 /// Whether an interrupted run of a plan may be gone on with by a command whose plan is `new`, as far as raw devices go: an
-/// answer that was typed holds for the device that it named and for what the question said would be done with it. So the two
-/// must agree in path, number, size and leave to write, and what is written to is asked for in every run.
+/// answer that was typed holds for the device that it named, with what was in it, and for what the question said would be done
+/// with it. So the two must agree in path, number, size, medium and leave to write, and what is written to is asked for in every run.
 pub fn may_go_on(old: &[Planned], new: &[Planned]) -> bool {
     let (old, new) = (confirmed(old), confirmed(new));
-    old == new && old.iter().all(|[_, _, _, write]| write.is_none())
+    old == new && old.iter().all(|[.., write]| write.is_none())
 }
 
-/// What was confirmed of the raw devices of a plan: path, number, bytes, leave to write.
-fn confirmed(plan: &[Planned]) -> BTreeSet<[Option<&str>; 4]> {
+/// What was confirmed of the raw devices of a plan: path, number, bytes, medium, leave to write.
+fn confirmed(plan: &[Planned]) -> BTreeSet<[Option<&str>; 5]> {
     let raw = plan.iter().map(|planned| &planned.case.inputs).filter(|inputs| inputs.contains_key(DEVICE));
-    let names = [DEVICE, DEVICE_NUMBER, DEVICE_BYTES, DEVICE_WRITE];
+    let names = [DEVICE, DEVICE_NUMBER, DEVICE_BYTES, DEVICE_MEDIUM, DEVICE_WRITE];
     raw.map(|inputs| names.map(|name| inputs.get(name).map(String::as_str))).collect()
 }
 
@@ -225,9 +254,15 @@ mod tests {
     use super::*;
 
     fn plan(path: &str, number: &str, bytes: u64, write: bool) -> Vec<Planned> {
+        plan_on("medium 7", path, number, bytes, write)
+    }
+
+    fn plan_on(medium: &str, path: &str, number: &str, bytes: u64, write: bool) -> Vec<Planned> {
         let (name, number) = ("vdb".to_string(), number.to_string());
         let node = Node { name, number, bytes, read_only: false, partitions: Vec::new() };
-        let device = Device { path: path.into(), node, write };
+        let open = rustix::fs::open("/", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).expect("a folder");
+        let held = Some(Held { _open: open, medium: medium.into() });
+        let device = Device { path: path.into(), node, write, held };
         let planned = |candidate: Candidate| {
             let Candidate { case, priority, seconds, memory_bytes, unmet } = candidate;
             Planned { case, priority, seconds, memory_bytes, unmet }
@@ -248,6 +283,7 @@ mod tests {
             plan("/dev/vdc", "254:16", 512, false),
             plan("/dev/vdb", "254:32", 512, false),
             plan("/dev/vdb", "254:16", 1024, false),
+            plan_on("medium 8", "/dev/vdb", "254:16", 512, false),
             Vec::new(),
         ] {
             assert!(!may_go_on(&read, &other) && !may_go_on(&other, &read));

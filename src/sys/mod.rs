@@ -20,6 +20,7 @@ pub mod fresh;
 pub mod lock_share;
 pub mod loops;
 pub mod mapping;
+pub mod medium;
 pub mod memory;
 pub mod mutex;
 pub mod netlink;

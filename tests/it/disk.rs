@@ -17,6 +17,7 @@ use crate::runs::{
     visits_so_far,
 };
 
+mod medium;
 mod sharing;
 
 const MIB: u64 = 1 << 20;

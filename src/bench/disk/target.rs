@@ -8,12 +8,15 @@ use anyhow::{Context, bail, ensure};
 use rustix::fs::{AtFlags, FallocateFlags, FileType, Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
 
-use super::cases::{BYTES, DEVICE, DEVICE_BYTES, DEVICE_NUMBER, DEVICE_WRITE, not_on_a_device};
+use super::cases::{
+    BYTES, DEVICE, DEVICE_BYTES, DEVICE_MEDIUM, DEVICE_NUMBER, DEVICE_WRITE, not_on_a_device,
+};
 use crate::bench::file::{SHARE_OF_ROOM, directory_of};
 use crate::model::{Case, CpuSet, Pages};
 use crate::sys::counters::{BlockDevice, uncounted};
 use crate::sys::file_map::drop_cached;
 use crate::sys::mapping::Mapping;
+use crate::sys::medium;
 use crate::sys::scratch::Scratch;
 
 /// Files are filled by writes of so many bytes.
@@ -51,6 +54,33 @@ struct Confirmed<'a> {
     /// `8:16`.
     number: &'a str,
     bytes: u64,
+    /// As `sys::medium` tells; empty where the kernel tells nothing.
+    medium: &'a str,
+}
+
+impl Confirmed<'_> {
+    /// Whether an open device is that one. Names and numbers are given anew when a disk is plugged in, a link is changed, or a
+    /// loop device is set up again: what was typed holds for one device with one medium alone.
+    fn is(&self, file: &OwnedFd, size: u64) -> anyhow::Result<()> {
+        let named = self.path.display();
+        let stat = rustix::fs::fstat(file).with_context(|| format!("cannot look at {named}"))?;
+        ensure!(FileType::from_raw_mode(stat.st_mode) == FileType::BlockDevice, "{named} is no block device");
+        let (number, medium) = (numbers(stat.st_rdev), medium::of(file));
+        let is_the_device = number == self.number && size == self.bytes;
+        let what = if is_the_device { "holds another medium" } else { "is another device" };
+        let shown = |number: &str, bytes: u64, medium: &str| match medium {
+            "" => format!("device {number} of {bytes} bytes"),
+            medium => format!("device {number} of {bytes} bytes ({medium})"),
+        };
+        ensure!(
+            is_the_device && medium == self.medium,
+            "{named} {what} by now, and was neither read nor written: {} was confirmed, and {} is there; begin a new run to \
+             confirm that one",
+            shown(self.number, self.bytes, self.medium),
+            shown(&number, size, &medium)
+        );
+        Ok(())
+    }
 }
 
 impl Target {
@@ -64,11 +94,19 @@ impl Target {
                 if let Some(why) = not_on_a_device(case, write) {
                     bail!(why);
                 }
-                let number_of = case.inputs.get(DEVICE_NUMBER);
-                let (number, bytes) = number_of
-                    .zip(number(DEVICE_BYTES))
-                    .context("the case does not say which device was confirmed: measure it anew")?;
-                Target::device(Confirmed { path: Path::new(device), number, bytes }, jobs, direct, write)
+                let told = |name: &str| {
+                    let missing = "the case does not say which device was confirmed: measure it anew";
+                    case.inputs.get(name).context(missing)
+                };
+                let confirmed = Confirmed {
+                    path: Path::new(device),
+                    number: told(DEVICE_NUMBER)?,
+                    bytes: told(DEVICE_BYTES)?
+                        .parse()
+                        .context("the size of the confirmed device is no number")?,
+                    medium: told(DEVICE_MEDIUM)?,
+                };
+                Target::device(confirmed, jobs, direct, write)
             }
             None => {
                 let bytes = number(BYTES).context("the case does not say how large its file is")?;
@@ -78,7 +116,7 @@ impl Target {
     }
 
     fn device(confirmed: Confirmed, jobs: usize, direct: bool, write: bool) -> anyhow::Result<Target> {
-        let Confirmed { path, number, bytes } = confirmed;
+        let Confirmed { path, .. } = confirmed;
         let named = path.display();
         let mut flags = OFlags::CLOEXEC | if write { OFlags::RDWR | OFlags::EXCL } else { OFlags::RDONLY };
         if direct {
@@ -86,17 +124,9 @@ impl Target {
         }
         let file = patiently(|| rustix::fs::open(path, flags, Mode::empty()))
             .with_context(|| format!("cannot open {named}"))?;
-        let stat = rustix::fs::fstat(&file).with_context(|| format!("cannot look at {named}"))?;
-        ensure!(FileType::from_raw_mode(stat.st_mode) == FileType::BlockDevice, "{named} is no block device");
         let size = rustix::fs::seek(&file, SeekFrom::End(0))
             .with_context(|| format!("cannot tell the size of {named}"))?;
-        // Names are given anew when a device is plugged in or a link is changed: what was typed holds for that device alone.
-        let found = numbers(stat.st_rdev);
-        ensure!(
-            found == number && size == bytes,
-            "{named} is another device by now, and was neither read nor written: device {number} of {bytes} bytes was \
-             confirmed, and device {found} of {size} bytes is there; begin a new run to confirm that one"
-        );
+        confirmed.is(&file, size)?;
         let bytes = size / jobs.max(1) as u64 / PIECE as u64 * PIECE as u64;
         ensure!(bytes > 0, "{named} has {size} bytes only");
         // The same open file for all: nobody else, another job neither, could open it exclusively again.

@@ -34,9 +34,13 @@ pub(super) fn of<T: Ord>(root: &Path, wanted: &Wanted<T>) -> BTreeSet<(T, String
 
 fn look<T: Ord>(root: &Path, wanted: &Wanted<T>) -> BTreeSet<(T, String, String)> {
     let mut found = BTreeSet::new();
+    // This process, which holds what it asks about: by its number in this /proc, which may be that of other namespaces.
+    let own = fs::read_link(root.join("proc/self")).unwrap_or_default();
     for entry in fs::read_dir(root.join("proc")).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        let Some(pid) = name.parse::<u32>().ok().filter(|pid| *pid != std::process::id()) else { continue };
+        let Some(pid) = name.parse::<u32>().ok().filter(|_| own.as_os_str() != name.as_str()) else {
+            continue;
+        };
         let folder = entry.path();
         let named = || {
             let comm = fs::read_to_string(folder.join("comm")).unwrap_or_default();

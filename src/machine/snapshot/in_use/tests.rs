@@ -299,4 +299,9 @@ fn who_has_a_file_open_or_mapped_is_named() {
     let line = format!("7f00-7f01 rw-s 00000000 {} {} /images/one\n", hexadecimal(meta.dev()), meta.ino());
     tree.file("proc/42/maps", &format!("7e00-7e01 rw-p 00000000 00:00 0 [heap]\n{line}"));
     tree.only("loop0", &["it is used by process 41 (opener)", "it is used by process 42 (mapper)"]);
+    // Whoever asks holds it himself.
+    let own = tree.folder.path().join("proc/self");
+    fs::remove_dir_all(&own).expect("removed");
+    symlink("41", own).expect("a link");
+    tree.only("loop0", &["it is used by process 42 (mapper)"]);
 }
