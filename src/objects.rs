@@ -1,9 +1,10 @@
 //! What a visit makes in the kernel that would outlive us: known to a journal before it exists, and ended however the
 //! session ends.
 //!
-//! These are all kinds: System V semaphores, the programs of others with whatever they start, and a job on another's cluster.
-//! Everything else goes with the last process that has it open, and our own processes die with each other. A visit's end is the end of what it was
-//! lent; after kill -9 of the session a watchdog does it, else the next measurement or `assay restore`.
+//! These are all kinds: System V semaphores, the programs of others with whatever they start, and a
+//! job on another's cluster. Everything else goes with the last process that has it open, and our
+//! own processes die with each other. A visit's end is the end of what it was lent; after kill -9
+//! of the session a watchdog does it, else the next measurement or `assay restore`.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -49,7 +50,8 @@ pub enum Object {
     ControlGroup { folder: PathBuf, version: u32, inode: Option<u64> },
     /// All that have this in their environment as [`MARK`], and what these have started.
     Processes { mark: String },
-    /// A job of this number and its program, on the Flink cluster whose JobManager is at this REST address.
+    /// A job of this number and its program, on the Flink cluster whose JobManager is at this REST
+    /// address.
     Job { address: String, job: String },
 }
 

@@ -42,8 +42,9 @@ pub struct Device {
     held: Option<Held>,
 }
 
-/// The device as it was when its user was asked, open as long as the session lasts: `losetup --detach` takes effect when all
-/// have closed it. A visit of ours, or anybody, may open it exclusively all the same.
+/// The device as it was when its user was asked, open as long as the session lasts: `losetup
+/// --detach` takes effect when all have closed it. A visit of ours, or anybody, may open it
+/// exclusively all the same.
 #[derive(Debug)]
 struct Held {
     _open: OwnedFd,
@@ -95,7 +96,8 @@ impl Device {
         )
     }
 
-    /// Opens it for the whole session, and looks again, now that nothing else can come in its place unseen.
+    /// Opens it for the whole session, and looks again, now that nothing else can come in its place
+    /// unseen.
     fn hold(&mut self) -> anyhow::Result<()> {
         let open = self.open(OFlags::RDONLY)?;
         self.held = Some(Held { medium: medium::of(&open), _open: open });
@@ -103,7 +105,8 @@ impl Device {
         Ok(())
     }
 
-    /// Whether it may be opened, now or in a moment: a visit that was just killed holds it until its last transfers are done.
+    /// Whether it may be opened, now or in a moment: a visit that was just killed holds it until
+    /// its last transfers are done.
     fn may_be_opened_soon(&self) -> anyhow::Result<()> {
         let end = Instant::now() + DYING;
         loop {
@@ -234,9 +237,10 @@ fn is_claimed(name: &str) -> bool {
     matches!(rustix::fs::open(node_of(name), flags, Mode::empty()), Err(Errno::BUSY))
 }
 
-/// Whether an interrupted run of a plan may be gone on with by a command whose plan is `new`, as far as raw devices go: an
-/// answer that was typed holds for the device that it named, with what was in it, and for what the question said would be done
-/// with it. So the two must agree in path, number, size, medium and leave to write, and what is written to is asked for in every run.
+/// Whether an interrupted run of a plan may be gone on with by a command whose plan is `new`, as
+/// far as raw devices go: an answer that was typed holds for the device that it named, with what
+/// was in it, and for what the question said would be done with it. So the two must agree in path,
+/// number, size, medium and leave to write, and what is written to is asked for in every run.
 pub fn may_go_on(old: &[Planned], new: &[Planned]) -> bool {
     let (old, new) = (confirmed(old), confirmed(new));
     old == new && old.iter().all(|[.., write]| write.is_none())

@@ -1,5 +1,5 @@
-//! Files that verbs write for later, and what they never take the place of: measurements, what was read, and, under a name
-//! that nobody chose, what Assay did not write.
+//! Files that verbs write for later, and what they never take the place of: measurements, what was
+//! read, and, under a name that nobody chose, what Assay did not write.
 
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Read, Write};
@@ -9,14 +9,14 @@ use std::path::Path;
 use anyhow::{Context, anyhow, bail, ensure};
 use flate2::read::MultiGzDecoder;
 use rustix::fs::{Mode, OFlags, major, minor};
-use rustix::io::Errno;
 
 use super::leftovers;
 use crate::run_file::{self, EXTENSION, GZIP};
 use crate::sys::fresh::{Fresh, handle};
 
-/// Writes what a run becomes, under a name that nobody chose: only nothing, or what Assay wrote, gives way. Whole or not at
-/// all, readable for whom the user's umask lets: a full disk or a crash never leaves half a file, and nobody reads one.
+/// Writes what a run becomes, under a name that nobody chose: only nothing, or what Assay wrote,
+/// gives way. Whole or not at all, readable for whom the user's umask lets: a full disk or a crash
+/// never leaves half a file, and nobody reads one.
 pub fn write_own(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>,
@@ -30,7 +30,7 @@ pub fn write_own(
     };
     let ours = match replaceable(path).with_context(advice)? {
         Some(head) => is_a_report(&String::from_utf8_lossy(&head)),
-        // A link, a pipe, a folder: whatever it is, nobody meant it for this.
+        // Nothing, or what cannot be known: a link, a pipe, a folder, a file that may not be read.
         None => path.symlink_metadata().is_err(),
     };
     if !ours {
@@ -40,7 +40,8 @@ pub fn write_own(
     put(path, &advice, write)
 }
 
-/// Writes into the place that the user named: through a pipe or a terminal, else a file, as [`write_own`] makes it.
+/// Writes into the place that the user named: through a pipe or a terminal, else a file, as
+/// [`write_own`] makes it.
 pub fn write_named(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>,
@@ -74,8 +75,9 @@ fn fill(
     write(&mut buffered).and_then(|()| Ok(buffered.flush()?)).with_context(advice)
 }
 
-/// What takes what is written and keeps nothing of its own: a pipe, a terminal, /dev/null. It is opened by what was looked
-/// at and not by its name again, which somebody may have given to another file meanwhile. An error where no file can be.
+/// What takes what is written and keeps nothing of its own: a pipe, a terminal, /dev/null. It is
+/// opened by what was looked at and not by its name again, which somebody may have given to another
+/// file meanwhile. An error where no file can be.
 fn taker(path: &Path) -> anyhow::Result<Option<File>> {
     let held = match rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
         Ok(held) => File::from(held),
@@ -102,14 +104,12 @@ fn taker(path: &Path) -> anyhow::Result<Option<File>> {
 /// As much of a file as tells what it is.
 const HEAD: u64 = 4096;
 
-/// How a file begins that can be replaced; nothing where there is none, or a link, which is replaced itself. An error where
-/// it holds measurements, or was read by this process.
+/// How a file begins that can be replaced; nothing where there is none, or a link, which is
+/// replaced itself. An error where it holds measurements, or was read by this process.
 fn replaceable(path: &Path) -> anyhow::Result<Option<Vec<u8>>> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = match rustix::fs::open(path, flags, Mode::empty()) {
         Ok(file) => File::from(file),
-        // What may not be read may not be judged either.
-        Err(Errno::ACCESS | Errno::PERM) => return Ok(Some(b"?".to_vec())),
         Err(_) => return Ok(None),
     };
     let found = file.metadata()?;

@@ -12,11 +12,17 @@ const WORDS: usize = 232 / 8;
 /// What this open loop device lies on: device and inode of the file, its own number where it is a special file (else 0), where
 /// the device begins in it and how long it is at most (0: to the end), bytes. ENXIO where it is set up on nothing.
 pub fn backing(device: impl AsFd) -> io::Result<[u64; 5]> {
-    let mut info = [0u64; WORDS];
-    let device = device.as_fd().as_raw_fd();
-    // SAFETY: the kernel writes one loop_info64, which is as long as the words are, and they live until the call returns.
-    match unsafe { libc::ioctl(device, LOOP_GET_STATUS64 as _, info.as_mut_ptr()) } {
-        0 => Ok([info[0], info[1], info[2], info[3], info[4]]),
+    let info: [u64; WORDS] = told(device, LOOP_GET_STATUS64)?;
+    Ok([info[0], info[1], info[2], info[3], info[4]])
+}
+
+/// What a block device's driver tells in so many words, which must be as many as this request
+/// writes.
+pub(super) fn told<const N: usize>(device: impl AsFd, request: u32) -> io::Result<[u64; N]> {
+    let mut words = [0u64; N];
+    // SAFETY: the words are as many as the kernel writes, and they live until the call returns.
+    match unsafe { libc::ioctl(device.as_fd().as_raw_fd(), request as _, words.as_mut_ptr()) } {
+        0 => Ok(words),
         _ => Err(io::Error::last_os_error()),
     }
 }

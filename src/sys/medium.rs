@@ -1,15 +1,17 @@
-//! What is in a block device: another disk, or a loop device's other file, comes under the same name and number.
+//! What is in a block device: another disk, or a loop device's other file, comes under the same
+//! name and number.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 
-use super::loops;
+use super::loops::{self, told};
 
-/// Of linux/fs.h, since Linux 5.15.
-const BLKGETDISKSEQ: libc::Ioctl = libc::_IOR::<u64>(0x12, 128);
+/// Of linux/fs.h, since Linux 5.15: one 64-bit number.
+const BLKGETDISKSEQ: u32 = libc::_IOR::<u64>(0x12, 128) as u32;
 
-/// What this open block device holds, in words that stay the same until it holds something else in this boot: the number that
-/// the kernel gives each medium once, and the file below a loop device. Empty where the kernel tells neither.
+/// What this open block device holds, in words that stay the same until it holds something else in
+/// this boot: the number that the kernel gives each medium once, and the file below a loop device.
+/// Empty where the kernel tells neither.
 pub fn of(device: impl AsFd) -> String {
     let number = sequence_number(&device).map(|number| format!("medium {number}"));
     let file = loops::backing(&device).map(|[device, inode, _, offset, _]| {
@@ -21,12 +23,7 @@ pub fn of(device: impl AsFd) -> String {
 
 /// The disk's, also of a partition. ENOTTY where the kernel is older, or this is no block device.
 fn sequence_number(device: impl AsFd) -> io::Result<u64> {
-    let mut number = 0u64;
-    // SAFETY: the kernel writes one 64-bit number, which lives until the call returns.
-    match unsafe { libc::ioctl(device.as_fd().as_raw_fd(), BLKGETDISKSEQ, &raw mut number) } {
-        0 => Ok(number),
-        _ => Err(io::Error::last_os_error()),
-    }
+    told(device, BLKGETDISKSEQ).map(|[number]| number)
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! Threads: those that help the program, and below those that are measured, as a C program makes them.
 //!
-//! Under its own `main` the standard library gives each of its threads a second stack for signals, mapped before the
-//! thread's work and unmapped after it, and every unmapping interrupts the other CPUs that run the process. Where threads
-//! are made by the hundred and their end is timed that showed: 400 that ended together took a tenth of hackbench's time.
+//! Under its own `main` the standard library gives each of its threads a second stack for signals,
+//! mapped before the thread's work and unmapped after it, and every unmapping interrupts the other
+//! CPUs that run the process. Where threads are made by the hundred and their end is timed that
+//! showed: 400 that ended together took a tenth of hackbench's time.
 
 use std::ffi::c_void;
 use std::io;

@@ -1,5 +1,5 @@
-//! What would outlive the program, and does not: System V semaphores, guarded programs and jobs on another's cluster,
-//! whatever ends the session, its visit and its watchdog.
+//! What would outlive the program, and does not: System V semaphores, guarded programs and jobs on
+//! another's cluster, whatever ends the session, its visit and its watchdog.
 
 use std::fs;
 use std::path::{Path, PathBuf};

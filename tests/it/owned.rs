@@ -302,12 +302,18 @@ fn a_kill_in_the_report_phase_leaves_whole_files_alone() {
     is_tidy(dir.path());
 }
 
-#[test]
-fn a_report_replaces_a_file_or_a_link_and_nothing_else() {
+/// A folder, and the file of a run in its `out`.
+fn measured() -> (tempfile::TempDir, std::path::PathBuf) {
     let dir = tempfile::tempdir().expect("a folder");
     let out = dir.path().join("out");
     end(&mut run_into(&out, &pretended("selftest.steady"))).expect(0);
     let run = run_file(&out);
+    (dir, run)
+}
+
+#[test]
+fn a_report_replaces_a_file_or_a_link_and_nothing_else() {
+    let (dir, run) = measured();
     let into = |name: &str| {
         let mut command = crate::assay();
         command.arg("compare").args([&run, &run]).arg("--out").arg(dir.path().join(name));
@@ -371,13 +377,17 @@ fn stays(run: &Path, name: &str) {
 
 #[test]
 fn a_report_takes_no_name_that_somebody_else_uses() {
-    let dir = tempfile::tempdir().expect("a folder");
+    let (dir, run) = measured();
     let out = dir.path().join("out");
-    end(&mut run_into(&out, &pretended("selftest.steady"))).expect(0);
-    let run = run_file(&out);
     let victim = dir.path().join("victim");
     put(&victim);
     let whole = fs::read(&victim).expect("a file");
+    // Every form of one is known again.
+    for format in ["html", "json", "markdown", "csv", "lmbench"] {
+        let again = format!("--format {format} --out {}", dir.path().join("again").display());
+        on_file("report", &run, &again).expect(0);
+        on_file("report", &run, &again).expect(0);
+    }
     for name in ["report.html", "report.json"] {
         let path = out.join(name);
         let ours = fs::read(&path).expect("a report");
@@ -405,10 +415,8 @@ fn a_report_takes_no_name_that_somebody_else_uses() {
 #[test]
 fn what_changes_while_a_report_is_written_leads_nowhere_else() {
     use std::sync::atomic::{AtomicBool, Ordering};
-    let dir = tempfile::tempdir().expect("a folder");
+    let (dir, run) = measured();
     let out = dir.path().join("out");
-    end(&mut run_into(&out, &pretended("selftest.steady"))).expect(0);
-    let run = run_file(&out);
     let victim = dir.path().join("victim");
     put(&victim);
     let whole = fs::read(&victim).expect("a file");
@@ -444,10 +452,7 @@ fn what_changes_while_a_report_is_written_leads_nowhere_else() {
 
 #[test]
 fn what_was_read_and_what_was_measured_stay_whatever_their_names() {
-    let dir = tempfile::tempdir().expect("a folder");
-    let out = dir.path().join("out");
-    end(&mut run_into(&out, &pretended("selftest.steady"))).expect(0);
-    let run = run_file(&out);
+    let (dir, run) = measured();
     let day = dir.path().join("day.txt");
     fs::copy(&run, &day).expect("copied");
     let packed = dir.path().join("day.gz");

@@ -11,8 +11,8 @@ use crate::sys::scratch;
 /// The input that names a raw block device to be used instead of files, and the one that allows writing to it (`yes`).
 pub const DEVICE: &str = "device";
 pub const DEVICE_WRITE: &str = "device_write";
-/// The inputs that say which device was looked at and confirmed under that path: its number (`8:16`), its size in bytes, and
-/// what it held (`sys::medium`).
+/// The inputs that say which device was looked at and confirmed under that path: its number
+/// (`8:16`), its size in bytes, and what it held (`sys::medium`).
 pub const DEVICE_NUMBER: &str = "device_number";
 pub const DEVICE_BYTES: &str = "device_bytes";
 pub const DEVICE_MEDIUM: &str = "device_medium";

@@ -59,8 +59,9 @@ struct Confirmed<'a> {
 }
 
 impl Confirmed<'_> {
-    /// Whether an open device is that one. Names and numbers are given anew when a disk is plugged in, a link is changed, or a
-    /// loop device is set up again: what was typed holds for one device with one medium alone.
+    /// Whether an open device is that one. Names and numbers are given anew when a disk is plugged
+    /// in, a link is changed, or a loop device is set up again: what was typed holds for one device
+    /// with one medium alone.
     fn is(&self, file: &OwnedFd, size: u64) -> anyhow::Result<()> {
         let named = self.path.display();
         let stat = rustix::fs::fstat(file).with_context(|| format!("cannot look at {named}"))?;

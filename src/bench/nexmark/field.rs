@@ -51,7 +51,7 @@ pub struct Field {
     rest: Rest,
     own: Option<Cluster>,
     jar: String,
-    /// What a job on another's cluster is to be called, so that whoever started us can end it.
+    /// The number of a job on another's cluster, which the session knows, too, and ends it by.
     named: Option<String>,
     job: Option<String>,
     query: String,

@@ -202,8 +202,8 @@ impl Rest {
         self.understood(self.agent.patch(self.url(&path)).send_empty(), "PATCH /jobs/…").map(|_| ())
     }
 
-    /// Cancels the job of this number and takes its program away, whatever has become of them. Whether anything was there; an
-    /// error where that cannot be told, or something stays.
+    /// Cancels the job of this number and takes its program away, whatever has become of them.
+    /// Whether anything was there; an error where that cannot be told, or something stays.
     pub fn withdraw(&self, job: &str) -> anyhow::Result<bool> {
         let (end, mut cancelled) = (Instant::now() + COME, false);
         loop {
@@ -224,7 +224,8 @@ impl Rest {
                     self.cancel(job)?;
                     cancelled = true;
                 }
-                // Whoever was killed may have handed it over, and the JobManager is about to begin it.
+                // Whoever was killed may have handed it over, and the JobManager is about to begin
+                // it.
                 None if !cancelled && !programs.is_empty() && Instant::now() < end => {}
                 _ => {
                     for program in &programs {

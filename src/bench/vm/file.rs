@@ -2,7 +2,7 @@
 
 use std::os::fd::OwnedFd;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 
 use super::{STRAY_FAULTS, as_many_as, in_rounds, timed_faults};
 use crate::bench::syscall::file_system;
@@ -63,11 +63,10 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
 /// An unlinked file in the usual place for temporary ones, each word of a page the page's number from 1.
 fn file(page: usize) -> anyhow::Result<OwnedFd> {
     let file = fresh::unnamed(&std::env::temp_dir()).context("cannot make a temporary file")?;
-    let content = (1..=PAGES as u64).flat_map(|number| number.to_ne_bytes().repeat(page / 8));
-    let mut left = &content.collect::<Vec<u8>>()[..];
-    while !left.is_empty() {
-        let written = rustix::io::retry_on_intr(|| rustix::io::write(&file, left));
-        left = &left[written.context("cannot write a temporary file")?..];
+    for number in 1..=PAGES as u64 {
+        let content = number.to_ne_bytes().repeat(page / 8);
+        let written = rustix::io::write(&file, &content).context("cannot write a temporary file")?;
+        ensure!(written == page, "a temporary file took {written} bytes of a page: is the disk full?");
     }
     Ok(file)
 }

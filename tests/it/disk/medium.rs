@@ -18,7 +18,7 @@ fn sparse(path: &Path) {
 }
 
 impl Loop {
-    /// Puts another file below a loop device that is only read, whoever has it open.
+    /// Puts another file below a loop device that is only read, also while it is open.
     fn change(&self, file: &Path) {
         const LOOP_CHANGE_FD: libc::Ioctl = 0x4C06;
         let device = File::open(&self.device).expect("readable");
@@ -34,7 +34,8 @@ impl Loop {
         std::mem::forget(self);
     }
 
-    /// Whether a visit has opened it to write; the kernel lets go of it a moment after the visit's end.
+    /// Whether a visit has opened it to write; the kernel lets go of it a moment after the visit's
+    /// end.
     fn is_written_to(&self) -> bool {
         let alone = OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(&self.device);
         alone.is_err()

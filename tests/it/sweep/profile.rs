@@ -22,8 +22,8 @@ const KNOBS: [(&str, &str, &str); 5] = [
     ("vm.vfs_cache_pressure", "100", "50"),
     ("vm.stat_interval", "1", "10"),
 ];
-/// What the first two are felt by: each has every CPU run six tasks more while it is turned, so that it is felt beside
-/// whatever else the machine does.
+/// What the first two are felt by: each has every CPU run six tasks more while it is turned, so
+/// that it is felt beside whatever else the machine does.
 const FELT: [usize; 2] = [0, 1];
 
 fn file(knob: &str) -> String {

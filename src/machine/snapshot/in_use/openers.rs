@@ -34,7 +34,8 @@ pub(super) fn of<T: Ord>(root: &Path, wanted: &Wanted<T>) -> BTreeSet<(T, String
 
 fn look<T: Ord>(root: &Path, wanted: &Wanted<T>) -> BTreeSet<(T, String, String)> {
     let mut found = BTreeSet::new();
-    // This process, which holds what it asks about: by its number in this /proc, which may be that of other namespaces.
+    // This process, which holds what it asks about: by its number in this /proc, which may be that
+    // of other namespaces.
     let own = fs::read_link(root.join("proc/self")).unwrap_or_default();
     for entry in fs::read_dir(root.join("proc")).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
