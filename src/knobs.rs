@@ -299,13 +299,18 @@ impl Knobs {
                 journal.display()
             );
         }
-        if self.store.read()?.is_none() {
+        if self.noted()?.is_none() {
             return Ok(Vec::new());
         }
         match self.claim()? {
             Ok((_lock, said)) => Ok(said),
             Err(owner) => bail!("{owner}: they stay so until it ends"),
         }
+    }
+
+    /// The journal that is there, if one is.
+    fn noted(&self) -> anyhow::Result<Option<Journal>> {
+        self.store.read(&self.root, self.boot_id())
     }
 
     /// The lock, after everything that was left has been put back; or who has it.
@@ -321,7 +326,7 @@ impl Knobs {
             }
             // A child of a session that was just killed may hold its lock until it is gone too, and its watchdog until
             // everything is back.
-            let journal = self.store.read().ok().flatten();
+            let journal = self.noted().ok().flatten().filter(|journal| !journal.entries.is_empty());
             let most = if journal.is_some() { TRIES_AFTER_A_KILL } else { TRIES };
             if tries >= most || journal.as_ref().is_some_and(Journal::owner_lives) {
                 return Ok(Err(owner(journal.as_ref())));
@@ -329,7 +334,7 @@ impl Knobs {
             tries += 1;
             std::thread::sleep(BETWEEN_TRIES);
         };
-        let Some(mut journal) = self.store.read()? else { return Ok(Ok((lock, Vec::new()))) };
+        let Some(mut journal) = self.noted()? else { return Ok(Ok((lock, Vec::new()))) };
         if journal.owner_lives() && journal.pid != std::process::id() {
             return Ok(Err(owner(Some(&journal))));
         }
@@ -344,10 +349,10 @@ impl Knobs {
         let mut said = Vec::new();
         if journal.boot_id != self.boot_id() {
             let names: Vec<&str> = journal.entries.iter().map(|entry| entry.knob.as_str()).collect();
+            let names = if names.is_empty() { "kernel knobs".to_string() } else { names.join(", ") };
             said.push(format!(
-                "process {} left {} changed in an earlier boot, which ended with it: nothing to put back",
-                journal.pid,
-                names.join(", ")
+                "process {} left {names} changed in an earlier boot, which ended with it: nothing to put back",
+                journal.pid
             ));
             journal.entries.clear();
         }

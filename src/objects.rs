@@ -272,7 +272,7 @@ impl State {
 /// What a session that could not write a journal told its watchdog last, ended.
 pub fn clear_told(told: &str) -> Cleared {
     let mut cleared = Cleared::default();
-    if let Some(mut journal) = told.lines().rev().find_map(|line| Journal::of_text(line).ok()) {
+    if let Some(mut journal) = told.lines().rev().find_map(|line| Journal::of_text(line).ok()?) {
         cleared.objects(&mut journal);
     }
     cleared

@@ -1,13 +1,14 @@
 //! The journal: what was changed, on the disk before it is changed, so that whoever comes next can put it back.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use rustix::fs::{FlockOperation, OFlags};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// One knob that was changed, or is about to be.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,6 +37,8 @@ pub struct Journal {
 }
 
 const SCHEMA: u32 = 1;
+/// Longer ones are none of ours: every knob of thousands of CPUs takes less.
+const LONGEST: u64 = 16 << 20;
 
 impl Journal {
     /// An empty one of this process.
@@ -43,6 +46,37 @@ impl Journal {
         let pid = std::process::id();
         let start_ticks = start_of(pid);
         Journal { schema: SCHEMA, boot_id, root: root.to_path_buf(), pid, start_ticks, entries: Vec::new() }
+    }
+
+    /// What a text says below this root in this boot. Blanks, which a power cut leaves, are a journal without entries, and so is
+    /// one of another boot by another version: the changes ended with their boot.
+    fn of_text(text: &str, root: &Path, boot_id: Option<String>) -> Result<Journal, String> {
+        let ended = |boot_id, pid| Journal { boot_id, pid, start_ticks: None, ..Journal::own(root, None) };
+        let text = text.trim_matches(|c: char| c == '\0' || c.is_whitespace());
+        if text.is_empty() {
+            return Ok(ended(boot_id, 0));
+        }
+        let told = |error: serde_json::Error| {
+            format!(
+                "cannot be understood ({error}): look into it, put back by hand what it names, and remove it"
+            )
+        };
+        let value: Value = serde_json::from_str(text).map_err(told)?;
+        let found = match Journal::deserialize(&value) {
+            Ok(journal) if journal.schema > SCHEMA => {
+                Err("is of a newer version of assay: restore with that".to_string())
+            }
+            found => found.map_err(told),
+        };
+        let noted = value["boot_id"].as_str().map(str::to_string);
+        let is_over = noted.is_some() && boot_id.is_some() && noted != boot_id;
+        let is_of_this_root = value["root"].as_str().is_some_and(|path| Path::new(path) == root);
+        match found {
+            Err(_) if is_over && is_of_this_root => {
+                Ok(ended(noted, value["pid"].as_u64().map_or(0, |pid| pid as u32)))
+            }
+            found => found,
+        }
     }
 
     /// Whether the process that wrote it still runs.
@@ -104,10 +138,17 @@ impl Store {
         }
     }
 
-    /// The journal that is there, if one is.
-    pub fn read(&self) -> anyhow::Result<Option<Journal>> {
+    /// The journal that is there, if one is: what it says below this root in this boot.
+    pub fn read(&self, root: &Path, boot_id: Option<String>) -> anyhow::Result<Option<Journal>> {
         let path = self.file();
-        let text = match own(OpenOptions::new().read(true), &path).and_then(io::read_to_string) {
+        let read = |file: File| match file.metadata()?.len() {
+            bytes if bytes > LONGEST => Err(io::Error::other(format!(
+                "it has {bytes} bytes, and none of ours has more than {LONGEST}: look into it, put back by hand what it names, \
+                 and remove it"
+            ))),
+            _ => io::read_to_string(file.take(LONGEST)),
+        };
+        let text = match own(OpenOptions::new().read(true), &path).and_then(read) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => {
@@ -115,19 +156,10 @@ impl Store {
                     .with_context(|| format!("cannot read the journal of knobs {}", path.display()));
             }
         };
-        let journal: Journal = serde_json::from_str(&text).with_context(|| {
-            format!(
-                "the journal of knobs {} cannot be understood; look into it, put back by hand what it names, and remove it",
-                path.display()
-            )
-        })?;
-        if journal.schema > SCHEMA {
-            bail!(
-                "the journal of knobs {} is of a newer version of assay: restore with that",
-                path.display()
-            );
+        match Journal::of_text(&text, root, boot_id) {
+            Ok(journal) => Ok(Some(journal)),
+            Err(why) => bail!("the journal of knobs {} {why}", path.display()),
         }
-        Ok(Some(journal))
     }
 
     /// Replaces the journal; it is on the disk when this returns. One without entries is removed, and what a session wrote

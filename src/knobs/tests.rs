@@ -284,6 +284,45 @@ fn a_damaged_or_foreign_journal_is_said_and_nothing_is_turned() {
 }
 
 #[test]
+fn a_journal_that_a_power_cut_or_another_version_left_in_another_boot_is_cleared() {
+    let tree = Tree::new();
+    drop(tree.off());
+    let root = tree.folder.path();
+    let write = |text: &str| fs::write(tree.knobs.store.file(), text).expect("a file");
+    let of = |boot: &str, root: &Path| {
+        let other = serde_json::json!({"schema": 9, "boot_id": boot, "root": root, "all": "otherwise"});
+        other.to_string()
+    };
+    for blank in ["", " \n", "\0\0\0\0"] {
+        write(blank);
+        assert_eq!(tree.next(), Vec::<String>::new());
+        write(blank);
+        drop(tree.off());
+    }
+    write(&of("boot-0", root));
+    let said = tree.next();
+    assert!(said.len() == 1 && said[0].contains("an earlier boot"), "{said:?}");
+    // In this boot its knobs may be changed, and another tree's are none of ours.
+    for other in [of("boot-1", root), of("boot-0", Path::new("/elsewhere"))] {
+        write(&other);
+        let error = tree.knobs.put_back_what_was_left().expect_err("not understood").to_string();
+        assert!(error.contains("cannot be understood"), "{error}");
+        assert_eq!(fs::read_to_string(tree.knobs.store.file()).expect("it stays"), other);
+    }
+}
+
+#[test]
+fn a_journal_that_is_far_too_long_is_not_read() {
+    let tree = Tree::new();
+    drop(tree.off());
+    let file = fs::File::create(tree.knobs.store.file()).expect("a file");
+    file.set_len(3 << 30).expect("sparse");
+    let error = format!("{:#}", tree.knobs.put_back_what_was_left().expect_err("too long"));
+    assert!(error.contains("3221225472 bytes") && error.contains("knobs.json"), "{error}");
+    assert_eq!(tree.knobs.store.file().metadata().expect("it stays").len(), 3 << 30);
+}
+
+#[test]
 fn a_lock_or_journal_that_is_a_link_is_neither_followed_nor_obeyed() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (store, theirs) = (Store(folder.path().join("state")), folder.path().join("theirs"));
@@ -297,7 +336,7 @@ fn a_lock_or_journal_that_is_a_link_is_neither_followed_nor_obeyed() {
             link(&theirs, &store.0.join(name)).expect("a link");
             let told = match name {
                 "knobs.lock" => store.lock().map(drop),
-                _ => store.read().map(drop),
+                _ => store.read(folder.path(), None).map(drop),
             };
             let told = format!("{:#}", told.expect_err("a link"));
             assert!(told.contains(name), "{told}");

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::journal::{Found, Held, Journal, all_in, boot_id};
+use super::journal::{Found, Held, Journal, all_in};
 use super::{Object, group, programs};
 use crate::bench::JobManager;
 use crate::sys::semaphore;
@@ -38,7 +38,8 @@ pub fn clear(folder: &Path) -> Cleared {
                 Found::Free(held, text) => cleared.journal(held, &text),
                 // Its owner is gone: somebody clears up after him just now.
                 Found::Taken(text) => {
-                    others += usize::from(Journal::of_text(&text).is_ok_and(|one| !one.owner_lives()));
+                    let is_left = |one: Option<Journal>| one.is_some_and(|one| !one.owner_lives());
+                    others += usize::from(Journal::of_text(&text).is_ok_and(is_left));
                 }
             }
         }
@@ -57,20 +58,20 @@ pub fn clear(folder: &Path) -> Cleared {
 pub fn has_journal_of(folder: &Path, pid: u32) -> bool {
     all_in(folder).into_iter().any(|found| {
         let (Found::Free(_, text) | Found::Taken(text)) = found;
-        Journal::of_text(&text).is_ok_and(|journal| journal.pid == pid)
+        Journal::of_text(&text).is_ok_and(|journal| journal.is_some_and(|journal| journal.pid == pid))
     })
 }
 
 impl Cleared {
     fn journal(&mut self, held: Held, text: &str) {
         let path = held.path().display().to_string();
-        if text.trim().is_empty() {
-            // Its session was killed before it wrote, or the machine was.
-            self.failed.extend(held.remove().err().map(|error| format!("{path}: {error}")));
-            return;
-        }
         let mut journal = match Journal::of_text(text) {
-            Ok(journal) => journal,
+            Ok(Some(journal)) => journal,
+            Ok(None) => {
+                // Its session was killed before it wrote, or the machine was; or its boot is over.
+                self.failed.extend(held.remove().err().map(|error| format!("{path}: {error}")));
+                return;
+            }
             Err(error) => {
                 self.failed.push(format!(
                     "the journal of kernel objects {path} cannot be understood ({error}): look into it, end by hand what it \
@@ -93,12 +94,7 @@ impl Cleared {
 
     /// Ends what a session that is gone has left; what could not be ended stays in its journal.
     pub fn objects(&mut self, journal: &mut Journal) {
-        let (pid, now) = (journal.pid, boot_id());
-        if journal.boot_id != now {
-            // All of it ended with its boot, but for what another host may run.
-            journal.objects.retain(|object| matches!(object, Object::Job { .. }));
-        }
-        let who = format!("process {pid} of assay, which is gone, had left");
+        let who = format!("process {} of assay, which is gone, had left", journal.pid);
         journal.objects.retain(|object| match object.end(ALONE) {
             Ended::Nothing => false,
             Ended::Done(words) => {

@@ -2,12 +2,16 @@
 //!
 //! It has no controllers and sets no limits: the programs run as they would without it.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, ErrorKind};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal};
 
 use crate::machine::cgroup_folder;
@@ -19,6 +23,8 @@ pub struct Place {
     pub version: u32,
 }
 
+/// Our groups are called so, and by a mark of 32 hexadecimal digits.
+const BEGIN: &str = "assay-";
 /// Files that tell a program of limits: in a group below ours it would look for them and find none.
 const LIMITS: [&str; 3] = ["cpu.max", "memory.max", "memory.high"];
 /// How long killed processes may take to leave.
@@ -75,7 +81,7 @@ impl Place {
     }
 
     pub fn named(&self, nonce: &str) -> PathBuf {
-        self.folder.join(format!("assay-{nonce}"))
+        self.folder.join(format!("{BEGIN}{nonce}"))
     }
 }
 
@@ -92,28 +98,85 @@ pub fn enter(folder: &Path, pid: u32) -> io::Result<()> {
     fs::write(folder.join("cgroup.procs"), pid.to_string())
 }
 
+/// A group of ours, open: what happens to it happens to nothing that takes its place.
+struct Group {
+    above: OwnedFd,
+    own: OwnedFd,
+    name: OsString,
+}
+
+fn foreign(why: &str) -> io::Error {
+    io::Error::new(ErrorKind::AlreadyExists, why)
+}
+
+impl Group {
+    /// A journal may name any folder: only a control group that is called as ours are can be one of ours.
+    fn open(folder: &Path, version: u32) -> io::Result<Group> {
+        let is_ours = |name: &str| {
+            name.strip_prefix(BEGIN).is_some_and(|nonce| {
+                nonce.len() == 32 && nonce.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+            })
+        };
+        let name =
+            folder.file_name().filter(|name| folder.is_absolute() && name.to_str().is_some_and(is_ours));
+        let (Some(name), Some(above)) = (name, folder.parent()) else {
+            return Err(foreign("it is not called as groups of ours are"));
+        };
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let or_foreign = |opened| match opened {
+            Err(Errno::LOOP | Errno::NOTDIR) => Err(foreign("it is no folder, or behind a link")),
+            opened => Ok(opened?),
+        };
+        let above = or_foreign(rustix::fs::open(above, flags, Mode::empty()))?;
+        let own = or_foreign(rustix::fs::openat(&above, name, flags, Mode::empty()))?;
+        let kind = if version == 2 { V2 } else { V1 };
+        for folder in [&above, &own] {
+            if rustix::fs::fstatfs(folder)?.f_type as u64 != kind {
+                return Err(foreign("it is no control group of that version"));
+            }
+        }
+        Ok(Group { above, own, name: name.to_os_string() })
+    }
+
+    fn inode(&self) -> io::Result<u64> {
+        Ok(rustix::fs::fstat(&self.own)?.st_ino)
+    }
+
+    /// The path of what is open.
+    fn inside(&self) -> PathBuf {
+        format!("/proc/self/fd/{}", self.own.as_raw_fd()).into()
+    }
+
+    fn remove(&self) -> io::Result<()> {
+        below(&self.inside()).iter().try_for_each(|folder| remove(folder))?;
+        Ok(rustix::fs::unlinkat(&self.above, &self.name, AtFlags::REMOVEDIR)?)
+    }
+}
+
 /// Ends all that is in a group, and the group: how many were killed. `inode` is that of its folder, where that was noted;
-/// where it was not, nobody had been let in. Another group of that name is left alone, which is an error.
+/// where it was not, nobody had been let in. What is no group of ours, or another one of that name, is left alone, which is
+/// an error.
 pub fn end(folder: &Path, version: u32, inode: Option<u64>) -> io::Result<usize> {
-    let found = match fs::symlink_metadata(folder) {
+    let group = match Group::open(folder, version) {
         Err(error) if error.kind() == ErrorKind::NotFound => return gone(folder).map(|()| 0),
-        found => found?,
+        group => group?,
     };
     match inode {
-        None => return fs::remove_dir(folder).map(|()| 0),
-        Some(inode) if inode != found.ino() => {
-            return Err(io::Error::new(ErrorKind::AlreadyExists, "it is another group of the same name"));
+        None => return group.remove().map(|()| 0),
+        Some(inode) if inode != group.inode()? => {
+            return Err(foreign("it is another group of the same name"));
         }
         Some(_) => {}
     }
+    let inside = group.inside();
     let (limit, mut killed) = (Instant::now() + LEAVE, 0);
     loop {
-        let members = members(folder);
+        let members = members(&inside);
         killed = killed.max(members.len());
         if !members.is_empty() {
-            kill(folder, version, &members)?;
+            kill(&inside, version, &members)?;
         }
-        match remove(folder) {
+        match group.remove() {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(killed),
             Err(error) if error.kind() != ErrorKind::ResourceBusy || Instant::now() > limit => {
                 return Err(error);
@@ -198,7 +261,7 @@ mod tests {
     #[test]
     fn nobody_gets_out_of_a_group_of_either_version() {
         for place in [2, 1].into_iter().filter_map(Place::own).filter(|place| place.unfit().is_none()) {
-            let folder = place.named(&format!("{:x}", fastrand::u128(..)));
+            let folder = place.named(&format!("{:032x}", fastrand::u128(..)));
             let Ok(inode) = make(&folder) else { continue };
             let mut child = stubborn(&folder);
             assert_eq!(
@@ -222,8 +285,18 @@ mod tests {
             assert_eq!(end(&folder, place.version, Some(inode)).expect("gone already"), 0);
             make(&folder).expect("made, and nobody let in");
             assert_eq!(end(&folder, place.version, None).expect("removed"), 0);
+            let other = place.named("of-somebody");
+            let inode = make(&other).expect("a group that is not called as ours are");
+            for inode in [None, Some(inode)] {
+                let left = end(&other, place.version, inode).expect_err("left").kind();
+                assert_eq!(left, ErrorKind::AlreadyExists);
+            }
+            fs::remove_dir(&other).expect("it was left");
         }
-        let absent = std::env::temp_dir().join("assay-no-such-group");
-        assert!(end(&absent, 2, Some(1)).is_err(), "what lies elsewhere tells nothing");
+        let absent = std::env::temp_dir().join(format!("{BEGIN}{:032x}", fastrand::u128(..)));
+        assert_eq!(
+            end(&absent, 2, Some(1)).expect_err("what lies elsewhere tells nothing").kind(),
+            ErrorKind::NotFound
+        );
     }
 }

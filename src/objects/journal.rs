@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::Object;
 use crate::knobs::start_of;
@@ -45,12 +46,27 @@ impl Journal {
         Journal { schema: SCHEMA, boot_id: boot_id(), pid, start_ticks, objects: Vec::new() }
     }
 
-    pub fn of_text(text: &str) -> Result<Journal, String> {
-        let journal: Journal = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        match journal.schema > SCHEMA {
-            true => Err("it is of a newer version of assay".to_string()),
-            false => Ok(journal),
+    /// What a journal says that may still be there; `None` where it says nothing, as after a power cut. Of another boot that is
+    /// what another host may run: all else ended with it, whatever another version has noted.
+    pub fn of_text(text: &str) -> Result<Option<Journal>, String> {
+        let text = text.trim_matches(|c: char| c == '\0' || c.is_whitespace());
+        if text.is_empty() {
+            return Ok(None);
         }
+        let told = |error: serde_json::Error| error.to_string();
+        let mut value: Value = serde_json::from_str(text).map_err(told)?;
+        let is_of_another_boot = value["boot_id"].as_str().is_some_and(|boot| boot != boot_id());
+        let objects = value.get_mut("objects").and_then(Value::as_array_mut);
+        if let Some(objects) = objects.filter(|_| is_of_another_boot) {
+            objects.retain(|object| object.get("job").is_some());
+            if objects.is_empty() {
+                return Ok(None);
+            }
+        }
+        if value["schema"].as_u64().is_some_and(|schema| schema > u64::from(SCHEMA)) {
+            return Err("it is of a newer version of assay".to_string());
+        }
+        serde_json::from_value(value).map(Some).map_err(told)
     }
 
     /// Whether the process that wrote it still runs.
@@ -158,8 +174,9 @@ fn found(path: &Path) -> Option<Found> {
     }
     let held = Held { file, path: path.to_path_buf() };
     let free = held.lock().ok()?;
-    let mut text = String::new();
-    (&held.file).take(LONGEST).read_to_string(&mut text).ok()?;
+    let mut bytes = Vec::new();
+    (&held.file).take(LONGEST).read_to_end(&mut bytes).ok()?;
+    let text = String::from_utf8_lossy(&bytes).into_owned();
     match free {
         true if !held.is_there() => None,
         true => Some(Found::Free(held, text)),
@@ -181,7 +198,7 @@ mod tests {
         journal.objects.clear();
         held.write(&journal).expect("a shorter one over it");
         let Some(Found::Taken(text)) = all_in(folder.path()).pop() else { panic!("it is held") };
-        assert_eq!(Journal::of_text(&text), Ok(journal.clone()));
+        assert_eq!(Journal::of_text(&text), Ok(Some(journal.clone())));
         assert!(journal.owner_lives());
         let path = held.path().to_path_buf();
         drop(held);

@@ -14,6 +14,7 @@ use crate::runs::{Ended, Running, end, start};
 use crate::sweep::killing::children_of;
 
 mod jobs;
+mod journals;
 mod programs;
 mod semaphores;
 
