@@ -103,7 +103,7 @@ impl Place {
     }
 
     /// All that it holds, from its begin, whatever became of its path.
-    pub fn from_begin(&self) -> impl Read + '_ {
+    pub fn whole(&self) -> impl Read + '_ {
         FromBegin { file: &self.file, at: 0 }
     }
 
@@ -166,8 +166,7 @@ impl Place {
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
         let place = Place::create(folder, path, name.trim_end_matches(EXTENSION))?;
         let place = place.ok_or_else(|| io::Error::other("a thousand files of this name exist"))?;
-        let filled =
-            io::copy(&mut written.from_begin(), &mut place.file()).and_then(|_| place.file.sync_all());
+        let filled = io::copy(&mut written.whole(), &mut place.file()).and_then(|_| place.file.sync_all());
         match filled {
             Ok(()) => {
                 place.sync_name();

@@ -58,7 +58,7 @@ impl Writer {
     pub(super) fn open(folder: &Arc<std::os::fd::OwnedFd>, path: &Path) -> Result<Writer, Refused> {
         let place = Place::open(folder, path)?;
         // One byte more than is ever read is refused by whoever reads it.
-        let written = Written::of(place.from_begin().take(Limits::DEFAULT.size + 1))?;
+        let written = Written::of(place.whole().take(Limits::DEFAULT.size + 1))?;
         Ok(Writer { place, written, synced: Instant::now() })
     }
 
@@ -68,7 +68,7 @@ impl Writer {
 
     /// Reads the run back as everybody else would, from what was written into its file.
     pub fn read(&self) -> anyhow::Result<Run> {
-        unpack(BufReader::new(self.written.from_begin()))
+        unpack(BufReader::new(self.written.whole()))
             .with_context(|| format!("{} is not a run file that can be used", self.path().display()))
     }
 
@@ -79,7 +79,7 @@ impl Writer {
 
     /// The same of all that it holds, which is read again.
     pub fn lost_or_changed(&self) -> Option<String> {
-        let changed = || match self.written.is_held_by(self.place.from_begin()) {
+        let changed = || match self.written.is_held_by(self.place.whole()) {
             Ok(true) => None,
             Ok(false) => Some("was changed by somebody else".to_string()),
             Err(error) => Some(format!("cannot be read again ({error})")),

@@ -47,13 +47,13 @@ impl Written {
     }
 
     /// All of it from its begin.
-    pub(super) fn from_begin(&self) -> impl Read + '_ {
+    pub(super) fn whole(&self) -> impl Read + '_ {
         MultiGzDecoder::new(self.packed.as_slice())
     }
 
     /// Whether a file holds this and nothing else.
     pub(super) fn is_held_by(&self, file: impl Read) -> io::Result<bool> {
-        let (mut own, mut file) = (BufReader::new(self.from_begin()), BufReader::new(file));
+        let (mut own, mut file) = (BufReader::new(self.whole()), BufReader::new(file));
         loop {
             let (expected, found) = (own.fill_buf()?, file.fill_buf()?);
             let length = expected.len().min(found.len());

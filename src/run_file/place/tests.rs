@@ -23,7 +23,7 @@ fn is_elsewhere(place: &Place, why: &str) {
 }
 
 fn held(place: &Place) -> String {
-    io::read_to_string(place.from_begin()).expect("readable")
+    io::read_to_string(place.whole()).expect("readable")
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn what_was_written_is_known_again() {
     assert!(written.is_torn());
     written.add(b"rn\n").expect("packed");
     assert_eq!((written.length(), written.is_torn()), (14, false));
-    assert_eq!(io::read_to_string(written.from_begin()).expect("readable"), "measured\ntorn\n");
+    assert_eq!(io::read_to_string(written.whole()).expect("readable"), "measured\ntorn\n");
     for (file, is_held) in [
         ("measured\ntorn\n", true),
         ("measured\ntorm\n", false),

@@ -186,7 +186,7 @@ fn a_run_whose_file_is_cut_is_saved_whole_beside_it() {
         assert!(run.visits.iter().map(|visit| visit.order).eq(0..run.visits.len() as u32), "with gaps");
         match signal {
             Some(rustix::process::Signal::KILL) => {
-                ended.says(&[&format!("saved as {}", saved.display())]);
+                assert!(ended.err.contains(&format!("saved as {}", saved.display())), "{}", ended.err);
             }
             _ => stage.is_saved(&ended, "was cut by somebody", &saved),
         }
