@@ -8,10 +8,10 @@ mod reader;
 mod resume;
 mod source;
 mod writer;
+mod written;
 
 pub use limits::Limits;
 pub use line::sealed;
-pub use place::Place;
 pub use reader::{check_columns, last_summary, parse, parse_within, read, summary, unpack};
 pub use resume::{Candidates, candidates};
 pub use source::{Exceeded, GZIP, Source, open, unpacked, was_read};

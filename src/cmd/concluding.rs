@@ -1,57 +1,65 @@
 //! How a measurement ends: what was measured is kept where it stands or saved elsewhere, judged, shown and reported.
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
+
+use anyhow::bail;
 
 use super::measuring::{Finished, MeasureArgs};
 use super::output;
-use super::progress::Display;
 use crate::diagnose;
 use crate::measure::Ended;
 use crate::model::Record;
-use crate::run_file::{Place, Writer};
+use crate::run_file::Writer;
 
-/// Looks between visits whether the run file still stands where it was opened, and says once if it does not.
-pub struct Lookout {
-    place: Place,
-    told: bool,
+/// Looks between visits after a run file, which somebody may have removed, moved, cut or written to.
+pub struct Lookout<'a> {
+    args: &'a MeasureArgs,
+    /// That it can be saved nowhere is said once.
+    told: Cell<bool>,
 }
 
-impl Lookout {
-    pub fn of(writer: &Writer) -> Lookout {
-        Lookout { place: writer.place().clone(), told: false }
+impl Lookout<'_> {
+    pub fn of(args: &MeasureArgs) -> Lookout<'_> {
+        Lookout { args, told: Cell::new(false) }
     }
 
-    pub fn look(&mut self, display: &Display) {
-        if self.told {
-            return;
-        }
-        if let Some(why) = self.place.lost() {
-            self.told = true;
-            display.line(&format!(
-                "  ! {} is no longer in its place ({why}): measuring goes on, and it will be saved elsewhere at the end",
-                self.place.path().display()
-            ));
+    /// What is to be said.
+    pub fn look(&self, writer: &mut Writer) -> Option<String> {
+        let why = writer.lost()?;
+        match save(self.args, writer, &why) {
+            Ok(saved) => Some(format!("{saved}, where measuring goes on")),
+            Err(_) if self.told.replace(true) => None,
+            Err(error) => Some(format!("{error:#}: measuring goes on, and saving it is tried again")),
         }
     }
 }
 
-/// Saves a run file that lost its place where it can be found, and says where: in --out, beside that, in the current folder or
-/// in the system's temporary one.
+/// Saves a run file to which somebody did something where it can be found, and says where.
 pub fn keep(args: &MeasureArgs, writer: &mut Writer) -> anyhow::Result<()> {
-    let above = args.out.parent().unwrap_or(Path::new("/")).to_path_buf();
-    let others = [above, PathBuf::from("."), std::env::temp_dir()];
-    if let Some(moved) = writer.save_elsewhere(&args.out, &others)? {
-        output::tell(&format!(
-            "  {} is no longer in its place ({}): all that was measured is saved as {}",
-            moved.from.display(),
-            moved.why,
-            writer.path().display()
-        ));
+    if let Some(why) = writer.lost_or_changed() {
+        output::tell(&format!("  {}", save(args, writer, &why)?));
     }
     Ok(())
 }
 
-/// Reads the run back from its file, as everybody else would, judges it, closes it with its summary and reports.
+/// In --out, beside that, in the current folder or in the system's temporary one.
+fn save(args: &MeasureArgs, writer: &mut Writer, why: &str) -> anyhow::Result<String> {
+    let above = args.out.parent().unwrap_or(Path::new("/")).to_path_buf();
+    let others = [above, PathBuf::from("."), std::env::temp_dir()];
+    match writer.save_elsewhere(&args.out, &others) {
+        Ok(from) => Ok(format!(
+            "{} {why}: all that was measured is saved as {}",
+            from.display(),
+            writer.path().display()
+        )),
+        Err(places) => {
+            bail!("{} {why}, and could be saved nowhere else ({places})", writer.path().display())
+        }
+    }
+}
+
+/// Reads the run back as everybody else would, judges it, closes it with its summary and reports.
 pub fn conclude(args: &MeasureArgs, writer: &mut Writer, ended: Ended) -> anyhow::Result<Finished> {
     let (run, mut closed) = match (keep(args, writer), writer.read()) {
         (kept, Ok(run)) => (run, kept),
@@ -62,6 +70,7 @@ pub fn conclude(args: &MeasureArgs, writer: &mut Writer, ended: Ended) -> anyhow
     if !stopped {
         let summary = diagnosis.summary();
         closed = closed.and_then(|()| writer.append(&Record::Summary(Box::new(summary.clone()))));
+        closed = closed.and_then(|()| keep(args, writer));
         writer.sync();
         // From here on the run is what its file says: complete.
         diagnosis.run.summary = closed.is_ok().then_some(summary);

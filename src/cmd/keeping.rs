@@ -13,7 +13,10 @@ pub fn put_back_what_was_left(knobs: &Knobs) {
     match knobs.put_back_what_was_left() {
         Ok(said) => said.iter().for_each(|line| output::tell(&format!("  {line}"))),
         // A run that turns no knob itself needs nothing put back; one that does is refused to.
-        Err(error) => output::tell(&format!("  {error:#}; what is measured now is measured with them")),
+        Err(error) => output::tell(&format!(
+            "  {error:#}; kernel settings that a session which was killed has changed may still be changed, and what is measured now \
+             is measured with them"
+        )),
     }
 }
 

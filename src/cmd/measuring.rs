@@ -301,6 +301,7 @@ fn measure(
     reins: &Reins,
 ) -> anyhow::Result<Ended> {
     let [cpu, memory] = group_folders(&args.root);
+    let lookout = Lookout::of(args);
     let session = Session {
         header,
         profile,
@@ -313,13 +314,10 @@ fn measure(
         visit_limit: args.visit_limit,
         secret: args.network.as_ref().and_then(|network| network.secret.clone()),
         interrupted: &|| reins.interrupted.load(Ordering::Relaxed),
+        look_after: &|writer| lookout.look(writer),
     };
     let mut display = Display::new();
-    let mut lookout = Lookout::of(writer);
-    let ended = session.run(writer, earlier, &mut |progress| {
-        lookout.look(&display);
-        display.show(progress);
-    });
+    let ended = session.run(writer, earlier, &mut |progress| display.show(progress));
     display.end();
     // What a visit that was killed or interrupted could not remove itself.
     leftovers::sweep(&leftovers::places(&header.plan, &args.out));

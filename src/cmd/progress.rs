@@ -72,11 +72,12 @@ impl Display {
             Progress::Failed { key, reason } => {
                 self.line(&format!("  ! {}: {}", short(key), plain(reason.text(), 300)));
             }
+            Progress::Said(text) => self.line(&format!("  ! {text}")),
         }
     }
 
     /// A line that stays.
-    pub fn line(&self, text: &str) {
+    fn line(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.println(text),
             None => tell(text),

@@ -7,13 +7,12 @@ use std::process::ExitCode;
 use clap::builder::PossibleValuesParser;
 
 use super::measuring::{Finished, Host, MeasureArgs, study_to_file};
-use super::output;
+use super::{output, results};
 use crate::bench::{self, Benchmark, COMPONENTS, Candidate, Depth, RateSuite, Scope};
 use crate::diagnose::Diagnosis;
 use crate::diagnose::suite::{HISTORY, Past, suite};
 use crate::model::{CpuSet, Entry, Header};
 use crate::plan;
-use crate::run_file;
 use crate::stats::repeat::APART;
 
 /// Measure copies of real programs' kernels at once, and read whether and why they repeat
@@ -236,7 +235,7 @@ fn is_run(path: &Path) -> bool {
 }
 
 fn past_of(file: &Path, host: Option<&str>) -> Option<Past> {
-    let run = run_file::read(file).ok()?;
+    let run = results::read(file).ok()?;
     let summary = run.summary.as_ref()?;
     if run.header.pretend.is_some() || Some(run.header.host.as_str()) != host {
         return None;

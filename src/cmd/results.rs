@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 
+use super::output;
 use crate::compare::Arm;
 use crate::diagnose;
 use crate::import;
@@ -17,6 +18,9 @@ const LARGEST_REPORT: u64 = 512 << 20;
 
 /// So much of a file tells what it is.
 const BEGIN: u64 = 4096;
+
+/// So much damage of a file is told sentence by sentence.
+const TOLD: usize = 3;
 
 /// More runs than this in a folder are not one result.
 const MOST_RUNS: usize = 200;
@@ -72,7 +76,19 @@ pub fn run(path: &Path) -> anyhow::Result<Run> {
              with `assay report RUN --beside {file}`"
         );
     }
-    run_file::parse(rest).with_context(cannot)
+    Ok(told(run_file::parse(rest).with_context(cannot)?, &shown.to_string()))
+}
+
+/// A run, after a word about what of its file cannot be read, whatever is made of it.
+fn told(run: Run, shown: &str) -> Run {
+    let damage = &run.damage;
+    damage.iter().take(TOLD).for_each(|text| output::tell(&format!("assay: {shown}: {text}")));
+    if let Some(more @ 1..) = damage.len().checked_sub(TOLD) {
+        output::tell(&format!(
+            "assay: {shown}: {more} more damages (`assay diagnose --json` on it names all)"
+        ));
+    }
+    run
 }
 
 /// The run of a folder that was written last.
@@ -84,7 +100,12 @@ pub fn latest(folder: &Path) -> anyhow::Result<Run> {
         Some((entry.metadata().ok()?.modified().ok()?, entry.path())).filter(|_| is_run)
     });
     let (_, newest) = runs.max().with_context(|| format!("there is no run in {shown}"))?;
-    run_file::read(&newest)
+    read(&newest)
+}
+
+/// The run in a file that is known to be one by its name.
+pub fn read(path: &Path) -> anyhow::Result<Run> {
+    Ok(told(run_file::read(path)?, &path.display().to_string()))
 }
 
 /// What a folder's runs come to as one arm.
@@ -138,7 +159,7 @@ fn plain(begin: &[u8], rest: impl BufRead, shown: &str, number: Option<usize>) -
         return match named.as_slice() {
             b"\"header\"" => {
                 let run = run_file::parse(rest).context("it is not a run file that can be used")?;
-                Ok(Arm::measured(&diagnose::diagnose(run), shown))
+                Ok(Arm::measured(&diagnose::diagnose(told(run, shown)), shown))
             }
             _ => saved(rest, shown),
         };

@@ -13,11 +13,10 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 
 use super::machine::{live_snapshot, saved_snapshot};
-use super::{files, output};
+use super::{files, output, results};
 use crate::diagnose::{self, capacity::yield_of_study};
 use crate::knobs::table::nanoseconds;
 use crate::machine::Machine;
-use crate::run_file;
 use crate::stats::smt::{POSSIBLE, Seen, USUAL, Watch, Yield};
 use crate::sys::clock::cpu_ms;
 use crate::sys::counters::units_per_second;
@@ -147,12 +146,15 @@ fn assumed(args: &Args) -> anyhow::Result<Assumed> {
     let (s, from) = match (&args.yields, &args.study) {
         (Some(s), _) => (*s, "as given".to_string()),
         (None, Some(path)) => {
-            let diagnosis = diagnose::diagnose(run_file::read(path)?);
+            let diagnosis = diagnose::diagnose(results::run(path)?);
             let s = yield_of_study(&diagnosis).with_context(|| {
-                format!(
-                    "{} has no yield: it should be a run of `assay smt` that measured one sibling and both at full load",
-                    path.display()
-                )
+                let shown = path.display();
+                match diagnosis.run.damage.len() {
+                    0 => format!(
+                        "{shown} has no yield: it should be a run of `assay smt` that measured one sibling and both at full load"
+                    ),
+                    _ => format!("{shown} has no yield in what its damage left of it: use another copy, or measure again"),
+                }
             })?;
             (s, format!("measured by {}", path.display()))
         }

@@ -40,6 +40,8 @@ pub struct Session<'a> {
     pub visit_limit: Option<Duration>,
     pub secret: Option<Secret>,
     pub interrupted: &'a dyn Fn() -> bool,
+    /// Looks after the run file between visits; what is to be said of it.
+    pub look_after: &'a dyn Fn(&mut Writer) -> Option<String>,
 }
 
 /// What is told to whoever draws, between visits only: nothing is drawn while something is measured.
@@ -50,6 +52,8 @@ pub enum Progress<'a> {
     Visit { key: &'a str, done: usize, of: usize, left: Duration },
     /// A visit gave nothing.
     Failed { key: &'a str, reason: &'a Reason },
+    /// A word about the run file.
+    Said(&'a str),
 }
 
 /// How measuring ended.
@@ -313,6 +317,9 @@ impl<'s, 'h> Loop<'s, 'h> {
             samples: heard.samples,
             reason: heard.reason,
         };
+        if let Some(text) = (self.session.look_after)(writer) {
+            progress(Progress::Said(&text));
+        }
         writer.append(&Record::Visit(Box::new(visit.clone())))?;
         self.next_order += 1;
         self.visits.push(visit);

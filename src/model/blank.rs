@@ -3,6 +3,7 @@
 //! hardware addresses, the values of kernel parameters that nobody here looks at, names of users and servers in mounts. The
 //! host's name, its boot's number and what the user typed stay.
 
+mod command_line;
 mod lines;
 mod printed;
 mod tables;
@@ -134,7 +135,7 @@ fn settled<T: PartialEq>(mut one: T, blanked: impl Fn(&T) -> T) -> T {
 fn of_file(path: &str, text: &str, secrets: &Secrets) -> Option<String> {
     let name = path.strip_prefix("/proc/").unwrap_or(path);
     Some(match name {
-        "cmdline" => secrets.covered(&lines::command_line(text)),
+        "cmdline" => secrets.covered(&command_line::blanked(text)),
         "cpuinfo" => lines::cpuinfo(text),
         "sysinfo" => lines::sysinfo(text),
         "swaps" => words::without_ids(&lines::without_homes(text)),

@@ -1,5 +1,6 @@
 //! Where a run file stands. The file and its folder are held by descriptors; the path is what people know, and only looked at.
 
+use std::cmp::Ordering;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
@@ -11,13 +12,14 @@ use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use super::EXTENSION;
+use super::written::Written;
 
 /// A run file that is held open, and the path by which it was opened.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Place {
     path: PathBuf,
     folder: Arc<OwnedFd>,
-    file: Arc<File>,
+    file: File,
 }
 
 impl Place {
@@ -34,11 +36,8 @@ impl Place {
             let name = format!("{stem}{suffix}{EXTENSION}");
             match rustix::fs::openat(folder, &name, flags, Mode::from_raw_mode(0o666)) {
                 Ok(file) => {
-                    let place = Place {
-                        path: path.join(&name),
-                        folder: Arc::clone(folder),
-                        file: Arc::new(File::from(file)),
-                    };
+                    let place =
+                        Place { path: path.join(&name), folder: Arc::clone(folder), file: File::from(file) };
                     place.lock()?;
                     return Ok(Some(place));
                 }
@@ -51,7 +50,7 @@ impl Place {
 
     /// A file of a folder that is to be gone on with.
     pub fn open(folder: &Arc<OwnedFd>, path: &Path) -> Result<Place, Refused> {
-        let name = path.file_name().ok_or_else(|| Refused::Failed(Errno::INVAL.into()))?;
+        let name = path.file_name().ok_or(Refused::Failed)?;
         // Looked at first: opening a device may do something, and a file of others' may not be opened at all.
         ours(&rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?)?;
         let flags = OFlags::RDWR
@@ -62,7 +61,7 @@ impl Place {
             | OFlags::CLOEXEC;
         let file = rustix::fs::openat(folder, name, flags, Mode::empty())?;
         ours(&rustix::fs::fstat(&file)?)?;
-        let (folder, file) = (Arc::clone(folder), Arc::new(File::from(file)));
+        let (folder, file) = (Arc::clone(folder), File::from(file));
         let place = Place { path: path.to_path_buf(), folder, file };
         place.lock()?;
         Ok(place)
@@ -86,22 +85,25 @@ impl Place {
         &self.file
     }
 
-    /// Why the path no longer leads to this file; `None`: it does. Costs two system calls, and opens nothing.
-    pub fn lost(&self) -> Option<String> {
+    /// What became of the file: its path no longer leads to it, or it does not hold as many bytes as were written. `None`:
+    /// nothing. Costs two system calls, and opens nothing.
+    pub fn lost(&self, written: u64) -> Option<String> {
         let Ok(held) = rustix::fs::fstat(&self.file) else { return None };
         let why = match rustix::fs::lstat(&self.path) {
-            Ok(found) if is_same(&found, &held) => return None,
-            Ok(found) if FileType::from_raw_mode(found.st_mode).is_symlink() => "replaced by a link",
-            Ok(_) => "replaced by something else",
-            Err(Errno::NOENT | Errno::NOTDIR) if held.st_nlink == 0 => "removed",
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => "moved, it or its folder",
-            Err(error) => return Some(format!("cannot be reached: {}", io::Error::from(error))),
+            Ok(found) if is_same(&found, &held) => return disturbed(held.st_size as u64, written),
+            Ok(found) if FileType::from_raw_mode(found.st_mode).is_symlink() => {
+                "replaced by a link".to_string()
+            }
+            Ok(_) => "replaced by something else".to_string(),
+            Err(Errno::NOENT | Errno::NOTDIR) if held.st_nlink == 0 => "removed".to_string(),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => "moved, it or its folder".to_string(),
+            Err(error) => format!("cannot be reached: {}", io::Error::from(error)),
         };
-        Some(why.to_string())
+        Some(format!("is no longer in its place ({why})"))
     }
 
     /// All that it holds, from its begin, whatever became of its path.
-    pub fn from_begin(&self) -> impl Read + '_ {
+    pub fn whole(&self) -> impl Read + '_ {
         FromBegin { file: &self.file, at: 0 }
     }
 
@@ -127,15 +129,15 @@ impl Place {
         }
     }
 
-    /// A whole copy under the same name in the first of these folders that can take one: the run's own first, which is made again
-    /// where it is gone. An error says why none could.
-    pub fn copy(&self, own: &Path, others: &[PathBuf]) -> Result<Place, String> {
+    /// A new file of the same name with all that was written, in the first of these folders that can take one: the run's own
+    /// first, which is made again where it is gone. An error says why none could.
+    pub(super) fn again(&self, written: &Written, own: &Path, others: &[PathBuf]) -> Result<Place, String> {
         let mut why = Vec::new();
         for (folder, path) in std::iter::once((self.own_folder(own), own))
             .chain(others.iter().map(|path| (open_folder(path), path.as_path())))
         {
-            match folder.and_then(|folder| self.copy_into(&Arc::new(folder), path)) {
-                Ok(copy) => return Ok(copy),
+            match folder.and_then(|folder| self.again_in(written, &Arc::new(folder), path)) {
+                Ok(place) => return Ok(place),
                 Err(error) => why.push(format!("{}: {error}", path.display())),
             }
         }
@@ -160,21 +162,34 @@ impl Place {
         }
     }
 
-    fn copy_into(&self, folder: &Arc<OwnedFd>, path: &Path) -> io::Result<Place> {
+    fn again_in(&self, written: &Written, folder: &Arc<OwnedFd>, path: &Path) -> io::Result<Place> {
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
-        let copy = Place::create(folder, path, name.trim_end_matches(EXTENSION))?;
-        let copy = copy.ok_or_else(|| io::Error::other("a thousand files of this name exist"))?;
-        let copied = io::copy(&mut self.from_begin(), &mut copy.file()).and_then(|_| copy.file.sync_all());
-        match copied {
+        let place = Place::create(folder, path, name.trim_end_matches(EXTENSION))?;
+        let place = place.ok_or_else(|| io::Error::other("a thousand files of this name exist"))?;
+        let filled = io::copy(&mut written.whole(), &mut place.file()).and_then(|_| place.file.sync_all());
+        match filled {
             Ok(()) => {
-                copy.sync_name();
-                Ok(copy)
+                place.sync_name();
+                Ok(place)
             }
             Err(error) => {
-                copy.remove();
+                place.remove();
                 Err(error)
             }
         }
+    }
+}
+
+/// What others did to a file that does not hold as many bytes as were written.
+fn disturbed(held: u64, written: u64) -> Option<String> {
+    match held.cmp(&written) {
+        Ordering::Equal => None,
+        Ordering::Less => {
+            Some(format!("was cut by somebody (it holds {held} of the {written} bytes that were written)"))
+        }
+        Ordering::Greater => Some(format!(
+            "was written to by somebody else (it holds {held} bytes, and {written} were written by this run)"
+        )),
     }
 }
 
@@ -189,12 +204,12 @@ pub fn open_folder(path: &Path) -> io::Result<OwnedFd> {
 pub enum Refused {
     /// Somebody else could have put it there, redirect it or change it.
     Unsafe(String),
-    Failed(io::Error),
+    Failed,
 }
 
 impl<E: Into<io::Error>> From<E> for Refused {
-    fn from(error: E) -> Refused {
-        Refused::Failed(error.into())
+    fn from(_: E) -> Refused {
+        Refused::Failed
     }
 }
 

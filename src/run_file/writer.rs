@@ -1,16 +1,17 @@
 //! Writing a run file: a line at a time, under a lock, through a descriptor that is held until the end.
 
-use std::io::{BufReader, Write};
-use std::os::unix::fs::FileExt;
+use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 
+use super::Limits;
 use super::line::sealed;
 use super::place::{Place, Refused, open_folder};
 use super::reader::unpack;
+use super::written::Written;
 use crate::model::{Header, Record, Run};
 
 /// A pass may be long: what was appended is brought to the disk so often at least.
@@ -19,8 +20,8 @@ const SYNC_EVERY: Duration = Duration::from_secs(10);
 /// Appends records to a run file, which is locked meanwhile: two runs never write into one file.
 pub struct Writer {
     place: Place,
-    /// The last line is torn: what is written next must not become a part of it.
-    torn: bool,
+    /// Also what was there already.
+    written: Written,
     synced: Instant,
 }
 
@@ -37,7 +38,7 @@ impl Writer {
         })?;
         let place = place
             .with_context(|| format!("a thousand run files of the name {stem} exist in {}", dir.display()))?;
-        let mut writer = Writer { place, torn: false, synced: Instant::now() };
+        let mut writer = Writer { place, written: Written::default(), synced: Instant::now() };
         if let Err(error) = writer.write_line(&Record::Header(Box::new(header.clone()))) {
             // Half a header is of no use to anybody. If it cannot be removed either, it does no harm.
             writer.place.remove();
@@ -56,40 +57,42 @@ impl Writer {
     /// Goes on with a run file; an error where another process is writing it, or where it is not safe to.
     pub(super) fn open(folder: &Arc<std::os::fd::OwnedFd>, path: &Path) -> Result<Writer, Refused> {
         let place = Place::open(folder, path)?;
-        let mut last = [b'\n'];
-        if let Some(end) = place.file().metadata()?.len().checked_sub(1) {
-            place.file().read_exact_at(&mut last, end)?;
-        }
-        Ok(Writer { place, torn: last != *b"\n", synced: Instant::now() })
+        // One byte more than is ever read is refused by whoever reads it.
+        let written = Written::of(place.whole().take(Limits::DEFAULT.size + 1))?;
+        Ok(Writer { place, written, synced: Instant::now() })
     }
 
     pub fn path(&self) -> &Path {
         self.place.path()
     }
 
-    /// Where it stands, for whoever looks whether it still does.
-    pub fn place(&self) -> &Place {
-        &self.place
-    }
-
-    /// Reads the run back as everybody else would, but through the file that is held.
+    /// Reads the run back as everybody else would, from what was written into its file.
     pub fn read(&self) -> anyhow::Result<Run> {
-        unpack(BufReader::new(self.place.from_begin()))
+        unpack(BufReader::new(self.written.whole()))
             .with_context(|| format!("{} is not a run file that can be used", self.path().display()))
     }
 
-    /// Where the path no longer leads to the file, saves all of it in the run's folder `own` or, where that cannot be, in one of
-    /// `others`, and goes on there. An error: it could be saved nowhere.
-    pub fn save_elsewhere(&mut self, own: &Path, others: &[PathBuf]) -> anyhow::Result<Option<Moved>> {
-        let Some(why) = self.place.lost() else { return Ok(None) };
+    /// What somebody did to the file, as far as a look at it tells; `None`: nothing.
+    pub fn lost(&self) -> Option<String> {
+        self.place.lost(self.written.length())
+    }
+
+    /// The same of all that it holds, which is read again.
+    pub fn lost_or_changed(&self) -> Option<String> {
+        let changed = || match self.written.is_held_by(self.place.whole()) {
+            Ok(true) => None,
+            Ok(false) => Some("was changed by somebody else".to_string()),
+            Err(error) => Some(format!("cannot be read again ({error})")),
+        };
+        self.lost().or_else(changed)
+    }
+
+    /// Saves all that was written as a new file in the run's folder `own` or, where that cannot be, in one of `others`, and goes
+    /// on there; the path that it had. An error: it could be saved nowhere.
+    pub fn save_elsewhere(&mut self, own: &Path, others: &[PathBuf]) -> Result<PathBuf, String> {
         let from = self.path().to_path_buf();
-        self.place = self.place.copy(own, others).map_err(|places| {
-            anyhow!(
-                "{} is no longer in its place ({why}), and could be saved nowhere else ({places})",
-                from.display()
-            )
-        })?;
-        Ok(Some(Moved { from, why }))
+        self.place = self.place.again(&self.written, own, others)?;
+        Ok(from)
     }
 
     /// Adds one record.
@@ -108,11 +111,19 @@ impl Writer {
 
     /// One record as one line, in one write, so that a crash tears one line at most.
     fn write_line(&mut self, record: &Record) -> anyhow::Result<()> {
-        let mut line = if self.torn { b"\n".to_vec() } else { Vec::new() };
+        let mut line = if self.written.is_torn() { b"\n".to_vec() } else { Vec::new() };
         line.extend(sealed(record).context("cannot serialise a record")?);
-        self.torn = true;
-        self.place.file().write_all(&line)?;
-        self.torn = false;
+        let mut rest = line.as_slice();
+        while !rest.is_empty() {
+            let length = match self.place.file().write(rest) {
+                Ok(0) => return Err(io::Error::from(io::ErrorKind::WriteZero).into()),
+                Ok(length) => length,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error.into()),
+            };
+            self.written.add(&rest[..length]).context("cannot pack a record")?;
+            rest = &rest[length..];
+        }
         Ok(())
     }
 
@@ -121,12 +132,6 @@ impl Writer {
         self.place.sync();
         self.synced = Instant::now();
     }
-}
-
-/// A run file that was saved elsewhere.
-pub struct Moved {
-    pub from: PathBuf,
-    pub why: String,
 }
 
 /// Letters, digits, dots and dashes of a text, at most 64 of them: a host may call itself anything.

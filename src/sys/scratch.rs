@@ -27,6 +27,18 @@ fn open_parent(parent: &Path) -> rustix::io::Result<OwnedFd> {
     rustix::fs::open(parent, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
 }
 
+/// Whoever has not named a directory is told who did.
+fn cannot_open(directory: &Path) -> String {
+    let temporary = directory == std::env::temp_dir();
+    match std::env::var_os("TMPDIR").filter(|_| temporary) {
+        Some(named) => format!(
+            "cannot open the directory {named:?} that TMPDIR names: set TMPDIR to one that is there (benchmarks of files and disks also \
+             take --dir)"
+        ),
+        None => format!("cannot open the directory {}: name one that is there", directory.display()),
+    }
+}
+
 /// Opens a directory by its name in another one, itself and no link to it.
 fn open_folder(at: &OwnedFd, name: &CStr) -> rustix::io::Result<OwnedFd> {
     proof::enter(at, name, OFlags::RDONLY | OFlags::DIRECTORY)
@@ -39,8 +51,7 @@ impl Scratch {
     /// ours, and keeps the directory there.
     pub fn new(parent: &Path, holds: &[&str]) -> anyhow::Result<Scratch> {
         sweep(parent);
-        let at =
-            open_parent(parent).with_context(|| format!("cannot open the directory {}", parent.display()))?;
+        let at = open_parent(parent).with_context(|| cannot_open(parent))?;
         for _ in 0..16 {
             let nonce = random().context("the kernel gives no random numbers")?;
             let name = Name { process: std::process::id(), nonce: u64::from_ne_bytes(nonce) };
@@ -248,8 +259,7 @@ fn look_through(parent: &Path, lock: FlockOperation, deed: Deed) -> Vec<Leftover
 /// What a process needs to know of a directory that files are to be written to: its real path and its filesystem, as
 /// the lines of the entry `probe:directory` (see `machine::directory`).
 pub fn probe(directory: &Path) -> anyhow::Result<String> {
-    let folder = open_parent(directory)
-        .with_context(|| format!("cannot open the directory {}", directory.display()))?;
+    let folder = open_parent(directory).with_context(|| cannot_open(directory))?;
     let kind = rustix::fs::fstatfs(&folder)
         .with_context(|| format!("cannot tell the filesystem of {}", directory.display()))?;
     let room = rustix::fs::fstatvfs(&folder)

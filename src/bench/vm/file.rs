@@ -62,7 +62,8 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
 
 /// An unlinked file in the usual place for temporary ones, each word of a page the page's number from 1.
 fn file(page: usize) -> anyhow::Result<OwnedFd> {
-    let file = fresh::unnamed(&std::env::temp_dir()).context("cannot make a temporary file")?;
+    let file = fresh::unnamed(&std::env::temp_dir())
+        .context("cannot make a temporary file: TMPDIR should name a folder that is there")?;
     for number in 1..=PAGES as u64 {
         let content = number.to_ne_bytes().repeat(page / 8);
         let written = rustix::io::write(&file, &content).context("cannot write a temporary file")?;

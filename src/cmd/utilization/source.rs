@@ -62,8 +62,8 @@ pub fn siblings_text(cores: &Cores) -> String {
 /// No line of /proc/stat is longer: its line of interrupts has ten digits for each.
 const LONGEST_LINE: u64 = 16 << 20;
 
-/// A recording is read look by look and may be long; its looks are alike.
-const RECORDING: Limits = Limits { size: 8 << 30, expansion: 500, ..Limits::DEFAULT };
+/// A recording is read look by look and may be long.
+const RECORDING: Limits = Limits { size: 8 << 30, ..Limits::DEFAULT };
 
 /// What a recording holds beside its looks.
 pub struct Recorded {

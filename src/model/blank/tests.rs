@@ -218,6 +218,26 @@ fn the_command_line_keeps_what_is_measured() {
 }
 
 #[test]
+fn what_is_not_known_of_the_command_line_is_blanked() {
+    for (line, left) in [
+        ("quiet ZQ-4C4C4544-0042 nosmt", "quiet *** nosmt"),
+        ("hunter2 joe", "*** ***"),
+        ("mitigations=\"off ZQ\" psi=1", "mitigations=*** psi=1"),
+        ("mitigations=ZQ isolcpus=joe,2-7", "mitigations=*** isolcpus=***"),
+        ("hugepages=12345678901234", "hugepages=***"),
+        // What is known stays, and what was blanked is as it was.
+        (
+            "console=ttyS0,115200n8 mitigations=auto,nosmt isolcpus=managed_irq,domain,2-7,9 hugepagesz=1G",
+            "console=ttyS0,115200n8 mitigations=auto,nosmt isolcpus=managed_irq,domain,2-7,9 hugepagesz=1G",
+        ),
+        ("panic=-1 reboot=k spectre_v2=eibrs,retpoline", "panic=-1 reboot=k spectre_v2=eibrs,retpoline"),
+        ("BOOT_IMAGE=*** *** mitigations=*** -- ***", "BOOT_IMAGE=*** *** mitigations=*** -- ***"),
+    ] {
+        assert_eq!(text("/proc/cmdline", &format!("{line}\n")), format!("{left}\n"), "{line}");
+    }
+}
+
+#[test]
 fn ids_of_containers_become_names_that_still_belong_together() {
     let id = "c5cbea2ff78eea580bdaf3cd6f381dafc5cbea2ff78eea580bdaf3cd6f381daf";
     let pod = "pod0b9c4f0e_6d54_4a43_9d6a_1c1f1c9a2a77";

@@ -44,6 +44,9 @@ pub fn section(diagnosis: &Diagnosis, older: &[Comparison]) -> Option<Section> {
             _ => differences.join("; "),
         };
         blocks.push(Block::Prose(format!("{host} ({file}): {words}.")));
+        // What is wrong with this run's own file stands above.
+        let warnings = one.warnings.iter().filter(|text| !text.starts_with("B: "));
+        blocks.extend(warnings.map(|text| Block::Prose(format!("{text}."))));
     }
     let mut rows = Vec::new();
     for judged in &diagnosis.series {

@@ -16,8 +16,14 @@ fn placed(dir: &Path) -> (Place, PathBuf) {
     (place, out)
 }
 
+/// What `lost` says is in brackets, of a path that no longer leads there.
+#[track_caller]
+fn is_elsewhere(place: &Place, why: &str) {
+    assert_eq!(place.lost(9), Some(format!("is no longer in its place ({why})")));
+}
+
 fn held(place: &Place) -> String {
-    io::read_to_string(place.from_begin()).expect("readable")
+    io::read_to_string(place.whole()).expect("readable")
 }
 
 #[test]
@@ -25,23 +31,23 @@ fn it_is_said_why_a_path_leads_elsewhere() {
     let dir = tempfile::tempdir().expect("a folder");
     let (place, out) = placed(dir.path());
     let (path, aside) = (out.join("run.assay.jsonl"), out.join("aside"));
-    assert_eq!(place.lost(), None);
+    assert_eq!(place.lost(9), None);
     fs::rename(&path, &aside).expect("moved");
-    assert_eq!(place.lost().as_deref(), Some("moved, it or its folder"));
+    is_elsewhere(&place, "moved, it or its folder");
     symlink(&aside, &path).expect("a link");
-    assert_eq!(place.lost().as_deref(), Some("replaced by a link"));
+    is_elsewhere(&place, "replaced by a link");
     fs::remove_file(&path).expect("removed");
     fs::write(&path, "else").expect("written");
-    assert_eq!(place.lost().as_deref(), Some("replaced by something else"));
+    is_elsewhere(&place, "replaced by something else");
     fs::rename(&aside, &path).expect("moved back");
-    assert_eq!(place.lost(), None);
+    assert_eq!(place.lost(9), None);
     // A folder that was moved and linked to leads there still.
     fs::rename(&out, dir.path().join("moved")).expect("moved");
-    assert_eq!(place.lost().as_deref(), Some("moved, it or its folder"));
+    is_elsewhere(&place, "moved, it or its folder");
     symlink(dir.path().join("moved"), &out).expect("a link");
-    assert_eq!(place.lost(), None);
+    assert_eq!(place.lost(9), None);
     fs::remove_file(&path).expect("removed");
-    assert_eq!(place.lost().as_deref(), Some("removed"));
+    is_elsewhere(&place, "removed");
     assert_eq!(held(&place), "measured\n");
 }
 
@@ -53,7 +59,10 @@ fn a_copy_goes_to_the_first_place_that_is_free_and_safe() {
     fs::create_dir(&above).expect("a folder");
     fs::create_dir(&elsewhere).expect("a folder");
     let copied = |place: &Place| {
-        place.copy(&out, std::slice::from_ref(&above)).map(|copy| (copy.path().to_path_buf(), held(&copy)))
+        let written = Written::of(&b"measured\n"[..]).expect("packed");
+        place
+            .again(&written, &out, std::slice::from_ref(&above))
+            .map(|copy| (copy.path().to_path_buf(), held(&copy)))
     };
     let whole = "measured\n".to_string();
     // Its name is taken, by a link that leads nowhere.
@@ -77,6 +86,38 @@ fn a_copy_goes_to_the_first_place_that_is_free_and_safe() {
     fs::remove_dir_all(&above).expect("removed");
     let told = copied(&place).expect_err("no place");
     assert!(told.contains("out: ") && told.contains("above: "), "{told}");
+}
+
+#[test]
+fn it_is_said_what_others_did_to_the_bytes() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let (place, _) = placed(dir.path());
+    for (length, told) in
+        [(4, "was cut by somebody (it holds 4 of the 9"), (12, "it holds 12 bytes, and 9 were")]
+    {
+        place.file().set_len(length).expect("cut");
+        assert!(place.lost(9).is_some_and(|why| why.contains(told)), "{:?}", place.lost(9));
+    }
+    place.file().set_len(9).expect("cut");
+    assert_eq!(place.lost(9), None);
+}
+
+#[test]
+fn what_was_written_is_known_again() {
+    let mut written = Written::of(&b"measured\nto"[..]).expect("packed");
+    assert!(written.is_torn());
+    written.add(b"rn\n").expect("packed");
+    assert_eq!((written.length(), written.is_torn()), (14, false));
+    assert_eq!(io::read_to_string(written.whole()).expect("readable"), "measured\ntorn\n");
+    for (file, is_held) in [
+        ("measured\ntorn\n", true),
+        ("measured\ntorm\n", false),
+        ("measured\n", false),
+        ("", false),
+        ("measured\ntorn\n\n", false),
+    ] {
+        assert_eq!(written.is_held_by(file.as_bytes()).expect("readable"), is_held, "{file:?}");
+    }
 }
 
 #[test]

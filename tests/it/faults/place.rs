@@ -2,7 +2,8 @@
 //! is lost, and nothing of others' is written to.
 
 use std::fs;
-use std::os::unix::fs::{chown, symlink};
+use std::io::Write;
+use std::os::unix::fs::{FileExt, chown, symlink};
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
@@ -40,13 +41,23 @@ impl Stage {
 
     /// A run into `above/out`, to which something happens once it has measured something.
     fn during(&self, happens: impl FnOnce(&Path), signal: Option<rustix::process::Signal>) -> Ended {
+        self.until_told("is no longer in its place", happens, signal)
+    }
+
+    /// The same of which something else is told.
+    fn until_told(
+        &self,
+        told: &str,
+        happens: impl FnOnce(&Path),
+        signal: Option<rustix::process::Signal>,
+    ) -> Ended {
         let tree = quiet_tree();
         let root = tree.root().display().to_string();
         let words = format!("--quick --only selftest.steady --force --root {root}");
         let mut run = start(&mut run_into(&self.out(), &words));
         run.until("a visit", |_| visits_so_far(&self.out()) > 0);
         happens(&run_file(&self.out()));
-        run.until("a word about it", |run| run.text("err").contains("is no longer in its place"));
+        run.until("a word about it", |run| run.text("err").contains(told));
         if let Some(signal) = signal {
             run.signal(signal);
         }
@@ -56,11 +67,7 @@ impl Stage {
     /// The run is whole and reported in this folder, under this name, and nothing else has changed.
     #[track_caller]
     fn is_saved(&self, ended: &Ended, why: &str, file: &Path) {
-        ended.says(&[
-            &format!("is no longer in its place ({why}"),
-            "measuring goes on",
-            &format!("saved as {}", file.display()),
-        ]);
+        ended.says(&[why, "measuring goes on", &format!("saved as {}", file.display())]);
         assert!(ended.code == 0 || ended.code == 130, "{ended:?}");
         let run = read(file);
         assert!(run.damage.is_empty() && !run.visits.is_empty(), "{:?}", run.damage);
@@ -92,7 +99,7 @@ fn a_run_whose_folder_is_removed_is_saved_there_again() {
         },
         None,
     );
-    stage.is_saved(&ended, "removed", &stage.out().join(own));
+    stage.is_saved(&ended, "is no longer in its place (removed", &stage.out().join(own));
 }
 
 #[test]
@@ -107,7 +114,7 @@ fn a_run_whose_file_became_a_link_is_saved_beside_it() {
         None,
     );
     let saved = own.with_file_name(name(&own).replace(".assay.jsonl", "-2.assay.jsonl"));
-    stage.is_saved(&ended, "replaced by a link", &saved);
+    stage.is_saved(&ended, "is no longer in its place (replaced by a link", &saved);
     assert!(own.is_symlink());
 }
 
@@ -122,7 +129,7 @@ fn a_run_whose_folder_became_a_link_is_saved_above_it() {
         },
         None,
     );
-    stage.is_saved(&ended, "moved", &stage.path("above").join(&own));
+    stage.is_saved(&ended, "is no longer in its place (moved", &stage.path("above").join(&own));
     assert!(stage.out().is_symlink());
     let moved: Vec<PathBuf> =
         fs::read_dir(stage.path("moved")).expect("there").flatten().map(|entry| entry.path()).collect();
@@ -141,12 +148,86 @@ fn an_interrupted_run_whose_file_is_replaced_is_gone_on_with_where_it_was_saved(
         Some(rustix::process::Signal::INT),
     );
     let saved = own.with_file_name(name(&own).replace(".assay.jsonl", "-2.assay.jsonl"));
-    stage.is_saved(&ended, "replaced by something else", &saved);
+    stage.is_saved(&ended, "is no longer in its place (replaced by something else", &saved);
     assert_eq!(fs::read_to_string(&own).expect("readable"), THEIRS);
     // A run may have come to its end before it heard of the signal.
     if ended.code == 130 {
         ended.says(&["the same command goes on with", &name(&saved)]);
     }
+}
+
+/// Another writer of a run file.
+fn cut(file: &Path, length: u64) {
+    fs::OpenOptions::new().write(true).open(file).and_then(|file| file.set_len(length)).expect("cut");
+}
+
+#[test]
+fn a_run_whose_file_is_cut_is_saved_whole_beside_it() {
+    for (lines, signal) in [
+        (0, None),
+        (3, None),
+        (3, Some(rustix::process::Signal::INT)),
+        (2, Some(rustix::process::Signal::KILL)),
+    ] {
+        let (stage, mut own, mut visits) = (Stage::new(), PathBuf::new(), 0);
+        let ended = stage.until_told(
+            "was cut by somebody",
+            |file| {
+                (own, visits) = (file.to_path_buf(), read(file).visits.len());
+                let text = fs::read_to_string(file).expect("readable");
+                let length: usize = text.split_inclusive('\n').take(lines).map(str::len).sum();
+                cut(file, length as u64);
+            },
+            signal,
+        );
+        let saved = own.with_file_name(name(&own).replace(".assay.jsonl", "-2.assay.jsonl"));
+        let run = read(&saved);
+        assert!(visits > 0 && run.visits.len() >= visits, "{} of {visits} visits", run.visits.len());
+        assert!(run.visits.iter().map(|visit| visit.order).eq(0..run.visits.len() as u32), "with gaps");
+        match signal {
+            Some(rustix::process::Signal::KILL) => {
+                assert!(ended.err.contains(&format!("saved as {}", saved.display())), "{}", ended.err);
+            }
+            _ => stage.is_saved(&ended, "was cut by somebody", &saved),
+        }
+    }
+}
+
+#[test]
+fn a_run_into_whose_file_somebody_writes_is_saved_beside_it() {
+    let (stage, mut own) = (Stage::new(), PathBuf::new());
+    let ended = stage.until_told(
+        "was written to by somebody else",
+        |file| {
+            own = file.to_path_buf();
+            let mut file = fs::OpenOptions::new().append(true).open(file).expect("open");
+            file.write_all(THEIRS.as_bytes()).expect("written");
+        },
+        None,
+    );
+    let saved = own.with_file_name(name(&own).replace(".assay.jsonl", "-2.assay.jsonl"));
+    stage.is_saved(&ended, "was written to by somebody else", &saved);
+    assert!(fs::read_to_string(&own).expect("readable").contains(THEIRS));
+}
+
+#[test]
+fn a_run_whose_file_is_changed_is_saved_beside_it() {
+    let (stage, mut own) = (Stage::new(), PathBuf::new());
+    let tree = quiet_tree();
+    let words = format!("--quick --only selftest.steady --force --root {}", tree.root().display());
+    let mut run = start(&mut run_into(&stage.out(), &words));
+    run.until("a visit", |_| visits_so_far(&stage.out()) > 0);
+    let file = run_file(&stage.out());
+    own.clone_from(&file);
+    let open = fs::OpenOptions::new().write(true).open(&file).expect("open");
+    open.write_all_at(b"X", 20).expect("changed");
+    let ended = run.end();
+    ended.expect(0).says(&["was changed by somebody else"]);
+    let saved = own.with_file_name(name(&own).replace(".assay.jsonl", "-2.assay.jsonl"));
+    ended.says(&[&format!("saved as {}", saved.display())]);
+    let run = read(&saved);
+    assert!(run.damage.is_empty() && run.summary.is_some());
+    page_is_whole(&stage.out());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Bytes that changed after they were written: damage that is named, never another number.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use assay::model::Run;
 use assay::run_file::{parse, summary, unpack};
@@ -136,4 +137,41 @@ fn files_of_the_first_versions_are_read_as_before() {
     // The ends of lines may have become Windows'.
     let windows = String::from_utf8(bytes).expect("UTF-8").replace('\n', "\r\n");
     assert!(parse(windows.as_bytes()).expect("a run") == sealed);
+}
+
+/// A run of which one visit's line was changed after it was written.
+fn with_a_changed_line() -> (TempDir, PathBuf) {
+    let (dir, bytes) = whole("selftest.steady");
+    let text = String::from_utf8(bytes).expect("text");
+    let file = dir.path().join("damaged.jsonl");
+    let mut changed = false;
+    let lines = text.split_inclusive('\n').map(|line| match line.starts_with("{\"visit\"") && !changed {
+        true => {
+            changed = true;
+            line.replacen("\"pass\":0", "\"pass\":1", 1)
+        }
+        false => line.to_string(),
+    });
+    fs::write(&file, lines.collect::<String>()).expect("written");
+    (dir, file)
+}
+
+#[test]
+fn whatever_is_made_of_a_damaged_run_its_damage_is_told() {
+    const TOLD: &str = "its checksum does not match";
+    let (dir, file) = with_a_changed_line();
+    let whole = run_file(dir.path()).display().to_string();
+    for format in ["html", "json", "markdown", "csv", "lmbench"] {
+        on_file("report", &file, &format!("--format {format}")).expect(0).says(&[TOLD]);
+    }
+    on_file("diagnose", &file, "--json").expect(0).says(&[TOLD]);
+    let beside = format!("--format markdown --beside {}", file.display());
+    let ended = on_file("report", Path::new(&whole), &beside);
+    ended.expect(0).says(&[TOLD]);
+    assert!(ended.out.contains("is damaged: line"), "{}", ended.out);
+    let study = on_file("utilization", Path::new("--study"), &file.display().to_string());
+    study.expect(3).says(&[TOLD, "has no yield in what its damage left of it"]);
+    // Of a whole run nothing is told.
+    let ended = on_file("report", Path::new(&whole), "--format csv");
+    assert!(!ended.expect(0).err.contains("left out"), "{}", ended.err);
 }

@@ -7,7 +7,7 @@ use std::io::Write;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::runs::{diagnosed, end, on_file, pretended, run_file, run_into, unsealed};
+use crate::runs::{diagnosed, end, on_file, pretended, quiet_tree, run_file, run_into, unsealed};
 
 /// A finished run with invented samples, after `change` to its lines.
 fn changed(change: impl FnOnce(&mut Vec<Value>)) -> (TempDir, std::path::PathBuf) {
@@ -91,4 +91,24 @@ fn every_format_can_go_into_a_folder() {
             assert_eq!(written, on_file("report", &file, &format!("--format {format}")).expect(0).out);
         }
     }
+}
+
+#[test]
+fn a_missing_temporary_directory_is_told_by_the_variable_that_names_it() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let missing = dir.path().join("missing").display().to_string();
+    for (number, named) in ["", missing.as_str()].into_iter().enumerate() {
+        let out = dir.path().join(number.to_string());
+        let ended = end(run_into(&out, "--quick --only file.create --force").env("TMPDIR", named));
+        ended.says(&[&format!("the directory {named:?} that TMPDIR names"), "--dir"]);
+    }
+}
+
+#[test]
+fn what_may_still_be_changed_is_named_where_the_journal_cannot_be_read() {
+    let (dir, tree) = (tempfile::tempdir().expect("a folder"), quiet_tree());
+    fs::write(dir.path().join("knobs.json"), "{").expect("written");
+    let words = format!("--quick --only selftest.steady --force --root {}", tree.root().display());
+    let ended = end(run_into(&dir.path().join("out"), &words).env("ASSAY_STATE", dir.path()));
+    ended.says(&["cannot be understood", "kernel settings that a session which was killed has changed"]);
 }
