@@ -5,7 +5,7 @@ use assay::model::CpuSet;
 use super::{in_guest, read_json};
 use crate::runs;
 
-const SCRIPT: &str = "assay memmap --force --chunk 1M --max 40M --rounds 6 --json --out out >map.json";
+const SCRIPT: &str = "assay memmap --force --chunk 1M --max 40M --rounds 3 --json --out out >map.json";
 
 #[test]
 fn a_map_of_every_node() {
