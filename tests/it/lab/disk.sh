@@ -41,7 +41,7 @@ measure psync disk.random --engine psync --block 4k --depth 8
 
 # Every read takes 10 ms longer, writes don't.
 table "0 $sectors delay $device 0 10 $device 0 0"
-measure delay disk.random
+measure delay disk.random --block 4k --depth 1
 table "0 $sectors linear $device 0"
 
 # A limit of this control group: 100 reads a second.
@@ -52,7 +52,7 @@ echo "$dev riops=100" >/sys/fs/cgroup/limited/io.max
 cat /sys/fs/cgroup/limited/io.max >limit
 (
     echo 0 >/sys/fs/cgroup/limited/cgroup.procs
-    measure limit disk.random
+    measure limit disk.random --block 4k --depth 1
 )
 
 # Read-only in the midst of a run, as a kernel makes a file system that it found broken.
