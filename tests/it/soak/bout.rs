@@ -4,7 +4,7 @@ use std::fmt;
 use std::fs::{self, File};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -173,7 +173,7 @@ impl Drop for Session<'_> {
     }
 }
 
-/// Waits for a random moment of a phase.
+/// Waits for a random moment of a phase; not where the session ends before.
 fn aim(session: &mut Session, scene: &Scene, phase: &str, random: &mut fastrand::Rng) -> bool {
     let limit = Duration::from_millis(5000 + 6 * scene.visit_ms);
     let visits = if scene.family == "nexmark" { 1 } else { random.usize(1..4) };
@@ -181,6 +181,10 @@ fn aim(session: &mut Session, scene: &Scene, phase: &str, random: &mut fastrand:
         std::thread::sleep(Duration::from_micros(random.u64(0..1000 * most)));
         true
     };
+    // Its number may be another's by now.
+    if session.ended().is_some() {
+        return false;
+    }
     let last = |session: &mut Session| session.visit().is_some() && session.seen.len() >= visits;
     match phase {
         STARTING => wait(1200, random),
@@ -202,6 +206,9 @@ fn strike(
     signal: Signal,
     visits_before: usize,
 ) -> Option<Kill> {
+    if session.ended().is_some() {
+        return None;
+    }
     let pid = session.pid();
     kill_process(pid, Signal::STOP).ok()?;
     let stopped =
@@ -379,4 +386,18 @@ fn age(pid: u32) -> Option<f64> {
     let started: f64 = fields.get(19)?.parse().ok()?;
     let uptime: f64 = fs::read_to_string("/proc/uptime").ok()?.split(' ').next()?.parse().ok()?;
     (fields[0] != "Z").then(|| uptime - started / rustix::param::clock_ticks_per_second() as f64)
+}
+
+#[test]
+fn nobody_aims_at_a_session_that_has_ended() {
+    let (ground, mut random) = (Ground::new(), fastrand::Rng::with_seed(1));
+    let scene = Scene::of("ipc", 1, &mut random, &ground).expect("nobody else needs what it needs");
+    let child = Command::new("true").spawn().expect("true starts");
+    let mut session = Session { child, ground: &ground, seen: Vec::new() };
+    session.end(Duration::from_secs(60)).expect("it ends");
+    for phase in [STARTING, BETWEEN, VISIT, CONCLUDING] {
+        assert!(!aim(&mut session, &scene, phase, &mut random), "{phase}");
+    }
+    let (target, (signal, _)) = (Target::any(&mut random, false), any_signal(&mut random));
+    assert!(strike(&mut session, &scene, target, signal, 0).is_none());
 }
