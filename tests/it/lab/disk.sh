@@ -52,7 +52,7 @@ echo "$dev riops=100" >/sys/fs/cgroup/limited/io.max
 cat /sys/fs/cgroup/limited/io.max >limit
 (
     echo 0 >/sys/fs/cgroup/limited/cgroup.procs
-    measure limit disk.random --block 4k --depth 1
+    measure limit disk.random
 )
 
 # Read-only in the midst of a run, as a kernel makes a file system that it found broken.
