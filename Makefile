@@ -39,9 +39,10 @@ map: static
 	lab/map
 
 # Kills at random moments amid files that look like ours, for 20 minutes (docs/results/soak.md has the table of all soaks of a
-# commit), after 5,000 changed run files and imports through every reader. SOAK_SECONDS and SOAK_MUTATIONS make it shorter.
+# commit), after 5,000 changed run files and imports through every reader; and a report of a million visits in a gigabyte.
+# SOAK_SECONDS and SOAK_MUTATIONS make it shorter.
 soak:
-	cargo test --release --locked --test it -- --ignored --nocapture --test-threads 1 mutations::soak soak::kills
+	cargo test --release --locked --test it -- --ignored --nocapture --test-threads 1 mutations::soak soak::kills a_million_visits
 
 # One static glibc binary.
 static:

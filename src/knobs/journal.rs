@@ -37,7 +37,7 @@ pub struct Journal {
 }
 
 const SCHEMA: u32 = 1;
-/// Longer ones are none of ours: every knob of thousands of CPUs takes less.
+/// In bytes; every knob of thousands of CPUs takes less, so that a longer one is not Assay's.
 const LONGEST: u64 = 16 << 20;
 
 impl Journal {
@@ -48,8 +48,8 @@ impl Journal {
         Journal { schema: SCHEMA, boot_id, root: root.to_path_buf(), pid, start_ticks, entries: Vec::new() }
     }
 
-    /// What a text says below this root in this boot. Blanks, which a power cut leaves, are a journal without entries, and so is
-    /// one of another boot by another version: the changes ended with their boot.
+    /// What a text says below this root in this boot. Blanks, which a power cut leaves, have no
+    /// entries; nor has another boot's by another version: the changes ended with their boot.
     fn of_text(text: &str, root: &Path, boot_id: Option<String>) -> Result<Journal, String> {
         let ended = |boot_id, pid| Journal { boot_id, pid, start_ticks: None, ..Journal::own(root, None) };
         let text = text.trim_matches(|c: char| c == '\0' || c.is_whitespace());

@@ -110,7 +110,8 @@ fn foreign(why: &str) -> io::Error {
 }
 
 impl Group {
-    /// A journal may name any folder: only a control group that is called as ours are can be one of ours.
+    /// Opens what a journal names, which may be any folder: only a control group with a name that
+    /// Assay gives can be Assay's.
     fn open(folder: &Path, version: u32) -> io::Result<Group> {
         let is_ours = |name: &str| {
             name.strip_prefix(BEGIN).is_some_and(|nonce| {
@@ -153,9 +154,9 @@ impl Group {
     }
 }
 
-/// Ends all that is in a group, and the group: how many were killed. `inode` is that of its folder, where that was noted;
-/// where it was not, nobody had been let in. What is no group of ours, or another one of that name, is left alone, which is
-/// an error.
+/// Ends all that is in a group, and the group: how many were killed. `inode` is that of its folder;
+/// where none was noted, nobody had been let in. A group that is not Assay's, or another one of that
+/// name, is left alone, which is an error.
 pub fn end(folder: &Path, version: u32, inode: Option<u64>) -> io::Result<usize> {
     let group = match Group::open(folder, version) {
         Err(error) if error.kind() == ErrorKind::NotFound => return gone(folder).map(|()| 0),

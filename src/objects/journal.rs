@@ -46,8 +46,8 @@ impl Journal {
         Journal { schema: SCHEMA, boot_id: boot_id(), pid, start_ticks, objects: Vec::new() }
     }
 
-    /// What a journal says that may still be there; `None` where it says nothing, as after a power cut. Of another boot that is
-    /// what another host may run: all else ended with it, whatever another version has noted.
+    /// What a journal says that may still be there; `None` where that is nothing, as after a power
+    /// cut. Of another boot only jobs on other hosts are kept: all else ended with it.
     pub fn of_text(text: &str) -> Result<Option<Journal>, String> {
         let text = text.trim_matches(|c: char| c == '\0' || c.is_whitespace());
         if text.is_empty() {

@@ -3,7 +3,8 @@
 use super::lines::BLANK;
 use super::words::without_ids;
 
-/// Kernel parameters whose values change what is measured, and say nothing of anybody; some may stand without one.
+/// Kernel parameters whose values change what is measured and say nothing of anybody; some may
+/// stand without one.
 const PARAMETERS: [&str; 85] = [
     "acpi_cpufreq",
     "amd_iommu",
@@ -358,7 +359,7 @@ const VALUES: [&str; 185] = [
 /// No value of a parameter above is a longer number: longer ones are serial numbers.
 const DIGITS: usize = 10;
 
-/// The kernel's command line: names of parameters stay, known words, and known values of those that are looked at.
+/// Blanks the kernel's command line but for names of parameters, known words and known values.
 pub(super) fn blanked(text: &str) -> String {
     let end = text.trim_end().len();
     let mut for_the_first_program = false;

@@ -321,9 +321,9 @@ fn an_open_pipe_is_read() {
     }
 }
 
-/// A run of a million visits: so much memory and not more. By hand: `cargo test --release --test it a_million -- --ignored`.
+/// A run of a million visits: so much memory and not more.
 #[test]
-#[ignore = "writes a gigabyte and reads it four times, minutes in a debug build"]
+#[ignore = "writes a gigabyte and reads it four times, minutes in a debug build: make soak"]
 fn a_million_visits_are_reported_in_a_gigabyte() {
     let many = Many::of("selftest");
     let path = many.path("million.assay.jsonl");

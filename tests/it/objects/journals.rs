@@ -1,4 +1,5 @@
-//! Journals that no session of ours would leave: made up by somebody, torn by a power cut, of another boot or version.
+//! Journals that no session of ours would leave: made up, torn by a power cut, of another boot or
+//! version.
 
 use std::fs;
 use std::net::TcpListener;
