@@ -6,10 +6,10 @@ run:
 	cargo build --release --locked
 	target/release/assay run --quick --out assay-out
 
-# Installs what the tests need (where it can) and runs them all.
+# Installs what the tests need (where it can) and runs them all, two for each CPU: many wait for a budget or a guest.
 test:
 	tests/install-needs
-	cargo test --locked
+	RUST_TEST_THREADS=$$((2 * $$(nproc))) cargo test --locked
 	@if cargo clippy --version >/dev/null 2>&1; then cargo clippy --locked --all-targets -- -D warnings; else echo "skipped: clippy is not installed"; fi
 
 # Side by side with peer tools on this machine.

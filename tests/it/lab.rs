@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
-use std::sync::{Mutex, PoisonError};
 
 use assay::model::{CpuSet, Planned, Visit};
 use serde_json::{Value, json};
@@ -75,10 +74,8 @@ fn in_guest_with(
     Some(folder)
 }
 
-/// One boot at a time: a guest's CPUs keep all of a small host busy. Of options that are given twice the last one holds.
+/// Of options that are given twice the last one holds.
 fn boot(options: &[&str], machine: &str, qemu: &[&str], script: &str) -> Output {
-    static TURN: Mutex<()> = Mutex::new(());
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("lab/boot"))
         .args(["--limit", &LIMIT_S.to_string()])
         .arg("--assay")
