@@ -174,6 +174,26 @@ pub fn run_into(dir: &Path, words: &str) -> Command {
     command
 }
 
+/// A run into a folder that is ended as soon as every case that can be measured was visited, however long that takes
+/// on a busy machine.
+#[track_caller]
+pub fn every_case_once(command: &mut Command, dir: &Path) -> Ended {
+    let mut running = start(command.args(["--budget", "1h"]));
+    let visited = |run: &Run| {
+        let plan = run.header.plan.iter().enumerate();
+        let mut possible = plan.filter(|(_, planned)| planned.unmet.is_none());
+        possible.all(|(case, _)| run.visits.iter().any(|visit| visit.case as usize == case))
+    };
+    running.until("a visit of every case", |_| {
+        std::thread::sleep(Duration::from_millis(50));
+        run_so_far(dir).is_some_and(|run| visited(&run))
+    });
+    running.signal(rustix::process::Signal::TERM);
+    let ended = running.end();
+    assert!(matches!(ended.sane().code, 0 | 3 | 130), "ended with {}: {}", ended.code, ended.err);
+    ended
+}
+
 /// `assay VERB FILE` with these words.
 pub fn on_file(verb: &str, file: &Path, words: &str) -> Ended {
     end(crate::assay().arg(verb).arg(file).args(words.split_whitespace()))
@@ -221,10 +241,15 @@ pub fn read(file: &Path) -> Run {
     run_file::read(file).unwrap_or_else(|error| panic!("{error:#}"))
 }
 
+/// What the run file of a folder holds that a run is just writing.
+fn run_so_far(dir: &Path) -> Option<Run> {
+    let file = dir.is_dir().then(|| run_files(dir).pop()).flatten()?;
+    run_file::read(&file).ok()
+}
+
 /// Visits in the run file of a folder that a run is just writing.
 pub fn visits_so_far(dir: &Path) -> usize {
-    let file = dir.is_dir().then(|| run_files(dir).pop()).flatten();
-    file.and_then(|file| run_file::read(&file).ok()).map_or(0, |run| run.visits.len())
+    run_so_far(dir).map_or(0, |run| run.visits.len())
 }
 
 /// What a run left in `report.json`.

@@ -3,7 +3,8 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpStream, UdpSocket};
-use std::process::{Child, ChildStdout, Output, Stdio};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use assay::bench::network_wire::{HELLO_BYTES, Hello, Keys, VERDICT_BYTES, VERSION, Verdict};
@@ -11,6 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::assay;
 use crate::host::wrapped;
+use crate::runs;
 
 mod strangers;
 mod ways;
@@ -107,18 +109,11 @@ impl Server {
         fs::read_dir(format!("/proc/{}/fd", self.child.id())).expect("it lives").count()
     }
 
-    fn run(&self, only: &str, token: &str, budget: &str) -> Output {
-        let out = tempfile::tempdir().expect("a folder");
-        let mut command = assay();
-        command.args(["run", "--quick", "--force", "--json", "--only", only, "--budget", budget]);
-        command.args(["--to", &format!("127.0.0.1:{}", self.port), "--out"]).arg(out.path());
-        let output = command.env("ASSAY_TOKEN", token).output().expect("assay runs");
-        for entry in fs::read_dir(out.path()).expect("readable").flatten() {
-            let text = fs::read(entry.path()).expect("readable");
-            let holds = text.windows(token.len()).any(|window| window == token.as_bytes());
-            assert!(!holds, "the token stands in {}", entry.path().display());
-        }
-        output
+    /// A client that measures some rows.
+    fn client(&self, only: &str, token: &str, out: &Path) -> Command {
+        let mut command = runs::run_into(out, &format!("--quick --force --json --only {only}"));
+        command.args(["--to", &format!("127.0.0.1:{}", self.port)]).env("ASSAY_TOKEN", token);
+        command
     }
 }
 
@@ -132,10 +127,11 @@ impl Drop for Server {
 #[test]
 fn a_client_with_the_token_measures_and_one_without_is_told() {
     let server = Server::start(&[]);
-    let output = server.run("network.tcp,network.round-trip", &server.token, "30s");
-    let text = String::from_utf8_lossy(&output.stdout);
-    let json: serde_json::Value =
-        serde_json::from_str(&text).unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
+    let out = tempfile::tempdir().expect("a folder");
+    let mut client = server.client("network.tcp,network.round-trip", &server.token, out.path());
+    let ended = runs::every_case_once(&mut client, out.path());
+    let text = &ended.out;
+    let json: serde_json::Value = serde_json::from_str(text).unwrap_or_else(|_| panic!("{}", ended.err));
     let series = json["series"].as_array().expect("series");
     let has = |bench: &str, metric: &str| {
         series
@@ -145,9 +141,16 @@ fn a_client_with_the_token_measures_and_one_without_is_told() {
     assert!(has("network.tcp", "bandwidth") && has("network.round-trip", "latency_p50"), "{text}");
     assert!(has("network.tcp", "remote_busy"), "the other end's account came over");
 
-    let output = server.run("network.tcp", "not the token of this server at all", "10s");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(!output.status.success() && said.contains("does not take this token"), "{said}");
+    let (refused, other) = (tempfile::tempdir().expect("a folder"), "not the token of this server at all");
+    let ended = runs::end(&mut server.client("network.tcp", other, refused.path()));
+    assert_ne!(ended.says(&["does not take this token"]).code, 0);
+    for (folder, token) in [(&out, server.token.as_str()), (&refused, other)] {
+        for path in fs::read_dir(folder.path()).expect("readable").flatten().map(|entry| entry.path()) {
+            let text = fs::read(&path).expect("readable");
+            let holds = text.windows(token.len()).any(|window| window == token.as_bytes());
+            assert!(!holds, "the token stands in {}", path.display());
+        }
+    }
     server.serves();
 }
 

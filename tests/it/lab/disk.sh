@@ -24,11 +24,19 @@ measure() {
     ls -A /mnt | grep -v lost+found >"$name.left" || true
 }
 
-# when_measured NAME COMMAND: as soon as the run has a visit in its file.
-when_measured() {
-    until [ "$(cat out-"$1"/*.jsonl 2>/dev/null | grep -c '^{"visit"')" -ge 1 ]; do sleep 0.2; done
-    shift
+# when_visited NAME NUMBER COMMAND: as soon as the run has so many visits in its file.
+when_visited() {
+    until [ "$(cat out-"$1"/*.jsonl 2>/dev/null | grep -c '^{"visit"')" -ge "$2" ]; do sleep 0.2; done
+    shift 2
     "$@"
+}
+
+# measure_each NUMBER NAME BENCHMARKS [OPTION...]: each of so many cases once.
+measure_each() {
+    when_visited "$2" "$1" sh -c 'kill -TERM "$(pidof assay | xargs -n 1 | sort -n | head -n 1)"' &
+    shift
+    measure "$@"
+    wait
 }
 
 $dm create faulty --table "0 $sectors linear $device 0"
@@ -36,12 +44,12 @@ mount -t ext4 /dev/mapper/faulty /mnt
 assay machine --dir /mnt --json >machine.json 2>machine.said || true
 
 # The kernel asks the device for completions, of which no interrupt tells then; and blocks without io_uring.
-measure polled disk.random --engine polled --block 4k --depth 1,8
-measure psync disk.random --engine psync --block 4k --depth 8
+measure_each 2 polled disk.random --engine polled --block 4k --depth 1,8
+measure_each 1 psync disk.random --engine psync --block 4k --depth 8
 
 # Every read takes 10 ms longer, writes don't.
 table "0 $sectors delay $device 0 10 $device 0 0"
-measure delay disk.random --block 4k --depth 1
+measure_each 1 delay disk.random --block 4k --depth 1
 table "0 $sectors linear $device 0"
 
 # A limit of this control group: 100 reads a second.
@@ -56,7 +64,7 @@ cat /sys/fs/cgroup/limited/io.max >limit
 )
 
 # Read-only in the midst of a run, as a kernel makes a file system that it found broken.
-when_measured readonly sh -c 'echo u >/proc/sysrq-trigger' &
+when_visited readonly 1 sh -c 'echo u >/proc/sysrq-trigger' &
 measure readonly disk.random,disk.sequential
 wait
 # Not by remount: files without a name were open when it became read-only, and those only a mount clears away.
@@ -64,7 +72,7 @@ umount /mnt
 mount -t ext4 /dev/mapper/faulty /mnt
 
 # The device fails in the midst of a run: every read and every write.
-when_measured flakey table "0 $sectors flakey $device 0 0 3600" &
+when_visited flakey 1 table "0 $sectors flakey $device 0 0 3600" &
 measure flakey disk.random,disk.sequential
 wait
 table "0 $sectors linear $device 0"

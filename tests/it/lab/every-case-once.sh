@@ -24,5 +24,4 @@ every_case_once() {
         exit 1
         ;;
     esac
-    rm -f out/report.*
 }

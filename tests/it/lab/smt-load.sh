@@ -13,4 +13,3 @@ done
 kill -TERM $study 2>/dev/null || true
 wait $study || true
 assay report --format markdown out/*.jsonl >report.md
-rm -f out/report.*

@@ -46,4 +46,3 @@ kill -TERM $table 2>/dev/null || true
 wait $table || true
 cat $control >after
 cat $online >online-after
-rm -f out/report.*

@@ -39,4 +39,3 @@ for round in 6 7; do
 done
 (sweep out >said-last 2>&1)
 knobs >after
-rm -f out/report.*

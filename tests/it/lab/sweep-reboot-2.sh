@@ -13,7 +13,6 @@ cat $file >trapped
 echo "$value" >$file
 (sweep out >said-2 2>&1)
 knobs >after-2
-rm -f out/report.*
 ls state trap >left
 cd /root
 cp -r /mnt/[a-z]* .
