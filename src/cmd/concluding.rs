@@ -2,14 +2,17 @@
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use anyhow::bail;
 
-use super::measuring::{Finished, MeasureArgs};
-use super::output;
-use crate::diagnose;
+use super::measure_args::MeasureArgs;
+use super::{files, output};
+use crate::diagnose::{self, Diagnosis};
 use crate::measure::Ended;
 use crate::model::Record;
+use crate::report::block::Report;
+use crate::report::html;
 use crate::run_file::Writer;
 
 /// Looks between visits after a run file, which somebody may have removed, moved, cut or written to.
@@ -59,6 +62,12 @@ fn save(args: &MeasureArgs, writer: &mut Writer, why: &str) -> anyhow::Result<St
     }
 }
 
+/// How a study ended, and its run; none where nothing was measured.
+pub struct Finished {
+    pub code: ExitCode,
+    pub diagnosis: Option<Diagnosis>,
+}
+
 /// Reads the run back as everybody else would, judges it, closes it with its summary and reports.
 pub fn conclude(args: &MeasureArgs, writer: &mut Writer, ended: Ended) -> anyhow::Result<Finished> {
     let (run, mut closed) = match (keep(args, writer), writer.read()) {
@@ -79,7 +88,7 @@ pub fn conclude(args: &MeasureArgs, writer: &mut Writer, ended: Ended) -> anyhow
     let report = output::show(&diagnosis, args.json)?;
     closed?;
     let folder = output::beside(writer.path(), &None);
-    let code = output::save(&diagnosis, &report, &folder, writer.path(), args.fail_on, stopped)?;
+    let code = write_reports(args, &diagnosis, &report, &folder, writer.path(), stopped)?;
     if stopped {
         let next = match args.device.as_ref().is_some_and(|device| device.is_written_to()) {
             true => "the same command begins afresh, as nothing is written to a device unasked; kept is",
@@ -89,4 +98,25 @@ pub fn conclude(args: &MeasureArgs, writer: &mut Writer, ended: Ended) -> anyhow
         output::tell(&format!("interrupted; {next} {}", writer.path().display()));
     }
     Ok(Finished { code, diagnosis: Some(diagnosis) })
+}
+
+/// Writes `report.html` and `report.json` into `dir`, and says what was saved and how a measurement ended.
+fn write_reports(
+    args: &MeasureArgs,
+    diagnosis: &Diagnosis,
+    report: &Report,
+    dir: &Path,
+    run_file: &Path,
+    stopped: bool,
+) -> anyhow::Result<ExitCode> {
+    let (page, data) = (dir.join("report.html"), dir.join("report.json"));
+    let written = files::write_own(&data, |file| Ok(file.write_all(report.json.as_bytes())?));
+    files::write_own(&page, |file| html::write(report, file)).and(written)?;
+    let (code, words) = match stopped {
+        true => (130, "interrupted"),
+        false => output::exit(diagnosis, args.fail_on),
+    };
+    let files = [run_file, &page, &data].map(|path| path.display().to_string());
+    output::tell(&format!("\n  saved {}    exit {code} ({words})", files.join(", ")));
+    Ok(ExitCode::from(code))
 }

@@ -1,6 +1,6 @@
 //! The options of disk rows: what is wanted of them instead of the profile's blocks, depths, jobs, engine, time and rate.
 
-use super::measuring;
+use super::measure_args;
 use crate::bench::{Benchmark, Candidate, DiskWish, MOST_DISK_JOBS, Scope, disk_cases};
 
 #[derive(clap::Args, Default)]
@@ -29,7 +29,7 @@ pub struct DiskArgs {
 
 /// As a time on any command line, from a second to an hour.
 fn whole_seconds(text: &str) -> Result<u64, String> {
-    let time = measuring::duration(text)?;
+    let time = measure_args::duration(text)?;
     let whole = time.subsec_nanos() == 0 && (1..=3600).contains(&time.as_secs());
     whole.then_some(time.as_secs()).ok_or_else(|| "a time of whole seconds, from 1s to 1h".to_string())
 }

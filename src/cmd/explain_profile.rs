@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 
-use super::measuring::{Host, MeasureArgs, measure_study_of};
+use super::measure_args::MeasureArgs;
+use super::measuring::{Host, measure_study_of};
 use super::sweep::{base, headline, named_benchmark};
 use super::{output, results};
 use crate::bench::{Benchmark, Candidate, Scope};

@@ -7,7 +7,8 @@ use std::time::Duration;
 use anyhow::{Context, bail, ensure};
 use rustix::fs::Access;
 
-use super::measuring::{Host, MeasureArgs, duration, measure_study_of};
+use super::measure_args::{MeasureArgs, duration};
+use super::measuring::{Host, measure_study_of};
 use super::output;
 use crate::bench::{self, Candidate, FORMATS, GUARDED, RESULT, Scope, Wanted};
 use crate::measure::Patience;

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 
-use super::measuring::{Host, MeasureArgs, measure_study_of};
+use super::measure_args::MeasureArgs;
+use super::measuring::{Host, measure_study_of};
 use super::output;
 use crate::bench::{self, Candidate, HACKBENCH, Hackbench, MESSAGING, Ran, Scope};
 

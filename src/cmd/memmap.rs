@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-use super::measuring::{Host, MeasureArgs, measure_study_of};
+use super::measure_args::MeasureArgs;
+use super::measuring::{Host, measure_study_of};
 use super::output;
 use crate::bench::{self, Candidate, Depth, MapWish, Plant, Scope};
 use crate::plan;

@@ -19,6 +19,7 @@ mod knobs;
 mod leftovers;
 mod list;
 mod machine;
+mod measure_args;
 mod measuring;
 mod memmap;
 mod network;

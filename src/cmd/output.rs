@@ -1,4 +1,4 @@
-//! What verbs print: text for people, JSON for programs; and how a measurement is saved.
+//! What verbs print: text for people, JSON for programs.
 
 use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
@@ -8,14 +8,13 @@ use std::process::ExitCode;
 use anyhow::Context;
 use serde::Serialize;
 
-use super::files;
 use crate::diagnose::Diagnosis;
 use crate::machine::Machine;
 use crate::model::{Header, Severity};
 use crate::report::block::Report;
 use crate::report::plain::{ascii, plain};
 use crate::report::text::{self, Style};
-use crate::report::{html, json, sections};
+use crate::report::{json, sections};
 
 /// How text should look on a stream.
 pub fn style(terminal: bool) -> Style {
@@ -110,33 +109,13 @@ pub fn show(diagnosis: &Diagnosis, as_json: bool) -> anyhow::Result<Report> {
     Ok(report)
 }
 
-/// Writes `report.html` and `report.json` into `dir`, and says what was saved and how a measurement ended.
-pub fn save(
-    diagnosis: &Diagnosis,
-    report: &Report,
-    dir: &Path,
-    run_file: &Path,
-    fail_on: Option<Severity>,
-    stopped: bool,
-) -> anyhow::Result<ExitCode> {
-    let (page, data) = (dir.join("report.html"), dir.join("report.json"));
-    let written = files::write_own(&data, |file| Ok(file.write_all(report.json.as_bytes())?));
-    files::write_own(&page, |file| html::write(report, file)).and(written)?;
-    let (code, words) = match stopped {
-        true => (130, "interrupted"),
-        false => exit(diagnosis, fail_on),
-    };
-    let files = [run_file, &page, &data].map(|path| path.display().to_string());
-    tell(&format!("\n  saved {}    exit {code} ({words})", files.join(", ")));
-    Ok(ExitCode::from(code))
-}
-
 /// The exit code of a verb that judged a run.
 pub fn exit_code(diagnosis: &Diagnosis, fail_on: Option<Severity>) -> ExitCode {
     ExitCode::from(exit(diagnosis, fail_on).0)
 }
 
-fn exit(diagnosis: &Diagnosis, fail_on: Option<Severity>) -> (u8, &'static str) {
+/// The same with what it means.
+pub fn exit(diagnosis: &Diagnosis, fail_on: Option<Severity>) -> (u8, &'static str) {
     let gravest = diagnosis.findings.iter().map(|finding| finding.severity).max();
     if !diagnosis.has_usable_numbers() {
         return (3, "nothing could be measured validly");

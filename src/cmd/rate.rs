@@ -6,7 +6,9 @@ use std::process::ExitCode;
 
 use clap::builder::PossibleValuesParser;
 
-use super::measuring::{Finished, Host, MeasureArgs, study_to_file};
+use super::concluding::Finished;
+use super::measure_args::MeasureArgs;
+use super::measuring::{Host, study_to_file};
 use super::{output, results};
 use crate::bench::{self, Benchmark, COMPONENTS, Candidate, Depth, RateSuite, Scope};
 use crate::diagnose::Diagnosis;

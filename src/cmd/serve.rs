@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::Context;
 
 use super::network::{PORT, address, given, is_link_local, weakness};
-use super::{measuring, output};
+use super::{measure_args, output};
 use crate::bench::network_path::{self, Probe};
 use crate::bench::network_seats as seats;
 use crate::bench::network_serve::{self as serve, Event, Service};
@@ -46,10 +46,10 @@ pub struct Args {
     #[arg(long)]
     weak_token: bool,
     /// End when nobody has come for so long
-    #[arg(long = "for", value_name = "TIME", default_value = "1h", value_parser = measuring::duration)]
+    #[arg(long = "for", value_name = "TIME", default_value = "1h", value_parser = measure_args::duration)]
     idle: Duration,
     /// A session may take so long
-    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = measuring::duration, hide = true)]
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = measure_args::duration, hide = true)]
     session: Duration,
 }
 

@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use super::measuring::{Host, MeasureArgs, measure_study, measure_study_of};
+use super::measure_args::MeasureArgs;
+use super::measuring::{Host, measure_study, measure_study_of};
 use super::output;
 use crate::bench::{self, Candidate, Depth, Scope};
 use crate::knobs::Knobs;

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 
-use super::measuring::{Host, MeasureArgs, measure_study_of};
+use super::measure_args::MeasureArgs;
+use super::measuring::{Host, measure_study_of};
 use super::output;
 use crate::bench::{self, Benchmark, Candidate, Depth, HACKBENCH, Hackbench, MESSAGING, Scope, WAKE_UP};
 use crate::knobs::table::{Named, nanoseconds};

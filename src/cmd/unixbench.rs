@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use super::measuring::{Host, MeasureArgs, measure_study};
+use super::measure_args::MeasureArgs;
+use super::measuring::{Host, measure_study};
 use super::output;
 use crate::bench::{self, Benchmark, Candidate, Scope};
 use crate::plan;
