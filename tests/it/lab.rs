@@ -26,7 +26,7 @@ mod settings;
 mod sweep;
 
 /// No boot takes longer than this, however busy the host: emulation is slow.
-const LIMIT_S: u32 = 400;
+const LIMIT_S: u32 = 1200;
 /// What `lab/boot` ends with where there is no QEMU, kernel or busybox.
 const NOTHING_TO_BOOT: i32 = 77;
 /// And with this where the machine ended before the command did.
