@@ -358,7 +358,7 @@ impl Drop for ShortOfMemory {
 /// Waits until nothing of a marked run is left: what dies with its parent needs a moment to, on a busy machine a long one.
 #[track_caller]
 pub fn nothing_left_running(mark: &str) {
-    let end = Instant::now() + Duration::from_secs(60);
+    let end = Instant::now() + Duration::from_secs(300);
     while !processes_marked(mark).is_empty() && Instant::now() < end {
         std::thread::sleep(Duration::from_millis(10));
     }

@@ -19,7 +19,7 @@ mod programs;
 mod semaphores;
 
 /// No fact is waited for longer.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 #[track_caller]
 fn until(what: &str, mut seen: impl FnMut() -> bool) {

@@ -16,7 +16,7 @@ use crate::host::{is_root, skipped, wrapped};
 use crate::synthetic::Tree;
 
 /// No test waits longer than this for a program: a hang is a failure, not a wait.
-const PATIENCE: Duration = Duration::from_secs(300);
+const PATIENCE: Duration = Duration::from_secs(1200);
 
 /// A program that has ended.
 #[derive(Debug)]

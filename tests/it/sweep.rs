@@ -36,10 +36,10 @@ fn sweep(words: &str) -> Command {
     command
 }
 
-/// The same below a tree, into a folder.
+/// The same below a tree, into a folder. A process that waits for a CPU for long is no fault there.
 fn sweep_below(tree: &Tree, out: &Path, words: &str) -> Command {
     let mut command = sweep(words);
-    command.arg("--force").arg("--root").arg(tree.root()).arg("--out").arg(out);
+    command.args(["--force", "--visit-limit", "5m", "--root"]).arg(tree.root()).arg("--out").arg(out);
     command
 }
 

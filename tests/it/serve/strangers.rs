@@ -113,14 +113,13 @@ fn strangers_at_the_door_for_data_keep_nobody_waiting() {
     // From the client's own address, before it and between its connections.
     let strangers =
         || -> Vec<TcpStream> { (0..15).map(|_| TcpStream::connect(to).expect("it listens")).collect() };
-    let mut all = strangers();
-    let mut data = Vec::new();
-    // In whatever order they come.
+    let (mut all, mut data) = (Vec::new(), Vec::new());
+    // In whatever order they come; after the last one the door is closed.
     for stream in [1, 0] {
+        all.extend(strangers());
         let mut connection = TcpStream::connect(to).expect("it listens");
         connection.write_all(&session.keys.cookie(1, stream)).expect("sent");
         data.push(connection);
-        all.extend(strangers());
     }
     assert_eq!(session.answer(), "ready");
 }

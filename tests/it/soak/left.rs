@@ -10,7 +10,7 @@ use super::scenes::Server;
 use crate::host::processes_marked;
 
 /// What is left for so long is left for good.
-const SETTLED: Duration = Duration::from_secs(10);
+const SETTLED: Duration = Duration::from_secs(60);
 
 /// Objects of the kernel that were there before.
 pub struct Before {
@@ -118,26 +118,34 @@ mod tests {
     use super::*;
     use crate::host::{skipped, works};
 
-    /// Whether what is planted is told, and nothing else was before and after.
-    fn seen(said: &str, plant: impl FnOnce(&Ground), remove: impl FnOnce(&Ground)) {
+    /// Whether what is planted is told, by the words that planting it gives, and was not told before. Others' objects
+    /// come and go meanwhile.
+    fn seen(plant: impl FnOnce(&Ground) -> String, remove: impl FnOnce(&Ground)) {
         let ground = Ground::new();
         let before = Before::now();
-        assert_eq!(before.left_after(&ground, None, Duration::ZERO), Vec::<String>::new());
-        plant(&ground);
+        let earlier = before.left_after(&ground, None, Duration::ZERO);
+        let said = plant(&ground);
         let left = before.left_after(&ground, None, Duration::from_millis(200));
         remove(&ground);
-        assert!(left.iter().any(|one| one.contains(said)), "{said}: {left:?}");
+        let tells = |left: &[String]| left.iter().any(|one| one.contains(&said));
+        assert!(tells(&left) && !tells(&earlier), "{said}: {left:?}, before {earlier:?}");
     }
 
     #[test]
     fn files_of_ours_are_seen() {
-        for name in ["tmp/assay-files-1-ffffffff", "dir/assay-tree-1-ffffffff", "out/.tmpFfGgHh"] {
-            seen(name, |ground| fs::write(ground.path(name), "x").expect("written"), |_| {});
+        for (name, text) in [
+            ("tmp/assay-files-1-ffffffff", "x"),
+            ("dir/assay-tree-1-ffffffff", "x"),
+            ("out/.tmpFfGgHh", "x"),
+            ("state/knobs.json", "{}"),
+            ("out/vm-2026.assay.jsonl", ""),
+        ] {
+            let plant = |ground: &Ground| {
+                fs::write(ground.path(name), text).expect("written");
+                name.to_string()
+            };
+            seen(plant, |_| {});
         }
-        let journal = "state/knobs.json";
-        seen(journal, |ground| fs::write(ground.path(journal), "{}").expect("written"), |_| {});
-        let torn = "out/vm-2026.assay.jsonl";
-        seen(torn, |ground| fs::write(ground.path(torn), "").expect("written"), |_| {});
     }
 
     #[test]
@@ -145,9 +153,12 @@ mod tests {
         let mut child = None;
         let plant = |ground: &Ground| {
             let mut sleep = Command::new("sleep");
-            child = Some(sleep.arg("60").env("SOAK", &ground.nonce).spawn().expect("sleep starts"));
+            let started = sleep.arg("60").env("SOAK", &ground.nonce).spawn().expect("sleep starts");
+            let said = format!("process {} lives: sleep 60", started.id());
+            child = Some(started);
+            said
         };
-        seen("lives: sleep 60", plant, |_| {});
+        seen(plant, |_| {});
         let mut child = child.expect("it was planted");
         child.kill().and_then(|()| child.wait()).expect("it ends");
         if !works("ipcmk", &["--version"]) {
@@ -158,8 +169,9 @@ mod tests {
             let made = Command::new("ipcmk").args(["-S", "1"]).output().expect("ipcmk runs");
             let said = String::from_utf8_lossy(&made.stdout).into_owned();
             id = said.trim().rsplit(' ').next().expect("an id").to_string();
+            format!(" id {id}")
         };
-        seen("System V sem", plant, |_| {});
+        seen(plant, |_| {});
         let quiet = Command::new("ipcrm").args(["-s", &id]).stdout(Stdio::null()).status();
         assert!(quiet.expect("ipcrm runs").success());
     }
@@ -171,11 +183,10 @@ mod tests {
             return skipped("an_empty_control_group_of_ours_is_seen", "no group can be made");
         };
         let inner = group.folder().join("assay-soak-planted");
-        let name = inner.display().to_string();
-        seen(
-            &name,
-            |_| fs::create_dir(&inner).expect("a group"),
-            |_| fs::remove_dir(&inner).expect("removed"),
-        );
+        let plant = |_: &Ground| {
+            fs::create_dir(&inner).expect("a group");
+            inner.display().to_string()
+        };
+        seen(plant, |_| fs::remove_dir(&inner).expect("removed"));
     }
 }

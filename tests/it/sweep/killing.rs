@@ -19,7 +19,7 @@ const KNOBS: [(&str, &str); 2] = [
 /// Where root's own sessions note what they turned.
 const ROOTS_JOURNAL: &str = "/var/lib/assay/knobs.json";
 /// No wait is longer: what has not happened by then does not.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(300);
 const LOOK: Duration = Duration::from_millis(1);
 
 /// Real knobs are turned by one at a time, in this process or another.
@@ -180,6 +180,8 @@ impl Bout {
             "selftest.steady",
             "--quick",
             "--force",
+            "--visit-limit",
+            "5m",
             "--knob",
             knobs[0],
             "--knob",
