@@ -6,7 +6,8 @@ run:
 	cargo build --release --locked
 	target/release/assay run --quick --out assay-out
 
-# Installs what the tests need (where it can) and runs them all, two for each CPU: many wait for a budget or a guest.
+# Installs what the tests need (where it can) and runs them all, two for each CPU at once: many of
+# them wait.
 test:
 	tests/install-needs
 	RUST_TEST_THREADS=$$((2 * $$(nproc))) cargo test --locked
@@ -38,9 +39,9 @@ map: static
 	lab/fetch qemu10 6.1-cloud-amd64
 	lab/map
 
-# Kills at random moments amid files that look like ours, for 20 minutes (docs/results/soak.md has the table of all soaks of a
-# commit), after 5,000 changed run files and imports through every reader; and a report of a million visits in a gigabyte.
-# SOAK_SECONDS and SOAK_MUTATIONS make it shorter.
+# 5,000 changed run files and imports through every reader; kills at random moments amid files that
+# look like ours, for 20 minutes (docs/results/soak.md has the table of all soaks of a commit); and a
+# report of a million visits in a gigabyte. SOAK_SECONDS and SOAK_MUTATIONS make it shorter.
 soak:
 	cargo test --release --locked --test it -- --ignored --nocapture --test-threads 1 mutations::soak soak::kills a_million_visits
 

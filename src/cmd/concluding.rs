@@ -100,7 +100,8 @@ pub fn conclude(args: &MeasureArgs, writer: &mut Writer, ended: Ended) -> anyhow
     Ok(Finished { code, diagnosis: Some(diagnosis) })
 }
 
-/// Writes `report.html` and `report.json` into `dir`, and says what was saved and how a measurement ended.
+/// Writes `report.html` and `report.json` into `dir`, and says what was saved and how the
+/// measurement ended.
 fn write_reports(
     args: &MeasureArgs,
     diagnosis: &Diagnosis,

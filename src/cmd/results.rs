@@ -19,7 +19,7 @@ const LARGEST_REPORT: u64 = 512 << 20;
 /// So much of a file tells what it is.
 const BEGIN: u64 = 4096;
 
-/// Damages of a file that are told one by one; the others are counted.
+/// So many damages of one file are shown; of the others, only how many there are.
 const TOLD: usize = 3;
 
 /// More runs than this in a folder are not one result.

@@ -174,8 +174,8 @@ pub fn run_into(dir: &Path, words: &str) -> Command {
     command
 }
 
-/// A run into a folder that is ended as soon as every case that can be measured was visited, however long that takes
-/// on a busy machine.
+/// Ends a run into a folder as soon as every case that can be measured was visited, however long
+/// that takes on a busy machine.
 #[track_caller]
 pub fn every_case_once(command: &mut Command, dir: &Path) -> Ended {
     let mut running = start(command.args(["--budget", "1h"]));

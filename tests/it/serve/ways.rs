@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use super::Server;
 use crate::host::{is_root, skipped, unique, works, wrapped};
-use crate::runs::{Ended, every_case_once};
+use crate::runs::{Ended, every_case_once, run_file, run_into};
 
 /// A run against a server, by its run file.
 struct Run {
@@ -28,13 +28,10 @@ struct Run {
 impl Run {
     fn to(to: &str, token: &str, wrapper: &[&str], only: &str, more: &[&str]) -> Run {
         let out = tempfile::tempdir().expect("a folder");
-        let mut command = crate::assay();
-        command.args(["run", "--quick", "--force", "--json", "--only", only]);
-        command.args(["--to", to, "--out"]).arg(out.path()).args(more).env("ASSAY_TOKEN", token);
+        let mut command = run_into(out.path(), &format!("--quick --force --json --only {only}"));
+        command.args(["--to", to]).args(more).env("ASSAY_TOKEN", token);
         let ended = every_case_once(&mut wrapped(wrapper, &command), out.path());
-        let files = fs::read_dir(out.path()).expect("the folder").flatten().map(|entry| entry.path());
-        let run = files.filter(|path| path.to_string_lossy().ends_with(".assay.jsonl"));
-        let text: String = run.map(|path| fs::read_to_string(path).expect("a run")).collect();
+        let text = fs::read_to_string(run_file(out.path())).expect("a run");
         let lines = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
         Run { ended, lines }
     }

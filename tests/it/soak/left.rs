@@ -118,8 +118,8 @@ mod tests {
     use super::*;
     use crate::host::{skipped, works};
 
-    /// Whether what is planted is told, by the words that planting it gives, and was not told before. Others' objects
-    /// come and go meanwhile.
+    /// Checks that `left` names what `plant` made, by the words that it gives, and did not name it
+    /// before. Other tests' objects come and go meanwhile.
     fn seen(plant: impl FnOnce(&Ground) -> String, remove: impl FnOnce(&Ground)) {
         let ground = Ground::new();
         let before = Before::now();
