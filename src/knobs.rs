@@ -22,8 +22,8 @@ pub mod watchdog;
 
 pub use alone::Alone;
 pub use hand::{Hand, LastHand};
-pub use journal::start_of;
 use journal::{Entry, Journal, Lock, Store};
+pub use journal::{make_folder, start_of};
 use table::{Form, Named};
 
 /// Names the folder of the journal, for tests and for systems whose usual place cannot be written.

@@ -7,6 +7,8 @@
 //! of the session a watchdog does it, else the next measurement or `assay restore`.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
@@ -95,15 +97,17 @@ impl Keep {
         Keep { state: RefCell::new(state) }
     }
 
-    /// Before the first visit of a plan that needs it: what will be missing, in sentences.
-    pub fn prepare(&self, all: impl Iterator<Item = Leaves>) -> Vec<String> {
+    /// Before the first visit of a plan that needs it: what will be missing, in sentences. `places`
+    /// are the folders in which its visits make some of their own.
+    pub fn prepare(&self, all: impl Iterator<Item = Leaves>, places: BTreeSet<PathBuf>) -> Vec<String> {
         let all: Vec<Leaves> = all.collect();
         let state = &mut *self.state.borrow_mut();
         let mut said = Vec::new();
-        if all.is_empty() {
+        if all.is_empty() && places.is_empty() {
             return said;
         }
-        if let Err(why) = state.note() {
+        state.journal.places = places;
+        if let (Err(why), false) = (state.note(), all.is_empty()) {
             said.push(format!(
                 "{why}: System V semaphores are made in a namespace of their own only, and programs and jobs are ended by this \
                  process and its watchdog only"
@@ -141,11 +145,6 @@ impl Keep {
             }
         }
         Ok(loan)
-    }
-
-    /// The watchdog's process, which is a child of this one.
-    pub fn watchdog(&self) -> Option<u32> {
-        self.state.borrow().watchdog.as_ref().map(Watchdog::id)
     }
 
     /// Ends all that is there; what is not as it should be, in sentences.
@@ -186,7 +185,7 @@ impl Loan<'_> {
     /// Told of the visit's process before that does anything: it goes into its group, and into the journal.
     pub fn started(&self, pid: u32) {
         let state = &mut *self.keep.state.borrow_mut();
-        if state.journal.objects.is_empty() {
+        if state.journal.is_empty() {
             return;
         }
         let visit = start_of(pid).map(|start_ticks| Object::Visit { pid, start_ticks });
@@ -242,38 +241,46 @@ impl State {
         })
     }
 
-    /// The journal says what is there from now on, and a watchdog is beside us; else it is told.
+    /// The journal says what is there from now on, and a watchdog is beside us and told of it, too:
+    /// somebody may remove the journal.
     fn note(&mut self) -> Result<(), String> {
-        let folder = self.knobs.folder();
-        let write = |held: Option<Held>, journal: &Journal| {
-            let held = match held.filter(Held::is_there) {
-                Some(held) => held,
-                None => Held::create(folder)?,
-            };
-            held.write(journal).map(|()| held)
-        };
-        let written = write(self.held.take(), &self.journal);
-        let written = written.map_err(|error: std::io::Error| {
-            format!("no journal of kernel objects can be written in {} ({error})", folder.display())
+        let written = self.write().map_err(|error| {
+            let folder = self.knobs.folder().display();
+            format!("no journal of kernel objects can be written in {folder} ({error})")
         });
         if self.watchdog.as_mut().is_none_or(|watchdog| !watchdog.lives()) {
             self.watchdog = self.knobs.watchdog();
         }
-        let noted = written.map(|held| self.held = Some(held));
-        if noted.is_err()
-            && let (Some(watchdog), Ok(text)) = (&mut self.watchdog, serde_json::to_string(&self.journal))
-        {
+        if let (Some(watchdog), Ok(text)) = (&mut self.watchdog, serde_json::to_string(&self.journal)) {
             watchdog.tell(&text);
         }
-        noted
+        written
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        // Held on to also where it cannot be written: nobody else may end what it names.
+        if let Some(held) = self.held.as_ref().filter(|held| held.is_there()) {
+            return held.write(&self.journal);
+        }
+        let held = Held::create(self.knobs.folder())?;
+        match held.write(&self.journal) {
+            Ok(()) => {
+                self.held = Some(held);
+                Ok(())
+            }
+            Err(error) => {
+                let _ = held.remove();
+                Err(error)
+            }
+        }
     }
 }
 
-/// What a session that could not write a journal told its watchdog last, ended.
+/// What a session told its watchdog last, ended.
 pub fn clear_told(told: &str) -> Cleared {
     let mut cleared = Cleared::default();
     if let Some(mut journal) = told.lines().rev().find_map(|line| Journal::of_text(line).ok()?) {
-        cleared.objects(&mut journal);
+        cleared.all(&mut journal);
     }
     cleared
 }

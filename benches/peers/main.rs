@@ -150,6 +150,7 @@ impl Bench {
             pass: 1,
             pretend: None,
             secret: ours.secret.clone().map(bench::Secret),
+            parent: Some(std::process::id()),
         };
         let keep = Keep::of(&Knobs::of(Path::new("/")));
         let usual = Path::new(env!("CARGO_BIN_EXE_assay"));

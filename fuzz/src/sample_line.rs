@@ -84,5 +84,6 @@ fn order(bench: &'static str) -> Order {
         pass: 0,
         pretend: None,
         secret: None,
+        parent: None,
     }
 }

@@ -400,7 +400,7 @@ struct Tree;
 impl Drop for Tree {
     fn drop(&mut self) {
         // What does not leave in this time sits in the kernel; whoever started us tries again.
-        let _ = process::end_descendants(std::time::Duration::from_secs(5), None);
+        let _ = process::end_descendants(std::time::Duration::from_secs(5));
     }
 }
 

@@ -40,7 +40,8 @@ pub fn cases(id: &str, depth: Depth) -> Vec<Case> {
 
 fn order(case: &Case) -> Order {
     let clock = clock::calibrate(false);
-    Order { case: case.clone(), windows: WINDOWS, clock, seed: 1, pass: 0, pretend: None, secret: None }
+    let (pretend, secret, parent) = (None, None, None);
+    Order { case: case.clone(), windows: WINDOWS, clock, seed: 1, pass: 0, pretend, secret, parent }
 }
 
 /// What a visit's process said: its samples, and its last word.

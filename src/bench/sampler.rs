@@ -41,6 +41,9 @@ pub struct Order {
     /// What the other host of a network test wants to hear; never stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<Secret>,
+    /// The process that waits for the answer: without it nothing is done. None by hand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<u32>,
 }
 
 /// How windows are timed.

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, ensure};
 
-use crate::bench::{self, Benchmark, Neighbours, Order, Sampler};
+use crate::bench::{self, Benchmark, Leaves, Neighbours, Order, Sampler, leaves};
 use crate::knobs::task;
 use crate::sys::{affinity, counters, process};
 
@@ -28,12 +28,19 @@ pub fn run(_: Args) -> anyhow::Result<ExitCode> {
     ensure!(!text.trim().is_empty(), "no order on standard input; `assay run --dry-run --json` lists cases");
     let order: Order =
         serde_json::from_str(&text).context("the order on standard input cannot be understood")?;
+    // It may have ended before this process was tied to whoever took its place.
+    let parent = rustix::process::getppid().map(|parent| parent.as_raw_pid().unsigned_abs());
+    ensure!(order.parent.is_none() || order.parent == parent, "who ordered this visit is gone");
     let benchmark = bench::find(&order.case.bench)
         .with_context(|| format!("no benchmark is called {:?}", order.case.bench))?;
 
     let mut out = std::io::stdout().lock();
     if let Some(seed) = order.pretend {
         return bench::pretend::write(benchmark, &order, seed, &mut out).map(|()| ExitCode::SUCCESS);
+    }
+    if leaves(&order.case) == Some(Leaves::Programs) {
+        drop(out);
+        return keep(benchmark, &order);
     }
     match Neighbours::start(benchmark, &order)? {
         None => visit(benchmark, &order, &mut out)?,
@@ -43,6 +50,21 @@ pub fn run(_: Args) -> anyhow::Result<ExitCode> {
         })?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A visit that runs programs of others: in a child, and this process sees to it that they end.
+fn keep(benchmark: &Benchmark, order: &Order) -> anyhow::Result<ExitCode> {
+    ensure!(
+        counters::descendants(std::process::id()).is_empty(),
+        "this process has children from before it became assay, which would end with the program: start it without"
+    );
+    // It is small, and must outlive them.
+    counters::die_as_the_parent_does();
+    let visit = || {
+        counters::be_first_to_die();
+        i32::from(visit(benchmark, order, &mut std::io::stdout().lock()).is_err())
+    };
+    process::kept(visit).map(process::end_as).context("cannot keep the visit's process")
 }
 
 /// The benchmark's own run, and all that is said of it.

@@ -84,11 +84,19 @@ pub fn conclude(args: &MeasureArgs, writer: &mut Writer, ended: Ended) -> anyhow
         // From here on the run is what its file says: complete.
         diagnosis.run.summary = closed.is_ok().then_some(summary);
     }
-    // Shown first: an hour of measuring is not lost to a full disk.
-    let report = output::show(&diagnosis, args.json)?;
-    closed?;
-    let folder = output::beside(writer.path(), &None);
-    let code = write_reports(args, &diagnosis, &report, &folder, writer.path(), stopped)?;
+    // Shown first: an hour of measuring is not lost to a full disk. Showing waits for whoever reads.
+    let shown = output::show(&diagnosis, args.json);
+    closed.and_then(|()| keep(args, writer))?;
+    let report = shown?;
+    let (folder, code) = loop {
+        let folder = output::beside(writer.path(), &None);
+        let code = write_reports(args, &diagnosis, &report, &folder, writer.path(), stopped);
+        // With a run file that had to be saved elsewhere the reports go there, too.
+        keep(args, writer)?;
+        if folder == output::beside(writer.path(), &None) {
+            break (folder, code?);
+        }
+    };
     if stopped {
         let next = match args.device.as_ref().is_some_and(|device| device.is_written_to()) {
             true => "the same command begins afresh, as nothing is written to a device unasked; kept is",

@@ -14,7 +14,6 @@ use crate::bench::{self, Candidate, FORMATS, GUARDED, RESULT, Scope, Wanted};
 use crate::measure::Patience;
 use crate::model::{Better, Header, Title};
 use crate::plan::guard::{Guarded, PLACEMENTS, cases};
-use crate::sys::process;
 
 /// Run any program several times under watch: is its result stable, and what moves it
 #[derive(clap::Args)]
@@ -99,8 +98,6 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         profile.passes_min = runs;
     }
     profile.passes_max = profile.passes_min;
-    // What a visit's process leaves behind when it is killed itself comes to this one, which ends it.
-    process::adopt_orphans().context("cannot adopt what a killed run leaves")?;
     measure_study_of(&measure, profile, &benches, &variants, &amend)
 }
 

@@ -1,6 +1,6 @@
 //! Before measuring: what killed sessions have left is put back and ended, and what this one may leave is noted.
 
-use super::output;
+use super::{leftovers, output};
 use crate::bench::leaves;
 use crate::knobs::Knobs;
 use crate::model::Planned;
@@ -23,8 +23,9 @@ pub fn put_back_what_was_left(knobs: &Knobs) {
 /// Keeps what the visits of a plan would leave.
 pub fn keep_for(knobs: &Knobs, planned: &[Planned]) -> Keep {
     let keep = Keep::of(knobs);
-    let runnable = planned.iter().filter(|planned| planned.unmet.is_none());
-    let said = keep.prepare(runnable.filter_map(|planned| leaves(&planned.case)));
+    let runnable = || planned.iter().filter(|planned| planned.unmet.is_none());
+    let places = leftovers::worked_in(runnable()).map(|place| place.canonicalize().unwrap_or(place));
+    let said = keep.prepare(runnable().filter_map(|planned| leaves(&planned.case)), places.collect());
     said.iter().for_each(|line| output::tell(&format!("  {line}")));
     keep
 }

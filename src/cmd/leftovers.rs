@@ -21,10 +21,14 @@ pub struct Left {
     pub stays: Option<String>,
 }
 
-/// The folders in which a run of this plan makes some of its own.
+/// The folders in which visits of a plan make some of their own.
+pub fn worked_in<'p>(plan: impl IntoIterator<Item = &'p Planned>) -> impl Iterator<Item = PathBuf> {
+    plan.into_iter().filter_map(|planned| planned.case.inputs.get("dir")).map(PathBuf::from)
+}
+
+/// The folders in which a run of this plan may find some of its own.
 pub fn places(plan: &[Planned], out: &Path) -> BTreeSet<PathBuf> {
-    let named = plan.iter().filter_map(|planned| planned.case.inputs.get("dir")).map(PathBuf::from);
-    let all = named.chain([std::env::temp_dir(), out.to_path_buf()]);
+    let all = worked_in(plan).chain([std::env::temp_dir(), out.to_path_buf()]);
     // One folder of two names is one.
     all.map(|place| place.canonicalize().unwrap_or(place)).collect()
 }

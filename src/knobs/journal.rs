@@ -1,8 +1,8 @@
 //! The journal: what was changed, on the disk before it is changed, so that whoever comes next can put it back.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -109,6 +109,11 @@ fn own(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     }
 }
 
+/// Makes the folder of journals, for its user only, whatever the umask lets others do.
+pub fn make_folder(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
 /// The folder that holds the journal and the lock of whoever changes knobs.
 #[derive(Clone, Debug)]
 pub struct Store(pub PathBuf);
@@ -127,9 +132,8 @@ impl Store {
     /// The lock; `None` while somebody else has it.
     pub fn lock(&self) -> anyhow::Result<Option<Lock>> {
         let path = self.0.join("knobs.lock");
-        let open = || own(OpenOptions::new().create(true).truncate(false).write(true), &path);
-        fs::create_dir_all(&self.0)
-            .with_context(|| format!("cannot make the folder {}", self.0.display()))?;
+        let open = || own(OpenOptions::new().create(true).truncate(false).write(true).mode(0o600), &path);
+        make_folder(&self.0).with_context(|| format!("cannot make the folder {}", self.0.display()))?;
         let file = open().with_context(|| format!("cannot open {}", path.display()))?;
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Some(Lock { _file: file })),
@@ -141,7 +145,11 @@ impl Store {
     /// The journal that is there, if one is: what it says below this root in this boot.
     pub fn read(&self, root: &Path, boot_id: Option<String>) -> anyhow::Result<Option<Journal>> {
         let path = self.file();
+        let open_to_others = |file: &File| Ok::<bool, io::Error>(file.metadata()?.mode() & 0o022 != 0);
         let read = |file: File| match file.metadata()?.len() {
+            _ if open_to_others(&file)? => Err(io::Error::other(
+                "others than its owner may write to it: look into it, put back by hand what is ours in it, and remove it",
+            )),
             bytes if bytes > LONGEST => Err(io::Error::other(format!(
                 "it has {bytes} bytes, and none of ours has more than {LONGEST}: look into it, put back by hand what it names, \
                  and remove it"
@@ -179,7 +187,7 @@ impl Store {
             }
             // What a link there points to is not written to: the link goes.
             away(&fresh)?;
-            let mut file = File::create_new(&fresh)?;
+            let mut file = File::options().write(true).create_new(true).mode(0o600).open(&fresh)?;
             file.write_all(&serde_json::to_vec_pretty(journal)?)?;
             file.write_all(b"\n")?;
             file.sync_all()?;

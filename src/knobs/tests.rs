@@ -323,6 +323,30 @@ fn a_journal_that_is_far_too_long_is_not_read() {
 }
 
 #[test]
+fn a_journal_that_others_may_write_to_is_not_obeyed() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let store = Store(folder.path().join("state"));
+    let mut journal = Journal::own(folder.path(), None);
+    journal.entries.push(Entry {
+        knob: "k".into(),
+        file: "f".into(),
+        before: "1".into(),
+        ours: vec!["2".into()],
+    });
+    drop(store.lock().expect("a lock"));
+    for (mode, obeyed) in [(0o600, true), (0o644, true), (0o620, false), (0o602, false)] {
+        store.write(&journal).expect("written");
+        assert_eq!(store.file().metadata().expect("a file").permissions().mode() & 0o777, 0o600);
+        fs::set_permissions(store.file(), fs::Permissions::from_mode(mode)).expect("changed");
+        let read = store.read(folder.path(), None);
+        assert_eq!(read.is_ok(), obeyed, "{mode:o}: {read:?}");
+    }
+    let told = format!("{:#}", store.read(folder.path(), None).expect_err("it is not obeyed"));
+    assert!(told.contains("knobs.json") && told.contains("may write to it"), "{told}");
+}
+
+#[test]
 fn a_lock_or_journal_that_is_a_link_is_neither_followed_nor_obeyed() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (store, theirs) = (Store(folder.path().join("state")), folder.path().join("theirs"));

@@ -53,10 +53,6 @@ impl Watchdog {
         }
     }
 
-    pub fn id(&self) -> u32 {
-        self.child.id()
-    }
-
     pub fn lives(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
@@ -96,7 +92,14 @@ pub fn wait() -> anyhow::Result<String> {
     loop {
         match stdin.read(&mut bytes) {
             Ok(0) => break,
-            Ok(read) => told.extend_from_slice(&bytes[..read]),
+            Ok(read) => {
+                told.extend_from_slice(&bytes[..read]);
+                // Only the last line counts, and the one before where that was cut off.
+                let mut ends = told.iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n');
+                if let Some((at, _)) = ends.nth(2) {
+                    told.drain(..=at);
+                }
+            }
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(_) => break,
         }

@@ -15,7 +15,6 @@ use crate::bench::{JOB, Line, Order, SET_KEY, find, leaves};
 use crate::model::{ProcessFacts, Reason, Samples};
 use crate::objects::{Keep, MARK};
 use crate::run_file;
-use crate::sys::process;
 
 /// What a visit's process had to say.
 #[derive(Debug, Default)]
@@ -39,8 +38,9 @@ const COMPLAINT: usize = 4096;
 const TICK: Duration = Duration::from_millis(50);
 /// A longer break between two looks was ours (stopped by Ctrl-Z, starved): the child is not charged with more of it.
 const LONGEST_LOOK: Duration = Duration::from_secs(1);
-/// How long a child may take to leave after its last line.
-const LEAVE: Duration = Duration::from_secs(5);
+/// How long a child may take to leave after its last line, with all that it has started: twice
+/// what it gives a program of others, and a little.
+const LEAVE: Duration = Duration::from_secs(12);
 
 /// Runs one visit. `program` is this very binary (a bench: the one beside it); `keep` lends it what would outlive it;
 /// `interrupted` is asked often and ends the visit when true; `observe` is called as often, to look at the machine when it
@@ -93,7 +93,7 @@ pub fn visit(
     if !matches!(verdict, Listened::Done) {
         group.end();
     }
-    let status = leave(&mut child, &group, keep.watchdog())?;
+    let status = leave(&mut child, &group)?;
     heard.left = loan.end();
     heard.interrupted = matches!(verdict, Listened::Interrupted);
     heard.reason = match verdict {
@@ -327,13 +327,8 @@ impl Group {
 
 /// Waits for the child to leave, kills what it left behind and reaps it. While it is not yet reaped its process
 /// number cannot be given to another group.
-fn leave(child: &mut Child, group: &Group, spared: Option<u32>) -> anyhow::Result<ExitStatus> {
+fn leave(child: &mut Child, group: &Group) -> anyhow::Result<ExitStatus> {
     group.wait(LEAVE);
     group.kill();
-    let status = child.wait().context("cannot wait for a visit's process")?;
-    // Where orphans come to us (guarded commands), a visit that was killed has left some.
-    if process::adopts_orphans() {
-        process::end_descendants(LEAVE, spared).context("what a visit had started cannot be ended")?;
-    }
-    Ok(status)
+    child.wait().context("cannot wait for a visit's process")
 }

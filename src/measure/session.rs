@@ -275,6 +275,7 @@ impl<'s, 'h> Loop<'s, 'h> {
             pass,
             pretend: header.pretend,
             secret: self.session.secret.clone(),
+            parent: Some(std::process::id()),
         };
         let limit = self.session.visit_limit.unwrap_or_else(|| {
             VISIT_LIMIT + Duration::from_secs_f64(planned.seconds * VISIT_LIMIT_ESTIMATES)

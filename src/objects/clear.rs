@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use super::journal::{Found, Held, Journal, all_in};
 use super::{Object, group, programs};
 use crate::bench::JobManager;
+use crate::sys::scratch::{self, Leftover};
 use crate::sys::semaphore;
 
 /// What clearing up came to, in sentences.
@@ -81,8 +82,8 @@ impl Cleared {
             }
         };
         let before = self.failed.len();
-        self.objects(&mut journal);
-        let kept = match journal.objects.is_empty() {
+        self.all(&mut journal);
+        let kept = match journal.is_empty() {
             true => held.remove(),
             false => held.write(&journal),
         };
@@ -93,9 +94,10 @@ impl Cleared {
     }
 
     /// Ends what a session that is gone has left; what could not be ended stays in its journal.
-    pub fn objects(&mut self, journal: &mut Journal) {
+    pub fn all(&mut self, journal: &mut Journal) {
         let who = format!("process {} of assay, which is gone, had left", journal.pid);
-        journal.objects.retain(|object| match object.end(ALONE) {
+        let elsewhere = journal.namespace.filter(|other| namespace("self", "pid") != Some(*other));
+        journal.objects.retain(|object| match object.end_from(elsewhere, ALONE) {
             Ended::Nothing => false,
             Ended::Done(words) => {
                 self.said.push(format!("{who} {words}"));
@@ -110,6 +112,16 @@ impl Cleared {
                 true
             }
         });
+        // Whoever works in them is gone by then.
+        if journal.objects.is_empty() {
+            let all = std::mem::take(&mut journal.places);
+            for Leftover { path, stays } in all.iter().flat_map(|place| scratch::sweep(place)) {
+                self.said.push(match stays {
+                    None => format!("{who} the folder {path:?}: it is removed"),
+                    Some(why) => format!("the folder {path:?} stays, because {}", why.escape_debug()),
+                });
+            }
+        }
     }
 }
 
@@ -125,6 +137,26 @@ pub(super) enum Ended {
 }
 
 impl Object {
+    /// The same where its process numbers belong to another PID namespace, if one is given.
+    fn end_from(&self, elsewhere: Option<u64>, patience: Duration) -> Ended {
+        let is_of_processes =
+            matches!(self, Object::Visit { .. } | Object::Processes { .. } | Object::ControlGroup { .. });
+        let Some(other) = elsewhere.filter(|_| is_of_processes) else { return self.end(patience) };
+        match (self, somebody_in("pid", other)) {
+            (_, Some(pid)) => Ended::Failed(format!(
+                "processes in another PID namespace: `nsenter -t {pid} -p -m assay restore` ends them"
+            )),
+            // From the first one all are seen, and nobody is in that one.
+            (Object::ControlGroup { .. }, None) if sees_all() => self.end(patience),
+            (_, None) if sees_all() => Ended::Nothing,
+            (_, None) => Ended::Failed(
+                "processes in another PID namespace, into which this one does not see: `assay restore` there or \
+                 on the host ends them; where that namespace is gone, remove the journal"
+                    .to_string(),
+            ),
+        }
+    }
+
     /// `patience`: how long a visit that still lives may take to leave by itself.
     pub(super) fn end(&self, patience: Duration) -> Ended {
         match self {
@@ -171,7 +203,7 @@ impl Object {
         let set = format!("System V semaphores with the key 0x{key:08x}");
         if own_namespace() != Some(*namespace) {
             // Without a process in it a namespace is gone, and what was in it.
-            return match somebody_in(*namespace) {
+            return match somebody_in("ipc", *namespace) {
                 None => Ended::Nothing,
                 Some(pid) => Ended::Failed(format!(
                     "{set} in another IPC namespace: `nsenter -t {pid} -i assay restore` removes them"
@@ -203,11 +235,22 @@ impl Object {
 
 /// The IPC namespace of this process.
 pub(super) fn own_namespace() -> Option<u64> {
-    fs::metadata("/proc/self/ns/ipc").ok().map(|found| found.ino())
+    namespace("self", "ipc")
 }
 
-fn somebody_in(namespace: u64) -> Option<u32> {
+/// The inode of a process's namespace of this kind.
+pub(super) fn namespace(process: &str, kind: &str) -> Option<u64> {
+    fs::metadata(format!("/proc/{process}/ns/{kind}")).ok().map(|found| found.ino())
+}
+
+fn somebody_in(kind: &str, other: u64) -> Option<u32> {
     let entries = fs::read_dir("/proc").ok()?.flatten();
     let mut pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    pids.find(|pid| fs::metadata(format!("/proc/{pid}/ns/ipc")).is_ok_and(|found| found.ino() == namespace))
+    pids.find(|pid| namespace(&pid.to_string(), kind) == Some(other))
+}
+
+/// Whether this process is in the first PID namespace, whose inode the kernel has fixed
+/// (PROC_PID_INIT_INO).
+fn sees_all() -> bool {
+    namespace("self", "pid") == Some(0xefff_fffc)
 }

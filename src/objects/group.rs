@@ -210,15 +210,20 @@ fn kill(folder: &Path, version: u32, members: &[Pid]) -> io::Result<()> {
 /// As version 1 and older kernels can.
 fn kill_frozen(folder: &Path, version: u32, members: &[Pid]) -> io::Result<()> {
     // Nobody can be born meanwhile, nor die so that his number is given to another.
-    let (file, on, off) =
+    let (name, on, off) =
         if version == 2 { ("cgroup.freeze", "1", "0") } else { ("freezer.state", "FROZEN", "THAWED") };
-    let file = folder.join(file);
-    fs::write(&file, on)?;
+    fs::write(folder.join(name), on)?;
     for pid in members {
         // Already gone is as good as killed.
         let _ = rustix::process::kill_process(*pid, Signal::KILL);
     }
-    fs::write(&file, off)
+    thaw(folder, name, off)
+}
+
+/// With the groups below it, which the programs may have frozen: frozen by version 1 nobody dies.
+fn thaw(folder: &Path, file: &str, off: &str) -> io::Result<()> {
+    fs::write(folder.join(file), off)?;
+    below(folder).iter().try_for_each(|folder| thaw(folder, file, off))
 }
 
 fn below(folder: &Path) -> Vec<PathBuf> {
@@ -279,6 +284,10 @@ mod tests {
             assert_eq!(end(&folder, place.version, Some(inode)).expect("removed"), 0);
             let inode = make(&folder).expect("made anew");
             let mut child = stubborn(&folder);
+            // The program may have frozen a part of itself.
+            let (name, on) =
+                if place.version == 2 { ("cgroup.freeze", "1") } else { ("freezer.state", "FROZEN") };
+            fs::write(folder.join("below").join(name), on).expect("frozen");
             // Only its parent can wait for it, which is this process.
             let waiting = std::thread::spawn(move || child.wait());
             assert!(end(&folder, place.version, Some(inode)).expect("ended") >= 4);

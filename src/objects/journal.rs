@@ -3,6 +3,7 @@
 //! It lies in a file of its own that its session holds locked; the kernel frees the lock when the session dies. It is not
 //! synced: what it names ends with the boot, and a process that is killed loses nothing that it has written.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
@@ -13,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Object;
-use crate::knobs::start_of;
+use crate::knobs::{make_folder, start_of};
 use crate::sys::random::random;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -23,7 +24,13 @@ pub struct Journal {
     pub pid: u32,
     /// Start time of that process in the kernel's ticks: process numbers are given again.
     pub start_ticks: Option<u64>,
+    /// The inode of the PID namespace that its process numbers belong to.
+    #[serde(default)]
+    pub namespace: Option<u64>,
     pub objects: Vec<Object>,
+    /// Folders in which its visits make some of their own.
+    #[serde(default)]
+    pub places: BTreeSet<PathBuf>,
 }
 
 const SCHEMA: u32 = 1;
@@ -43,11 +50,18 @@ impl Journal {
     pub fn own() -> Journal {
         let pid = std::process::id();
         let start_ticks = start_of(pid);
-        Journal { schema: SCHEMA, boot_id: boot_id(), pid, start_ticks, objects: Vec::new() }
+        let (objects, places) = (Vec::new(), BTreeSet::new());
+        let namespace = super::clear::namespace("self", "pid");
+        Journal { schema: SCHEMA, boot_id: boot_id(), pid, start_ticks, namespace, objects, places }
+    }
+
+    /// Whether nothing can be there.
+    pub fn is_empty(&self) -> bool {
+        self.objects.is_empty() && self.places.is_empty()
     }
 
     /// What a journal says that may still be there; `None` where that is nothing, as after a power
-    /// cut. Of another boot only jobs on other hosts are kept: all else ended with it.
+    /// cut. Of another boot only folders and jobs on other hosts are kept: all else ended with it.
     pub fn of_text(text: &str) -> Result<Option<Journal>, String> {
         let text = text.trim_matches(|c: char| c == '\0' || c.is_whitespace());
         if text.is_empty() {
@@ -56,10 +70,11 @@ impl Journal {
         let told = |error: serde_json::Error| error.to_string();
         let mut value: Value = serde_json::from_str(text).map_err(told)?;
         let is_of_another_boot = value["boot_id"].as_str().is_some_and(|boot| boot != boot_id());
+        let has_places = value["places"].as_array().is_some_and(|places| !places.is_empty());
         let objects = value.get_mut("objects").and_then(Value::as_array_mut);
         if let Some(objects) = objects.filter(|_| is_of_another_boot) {
             objects.retain(|object| object.get("job").is_some());
-            if objects.is_empty() {
+            if objects.is_empty() && !has_places {
                 return Ok(None);
             }
         }
@@ -93,7 +108,7 @@ pub enum Found {
 impl Held {
     /// A new file, which says nothing yet.
     pub fn create(folder: &Path) -> io::Result<Held> {
-        fs::create_dir_all(folder)?;
+        make_folder(folder)?;
         loop {
             let number = u64::from_ne_bytes(random()?);
             let path = folder.join(format!("{BEGIN}{number:016x}{END}"));
@@ -164,8 +179,9 @@ fn found(path: &Path) -> Option<Found> {
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
     let file = OpenOptions::new().read(true).write(true).custom_flags(flags).open(path).ok()?;
     let told = file.metadata().ok()?;
-    // What somebody else has put here is no word of ours.
+    // What somebody else has put here, or may write to, is no word of ours.
     let ours = told.is_file()
+        && told.mode() & 0o022 == 0
         && told.uid() == rustix::process::geteuid().as_raw()
         && told.nlink() == 1
         && told.len() <= LONGEST;

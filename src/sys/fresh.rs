@@ -5,7 +5,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 use super::scratch::Scratch;
@@ -50,21 +50,41 @@ impl Fresh {
         &self.file
     }
 
-    /// Puts it there. What had the name, a link itself and not what it points to, has it no more.
-    pub fn put(self) -> anyhow::Result<()> {
-        let own = match self.own {
+    /// Puts it there; false where something has the name. With `replace` that, a link itself and not
+    /// what it points to, has it no more.
+    pub fn put(&self, replace: bool) -> anyhow::Result<bool> {
+        let made;
+        let own = match &self.own {
             Some(own) => own,
             None => match link(&self.file, &self.folder, &self.name) {
                 // A link cannot replace: a second name is needed for an instant.
-                Err(Errno::EXIST) => {
-                    let own = Scratch::new(&self.directory, &[WHOLE])?;
-                    link(&self.file, own.folder(), OsStr::new(WHOLE))?;
-                    own
+                Err(Errno::EXIST) if replace => {
+                    made = Scratch::new(&self.directory, &[WHOLE])?;
+                    link(&self.file, made.folder(), OsStr::new(WHOLE))?;
+                    &made
                 }
-                linked => return Ok(linked?),
+                Err(Errno::EXIST) => return Ok(false),
+                linked => return Ok(linked.map(|()| true)?),
             },
         };
-        Ok(rustix::fs::renameat(own.folder(), WHOLE, &self.folder, &self.name)?)
+        if replace {
+            rustix::fs::renameat(own.folder(), WHOLE, &self.folder, &self.name)?;
+            return Ok(true);
+        }
+        let renamed =
+            rustix::fs::renameat_with(own.folder(), WHOLE, &self.folder, &self.name, RenameFlags::NOREPLACE);
+        let put = match renamed {
+            // Some filesystems, as those of networks, can only give it a second name.
+            Err(Errno::INVAL | Errno::NOSYS) => {
+                rustix::fs::linkat(own.folder(), WHOLE, &self.folder, &self.name, AtFlags::empty())
+                    .and_then(|()| rustix::fs::unlinkat(own.folder(), WHOLE, AtFlags::empty()))
+            }
+            renamed => renamed,
+        };
+        match put {
+            Err(Errno::EXIST) => Ok(false),
+            put => Ok(put.map(|()| true)?),
+        }
     }
 }
 
@@ -108,7 +128,10 @@ mod tests {
     fn write(path: &Path, text: &str, nameless: fn(&OwnedFd) -> Option<OwnedFd>) -> anyhow::Result<()> {
         let fresh = Fresh::with(path, nameless)?;
         rustix::io::write(fresh.file(), text.as_bytes())?;
-        fresh.put()
+        let is_there = path.symlink_metadata().is_ok();
+        assert!(!is_there || !fresh.put(false)?, "nothing is replaced unasked");
+        assert!(fresh.put(is_there)?);
+        Ok(())
     }
 
     fn names(folder: &Path) -> Vec<OsString> {

@@ -1,12 +1,15 @@
 //! Processes of our own: forked members of a visit that die with it.
 
+use std::fs::File;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
-use std::process::{Command, ExitStatus};
+use std::process::{Command, ExitCode, ExitStatus};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions};
+use signal_hook::consts::{SIGCHLD, SIGTERM};
+use signal_hook::iterator::Signals;
 
 /// A forked child; killed and reaped on drop.
 pub struct Child {
@@ -82,19 +85,56 @@ pub fn adopt_orphans() -> io::Result<()> {
     Ok(())
 }
 
-/// Whether [`adopt_orphans`] was called.
-pub fn adopts_orphans() -> bool {
-    rustix::process::child_subreaper().is_ok_and(|reaper| reaper.is_some())
+/// Does `work` in a child and waits for it: how that ended. The calling process becomes its keeper.
+/// Whatever the child has started is below the keeper, also when its parents are gone, and is killed
+/// when the child has ended, however that ended. The child is in a process group of its own; SIGTERM
+/// and the end of the keeper's parent ask it to end. The caller must have a single thread and no
+/// other child, and the child should let itself be asked to end when its parent ends
+/// ([`be_asked_when_the_parent_ends`]): then what it started ends, too, when the keeper is killed.
+pub fn kept(work: impl FnOnce() -> i32) -> io::Result<ExitStatus> {
+    adopt_orphans()?;
+    be_asked_when_the_parent_ends()?;
+    let mut child = fork(|| {
+        // In the keeper's group it would only be killed together with it.
+        let _ = rustix::process::setpgid(None, None);
+        work()
+    })?;
+    // Whoever listens to the child hears its end; without a /dev/null, that of the keeper.
+    let _ = File::options().write(true).open("/dev/null").map(|null| rustix::stdio::dup2_stdout(null));
+    // After the fork: the child's signals are its own.
+    let mut signals = Signals::new([SIGTERM, SIGCHLD])?;
+    let status = loop {
+        if let Some(status) = child.ended()? {
+            break status;
+        }
+        if signals.wait().any(|signal| signal == SIGTERM) {
+            // Already gone is as good as asked.
+            let _ = rustix::process::kill_process(child.pid, Signal::TERM);
+        }
+    };
+    end_descendants(LEAVE)?;
+    Ok(status)
+}
+
+/// How long what a kept child has left may take to leave.
+const LEAVE: Duration = Duration::from_secs(5);
+
+/// Ends the calling process as another one has ended.
+pub fn end_as(status: ExitStatus) -> ExitCode {
+    if let Some(signal) = status.signal() {
+        // Where the kernel refuses that, the exit code says that something went wrong.
+        let _ = signal_hook::low_level::emulate_default_handler(signal);
+    }
+    ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }
 
 /// The calling process's children, and theirs, are killed and waited for until there is none left, for so long at most;
-/// whether there was one. The caller has adopted orphans, so that none gets away meanwhile. `spared`: a child that stays.
-pub fn end_descendants(limit: Duration, spared: Option<u32>) -> io::Result<bool> {
+/// whether there was one. The caller has started all of them, and adopted orphans, so that none gets away meanwhile.
+pub fn end_descendants(limit: Duration) -> io::Result<bool> {
     let (begin, mut any, mut empty) = (Instant::now(), false, 0);
     loop {
         let left = super::counters::descendants(std::process::id()).into_iter();
-        let left: Vec<Pid> =
-            left.filter(|pid| Some(*pid) != spared).filter_map(|pid| Pid::from_raw(pid as i32)).collect();
+        let left: Vec<Pid> = left.filter_map(|pid| Pid::from_raw(pid as i32)).collect();
         empty = if left.is_empty() { empty + 1 } else { 0 };
         // Who is born during one look is seen by the next.
         if empty == 2 {

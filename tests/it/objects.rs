@@ -73,9 +73,17 @@ fn kill(pid: Pid, signal: Signal) {
     let _ = kill_process(pid, signal);
 }
 
-/// The visits that a session has at this moment, and its watchdogs.
+/// The visits that a session has at this moment, with those that they keep, and its watchdogs.
 fn visits(session: &Running) -> Vec<Pid> {
-    children_of(session.child.id(), "case")
+    let mut visits = children_of(session.child.id(), "case");
+    visits.extend(kept(session));
+    visits
+}
+
+/// The processes that run programs of others, each below its keeper.
+fn kept(session: &Running) -> Vec<Pid> {
+    let keepers = children_of(session.child.id(), "case");
+    keepers.iter().flat_map(|keeper| children_of(keeper.as_raw_pid() as u32, "case")).collect()
 }
 
 fn watchdogs(session: &Running) -> Vec<Pid> {
@@ -87,6 +95,10 @@ fn watchdogs(session: &Running) -> Vec<Pid> {
 enum Victims {
     Session,
     Visit,
+    /// Of a visit that runs programs of others: the process that does, and the one that keeps it.
+    Kept,
+    Keeper,
+    /// The session and all of its visit.
     Both,
     /// These and the watchdog.
     All,
@@ -99,6 +111,8 @@ impl Victims {
         kill(own, Signal::STOP);
         let mut pids = match self {
             Victims::Session => Vec::new(),
+            Victims::Kept => kept(session),
+            Victims::Keeper => children_of(session.child.id(), "case"),
             _ => visits(session),
         };
         if self == Victims::All {
@@ -106,7 +120,8 @@ impl Victims {
         }
         pids.iter().for_each(|pid| kill(*pid, Signal::STOP));
         pids.iter().for_each(|pid| kill(*pid, Signal::KILL));
-        kill(own, if self == Victims::Visit { Signal::CONT } else { Signal::KILL });
+        let lives = matches!(self, Victims::Visit | Victims::Kept | Victims::Keeper);
+        kill(own, if lives { Signal::CONT } else { Signal::KILL });
     }
 }
 

@@ -13,6 +13,7 @@ use rustix::process::Signal;
 
 use crate::host::{is_root, processes_marked, skipped, unique, wrapped};
 use crate::runs::{end, is_tidy, on_file, page_is_whole, pretended, run_file, run_into, start};
+use crate::sweep::killing::children_of;
 
 /// Every file, link and folder below one, with what is in it.
 fn all_below(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
@@ -71,7 +72,7 @@ fn scratches(folder: &Path) -> Vec<PathBuf> {
     entries.filter(|path| path.join(".assay-owner").is_file()).collect()
 }
 
-/// Kills a run with its visit in the middle of one, until that leaves a folder behind: that folder.
+/// Kills a run with its visit and its watchdog in the middle of a visit, until that leaves a folder behind: that folder.
 fn left_by_a_kill(folder: &Path, only: &str) -> PathBuf {
     let before = scratches(folder);
     let new = || scratches(folder).into_iter().find(|path| !before.contains(path));
@@ -79,6 +80,10 @@ fn left_by_a_kill(folder: &Path, only: &str) -> PathBuf {
         let (out, mark) = (tempfile::tempdir().expect("a folder"), unique());
         let mut running = start(run_in(folder, out.path(), only).env("ASSAY_TEST", &mark));
         running.until("a visit's folder", |_| new().is_some());
+        running.signal(Signal::STOP);
+        for watchdog in children_of(running.child.id(), "--watch") {
+            rustix::process::kill_process(watchdog, Signal::KILL).expect("it is there");
+        }
         running.signal(Signal::KILL);
         drop(running);
         let end = Instant::now() + Duration::from_secs(10);
@@ -215,6 +220,100 @@ fn what_is_mounted_into_a_folder_of_ours_outlives_a_run() {
     assert_eq!(all_below(behind.path()), before, "{}", ended.err);
     ended.says(&["left as it is", left.to_str().expect("UTF-8")]);
     assert!(left.join("f7").exists() && decoy.exists());
+}
+
+/// Without another run in the same folder: at once, by `assay restore`, and by a run elsewhere.
+#[test]
+fn what_a_killed_run_left_goes_wherever_it_worked() {
+    let state = tempfile::tempdir().expect("a folder");
+    let of_state = |command: &mut Command| end(command.env("ASSAY_STATE", state.path()));
+    for way in 0..3 {
+        let (folder, mark) = (tempfile::tempdir().expect("a folder"), unique());
+        let (out, elsewhere) =
+            (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+        let mut command = run_into(out.path(), "--quick --force --budget 1h --only file.create --dir");
+        command.arg(folder.path()).env("ASSAY_STATE", state.path()).env("ASSAY_TEST", &mark);
+        let mut running = start(&mut command);
+        running.until("a visit's folder", |_| !scratches(folder.path()).is_empty());
+        running.signal(Signal::STOP);
+        if way > 0 {
+            for watchdog in children_of(running.child.id(), "--watch") {
+                rustix::process::kill_process(watchdog, Signal::KILL).expect("it is there");
+            }
+        }
+        running.signal(Signal::KILL);
+        drop(running);
+        let ended = match way {
+            0 => None,
+            1 => Some(of_state(crate::assay().arg("restore"))),
+            _ => Some(of_state(&mut run_in(elsewhere.path(), out.path(), "selftest.steady"))),
+        };
+        let end = Instant::now() + Duration::from_secs(60);
+        while !processes_marked(&mark).is_empty() && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(all_below(folder.path()).is_empty(), "way {way}: {:?} {ended:?}", all_below(folder.path()));
+        let journals = fs::read_dir(state.path()).expect("a folder").flatten().map(|entry| entry.path());
+        assert_eq!(journals.filter(|path| path.to_string_lossy().contains("objects-")).count(), 0);
+    }
+}
+
+/// As shells do it: `assay machine --save /dev/stdout >file`.
+#[test]
+fn a_file_that_is_given_open_is_written_to_and_its_name_stays() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let link = dir.path().join("stdout");
+    symlink("/proc/self/fd/1", &link).expect("a link");
+    let twice = dir.path().join("link-to-it");
+    symlink(&link, &twice).expect("a link");
+    let begun = dir.path().join("captured");
+    for name in [&link, &twice] {
+        let save = |words: &str| {
+            let script = format!("echo first; \"$0\" \"$@\" {words}; echo last");
+            let mut machine = crate::assay();
+            machine.args(["machine", "--save"]).arg(name);
+            let mut shell = wrapped(&["sh", "-c", &script], &machine);
+            shell.stdout(fs::File::create(&begun).expect("a file")).status().expect("a shell")
+        };
+        assert!(save("").success());
+        let captured = fs::read_to_string(&begun).expect("a file");
+        assert!(captured.starts_with("first\n") && captured.ends_with("last\n"), "{captured}");
+        let json = captured.trim_start_matches("first\n").trim_end_matches("last\n");
+        assert!(json.contains("\"snapshot\"") || json.contains("probes"), "{json}");
+        assert!(link.is_symlink() && twice.is_symlink());
+    }
+    // Another one that is open is added to.
+    let other = dir.path().join("other");
+    fs::write(&other, "first\n").expect("written");
+    let mut machine = crate::assay();
+    machine.args(["machine", "--save", "/proc/self/fd/7"]);
+    let script = format!("exec 7<>{}; exec \"$0\" \"$@\"", other.display());
+    end(&mut wrapped(&["sh", "-c", &script], &machine)).expect(0);
+    let text = fs::read_to_string(&other).expect("a file");
+    assert!(text.starts_with("first\n{"), "{text}");
+    for place in ["/dev/assay-machine.json", "/proc/assay-machine.json"] {
+        end(crate::assay().args(["machine", "--save", place])).expect(3).says(&["name another one"]);
+        assert!(!Path::new(place).exists());
+    }
+}
+
+/// Whatever the umask, nobody else may tell root what to put back.
+#[test]
+fn journals_are_for_their_user_only() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (state, out) = (folder.path().join("state"), folder.path().join("out"));
+    let run = run_in(folder.path(), &out, "file.create");
+    let mut running = start(under_umask("000", &run).env("ASSAY_STATE", &state));
+    let mut modes = Vec::new();
+    running.until("a journal", |_| {
+        let entries = fs::read_dir(&state).into_iter().flatten().flatten();
+        modes = entries.filter_map(|entry| Some(entry.metadata().ok()?.permissions().mode())).collect();
+        !modes.is_empty()
+    });
+    running.signal(Signal::INT);
+    running.end().sane();
+    modes.push(state.metadata().expect("a folder").permissions().mode());
+    assert!(modes.iter().all(|mode| mode & 0o077 == 0), "{modes:?}");
 }
 
 fn under_umask(umask: &str, command: &Command) -> Command {

@@ -119,6 +119,7 @@ fn said(walked: &Walked) -> anyhow::Result<Vec<Samples>> {
         pass: 0,
         pretend: None,
         secret: None,
+        parent: None,
     };
     let mut out = Vec::new();
     let mut sampler = Sampler::new(&order, &mut out);

@@ -230,6 +230,36 @@ fn a_run_whose_file_is_changed_is_saved_beside_it() {
     page_is_whole(&stage.out());
 }
 
+/// Whoever reads may take his time, and the folder may go meanwhile.
+#[test]
+fn a_run_whose_folder_is_removed_while_it_is_shown_is_saved_there_again() {
+    let stage = Stage::new();
+    let mut command = run_into(&stage.out(), &format!("{} --json", pretended("selftest.steady")));
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    rustix::pipe::fcntl_setpipe_size(&writer, 4096).expect("a small one");
+    let mut child = command.stdout(writer).stderr(std::process::Stdio::piped()).spawn().expect("assay");
+    // What holds the pipe open beside the child.
+    drop(command);
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(300);
+    let is_closed = || {
+        let file = stage.out().is_dir().then(|| run_files(&stage.out()).pop()).flatten();
+        file.is_some_and(|file| assay::run_file::read(&file).is_ok_and(|run| run.summary.is_some()))
+    };
+    while !is_closed() {
+        assert!(std::time::Instant::now() < end && child.try_wait().expect("a child").is_none());
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let own = name(&run_file(&stage.out()));
+    fs::remove_dir_all(stage.out()).expect("removed");
+    let shown = std::io::read_to_string(reader).expect("read");
+    let ended = child.wait_with_output().expect("it ends");
+    let told = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(0), "{told}");
+    assert!(shown.starts_with('{') && told.contains("is no longer in its place (removed"), "{told}");
+    assert!(read(&stage.out().join(own)).summary.is_some());
+    page_is_whole(&stage.out());
+}
+
 #[test]
 fn a_run_is_shown_where_its_end_cannot_be_written() {
     let test = "a_run_is_shown_where_its_end_cannot_be_written";

@@ -10,6 +10,8 @@ use std::process::{Child, Command};
 use serde_json::{Value, json};
 
 use super::State;
+use crate::host::{skipped, works, wrapped};
+use crate::runs::end;
 
 const NAME: &str = "objects-0123456789abcdef.json";
 
@@ -124,4 +126,35 @@ fn what_another_boot_has_left_is_gone_whoever_noted_it() {
     for damaged in [&b"{\"schema\": \xff"[..], b"[1]", b"{\"boot_id\": \"x\", \"objects\": 1}"] {
         State::with(damaged).restore().expect(3).says(&["cannot be understood"]);
     }
+}
+
+/// From where it cannot be seen whether they are there, nothing is said to be gone.
+#[test]
+fn what_is_in_another_pid_namespace_stays_noted() {
+    const TEST: &str = "what_is_in_another_pid_namespace_stays_noted";
+    if !works("unshare", &["-pf", "--mount-proc", "true"]) {
+        return skipped(TEST, "no PID namespace can be made here");
+    }
+    let own = fs::metadata("/proc/self/ns/pid").expect("a namespace").ino();
+    let objects = json!([{"visit": {"pid": u32::MAX, "start_ticks": 1}}, {"processes": {"mark": "m"}}]);
+    let of = |namespace: Option<u64>| {
+        let mut journal: Value =
+            serde_json::from_str(&journal(1, &this_boot(), objects.clone())).expect("JSON");
+        journal["namespace"] = json!(namespace);
+        State::with(journal.to_string().as_bytes())
+    };
+    let elsewhere = |state: &State| {
+        let mut restore = crate::assay();
+        restore.arg("restore").env("ASSAY_STATE", state.path());
+        end(&mut wrapped(&["unshare", "-pf", "--mount-proc"], &restore))
+    };
+    let state = of(Some(own));
+    elsewhere(&state).expect(3).says(&["another PID namespace", "assay restore", NAME]);
+    assert_eq!(state.objects("processes"), [json!({"mark": "m"})]);
+    state.restore().expect(0);
+    state.is_clear();
+    // Of an older version, whose journals tell of none.
+    let state = of(None);
+    elsewhere(&state).expect(0);
+    state.is_clear();
 }

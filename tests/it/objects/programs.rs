@@ -86,6 +86,61 @@ fn a_program_goes_with_its_session_and_visit() {
 }
 
 #[test]
+fn a_program_goes_with_any_process_of_its_visit() {
+    const TEST: &str = "a_program_goes_with_any_process_of_its_visit";
+    let covered = covered("/sys/fs/cgroup");
+    let plain = |command: &Command| wrapped(&["env"], command);
+    let bare = is_root() && works("unshare", &["-m", "mount", "-t", "tmpfs", "none", "/sys/fs/cgroup"]);
+    if !bare {
+        skipped(TEST, "without control groups: no file system can be mounted over them");
+    }
+    // Nothing but kinship tells of those that have lost the mark.
+    let wraps = [(true, &plain as &dyn Fn(&Command) -> Command), (bare, &covered)];
+    for (_, wrap) in wraps.into_iter().filter(|(possible, _)| *possible) {
+        for victims in [Victims::Visit, Victims::Kept, Victims::Keeper] {
+            let (state, out) = (State::new(), tempfile::tempdir().expect("a folder"));
+            let (session, word) = stubborn(&state, out.path(), wrap);
+            victims.kill(&session);
+            let ended = session.end();
+            ended.expect(3).sane();
+            assert_eq!((alive(&word), state.journals().len()), (0, 0), "{victims:?}: {}", ended.err);
+        }
+    }
+}
+
+/// Kinship is no proof: a shell that becomes assay has started others before.
+#[test]
+fn what_was_there_before_the_session_goes_on() {
+    let (state, out) = (State::new(), tempfile::tempdir().expect("a folder"));
+    let word = seconds();
+    let before = format!("sleep {word} & (sleep {word} &); exec \"$0\" \"$@\"");
+    let command = guard(out.path(), state.path(), "--runs 2", &["/bin/sh", "-c", "sleep 0.1; (sleep 600 &)"]);
+    end(&mut wrapped(&["sh", "-c", &before], &command)).measured();
+    let count = alive(&word);
+    let strangers = fs::read_dir("/proc").expect("/proc").flatten().filter_map(|entry| {
+        let line = fs::read(entry.path().join("cmdline")).ok()?;
+        let pid = Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)?;
+        line.ends_with(format!("{word}\0").as_bytes()).then_some(pid)
+    });
+    strangers.collect::<Vec<Pid>>().into_iter().for_each(|pid| kill(pid, Signal::KILL));
+    assert_eq!(count, 2, "both are there until this test ends them");
+}
+
+#[test]
+fn a_program_goes_although_somebody_removed_the_journals() {
+    const TEST: &str = "a_program_goes_although_somebody_removed_the_journals";
+    if !(is_root() && works("unshare", &["-m", "mount", "-t", "tmpfs", "none", "/sys/fs/cgroup"])) {
+        return skipped(TEST, "no file system can be mounted over the control groups");
+    }
+    let (state, out) = (State::new(), tempfile::tempdir().expect("a folder"));
+    let (session, word) = stubborn(&state, out.path(), &covered("/sys/fs/cgroup"));
+    fs::remove_dir_all(state.path()).expect("removed");
+    Victims::Both.kill(&session);
+    session.end();
+    until("nothing of the program", || alive(&word) == 0);
+}
+
+#[test]
 fn a_program_goes_at_whatever_moment_both_are_killed() {
     let (state, out, mark) = (State::new(), tempfile::tempdir().expect("a folder"), unique());
     let mut random = fastrand::Rng::with_seed(3);
