@@ -193,7 +193,7 @@ enum Kind {
 }
 
 /// The last line of pages and of Markdown, which no reader sees, has the CRC-32 of all before it.
-const SIGNED: &str = "<!-- written by assay, crc32 ";
+const SIGNED: &str = "\n<!-- written by assay, crc32 ";
 const SIGNED_END: &str = " -->\n";
 /// In bytes, with the eight digits between.
 const SIGNATURE: usize = SIGNED.len() + 8 + SIGNED_END.len();

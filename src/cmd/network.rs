@@ -1,5 +1,6 @@
 //! The options of network rows: the other host, its token, and what is wanted of the rows.
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, ToSocketAddrs};
 
 use anyhow::{Context, bail};
@@ -46,6 +47,8 @@ pub const TOKEN: &str = "ASSAY_TOKEN";
 
 /// A token's fewest characters: at random, more than 128 bits' worth of letters and digits.
 const STRONG: usize = 22;
+/// Random ones have more different characters than this.
+const DIFFERENT: usize = 8;
 
 /// The token that the user named, as an argument or in the environment.
 pub fn given(argument: Option<String>) -> Option<String> {
@@ -55,9 +58,10 @@ pub fn given(argument: Option<String>) -> Option<String> {
 /// Why this token is refused, unless the user said that it may be weak.
 pub fn weakness(token: &str, weak: bool) -> Option<String> {
     let count = token.chars().count();
-    (count < STRONG && !weak).then(|| {
+    let different = token.chars().collect::<BTreeSet<char>>().len();
+    ((count < STRONG || different < DIFFERENT) && !weak).then(|| {
         format!(
-            "a token of {count} characters can be guessed by whoever records how a session begins: take the one that \
+            "a token of {count} characters, {different} of them different, can be guessed by whoever records how a session begins: take the one that \
              `assay serve` makes by itself, or {STRONG} random characters and more (`openssl rand -hex 16` prints 32); where \
              nobody else is on the way, say --weak-token at both ends"
         )
@@ -234,12 +238,14 @@ mod tests {
 
     #[test]
     fn short_tokens_are_weak() {
-        let told = weakness(&"x".repeat(21), false).expect("weak");
+        let of = |count: usize| "éabcdefghijklmnopqrstuv".chars().take(count).collect::<String>();
+        let told = weakness(&of(21), false).expect("characters count, not bytes");
         assert!(told.contains("21 characters") && told.contains("--weak-token"), "{told}");
-        for (token, weak) in [("x".repeat(22), false), ("é".repeat(22), false), ("x".into(), true)] {
-            assert_eq!(weakness(&token, weak), None, "{token}");
+        assert_eq!(weakness(&of(22), false), None);
+        assert_eq!(weakness(&"x".repeat(40), true), None);
+        for few in ["x".repeat(40), "abcdefg".repeat(9)] {
+            assert!(weakness(&few, false).is_some_and(|told| told.contains("different")), "{few}");
         }
-        assert!(weakness(&"é".repeat(21), false).is_some(), "characters count, not bytes");
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub struct Args {
     /// Token to ask for instead of a random one; better in the environment as ASSAY_TOKEN, where nobody else sees it
     #[arg(long, value_name = "TOKEN")]
     token: Option<String>,
-    /// Take a token of one's own that has fewer than 22 characters (the other end needs --weak-token as well)
+    /// Take a token of one's own that has fewer than 22 characters, or fewer than 8 different ones (the other end needs --weak-token as well)
     #[arg(long)]
     weak_token: bool,
     /// End when nobody has come for so long

@@ -26,7 +26,7 @@ struct Process {
 
 impl Process {
     fn of(pid: u32) -> Option<Process> {
-        let pid = Pid::from_raw(pid as i32)?;
+        let pid = Pid::from_raw(i32::try_from(pid).ok()?)?;
         match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
             Ok(handle) => Some(Process { pid, handle: Some(handle) }),
             Err(rustix::io::Errno::SRCH) => None,

@@ -50,14 +50,19 @@ fn verdict_word(judged: &crate::stats::analysis::Judged) -> String {
 }
 
 /// A spreadsheet takes a cell that begins with one of these for a formula; and whoever wrote a run file may have called
-/// anything so.
+/// anything so. Where a semicolon separates cells, one begins behind each.
 fn harmless(text: &str) -> String {
-    let text = super::plain::plain(text, 200);
     // Tabs and line ends are spelled out by now. Wide signs are the same to a spreadsheet of East Asia.
-    match text.starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠']) {
-        true => format!("'{text}"),
-        false => text,
+    const BEGINS: [char; 8] = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
+    let (mut shown, mut begins) = (String::new(), true);
+    for c in super::plain::plain(text, 200).chars() {
+        if begins && BEGINS.contains(&c) {
+            shown.push('\'');
+        }
+        shown.push(c);
+        begins = c == ';' || begins && c == ' ';
     }
+    shown
 }
 
 #[cfg(test)]
@@ -73,5 +78,9 @@ mod tests {
             assert!(matches!(begin, '\'' | '\\'), "{hostile:?}");
         }
         assert_eq!(harmless("memory.read=1"), "memory.read=1");
+        for (hostile, harmless_one) in [("x;=1+1;y", "x;'=1+1;y"), ("x; ;  @a", "x; ;  '@a"), (" =1", " '=1")]
+        {
+            assert_eq!(harmless(hostile), harmless_one);
+        }
     }
 }

@@ -144,16 +144,21 @@ fn entities(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// Visible, on one line, and without any mark that Markdown or HTML would act on.
+/// Visible, on one line, and without any mark that Markdown or HTML would act on, nor what becomes a link or a mention by
+/// itself.
 fn safe(text: &str) -> String {
-    let mut shown = String::new();
+    let (mut shown, mut before) = (String::new(), ' ');
     for c in entities(&plain(text, LONGEST)).chars() {
         if matches!(c, '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '#' | '~' | '$') {
             shown.push('\\');
         }
-        shown.push(c);
+        match c {
+            '@' if !before.is_alphanumeric() => shown.push_str("&#64;"),
+            _ => shown.push(c),
+        }
+        before = c;
     }
-    shown
+    shown.replace("://", "&#58;//").replace("www.", "www&#46;")
 }
 
 /// The same where a line begins: what would make it an item of a list, a rule or a heading does not.
@@ -222,7 +227,9 @@ mod tests {
         }
         for (at, _) in text.match_indices('&') {
             assert!(
-                ["&amp;", "&lt;", "&gt;"].iter().any(|one| text[at..].starts_with(one)),
+                ["&amp;", "&lt;", "&gt;", "&#64;", "&#58;", "&#46;"]
+                    .iter()
+                    .any(|one| text[at..].starts_with(one)),
                 "{}",
                 &text[at..]
             );
@@ -312,5 +319,10 @@ mod tests {
             ("\\- a".into(), "3\\) b".into(), "3 c".to_string())
         );
         assert_eq!(safe("a_b ~c~ $d$"), "a\\_b \\~c\\~ \\$d\\$");
+        assert_eq!(safe("cpu.clock@one-cpu, 3:4"), "cpu.clock@one-cpu, 3:4");
+        assert_eq!(
+            safe("@all (@a) https://x.example www.x.example"),
+            "&#64;all (&#64;a) https&#58;//x.example www&#46;x.example"
+        );
     }
 }

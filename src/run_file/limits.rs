@@ -20,6 +20,9 @@ pub struct Limits {
     /// Cases of the plan, and the headline metrics of all of them together.
     pub cases: usize,
     pub planned_series: usize,
+    /// Benchmarks of the catalogue, of which there are some hundred, and metrics of each.
+    pub titles: usize,
+    pub metrics: usize,
     /// Time lines, events and lines of newer versions: how many, and their bytes.
     pub others: usize,
     pub other_bytes: u64,
@@ -42,6 +45,8 @@ impl Limits {
         visits: 2_000_000,
         cases: 100_000,
         planned_series: 1_000_000,
+        titles: 2_000,
+        metrics: 1_000,
         others: 200_000,
         other_bytes: 128 << 20,
         visits_each: 4096,

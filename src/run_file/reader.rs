@@ -347,6 +347,18 @@ fn check_plan(header: &Header, limits: &Limits) -> anyhow::Result<()> {
         "its plan has {cases} cases, and no more than {} are read: measure them in several runs",
         limits.cases
     );
+    let titles = header.catalogue.len();
+    ensure!(
+        titles <= limits.titles,
+        "its catalogue has {titles} benchmarks, and no more than {} are read: no version of assay has as many",
+        limits.titles
+    );
+    let metrics = header.catalogue.iter().map(|title| title.metrics.len()).max().unwrap_or(0);
+    ensure!(
+        metrics <= limits.metrics,
+        "a benchmark in its catalogue has {metrics} metrics, and no more than {} are read: no version of assay has as many",
+        limits.metrics
+    );
     let mut headlines: HashMap<&str, usize> = HashMap::new();
     for title in &header.catalogue {
         headlines

@@ -100,7 +100,8 @@ pub fn kept(work: impl FnOnce() -> i32) -> io::Result<ExitStatus> {
         work()
     })?;
     // Whoever listens to the child hears its end; without a /dev/null, that of the keeper.
-    let _ = File::options().write(true).open("/dev/null").map(|null| rustix::stdio::dup2_stdout(null));
+    let null = File::options().write(true).open("/dev/null");
+    let _ = null.map(rustix::stdio::dup2_stdout);
     // After the fork: the child's signals are its own.
     let mut signals = Signals::new([SIGTERM, SIGCHLD])?;
     let status = loop {

@@ -259,3 +259,23 @@ fn the_collected_results_are_read() {
     let key = "disk.random@free?cache=untold&direction=read&jobs=several&op=mixed&read_share=50/block=65536&depth=16#iops";
     assert!(skipped(&found, key).contains("no result"));
 }
+
+#[test]
+fn of_more_jobs_than_any_run_has_the_first_are_read() {
+    let mut text = "fio-3.33\n".to_string();
+    for job in 0..6000 {
+        text += &format!("j{job}: (g=0): rw=read, bs=(R) 4096B-4096B, ioengine=psync, iodepth=1\n");
+    }
+    for job in 0..6000 {
+        text +=
+            &format!("j{job}: (groupid=0, jobs=1): err= 0: pid={}: Fri Jun 19 01:20:01 2020\n", 1000 + job);
+        text += "  read: IOPS=100, BW=400KiB/s (410kB/s)(400KiB/1000msec)\n";
+    }
+    let lines: Vec<&str> = text.lines().collect();
+    let (jobs, _, remarks) = super::text::jobs(&lines);
+    assert_eq!(jobs.len(), 5000);
+    assert!(
+        remarks.iter().any(|remark| remark.contains("2000 lines") && remark.contains("5000 jobs")),
+        "{remarks:?}"
+    );
+}

@@ -11,6 +11,9 @@ use crate::import::own::short;
 /// Groups are numbered anew in each run of a text.
 const RUNS_APART: i64 = 1 << 20;
 
+/// No run has as many jobs, nor a file as many runs.
+const MOST_JOBS: usize = 5000;
+
 /// Whether a line is one of fio's own: a job announced, or its result.
 pub fn begins(line: &str) -> bool {
     let line = line.trim_start_matches('\u{feff}');
@@ -118,7 +121,13 @@ pub fn jobs(lines: &[&str]) -> Read {
     for line in lines {
         reader.take(line.trim_start_matches('\u{feff}'));
     }
-    let Reader { mut jobs, mut facts, mut remarks, announced, unknown, devices, passed, .. } = reader;
+    let Reader { mut jobs, mut facts, mut remarks, announced, unknown, devices, passed, left_out, .. } =
+        reader;
+    if left_out > 0 {
+        remarks.push(format!(
+            "only the first {MOST_JOBS} jobs were read; {left_out} lines that begin another one were left out: cut the file into parts"
+        ));
+    }
     for job in &mut jobs {
         sharpen(job);
         recount(job);
@@ -173,6 +182,8 @@ struct Reader {
     /// The last report that had a job again, and how many there were.
     again: Option<usize>,
     passed: usize,
+    /// Lines that begin a job beyond the most that are read.
+    left_out: usize,
     /// Devices, and how busy each was, per cent.
     devices: Vec<(String, Option<f64>)>,
 }
@@ -180,6 +191,11 @@ struct Reader {
 impl Reader {
     fn take(&mut self, line: &str) {
         let trimmed = line.trim();
+        if self.jobs.len().max(self.announced.len()) >= MOST_JOBS && begins(line) {
+            self.within = None;
+            self.left_out += 1;
+            return;
+        }
         if let Some(version) =
             trimmed.strip_prefix("fio-").filter(|rest| rest.starts_with(|one: char| one.is_ascii_digit()))
         {

@@ -71,12 +71,15 @@ pub struct Backing {
 impl Backing {
     /// Whether two loop devices have bytes in common.
     fn overlaps(&self, other: &Backing) -> bool {
-        let end = |one: &Backing| match one.limit {
-            0 => u64::MAX,
-            limit => one.offset.saturating_add(limit),
-        };
         let same = if self.special != 0 { self.special == other.special } else { self.file == other.file };
-        same && self.offset < end(other) && other.offset < end(self)
+        same && self.offset < other.end() && other.offset < self.end()
+    }
+
+    fn end(&self) -> u64 {
+        match self.limit {
+            0 => u64::MAX,
+            limit => self.offset.saturating_add(limit),
+        }
     }
 }
 

@@ -315,3 +315,35 @@ fn what_is_read_from_an_old_file_is_blanked_and_says_so() {
     let again: Snapshot = serde_json::from_str(&saved).expect("reads");
     assert!(again.get(BLANKED).is_none(), "{saved}");
 }
+
+#[test]
+fn secrets_are_covered_however_they_overlap_and_however_long_they_are() {
+    let long = format!("LONG-{}-END", "0123456789abcdef".repeat(12));
+    let mut secrets = Secrets::default();
+    for secret in ["abcdef", "defghi", "cdef", "bcde", &long] {
+        secrets.add(secret.as_bytes());
+    }
+    for (text, covered) in [
+        ("-ABCdefGHI-", "-xxxxxxxxx-"),
+        ("bcde", "xxxx"),
+        ("cde defgh", "cde defgh"),
+        ("zcdefz abcdef", "zxxxxz xxxxxx"),
+        (&format!("a {} b", long.to_lowercase()), &format!("a {} b", "x".repeat(long.len()))),
+    ] {
+        assert_eq!(secrets.covered(text), covered);
+    }
+}
+
+/// No machine has them; looking for each of them in all of it would take hours.
+#[test]
+fn where_there_are_more_secrets_than_any_machine_has_nothing_is_kept() {
+    let serials: Vec<String> = (0..60_000).map(|n| format!("Serial Number: s{n:07}")).collect();
+    let printout = format!("Memory Device\n\t{}\n\tLocator: A1\n", serials.join("\n\t"));
+    let cmdline = "root=/dev/vda s0000007 s0059999";
+    let snapshot =
+        snapshot(&[(PRINTOUT, Entry::Text(printout)), ("/proc/cmdline", Entry::Text(cmdline.to_string()))]);
+    for (path, entry) in &snapshot.entries {
+        let Entry::Text(text) = entry else { panic!("{entry:?}") };
+        assert!(!text.contains("s0000007") && !text.contains("s0059999"), "{path}");
+    }
+}

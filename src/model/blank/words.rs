@@ -1,6 +1,9 @@
 //! Words that say who somebody is: serial numbers by their value, ids and UUIDs by their look.
 
-use std::collections::BTreeMap;
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+use aho_corasick::AhoCorasick;
 
 /// Shorter texts are part of too many others.
 const SHORTEST: usize = 4;
@@ -64,14 +67,27 @@ pub(super) fn generic(text: &[u8]) -> bool {
 
 /// Texts that must not stand anywhere, in small letters.
 #[derive(Default)]
-pub(super) struct Secrets(Vec<Vec<u8>>);
+pub(super) struct Secrets {
+    all: BTreeSet<Vec<u8>>,
+    /// Finds them all in one look, once they are known.
+    finder: OnceCell<Option<AhoCorasick>>,
+}
+
+/// Longer ones are looked for in parts.
+const LONGEST: usize = 64;
+/// No machine has more. Where a file has them, nothing that could hold one is kept.
+const MOST: usize = 20_000;
 
 impl Secrets {
     pub fn add(&mut self, text: &[u8]) {
         let text = text.trim_ascii();
-        if text.len() >= SHORTEST && !generic(text) && !self.0.iter().any(|known| known == text) {
-            self.0.push(text.to_ascii_lowercase());
+        if text.len() < SHORTEST || generic(text) || self.all.len() > MOST {
+            return;
         }
+        self.finder = OnceCell::new();
+        let small = text.to_ascii_lowercase();
+        let last = &small[small.len() - small.len().min(LONGEST)..];
+        self.all.extend(small.chunks_exact(LONGEST).chain([last]).map(<[u8]>::to_vec));
     }
 
     /// A UUID, in the ways that it is written.
@@ -93,13 +109,25 @@ impl Secrets {
 
     /// The bytes with an `x` for each byte of a secret.
     pub fn covered_bytes(&self, bytes: &[u8]) -> Vec<u8> {
-        let small = bytes.to_ascii_lowercase();
         let mut covered = bytes.to_vec();
-        for secret in &self.0 {
-            for (at, part) in small.windows(secret.len()).enumerate() {
-                if part == secret.as_slice() {
-                    covered[at..at + secret.len()].fill(b'x');
-                }
+        let small = bytes.to_ascii_lowercase();
+        let build = || AhoCorasick::new(&self.all).ok().filter(|_| self.all.len() <= MOST);
+        let Some(finder) = self.finder.get_or_init(build) else {
+            covered.fill(b'x');
+            return covered;
+        };
+        // Of all that end at one place the longest one counts.
+        let mut lengths = vec![0u8; bytes.len()];
+        for found in finder.find_overlapping_iter(&small) {
+            let length = &mut lengths[found.end() - 1];
+            *length = (*length).max(u8::try_from(found.len()).unwrap_or(u8::MAX));
+        }
+        let mut left = 0;
+        for (byte, length) in covered.iter_mut().zip(lengths).rev() {
+            left = length.max(left);
+            if left > 0 {
+                *byte = b'x';
+                left -= 1;
             }
         }
         covered

@@ -7,6 +7,9 @@ use super::usage::{CoreUse, Counting, Window};
 
 /// Windows are kept until there are so many, and are then one figure: a recording may last for days.
 const BLOCK: usize = 3000;
+/// On machines of thousands of cores blocks are shorter, for memory's sake: windows of all cores together.
+const MOST_WINDOWS: usize = 4 << 20;
+const BLOCK_LEAST: usize = 50;
 
 /// Takes looks, and knows what happened between the first and the last.
 pub struct Watch {
@@ -114,8 +117,9 @@ impl Watch {
         let earlier: BTreeMap<u32, Ticks> = before.cpus.iter().copied().collect();
         let both: BTreeMap<u32, (Ticks, Ticks)> =
             now.cpus.iter().filter_map(|(cpu, now)| Some((*cpu, (*earlier.get(cpu)?, *now)))).collect();
+        let known: BTreeSet<u32> = self.cores.iter().flat_map(|core| core.cpus.iter().copied()).collect();
         for (cpu, _) in &now.cpus {
-            if !self.cores.iter().any(|core| core.cpus.contains(cpu)) {
+            if !known.contains(cpu) {
                 if self.told {
                     self.tally.strangers.insert(*cpu);
                 }
@@ -127,6 +131,7 @@ impl Watch {
                 });
             }
         }
+        let block = BLOCK.min(MOST_WINDOWS / self.cores.len().max(1)).max(BLOCK_LEAST);
         let tick_s = self.tick_s;
         let grown = |(then, now): &(Ticks, Ticks), part: fn(&Ticks) -> u64| {
             part(now).saturating_sub(part(then)) as f64 * tick_s
@@ -173,7 +178,7 @@ impl Watch {
             if sound {
                 core.windows.push(Raw { seconds: passed, counted_s: mean_s, busy_s });
             }
-            if core.windows.len() >= BLOCK {
+            if core.windows.len() >= block {
                 core.close(tick_s);
             }
         }
@@ -372,6 +377,21 @@ mod tests {
         watch.look(look(None, &[(0, 10_000_002, 0), (1, 0, 2)]));
         let seen = watch.seen();
         assert_eq!((seen.looks, seen.cores[0].used.busy), (3, 1.0));
+    }
+
+    /// Their number is looked through once a look, and windows of all cores together take bounded memory.
+    #[test]
+    fn many_cores_are_watched() {
+        const CORES: u32 = 65_536;
+        let mut watch = Watch::new(Vec::new(), 0.01, Some(1.0));
+        for i in 0..=120 {
+            watch.look(look(None, &(0..CORES).map(|cpu| (cpu, 50 * i, 50 * i)).collect::<Vec<_>>()));
+            let kept: usize = watch.cores.iter().map(|core| core.windows.len()).sum();
+            assert!(kept <= MOST_WINDOWS, "{kept}");
+        }
+        let seen = watch.seen();
+        assert_eq!(seen.cores.len(), CORES as usize);
+        assert!(seen.cores.iter().all(|core| (core.used.busy - 0.5).abs() < 1e-9 && core.seconds == 120.0));
     }
 
     #[test]

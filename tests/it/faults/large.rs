@@ -90,6 +90,8 @@ fn what_a_file_may_hold_is_bounded_and_told() {
     assert!(refusal(&text, Limits { visits: 39, ..usual() }).contains("more than 39 visits"));
     assert!(refusal(&text, Limits { cases: 0, ..usual() }).contains("no more than 0 are read"));
     assert!(refusal(&text, Limits { planned_series: 0, ..usual() }).contains("asks for 1 series"));
+    assert!(refusal(&text, Limits { titles: 0, ..usual() }).contains("has 1 benchmarks"));
+    assert!(refusal(&text, Limits { metrics: 0, ..usual() }).contains("metrics, and no more than 0"));
     assert!(refusal(&text, Limits { header: 100, ..usual() }).contains("a line of more than 100 bytes"));
     let memory = [(1, 8), (2, 8)];
     assert!(

@@ -15,6 +15,8 @@ pub(super) struct Device {
     pub number: String,
     /// The disk that it is a partition of, and which one.
     part_of: Option<(String, String)>,
+    /// Of a partition: where it begins on its disk and where it ends, bytes; to the disk's end where the kernel does not say.
+    extent: (u64, u64),
     pub holders: Vec<String>,
     /// The kernel's names for what this one lies on: of a mapped device, an array, a loop device on another one.
     slaves: Vec<String>,
@@ -74,11 +76,19 @@ impl Devices {
         }
         while let Some(device) = upper.pop().and_then(|name| self.0.get(&name)) {
             for slave in &device.slaves {
+                // On a whole disk it lies on its partitions, too.
+                for part in self.parts(slave).into_iter().filter(|part| device.reaches(&self.0[part])) {
+                    let what = format!("{part}, a partition of {slave}, which it lies on,");
+                    found.entry(part).or_insert(share(what, true, false));
+                }
                 let disk = self.part_of(slave).map(|(disk, _)| disk);
                 for (lower, whole) in [(slave, true)].into_iter().chain(disk.map(|disk| (disk, false))) {
                     if !found.contains_key(lower) {
-                        found
-                            .insert(lower.clone(), share(format!("{lower}, which it lies on,"), whole, true));
+                        let below = !(whole && device.is_all_of_its_slave());
+                        found.insert(
+                            lower.clone(),
+                            share(format!("{lower}, which it lies on,"), whole, below),
+                        );
                         upper.push(lower.clone());
                     }
                 }
@@ -136,6 +146,22 @@ impl Devices {
     }
 }
 
+impl Device {
+    /// Whether it has bytes of a partition, where it lies on that one's disk.
+    fn reaches(&self, part: &Device) -> bool {
+        let (from, to) = match &self.backing {
+            Some((backing, _)) => (backing.offset, backing.end()),
+            None => (0, u64::MAX),
+        };
+        from < part.extent.1 && part.extent.0 < to
+    }
+
+    /// Whether it is a loop device over a whole other device: nobody else has a place of his own there.
+    fn is_all_of_its_slave(&self) -> bool {
+        self.backing.as_ref().is_some_and(|(backing, _)| backing.offset == 0 && backing.limit == 0)
+    }
+}
+
 fn device(root: &Path, link: &Path, name: &str, asked: &Asked) -> Device {
     let place = fs::canonicalize(link).unwrap_or_else(|_| link.to_path_buf());
     let told = |file: &str| {
@@ -157,6 +183,12 @@ fn device(root: &Path, link: &Path, name: &str, asked: &Asked) -> Device {
         let serial = Some(told("serial")).filter(|serial| is_identity(serial));
         identities.extend(serial.map(|serial| format!("serial {serial}, {} sectors", told("size"))));
     }
+    // Sectors are of 512 bytes, whatever the disk's are.
+    let sectors = |file: &str| told(file).parse::<u64>().ok().map(|sectors| sectors.saturating_mul(512));
+    let extent = match (sectors("start"), sectors("size")) {
+        (Some(start), Some(size)) => (start, start.saturating_add(size)),
+        _ => (0, u64::MAX),
+    };
     let path = told("loop/backing_file");
     let backing = (!path.is_empty()).then(|| {
         let looked = || of_path(root, &path, [told("loop/offset"), told("loop/sizelimit")]);
@@ -165,6 +197,7 @@ fn device(root: &Path, link: &Path, name: &str, asked: &Asked) -> Device {
     Device {
         number: told("dev"),
         part_of,
+        extent,
         holders: inside("holders"),
         slaves: inside("slaves"),
         identities,

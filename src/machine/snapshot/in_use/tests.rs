@@ -286,6 +286,44 @@ fn loop_devices_on_devices() {
 }
 
 #[test]
+fn a_loop_device_on_a_disk_lies_on_its_partitions() {
+    let mut tree = Tree::new();
+    let device = rustix::fs::makedev(8, 0);
+    tree.disk("sda", "8:0", &[]);
+    // 1000 sectors each, one after the other.
+    for (part, number, start) in [("sda1", "8:1", "0"), ("sda2", "8:2", "1000")] {
+        tree.part("sda", part, number, &part[3..]);
+        tree.file(&format!("sys/devices/sda/{part}/start"), start);
+    }
+    tree.disk("dm-0", "253:0", &[]);
+    for name in ["loop0", "loop1", "loop2", "loop3"] {
+        tree.disk(name, &format!("7:{}", &name[4..]), &[("loop/backing_file", "/dev/sda")]);
+    }
+    // All of the disk, the first partition, the second one, and a device on the first.
+    let backing = |name: &str| {
+        let (special, offset, limit) = match name {
+            "loop0" => (device, 0, 0),
+            "loop1" => (device, 0, 512_000),
+            "loop2" => (device, 512_000, 512_000),
+            _ => (rustix::fs::makedev(7, 0), 0, 0),
+        };
+        name.starts_with("loop").then_some(Backing { file: [5, 6], special, offset, limit })
+    };
+    let asked = Asked { backing: &backing, ..NOTHING };
+    tree.mount("8:1", "/dev/sda1");
+    let mounted = "sda1, a partition of sda, which it lies on, is mounted: /dev/sda1 on /mnt";
+    for (name, users) in
+        [("loop0", &[mounted][..]), ("loop1", &[mounted]), ("loop2", &[]), ("loop3", &[mounted])]
+    {
+        assert_eq!(tree.users_asked(name, &asked), users, "{name}");
+    }
+    // Whoever lies on all of it shares it with whatever else does.
+    tree.lies("dm-0", "sda");
+    let held = |users: Vec<String>| users.iter().any(|user| user.contains("is part of dm-0"));
+    assert!(held(tree.users_asked("loop0", &asked)) && held(tree.users_asked("loop3", &asked)));
+}
+
+#[test]
 fn who_has_a_file_open_or_mapped_is_named() {
     let tree = Tree::new();
     tree.file("images/one", "some bytes");
