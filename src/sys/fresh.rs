@@ -115,6 +115,29 @@ pub fn handle(file: &impl AsRawFd) -> String {
     format!("/proc/self/fd/{}", file.as_raw_fd())
 }
 
+/// Whether a file here would be among those that the kernel makes.
+pub fn is_of_the_kernel(directory: &Path) -> bool {
+    let Ok(place) = directory.canonicalize() else { return false };
+    ["/dev", "/proc", "/sys"].iter().any(|tree| place.starts_with(tree)) && !place.starts_with("/dev/shm")
+}
+
+/// Whether a path is the kernel's link to an open file, or a link to such a one.
+pub fn is_given_open(path: &Path) -> bool {
+    let mut path = path.to_path_buf();
+    for _ in 0..MOST_LINKS {
+        let (Ok(target), Some(above)) = (path.read_link(), path.parent()) else { return false };
+        let above = if above.as_os_str().is_empty() { Path::new(".") } else { above };
+        if rustix::fs::statfs(above).is_ok_and(|found| found.f_type == rustix::fs::PROC_SUPER_MAGIC) {
+            return true;
+        }
+        path = above.join(target);
+    }
+    false
+}
+
+/// As many as the kernel follows.
+const MOST_LINKS: usize = 40;
+
 fn link(file: &OwnedFd, folder: &OwnedFd, name: &OsStr) -> rustix::io::Result<()> {
     rustix::fs::linkat(CWD, handle(file), folder, name, AtFlags::SYMLINK_FOLLOW)
 }

@@ -1,12 +1,12 @@
 //! Processes of our own: forked members of a visit that die with it.
 
-use std::fs::File;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Command, ExitCode, ExitStatus};
 use std::time::{Duration, Instant};
 
+use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions};
 use signal_hook::consts::{SIGCHLD, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -100,7 +100,7 @@ pub fn kept(work: impl FnOnce() -> i32) -> io::Result<ExitStatus> {
         work()
     })?;
     // Whoever listens to the child hears its end; without a /dev/null, that of the keeper.
-    let null = File::options().write(true).open("/dev/null");
+    let null = rustix::fs::open("/dev/null", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty());
     let _ = null.map(rustix::stdio::dup2_stdout);
     // After the fork: the child's signals are its own.
     let mut signals = Signals::new([SIGTERM, SIGCHLD])?;
