@@ -33,11 +33,12 @@ they are seen at work (and moves a busy one that shares its CPU while another is
 about a hundredth of a second, are not pinned: they run where the one that started them may. At most 256 tasks are watched.
 A program that fails three times is not run again. Whatever it leaves running is killed at the end of each run, and by a watchdog \
 process where Assay is killed itself, even together with the run's own process; where that is killed, too, by the next measurement or \
-`assay restore`. Two things tell what belongs to a run: a control group of its own, which sets no limit and has no controllers, so \
+`assay restore`. Three things tell what belongs to a run: a process that keeps it, below which all stay that the program has \
+started; a control group of its own, which sets no limit and has no controllers, so \
 that nobody in it gets away (as root or where the group is delegated, in version 2, or by version 1's freezer); and the variable \
 ASSAY_GUARD in its environment, which its children inherit. Where no group can be made (read-only, not ours, or with a CPU or memory \
-limit that the program would no longer see) only the variable tells: a child that has lost both it and its parent is not found. What \
-a program asks a service to run for it (systemd-run, docker, at) is not its own.
+limit that the program would no longer see) a child that has lost the variable and its parent is not found if the run's own two \
+processes are killed at once. What a program asks a service to run for it (systemd-run, docker, at) is not its own.
 Examples:
   assay guard -- ./bench --threads 4                          by its wall time
   assay guard --placements free,same-cpu,spread -- ./bench    is it the scheduler?

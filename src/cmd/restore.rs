@@ -16,9 +16,10 @@ Whatever changes a kernel knob (assay sweep, assay smt table) notes it in a jour
 by itself or by a signal; after kill -9 a watchdog process does it at once. Where that is killed too, the next measurement, or this verb, puts it back: in the \
 same boot only, and only where the value is still the one that assay set. The journal is /var/lib/assay/knobs.json, for \
 other users than root assay/knobs.json in $XDG_STATE_HOME or ~/.local/state; $ASSAY_STATE names another folder.
-A run that makes System V semaphores in the common namespace, runs programs (guard, nexmark) or a job on another's Flink cluster keeps a journal beside it, \
-objects-NUMBER.json, of what would outlive it. It is ended in the same ways, where it is proved to be ours: by namespace, key, maker \
-and time, by the control group's name and inode, by a mark in a program's environment, or by the job's number.
+A run that makes files of its own in a folder or System V semaphores in the common namespace, runs programs (guard, nexmark) or a job on another's Flink cluster keeps a \
+journal beside it, objects-NUMBER.json, of what would outlive it. It is ended in the same ways, where it is proved to be ours: by namespace, key, maker \
+and time, by the control group's name and inode, by a mark in a program's environment, by the job's number, or by the marker in a folder. From another PID namespace \
+nothing is said to be gone.
 Exit codes: 0 nothing is left, 3 something could not be put back or ended, or a session that lives has knobs changed")]
 pub struct Args {
     /// Knobs and journal of the tree below this folder
@@ -54,7 +55,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     if said.is_empty() && failed.is_empty() {
         said.push(
-            "no kernel knob is left changed, and no kernel object or guarded program is left".to_string(),
+            "no kernel knob is left changed, and no kernel object, guarded program or folder is left"
+                .to_string(),
         );
     }
     output::print_text(&said.iter().map(|line| format!("{line}\n")).collect::<String>())?;

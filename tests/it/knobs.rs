@@ -130,7 +130,7 @@ fn signals_put_back_and_kill_leaves_a_journal() {
     let nothing = end(&mut restore(&tree));
     assert_eq!(
         nothing.expect(0).out,
-        "no kernel knob is left changed, and no kernel object or guarded program is left\n"
+        "no kernel knob is left changed, and no kernel object, guarded program or folder is left\n"
     );
 }
 

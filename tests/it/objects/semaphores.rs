@@ -155,7 +155,11 @@ fn a_set_that_all_have_left_is_removed_later_if_it_is_ours() {
         assert!(foreign.is_there() && state.journals().is_empty());
     }
     let nothing = state.restore();
-    assert!(nothing.expect(0).out.contains("no kernel object or guarded program is left"), "{}", nothing.out);
+    assert!(
+        nothing.expect(0).out.contains("no kernel object, guarded program or folder is left"),
+        "{}",
+        nothing.out
+    );
 }
 
 fn remove(key: i32) {
