@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, ensure};
 
+use super::output;
 use crate::bench::{self, Benchmark, Leaves, Neighbours, Order, Sampler, leaves};
 use crate::knobs::task;
 use crate::sys::{affinity, counters, process};
@@ -62,7 +63,13 @@ fn keep(benchmark: &Benchmark, order: &Order) -> anyhow::Result<ExitCode> {
     counters::die_as_the_parent_does();
     let visit = || {
         counters::be_first_to_die();
-        i32::from(visit(benchmark, order, &mut std::io::stdout().lock()).is_err())
+        match visit(benchmark, order, &mut std::io::stdout().lock()) {
+            Ok(()) => 0,
+            Err(error) => {
+                output::tell(&format!("assay: {error:#}"));
+                1
+            }
+        }
     };
     process::kept(visit).map(process::end_as).context("cannot keep the visit's process")
 }
