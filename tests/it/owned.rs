@@ -132,7 +132,7 @@ fn a_users_files_outlive_runs_and_kills_whatever_their_names() {
         |left| {
             put(&left.join("sub/data"));
         },
-        |left| symlink("/etc/hostname", left.join("g000001")).expect("a link"),
+        |left| symlink("/etc/hostname", left.join("g999999")).expect("a link"),
         |left| {
             put(&left.with_extension("kept"));
             fs::hard_link(left.with_extension("kept"), left.join("from-7")).expect("a link");

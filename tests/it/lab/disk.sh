@@ -18,24 +18,28 @@ measure() {
     only=$2
     shift 2
     status=0
-    assay run --quick --force --only "$only" --dir /mnt --out "out-$name" --budget 12s --visit-limit 60s --json "$@" \
+    assay run --quick --force --only "$only" --dir /mnt --out "out-$name" --budget "${budget:-12s}" --visit-limit 60s --json "$@" \
         >"$name.json" 2>"$name.said" || status=$?
     echo $status >"$name.status"
     ls -A /mnt | grep -v lost+found >"$name.left" || true
 }
 
-# when_visited NAME NUMBER COMMAND: as soon as the run has so many visits in its file.
+# when_visited NAME NUMBER COMMAND: as soon as the run has so many visits in its file, or has ended.
 when_visited() {
-    until [ "$(cat out-"$1"/*.jsonl 2>/dev/null | grep -c '^{"visit"')" -ge "$2" ]; do sleep 0.2; done
+    until [ -e "$1.status" ] || [ "$(cat out-"$1"/*.jsonl 2>/dev/null | grep -c '^{"visit"')" -ge "$2" ]; do
+        sleep 0.2
+    done
     shift 2
     "$@"
 }
 
-# measure_each NUMBER NAME BENCHMARKS [OPTION...]: each of so many cases once.
+# measure_each NUMBER NAME BENCHMARKS [OPTION...]: each of so many cases once, however long that takes.
 measure_each() {
     when_visited "$2" "$1" sh -c 'kill -TERM "$(pidof assay | xargs -n 1 | sort -n | head -n 1)"' &
     shift
+    budget=1h
     measure "$@"
+    budget=
     wait
 }
 
