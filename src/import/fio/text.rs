@@ -191,7 +191,11 @@ struct Reader {
 impl Reader {
     fn take(&mut self, line: &str) {
         let trimmed = line.trim();
-        if self.jobs.len().max(self.announced.len()) >= MOST_JOBS && begins(line) {
+        let is_full = match announced(line) {
+            Some(_) => self.announced.len() >= MOST_JOBS,
+            None => self.jobs.len() >= MOST_JOBS && begins(line),
+        };
+        if is_full {
             self.within = None;
             self.left_out += 1;
             return;
