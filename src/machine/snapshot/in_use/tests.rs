@@ -312,9 +312,12 @@ fn a_loop_device_on_a_disk_lies_on_its_partitions() {
     let asked = Asked { backing: &backing, ..NOTHING };
     tree.mount("8:1", "/dev/sda1");
     let mounted = "sda1, a partition of sda, which it lies on, is mounted: /dev/sda1 on /mnt";
-    for (name, users) in
-        [("loop0", &[mounted][..]), ("loop1", &[mounted]), ("loop2", &[]), ("loop3", &[mounted])]
-    {
+    for (name, users) in [
+        ("loop0", &[mounted, "it carries loop3"][..]),
+        ("loop1", &[mounted]),
+        ("loop2", &[]),
+        ("loop3", &[mounted]),
+    ] {
         assert_eq!(tree.users_asked(name, &asked), users, "{name}");
     }
     // Whoever lies on all of it shares it with whatever else does.
