@@ -29,7 +29,7 @@ pub fn run(_: Args) -> anyhow::Result<ExitCode> {
     ensure!(!text.trim().is_empty(), "no order on standard input; `assay run --dry-run --json` lists cases");
     let order: Order =
         serde_json::from_str(&text).context("the order on standard input cannot be understood")?;
-    // It may have ended before this process was tied to whoever took its place.
+    // The session may have ended before the kernel tied this process to it.
     let parent = rustix::process::getppid().map(|parent| parent.as_raw_pid().unsigned_abs());
     ensure!(order.parent.is_none() || order.parent == parent, "who ordered this visit is gone");
     let benchmark = bench::find(&order.case.bench)

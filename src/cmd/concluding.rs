@@ -84,7 +84,8 @@ pub fn conclude(args: &MeasureArgs, writer: &mut Writer, ended: Ended) -> anyhow
         // From here on the run is what its file says: complete.
         diagnosis.run.summary = closed.is_ok().then_some(summary);
     }
-    // Shown first: an hour of measuring is not lost to a full disk. Showing waits for whoever reads.
+    // Results are shown before reports are written, since the disk may be full. A pager may block
+    // here for hours, and the folder may go meanwhile.
     let shown = output::show(&diagnosis, args.json);
     closed.and_then(|()| keep(args, writer))?;
     let report = shown?;

@@ -33,7 +33,7 @@ pub fn write_own(
     let give_way = || -> anyhow::Result<bool> {
         let ours = match replaceable(path)? {
             Some(mut file) => kind.wrote(&mut file)?,
-            // Nothing, or what cannot be known: a link, a pipe, a folder, a file that may not be read.
+            // Nothing; or a link, a pipe, a folder, a file that may not be read.
             None => path.symlink_metadata().is_err(),
         };
         ensure!(
@@ -159,7 +159,7 @@ fn replaceable(path: &Path) -> anyhow::Result<Option<File>> {
     Ok(Some(file))
 }
 
-/// What a report is, by its file's ending: people write into some of them, and what they wrote is theirs.
+/// The form of a report, by its file's ending. People write into some of them.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Page,

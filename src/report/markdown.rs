@@ -144,8 +144,8 @@ fn entities(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// Visible, on one line, and without any mark that Markdown or HTML would act on, nor what becomes a link or a mention by
-/// itself.
+/// Visible, on one line, without any mark that Markdown or HTML would act on, and without bare
+/// links and mentions.
 fn safe(text: &str) -> String {
     let (mut shown, mut before) = (String::new(), ' ');
     for c in entities(&plain(text, LONGEST)).chars() {

@@ -130,7 +130,7 @@ pub fn end_as(status: ExitStatus) -> ExitCode {
 }
 
 /// The calling process's children, and theirs, are killed and waited for until there is none left, for so long at most;
-/// whether there was one. The caller has started all of them, and adopted orphans, so that none gets away meanwhile.
+/// whether there was one. The caller has started all of them and adopts orphans: none gets away.
 pub fn end_descendants(limit: Duration) -> io::Result<bool> {
     let (begin, mut any, mut empty) = (Instant::now(), false, 0);
     loop {

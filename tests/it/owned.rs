@@ -74,7 +74,7 @@ fn scratches(folder: &Path) -> Vec<PathBuf> {
     entries.filter(|path| path.join(".assay-owner").is_file()).collect()
 }
 
-/// Kills a run with its visit and its watchdog in the middle of a visit, until that leaves a folder behind: that folder.
+/// Kills a run with its visit and watchdog until that leaves a folder behind; returns that folder.
 fn left_by_a_kill(folder: &Path, only: &str) -> PathBuf {
     let before = scratches(folder);
     let new = || scratches(folder).into_iter().find(|path| !before.contains(path));

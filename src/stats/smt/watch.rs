@@ -7,7 +7,7 @@ use super::usage::{CoreUse, Counting, Window};
 
 /// Windows are kept until there are so many, and are then one figure: a recording may last for days.
 const BLOCK: usize = 3000;
-/// On machines of thousands of cores blocks are shorter, for memory's sake: windows of all cores together.
+/// Windows of all cores together: with thousands of cores blocks are shorter, to save memory.
 const MOST_WINDOWS: usize = 4 << 20;
 const BLOCK_LEAST: usize = 50;
 
@@ -379,7 +379,7 @@ mod tests {
         assert_eq!((seen.looks, seen.cores[0].used.busy), (3, 1.0));
     }
 
-    /// Their number is looked through once a look, and windows of all cores together take bounded memory.
+    /// Each look takes linear time, and the windows of all cores take bounded memory.
     #[test]
     fn many_cores_are_watched() {
         const CORES: u32 = 65_536;

@@ -15,7 +15,7 @@ pub(super) struct Device {
     pub number: String,
     /// The disk that it is a partition of, and which one.
     part_of: Option<(String, String)>,
-    /// Of a partition: where it begins on its disk and where it ends, bytes; to the disk's end where the kernel does not say.
+    /// Of a partition: begin and end on its disk, bytes; the whole disk if the kernel does not say.
     extent: (u64, u64),
     pub holders: Vec<String>,
     /// The kernel's names for what this one lies on: of a mapped device, an array, a loop device on another one.
@@ -156,7 +156,7 @@ impl Device {
         from < part.extent.1 && part.extent.0 < to
     }
 
-    /// Whether it is a loop device over a whole other device: nobody else has a place of his own there.
+    /// Whether it is a loop device over the whole of another device.
     fn is_all_of_its_slave(&self) -> bool {
         self.backing.as_ref().is_some_and(|(backing, _)| backing.offset == 0 && backing.limit == 0)
     }
