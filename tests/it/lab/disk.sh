@@ -81,3 +81,9 @@ measure flakey disk.random,disk.sequential
 wait
 table "0 $sectors linear $device 0"
 umount /mnt || true
+
+# A disk that writes nothing removes nothing either: the next run on it does.
+mount -t ext4 /dev/mapper/faulty /mnt
+budget=1s
+measure after disk.random
+umount /mnt || true
