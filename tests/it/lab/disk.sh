@@ -24,21 +24,38 @@ measure() {
     ls -A /mnt | grep -v lost+found >"$name.left" || true
 }
 
-# when_visited NAME NUMBER COMMAND: as soon as the run has so many visits in its file, or has ended.
-when_visited() {
-    until [ -e "$1.status" ] || [ "$(cat out-"$1"/*.jsonl 2>/dev/null | grep -c '^{"visit"')" -ge "$2" ]; do
+# when_told NAME NUMBER PATTERN COMMAND: once that many lines of the run file match, or the run has ended.
+when_told() {
+    until [ -e "$1.status" ] || [ "$(cat out-"$1"/*.jsonl 2>/dev/null | grep -c "$3")" -ge "$2" ]; do
         sleep 0.2
     done
-    shift 2
+    shift 3
     "$@"
+}
+
+# end_run: by the first process of Assay, which is the session.
+end_run() {
+    kill -TERM "$(pidof assay | xargs -n 1 | sort -n | head -n 1)"
 }
 
 # measure_each NUMBER NAME BENCHMARKS [OPTION...]: each of so many cases once, however long that takes.
 measure_each() {
-    when_visited "$2" "$1" sh -c 'kill -TERM "$(pidof assay | xargs -n 1 | sort -n | head -n 1)"' &
+    when_told "$2" "$1" '^{"visit"' end_run &
     shift
     budget=1h
     measure "$@"
+    budget=
+    wait
+}
+
+# measure_while_it_fails NAME COMMAND: the command breaks the disk after a visit; the run ends when one has failed.
+measure_while_it_fails() {
+    {
+        when_told "$1" 1 '^{"visit"' eval "$2"
+        when_told "$1" 1 '^{"visit".*"reason":{' end_run
+    } &
+    budget=1h
+    measure "$1" disk.random,disk.sequential
     budget=
     wait
 }
@@ -68,17 +85,13 @@ cat /sys/fs/cgroup/limited/io.max >limit
 )
 
 # Read-only in the midst of a run, as a kernel makes a file system that it found broken.
-when_visited readonly 1 sh -c 'echo u >/proc/sysrq-trigger' &
-measure readonly disk.random,disk.sequential
-wait
+measure_while_it_fails readonly 'echo u >/proc/sysrq-trigger'
 # Not by remount: files without a name were open when it became read-only, and those only a mount clears away.
 umount /mnt
 mount -t ext4 /dev/mapper/faulty /mnt
 
 # The device fails in the midst of a run: every read and every write.
-when_visited flakey 1 table "0 $sectors flakey $device 0 0 3600" &
-measure flakey disk.random,disk.sequential
-wait
+measure_while_it_fails flakey "table '0 $sectors flakey $device 0 0 3600'"
 table "0 $sectors linear $device 0"
 umount /mnt || true
 
