@@ -4,13 +4,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use assay::model::{CpuSet, Planned, Visit};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::host::skipped;
+use crate::host::{processes_marked, skipped};
 use crate::runs;
 
 mod arm;
@@ -81,16 +84,20 @@ fn in_guest_with(
 
 /// Of options that are given twice the last one holds.
 fn boot(options: &[&str], machine: &str, qemu: &[&str], script: &str) -> Output {
-    Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("lab/boot"))
+    booting(options, machine, qemu, script).output().expect("lab/boot runs")
+}
+
+fn booting(options: &[&str], machine: &str, qemu: &[&str], script: &str) -> Command {
+    let mut command = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("lab/boot"));
+    command
         .args(["--limit", &LIMIT_S.to_string()])
         .arg("--assay")
         .arg(assert_cmd::cargo::cargo_bin!("assay"))
         .args(options)
         .arg(machine)
         .args(qemu)
-        .args(["--", "sh", "-c", script])
-        .output()
-        .expect("lab/boot runs")
+        .args(["--", "sh", "-c", script]);
+    command
 }
 
 fn read_json(folder: &TempDir, file: &str) -> Value {
@@ -108,6 +115,35 @@ fn nodes(machine: &Value) -> Value {
 fn cores(machine: &Value) -> Value {
     let cores = machine["cpus"]["cores"].as_array().expect("a list");
     cores.iter().map(|core| core["cpus"].clone()).collect()
+}
+
+/// An emulator may abort by an assertion of its own before the command runs.
+#[test]
+fn a_guest_whose_emulator_aborts_is_booted_again() {
+    let mark = format!("ASSAY_TEST_ABORT={}", std::process::id());
+    let (name, number) = mark.split_once('=').expect("a name and a value");
+    let mut command = booting(&[], "uma", &[], "echo measured");
+    command.env(name, number).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let lab = command.spawn().expect("lab/boot runs");
+    let ended = thread::spawn(|| lab.wait_with_output().expect("lab/boot runs"));
+    let emulator = || {
+        let mut all = processes_marked(&mark).into_iter();
+        all.find(|(_, words)| words.split(' ').next().is_some_and(|program| program.contains("qemu-system")))
+    };
+    let mut first = None;
+    while first.is_none() && !ended.is_finished() {
+        first = emulator();
+        thread::sleep(Duration::from_millis(5));
+    }
+    let pid = first.and_then(|(pid, _)| Pid::from_raw(pid as i32));
+    _ = pid.map(|pid| kill_process(pid, Signal::ABORT));
+    let output = ended.join().expect("a thread that waits");
+    let said = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() == Some(NOTHING_TO_BOOT) {
+        return skipped("a_guest_whose_emulator_aborts_is_booted_again", said.trim());
+    }
+    assert!(output.status.success() && output.stdout == b"measured\n", "{}: {said}", output.status);
+    assert!(said.contains("the emulator aborted at attempt 1"), "{said}");
 }
 
 #[test]
