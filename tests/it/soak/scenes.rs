@@ -184,11 +184,11 @@ impl Scene {
                 let alone = KNOBS.try_lock().ok()?;
                 let files = [
                     "/sys/kernel/mm/transparent_hugepage/enabled",
-                    "/proc/sys/kernel/sched_autogroup_enabled",
+                    "/sys/kernel/mm/transparent_hugepage/defrag",
                 ];
                 let knobs = Guarded::files(&files).ok().filter(|_| is_root());
                 let mut scene = match knobs {
-                    Some(_) => sweep("--knob thp=always,madvise,never --knob autogroup=0,1"),
+                    Some(_) => sweep("--knob thp=always,madvise,never --knob thp_defrag=defer,never"),
                     None => sweep("--knob policy=other,batch"),
                 };
                 (scene.knobs, scene._alone) = (knobs, Some(alone));

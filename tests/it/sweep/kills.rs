@@ -9,7 +9,7 @@ use crate::host::{is_root, skipped};
 fn killed_at_random_moments_a_sweep_leaves_the_machine_as_it_was() {
     let test = "killed_at_random_moments_a_sweep_leaves_the_machine_as_it_was";
     if !is_root() {
-        return skipped(test, "only root may turn thp and autogroup");
+        return skipped(test, "only root may turn thp and thp_defrag");
     }
     let program = assert_cmd::cargo::cargo_bin!("assay");
     let mut bout = match Bout::new(program) {
