@@ -292,7 +292,11 @@ fn on_a_clean_server_all_rules_look_and_only_informative_ones_speak() {
         run.conditions(|_, conditions| conditions["numa_migrated_pages"] = 0.into());
         let results = run.diagnosed();
         let found = fired(&results);
-        assert!(found.iter().all(|rule| INFORMATIVE.contains(&rule.as_str())), "{seed}: {found:?}");
+        assert!(
+            found.iter().all(|rule| INFORMATIVE.contains(&rule.as_str())),
+            "{seed}: {found:?}; {}",
+            results["findings"]
+        );
         let blind = results["rules_not_applicable"].as_array().expect("a list");
         let left = |rule: &&Value| !LEFT_TO_STANDARD.iter().any(|left| *rule == left);
         assert_eq!(blind.iter().filter(left).count(), 0, "{seed}: a rule could not look: {blind:?}");

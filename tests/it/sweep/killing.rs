@@ -301,11 +301,12 @@ impl Bout {
         assert!(self.knobs.turned().is_empty() && !self.journal().exists(), "{said}");
         let run = self.run().expect("a whole run");
         assert!(run.summary.is_some() && run.damage.is_empty(), "{:?}", run.damage);
-        let visits = run.visits;
+        let (visits, plan) = (run.visits, run.header.plan);
         assert!(visits.starts_with(&self.kept), "{} visits were kept", self.kept.len());
         assert!(visits.iter().all(|visit| visit.reason.is_none()), "{visits:?}");
         let cells: std::collections::BTreeSet<u32> = visits.iter().map(|visit| visit.case).collect();
-        assert_eq!(cells.len(), 6, "every cell was visited");
+        // One more than the values make where none of them is what was there.
+        assert!(cells.len() == plan.len() && plan.len() >= 6, "{} of {} cells", cells.len(), plan.len());
         self.completed += 1;
         self.kept.clear();
     }
