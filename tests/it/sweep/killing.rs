@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tempfile::TempDir;
 
 /// The knobs that are turned: their files, and what stands in a sweep's words. None is the scheduler's:
-/// on Linux 6.18 turning autogroup lets tasks of a busy machine wait for a minute, other tests' too.
+/// other tests run meanwhile.
 const KNOBS: [(&str, &str); 2] = [
     ("/sys/kernel/mm/transparent_hugepage/enabled", "thp=always,madvise,never"),
     ("/sys/kernel/mm/transparent_hugepage/defrag", "thp_defrag=defer,never"),
