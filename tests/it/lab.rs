@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::host::{processes_marked, skipped};
+use crate::host::{processes_marked, skipped, unique};
 use crate::runs;
 
 mod arm;
@@ -120,10 +120,9 @@ fn cores(machine: &Value) -> Value {
 /// An emulator may abort by an assertion of its own before the command runs.
 #[test]
 fn a_guest_whose_emulator_aborts_is_booted_again() {
-    let mark = format!("ASSAY_TEST_ABORT={}", std::process::id());
-    let (name, number) = mark.split_once('=').expect("a name and a value");
+    let mark = unique();
     let mut command = booting(&[], "uma", &[], "echo measured");
-    command.env(name, number).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.env("ASSAY_TEST", &mark).stdout(Stdio::piped()).stderr(Stdio::piped());
     let lab = command.spawn().expect("lab/boot runs");
     let ended = thread::spawn(|| lab.wait_with_output().expect("lab/boot runs"));
     let emulator = || {

@@ -18,7 +18,7 @@ measure() {
     only=$2
     shift 2
     status=0
-    assay run --quick --force --only "$only" --dir /mnt --out "out-$name" --budget "${budget:-12s}" --visit-limit 60s --json "$@" \
+    assay run --quick --force --only "$only" --dir /mnt --out "out-$name" --visit-limit 60s --json "$@" \
         >"$name.json" 2>"$name.said" || status=$?
     echo $status >"$name.status"
     ls -A /mnt | grep -v lost+found >"$name.left" || true
@@ -42,9 +42,7 @@ end_run() {
 measure_each() {
     when_told "$2" "$1" '^{"visit"' end_run &
     shift
-    budget=1h
-    measure "$@"
-    budget=
+    measure "$@" --budget 1h
     wait
 }
 
@@ -54,9 +52,7 @@ measure_while_it_fails() {
         when_told "$1" 1 '^{"visit"' eval "$2"
         when_told "$1" 1 '^{"visit".*"reason":{' end_run
     } &
-    budget=1h
-    measure "$1" disk.random,disk.sequential
-    budget=
+    measure "$1" disk.random,disk.sequential --budget 1h
     wait
 }
 
@@ -81,7 +77,7 @@ echo "$dev riops=100" >/sys/fs/cgroup/limited/io.max
 cat /sys/fs/cgroup/limited/io.max >limit
 (
     echo 0 >/sys/fs/cgroup/limited/cgroup.procs
-    measure limit disk.random
+    measure limit disk.random --budget 12s
 )
 
 # Read-only in the midst of a run, as a kernel makes a file system that it found broken.
@@ -97,6 +93,5 @@ umount /mnt || true
 
 # A disk that writes nothing removes nothing either: the next run on it does.
 mount -t ext4 /dev/mapper/faulty /mnt
-budget=1s
-measure after disk.random
+measure after disk.random --budget 1s
 umount /mnt || true

@@ -13,7 +13,7 @@ use super::ground::{Enough, Ground};
 use crate::disk::Loop;
 use crate::host::is_root;
 use crate::runs::quiet_tree;
-use crate::sweep::killing::Guarded;
+use crate::sweep::killing::{self, Guarded};
 use crate::synthetic::Tree;
 
 /// In the order of the table, and how often each is chosen.
@@ -182,13 +182,12 @@ impl Scene {
             }
             _ => {
                 let alone = KNOBS.try_lock().ok()?;
-                let files = [
-                    "/sys/kernel/mm/transparent_hugepage/enabled",
-                    "/sys/kernel/mm/transparent_hugepage/defrag",
-                ];
-                let knobs = Guarded::files(&files).ok().filter(|_| is_root());
+                let knobs = Guarded::files(&killing::KNOBS.map(|(file, _)| file)).ok().filter(|_| is_root());
                 let mut scene = match knobs {
-                    Some(_) => sweep("--knob thp=always,madvise,never --knob thp_defrag=defer,never"),
+                    Some(_) => {
+                        let words = killing::KNOBS.map(|(_, words)| format!("--knob {words}"));
+                        sweep(&words.join(" "))
+                    }
                     None => sweep("--knob policy=other,batch"),
                 };
                 (scene.knobs, scene._alone) = (knobs, Some(alone));

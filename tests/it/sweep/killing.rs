@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 /// The knobs that are turned: their files, and what stands in a sweep's words. None is the scheduler's:
 /// other tests run meanwhile.
-const KNOBS: [(&str, &str); 2] = [
+pub const KNOBS: [(&str, &str); 2] = [
     ("/sys/kernel/mm/transparent_hugepage/enabled", "thp=always,madvise,never"),
     ("/sys/kernel/mm/transparent_hugepage/defrag", "thp_defrag=defer,never"),
 ];
