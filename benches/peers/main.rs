@@ -31,7 +31,7 @@ use assay::bench::{self, Depth, Order, Scope, Windows};
 use assay::kernels;
 use assay::knobs::Knobs;
 use assay::machine::{Machine, snapshot};
-use assay::measure::child::{self, Heard};
+use assay::measure::child::{self, Heard, Meanwhile};
 use assay::model::{Case, CpuSet, RunClock, Samples, figure};
 use assay::objects::Keep;
 use assay::placement::Floor;
@@ -155,7 +155,9 @@ impl Bench {
         let keep = Keep::of(&Knobs::of(Path::new("/")));
         let usual = Path::new(env!("CARGO_BIN_EXE_assay"));
         let program = ours.program.as_deref().unwrap_or(usual);
-        let heard = child::visit(program, &order, Duration::from_secs(60), &keep, &|| false, &mut || ());
+        let nothing =
+            Meanwhile { interrupted: &|| false, observe: &mut || (), waited: &mut || Duration::ZERO };
+        let heard = child::visit(program, &order, Duration::from_secs(60), &keep, nothing);
         heard.map_err(|error| format!("{error:#}"))
     }
 

@@ -38,23 +38,34 @@ const COMPLAINT: usize = 4096;
 const TICK: Duration = Duration::from_millis(50);
 /// A longer break between two looks was ours (stopped by Ctrl-Z, starved): the child is not charged with more of it.
 const LONGEST_LOOK: Duration = Duration::from_secs(1);
+/// Of the time in which tasks waited for a CPU a child is charged with one part in so many: it may be one of them, and
+/// one that hangs must still end.
+const WAITED_PARTS: u32 = 8;
 /// How long a child may take to leave after its last line, with all that it has started: twice
 /// what it gives a program of others, and a little.
 const LEAVE: Duration = Duration::from_secs(12);
 
-/// Runs one visit. `program` is this very binary (a bench: the one beside it); `keep` lends it what would outlive it;
-/// `interrupted` is asked often and ends the visit when true; `observe` is called as often, to look at the machine when it
-/// is time to.
+/// What a run does while a visit's process is at work.
+pub struct Meanwhile<'a> {
+    /// Asked often; ends the visit when true.
+    pub interrupted: &'a dyn Fn() -> bool,
+    /// Called as often, to look at the machine when it is time to.
+    pub observe: &'a mut dyn FnMut(),
+    /// For how long tasks of this machine waited for a CPU since the visit began; asked when its time would be up.
+    pub waited: &'a mut dyn FnMut() -> Duration,
+}
+
+/// Runs one visit. `program` is this very binary (a bench: the one beside it); it may take `limit`, and longer where tasks
+/// wait for a CPU; `keep` lends it what would outlive it.
 pub fn visit(
     program: &std::path::Path,
     order: &Order,
     limit: Duration,
     keep: &Keep,
-    interrupted: &dyn Fn() -> bool,
-    observe: &mut dyn FnMut(),
+    meanwhile: Meanwhile,
 ) -> anyhow::Result<Heard> {
     let needs = leaves(&order.case).filter(|_| order.pretend.is_none());
-    let loan = keep.lend(needs, limit)?;
+    let loan = keep.lend(needs, limit * WAITED_PARTS)?;
     let mut order = order.clone();
     if let Some(key) = &loan.key {
         let text = key.as_ref().map_or_else(String::clone, i32::to_string);
@@ -89,7 +100,7 @@ pub fn visit(
     }
     let mut heard = Heard::default();
     let mut talk = Talk::new(&order);
-    let verdict = listen(&mut child, &mut talk, limit, interrupted, observe);
+    let verdict = listen(&mut child, &mut talk, limit, meanwhile);
     if !matches!(verdict, Listened::Done) {
         group.end();
     }
@@ -99,11 +110,15 @@ pub fn visit(
     heard.reason = match verdict {
         Listened::Refused(error) => return Err(error).context("cannot wait for a visit's process"),
         Listened::Interrupted => None,
-        Listened::TooLong => Some(Reason::TimedOut(format!(
-            "no end after {:.0} s; killed. It had sent {} of its lines",
-            limit.as_secs_f64(),
-            talk.lines
-        ))),
+        Listened::TooLong { uncharged } => {
+            let waited = match uncharged.as_secs() {
+                0 => String::new(),
+                seconds => format!(" and {seconds} s in which tasks waited for a CPU"),
+            };
+            let (limit, lines) = (limit.as_secs_f64(), talk.lines);
+            let text = format!("no end after {limit:.0} s{waited}; killed. It had sent {lines} of its lines");
+            Some(Reason::TimedOut(text))
+        }
         Listened::Nonsense(why) => Some(Reason::Failed(why)),
         Listened::Done => talk.done.take().unwrap_or_else(|| Some(Reason::Failed(talk.death(status)))),
     };
@@ -113,7 +128,9 @@ pub fn visit(
 
 enum Listened {
     Done,
-    TooLong,
+    TooLong {
+        uncharged: Duration,
+    },
     Interrupted,
     Nonsense(String),
     /// The kernel lets us wait for nothing.
@@ -217,13 +234,8 @@ impl Talk {
 }
 
 /// Listens until the child closes its output, the time is up, the user interrupts or it says nonsense.
-fn listen(
-    child: &mut Child,
-    talk: &mut Talk,
-    limit: Duration,
-    interrupted: &dyn Fn() -> bool,
-    observe: &mut dyn FnMut(),
-) -> Listened {
+fn listen(child: &mut Child, talk: &mut Talk, limit: Duration, meanwhile: Meanwhile) -> Listened {
+    let Meanwhile { interrupted, observe, waited } = meanwhile;
     let (Some(mut stdout), Some(mut stderr)) = (child.stdout.take(), child.stderr.take()) else {
         return Listened::Nonsense("it has no output".to_string());
     };
@@ -237,7 +249,10 @@ fn listen(
         spent += last_look.elapsed().min(LONGEST_LOOK);
         last_look = Instant::now();
         if spent > limit {
-            return Listened::TooLong;
+            let uncharged = uncharged(spent, waited());
+            if spent - uncharged > limit {
+                return Listened::TooLong { uncharged };
+            }
         }
         let (out_ready, err_ready) = match ready(stdout.as_fd(), stderr.as_fd(), err_open) {
             Ok(ready) => ready,
@@ -260,6 +275,12 @@ fn listen(
         }
     }
     Listened::Done
+}
+
+/// What a child that took `spent` is not charged with, when tasks `waited` for a CPU for so long.
+fn uncharged(spent: Duration, waited: Duration) -> Duration {
+    let waited = waited.min(spent);
+    waited - waited / WAITED_PARTS
 }
 
 /// Waits up to a tick until one of the two can be read (or is closed).

@@ -15,7 +15,7 @@ use crate::stats::stop::{self, Decision, Target};
 use crate::sys::counters::{Counters, Groups, Neighbours};
 use crate::sys::{clock, process};
 
-use super::child;
+use super::child::{self, Meanwhile};
 use super::gate::{self, Patience};
 use super::pretended;
 use super::settings::{Knobs, settings};
@@ -69,7 +69,7 @@ pub enum Ended {
 
 /// A case that failed this often is not visited again.
 const FAILURES_MAX: usize = 3;
-/// Time that a child may take at least, and how many times its estimate.
+/// Time that a child may take at least, and how many times its estimate; more where tasks wait for a CPU.
 const VISIT_LIMIT: Duration = Duration::from_secs(15);
 const VISIT_LIMIT_ESTIMATES: f64 = 8.0;
 /// After knobs were turned, what the kernel does about it is over by then.
@@ -288,9 +288,14 @@ impl<'s, 'h> Loop<'s, 'h> {
         self.watch.begin(&planned.case.placement);
         let (before, own) = (self.counters.read(), clock::cpu_ms().unwrap_or(0.0));
         let program = process::running(&self.session.program);
-        let watch = &mut self.watch;
+        let (watch, counters) = (&mut self.watch, &mut self.counters);
         let Session { keep, interrupted, .. } = self.session;
-        let heard = child::visit(program, &order, limit, keep, interrupted, &mut || watch.look())?;
+        let mut waited = || {
+            let ms = counters.read().since(&before, 0.0, &seats).psi_cpu_ms;
+            Duration::try_from_secs_f64(ms.unwrap_or(0.0) / 1e3).unwrap_or_default()
+        };
+        let meanwhile = Meanwhile { interrupted, observe: &mut || watch.look(), waited: &mut waited };
+        let heard = child::visit(program, &order, limit, keep, meanwhile)?;
         heard.left.iter().try_for_each(|text| self.note("left", text, writer))?;
         if heard.interrupted {
             return Ok(false);
@@ -452,13 +457,12 @@ impl<'s, 'h> Loop<'s, 'h> {
     /// Cases that the end came before get a visit that says so.
     fn say_what_never_ran(&mut self, writer: &mut Writer) -> anyhow::Result<()> {
         for case in 0..self.plan().len() {
-            if self.plan()[case].unmet.is_some() || self.of_case(case).next().is_some() {
-                continue;
+            if self.plan()[case].unmet.is_none() && self.of_case(case).next().is_none() {
+                let reason = Reason::Skipped("budget: the time was over before its turn came".into());
+                let visit = self.visit_without_samples(case, 0, reason);
+                self.next_order += 1;
+                writer.append(&Record::Visit(Box::new(visit)))?;
             }
-            let reason = Reason::Skipped("budget: the time was over before its turn came".into());
-            let visit = self.visit_without_samples(case, 0, reason);
-            self.next_order += 1;
-            writer.append(&Record::Visit(Box::new(visit)))?;
         }
         Ok(())
     }

@@ -112,8 +112,11 @@ impl Running {
     /// Waits until `seen`, or fails.
     #[track_caller]
     pub fn until(&mut self, what: &str, mut seen: impl FnMut(&Running) -> bool) {
-        while !seen(self) {
+        loop {
             let ended = self.child.try_wait().expect("a child");
+            if seen(self) {
+                return;
+            }
             assert!(ended.is_none(), "it ended before {what}: {}", self.text("err"));
             assert!(self.begin.elapsed() < PATIENCE, "no {what}: {}", self.text("err"));
             std::thread::sleep(Duration::from_millis(1));

@@ -1,7 +1,9 @@
 //! A visit's process that dies, hangs, lies or eats all memory costs its own visit, never a neighbour's.
 
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use assay::model::{Reason, Visit};
 use rustix::process::Signal;
@@ -117,6 +119,35 @@ fn a_child_that_hangs_is_ended_and_not_tried_again() {
     assert!(hung[0].conditions.wall_ms >= 6000.0, "{:?}", hung[0].conditions);
     assert!(outcome.faulty()["reason"].as_str().is_some_and(|reason| reason.contains("no end after 6 s")));
     assert_eq!(findings(&outcome.results, "failed-case").len(), 1);
+}
+
+#[test]
+fn a_child_is_charged_little_of_the_time_in_which_tasks_wait_for_a_cpu() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let tree = quiet_tree();
+    let total = |us: u64| format!("some avg10=0.00 avg60=0.00 avg300=0.00 total={us:020}\n");
+    tree.bytes("/proc/pressure/cpu", total(0).as_bytes());
+    let pressure = File::options().write(true).open(tree.root().join("proc/pressure/cpu")).expect("a file");
+    let words = "--quick --only selftest.hang --visit-limit 1s --force";
+    let mut running = start(run_into(dir.path(), words).arg("--root").arg(tree.root()));
+    // Whenever the run looks, tasks have waited ever since it last did, unless this test itself has to wait.
+    let (mut us, mut last, mut longest_wait) = (0, Instant::now(), Duration::ZERO);
+    running.until("the end of the visit", |_| {
+        us += 3_600_000_000;
+        pressure.write_all_at(total(us).as_bytes(), 0).expect("written in place");
+        longest_wait = longest_wait.max(last.elapsed());
+        last = Instant::now();
+        visits_so_far(dir.path()) > 0
+    });
+    running.end().sane();
+    let visits = read(&run_file(dir.path())).visits;
+    let Some(Reason::TimedOut(why)) = &visits[0].reason else { panic!("{:?}", visits[0].reason) };
+    let begin = "no end after 1 s and ";
+    let waited =
+        why.strip_prefix(begin).and_then(|rest| rest.split_once(" s in which tasks waited for a CPU"));
+    let waited = waited.and_then(|(seconds, _)| seconds.parse::<u64>().ok());
+    assert!(waited >= Some(7) || longest_wait > Duration::from_millis(500), "{why} ({longest_wait:?})");
+    assert!(visits[0].conditions.wall_ms >= 1000.0 * (1 + waited.unwrap_or(0)) as f64, "{:?}", visits[0]);
 }
 
 #[test]
