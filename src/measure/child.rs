@@ -38,8 +38,8 @@ const COMPLAINT: usize = 4096;
 const TICK: Duration = Duration::from_millis(50);
 /// A longer break between two looks was ours (stopped by Ctrl-Z, starved): the child is not charged with more of it.
 const LONGEST_LOOK: Duration = Duration::from_secs(1);
-/// Of the time in which tasks waited for a CPU a child is charged with one part in so many: it may be one of them, and
-/// one that hangs must still end.
+/// A child may itself be the task that waits for a CPU, so it is charged with one eighth of such
+/// time. Not with none: one that hangs on a busy machine must still end.
 const WAITED_PARTS: u32 = 8;
 /// How long a child may take to leave after its last line, with all that it has started: twice
 /// what it gives a program of others, and a little.
@@ -51,12 +51,13 @@ pub struct Meanwhile<'a> {
     pub interrupted: &'a dyn Fn() -> bool,
     /// Called as often, to look at the machine when it is time to.
     pub observe: &'a mut dyn FnMut(),
-    /// For how long tasks of this machine waited for a CPU since the visit began; asked when its time would be up.
+    /// How long tasks of this machine have waited for a CPU since the visit began. Called when the
+    /// visit's limit is over.
     pub waited: &'a mut dyn FnMut() -> Duration,
 }
 
-/// Runs one visit. `program` is this very binary (a bench: the one beside it); it may take `limit`, and longer where tasks
-/// wait for a CPU; `keep` lends it what would outlive it.
+/// Runs one visit. `program` is this very binary (a bench: the one beside it), `keep` lends it what
+/// would outlive it. It may take `limit`, and up to eight times that while tasks wait for a CPU.
 pub fn visit(
     program: &std::path::Path,
     order: &Order,
@@ -277,7 +278,7 @@ fn listen(child: &mut Child, talk: &mut Talk, limit: Duration, meanwhile: Meanwh
     Listened::Done
 }
 
-/// What a child that took `spent` is not charged with, when tasks `waited` for a CPU for so long.
+/// The part of `spent` that a child is not charged with, if tasks `waited` for a CPU meanwhile.
 fn uncharged(spent: Duration, waited: Duration) -> Duration {
     let waited = waited.min(spent);
     waited - waited / WAITED_PARTS

@@ -69,7 +69,7 @@ pub enum Ended {
 
 /// A case that failed this often is not visited again.
 const FAILURES_MAX: usize = 3;
-/// Time that a child may take at least, and how many times its estimate; more where tasks wait for a CPU.
+/// A child's time limit: the first, and its estimate times the second.
 const VISIT_LIMIT: Duration = Duration::from_secs(15);
 const VISIT_LIMIT_ESTIMATES: f64 = 8.0;
 /// After knobs were turned, what the kernel does about it is over by then.

@@ -130,7 +130,7 @@ fn a_child_is_charged_little_of_the_time_in_which_tasks_wait_for_a_cpu() {
     let pressure = File::options().write(true).open(tree.root().join("proc/pressure/cpu")).expect("a file");
     let words = "--quick --only selftest.hang --visit-limit 1s --force";
     let mut running = start(run_into(dir.path(), words).arg("--root").arg(tree.root()));
-    // Whenever the run looks, tasks have waited ever since it last did, unless this test itself has to wait.
+    // The total grows faster than time, so tasks seem to wait always, unless this test has to wait.
     let (mut us, mut last, mut longest_wait) = (0, Instant::now(), Duration::ZERO);
     running.until("the end of the visit", |_| {
         us += 3_600_000_000;

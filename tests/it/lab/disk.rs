@@ -99,7 +99,7 @@ fn planted_faults_of_a_disk_are_told() {
     let found = read_json(&folder, "limit.json");
     let told = headlines(&found, "disk-throttled");
     assert!(told.len() == 1 && told[0].contains("100 operations a second by a control group"), "{told:?}");
-    // How many operations a second is no proof of it: what the limit allowed while the host stalled passes at once.
+    // The rate itself proves nothing: after a stall of the host, saved-up reads pass at once.
     assert!(!medians(&found, "iops").is_empty());
 
     for (name, words) in [("readonly", "Read-only file system"), ("flakey", "Input/output error")] {
