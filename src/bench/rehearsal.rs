@@ -95,7 +95,7 @@ pub fn visit(case: &Case) -> (Vec<Samples>, Option<Reason>) {
     sampled(case, |sampler| (row(&case.bench).run)(case, sampler))
 }
 
-/// Does it, and watches meanwhile how long this process was kept from running at most.
+/// Does the work: its result, and how long this process was kept from running at most meanwhile.
 fn longest_gap<T>(work: impl FnOnce() -> T) -> (Duration, T) {
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -114,8 +114,9 @@ fn longest_gap<T>(work: impl FnOnce() -> T) -> (Duration, T) {
     })
 }
 
-/// Visits a case and checks what every row promises. Where we lost the CPUs for longer than many of these short windows,
-/// nothing may have happened in them: a visit that then broke a promise is repeated, twenty times at most.
+/// Visits a case and checks what every row promises. Where the machine kept us from running for
+/// longer than many of these short windows, nothing may have happened in them: a visit that then
+/// broke a promise is repeated, twenty times at most.
 pub fn visit_all(case: &Case) -> Vec<Samples> {
     let mut tries = 0;
     loop {
@@ -128,9 +129,9 @@ pub fn visit_all(case: &Case) -> Vec<Samples> {
     }
 }
 
-/// Visits a case: its samples, or which promise of every row they break. These are its first metric at each point, each other
-/// headline at some, all of them numbers, those that are not told by the row itself positive, and nothing that the row
-/// does not declare.
+/// Visits a case: its samples, or which promise of every row they break. Promised are the first
+/// metric at each point and each other headline at some; all of them numbers, and positive unless
+/// the row gives plain values; and nothing that the row does not declare.
 fn visit_checked(case: &Case) -> Result<Vec<Samples>, String> {
     let row = row(&case.bench);
     let (samples, reason) = visit(case);
