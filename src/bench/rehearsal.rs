@@ -1,7 +1,7 @@
 //! For tests: plans the cases of a row on the CPUs that the test may use, and visits them with short windows.
 
 use std::io::{Read, Seek};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use super::{Benchmark, Candidate, Depth, Line, Order, Sampler, Scope, Windows, find, reason};
@@ -97,20 +97,23 @@ pub fn visit(case: &Case) -> (Vec<Samples>, Option<Reason>) {
 
 /// Does the work: its result, and how long this process was kept from running at most meanwhile.
 fn longest_gap<T>(work: impl FnOnce() -> T) -> (Duration, T) {
-    let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let watch = scope.spawn(|| {
+        // Its end is dropped after the work, and when the work panics, too.
+        let (working, over) = mpsc::channel::<()>();
+        let watch = scope.spawn(move || {
             let mut longest = Duration::ZERO;
-            while !over.load(Ordering::Relaxed) {
+            loop {
                 let asleep = Instant::now();
-                std::thread::sleep(WINDOW);
+                let heard = over.recv_timeout(WINDOW);
                 longest = longest.max(asleep.elapsed());
+                if heard != Err(RecvTimeoutError::Timeout) {
+                    return longest;
+                }
             }
-            longest
         });
         let done = work();
-        over.store(true, Ordering::Relaxed);
-        (watch.join().expect("it only sleeps"), done)
+        drop(working);
+        (watch.join().expect("it only waits"), done)
     })
 }
 
