@@ -1,8 +1,8 @@
 //! What a child says to its parent.
 
-use assay::bench::{self, Line, Order, Windows};
-use assay::measure::child::Talk;
-use assay::model::{Case, Conditions, Pages, Placement, Planned, Run, RunClock, Visit};
+use bench::{self, Line, Order, Windows};
+use model::{Case, Conditions, Pages, Placement, Planned, Run, RunClock, Visit};
+use session::measure::child::Talk;
 
 use super::{run_file, visits};
 

@@ -1,6 +1,6 @@
 //! Runs with numbers that nobody would measure, made of bytes directly: JSON costs a fuzzer too much of its luck.
 
-use assay::model::{
+use model::{
     Beside, Better, Case, Conditions, Covariates, CpuSet, Event, Form, Header, Histogram, Metric, Packed,
     Pages, Params, Placement, Planned, ProcessFacts, Reason, Run, RunClock, SCHEMA, Samples, Seat, Snapshot,
     TimeLine, Title, Value, View, Visit,

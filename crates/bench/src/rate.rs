@@ -1,0 +1,352 @@
+//! The rate suite: N copies of real programs' kernels at once, a row a component, in the manner of SPEC CPU's rate.
+//!
+//! A component is a file in `rate/` with a [`Component`] and a line in [`components!`]. What copies have in common stands
+//! in `rate/copies.rs`.
+
+use std::collections::BTreeMap;
+
+use super::{Benchmark, Candidate, Depth, Param, Range, Sampler, Scope, View};
+use model::{Better, Case, CpuSet, Form, Metric, Pages, Params, Placement, Seat};
+use sys::block::Room;
+
+mod copies;
+
+/// What a component's speed hangs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Character {
+    /// Streams through memory: bandwidth decides.
+    Bandwidth,
+    /// Follows addresses through memory: latency decides.
+    Latency,
+    /// Floating point in caches.
+    FloatingPoint,
+    /// Integers in caches, branches that can be predicted.
+    Integer,
+    /// Integers in caches, branches that cannot.
+    Branchy,
+}
+
+impl Character {
+    /// As it stands in run files, for the pure side.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Character::Bandwidth => "memory bandwidth",
+            Character::Latency => "memory latency",
+            Character::FloatingPoint => "floating point",
+            Character::Integer => "integer",
+            Character::Branchy => "branchy",
+        }
+    }
+
+    /// Whether its data fill the footprint that was asked for.
+    pub const fn fills_memory(self) -> bool {
+        matches!(self, Character::Bandwidth | Character::Latency)
+    }
+}
+
+/// A component of the suite.
+pub struct Component {
+    /// As in `rate.NAME`.
+    pub name: &'static str,
+    pub title: &'static str,
+    /// What it computes and how its answer is checked.
+    pub about: &'static str,
+    /// How to read the number and what moves it.
+    pub reading: &'static str,
+    pub source: &'static str,
+    pub character: Character,
+    /// What a unit of work is, plural: "cell updates".
+    pub units: &'static str,
+    /// Million units per second of one copy on the reference machine: ratio 1.
+    pub reference: f64,
+    /// The answer for a room of [`STANDARD_BYTES`], by any CPU.
+    pub answer: u64,
+    /// Makes the data for a copy in at most `room.bytes`; what does not grow with it takes what it needs.
+    pub make: fn(&mut Room) -> anyhow::Result<Box<dyn Work>>,
+}
+
+/// The room whose answers are stored.
+pub const STANDARD_BYTES: u64 = 64 << 20;
+
+/// One copy's data, ready to be worked on again and again.
+pub trait Work {
+    /// The fixed work once, from the same start every time; this is what is timed.
+    fn iterate(&mut self);
+    /// Units of work in one iteration.
+    fn units(&self) -> u64;
+    /// Whether the last iteration's result is right, by the problem's own mathematics, and its checksum: the same
+    /// bits on every CPU and in every iteration.
+    fn answer(&mut self) -> Result<u64, String>;
+    /// Bytes that it really uses.
+    fn bytes(&self) -> u64;
+}
+
+/// SplitMix64 (Steele, Lea & Flood, *Fast Splittable Pseudorandom Number Generators*, 2014): the data of every component.
+pub struct Mix(pub u64);
+
+impl Mix {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// 0 to below `below`.
+    pub fn below(&mut self, below: u64) -> u64 {
+        ((u128::from(self.next()) * u128::from(below)) >> 64) as u64
+    }
+
+    /// 0 to below 1.
+    pub fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// A checksum that no single changed bit, no swap and no shift leaves as it was.
+#[derive(Clone, Copy)]
+pub struct Sum(u64);
+
+impl Sum {
+    pub fn new() -> Sum {
+        Sum(0x243f_6a88_85a3_08d3)
+    }
+
+    pub fn word(&mut self, word: u64) {
+        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    pub fn f64s(&mut self, values: &[f64]) {
+        values.iter().for_each(|value| self.word(value.to_bits()));
+    }
+
+    pub fn value(self) -> u64 {
+        self.0 ^ (self.0 >> 29)
+    }
+}
+
+/// Names that others read: parameters, inputs and metrics of the rows.
+pub const MIB: &str = "mib";
+pub const NODE: &str = "node";
+pub const REFERENCE: &str = "reference";
+pub const CHARACTER: &str = "character";
+pub const ITERATIONS: &str = "iterations";
+/// The input that names the machine behind the references, and what it says.
+pub const REFERENCE_MACHINE: &str = "reference_machine";
+const ONE_COPY_ON: &str = "one vCPU of a KVM guest, AMD EPYC family 25 model 17 at 3.7 GHz, 2026-11-22";
+const ALLOCATIONS: &str = "allocations";
+/// The input by which tests make one copy's result wrong: the copy's number.
+const FLIPPED: &str = "flipped_copy";
+
+macro_rules! components {
+    ($($module:ident)*) => {
+        $(mod $module;)*
+        /// All components, in display order.
+        pub const COMPONENTS: &[Component] = &[$($module::COMPONENT),*];
+        pub const BENCHMARKS: &[Benchmark] = &[
+            $(row(concat!("rate.", stringify!($module)), &$module::COMPONENT)),*
+        ];
+    };
+}
+
+components! {
+    bwaves
+    lbm
+    multigrid
+    waves
+    triad
+    fourier
+    sparse
+    graph
+    join
+    molecules
+    dense
+    rays
+    chess
+    parse
+    machine
+    compress
+    digest
+    align
+}
+
+const fn row(id: &'static str, component: &'static Component) -> Benchmark {
+    Benchmark {
+        id,
+        title: component.title,
+        about: component.about,
+        reading: component.reading,
+        source: component.source,
+        metrics: METRICS,
+        params: PARAMS,
+        view: &View::Table,
+        from: Depth::Full,
+        budget_s: Some(280.0),
+        cases: |bench, scope| usual(bench, scope),
+        points,
+        run,
+        ..Benchmark::PINNED
+    }
+}
+
+const fn aside(name: &'static str, title: &'static str, unit: &'static str) -> Metric {
+    Metric::new(name, title, unit, Better::Neither, Form::Value).aside()
+}
+
+const METRICS: &[Metric] = &[
+    // Units / ns are thousands of millions a second.
+    Metric::new("rate", "work of all copies", "M/s", Better::Higher, Form::WorkPerTime { scale: 1e3 }),
+    Metric::new(
+        "ratio",
+        "rate over one copy on the reference machine",
+        "×",
+        Better::Higher,
+        Form::WorkPerTime { scale: 1e3 },
+    )
+    .aside(),
+    Metric::new("copy_spread", "slowest copy over the median copy", "%", Better::Lower, Form::Value).aside(),
+    aside("slowest_cpu", "CPU of the slowest copy", ""),
+    Metric::new(
+        "physical",
+        "physical address of its pages, the middle one",
+        "GiB",
+        Better::Neither,
+        Form::Value,
+    )
+    .aside(),
+    aside("huge_free", "free memory in blocks of 2 MiB or more, before", "%"),
+];
+
+const PARAMS: &[Param] = &[
+    Param { name: MIB, about: "memory of a copy, MiB", range: Range::Int { min: 16, max: 1 << 30 } },
+    Param { name: NODE, about: "NUMA node of the copies", range: Range::Int { min: 0, max: 1 << 20 } },
+];
+
+/// What a study wants of every component.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Suite {
+    /// Memory of a copy.
+    pub mib: u64,
+    /// Fresh arrays in a process, and pieces of work on each.
+    pub allocations: u64,
+    pub iterations: u64,
+    /// A copy on every CPU; else one on each core, or on each of these CPUs.
+    pub threads: bool,
+    pub cpus: Option<CpuSet>,
+    /// Of this node only.
+    pub node: Option<u32>,
+}
+
+/// Rows named in a run of other things: one copy a core, as little memory as has stored answers.
+fn usual(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
+    let mib = STANDARD_BYTES >> 20;
+    cases(bench, scope, &Suite { mib, allocations: 1, iterations: 2, threads: false, cpus: None, node: None })
+}
+
+/// The case of a component: copies side by side, each with memory of its own, on its own node.
+pub fn cases(bench: &Benchmark, scope: &Scope, suite: &Suite) -> Vec<Candidate> {
+    let Some(component) = component(bench.id) else { return Vec::new() };
+    let placement = match placement(scope, suite) {
+        Ok(placement) => placement,
+        Err(why) => return vec![Candidate::unmet(bench.id, "one-per-core", why)],
+    };
+    let copies = placement.seats.len() as u64;
+    let grows = component.character.fills_memory();
+    let pieces = (suite.allocations * suite.iterations) as f64;
+    // Made at 1 GB/s, checked nearly as fast; a piece takes half a second in a room of 256 MiB.
+    let gib = suite.mib as f64 / 1024.0;
+    let (make_s, piece_s) = if grows { (0.1 + 1.2 * gib, 0.05 + 3.0 * gib) } else { (0.2, 0.7) };
+    let seconds = suite.allocations as f64 * make_s + pieces * piece_s;
+    let bytes = if grows { suite.mib << 20 } else { STANDARD_BYTES };
+    let mut candidate =
+        Candidate::new(bench.id, placement, 60, seconds).memory(copies * bytes).param(MIB, suite.mib);
+    if let Some(node) = suite.node {
+        candidate = candidate.param(NODE, u64::from(node));
+    }
+    candidate.case.inputs.extend([
+        (REFERENCE.to_string(), component.reference.to_string()),
+        (REFERENCE_MACHINE.to_string(), ONE_COPY_ON.to_string()),
+        (CHARACTER.to_string(), component.character.name().to_string()),
+        (ALLOCATIONS.to_string(), suite.allocations.to_string()),
+        (ITERATIONS.to_string(), suite.iterations.to_string()),
+    ]);
+    vec![candidate]
+}
+
+/// Where the copies sit, each bound to the memory of its own node where there are several.
+fn placement(scope: &Scope, suite: &Suite) -> Result<Placement, String> {
+    const ROLE: &str = "copy";
+    let floor = scope.floor;
+    let first = |seat: &Seat| seat.cpus.first();
+    let mut placement = match (&suite.cpus, suite.node) {
+        (None, _) if suite.threads => floor.all(ROLE),
+        (Some(cpus), _) => {
+            let mut all = floor.all(ROLE);
+            all.seats.retain(|seat| first(seat).is_some_and(|cpu| cpus.contains(cpu)));
+            all
+        }
+        (None, Some(node)) => {
+            let found = floor.per_node(ROLE).into_iter().find(|(id, _)| *id == node);
+            found.map(|(_, placement)| placement).ok_or(format!("no usable CPU is on NUMA node {node}"))?
+        }
+        (None, None) => floor.one_per_core(ROLE),
+    };
+    let nodes: BTreeMap<u32, u32> =
+        scope.machine.nodes.iter().flat_map(|node| node.cpus.iter().map(|cpu| (cpu, node.id))).collect();
+    let node_of = |seat: &Seat| nodes.get(&first(seat)?).copied();
+    if let Some(node) = suite.node {
+        placement.seats.retain(|seat| node_of(seat).is_none_or(|own| own == node));
+    }
+    if placement.seats.is_empty() {
+        return Err("no CPU of those that were asked for is usable here".to_string());
+    }
+    if scope.machine.nodes.len() > 1 {
+        for seat in &mut placement.seats {
+            seat.mem_nodes = node_of(seat).map(CpuSet::one).unwrap_or_default();
+        }
+    }
+    Ok(placement.pages(Pages::Huge))
+}
+
+/// How many copies there will be, and on the node with the most of them.
+pub fn copies_of(scope: &Scope, suite: &Suite) -> (u64, u64) {
+    let Ok(placement) = placement(scope, suite) else { return (0, 0) };
+    let of_node = |node: Option<u32>| {
+        placement.seats.iter().filter(|seat| seat.mem_nodes.first() == node).count() as u64
+    };
+    let most = placement.seats.iter().map(|seat| of_node(seat.mem_nodes.first())).max();
+    (placement.seats.len() as u64, most.unwrap_or(0))
+}
+
+fn component(id: &str) -> Option<&'static Component> {
+    let name = id.strip_prefix("rate.")?;
+    COMPONENTS.iter().find(|component| component.name == name)
+}
+
+/// Nodes that copies are bound to, where these are several.
+fn nodes(case: &Case) -> Vec<u32> {
+    let mut nodes: Vec<u32> = case.placement.seats.iter().filter_map(|seat| seat.mem_nodes.first()).collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    if nodes.len() > 1 { nodes } else { Vec::new() }
+}
+
+/// All copies together, then those of each node.
+fn points(case: &Case) -> Vec<Params> {
+    let of_node = |node: u32| super::point(NODE, u64::from(node));
+    std::iter::once(Params::new()).chain(nodes(case).into_iter().map(of_node)).collect()
+}
+
+fn number(case: &Case, input: &str, least: u64) -> u64 {
+    case.inputs.get(input).and_then(|text| text.parse().ok()).unwrap_or(least).max(least)
+}
+
+fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
+    let component =
+        component(&case.bench).ok_or_else(|| anyhow::anyhow!("{} is no component", case.bench))?;
+    copies::run(component, case, sampler)
+}
+
+#[cfg(test)]
+mod tests;
