@@ -45,7 +45,7 @@ pub use nexmark::{Flink, JobManager, NEXMARK, On, Overview, is_nexmark, shares_i
 pub use rate::{COMPONENTS, Component, Suite as RateSuite, cases as rate_cases, copies_of as rate_copies};
 pub use sampler::{Line, Order, Point, Sampler, Secret, Windows, backed, histogram, median};
 pub use sched_wake_up::WAKE_UP;
-pub use smt_load::{
+pub use smt::{
     FINE_LEVELS, KIND, Kind, LEVEL, LEVELS, LOAD, MARGIN, NO_IPC, USUAL_LEVELS, cases as smt_cases,
 };
 pub use unixbench::{RUSTC, with_copies};
@@ -95,7 +95,7 @@ benchmarks! {
     file_create
     disk
     network
-    smt_load
+    smt
     rate
     nexmark
     unixbench

@@ -14,7 +14,6 @@ mod dry_run;
 mod explain;
 mod explain_profile;
 mod files;
-mod flink;
 mod guard;
 mod hackbench;
 mod import;
@@ -25,8 +24,9 @@ mod list;
 mod machine;
 mod measure_args;
 mod measuring;
-mod memmap;
+mod memory_map;
 mod network;
+mod nexmark;
 mod output;
 mod peers;
 mod progress;
@@ -84,7 +84,7 @@ enum Verb {
     ExplainProfile(explain_profile::Args),
     Smt(smt::Args),
     Rate(rate::Args),
-    Memmap(memmap::Args),
+    Memmap(memory_map::Args),
     Utilization(utilization::Args),
     Guard(guard::Args),
     Hackbench(hackbench::Args),
@@ -117,7 +117,7 @@ impl Cli {
             Verb::ExplainProfile(args) => explain_profile::run(args),
             Verb::Smt(args) => smt::run(args),
             Verb::Rate(args) => rate::run(args),
-            Verb::Memmap(args) => memmap::run(args),
+            Verb::Memmap(args) => memory_map::run(args),
             Verb::Utilization(args) => utilization::run(args),
             Verb::Guard(args) => guard::run(args),
             Verb::Hackbench(args) => hackbench::run(args),

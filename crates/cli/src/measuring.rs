@@ -16,7 +16,7 @@ use super::{dry_run, leftovers, output};
 use bench::placement::Floor;
 use bench::{Benchmark, Candidate, DROP_CACHES, NETWORK_TO, Scope};
 use knobs::{Hand, Knobs};
-use machine::{Machine, directory, flink};
+use machine::{Machine, directory, nexmark};
 use model::run_file::{self, Candidates, Writer};
 use model::{Earlier, Entry, Event, Header, Planned, RUN_FILE_SCHEMA, Record, RunClock, Snapshot, Title};
 use session::measure::{Ended, Session};
@@ -223,7 +223,7 @@ fn open(args: &MeasureArgs, header: Header) -> anyhow::Result<(Writer, Header, E
             && may_go_on(&old.plan, &header.plan)
             && measured_disk(&old.snapshot) == measured_disk(&header.snapshot)
             && other_host(&old.plan) == other_host(&header.plan)
-            && old.snapshot.text(flink::PROBE) == header.snapshot.text(flink::PROBE)
+            && old.snapshot.text(nexmark::PROBE) == header.snapshot.text(nexmark::PROBE)
             && args.seed.is_none_or(|seed| seed == old.seed)
             && !super::machine::holds_secrets(old)
     };

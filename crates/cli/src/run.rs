@@ -4,13 +4,13 @@ use std::process::ExitCode;
 
 use super::device::DeviceArgs;
 use super::disk::DiskArgs;
-use super::flink::{FlinkArgs, Found};
 use super::measure_args::MeasureArgs;
 use super::measuring::{Host, measure_study, measure_study_of};
 use super::network::NetworkArgs;
+use super::nexmark::{FlinkArgs, Found};
 use super::output;
 use bench::{self, Benchmark, Candidate, NETWORK, Scope};
-use machine::flink;
+use machine::nexmark;
 use model::{Entry, Header};
 use session::plan;
 
@@ -119,7 +119,7 @@ fn with_flink(args: &Args, benches: &[&Benchmark], needed: bool) -> anyhow::Resu
     };
     let amend = |header: &mut Header| {
         if let Some(Ok(found)) = &found {
-            header.snapshot.entries.insert(flink::PROBE.to_string(), Entry::Text(found.told.clone()));
+            header.snapshot.entries.insert(nexmark::PROBE.to_string(), Entry::Text(found.told.clone()));
         }
     };
     measure_study_of(&args.measure, profile, benches, &supplied, &amend)

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 
-use super::flink::{Distribution, Java, in_path, last_lines, program, said, share};
+use super::nexmark::{Distribution, Java, in_path, last_lines, program, said, share};
 use super::{leftovers, output};
 use sys::scratch::Scratch;
 

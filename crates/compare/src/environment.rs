@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Arm, Difference};
 use diagnose::{Diagnosis, words};
-use machine::{Machine, flink};
+use machine::{Machine, nexmark};
 use model::{Conditions, figure};
 use stats::order::median;
 
@@ -46,7 +46,7 @@ pub(super) fn environment(diagnosis: &Diagnosis) -> Vec<(String, String)> {
     for (label, value) in words::disk_settings(&diagnosis.run, machine) {
         add(&label, value);
     }
-    for (name, value) in flink::parse(&header.snapshot) {
+    for (name, value) in nexmark::parse(&header.snapshot) {
         add(&format!("flink_{name}"), value);
     }
     let clock = diagnosis.series.iter().find(|judged| {

@@ -13,7 +13,6 @@ use stats::analysis::Judged;
 use stats::clusters::Clusters;
 use stats::siblings::Siblings;
 
-pub mod capacity;
 pub mod distances;
 mod evidence;
 mod ladder;
@@ -26,11 +25,12 @@ pub mod readings;
 pub mod shares;
 pub mod suite;
 mod summary;
-pub mod swept;
 pub mod tracks;
 pub mod words;
 
 pub use evidence::Evidence;
+pub use smt::capacity;
+pub use sweep::swept;
 
 /// Declares the modules and lists their rules, in the order in which findings of equal severity are shown.
 macro_rules! rules {

@@ -4,7 +4,9 @@ use super::Diagnosis;
 use super::words::bytes as bytes_words;
 use machine::{Hypervisor, Machine, channels};
 use model::{Fact, Form, Planned, Run, Value, Visit, figure, percent};
-use stats::chunks::{Answer, Candidate, Doubt, Known, Map, Says, Speeds, candidates, contiguous, loss, map};
+use stats::memory_map::{
+    Answer, Candidate, Doubt, Known, Map, Says, Speeds, candidates, contiguous, loss, map,
+};
 use stats::order::median;
 
 #[cfg(test)]

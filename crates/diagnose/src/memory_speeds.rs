@@ -3,7 +3,7 @@
 use super::memory_map::{NodeMap, maps};
 use super::{Evidence, Rule};
 use model::{Effect, Fact, Finding, Severity, figure};
-use stats::chunks::Answer;
+use stats::memory_map::Answer;
 
 pub const RULES: &[Rule] = &[SPEEDS, NODES];
 

@@ -1,6 +1,8 @@
 //! What SMT costs, or without it a busy neighbour core; what it gives, and what CPU% hides.
 
-use super::capacity::{self, Levels, Study, yield_words};
+pub mod capacity;
+
+use self::capacity::{Levels, Study, yield_words};
 use super::neighbours::{Tally, VARIANTS, Variant, expectation, neighbour, rows};
 use super::{Evidence, Rule};
 use model::{Effect, Fact, Finding, Severity, percent};

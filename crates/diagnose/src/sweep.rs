@@ -1,8 +1,10 @@
 //! What a sweep found: whether its knobs matter, where it is best, what they trade.
 
-use super::swept::{Charted, Facet, words};
+pub mod swept;
+
+use self::swept::{Charted, Facet, words};
 use super::words::{figure, shell};
-use super::{Evidence, Rule, swept};
+use super::{Evidence, Rule};
 use model::{Better, Effect, Fact, Finding, Severity, Sweep, percent};
 
 /// The benchmark whose tasks the cause speaks of.

@@ -10,7 +10,7 @@ use prove::proof::{
     BOTTLENECK_FOUND_LEAST, BOTTLENECK_PLANTED_LEAST, BOTTLENECK_WRONG_MOST, PLANTED, Rate, paths,
 };
 use serde_json::Value;
-use stats::bottleneck::Limit;
+use stats::network::Limit;
 
 use super::statistics::{at_least, at_most};
 use super::{Section, measured, table};

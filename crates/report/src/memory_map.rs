@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use diagnose::Diagnosis;
 use diagnose::memory_map::NodeMap;
-use stats::chunks::{Answer, Candidate, Says};
+use stats::memory_map::{Answer, Candidate, Says};
 
 /// The map of one NUMA node's memory.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

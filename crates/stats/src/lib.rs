@@ -16,9 +16,9 @@
 pub mod analysis;
 pub mod behaviour;
 pub mod bootstrap;
-pub mod bottleneck;
+
 pub mod change;
-pub mod chunks;
+
 pub mod clusters;
 pub mod compare;
 pub mod contingency;
@@ -29,10 +29,12 @@ pub mod factorial;
 pub mod index;
 pub mod interleave;
 pub mod knee;
+pub mod memory_map;
 pub mod mixture;
 pub mod modes;
 pub mod multiple;
 pub mod nested;
+pub mod network;
 pub mod noise;
 pub mod order;
 pub mod outliers;

@@ -7,7 +7,7 @@ use crate::words::{figure, percent, shell};
 use crate::{Evidence, Rule};
 use model::{Case, Effect, Fact, Finding, Params, Severity, Value};
 use stats::analysis::Judged;
-use stats::bottleneck::{Arm, Decision, End, Experiment, Held, LEAST_ROUNDS, Limit, decide};
+use stats::network::{Arm, Decision, End, Experiment, Held, LEAST_ROUNDS, Limit, decide};
 
 pub const BOTTLENECK: Rule = Rule {
     id: "network-bottleneck",

@@ -7,7 +7,7 @@ use super::transfers::{
 use crate::words::{bytes, figure, percent, shell};
 use crate::{Evidence, Rule};
 use model::{Effect, Fact, Finding, Severity};
-use stats::bottleneck::Limit;
+use stats::network::Limit;
 
 pub const CPU_BOUND: Rule = Rule {
     id: "network-cpu-bound",

@@ -3,7 +3,7 @@
 use fastrand::Rng;
 
 use super::Rate;
-use stats::chunks::{Answer, SHARES, map, speeds_of};
+use stats::memory_map::{Answer, SHARES, map, speeds_of};
 use stats::noise::{exponential, normal};
 
 /// What scatters the readings of a map.

@@ -3,7 +3,7 @@
 use fastrand::Rng;
 
 use super::Rate;
-use stats::bottleneck::{Arm, End, Experiment, Limit, SLOWED, decide};
+use stats::network::{Arm, End, Experiment, Limit, SLOWED, decide};
 use stats::noise::normal;
 
 /// What was planted, and what was concluded of it.

@@ -108,7 +108,7 @@ fn strings(found: &NodeMap) -> Option<String> {
 
 /// What could make the speeds.
 fn populations(found: &NodeMap) -> Option<Table> {
-    let row = |candidate: &stats::chunks::Candidate| {
+    let row = |candidate: &stats::memory_map::Candidate| {
         let [wide, narrow] = candidate.sets;
         let [fast, slow] = candidate.of_all();
         vec![
@@ -195,9 +195,9 @@ fn nodes(maps: &[NodeMap]) -> Table {
         vec![column("node"), right("median chunk"), right("measured"), right("scatter"), column("answer")];
     let row = |found: &NodeMap| {
         let words = match &found.map.answer {
-            stats::chunks::Answer::Speeds(speeds) => format!("{} speeds", speeds.speeds.len()),
-            stats::chunks::Answer::Uniform => "uniform".to_string(),
-            stats::chunks::Answer::Inconclusive(_) => "inconclusive".to_string(),
+            stats::memory_map::Answer::Speeds(speeds) => format!("{} speeds", speeds.speeds.len()),
+            stats::memory_map::Answer::Uniform => "uniform".to_string(),
+            stats::memory_map::Answer::Inconclusive(_) => "inconclusive".to_string(),
         };
         vec![
             text(found.name()),

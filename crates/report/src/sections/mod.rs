@@ -2,7 +2,6 @@
 
 mod believed;
 mod beside;
-mod capacity;
 mod conditions;
 mod curves;
 mod figures;
@@ -59,7 +58,7 @@ pub fn compose_beside(diagnosis: &Diagnosis, older: &[Comparison]) -> anyhow::Re
     sections.extend(results::section(diagnosis));
     sections.extend(sweep::section(diagnosis));
     sections.extend(profile::section(diagnosis));
-    sections.extend(capacity::section(diagnosis));
+    sections.extend(smt::capacity::section(diagnosis));
     sections.extend(rate::section(diagnosis));
     sections.extend(memory_map::section(diagnosis));
     sections.extend(nexmark::sections(diagnosis));

@@ -3,8 +3,9 @@
 use super::figures::{medians, width_words};
 use super::names::{case_words, label, title_of};
 use super::shown::{self, Shown};
-use super::{capacity, memory_map, rate, smt};
+use super::smt::{self, capacity};
 use super::{column, number, right, text};
+use super::{memory_map, rate};
 use crate::block::{Block, Cell, RESULTS, Section, Table};
 use diagnose::Diagnosis;
 use diagnose::words::figure;

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::levels::claimed_caches;
 use super::names::{Subject, case_label, label, traits};
-use super::{capacity, matrix, memory_map, rate, smt, trade, unixbench};
+use super::smt::{self, capacity};
+use super::{matrix, memory_map, rate, trade, unixbench};
 use crate::block::Table;
 use diagnose::Diagnosis;
 use model::{Better, Title, VerdictKind, View};

@@ -1,5 +1,7 @@
 //! The SMT table: each call alone, beside the same work, beside a spinner, and with SMT off.
 
+pub mod capacity;
+
 use super::names::label;
 use super::wide::weight;
 use super::{column, number, right, text};

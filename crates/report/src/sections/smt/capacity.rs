@@ -1,8 +1,8 @@
 //! Work at rising load: what CPU% hides, and how much more fits.
 
-use super::figures::value_words;
-use super::{column, number, right, text};
 use crate::block::{Axis, Block, Cell, Chart, ChartKind, Column, Line, LinePoint, Scale, Section, Table};
+use crate::sections::figures::value_words;
+use crate::sections::{column, number, right, text};
 use diagnose::Diagnosis;
 use diagnose::capacity::{self, Arm, LOAD, Level, Levels, Second, Study, yield_words};
 use model::{Case, VerdictKind, percent};
@@ -112,7 +112,7 @@ fn kinds(study: &Study) -> Table {
         let verdicts = [second.one, second.both].into_iter().filter_map(|level| level.judged("performance"));
         let verdict = verdicts
             .map(|judged| &judged.analysis.verdict)
-            .max_by_key(|verdict| super::wide::weight(verdict));
+            .max_by_key(|verdict| crate::sections::wide::weight(verdict));
         let share = if counted { second.ipc.as_ref() } else { second.per_busy.as_ref() };
         vec![
             text(second.kind),
@@ -379,9 +379,9 @@ fn absent(diagnosis: &Diagnosis) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::made::{charts, tables, texts};
-    use super::super::{results, shown};
     use super::*;
+    use crate::sections::made::{charts, tables, texts};
+    use crate::sections::{results, shown};
     use diagnose::diagnose;
     use testkit::capacity::made;
 

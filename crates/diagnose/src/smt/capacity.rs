@@ -1,7 +1,7 @@
 //! A study of rising load, understood: what the second thread of a core gives, how much is used when CPU% says so much,
 //! and how much more work fits.
 
-use super::Diagnosis;
+use crate::Diagnosis;
 use model::{Case, Planned, Run, Value, VerdictKind, figure};
 use stats::analysis::Judged;
 use stats::bootstrap::Resampling;
