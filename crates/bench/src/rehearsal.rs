@@ -133,8 +133,8 @@ pub fn visit_all(case: &Case) -> Vec<Samples> {
 }
 
 /// Visits a case: its samples, or which promise of every row they break. Promised are the first
-/// metric at each point and each other headline at some; all of them numbers, and positive unless
-/// the row gives plain values; and nothing that the row does not declare.
+/// metric at each point and each other headline at some; all of them numbers, and none negative
+/// unless the row gives plain values; and nothing that the row does not declare.
 fn visit_checked(case: &Case) -> Result<Vec<Samples>, String> {
     let row = row(&case.bench);
     let (samples, reason) = visit(case);
@@ -153,10 +153,15 @@ fn visit_checked(case: &Case) -> Result<Vec<Samples>, String> {
         // What warms up may be anything: a window in which nothing arrived, too.
         let counted = |one: &&Samples| one.values(metric.form).split_off(one.warm_up.min(one.len()));
         let values: Vec<f64> = of(&metric.name).iter().flat_map(counted).collect();
-        // A difference of two times that were disturbed has any sign.
-        let signed = metric.form == Form::Value;
-        let fine = |value: &f64| value.is_finite() && (signed || *value > 0.0);
-        if values.is_empty() || !values.iter().all(fine) {
+        let fine = |value: &f64| match metric.form {
+            // A difference of two times that were disturbed has any sign.
+            Form::Value => value.is_finite(),
+            // In a window that is so short nothing may arrive.
+            Form::WorkPerTime { .. } => value.is_finite() && *value >= 0.0,
+            _ => value.is_finite() && *value > 0.0,
+        };
+        let nothing = metric.form != Form::Value && values.iter().all(|value| *value == 0.0);
+        if nothing || !values.iter().all(fine) || values.is_empty() {
             return Err(format!("{}: {values:?}", metric.name));
         }
     }

@@ -36,55 +36,16 @@ pub const LARGEST: usize = 16 << 20;
 /// More figures than this in one file are a mistake or an attack; the rest is counted and left out.
 const MOST_FIGURES: usize = 20_000;
 
-/// The formats that are known, as an error lists them.
-const KNOWN: &str = "summaries of lmbench (`make summary`), its raw result files and curves of \
-                     lat_mem_rd, reports of UnixBench, logs of hackbench and of `perf bench sched messaging` and \
-                     `pipe`, results of SPEC CPU2017 (csv and txt), of fio (JSON and text), of iperf3 (JSON) and of sockperf";
-
 /// How our own run files begin, which people may well try.
 const RUN_FILE: &str = "{\"header\":{";
 
+/// A format of a tool, by its name in words. Each tool has its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// The tables that lmbench's `make summary` prints.
-    LmbenchSummary,
-    /// What lmbench's own run writes: the input of that summary.
-    LmbenchRaw,
-    /// Curves of latency over size, as lat_mem_rd prints them.
-    LatMemRd,
-    /// What `./Run` of UnixBench writes into `results/`.
-    UnixBench,
-    /// What hackbench prints, in the words of rt-tests or in its old ones.
-    Hackbench,
-    /// perf's hackbench.
-    PerfMessaging,
-    /// perf's two tasks that pass a token by pipes.
-    PerfPipe,
-    /// What SPEC CPU2017's formatters write: CSV or text.
-    SpecCpu,
-    /// What fio prints, as JSON or in words.
-    Fio,
-    /// What `iperf3 -J` prints.
-    Iperf3,
-    /// What sockperf's client prints.
-    Sockperf,
-}
+pub struct Format(&'static str);
 
 impl Format {
     pub const fn word(self) -> &'static str {
-        match self {
-            Format::LmbenchSummary => "lmbench summary",
-            Format::LmbenchRaw => "lmbench raw results",
-            Format::LatMemRd => "lat_mem_rd curves",
-            Format::UnixBench => "UnixBench report",
-            Format::Hackbench => "hackbench log",
-            Format::PerfMessaging => "perf bench sched messaging",
-            Format::PerfPipe => "perf bench sched pipe",
-            Format::SpecCpu => "SPEC CPU2017 result",
-            Format::Fio => "fio result",
-            Format::Iperf3 => "iperf3 result",
-            Format::Sockperf => "sockperf result",
-        }
+        self.0
     }
 }
 
@@ -93,6 +54,28 @@ impl fmt::Display for Format {
         f.write_str(self.word())
     }
 }
+
+/// A tool whose results can be read.
+struct Tool {
+    /// What its files are called in a list of all that can be read.
+    files: &'static str,
+    /// How its files begin that are JSON from the first byte on, without blanks.
+    json: &'static [&'static str],
+    is_one: fn(&str) -> bool,
+    /// Reads the results of all hosts; an error says what of them cannot be read.
+    read: fn(&str) -> anyhow::Result<Vec<Imported>>,
+}
+
+/// A text is read by the first of them that knows it.
+const TOOLS: &[&Tool] = &[
+    &speccpu::TOOL,
+    &fio::TOOL,
+    &iperf3::TOOL,
+    &unixbench::TOOL,
+    &sockperf::TOOL,
+    &hackbench::TOOL,
+    &lmbench::TOOL,
+];
 
 /// What one host's results in a file hold.
 #[derive(Clone, Debug, PartialEq)]
@@ -161,12 +144,15 @@ pub struct IndexRow {
     pub recomputed: Option<f64>,
 }
 
-/// Whether a file that is JSON from its first byte on begins as another tool's: fio's and iperf3's first members.
+/// Whether a file that is JSON from its first byte on begins as another tool's.
 pub fn is_json(begin: &[u8]) -> bool {
-    const FIRST: [&str; 6] =
-        ["{\"fioversion\":", "{\"start\":", "{\"event\":", "{\"title\":", "{\"end\":", "{\"intervals\":"];
     let marks: Vec<u8> = begin.iter().filter(|byte| !byte.is_ascii_whitespace()).take(20).copied().collect();
-    FIRST.iter().any(|first| marks.starts_with(first.as_bytes()))
+    TOOLS.iter().flat_map(|tool| tool.json).any(|first| marks.starts_with(first.as_bytes()))
+}
+
+/// What can be read, in words.
+fn known() -> String {
+    TOOLS.iter().map(|tool| tool.files).collect::<Vec<_>>().join("; ")
 }
 
 /// Reads the results of all hosts in a file. An error says that the file is none of those that are known.
@@ -178,7 +164,7 @@ pub fn read(bytes: &[u8]) -> anyhow::Result<Vec<Imported>> {
         bail!("it is empty");
     }
     if bytes.contains(&0) {
-        bail!("it is not a text, so not a file that Assay knows; it knows {KNOWN}");
+        bail!("it is not a text, so not a file that Assay knows; it knows {}", known());
     }
     // Editors of other systems put a mark before the first byte.
     let text = String::from_utf8_lossy(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes));
@@ -187,17 +173,9 @@ pub fn read(bytes: &[u8]) -> anyhow::Result<Vec<Imported>> {
             "it is a run of Assay, which needs no import: `assay report`, `diagnose` and `compare` take it as it is"
         );
     }
-    let found = match () {
-        () if speccpu::is_one(&text) => speccpu::read(&text)?,
-        () if fio::is_one(&text) => fio::read(&text),
-        () if iperf3::is_one(&text) => iperf3::read(&text),
-        () if unixbench::is_one(&text) => unixbench::read(&text),
-        () if sockperf::is_one(&text) => sockperf::read(&text),
-        () if hackbench::is_one(&text) => hackbench::read(&text),
-        () => lmbench::read(&text),
-    };
-    match found {
-        found if found.is_empty() => bail!("it is not a file that Assay knows; it knows {KNOWN}"),
+    let tool = TOOLS.iter().find(|tool| (tool.is_one)(&text));
+    match tool.map_or_else(|| Ok(Vec::new()), |tool| (tool.read)(&text))? {
+        found if found.is_empty() => bail!("it is not a file that Assay knows; it knows {}", known()),
         found => Ok(found),
     }
 }

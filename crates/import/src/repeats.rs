@@ -1,7 +1,7 @@
 //! Several results of SPEC CPU2017 on one machine: how far its runs lie apart. SPEC CPU is trusted because it repeats, so that
 //! two runs of a component that lie more than five per cent apart mean that something changed.
 
-use super::{Format, Imported};
+use super::Imported;
 use model::{Effect, Fact, Finding, Severity};
 use stats::order::{coefficient_of_variation, mean, median};
 
@@ -71,7 +71,7 @@ pub struct Row {
 /// Groups of at least two runs of one machine.
 pub fn repeats(results: &[&Imported]) -> Vec<Repeats> {
     let mut groups: Vec<Repeats> = Vec::new();
-    for (place, one) in results.iter().enumerate().filter(|(_, one)| one.format == Format::SpecCpu) {
+    for (place, one) in results.iter().enumerate().filter(|(_, one)| one.format == crate::speccpu::FORMAT) {
         let first = |group: &Repeats| group.results.first().map(|first| results[*first]);
         match groups.iter_mut().find(|group| first(group).is_some_and(|first| same_machine(first, one))) {
             None => groups.push(Repeats {

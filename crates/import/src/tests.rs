@@ -137,7 +137,7 @@ fn raw_results_with_errors_between() {
     let read = read(RAW.as_bytes()).expect("raw results");
     assert_eq!(read.len(), 1);
     let raw = &read[0];
-    assert_eq!((raw.format, raw.host.as_str()), (Format::LmbenchRaw, "kylin"));
+    assert_eq!((raw.format, raw.host.as_str()), (crate::lmbench::RAW, "kylin"));
     assert!(raw.make_up.contains(&("kernel".to_string(), "10.0.0-generic".to_string())), "{:?}", raw.make_up);
     for (key, value) in [
         ("syscall.getpid@one-cpu#latency", 0.6737),
@@ -167,7 +167,7 @@ fn curves_alone() {
         read(b"\"stride=64\n0.00049 1.186\n0.00098 1.2\n\n\"stride=128\n8.00000 7.5\n").expect("curves");
     assert_eq!(
         (read[0].format, read[0].host.as_str(), read[0].figures.len()),
-        (Format::LatMemRd, "unknown", 3)
+        (crate::lmbench::LAT_MEM_RD, "unknown", 3)
     );
     assert_eq!(
         median(&read[0], "memory.latency@one-cpu?order=stride&stride=64/bytes=512#latency"),

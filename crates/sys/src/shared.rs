@@ -23,14 +23,17 @@ impl SharedWords {
         Ok(SharedWords { memory: Mapping::shared(words * 8)? })
     }
 
+    #[inline]
     pub fn len(&self) -> usize {
         self.memory.len() / 8
     }
 
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
+    #[inline]
     pub fn word(&self, index: usize) -> &AtomicU64 {
         assert!(index < self.len(), "shared word {index} of {}", self.len());
         // SAFETY: inside the mapping, 8-byte aligned, and all processes reach it through atomics only.
@@ -38,6 +41,7 @@ impl SharedWords {
     }
 
     /// The first half of a word, for futexes, which are 32 bits wide. A word is used either as this or as 64 bits.
+    #[inline]
     pub fn half_word(&self, index: usize) -> &AtomicU32 {
         assert!(index < self.len(), "shared word {index} of {}", self.len());
         // SAFETY: as in `word`; 4-byte aligned since every word is 8-byte aligned.

@@ -57,16 +57,21 @@ fn what_goes_wrong_is_said_with_the_last_lines() {
     let said = why(visit(&case(&["/nowhere/at/all"], None, "5")).1);
     assert!(said.contains("cannot start \"/nowhere/at/all\""), "{said}");
     // It ignores being asked.
-    let stubborn =
-        case(&["/bin/sh", "-c", "trap '' TERM; echo on; while :; do sleep 0.05; done"], None, "0.3");
+    let stubborn = case(&["/bin/sh", "-c", "trap '' TERM; echo on; while :; do sleep 0.05; done"], None, "2");
     let said = why(visit(&stubborn).1);
-    assert!(said.contains("no end after 0.3 s (--timeout); killed. Its last lines: on"), "{said}");
+    assert!(said.contains("no end after 2 s (--timeout); killed. Its last lines: on"), "{said}");
 }
 
 #[test]
 fn what_it_leaves_is_counted_and_killed() {
     let mark = format!("{}.5", 300_000 + std::process::id());
-    let script = format!("setsid sh -c 'sleep {mark} & sleep {mark}' >/dev/null 2>&1 & sleep 0.1");
+    let folder = tempfile::tempdir().expect("a folder");
+    // It ends when the shell that it leaves and that one's first child are there.
+    let there = folder.path().join("there");
+    let (there, left) = (there.display(), format!("sleep {mark} & : >\"$0\"; sleep {mark}"));
+    let script = format!(
+        "setsid sh -c '{left}' '{there}' >/dev/null 2>&1 & while [ ! -e '{there}' ]; do sleep 0.01; done"
+    );
     let (samples, reason) = shell(&script, None);
     assert_eq!(reason, None);
     assert!(value(&samples, "left").is_some_and(|left| left >= 2.0));

@@ -1,5 +1,6 @@
 //! Assay from the outside: the real program, driven as a user does, and its report in a real browser.
 
+mod archive;
 mod browser;
 mod cli;
 mod compare;

@@ -18,7 +18,16 @@ mod text;
 use super::builder::Builder;
 use super::embedded::embedded;
 use super::own::Against;
-use super::{Format, Imported};
+use super::{Format, Imported, Tool};
+
+pub(crate) const TOOL: Tool = Tool {
+    files: "results of fio (JSON and text)",
+    json: &["{\"fioversion\":"],
+    is_one,
+    read: |text| Ok(read(text)),
+};
+
+const FORMAT: Format = Format("fio result");
 
 /// More jobs than this in one file are a mistake or an attack.
 const MOST_JOBS: usize = 200;
@@ -138,12 +147,12 @@ impl Job {
 }
 
 /// Whether a text is a result of fio.
-pub fn is_one(text: &str) -> bool {
+fn is_one(text: &str) -> bool {
     text.contains("\"fio version\"") || text.lines().any(text::begins)
 }
 
 /// The results in a text, one for each document, or one for all of its words.
-pub fn read(text: &str) -> Vec<Imported> {
+fn read(text: &str) -> Vec<Imported> {
     let found = embedded(text);
     let ours: Vec<&serde_json::Value> =
         found.documents.iter().filter(|one| one.get("fio version").is_some()).collect();
@@ -199,7 +208,7 @@ impl Sheet {
             self.jobs.truncate(MOST_JOBS);
         }
         let host = self.jobs.iter().map(|job| job.host.as_str()).find(|host| !host.is_empty());
-        let mut builder = Builder::new(Format::Fio, host.unwrap_or_default());
+        let mut builder = Builder::new(FORMAT, host.unwrap_or_default());
         for (label, value) in &self.facts {
             builder.fact(label, value);
         }

@@ -2,7 +2,7 @@
 
 use crate::own::{FAILED_IO, FIGURES_DISAGREE, INTERRUPTED};
 use crate::tests::{figure, only, recorded, rules, skipped, values};
-use crate::{Format, Imported, read};
+use crate::{Imported, read};
 
 mod kinds;
 
@@ -17,7 +17,7 @@ fn note(one: &Imported, key: &str) -> String {
 }
 
 fn one(text: &str) -> Imported {
-    only(text, Format::Fio)
+    only(text, super::FORMAT)
 }
 
 fn near(found: f64, wanted: f64) -> bool {

@@ -11,8 +11,19 @@ use command::{Invocation, Program};
 use lines::{Line, Number};
 
 use super::builder::{Builder, Meaning};
-use super::{Format, Imported, Keyed, keyed};
+use super::{Format, Imported, Keyed, Tool, keyed};
 use model::Better;
+
+pub(crate) const TOOL: Tool = Tool {
+    files: "logs of hackbench and of `perf bench sched messaging` and `pipe`",
+    json: &[],
+    is_one,
+    read: |text| Ok(read(text)),
+};
+
+const FORMAT: Format = Format("hackbench log");
+const PERF_MESSAGING: Format = Format("perf bench sched messaging");
+const PERF_PIPE: Format = Format("perf bench sched pipe");
 
 /// More runs in one file are a mistake or an attack.
 const MOST_RUNS: usize = 2_000;
@@ -27,7 +38,7 @@ const OPERATIONS: &str =
     "perf gives one mean of all its operations; its two tasks run wherever the scheduler puts them";
 
 /// Whether a text is a log, or a part of one.
-pub fn is_one(text: &str) -> bool {
+fn is_one(text: &str) -> bool {
     text.lines().any(lines::begins)
 }
 
@@ -74,7 +85,7 @@ struct Result {
 }
 
 /// The results in a text, in its order.
-pub fn read(text: &str) -> Vec<Imported> {
+fn read(text: &str) -> Vec<Imported> {
     let mut log = Log::default();
     lines::read(text).into_iter().for_each(|line| log.take(line));
     log.end();
@@ -269,7 +280,7 @@ impl Log {
         let names = [host.as_str(), heading, unknown, under].into_iter().filter(|name| !name.is_empty());
         let mut builder = Builder::new(format, &names.collect::<Vec<_>>().join(", "));
         builder.fact("started by", under);
-        builder.remarks.push(if format == Format::PerfPipe { OPERATIONS } else { TIMES }.to_string());
+        builder.remarks.push(if format == PERF_PIPE { OPERATIONS } else { TIMES }.to_string());
         self.results.push(Result {
             format,
             host: host.clone(),
@@ -288,9 +299,9 @@ impl Log {
 impl Run {
     fn format(&self) -> Format {
         match self.program {
-            Program::Hackbench => Format::Hackbench,
-            Program::Messaging => Format::PerfMessaging,
-            Program::Pipe => Format::PerfPipe,
+            Program::Hackbench => FORMAT,
+            Program::Messaging => PERF_MESSAGING,
+            Program::Pipe => PERF_PIPE,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Logs of hackbench and perf, whole, wrapped, damaged and hostile.
 
-use crate::{Format, Imported, read};
+use crate::{Imported, read};
 use model::VerdictKind;
 
 const RUN: &str = "Running in process mode with 10 groups using 40 file descriptors each (== 400 tasks)
@@ -58,7 +58,7 @@ fn the_command_tells_the_transport() {
     assert_eq!(values(&untold, UNTOLD), [4.905]);
     assert!(figures(&untold)[0].2.contains("does not tell the transport"), "{untold:#?}");
     assert_eq!(untold.figures[0].judged.series.metric.unit, "s");
-    assert_eq!((untold.format, untold.host.as_str()), (Format::Hackbench, "unknown"));
+    assert_eq!((untold.format, untold.host.as_str()), (super::FORMAT, "unknown"));
     assert_eq!(untold.catalogue[0].title, "hackbench");
     for (command, transport) in [("-p", "pipe"), ("--inet", "inet"), ("-g 10 --process", "socket")] {
         let found = one(&format!("$ hackbench {command}\n{RUN}"));
@@ -159,7 +159,7 @@ fn what_perf_prints() {
                      # 8 groups == 320 threads run\n\n     Total time: 7.648 [sec]\n";
     let found = one(&format!("$ perf bench sched messaging -p -t -l 100000 -g 8\n{messaging}"));
     let key = "sched.hackbench@free?bytes=100&fds=20&groups=8&loops=100000&tasks=thread&transport=pipe#time";
-    assert_eq!((values(&found, key), found.format), (vec![7.648], Format::PerfMessaging));
+    assert_eq!((values(&found, key), found.format), (vec![7.648], super::PERF_MESSAGING));
     let untold = one(messaging);
     assert_eq!(values(&untold, "sched.hackbench@free?bytes=100&fds=20&groups=8&tasks=thread#time"), [7.648]);
     assert!(figures(&untold)[0].2.contains("does not tell their number, the transport"), "{untold:#?}");
@@ -173,7 +173,7 @@ fn what_perf_prints() {
     // The total of perf is cut off: 0.101984 is 0.101.
     let found = one(&pipe("0.101", "5.099200", "processes"));
     let rate = values(&found, "ipc.pipe-pingpong@free#round_trips")[0];
-    assert!((rate / 196_109.2 - 1.0).abs() < 1e-6 && found.format == Format::PerfPipe, "{rate}");
+    assert!((rate / 196_109.2 - 1.0).abs() < 1e-6 && found.format == super::PERF_PIPE, "{rate}");
     assert!(figures(&found)[0].2.contains("4 bytes, ours 8"), "{found:#?}");
     assert_eq!(found.remarks.len(), 1, "{:?}", found.remarks);
     let loose = one(&pipe("5.1", "257.25", "processes"));

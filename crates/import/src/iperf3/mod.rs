@@ -14,18 +14,27 @@ use serde_json::{Map, Value};
 use super::builder::Builder;
 use super::embedded::{Embedded, embedded};
 use super::own::{Against, short};
-use super::{Format, Imported};
+use super::{Format, Imported, Tool};
+
+pub(crate) const TOOL: Tool = Tool {
+    files: "results of iperf3 (JSON)",
+    json: &["{\"start\":", "{\"event\":", "{\"title\":", "{\"end\":", "{\"intervals\":"],
+    is_one,
+    read: |text| Ok(read(text)),
+};
+
+const FORMAT: Format = Format("iperf3 result");
 
 /// Remarks of one kind that are quoted.
 const QUOTED: usize = 5;
 
 /// Whether a text has a result of iperf3.
-pub fn is_one(text: &str) -> bool {
+fn is_one(text: &str) -> bool {
     text.contains("\"iperf 3") || (text.contains("\"sum_sent\"") && text.contains("\"bits_per_second\""))
 }
 
 /// The results in a text: one for each test and host.
-pub fn read(text: &str) -> Vec<Imported> {
+fn read(text: &str) -> Vec<Imported> {
     let Embedded { documents, lines, cut, left_out } = embedded(text);
     let tests = tests_of(documents);
     let mut builders: BTreeMap<String, (Builder, Against)> = BTreeMap::new();
@@ -35,7 +44,7 @@ pub fn read(text: &str) -> Vec<Imported> {
         let (host, kernel) = system(test);
         let (builder, against) = builders.entry(host.clone()).or_insert_with(|| {
             order.push(host.clone());
-            let mut builder = Builder::new(Format::Iperf3, &host);
+            let mut builder = Builder::new(FORMAT, &host);
             builder.remarks.push(
                 "iperf3 tells nothing of where its tasks ran; its intervals are of one connection, and so not independent"
                     .to_string(),

@@ -1,11 +1,11 @@
 //! Results of iperf3: recordings of our own, and made-up ones. The figures were read by eye.
 
+use crate::Imported;
 use crate::own::{FIGURES_DISAGREE, GENERATOR_BOUND, INTERRUPTED};
 use crate::tests::{only, recorded, rules, skipped, values};
-use crate::{Format, Imported};
 
 fn one(text: &str) -> Imported {
-    only(text, Format::Iperf3)
+    only(text, super::FORMAT)
 }
 
 fn near(found: &[f64], wanted: &[f64]) -> bool {

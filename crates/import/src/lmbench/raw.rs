@@ -1,8 +1,8 @@
 //! Raw result files: a line a figure, blocks of pairs as curves, and between them whatever went wrong.
 
 use super::figures::{MAYBE_WARM, Unit, WHOLE_HOP, find, meaning};
+use crate::Imported;
 use crate::builder::{Builder, Meaning};
-use crate::{Format, Imported};
 
 /// How lines of single figures begin, in the order in which lmbench's script prints them, and what they are.
 const LINES: &[(&str, &str)] = &[
@@ -137,7 +137,7 @@ const MOST_COMPLAINTS: usize = 10_000;
 impl Reader {
     fn new() -> Reader {
         Reader {
-            builder: Builder::new(Format::LatMemRd, ""),
+            builder: Builder::new(super::LAT_MEM_RD, ""),
             done: Vec::new(),
             block: Block::None,
             random: false,
@@ -149,7 +149,7 @@ impl Reader {
     fn line(&mut self, number: usize, line: &str) {
         if line.starts_with("[lmbench") {
             self.close();
-            self.builder.format = Format::LmbenchRaw;
+            self.builder.format = super::RAW;
             // `[lmbench3.0 results for Linux HOST RELEASE VERSION MACHINE OS]`
             if let Some(host) = line.split_whitespace().nth(4) {
                 self.builder.host = host.trim_end_matches(']').to_string();
@@ -357,11 +357,11 @@ impl Reader {
     /// Ends a result: what its file should have had and has not gets the reason that stands in its place.
     fn close(&mut self) {
         self.block = Block::None;
-        let fresh = Builder::new(Format::LatMemRd, "");
+        let fresh = Builder::new(super::LAT_MEM_RD, "");
         let mut builder = std::mem::replace(&mut self.builder, fresh);
         let (found, complaints) = (std::mem::take(&mut self.found), std::mem::take(&mut self.complaints));
-        if builder.format == Format::LmbenchRaw || !found.is_empty() {
-            builder.format = Format::LmbenchRaw;
+        if builder.format == super::RAW || !found.is_empty() {
+            builder.format = super::RAW;
             let expected = LINES.iter().enumerate().filter(|(_, (_, name))| !name.starts_with("remote"));
             for (place, (_, name)) in expected {
                 let there = found.iter().any(|(other, _)| *other == place);

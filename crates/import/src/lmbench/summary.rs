@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use super::figures::find;
 use super::numbers;
 use super::tables::{HOST, Holds, PREFIX, SYSTEM, TABLES, Table};
+use crate::Imported;
 use crate::builder::Builder;
-use crate::{Format, Imported};
 
 /// Why a cell has no value.
 const EMPTY: &str = "the cell is empty: lmbench had no value (its benchmark failed or was left out, or what it takes off was \
@@ -171,7 +171,7 @@ impl Results {
                 return None;
             }
             None => {
-                let mut builder = Builder::new(Format::LmbenchSummary, host);
+                let mut builder = Builder::new(super::SUMMARY, host);
                 if let Some((_, release)) = system.split_once(' ') {
                     let cut = if system.chars().count() >= SYSTEM { "…" } else { "" };
                     builder.fact("kernel", &format!("{}{cut}", release.trim()));

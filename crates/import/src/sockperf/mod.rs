@@ -12,8 +12,13 @@ use lines::{Line, Number, command};
 
 use super::builder::{Builder, Meaning};
 use super::own::{Against, percentile_name, short, too_few_beyond};
-use super::{Format, Imported, Keyed, keyed};
+use super::{Format, Imported, Keyed, Tool, keyed};
 use model::{Better, Value};
+
+pub(crate) const TOOL: Tool =
+    Tool { files: "results of sockperf", json: &[], is_one: is_one, read: |text| Ok(read(text)) };
+
+const FORMAT: Format = Format("sockperf result");
 
 /// More runs in one file are a mistake or an attack.
 const MOST_RUNS: usize = 200;
@@ -21,7 +26,7 @@ const MOST_RUNS: usize = 200;
 const QUOTED: usize = 10;
 
 /// Whether a text is what sockperf printed.
-pub fn is_one(text: &str) -> bool {
+fn is_one(text: &str) -> bool {
     text.lines().any(lines::begins)
 }
 
@@ -66,10 +71,10 @@ struct Run {
 }
 
 /// The results in a text, as one.
-pub fn read(text: &str) -> Vec<Imported> {
+fn read(text: &str) -> Vec<Imported> {
     let mut runs: Vec<Run> = Vec::new();
     let mut pending: Option<lines::Command> = None;
-    let mut builder = Builder::new(Format::Sockperf, "");
+    let mut builder = Builder::new(FORMAT, "");
     let mut against = Against::default();
     let (mut said, mut others, mut left_out) = (Vec::new(), 0, 0);
     for line in text.lines() {

@@ -1,8 +1,8 @@
 //! Results of sockperf: a recording of our own. The figures were read by eye.
 
+use crate::Imported;
 use crate::own::INTERRUPTED;
 use crate::tests::{only, recorded, skipped, values};
-use crate::{Format, Imported};
 
 /// The run whose command begins so.
 fn run(command: &str) -> String {
@@ -13,7 +13,7 @@ fn run(command: &str) -> String {
 }
 
 fn one(text: &str) -> Imported {
-    only(text, Format::Sockperf)
+    only(text, super::FORMAT)
 }
 
 fn near(found: &[f64], wanted: f64) -> bool {

@@ -3,7 +3,7 @@
 use super::score::{bench, indices, selected};
 use super::{Cell, QUOTED, Row, Sheet, Tune};
 use crate::builder::{Builder, Meaning};
-use crate::{Format, Imported, keyed};
+use crate::{Imported, keyed};
 use model::Better;
 
 /// What is said of every result.
@@ -14,7 +14,7 @@ const GENERAL: &str = "SPEC's score of a component is its median iteration (of t
 const ASIDE: [&str; 3] = ["rate", "ratio", "time"];
 
 pub(super) fn imported(sheet: Sheet) -> Imported {
-    let mut builder = Builder::new(Format::SpecCpu, &sheet.host);
+    let mut builder = Builder::new(super::FORMAT, &sheet.host);
     let tested = [("suite", sheet.suite.as_str()), ("ran", sheet.ran.as_str())];
     for (label, value) in
         sheet.facts.iter().map(|(label, value)| (label.as_str(), value.as_str())).chain(tested)

@@ -13,9 +13,15 @@ mod score;
 #[cfg(test)]
 mod tests;
 
+use super::{Format, Tool};
 use anyhow::ensure;
 
 use super::Imported;
+
+pub(crate) const TOOL: Tool =
+    Tool { files: "results of SPEC CPU2017 (csv and txt)", json: &[], is_one: is_one, read: read };
+
+pub(crate) const FORMAT: Format = Format("SPEC CPU2017 result");
 
 /// More rows than this in one file are a mistake or an attack: the largest suite has 13 components of 3 iterations.
 const MOST_ROWS: usize = 2000;
@@ -146,7 +152,7 @@ struct Sheet {
 }
 
 /// Whether a text is a report of SPEC CPU2017: by its title.
-pub fn is_one(text: &str) -> bool {
+fn is_one(text: &str) -> bool {
     text.lines().take(400).any(|line| title(line).is_some())
 }
 
@@ -159,7 +165,7 @@ fn title(line: &str) -> Option<&str> {
 }
 
 /// The result in a text. An error says what keeps it from being one.
-pub fn read(text: &str) -> anyhow::Result<Vec<Imported>> {
+fn read(text: &str) -> anyhow::Result<Vec<Imported>> {
     let is_csv = text.lines().take(400).any(|line| {
         let line = line.trim_start_matches('"');
         line.starts_with("Benchmark,") || line.starts_with("Benchmark;") || line.starts_with("Benchmark\"")

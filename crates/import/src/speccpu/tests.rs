@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::{HEADLINE_DIFFERS, INVALID_RESULT};
 use crate::repeats::repeats;
-use crate::{Format, Imported, read};
+use crate::{Imported, read};
 use model::VerdictKind;
 
 const COMPONENTS: [&str; 10] = [
@@ -82,7 +82,7 @@ fn fact<'a>(one: &'a Imported, label: &str) -> Option<&'a str> {
 #[test]
 fn a_csv_in_all_its_parts() {
     let found = one(&csv(0.3, WHEN, 10.0));
-    assert_eq!((found.format, found.host.as_str()), (Format::SpecCpu, "db7"));
+    assert_eq!((found.format, found.host.as_str()), (super::FORMAT, "db7"));
     assert_eq!(value(&found, "speccpu.505.mcf_r@free?tune=base#score"), (Some(10.0), 1, Some(0.0)));
     let (median, n, cv) = value(&found, "speccpu.505.mcf_r@free?tune=base#rate");
     // The population's: sqrt(2/3) of 3 %.

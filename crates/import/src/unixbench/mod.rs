@@ -8,9 +8,14 @@ use index::Table;
 use lines::{Line, TestLine};
 
 use super::builder::{Builder, Meaning};
-use super::{Format, Imported, keyed};
+use super::{Format, Imported, Tool, keyed};
 use model::Better;
 use stats::unixbench::{GROUP, INDEX, TESTS, titled};
+
+pub(crate) const TOOL: Tool =
+    Tool { files: "reports of UnixBench", json: &[], is_one: is_one, read: |text| Ok(read(text)) };
+
+const FORMAT: Format = Format("UnixBench report");
 
 /// What is said of every report.
 const GENERAL: &str = "UnixBench drops the worst third of a test's passes and prints the geometric mean of the rest, so that \
@@ -20,7 +25,7 @@ const GENERAL: &str = "UnixBench drops the worst third of a test's passes and pr
 const MOST: usize = 200;
 
 /// Whether a text is a report, or a part of one.
-pub fn is_one(text: &str) -> bool {
+fn is_one(text: &str) -> bool {
     let known = |line: &str| {
         let line = line.trim_start();
         line.starts_with("BYTE UNIX Benchmarks")
@@ -52,7 +57,7 @@ struct Section {
 }
 
 /// The results in a text, one for each host.
-pub fn read(text: &str) -> Vec<Imported> {
+fn read(text: &str) -> Vec<Imported> {
     let mut reports: Vec<Report> = Vec::new();
     for report in split(text) {
         let kernel = |report: &Report| report.facts.iter().find(|(label, _)| *label == "kernel").cloned();
@@ -147,7 +152,7 @@ impl Section {
 
 fn imported(report: Report) -> Imported {
     let Report { host, facts, mut sections, mut unknown } = report;
-    let mut builder = Builder::new(Format::UnixBench, &host);
+    let mut builder = Builder::new(FORMAT, &host);
     facts.iter().for_each(|(label, value)| builder.fact(label, value));
     builder.remarks.push(GENERAL.to_string());
     if sections.len() > MOST || sections.iter().any(|section| section.too_many) {

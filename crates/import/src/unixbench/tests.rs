@@ -1,6 +1,6 @@
 //! Reports of UnixBench, whole and damaged.
 
-use crate::{Format, Imported, read};
+use crate::{Imported, read};
 use model::VerdictKind;
 
 /// Two sections of an invented machine: every test at twenty, then at forty times its baseline.
@@ -61,7 +61,7 @@ fn says(imported: &Imported, words: &str) -> bool {
 #[test]
 fn a_whole_report() {
     let found = one(&report());
-    assert_eq!((found.format, found.host.as_str(), found.figures.len()), (Format::UnixBench, "old", 26));
+    assert_eq!((found.format, found.host.as_str(), found.figures.len()), (super::FORMAT, "old", 26));
     let expected = [
         ("unixbench", "5.1.3"),
         ("kernel", "5.4.0"),

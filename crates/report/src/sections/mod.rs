@@ -39,6 +39,29 @@ use compare::Comparison;
 use diagnose::Diagnosis;
 use model::{Severity, Title, View};
 
+/// Makes the sections of one family, where the run has any.
+type Sections = fn(&Diagnosis) -> Vec<Section>;
+
+macro_rules! families {
+    ($($sections:path,)+) => {
+        [$(|diagnosis| $sections(diagnosis).into_iter().collect()),+]
+    };
+}
+
+/// What each family shows of its own, in the order of reports.
+const FAMILIES: [Sections; 10] = families![
+    unixbench::section,
+    results::section,
+    sweep::section,
+    profile::section,
+    smt::capacity::section,
+    rate::section,
+    memory_map::section,
+    nexmark::sections,
+    smt::section,
+    guard::section,
+];
+
 /// The whole report of a run.
 pub fn compose(diagnosis: &Diagnosis) -> anyhow::Result<Report> {
     compose_beside(diagnosis, &[])
@@ -54,16 +77,7 @@ pub fn compose_beside(diagnosis: &Diagnosis, older: &[Comparison]) -> anyhow::Re
         blocks: vec![Block::Findings(diagnosis.findings.clone())],
         long: false,
     }];
-    sections.extend(unixbench::section(diagnosis));
-    sections.extend(results::section(diagnosis));
-    sections.extend(sweep::section(diagnosis));
-    sections.extend(profile::section(diagnosis));
-    sections.extend(smt::capacity::section(diagnosis));
-    sections.extend(rate::section(diagnosis));
-    sections.extend(memory_map::section(diagnosis));
-    sections.extend(nexmark::sections(diagnosis));
-    sections.extend(smt::section(diagnosis));
-    sections.extend(guard::section(diagnosis));
+    sections.extend(FAMILIES.iter().flat_map(|own| own(diagnosis)));
     sections.extend(beside::section(diagnosis, older));
     sections.extend(readings::section(diagnosis));
     sections.extend(believed::section(diagnosis));
