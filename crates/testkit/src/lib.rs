@@ -8,6 +8,7 @@ pub mod capacity;
 pub mod host;
 pub mod killing;
 pub mod memory_map;
+pub mod png;
 mod run_of;
 
 use std::path::{Path, PathBuf};

@@ -205,7 +205,7 @@ fn neither_flinks_rates_nor_its_limiter_are_used() {
         "PerSecond" => ["numRecordsOut", end].concat(),
         end => [end, "Strategy"].concat(),
     });
-    let mut folders = vec![root.join("src"), root.join("nexmark")];
+    let mut folders = vec![root.join("crates"), root.join("nexmark")];
     let mut looked = 0;
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {

@@ -8,35 +8,43 @@ mod hostile;
 mod large;
 mod memory;
 pub mod pages;
-mod png;
+mod permit;
 mod sweep;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use cdp::{Browser, Tab};
+use permit::{AT_ONCE, Permit};
 use report::block::Report;
 use report::html;
 use serde_json::{Value, json};
 
-/// One browser at a time: they are large, and one test looks at the clock.
-static ONE: Mutex<()> = Mutex::new(());
-
 struct Session {
     browser: Browser,
-    _alone: MutexGuard<'static, ()>,
+    // After the browser: fields are dropped in this order.
+    _permit: Permit,
 }
 
 fn session(test: &str) -> Option<Session> {
-    let alone = ONE.lock().unwrap_or_else(|broken| broken.into_inner());
+    session_with(test, 1)
+}
+
+/// A session without another browser beside it.
+fn session_alone(test: &str) -> Option<Session> {
+    session_with(test, AT_ONCE)
+}
+
+fn session_with(test: &str, permits: usize) -> Option<Session> {
+    let permit = Permit::wait(permits);
     let Some(program) = chromium() else {
         println!("browser::{test} is skipped: there is no chromium and none could be installed");
         return None;
     };
-    Some(Session { browser: Browser::start(program), _alone: alone })
+    Some(Session { browser: Browser::start(program), _permit: permit })
 }
 
 /// A Chromium on the search path; root on Debian gets one installed.
@@ -112,7 +120,7 @@ impl Session {
             if (failed) return fail(new Error(failed.textContent));
             const left = document.querySelectorAll('.plot:not(.drawn)').length;
             if (!left) return requestAnimationFrame(() => done(performance.now() - begun));
-            if (performance.now() - begun > 60000) return fail(new Error(left + ' charts are not drawn'));
+            if (performance.now() - begun > 240000) return fail(new Error(left + ' charts are not drawn'));
             setTimeout(look, 20); })(); })";
         self.browser.eval(tab, drawn);
     }
@@ -120,7 +128,7 @@ impl Session {
     fn picture(&mut self, tab: &Tab, name: &str) -> (usize, usize, f64, f64) {
         let png = self.browser.screenshot(tab);
         std::fs::write(folder().join(name).with_extension("png"), &png).expect("the picture is kept");
-        png::look(&png)
+        testkit::png::look(&png)
     }
 
     /// No exception, no console message, no warning of the browser's, and no request but for the file itself.
@@ -154,8 +162,8 @@ const MARKS: &str = "Object.fromEntries([...document.querySelectorAll('figure.ch
 
 #[test]
 fn every_chart_is_drawn_in_light_and_dark() {
-    let Some(mut session) = session("every_chart_is_drawn_in_light_and_dark") else { return };
     let file = page("report", &example::report());
+    let Some(mut session) = session("every_chart_is_drawn_in_light_and_dark") else { return };
     let tab = session.tab(1280, "light");
     let took = session.browser.open(&tab, &file);
     session.draw_all(&tab, 1280);
@@ -198,8 +206,8 @@ fn every_chart_is_drawn_in_light_and_dark() {
 
 #[test]
 fn every_view_of_memory_is_drawn() {
-    let Some(mut session) = session("every_view_of_memory_is_drawn") else { return };
     let file = page("memory", &memory::report(8));
+    let Some(mut session) = session("every_view_of_memory_is_drawn") else { return };
     let tab = session.tab(1280, "light");
     session.browser.open(&tab, &file);
     session.draw_all(&tab, 1280);
@@ -266,8 +274,8 @@ fn every_view_of_memory_is_drawn() {
 
 #[test]
 fn a_matrix_of_many_cpus_stays_bearable() {
-    let Some(mut session) = session("a_matrix_of_many_cpus_stays_bearable") else { return };
     let file = page("many-pairs", &memory::report(144));
+    let Some(mut session) = session("a_matrix_of_many_cpus_stays_bearable") else { return };
     let size = std::fs::metadata(&file).expect("the page").len();
     let tab = session.tab(1280, "light");
     session.browser.open(&tab, &file);
@@ -283,8 +291,8 @@ fn a_matrix_of_many_cpus_stays_bearable() {
 
 #[test]
 fn hostile_text_stays_text() {
-    let Some(mut session) = session("hostile_text_stays_text") else { return };
     let file = page("hostile", &hostile::report());
+    let Some(mut session) = session("hostile_text_stays_text") else { return };
     let tab = session.tab(1280, "light");
     session.browser.open(&tab, &file);
     session.draw_all(&tab, 1280);
@@ -336,8 +344,8 @@ fn hostile_text_stays_text() {
 
 #[test]
 fn hovering_shows_text_and_not_markup() {
-    let Some(mut session) = session("hovering_shows_text_and_not_markup") else { return };
     let file = page("hover", &hostile::report());
+    let Some(mut session) = session("hovering_shows_text_and_not_markup") else { return };
     let tab = session.tab(1280, "light");
     session.browser.open(&tab, &file);
     session.draw_all(&tab, 1280);
@@ -405,8 +413,8 @@ fn texts(report: &Report) -> Vec<String> {
 
 #[test]
 fn narrow_pages_do_not_scroll_sideways() {
-    let Some(mut session) = session("narrow_pages_do_not_scroll_sideways") else { return };
     let file = page("narrow", &example::report());
+    let Some(mut session) = session("narrow_pages_do_not_scroll_sideways") else { return };
     for width in [390, 1280] {
         let tab = session.tab(width, "light");
         session.browser.open(&tab, &file);
@@ -425,8 +433,8 @@ fn narrow_pages_do_not_scroll_sideways() {
 
 #[test]
 fn paper_is_white_and_has_every_chart() {
-    let Some(mut session) = session("paper_is_white_and_has_every_chart") else { return };
     let file = page("print", &example::report());
+    let Some(mut session) = session("paper_is_white_and_has_every_chart") else { return };
     let tab = session.tab(1280, "dark");
     session.browser.open(&tab, &file);
     let look = "addEventListener('beforeprint', () => { window.printed = [document.querySelectorAll('.plot:not(.begun)').length,
@@ -441,8 +449,8 @@ fn paper_is_white_and_has_every_chart() {
 
 #[test]
 fn a_large_report_loads_quickly() {
-    let Some(mut session) = session("a_large_report_loads_quickly") else { return };
     let file = page("large", &large::report());
+    let Some(mut session) = session_alone("a_large_report_loads_quickly") else { return };
     let size = std::fs::metadata(&file).expect("the page").len();
     let tab = session.tab(1280, "light");
     let begun = std::time::Instant::now();
@@ -470,8 +478,8 @@ fn a_large_report_loads_quickly() {
 
 #[test]
 fn maps_are_drawn_without_scripts() {
-    let Some(mut session) = session("maps_are_drawn_without_scripts") else { return };
     let file = page("sweep", &sweep::report());
+    let Some(mut session) = session("maps_are_drawn_without_scripts") else { return };
     let tab = session.tab(1280, "light");
     session.browser.ask(&tab, "Emulation.setScriptExecutionDisabled", json!({ "value": true }));
     session.browser.open(&tab, &file);

@@ -25,6 +25,7 @@ mod placement;
 mod profile;
 mod rate;
 mod settings;
+mod shared;
 mod sweep;
 
 /// No boot takes longer than this, however busy the host: emulation is slow.
@@ -60,6 +61,17 @@ fn in_guest_with(
     qemu: &[&str],
     script: &str,
 ) -> Option<TempDir> {
+    match brought(options, machine, qemu, script) {
+        Ok(archive) => Some(unpacked(&archive, None)),
+        Err(why) => {
+            skipped(test, why);
+            None
+        }
+    }
+}
+
+/// The folder of a guest in which a script ran, as an archive; or why nothing can be booted.
+fn brought(options: &[&str], machine: &str, qemu: &[&str], script: &str) -> Result<Vec<u8>, String> {
     // A guest's serial port would take longer for the pages than all its runs.
     let script = format!(
         "set -e\n{EVERY_CASE_ONCE}\n{script}
@@ -69,16 +81,24 @@ fn in_guest_with(
     let output = boot(options, machine, qemu, &script);
     let said = String::from_utf8_lossy(&output.stderr);
     if output.status.code() == Some(NOTHING_TO_BOOT) {
-        skipped(test, said.trim());
-        return None;
+        return Err(said.trim().to_string());
     }
     assert!(output.status.success(), "{machine}: {}: {said}", output.status);
+    Ok(output.stdout)
+}
+
+/// What such an archive holds, or one folder of it.
+fn unpacked(archive: &[u8], part: Option<&str>) -> TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let archive = folder.path().join("brought.tar");
-    fs::write(&archive, output.stdout).expect("room for what came back");
-    let unpacked = Command::new("tar").arg("-xf").arg(&archive).arg("-C").arg(folder.path()).status();
-    assert!(unpacked.expect("tar runs").success(), "{machine}: what came back is no archive");
-    Some(folder)
+    let file = folder.path().join("brought.tar");
+    fs::write(&file, archive).expect("room for what came back");
+    let mut tar = Command::new("tar");
+    tar.arg("-xf").arg(&file).arg("-C").arg(folder.path());
+    if let Some(part) = part {
+        tar.arg("--strip-components=2").arg(format!("./{part}"));
+    }
+    assert!(tar.status().expect("tar runs").success(), "what came back is no archive");
+    folder
 }
 
 /// Of options that are given twice the last one holds.
@@ -146,10 +166,8 @@ fn a_guest_whose_emulator_aborts_is_booted_again() {
 
 #[test]
 fn siblings_that_are_switched_off_and_come_back() {
-    let script = include_str!("lab/smt-table.sh");
-    let Some(folder) = in_guest("siblings_that_are_switched_off_and_come_back", "smt", script) else {
-        return;
-    };
+    let test = "siblings_that_are_switched_off_and_come_back";
+    let Some(folder) = shared::SMT.part(test, "table") else { return };
     let machine = read_json(&folder, "machine.json");
     assert_eq!(cores(&machine), json!(["0-1", "2-3"]));
     assert_eq!(machine["summary"]["threads_per_core"], json!([2]));
@@ -189,8 +207,7 @@ fn siblings_that_are_switched_off_and_come_back() {
 
 #[test]
 fn a_study_of_siblings_without_a_pmu() {
-    let script = include_str!("lab/smt-load.sh");
-    let Some(folder) = in_guest("a_study_of_siblings_without_a_pmu", "smt", script) else { return };
+    let Some(folder) = shared::SMT.part("a_study_of_siblings_without_a_pmu", "load") else { return };
     let run = runs::read(&runs::run_file(&folder.path().join("out")));
     let seats = |key: &str| {
         let found = run.header.plan.iter().find(|planned| planned.case.key() == key);
@@ -253,8 +270,7 @@ fn one_node_has_nothing_to_compare() {
 
 #[test]
 fn two_nodes() {
-    let script = "assay machine --json >machine.json; every_case_once memory.node,memory.data-source";
-    let Some(folder) = in_guest("two_nodes", "two-nodes", script) else { return };
+    let Some(folder) = shared::TWO_NODES.part("two_nodes", "nodes") else { return };
     let machine = read_json(&folder, "machine.json");
     assert_eq!(nodes(&machine), json!([["0-1", [10, 21]], ["2-3", [21, 10]]]));
     assert_eq!(machine["summary"]["packages"], 2);
@@ -270,8 +286,7 @@ fn two_nodes() {
 
 #[test]
 fn memory_without_cpus() {
-    let script = "assay machine --json >machine.json; every_case_once memory.node";
-    let Some(folder) = in_guest("memory_without_cpus", "memory-only", script) else { return };
+    let Some(folder) = shared::MEMORY_ONLY.part("memory_without_cpus", "nodes") else { return };
     let machine = read_json(&folder, "machine.json");
     let expected = json!([["0-1", [10, 21, 17]], ["2-3", [21, 10, 28]], ["", [17, 28, 10]]]);
     assert_eq!(nodes(&machine), expected);

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-const PATIENCE: Duration = Duration::from_secs(90);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A running browser with nothing in its profile and no way to the network; ends when dropped.
 pub struct Browser {
@@ -120,7 +120,7 @@ impl Browser {
     pub fn screenshot(&mut self, tab: &Tab) -> Vec<u8> {
         let asked = json!({ "format": "png", "captureBeyondViewport": true });
         let answer = self.ask(tab, "Page.captureScreenshot", asked);
-        super::png::from_base64(answer["data"].as_str().expect("a picture"))
+        testkit::png::from_base64(answer["data"].as_str().expect("a picture"))
     }
 
     pub fn size(&mut self, tab: &Tab, width: u64, height: u64) {

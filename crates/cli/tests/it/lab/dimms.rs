@@ -1,26 +1,31 @@
 //! A board's memory slots, passed to a guest a structure a file, as its firmware would.
 
 use std::fs;
+use std::path::Path;
 
 use serde_json::json;
 
-use super::{in_guest_with, read_json};
+use super::{read_json, shared};
 use crate::smbios::Board;
 
-#[test]
-fn a_full_board_with_modules_in_the_wrong_slots() {
+pub const SCRIPT: &str = "assay machine --json >machine.json; assay machine >machine.txt";
+
+/// QEMU's words for the board, whose structures are written into a folder.
+pub fn full_board(folder: &Path) -> Vec<String> {
     let board = Board::dell(2, &["A1", "A2", "A3", "A4", "B1", "B2", "B3", "B4"]);
-    let folder = tempfile::tempdir().expect("a folder");
-    let mut words: Vec<String> = Vec::new();
+    let mut words = Vec::new();
     for (number, structure) in board.structures.iter().enumerate() {
-        let path = folder.path().join(format!("{number}.bin"));
+        let path = folder.join(format!("{number}.bin"));
         fs::write(&path, structure).expect("written");
         words.extend(["-smbios".to_string(), format!("file={}", path.display())]);
     }
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    words
+}
+
+#[test]
+fn a_full_board_with_modules_in_the_wrong_slots() {
     let test = "a_full_board_with_modules_in_the_wrong_slots";
-    let script = "assay machine --json >machine.json; assay machine >machine.txt";
-    let Some(brought) = in_guest_with(test, &[], "two-nodes", &words, script) else { return };
+    let Some(brought) = shared::TWO_NODES.part(test, "dimms") else { return };
     let machine = read_json(&brought, "machine.json");
     assert_eq!(machine["dimms"].as_array().map(Vec::len), Some(24));
     assert_eq!(machine["dimm_verdict"], "unbalanced", "{:#}", machine["dimm_remarks"]);

@@ -33,7 +33,10 @@ trial() {
     shift 3
     $ip netns exec far assay serve --bind 10.9.0.2 --for 10m >"$name.served" 2>&1 &
     server=$!
-    sleep 1
+    until grep -q 'assay serves' "$name.served"; do
+        kill -0 $server
+        sleep 0.2
+    done
     status=0
     $ip netns exec near assay run --quick --force --only "$only" --to 10.9.0.2 --out "out-$name" \
         --budget "$budget" "$@" --json >"$name.json" 2>"$name.said" || status=$?

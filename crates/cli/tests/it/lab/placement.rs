@@ -9,7 +9,7 @@ use model::{CpuSet, Form, Planned, Record, Run, Samples};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{cores, in_guest, in_guest_told, nodes, planned, read_json};
+use super::{cores, in_guest, in_guest_told, nodes, planned, read_json, shared};
 use crate::runs;
 
 /// A machine of `lab/machines` as it is.
@@ -131,7 +131,7 @@ pub const DESCRIBE: &str = "assay machine --json >machine.json
     echo 1 >/proc/sys/kernel/sched_schedstats";
 
 /// A run in which every placement was visited once.
-const EVERY_PAIR: &str = "every_case_once ipc.pipe-pingpong";
+pub const EVERY_PAIR: &str = "every_case_once ipc.pipe-pingpong";
 
 impl Truth {
     /// Boots the machine, holds what Assay says of it against the truth and brings back what `script` did there.
@@ -226,7 +226,8 @@ fn affine(run: &Run) -> f64 {
 
 #[test]
 fn four_cpus_with_one_l3() {
-    let Some(folder) = SHARED_L3.told("four_cpus_with_one_l3", EVERY_PAIR) else { return };
+    let Some(folder) = shared::SHARED_L3.part("four_cpus_with_one_l3", "pairs") else { return };
+    SHARED_L3.check(&folder);
     let share = affine(&pairs_run(&folder, &SHARED_L3.placements()));
     // Nearly all; the first ones of a pair are none, and a guest on a busy host sees few others (5 of 14 once, beside
     // four busy loops). With the L3 hidden it is less than one in twenty.

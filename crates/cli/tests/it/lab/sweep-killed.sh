@@ -1,4 +1,5 @@
 # In a guest: a sweep that is killed again and again, and the same command at last.
+groups=1 loops=5
 knobs >before
 watchdog() {
     for process in /proc/[0-9]*; do

@@ -1,6 +1,7 @@
 # In a guest with a disk: a sweep in whose midst the machine is reset, with knobs turned.
 cd /mnt
 export ASSAY_STATE=/mnt/state
+groups=1 loops=5
 knobs >before
 cat /proc/sys/kernel/random/boot_id >boot-1
 sweep out >said-1 2>&1 &

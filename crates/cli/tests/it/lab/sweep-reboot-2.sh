@@ -1,6 +1,7 @@
 # The same disk in the next boot: the same command.
 cd /mnt
 export ASSAY_STATE=/mnt/state
+groups=1 loops=5
 knobs >before-2
 cat /proc/sys/kernel/random/boot_id >boot-2
 # What the journal calls ours may be the new boot's own value: it stays.

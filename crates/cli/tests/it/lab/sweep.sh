@@ -2,10 +2,10 @@
 knobs() {
     find /sys/kernel/debug/sched -type f ! -name debug ! -name max_newidle_lb_cost -exec grep -H '' {} + | sort
 }
-# sweep OUT: becomes a sweep of two by two cells, small ones.
+# sweep OUT: becomes a sweep of two by two cells, small ones; smaller where their figures do not matter ($groups, $loops).
 sweep() {
     exec assay sweep hackbench --quick --force --response none --budget 30m --visit-limit 2m \
-        --param groups=2 --param fds=8 --param loops=20 \
+        --param groups=${groups:-2} --param fds=8 --param loops=${loops:-20} \
         --knob min_granularity_ns=0.1ms,10ms --knob wakeup_granularity_ns=0,15ms --out "$1"
 }
 # visits OUT: finished ones.

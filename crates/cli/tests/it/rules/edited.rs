@@ -1,14 +1,69 @@
 //! Runs with invented samples, on machines made for the purpose, changed line by line and judged again.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
-use std::path::PathBuf;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{Case, case};
-use crate::runs::{diagnosed, end, pretended, run_file, unsealed};
+use crate::runs::{diagnosed, end, pretended, recorded, run_file, unsealed};
 use crate::synthetic::{Shape, Tree};
+
+/// The name and the text of a run file that a measuring verb leaves with these words.
+///
+/// Invented samples are the same in every run on the same machine: such a run is made once.
+fn run_text(verb: &[&str], words: &str) -> (OsString, String) {
+    static MADE: Mutex<BTreeMap<String, (OsString, String)>> = Mutex::new(BTreeMap::new());
+    let made = || MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    let key = what_decides(words).map(|decides| format!("{} {decides}", verb.join(" ")));
+    if let Some(known) = key.as_ref().and_then(|key| made().get(key).cloned()) {
+        return known;
+    }
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut command = crate::assay();
+    command.args(verb).arg("--out").arg(dir.path()).args(words.split_whitespace());
+    end(&mut command).expect(0).sane();
+    let file = run_file(dir.path());
+    let name = file.file_name().expect("a name").to_os_string();
+    let found = (name, unsealed(&file));
+    key.map(|key| made().insert(key, found.clone()));
+    found
+}
+
+/// What decides a run with invented samples: its words, where the words name a tree what is in that tree. `None` where
+/// something else decides, too.
+fn what_decides(words: &str) -> Option<String> {
+    words.contains("--pretend ").then_some(())?;
+    if words.contains(&format!("--from {}", recorded())) {
+        return Some(words.to_string());
+    }
+    let (before, after) = words.split_once("--root ")?;
+    let root = after.split_whitespace().next()?;
+    let mut hasher = DefaultHasher::new();
+    hash_folder(Path::new(root), &mut hasher);
+    Some(format!("{before}--root {:016x}{}", hasher.finish(), &after[root.len()..]))
+}
+
+fn hash_folder(folder: &Path, hasher: &mut DefaultHasher) {
+    let mut entries: Vec<_> = fs::read_dir(folder).expect("a folder").map(|e| e.expect("an entry")).collect();
+    entries.sort_by_key(|entry| entry.file_name());
+    for entry in entries {
+        entry.file_name().hash(hasher);
+        let (kind, path) = (entry.file_type().expect("its type"), entry.path());
+        match (kind.is_dir(), kind.is_symlink()) {
+            (true, _) => hash_folder(&path, hasher),
+            (_, true) => fs::read_link(&path).expect("a link").hash(hasher),
+            _ => fs::read(&path).expect("readable").hash(hasher),
+        }
+    }
+    // So that what follows is not taken for its content.
+    0xff_u8.hash(hasher);
+}
 
 /// A run file as lines of JSON.
 pub struct Edit {
@@ -25,12 +80,9 @@ impl Edit {
 
     /// The file of another measuring verb with these words.
     pub fn of_verb(verb: &[&str], words: &str) -> Edit {
+        let (name, text) = run_text(verb, words);
         let dir = tempfile::tempdir().expect("a folder");
-        let mut command = crate::assay();
-        command.args(verb).arg("--out").arg(dir.path()).args(words.split_whitespace());
-        end(&mut command).expect(0).sane();
-        let file = run_file(dir.path());
-        let text = unsealed(&file);
+        let file = dir.path().join(name);
         let lines = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
         Edit { _dir: dir, file, lines }
     }

@@ -26,8 +26,8 @@ fn machine() -> Tree {
 
 /// Ten cells, of which one is what was there.
 const TEN: &str = "selftest.steady --quick --knob min_granularity_ns=1ms..10ms:10";
-/// Ten cells whose figures never become precise: all six passes are made, which takes seconds.
-const LONG: &str = "selftest.modes --quick --knob min_granularity_ns=1ms..10ms:10";
+/// Five cells whose figures never become precise: all six passes are made, which takes seconds.
+const LONG: &str = "selftest.modes --quick --knob min_granularity_ns=1ms..5ms:5";
 
 /// The value of the axis that each visit was made at, pass by pass, and that the events say was turned last.
 fn visited(out: &Path) -> BTreeMap<u64, Vec<(String, String)>> {
