@@ -11,7 +11,7 @@ pub fn sample_line(data: &[u8]) {
     let Some((bench, said)) = data.split_first() else { return };
     let benches: Vec<_> = bench::all().collect();
     let bench = benches[usize::from(*bench) % benches.len()];
-    let order = order(bench.id);
+    let order = order(&bench.id);
 
     let mut talk = Talk::new(&order);
     let heard = talk.hear(said);

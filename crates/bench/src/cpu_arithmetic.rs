@@ -2,10 +2,11 @@
 
 use super::{Benchmark, Candidate, Param, Point, Range, Sampler, Scope, View, check_answer};
 use kernels::Arithmetic;
+use model::vocabulary::cpu as ids;
 use model::{Better, Case, Form, Metric, Params};
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
-    id: "cpu.arithmetic",
+    id: ids::ARITHMETIC,
     title: "Arithmetic",
     about: "Additions, multiplications and divisions of integers and floating-point numbers, two ways. Latency: a chain \
             in which each operation waits for the result of the one before. Throughput: independent streams (8 of \
@@ -25,17 +26,30 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
               both figures.",
     source: file!(),
     metrics: &[
-        Metric::new("time", "time of an operation", "ns", Better::Lower, Form::TimePerWork { scale: 1.0 }),
-        Metric::new("cycles", "cycles of an operation", "cycles", Better::Lower, Form::CyclesPerWork).aside(),
+        Metric::new(
+            ids::metric::TIME,
+            "time of an operation",
+            "ns",
+            Better::Lower,
+            Form::TimePerWork { scale: 1.0 },
+        ),
+        Metric::new(
+            ids::metric::CYCLES,
+            "cycles of an operation",
+            "cycles",
+            Better::Lower,
+            Form::CyclesPerWork,
+        )
+        .aside(),
     ],
     params: &[
         Param {
-            name: "operation",
+            name: ids::param::OPERATION,
             about: "what is computed, on which numbers",
             range: Range::Choice(&NAMES),
         },
         Param {
-            name: "timing",
+            name: ids::param::TIMING,
             about: "each waiting for the one before (latency), or not (throughput)",
             range: Range::Choice(&["latency", "throughput"]),
         },
@@ -77,7 +91,7 @@ fn points(_: &Case) -> Vec<Params> {
 }
 
 fn at(name: &str, timing: &str) -> Params {
-    Params::from([("operation".to_string(), name.into()), ("timing".to_string(), timing.into())])
+    Params::from([(ids::param::OPERATION, name.into()), (ids::param::TIMING, timing.into())])
 }
 
 fn run(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
@@ -90,7 +104,10 @@ fn run(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
 
 fn point(sampler: &Sampler, operations: u64, name: &str, timing: &str) -> Point {
     let stretch = sampler.windows().no_longer_than(LONG_ENOUGH_NS);
-    Point::new("time", operations as f64).also(&["cycles"]).at(at(name, timing)).stretch(stretch)
+    Point::new(ids::metric::TIME, operations as f64)
+        .also(&[ids::metric::CYCLES])
+        .at(at(name, timing))
+        .stretch(stretch)
 }
 
 fn latency(sampler: &mut Sampler, operation: Arithmetic, name: &str) -> anyhow::Result<()> {
@@ -128,7 +145,7 @@ mod tests {
 
     #[test]
     fn every_operation_is_timed_both_ways_and_right() {
-        let case = &rehearsal::cases("cpu.arithmetic", Depth::Quick)[0];
+        let case = &rehearsal::cases(ids::ARITHMETIC, Depth::Quick)[0];
         let samples = rehearsal::visit_all(case);
         let found: Vec<Params> = samples.iter().map(|samples| samples.point.clone()).collect();
         assert_eq!(found, points(case));

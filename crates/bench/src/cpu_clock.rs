@@ -2,10 +2,11 @@
 
 use super::{Benchmark, Candidate, Depth, Point, Sampler, Scope, View, check_answer, single_point};
 use kernels::{self, CHAIN_UNROLL};
+use model::vocabulary::cpu as ids;
 use model::{Better, Case, Form, Metric};
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
-    id: "cpu.clock",
+    id: ids::CLOCK,
     title: "Core clock",
     about: "Times a chain of 64-bit additions, each of which needs the one before: every x86 and ARM core does one \
             such addition a cycle, so additions per nanosecond are the core's real clock in GHz. The operands are \
@@ -17,9 +18,15 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
               one, never on the time-stamp counter, which runs at its own constant rate.",
     source: file!(),
     metrics: &[
-        Metric::new("clock", "core clock", "GHz", Better::Higher, Form::WorkPerTime { scale: 1.0 }),
         Metric::new(
-            "clock_by_multiply",
+            ids::metric::CLOCK,
+            "core clock",
+            "GHz",
+            Better::Higher,
+            Form::WorkPerTime { scale: 1.0 },
+        ),
+        Metric::new(
+            ids::metric::CLOCK_BY_MULTIPLY,
             "core clock by multiplications",
             "GHz",
             Better::Higher,
@@ -46,7 +53,7 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
 
 fn run(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let (mut sum, mut rounds) = (1, 0);
-    sampler.time(Point::new("clock", CHAIN_UNROLL as f64), |n| {
+    sampler.time(Point::new(ids::metric::CLOCK, CHAIN_UNROLL as f64), |n| {
         sum = kernels::add_chain(n, sum, 3);
         rounds += n;
     })?;
@@ -56,7 +63,7 @@ fn run(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
 
     let (mut product, mut rounds) = (1, 0);
     let cycles = multiply_cycles(sampler);
-    sampler.time(Point::new("clock_by_multiply", cycles * CHAIN_UNROLL as f64), |n| {
+    sampler.time(Point::new(ids::metric::CLOCK_BY_MULTIPLY, cycles * CHAIN_UNROLL as f64), |n| {
         product = kernels::multiply_chain(n, product, 3);
         rounds += n;
     })?;

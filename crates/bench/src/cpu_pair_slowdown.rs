@@ -9,13 +9,14 @@ use anyhow::Context;
 use super::tournament::{self, Pair};
 use super::{Benchmark, Candidate, Depth, Param, Range, Sampler, Scope, View, check_answer};
 use kernels::Arithmetic;
+use model::vocabulary::cpu as ids;
 use model::{Better, Case, CpuSet, Form, Metric, Params};
 use sys::clock::Clock;
 use sys::partner::{Partner, Wait};
 use sys::shared::{SharedWords, WORDS_PER_LINE};
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
-    id: "cpu.pair-slowdown",
+    id: ids::PAIR_SLOWDOWN,
     title: "Slowdown of two",
     about: "Two processes on two CPUs add up integers in registers, eight independent streams: as many additions at \
             once as the core has adders, so that a second thread of the same core can only take its share away. Each \
@@ -31,7 +32,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     source: file!(),
     metrics: &[
         Metric::new(
-            "slowdown",
+            ids::metric::SLOWDOWN,
             "time together over time alone",
             "",
             Better::Lower,
@@ -39,7 +40,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
             Form::TimePerWork { scale: 1.0 },
         ),
         Metric::new(
-            "alone",
+            ids::metric::ALONE,
             "time of an addition, alone",
             "ns",
             Better::Lower,
@@ -48,10 +49,13 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
         .aside(),
     ],
     params: &[
-        Param { name: "from", about: "CPU whose time it is", range: CPU },
-        Param { name: "to", about: "CPU that computes beside it", range: CPU },
+        Param { name: ids::param::FROM, about: "CPU whose time it is", range: CPU },
+        Param { name: ids::param::TO, about: "CPU that computes beside it", range: CPU },
     ],
-    view: &View::Matrix { row: std::borrow::Cow::Borrowed("from"), column: std::borrow::Cow::Borrowed("to") },
+    view: &View::Matrix {
+        row: std::borrow::Cow::Borrowed(ids::param::FROM.as_str()),
+        column: std::borrow::Cow::Borrowed(ids::param::TO.as_str()),
+    },
     from: Depth::Standard,
     cases,
     points,
@@ -119,7 +123,7 @@ fn points(case: &Case) -> Vec<Params> {
 }
 
 fn at(from: u32, to: u32) -> Params {
-    Params::from([("from".to_string(), u64::from(from).into()), ("to".to_string(), u64::from(to).into())])
+    Params::from([(ids::param::FROM, u64::from(from).into()), (ids::param::TO, u64::from(to).into())])
 }
 
 fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
@@ -142,8 +146,13 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
             [at(one, other), at(other, one)].into_iter().zip(alone).zip(together)
         {
             let work = vec![additions; alone.len()];
-            sampler.windows_timed(point.clone(), "slowdown", (alone.clone(), together), warm_up)?;
-            sampler.windows_timed(point, "alone", (work, alone), warm_up)?;
+            sampler.windows_timed(
+                point.clone(),
+                ids::metric::SLOWDOWN,
+                (alone.clone(), together),
+                warm_up,
+            )?;
+            sampler.windows_timed(point, ids::metric::ALONE, (work, alone), warm_up)?;
         }
     }
     Ok(())
@@ -265,7 +274,7 @@ mod tests {
 
     #[test]
     fn every_pair_is_timed_alone_and_together() {
-        for case in rehearsal::cases("cpu.pair-slowdown", Depth::Standard) {
+        for case in rehearsal::cases(ids::PAIR_SLOWDOWN, Depth::Standard) {
             let samples = rehearsal::visit_all(&case);
             let of = |name: &str| samples.iter().filter(|one| one.metrics == [name]).count();
             assert_eq!((of("slowdown"), of("alone")), (points(&case).len(), points(&case).len()));

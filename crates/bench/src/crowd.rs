@@ -6,18 +6,30 @@ use anyhow::Context;
 
 use super::{Benchmark, Candidate, Depth, Point, Sampler, Scope, check_answer};
 use crate::placement::Distance;
+use model::vocabulary::kernel as ids;
 use model::{Better, Case, CpuSet, Form, Metric, Params, Placement};
 use sys::clock::Clock;
 use sys::shared::{SharedWords, WORDS_PER_LINE};
 use sys::team::{Body, Team};
 
 /// Operations a second, all tasks together.
-pub const RATE: Metric =
-    Metric::new("rate", "all tasks together", "1/s", Better::Higher, Form::WorkPerTime { scale: 1e9 })
-        .aside();
+pub const RATE: Metric = Metric::new(
+    ids::metric::RATE,
+    "all tasks together",
+    "1/s",
+    Better::Higher,
+    Form::WorkPerTime { scale: 1e9 },
+)
+.aside();
 /// Of the task that had least: 1 is a fair share.
-pub const LEAST_SHARE: Metric =
-    Metric::new("least_share", "least task's part of a fair share", "", Better::Higher, Form::Value).aside();
+pub const LEAST_SHARE: Metric = Metric::new(
+    ids::metric::LEAST_SHARE,
+    "least task's part of a fair share",
+    "",
+    Better::Higher,
+    Form::Value,
+)
+.aside();
 
 /// One task alone; two at each distance, the nearest ones in every profile; two wherever the scheduler puts them; and, where
 /// there are more, one on each CPU.
@@ -103,7 +115,7 @@ impl Crowd {
     pub fn measure(&mut self, sampler: &mut Sampler, at: Params) -> anyhow::Result<()> {
         let tasks = self.tasks as f64;
         let before = self.done.clone();
-        let point = Point::new("latency", 1.0).times("rate", tasks).at(at.clone());
+        let point = Point::new(ids::metric::LATENCY, 1.0).times(ids::metric::RATE, tasks).at(at.clone());
         sampler.time_by(point, |each| {
             let laps = self.team.round(self.count() + each * self.tasks)?;
             for (done, lap) in self.done.iter_mut().zip(&laps) {
@@ -119,7 +131,7 @@ impl Crowd {
         let own = || self.done.iter().zip(&before).map(|(after, before)| after - before);
         let (all, least) = (own().sum::<u64>(), own().min().unwrap_or(0));
         match self.tasks > 1 && all > 0 {
-            true => sampler.value(at, "least_share", least as f64 * tasks / all as f64, 0.0),
+            true => sampler.value(at, ids::metric::LEAST_SHARE, least as f64 * tasks / all as f64, 0.0),
             false => Ok(()),
         }
     }

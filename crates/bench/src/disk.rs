@@ -1,6 +1,8 @@
 //! Disks: sequential, random and paced I/O, past the page cache or through it, and what makes data durable.
 
 use super::{Benchmark, Depth, Param, Range, View};
+use model::vocabulary::MetricId;
+use model::vocabulary::disk as ids;
 use model::{Better, Form, Metric};
 
 mod buckets;
@@ -27,36 +29,38 @@ pub use cases::{
 pub use wish::{Wish, wished};
 
 const BANDWIDTH: Metric = Metric::new(
-    "bandwidth",
+    ids::metric::BANDWIDTH,
     "bytes read and written a second",
     "GB/s",
     Better::Higher,
     Form::WorkPerTime { scale: 1.0 },
 );
 const IOPS: Metric =
-    Metric::new("iops", "I/Os a second", "1/s", Better::Higher, Form::WorkPerTime { scale: 1e9 });
+    Metric::new(ids::metric::IOPS, "I/Os a second", "1/s", Better::Higher, Form::WorkPerTime { scale: 1e9 });
 
-const fn quantile(name: &'static str, title: &'static str, q: f64) -> Metric {
+const fn quantile(name: MetricId, title: &'static str, q: f64) -> Metric {
     Metric::new(name, title, "us", Better::Lower, Form::Quantile { q, scale: 1e-3 })
 }
 
 /// What rules look at, and whoever asks.
-const fn fact(name: &'static str, title: &'static str, unit: &'static str) -> Metric {
+const fn fact(name: MetricId, title: &'static str, unit: &'static str) -> Metric {
     Metric::new(name, title, unit, Better::Neither, Form::Value).detail()
 }
 
-const P50: Metric = quantile("latency_p50", "latency, median", 0.5);
-const P90: Metric = quantile("latency_p90", "latency, 90th percentile", 0.9);
-const P99: Metric = quantile("latency_p99", "latency, 99th percentile", 0.99);
-const P999: Metric = quantile("latency_p999", "latency, 99.9th percentile", 0.999);
-const P9999: Metric = quantile("latency_p9999", "latency, 99.99th percentile", 0.9999);
-const MAX: Metric = quantile("latency_max", "latency, longest", 1.0);
+const P50: Metric = quantile(ids::metric::LATENCY_P50, "latency, median", 0.5);
+const P90: Metric = quantile(ids::metric::LATENCY_P90, "latency, 90th percentile", 0.9);
+const P99: Metric = quantile(ids::metric::LATENCY_P99, "latency, 99th percentile", 0.99);
+const P999: Metric = quantile(ids::metric::LATENCY_P999, "latency, 99.9th percentile", 0.999);
+const P9999: Metric = quantile(ids::metric::LATENCY_P9999, "latency, 99.99th percentile", 0.9999);
+const MAX: Metric = quantile(ids::metric::LATENCY_MAX, "latency, longest", 1.0);
 const CPU_PER_IO: Metric =
-    Metric::new("cpu_per_io", "CPU for an I/O", "us", Better::Lower, Form::Value).aside();
-const GENERATOR_BUSY: Metric = fact("generator_busy", "share of its CPUs' time that the generator ran", "");
-const DEVICE_SHARE: Metric = fact("device_share", "bytes that the device moved for a byte of ours", "");
-const IN_FLIGHT: Metric = fact("in_flight", "I/Os in flight at the device, mean", "");
-const DEVICE_BUSY: Metric = fact("device_busy", "share of time that the device had work", "");
+    Metric::new(ids::metric::CPU_PER_IO, "CPU for an I/O", "us", Better::Lower, Form::Value).aside();
+const GENERATOR_BUSY: Metric =
+    fact(ids::metric::GENERATOR_BUSY, "share of its CPUs' time that the generator ran", "");
+const DEVICE_SHARE: Metric =
+    fact(ids::metric::DEVICE_SHARE, "bytes that the device moved for a byte of ours", "");
+const IN_FLIGHT: Metric = fact(ids::metric::IN_FLIGHT, "I/Os in flight at the device, mean", "");
+const DEVICE_BUSY: Metric = fact(ids::metric::DEVICE_BUSY, "share of time that the device had work", "");
 
 /// A row's own metrics, then those beside every I/O.
 macro_rules! beside_io {
@@ -77,14 +81,14 @@ macro_rules! beside_io {
 }
 
 const OP: Param =
-    Param { name: "op", about: "what is done", range: Range::Choice(&["read", "write", "mixed"]) };
+    Param { name: ids::param::OP, about: "what is done", range: Range::Choice(&["read", "write", "mixed"]) };
 const CACHE: Param = Param {
-    name: "cache",
+    name: ids::param::CACHE,
     about: "past the page cache (O_DIRECT) or through it",
     range: Range::Choice(&["direct", "buffered"]),
 };
 const ENGINE: Param = Param {
-    name: "engine",
+    name: ids::param::ENGINE,
     about: "how I/O is asked for, where it is not the usual io_uring that interrupts end",
     range: Range::Choice(&["uring", "polled", "psync"]),
 };
@@ -94,19 +98,22 @@ const TIME: Param = Param {
     range: Range::Int { min: 1, max: 3600 },
 };
 const BLOCK: Param =
-    Param { name: "block", about: "bytes of an I/O", range: Range::Int { min: 512, max: 1 << 26 } };
-const DEPTH: Param =
-    Param { name: "depth", about: "I/Os in flight of each job", range: Range::Int { min: 1, max: 1024 } };
+    Param { name: ids::param::BLOCK, about: "bytes of an I/O", range: Range::Int { min: 512, max: 1 << 26 } };
+const DEPTH: Param = Param {
+    name: ids::param::DEPTH,
+    about: "I/Os in flight of each job",
+    range: Range::Int { min: 1, max: 1024 },
+};
 /// Only of as many as were chosen: "one-per-core" and "one-cpu" say it themselves.
 const JOBS: Param = Param {
-    name: "jobs",
+    name: ids::param::JOBS,
     about: "jobs at once, where their number was chosen (--jobs) or there are more cores than jobs",
     range: Range::Int { min: 2, max: cases::MOST_JOBS as i64 },
 };
 
 pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
-        id: "disk.sequential",
+        id: ids::SEQUENTIAL,
         title: "Sequential I/O",
         about: "Reads or writes a file of our own from its beginning to its end, again and again, so many blocks in \
                 flight (io_uring with registered file and buffers, submitted together; where a kernel or container refuses it \
@@ -133,7 +140,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         ..Benchmark::PINNED
     },
     Benchmark {
-        id: "disk.random",
+        id: ids::RANDOM,
         title: "Random I/O",
         about: "As disk.sequential, at places of the file drawn evenly and independently, each a whole number of blocks \
                 from its beginning. mixed: seven reads to three writes, drawn too. buffered: a read begins with the file \
@@ -153,7 +160,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         ..Benchmark::PINNED
     },
     Benchmark {
-        id: "disk.paced",
+        id: ids::PACED,
         title: "I/O at a fixed rate",
         about: "Random I/Os of a file of our own that fall due at a fixed rate, whether or not the earlier ones have come \
                 back (open loop). Latency counts from when an I/O was due, not from when it could be asked for: a stall \
@@ -168,7 +175,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         metrics: beside_io![
             P99,
             Metric::new(
-                "achieved",
+                ids::metric::ACHIEVED,
                 "I/Os done a second while they fell due",
                 "1/s",
                 Better::Higher,
@@ -184,7 +191,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
             TIME,
             BLOCK,
             Param {
-                name: "rate",
+                name: ids::param::RATE,
                 about: "I/Os that fall due a second, of all jobs together",
                 range: Range::Int { min: 1, max: 10_000_000 },
             },
@@ -197,7 +204,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         ..Benchmark::PINNED
     },
     Benchmark {
-        id: "disk.sync",
+        id: ids::SYNC,
         title: "Making data durable",
         about: "Overwrites 4 KiB of a file of our own (write(2), one block after the other), then fsync or fdatasync; the \
                 latency is the sync call's alone. The blocks were written and synced before, so that fdatasync has no metadata to write.",
@@ -209,7 +216,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         metrics: beside_io![P50, IOPS.aside(), P99.aside()],
         params: &[
             Param {
-                name: "op",
+                name: ids::param::OP,
                 about: "the call that is timed",
                 range: Range::Choice(&["fsync", "fdatasync"]),
             },
@@ -222,7 +229,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         ..Benchmark::PINNED
     },
     Benchmark {
-        id: "disk.metadata",
+        id: ids::METADATA,
         title: "Metadata of files",
         about: "Files in an empty directory of our own, one after the other, empty: make (open with O_CREAT and O_EXCL, \
                 close), stat, rename to another name in the same directory, unlink. Each call is timed; nothing is synced, so the \
@@ -234,7 +241,13 @@ pub const BENCHMARKS: &[Benchmark] = &[
                   security modules, a directory that is watched.",
         source: file!(),
         metrics: &[
-            Metric::new("rate", "calls a second", "1/s", Better::Higher, Form::WorkPerTime { scale: 1e9 }),
+            Metric::new(
+                ids::metric::RATE,
+                "calls a second",
+                "1/s",
+                Better::Higher,
+                Form::WorkPerTime { scale: 1e9 },
+            ),
             P50.aside(),
             P90.detail(),
             P99.aside(),
@@ -243,7 +256,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
             MAX.detail(),
         ],
         params: &[Param {
-            name: "op",
+            name: ids::param::OP,
             about: "the call that is timed",
             range: Range::Choice(&["create", "stat", "rename", "unlink"]),
         }],
@@ -253,7 +266,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         ..Benchmark::PINNED
     },
     Benchmark {
-        id: "disk.trim",
+        id: ids::TRIM,
         title: "Giving room back",
         about: "Punches holes into a file of our own (fallocate), a block each, in the order of the file, which was written and \
                 synced before; of a raw device that may be written it discards them (the ioctl BLKDISCARD). The latency is the call's. After it the \
@@ -271,7 +284,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         ..Benchmark::PINNED
     },
     Benchmark {
-        id: "disk.verify",
+        id: ids::VERIFY,
         title: "Writing and reading back, compared",
         about: "Writes a file of our own in which every 4 KiB name their place and the generation of the file, in every \
                 word, syncs it, reads it back past the page cache and compares every word; then the next generation over the same place. A \
@@ -290,7 +303,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         ..Benchmark::PINNED
     },
     Benchmark {
-        id: "disk.sustained",
+        id: ids::SUSTAINED,
         title: "Sequential writes for long",
         about: "Writes a file of our own sequentially past the page cache, over and over, for a minute (or --io-time) in equal periods of \
                 half a second; each sample is one period, in their order, so that the samples of a visit are its time line. \

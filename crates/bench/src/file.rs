@@ -11,6 +11,9 @@ use rustix::fs::{Mode, OFlags};
 use super::memory::{last_level_bytes, size_points, sizes_input, sizes_of};
 use super::{Benchmark, Candidate, Depth, Param, Point, Range, Sampler, Scope, View, check_answer, point};
 use kernels::{BLOCK_BYTES, Op, Stream, streams};
+use model::vocabulary::file as ids;
+use model::vocabulary::file::metric::{CACHED_SHARE, IO, OPEN_CLOSE};
+use model::vocabulary::file::param::{BYTES, CACHE};
 use model::{Better, Case, CpuSet, Form, Metric, Pages};
 use sys::clock::Clock;
 use sys::counters;
@@ -21,22 +24,22 @@ use sys::scratch::Scratch;
 const BANDWIDTH: Form = Form::WorkPerTime { scale: 1.0 };
 
 const METRICS: &[Metric] = &[
-    Metric::new("io", "bandwidth, I/O only", "GB/s", Better::Higher, BANDWIDTH),
-    Metric::new("open_close", "bandwidth from open to close", "GB/s", Better::Higher, BANDWIDTH),
-    Metric::new("cached_share", "share of the file in the page cache", "", Better::Neither, Form::Value)
+    Metric::new(IO, "bandwidth, I/O only", "GB/s", Better::Higher, BANDWIDTH),
+    Metric::new(OPEN_CLOSE, "bandwidth from open to close", "GB/s", Better::Higher, BANDWIDTH),
+    Metric::new(CACHED_SHARE, "share of the file in the page cache", "", Better::Neither, Form::Value)
         .aside(),
 ];
 
 const PARAMS: &[Param] = &[
-    Param { name: "cache", about: "in or out of the page cache", range: Range::Choice(&["warm", "cold"]) },
-    Param { name: "bytes", about: "bytes of the file", range: Range::Int { min: 512, max: 1 << 46 } },
+    Param { name: CACHE, about: "in or out of the page cache", range: Range::Choice(&["warm", "cold"]) },
+    Param { name: BYTES, about: "bytes of the file", range: Range::Int { min: 512, max: 1 << 46 } },
 ];
 
-const CURVE: View = View::Curve { x: Cow::Borrowed("bytes"), log: true };
+const CURVE: View = View::Curve { x: Cow::Borrowed(BYTES.as_str()), log: true };
 
 pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
-        id: "file.read",
+        id: ids::READ,
         title: "Reading a file",
         about: "Reads a file of our own by read(2) in pieces of 64 KiB (as lmbench does) and adds up every piece, so that \
                 the data reaches the CPU. io: the file is open already; open_close: open, read all, close. warm: just \
@@ -59,7 +62,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         ..Benchmark::PINNED
     },
     Benchmark {
-        id: "file.mmap",
+        id: ids::MMAP,
         title: "Reading a mapped file",
         about: "Maps a file of our own and adds up all of it in place. io: warm, the mapping stays and its pages are mapped \
                 in already, so that no kernel is involved; cold, each pass has a new mapping, which is made before the clock \
@@ -125,7 +128,7 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     ["warm", "cold"]
         .into_iter()
         .map(|cache| {
-            let unmet = |why| Candidate::unmet(bench.id, "one-cpu", why).param("cache", cache);
+            let unmet = |why| Candidate::unmet(bench.id, "one-cpu", why).param(CACHE, cache);
             let cold = cache == "cold";
             if let Some(directory) = memory_only.filter(|_| cold) {
                 return unmet(format!(
@@ -142,7 +145,7 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
                 (Depth::Standard, false) => {
                     let mut sizes = vec![MIB, 16 * MIB, 64 * MIB];
                     // In place no kernel copies: there the caches show most.
-                    let in_place = bench.id == "file.mmap";
+                    let in_place = bench.id == ids::MMAP;
                     sizes.extend(Some(beyond.min(STANDARD_MOST)).filter(|most| in_place && *most > 64 * MIB));
                     sizes
                 }
@@ -165,8 +168,8 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
             let passes: f64 = sizes.iter().map(window).sum::<f64>() * windows * SPANS;
             let seconds = scope.seconds(0, 0.0, largest as f64 * write + passes);
             let priority = if cold { 65 } else { 70 };
-            let mut candidate = Candidate::new(bench.id, one.clone(), priority, seconds).param("cache", cache);
-            candidate.case.inputs.insert("bytes".into(), sizes_input(&sizes));
+            let mut candidate = Candidate::new(bench.id, one.clone(), priority, seconds).param(CACHE, cache);
+            candidate.case.inputs.insert(BYTES.into(), sizes_input(&sizes));
             in_directory(scope, candidate).memory(largest)
         })
         .collect()
@@ -188,7 +191,7 @@ enum Span {
 fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let sizes = sizes_of(case);
     let largest = sizes.iter().copied().max().unwrap_or(0);
-    let cold = case.params.get("cache").and_then(|cache| cache.text()) == Some("cold");
+    let cold = case.params.get(CACHE).and_then(|cache| cache.text()) == Some("cold");
     let clock = sampler.clock();
     let mut file = TestFile::written(&directory_of(case), largest, sampler.seed() >> 32)?;
     if cold {
@@ -196,10 +199,10 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     }
     for bytes in sizes {
         let mut shares: Vec<f64> = Vec::new();
-        for (metric, span) in [("io", Span::Io), ("open_close", Span::OpenClose)] {
+        for (metric, span) in [(IO, Span::Io), (OPEN_CLOSE, Span::OpenClose)] {
             // One mapping for all passes through a warm file.
             let mut kept = None;
-            sampler.time_by(Point::new(metric, bytes as f64).at(point("bytes", bytes)), |passes| {
+            sampler.time_by(Point::new(metric, bytes as f64).at(point(BYTES, bytes)), |passes| {
                 let mut ns = 0.0;
                 if !cold {
                     shares.push(file.must_be_warm(bytes)?);
@@ -212,8 +215,8 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
                         }
                         shares.push(file.make_cold(bytes)?);
                     }
-                    let (sum, took) = match case.bench.as_ref() {
-                        "file.read" => file.read(bytes, span, clock)?,
+                    let (sum, took) = match case.id() {
+                        Some(ids::READ) => file.read(bytes, span, clock)?,
                         _ => file.map(bytes, span, clock, &mut kept)?,
                     };
                     ns += took;
@@ -226,7 +229,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
             })?;
         }
         let worst = shares.into_iter().reduce(if cold { f64::max } else { f64::min });
-        sampler.value(point("bytes", bytes), "cached_share", worst.unwrap_or(0.0), 0.0)?;
+        sampler.value(point(BYTES, bytes), CACHED_SHARE, worst.unwrap_or(0.0), 0.0)?;
     }
     Ok(())
 }
@@ -471,10 +474,10 @@ mod tests {
     #[test]
     fn visits_emit_both_bandwidths_and_leave_nothing() {
         let directory = tempfile::tempdir_in(disk()).expect("a folder");
-        for id in ["file.read", "file.mmap"] {
+        for id in [ids::READ, ids::MMAP] {
             for mut case in rehearsal::cases(id, Depth::Quick) {
                 case.inputs.insert("dir".into(), directory.path().to_string_lossy().into_owned());
-                case.inputs.insert("bytes".into(), MIB.to_string());
+                case.inputs.insert(BYTES.into(), MIB.to_string());
                 let samples = match rehearsal::visit(&case) {
                     (samples, None) => samples,
                     (_, Some(Reason::WrongAnswer(why))) => panic!("{}: {why}", case.key()),
@@ -486,7 +489,7 @@ mod tests {
                 };
                 let metrics: Vec<&str> =
                     samples.iter().flat_map(|one| &one.metrics).map(String::as_str).collect();
-                assert_eq!(metrics, ["io", "open_close", "cached_share"], "{}", case.key());
+                assert_eq!(metrics, [IO, OPEN_CLOSE, CACHED_SHARE], "{}", case.key());
             }
         }
         assert_eq!(std::fs::read_dir(directory.path()).expect("readable").count(), 0);

@@ -8,6 +8,7 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 use super::file::{SHARE_OF_ROOM, directory_of, in_directory, room};
 use super::memory::{size_points, sizes_input, sizes_of};
 use super::{Benchmark, Candidate, Depth, Param, Point, Range, Sampler, Scope, View, check_answer, point};
+use model::vocabulary::file as ids;
 use model::{Better, Case, Form, Metric};
 use sys::clock::Clock;
 use sys::scratch::Scratch;
@@ -15,7 +16,7 @@ use sys::scratch::Scratch;
 const RATE: Form = Form::WorkPerTime { scale: 1e9 };
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
-    id: "file.create",
+    id: ids::CREATE,
     title: "Making and removing files",
     about: "Makes files in an empty directory of its own, one after the other: open with O_CREAT and O_EXCL, one write of \
             so many bytes (none for 0), close. Then removes them in the order of their making. Both are timed apart, in \
@@ -28,15 +29,15 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
               full or old directory tree. How fast files reach the disk is another question, to which fsync belongs.",
     source: file!(),
     metrics: &[
-        Metric::new("create", "files made a second", "1/s", Better::Higher, RATE),
-        Metric::new("delete", "files removed a second", "1/s", Better::Higher, RATE),
+        Metric::new(ids::metric::CREATE, "files made a second", "1/s", Better::Higher, RATE),
+        Metric::new(ids::metric::DELETE, "files removed a second", "1/s", Better::Higher, RATE),
     ],
     params: &[Param {
-        name: "bytes",
+        name: ids::param::BYTES,
         about: "bytes of each file",
         range: Range::Int { min: 0, max: 1 << 20 },
     }],
-    view: &View::Curve { x: Cow::Borrowed("bytes"), log: false },
+    view: &View::Curve { x: Cow::Borrowed(ids::param::BYTES.as_str()), log: false },
     cases,
     points: size_points,
     run,
@@ -63,7 +64,7 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     }
     let seconds = scope.seconds(sizes.len(), STRETCH, 0.0);
     let mut candidate = Candidate::new(bench.id, one, 65, seconds);
-    candidate.case.inputs.insert("bytes".into(), sizes_input(sizes));
+    candidate.case.inputs.insert(ids::param::BYTES.into(), sizes_input(sizes));
     vec![in_directory(scope, candidate)]
 }
 
@@ -73,8 +74,8 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let clock = sampler.clock();
     for bytes in sizes_of(case) {
         let data = vec![0xa5u8; bytes as usize];
-        let at = |metric| Point::new(metric, 1.0).at(point("bytes", bytes)).stretch(STRETCH);
-        sampler.time_each(vec![at("create"), at("delete")], |files| {
+        let at = |metric| Point::new(metric, 1.0).at(point(ids::param::BYTES, bytes)).stretch(STRETCH);
+        sampler.time_each(vec![at(ids::metric::CREATE), at(ids::metric::DELETE)], |files| {
             let room = files.saturating_mul(bytes.next_multiple_of(4096) + 4096);
             if files > MOST_FILES || room > scratch.free_bytes()? / SHARE_OF_ROOM {
                 bail!("{files} files of {bytes} bytes are too many for {}", directory.display());
@@ -155,11 +156,11 @@ mod tests {
 
     #[test]
     fn a_visit_emits_both_rates_at_every_size() {
-        for case in rehearsal::cases("file.create", Depth::Standard) {
+        for case in rehearsal::cases(ids::CREATE, Depth::Standard) {
             let samples = rehearsal::visit_all(&case);
             let metrics: Vec<&str> =
                 samples.iter().flat_map(|one| &one.metrics).map(String::as_str).collect();
-            assert_eq!(metrics, ["create", "delete"].repeat(SIZES.len()));
+            assert_eq!(metrics, [ids::metric::CREATE, ids::metric::DELETE].repeat(SIZES.len()));
         }
     }
 }

@@ -12,6 +12,8 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions};
 use super::sampler::core_clock_ghz;
 use super::{Benchmark, Candidate, Depth, Param, Range, Sampler, View, point, single_point};
 use crate::placement::Floor;
+use model::vocabulary::MetricId;
+use model::vocabulary::guard as ids;
 use model::{Better, Case, Covariates, Form, Metric, Packed, Params};
 use sys::clock::{self, Usage};
 use sys::counters::{self, Tasks};
@@ -26,12 +28,6 @@ pub use extract::{FORMATS, Wanted, format_of};
 use output::Kept;
 use watch::Watch;
 
-/// The row that guarded commands are cases of, and its parameter.
-pub const GUARDED: &str = "guard.command";
-pub const COMMAND: &str = "command";
-/// What it is judged by; the verb gives its name, unit and better side.
-pub const RESULT: &str = "result";
-
 /// Names of a case's inputs: its words as a JSON list, the metric as JSON, the time limit in seconds, and the CPUs with
 /// where each belongs.
 pub const WORDS: &str = "words";
@@ -39,12 +35,12 @@ pub const WANTED: &str = "wanted";
 pub const TIMEOUT: &str = "timeout_s";
 pub const FLOOR: &str = "floor";
 
-const fn value(name: &'static str, title: &'static str, unit: &'static str, better: Better) -> Metric {
+const fn value(name: MetricId, title: &'static str, unit: &'static str, better: Better) -> Metric {
     Metric::new(name, title, unit, better, Form::Value)
 }
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
-    id: GUARDED,
+    id: ids::COMMAND,
     title: "Guarded command",
     about: "Runs a program, unmodified, as often as asked, each run a visit of its own, and watches its tasks from outside \
             through /proc, up to a hundred times a second (of many tasks less often: looking takes 2 % of a CPU at most). What it is judged by is its wall time or a figure from its output. \
@@ -60,25 +56,29 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
               itself took of one CPU, reading the program's output included.",
     source: file!(),
     metrics: &[
-        value(RESULT, "wall time", "s", Better::Lower),
-        value("wall", "wall time of a run", "s", Better::Lower).aside(),
-        value("cpu_user", "CPU time in the program", "s", Better::Neither).aside(),
-        value("cpu_system", "CPU time in the kernel", "s", Better::Neither).aside(),
-        value("voluntary", "voluntary switches", "", Better::Neither).aside(),
-        value("involuntary", "involuntary switches", "", Better::Neither).aside(),
-        value("migrations", "migrations seen", "", Better::Neither).aside(),
-        value("faults", "page faults", "", Better::Neither).aside(),
-        value("wait", "time that tasks waited for a CPU", "s", Better::Neither).aside(),
-        value("tasks", "tasks watched", "", Better::Neither).aside(),
-        value("occupancy", "share of pairs of busy tasks", "", Better::Neither).aside(),
-        value("looks", "looks that found two busy tasks", "", Better::Neither).aside(),
-        value("pinned", "tasks that were pinned", "", Better::Neither).aside(),
-        value("left", "processes left behind", "", Better::Neither).aside(),
-        value("watch_cpu", "CPU share of the watching", "", Better::Neither).aside(),
+        value(ids::metric::RESULT, "wall time", "s", Better::Lower),
+        value(ids::metric::WALL, "wall time of a run", "s", Better::Lower).aside(),
+        value(ids::metric::CPU_USER, "CPU time in the program", "s", Better::Neither).aside(),
+        value(ids::metric::CPU_SYSTEM, "CPU time in the kernel", "s", Better::Neither).aside(),
+        value(ids::metric::VOLUNTARY, "voluntary switches", "", Better::Neither).aside(),
+        value(ids::metric::INVOLUNTARY, "involuntary switches", "", Better::Neither).aside(),
+        value(ids::metric::MIGRATIONS, "migrations seen", "", Better::Neither).aside(),
+        value(ids::metric::FAULTS, "page faults", "", Better::Neither).aside(),
+        value(ids::metric::WAIT, "time that tasks waited for a CPU", "s", Better::Neither).aside(),
+        value(ids::metric::TASKS, "tasks watched", "", Better::Neither).aside(),
+        value(ids::metric::OCCUPANCY, "share of pairs of busy tasks", "", Better::Neither).aside(),
+        value(ids::metric::LOOKS, "looks that found two busy tasks", "", Better::Neither).aside(),
+        value(ids::metric::PINNED, "tasks that were pinned", "", Better::Neither).aside(),
+        value(ids::metric::LEFT, "processes left behind", "", Better::Neither).aside(),
+        value(ids::metric::WATCH_CPU, "CPU share of the watching", "", Better::Neither).aside(),
     ],
     params: &[
-        Param { name: COMMAND, about: "program and fingerprint of its words", range: Range::Word },
-        Param { name: "class", about: "how two CPUs are apart", range: Range::Word },
+        Param {
+            name: ids::param::COMMAND,
+            about: "program and fingerprint of its words",
+            range: Range::Word,
+        },
+        Param { name: ids::param::CLASS, about: "how two CPUs are apart", range: Range::Word },
     ],
     view: &View::Table,
     from: Depth::Quick,
@@ -235,27 +235,27 @@ impl Ran {
             clock_ghz: one(self.core_clock),
             ..Covariates::default()
         };
-        sampler.value_beside(Params::new(), RESULT, self.result.unwrap_or(wall), ns, beside)?;
+        sampler.value_beside(Params::new(), ids::metric::RESULT, self.result.unwrap_or(wall), ns, beside)?;
         let values = [
-            ("wall", Some(wall)),
-            ("cpu_user", Some(all.user_ms / 1e3)),
-            ("cpu_system", Some((all.cpu_ms - all.user_ms) / 1e3)),
-            ("voluntary", Some(all.voluntary as f64)),
-            ("involuntary", Some(all.involuntary as f64)),
-            ("migrations", used.migrations),
-            ("faults", Some(all.faults as f64)),
-            ("wait", used.wait_ns.map(|ns| ns / 1e9)),
-            ("tasks", Some(watch.tasks().seen as f64)),
-            ("looks", Some(f64::from(watch.looks()))),
-            ("pinned", watch.pinned().map(|tasks| tasks as f64)),
-            ("left", Some(self.left as f64)),
-            ("watch_cpu", Some(self.own * 1e6 / ns)),
+            (ids::metric::WALL, Some(wall)),
+            (ids::metric::CPU_USER, Some(all.user_ms / 1e3)),
+            (ids::metric::CPU_SYSTEM, Some((all.cpu_ms - all.user_ms) / 1e3)),
+            (ids::metric::VOLUNTARY, Some(all.voluntary as f64)),
+            (ids::metric::INVOLUNTARY, Some(all.involuntary as f64)),
+            (ids::metric::MIGRATIONS, used.migrations),
+            (ids::metric::FAULTS, Some(all.faults as f64)),
+            (ids::metric::WAIT, used.wait_ns.map(|ns| ns / 1e9)),
+            (ids::metric::TASKS, Some(watch.tasks().seen as f64)),
+            (ids::metric::LOOKS, Some(f64::from(watch.looks()))),
+            (ids::metric::PINNED, watch.pinned().map(|tasks| tasks as f64)),
+            (ids::metric::LEFT, Some(self.left as f64)),
+            (ids::metric::WATCH_CPU, Some(self.own * 1e6 / ns)),
         ];
         for (metric, value) in values.into_iter().filter_map(|(metric, value)| Some((metric, value?))) {
             sampler.value(Params::new(), metric, value, ns)?;
         }
         for (class, share) in watch.occupancy() {
-            sampler.value(point("class", class), "occupancy", share, ns)?;
+            sampler.value(point(ids::param::CLASS, class), ids::metric::OCCUPANCY, share, ns)?;
         }
         Ok(())
     }

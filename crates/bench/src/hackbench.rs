@@ -1,6 +1,7 @@
 //! hackbench: groups of senders and receivers, every sender of a group writing to each of its receivers.
 
-use std::collections::BTreeMap;
+use model::vocabulary::hackbench as ids;
+use model::vocabulary::{BenchId, MetricId, ParamId};
 
 use anyhow::{Context, ensure};
 
@@ -20,38 +21,35 @@ use crew::{Setup, Tasks};
 use second::Beside;
 pub use transport::TRANSPORTS;
 
-/// The rows, and the metric that a sweep of them shows.
-pub const HACKBENCH: &str = "sched.hackbench";
-pub const MESSAGING: &str = "sched.messaging";
-
-const fn value(name: &'static str, title: &'static str, unit: &'static str) -> Metric {
+const fn value(name: MetricId, title: &'static str, unit: &'static str) -> Metric {
     Metric::new(name, title, unit, Better::Neither, Form::Value).aside()
 }
 
-const fn quantile(name: &'static str, title: &'static str, q: f64) -> Metric {
+const fn quantile(name: MetricId, title: &'static str, q: f64) -> Metric {
     Metric::new(name, title, "us", Better::Lower, Form::Quantile { q, scale: 1e-3 })
 }
 
-const TIME: Metric = Metric::new("time", "wall time", "s", Better::Lower, Form::Value);
-const USER: Metric = value("cpu_user", "CPU time in the program", "s");
-const SYSTEM: Metric = value("cpu_system", "CPU time in the kernel", "s");
-const VOLUNTARY: Metric = value("voluntary", "voluntary switches", "");
-const INVOLUNTARY: Metric = value("involuntary", "involuntary switches", "");
-const SWITCHES: Metric = value("switches", "switches of the whole machine", "");
-const MIGRATIONS: Metric = value("migrations", "migrations", "");
-const WAIT: Metric = value("wait", "time that tasks waited for a CPU", "s");
-const MESSAGES: Metric = value("messages", "messages", "");
-const LOCKS: Metric = value("lock_share", "share of CPU time in the kernel's locks", "");
-const MASKED: Metric = value("masked_share", "share of CPU time at ends of locks that mask interrupts", "");
-const TASKS: Metric = value("tasks", "tasks", "");
+const TIME: Metric = Metric::new(ids::metric::TIME, "wall time", "s", Better::Lower, Form::Value);
+const USER: Metric = value(ids::metric::CPU_USER, "CPU time in the program", "s");
+const SYSTEM: Metric = value(ids::metric::CPU_SYSTEM, "CPU time in the kernel", "s");
+const VOLUNTARY: Metric = value(ids::metric::VOLUNTARY, "voluntary switches", "");
+const INVOLUNTARY: Metric = value(ids::metric::INVOLUNTARY, "involuntary switches", "");
+const SWITCHES: Metric = value(ids::metric::SWITCHES, "switches of the whole machine", "");
+const MIGRATIONS: Metric = value(ids::metric::MIGRATIONS, "migrations", "");
+const WAIT: Metric = value(ids::metric::WAIT, "time that tasks waited for a CPU", "s");
+const MESSAGES: Metric = value(ids::metric::MESSAGES, "messages", "");
+const LOCKS: Metric = value(ids::metric::LOCK_SHARE, "share of CPU time in the kernel's locks", "");
+const MASKED: Metric =
+    value(ids::metric::MASKED_SHARE, "share of CPU time at ends of locks that mask interrupts", "");
+const TASKS: Metric = value(ids::metric::TASKS, "tasks", "");
 
 const METRICS: &[Metric] =
     &[TIME, USER, SYSTEM, VOLUNTARY, INVOLUNTARY, SWITCHES, MIGRATIONS, WAIT, LOCKS, MASKED, MESSAGES, TASKS];
 const MESSAGING_METRICS: &[Metric] = &[
-    quantile("latency_p50", "message latency, median", 0.5),
-    quantile("latency_p99", "message latency, 99th percentile", 0.99),
-    quantile("latency_p999", "message latency, 99.9th percentile", 0.999).aside(),
-    quantile("latency_max", "message latency, worst", 1.0).aside(),
+    quantile(ids::metric::LATENCY_P50, "message latency, median", 0.5),
+    quantile(ids::metric::LATENCY_P99, "message latency, 99th percentile", 0.99),
+    quantile(ids::metric::LATENCY_P999, "message latency, 99.9th percentile", 0.999).aside(),
+    quantile(ids::metric::LATENCY_MAX, "message latency, worst", 1.0).aside(),
     TIME.aside(),
     USER,
     SYSTEM,
@@ -68,7 +66,7 @@ const MESSAGING_METRICS: &[Metric] = &[
 
 pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
-        id: HACKBENCH,
+        id: ids::HACKBENCH,
         title: "hackbench",
         about: "The scheduler benchmark of rt-tests, written anew: `groups` groups of `fds` senders and `fds` receivers each; \
                 every sender writes `loops` messages of `bytes` bytes to every receiver of its group, over socket pairs, \
@@ -97,7 +95,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         ..ROW
     },
     Benchmark {
-        id: MESSAGING,
+        id: ids::MESSAGING,
         title: "Messages under load, with their latency",
         about: "The tasks of sched.hackbench with a clock reading in every message: the latency of a message is from right \
                 before the sender writes it until its receiver has read it, so the time in a full buffer is part of it. All latencies of a run \
@@ -117,23 +115,31 @@ const ROW: Benchmark = Benchmark {
     source: file!(),
     params: &[
         Param {
-            name: "groups",
+            name: ids::param::GROUPS,
             about: "groups of senders and receivers",
             range: Range::Int { min: 1, max: 1000 },
         },
         Param {
-            name: "fds",
+            name: ids::param::FDS,
             about: "senders, and receivers, of a group",
             range: Range::Int { min: 1, max: 1000 },
         },
         Param {
-            name: "loops",
+            name: ids::param::LOOPS,
             about: "messages from each sender to each receiver",
             range: Range::Int { min: 1, max: 1_000_000_000 },
         },
-        Param { name: "bytes", about: "size of a message", range: Range::Int { min: 1, max: 1 << 24 } },
-        Param { name: "tasks", about: "what the tasks are", range: Range::Choice(&Tasks::NAMES) },
-        Param { name: "transport", about: "what messages go through", range: Range::Choice(&TRANSPORTS) },
+        Param {
+            name: ids::param::BYTES,
+            about: "size of a message",
+            range: Range::Int { min: 1, max: 1 << 24 },
+        },
+        Param { name: ids::param::TASKS, about: "what the tasks are", range: Range::Choice(&Tasks::NAMES) },
+        Param {
+            name: ids::param::TRANSPORT,
+            about: "what messages go through",
+            range: Range::Choice(&TRANSPORTS),
+        },
     ],
     points: single_point,
     ..Benchmark::PINNED
@@ -162,29 +168,29 @@ const TASK_S: f64 = 3e-4;
 
 impl Options {
     pub fn params(&self) -> Params {
-        let number = |name: &str, value: u64| (name.to_string(), Value::from(value));
-        let word = |name: &str, value: &str| (name.to_string(), Value::from(value));
-        BTreeMap::from([
-            number("groups", self.groups),
-            number("fds", self.fds),
-            number("loops", self.loops),
-            number("bytes", self.bytes),
-            word("tasks", self.tasks),
-            word("transport", self.transport),
+        let number = |name: ParamId, value: u64| (name, Value::from(value));
+        let word = |name: ParamId, value: &str| (name, Value::from(value));
+        Params::from([
+            number(ids::param::GROUPS, self.groups),
+            number(ids::param::FDS, self.fds),
+            number(ids::param::LOOPS, self.loops),
+            number(ids::param::BYTES, self.bytes),
+            word(ids::param::TASKS, self.tasks),
+            word(ids::param::TRANSPORT, self.transport),
         ])
     }
 
     /// Estimated seconds of a visit on so many CPUs.
     pub fn seconds(params: &Params, cpus: usize) -> f64 {
-        let number = |name: &str| params.get(name).and_then(Value::number).unwrap_or(1.0);
-        let (groups, fds) = (number("groups"), number("fds"));
-        let messages = groups * fds * fds * number("loops");
+        let number = |name: ParamId| params.get(name).and_then(Value::number).unwrap_or(1.0);
+        let (groups, fds) = (number(ids::param::GROUPS), number(ids::param::FDS));
+        let messages = groups * fds * fds * number(ids::param::LOOPS);
         let timed = (messages * MESSAGE_S + groups * fds * 2.0 * TASK_S) / cpus.max(1) as f64;
         timed + timed.min(second::SECOND_S) / f64::from(second::ONE_OF) + 0.02
     }
 }
 
-fn candidate(bench: &'static str, scope: &Scope, options: &Options, priority: u32) -> Candidate {
+fn candidate(bench: BenchId, scope: &Scope, options: &Options, priority: u32) -> Candidate {
     match scope.floor.free(&["tasks"]) {
         Ok(placement) => {
             let mut candidate = Candidate::new(bench, placement, priority, 0.0);
@@ -218,26 +224,26 @@ fn messaging_cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
 }
 
 fn setup(params: &Params, stamped: bool) -> anyhow::Result<Setup> {
-    let number = |name: &str| {
+    let number = |name: ParamId| {
         let value = params.get(name).and_then(Value::int).filter(|value| *value > 0);
         value.map(|value| value as usize).with_context(|| format!("the case has no {name}"))
     };
-    let word = |name: &str| params.get(name).and_then(Value::text).unwrap_or_default();
-    let bytes = number("bytes")?;
+    let word = |name: ParamId| params.get(name).and_then(Value::text).unwrap_or_default();
+    let bytes = number(ids::param::BYTES)?;
     ensure!(
         !stamped || bytes >= latencies::STAMP,
         "a message with its time has at least {} bytes",
         latencies::STAMP
     );
     Ok(Setup {
-        groups: number("groups")?,
-        fds: number("fds")?,
-        loops: number("loops")?,
+        groups: number(ids::param::GROUPS)?,
+        fds: number(ids::param::FDS)?,
+        loops: number(ids::param::LOOPS)?,
         bytes,
-        tasks: Tasks::named(word("tasks")).context("tasks are processes or threads")?,
+        tasks: Tasks::named(word(ids::param::TASKS)).context("tasks are processes or threads")?,
         transport: TRANSPORTS
             .into_iter()
-            .find(|name| *name == word("transport"))
+            .find(|name| *name == word(ids::param::TRANSPORT))
             .with_context(|| format!("messages go through {}", TRANSPORTS.join(", ")))?,
         stamped,
         kept: false,
@@ -274,20 +280,25 @@ fn emit(setup: &Setup, ran: &Ran, sampler: &mut Sampler) -> anyhow::Result<()> {
         ..Covariates::default()
     };
     if let Some(histogram) = &ran.latencies {
-        let metrics = ["latency_p50", "latency_p99", "latency_p999", "latency_max"];
+        let metrics = [
+            ids::metric::LATENCY_P50,
+            ids::metric::LATENCY_P99,
+            ids::metric::LATENCY_P999,
+            ids::metric::LATENCY_MAX,
+        ];
         sampler.histogram_beside(&metrics, histogram.clone(), ns, beside.clone())?;
     }
-    sampler.value_beside(Params::new(), "time", ns / 1e9, ns, beside)?;
+    sampler.value_beside(Params::new(), ids::metric::TIME, ns / 1e9, ns, beside)?;
     let values = [
-        ("cpu_user", Some(ran.user_ms / 1e3)),
-        ("cpu_system", Some(ran.system_ms / 1e3)),
-        ("voluntary", Some(ran.voluntary)),
-        ("involuntary", Some(ran.involuntary)),
-        ("switches", ran.switches),
-        ("migrations", ran.migrations),
-        ("wait", ran.wait_ns.map(|ns| ns / 1e9)),
-        ("messages", Some(ran.messages as f64)),
-        ("tasks", Some(setup.tasks() as f64)),
+        (ids::metric::CPU_USER, Some(ran.user_ms / 1e3)),
+        (ids::metric::CPU_SYSTEM, Some(ran.system_ms / 1e3)),
+        (ids::metric::VOLUNTARY, Some(ran.voluntary)),
+        (ids::metric::INVOLUNTARY, Some(ran.involuntary)),
+        (ids::metric::SWITCHES, ran.switches),
+        (ids::metric::MIGRATIONS, ran.migrations),
+        (ids::metric::WAIT, ran.wait_ns.map(|ns| ns / 1e9)),
+        (ids::metric::MESSAGES, Some(ran.messages as f64)),
+        (ids::metric::TASKS, Some(setup.tasks() as f64)),
     ];
     for (metric, value) in values.into_iter().filter_map(|(metric, value)| Some((metric, value?))) {
         sampler.value(Params::new(), metric, value, ns)?;
@@ -305,13 +316,13 @@ fn emit_beside(setup: &Setup, ran: &Ran, beside: Beside, sampler: &mut Sampler) 
         let of = format!("{} of {} loops", beside.loops, setup.loops);
         sampler.facts().notes.push(format!("migrations and waiting are of a run with {of}"));
     }
-    for (metric, value) in [("migrations", migrations), ("wait", wait)] {
+    for (metric, value) in [(ids::metric::MIGRATIONS, migrations), (ids::metric::WAIT, wait)] {
         value.map_or(Ok(()), |value| sampler.value(Params::new(), metric, value, ns))?;
     }
     match beside.locks {
         Ok(shares) => {
-            sampler.value(Params::new(), "lock_share", shares.locks, ns)?;
-            sampler.value(Params::new(), "masked_share", shares.masked, ns)?;
+            sampler.value(Params::new(), ids::metric::LOCK_SHARE, shares.locks, ns)?;
+            sampler.value(Params::new(), ids::metric::MASKED_SHARE, shares.masked, ns)?;
             if shares.full {
                 let samples = shares.samples;
                 sampler.facts().notes.push(format!("the shares of locks are of the first {samples} samples"));

@@ -14,31 +14,50 @@ use super::pair::{self, Watch, again, channel};
 use super::{
     Benchmark, Candidate, Depth, Metric, Param, Point, Range, Sampler, Scope, View, check_answer, point,
 };
+use model::vocabulary::BenchId;
+use model::vocabulary::ipc as ids;
 use model::{Better, Case, Form, Params, Placement};
 
 /// What all rows share.
 const BANDWIDTH: Benchmark = Benchmark {
     source: file!(),
     metrics: &[
-        Metric::new("bandwidth", "gross bandwidth", "GB/s", Better::Higher, Form::WorkPerTime { scale: 1.0 }),
         Metric::new(
-            "copy",
+            ids::metric::BANDWIDTH,
+            "gross bandwidth",
+            "GB/s",
+            Better::Higher,
+            Form::WorkPerTime { scale: 1.0 },
+        ),
+        Metric::new(
+            ids::metric::COPY,
             "data copied in and out",
             "GB/s",
             Better::Higher,
             Form::WorkPerTime { scale: 1.0 },
         )
         .aside(),
-        Metric::new("copy_share", "share of the time that copying takes", "", Better::Neither, Form::Value)
+        Metric::new(
+            ids::metric::COPY_SHARE,
+            "share of the time that copying takes",
+            "",
+            Better::Neither,
+            Form::Value,
+        )
+        .aside(),
+        Metric::new(ids::metric::NET, "bandwidth less the copying", "GB/s", Better::Higher, Form::Value)
             .aside(),
-        Metric::new("net", "bandwidth less the copying", "GB/s", Better::Higher, Form::Value).aside(),
         OCCUPANCY,
     ],
     params: &[
-        Param { name: "message", about: "message size, bytes", range: Range::Int { min: 64, max: 1 << 20 } },
+        Param {
+            name: ids::param::MESSAGE,
+            about: "message size, bytes",
+            range: Range::Int { min: 64, max: 1 << 20 },
+        },
         CLASS,
     ],
-    view: &View::Curve { x: std::borrow::Cow::Borrowed("message"), log: true },
+    view: &View::Curve { x: std::borrow::Cow::Borrowed(ids::param::MESSAGE.as_str()), log: true },
     cases,
     points,
     ..Benchmark::PINNED
@@ -46,7 +65,7 @@ const BANDWIDTH: Benchmark = Benchmark {
 
 pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
-        id: "ipc.pipe-bandwidth",
+        id: ids::PIPE_BANDWIDTH,
         title: "Pipe bandwidth",
         about: "A process writes messages of one size into a pipe without end, another reads each whole; timed where they are read, \
                 with the pipe as full at the beginning as at the end. lmbench's bw_pipe moves messages of 64 KB. Every byte is \
@@ -63,7 +82,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         ..BANDWIDTH
     },
     Benchmark {
-        id: "ipc.unix-bandwidth",
+        id: ids::UNIX_BANDWIDTH,
         title: "Unix stream socket bandwidth",
         about: "As ipc.pipe-bandwidth over a pair of Unix stream sockets with buffers as the system gives them (lmbench's bw_unix). \
                 Every byte is counted, each message's number is checked at its head and at an offset that wanders. Gross, and net of \
@@ -75,7 +94,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         ..BANDWIDTH
     },
     Benchmark {
-        id: "ipc.tcp-bandwidth",
+        id: ids::TCP_BANDWIDTH,
         title: "TCP bandwidth over loopback",
         about: "As ipc.pipe-bandwidth over a TCP connection on 127.0.0.1. As lmbench's bw_tcp it asks for socket buffers of 1 MiB, \
                 of which the kernel grants what net.core.rmem_max and wmem_max allow; small messages are gathered (no TCP_NODELAY). \
@@ -94,8 +113,8 @@ const USUAL: u64 = 64 << 10;
 const SIZES: [u64; 4] = [64, 4096, USUAL, 1 << 20];
 
 /// A window must be many times what the buffers hold, and those of TCP hold most, ns.
-fn window_ns(bench: &str) -> f64 {
-    if bench == "ipc.tcp-bandwidth" { 8e6 } else { 4e6 }
+fn window_ns(bench: Option<BenchId>) -> f64 {
+    if bench == Some(ids::TCP_BANDWIDTH) { 8e6 } else { 4e6 }
 }
 
 /// Copies repeat within microseconds.
@@ -104,7 +123,7 @@ const COPY_NS: f64 = 1e6;
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let swept = |placement: &Placement| scope.depth > Depth::Quick && placement.name != "free";
     let text = |sizes: &[u64]| sizes.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
-    let mut candidates = pair::candidates(bench, scope, 1, window_ns(bench.id) + COPY_NS);
+    let mut candidates = pair::candidates(bench, scope, 1, window_ns(Some(bench.id)) + COPY_NS);
     for candidate in &mut candidates {
         let sizes: &[u64] = if swept(&candidate.case.placement) { &SIZES } else { &[USUAL] };
         candidate.seconds *= sizes.len() as f64;
@@ -120,7 +139,7 @@ fn sizes_of(case: &Case) -> Vec<u64> {
 }
 
 fn points(case: &Case) -> Vec<Params> {
-    sizes_of(case).into_iter().map(|bytes| point("message", bytes)).collect()
+    sizes_of(case).into_iter().map(|bytes| point(ids::param::MESSAGE, bytes)).collect()
 }
 
 /// Its reading and its writing end.
@@ -145,31 +164,37 @@ fn tcp() -> anyhow::Result<Ends> {
 fn run(case: &Case, sampler: &mut Sampler, make: fn() -> anyhow::Result<Ends>) -> anyhow::Result<()> {
     let clock = sampler.clock();
     let together = pair::on_one_cpu(&case.placement);
-    let stretch = pair::stretch(sampler.windows(), &case.placement, window_ns(&case.bench));
+    let stretch = pair::stretch(sampler.windows(), &case.placement, window_ns(case.id()));
     let mut random = fastrand::Rng::with_seed(sampler.seed());
     for bytes in sizes_of(case) {
-        let at = |metric| Point::new(metric, bytes as f64).at(point("message", bytes));
+        let at = |metric| Point::new(metric, bytes as f64).at(point(ids::param::MESSAGE, bytes));
         let mut flow = Flow::start(&case.placement, make()?, bytes, 0..)?;
         flow.spot.watch(case);
-        let notes = flow.spot.notes(&point("message", bytes));
-        let gross_ns = sampler.time_noting(at("bandwidth").stretch(stretch), &notes, |messages| {
-            // What waited in the buffers has gone before the clock is read, and the sender is at it again; a length of
-            // chance, or the windows would all begin and end at the same place between two switches.
-            flow.receive(lead_in(bytes) + random.u64(..lead_in(bytes)))?;
-            flow.spot.take();
-            let begin = clock.now();
-            flow.receive(messages)?;
-            Ok((clock.now() - begin, flow.spot.take()))
-        })?;
+        let notes = flow.spot.notes(&point(ids::param::MESSAGE, bytes));
+        let gross_ns =
+            sampler.time_noting(at(ids::metric::BANDWIDTH).stretch(stretch), &notes, |messages| {
+                // What waited in the buffers has gone before the clock is read, and the sender is at it again; a length of
+                // chance, or the windows would all begin and end at the same place between two switches.
+                flow.receive(lead_in(bytes) + random.u64(..lead_in(bytes)))?;
+                flow.spot.take();
+                let begin = clock.now();
+                flow.receive(messages)?;
+                Ok((clock.now() - begin, flow.spot.take()))
+            })?;
         let mut copier = Copier::new(bytes);
         let short = sampler.windows().no_longer_than(COPY_NS);
-        let copy_ns = sampler.time(at("copy").stretch(short), |messages| copier.copy(messages))?;
+        let copy_ns = sampler.time(at(ids::metric::COPY).stretch(short), |messages| copier.copy(messages))?;
         copier.check()?;
         if together {
             let share = copy_ns / gross_ns;
-            sampler.value(point("message", bytes), "copy_share", share, 0.0)?;
+            sampler.value(point(ids::param::MESSAGE, bytes), ids::metric::COPY_SHARE, share, 0.0)?;
             if share <= RESOLVABLE {
-                sampler.value(point("message", bytes), "net", 1.0 / (gross_ns - copy_ns), 0.0)?;
+                sampler.value(
+                    point(ids::param::MESSAGE, bytes),
+                    ids::metric::NET,
+                    1.0 / (gross_ns - copy_ns),
+                    0.0,
+                )?;
             }
         }
         flow.stop()?;

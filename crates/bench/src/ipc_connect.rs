@@ -11,6 +11,7 @@ use rustix::net::{AddressFamily, SocketAddrAny, SocketAddrUnix, SocketFlags, Soc
 use super::occupancy::{CLASS, OCCUPANCY, Spot};
 use super::pair::{self, Watch, again, channel};
 use super::{Benchmark, Candidate, Depth, LATENCY_US, Point, Sampler, Scope, check_answer};
+use model::vocabulary::ipc as ids;
 use model::{Case, Params, Placement};
 use sys::token;
 
@@ -24,7 +25,7 @@ const CONNECT: Benchmark = Benchmark {
 
 pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
-        id: "ipc.tcp-connect",
+        id: ids::TCP_CONNECT,
         title: "TCP connection over loopback",
         about: "A process makes sockets, connects each to a partner that listens on 127.0.0.1, and closes it; the partner accepts and \
                 closes (lmbench's lat_connect). After every 16 the two compare their counts, so that neither runs away and the \
@@ -37,7 +38,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         ..CONNECT
     },
     Benchmark {
-        id: "ipc.unix-connect",
+        id: ids::UNIX_CONNECT,
         title: "Unix stream socket connection",
         about: "As ipc.tcp-connect by Unix stream sockets under an abstract name, which no file stands for: a socket made, connected to \
                 a partner that listens, closed; the partner accepts and closes. After every 16 the two compare their counts.",
@@ -86,14 +87,18 @@ fn run(case: &Case, sampler: &mut Sampler, open: fn() -> anyhow::Result<Door>) -
     let stretch = pair::stretch(sampler.windows(), &case.placement, pair::WINDOW_NS);
     caller.spot.watch(case);
     let notes = caller.spot.notes(&Params::new());
-    sampler.time_noting(Point::new("latency", BATCH as f64).stretch(stretch), &notes, |batches| {
-        let begin = clock.now();
-        for _ in 0..batches {
-            caller.batch()?;
-            caller.spot.look();
-        }
-        Ok((clock.now() - begin, caller.spot.take()))
-    })?;
+    sampler.time_noting(
+        Point::new(ids::metric::LATENCY, BATCH as f64).stretch(stretch),
+        &notes,
+        |batches| {
+            let begin = clock.now();
+            for _ in 0..batches {
+                caller.batch()?;
+                caller.spot.look();
+            }
+            Ok((clock.now() - begin, caller.spot.take()))
+        },
+    )?;
     Ok(())
 }
 

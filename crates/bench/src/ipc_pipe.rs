@@ -4,10 +4,11 @@ use super::occupancy::{self, CLASS, OCCUPANCY};
 use super::pair::{self, Play, ROLES, channel};
 use super::{Benchmark, Candidate, Depth, Sampler, Scope, View, single_point};
 use crate::placement::{Distance, awake};
+use model::vocabulary::ipc as ids;
 use model::{Better, Case, Form, Metric, Placement};
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
-    id: "ipc.pipe-pingpong",
+    id: ids::PIPE_PINGPONG,
     title: "Pipe ping-pong",
     about: "Two processes pass one token of 8 bytes to and fro over two pipes (the shape of UnixBench's pipe-based \
             context switching): each write wakes the partner, each read sleeps until the token is back. The partner \
@@ -27,7 +28,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     source: file!(),
     metrics: &[
         Metric::new(
-            "round_trips",
+            ids::metric::ROUND_TRIPS,
             "round trips a second",
             "1/s",
             Better::Higher,
@@ -91,6 +92,6 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
 
 fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let stretch = pair::stretch(sampler.windows(), &case.placement, WINDOW_NS);
-    let play = Play { metric: "round_trips", stretch, wakeup_ns: 4e6 };
+    let play = Play { metric: ids::metric::ROUND_TRIPS, stretch, wakeup_ns: 4e6 };
     pair::visit(case, sampler, play, channel::pipes)
 }

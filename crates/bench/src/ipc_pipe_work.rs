@@ -12,11 +12,12 @@ use super::pair::{self, End, Pair, channel};
 use super::sampler::core_clock_ghz;
 use super::{Benchmark, Candidate, Depth, Param, Point, Range, Sampler, Scope, View, point};
 use kernels::{CHAIN_UNROLL, add_chain, add_chain_answer};
+use model::vocabulary::ipc as ids;
 use model::{Better, Case, Form, Metric, Params};
 use sys::shared::{SharedWords, WORDS_PER_LINE};
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
-    id: "ipc.pipe-work",
+    id: ids::PIPE_WORK,
     title: "Pipe ping-pong with work",
     about: "Two processes pass a token to and fro over two pipes, as in ipc.pipe-pingpong, but each has as much work of its \
             own in every round: whoever sends works before it waits for the answer, whoever receives works before it \
@@ -31,13 +32,13 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     metrics: &[LATENCY, OCCUPANCY],
     params: &[
         Param {
-            name: "work_ns",
+            name: ids::param::WORK_NS,
             about: "work of each process in a round, ns",
             range: Range::Int { min: 1, max: 1 << 30 },
         },
         CLASS,
     ],
-    view: &View::Curve { x: Cow::Borrowed("work_ns"), log: true },
+    view: &View::Curve { x: Cow::Borrowed(ids::param::WORK_NS.as_str()), log: true },
     from: Depth::Standard,
     cases,
     points,
@@ -45,8 +46,13 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     ..Benchmark::PINNED
 }];
 
-const LATENCY: Metric =
-    Metric::new("latency", "time of a round", "us", Better::Lower, Form::TimePerWork { scale: 1e-3 });
+const LATENCY: Metric = Metric::new(
+    ids::metric::LATENCY,
+    "time of a round",
+    "us",
+    Better::Lower,
+    Form::TimePerWork { scale: 1e-3 },
+);
 
 /// Less than a system call to a long time slice's beginning, ns.
 const WORK_NS: [u64; 9] = [100, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000];
@@ -71,7 +77,7 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
 }
 
 fn points(_: &Case) -> Vec<Params> {
-    WORK_NS.iter().map(|work| point("work_ns", *work)).collect()
+    WORK_NS.iter().map(|work| point(ids::param::WORK_NS, *work)).collect()
 }
 
 fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
@@ -88,10 +94,10 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     for work in WORK_NS {
         let rounds = (work as f64 * ghz / CHAIN_UNROLL as f64).round().max(1.0) as u64;
         words.word(ROUNDS).store(rounds, Ordering::Release);
-        let at = point("work_ns", work);
+        let at = point(ids::param::WORK_NS, work);
         let notes = pair.spot.notes(&at);
         let stretch = window_ns(work) / sampler.windows().window_ns;
-        let latency = Point::new("latency", 1.0).at(at).stretch(stretch);
+        let latency = Point::new(ids::metric::LATENCY, 1.0).at(at).stretch(stretch);
         sampler.time_noting(latency, &notes, |trips| pair.window(trips))?;
     }
     pair.stop()
@@ -145,16 +151,16 @@ mod tests {
 
     #[test]
     fn rounds_with_more_work_take_longer_and_free_ones_are_looked_at() {
-        for case in rehearsal::cases("ipc.pipe-work", Depth::Standard) {
+        for case in rehearsal::cases(ids::PIPE_WORK, Depth::Standard) {
             let samples = rehearsal::visit_all(&case);
             let form = LATENCY.form;
             let shortest = |work: u64| {
-                let of = samples.iter().filter(|one| one.point == point("work_ns", work));
+                let of = samples.iter().filter(|one| one.point == point(ids::param::WORK_NS, work));
                 of.flat_map(|one| one.values(form)).fold(f64::INFINITY, f64::min)
             };
             // 200 us of work cannot be done in less than 20, however the clock moves.
             assert!(shortest(200_000) > 20.0, "{}: {} us", case.key(), shortest(200_000));
-            let looked = samples.iter().any(|one| one.metrics == ["occupancy"]);
+            let looked = samples.iter().any(|one| one.metrics == [ids::metric::OCCUPANCY]);
             assert_eq!(looked, case.placement.is_free(), "{}", case.key());
         }
     }

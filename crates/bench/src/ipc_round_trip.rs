@@ -1,10 +1,11 @@
 //! Round trips of a token between two processes, by everything that Linux offers to carry it or to say that it is there.
 
-use super::leaves::{SYSTEM_V, key_of};
+use super::leaves::key_of;
 use super::occupancy::{CLASS, OCCUPANCY};
 use super::pair::{self, Play, channel, lines};
 use super::{Benchmark, Candidate, Depth, Metric, Sampler, Scope};
 use crate::placement::Distance;
+use model::vocabulary::ipc as ids;
 use model::{Better, Case, Form};
 
 /// What all rows share: a full round trip in us on every placement of a pair, and what sleeping pairs tell besides.
@@ -29,12 +30,17 @@ const ROUND_TRIP: Benchmark = Benchmark {
     ..Benchmark::PINNED
 };
 
-const ROUND_TRIP_US: Metric =
-    Metric::new("latency", "full round trip", "us", Better::Lower, Form::TimePerWork { scale: 1e-3 });
+const ROUND_TRIP_US: Metric = Metric::new(
+    ids::metric::LATENCY,
+    "full round trip",
+    "us",
+    Better::Lower,
+    Form::TimePerWork { scale: 1e-3 },
+);
 
 pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
-        id: "ipc.pipe",
+        id: ids::PIPE,
         title: "Pipe round trip",
         about: "Two processes pass a token of 8 bytes to and fro over two pipes. The figure is a full round trip: two messages, \
                 two wake-ups and two switches, as lmbench's lat_pipe counts. The partner adds one to each token, and the count \
@@ -47,7 +53,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         ..ROUND_TRIP
     },
     Benchmark {
-        id: "ipc.fifo",
+        id: ids::FIFO,
         title: "FIFO round trip",
         about: "As ipc.pipe, over two named pipes (FIFOs) made in TMPDIR and unlinked at once. A full round trip, as lmbench's \
                 lat_fifo counts: two messages, two wake-ups, two switches; the partner adds one to each token and the count is \
@@ -58,7 +64,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         ..ROUND_TRIP
     },
     Benchmark {
-        id: "ipc.unix-stream",
+        id: ids::UNIX_STREAM,
         title: "Unix stream socket round trip",
         about: "Two processes pass a token of 8 bytes to and fro over a pair of connected Unix stream sockets by read and write. \
                 A full round trip, as lmbench's lat_unix counts: two messages, two wake-ups, two switches; the partner adds one \
@@ -69,7 +75,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         ..ROUND_TRIP
     },
     Benchmark {
-        id: "ipc.unix-datagram",
+        id: ids::UNIX_DATAGRAM,
         title: "Unix datagram socket round trip",
         about: "As ipc.unix-stream, by a pair of Unix datagram sockets: a message is a message, with its borders. A full round \
                 trip: two messages, two wake-ups, two switches; the partner adds one to each token and the count is checked. \
@@ -80,7 +86,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         ..ROUND_TRIP
     },
     Benchmark {
-        id: "ipc.tcp",
+        id: ids::TCP,
         title: "TCP round trip over loopback",
         about: "Two processes pass a token of 8 bytes to and fro over a TCP connection on 127.0.0.1 with TCP_NODELAY. A full round \
                 trip, as lmbench's lat_tcp counts: two messages, two wake-ups, two switches, and twice the whole network stack \
@@ -93,7 +99,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         ..ROUND_TRIP
     },
     Benchmark {
-        id: "ipc.udp",
+        id: ids::UDP,
         title: "UDP round trip over loopback",
         about: "As ipc.tcp by connected UDP sockets on 127.0.0.1, 8 bytes a datagram. A full round trip, as lmbench's lat_udp \
                 counts: two messages, two wake-ups, two switches, twice the stack without TCP's bookkeeping. The partner adds one \
@@ -103,7 +109,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         ..ROUND_TRIP
     },
     Benchmark {
-        id: "ipc.eventfd",
+        id: ids::EVENTFD,
         title: "Eventfd round trip",
         about: "Two processes wake each other by two event counters (eventfd), which carry the token as their count. A full round \
                 trip: two writes, two reads, two wake-ups, two switches; the partner adds one to each token and the count is \
@@ -114,7 +120,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         ..ROUND_TRIP
     },
     Benchmark {
-        id: "ipc.futex",
+        id: ids::FUTEX,
         title: "Futex round trip",
         about: "Two processes pass a token in shared memory and wake each other by FUTEX_WAKE; who waits looks once and sleeps by \
                 FUTEX_WAIT, without spinning. A full round trip: two wakes, two waits, two switches; the partner adds one to each \
@@ -127,7 +133,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         ..ROUND_TRIP
     },
     Benchmark {
-        id: SYSTEM_V,
+        id: ids::SYSV_SEMAPHORE,
         title: "System V semaphore round trip",
         about: "Two processes pass a token in shared memory and tell each other by a set of two System V semaphores, one semop to \
                 give and one to take. A full round trip: four calls, two wake-ups, two switches; the partner adds one to each token \
@@ -140,7 +146,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         ..ROUND_TRIP
     },
     Benchmark {
-        id: "ipc.posix-semaphore",
+        id: ids::POSIX_SEMAPHORE,
         title: "POSIX semaphore round trip",
         about: "Two processes pass a token in shared memory and tell each other by two POSIX semaphores (sem_t in shared memory, the \
                 C library's own code). A full round trip: two posts, two waits, two switches; the partner adds one to each token \
@@ -151,7 +157,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         ..ROUND_TRIP
     },
     Benchmark {
-        id: "ipc.fcntl-lock",
+        id: ids::FCNTL_LOCK,
         title: "Record lock round trip",
         about: "Two processes hand each other the turn by POSIX record locks (fcntl F_SETLKW) on single bytes of a file in memory: who \
                 has the turn holds two of three bytes and gives back the one that the other waits for. With two bytes it could \
@@ -165,7 +171,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         ..ROUND_TRIP
     },
     Benchmark {
-        id: "ipc.shared-memory",
+        id: ids::SHARED_MEMORY,
         title: "Shared memory round trip, spinning",
         about: "Two processes pass a token in shared memory, each looking at its line until the token is there: no system call, no \
                 sleep, no switch. A full round trip: two lines change hands, each with the token and its number. The partner adds \
@@ -222,5 +228,5 @@ fn play<E: pair::End>(
 
 fn told(case: &Case, sampler: &Sampler, wakeup_ns: f64) -> Play {
     let stretch = pair::stretch(sampler.windows(), &case.placement, pair::WINDOW_NS);
-    Play { metric: "latency", stretch, wakeup_ns }
+    Play { metric: ids::metric::LATENCY, stretch, wakeup_ns }
 }

@@ -1,9 +1,11 @@
 //! What of a visit would stay on this host if every process of ours were killed at once, and must be known before.
 
+use super::is_nexmark;
 use super::nexmark::cluster_of;
 use super::pair::lines::IN_A_SET;
-use super::{GUARDED, is_nexmark};
 use model::Case;
+use model::vocabulary::guard::COMMAND;
+use model::vocabulary::ipc as ids;
 use sys::semaphore::Key;
 
 /// Of one visit.
@@ -17,8 +19,6 @@ pub enum Leaves {
     Job(String),
 }
 
-pub const SYSTEM_V: &str = "ipc.sysv-semaphore";
-
 /// The input that names the key of a set, or says why there is none.
 pub const SET_KEY: &str = "set_key";
 
@@ -27,9 +27,9 @@ pub const JOB: &str = "job";
 
 /// `None`: all that a visit of this row makes goes with its processes, which die with each other.
 pub fn leaves(case: &Case) -> Option<Leaves> {
-    match &*case.bench {
-        SYSTEM_V => Some(Leaves::Semaphores(IN_A_SET)),
-        GUARDED => Some(Leaves::Programs),
+    match case.id() {
+        Some(ids::SYSV_SEMAPHORE) => Some(Leaves::Semaphores(IN_A_SET)),
+        Some(COMMAND) => Some(Leaves::Programs),
         _ if is_nexmark(case) => Some(cluster_of(case).map_or(Leaves::Programs, Leaves::Job)),
         _ => None,
     }

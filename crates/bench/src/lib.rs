@@ -10,6 +10,8 @@ use std::fmt;
 
 use crate::placement::Floor;
 use machine::Machine;
+use model::vocabulary::kernel::metric::LATENCY;
+use model::vocabulary::{BenchId, ParamId};
 use model::{Better, Case, Form, Metric, Params, Placement, Reason, Title, View};
 
 mod crowd;
@@ -28,13 +30,13 @@ mod tournament;
 
 pub use disk::{
     DEVICE, DEVICE_BYTES, DEVICE_MEDIUM, DEVICE_NUMBER, DEVICE_WRITE, MOST_JOBS as MOST_DISK_JOBS,
-    SECONDS as DISK_SECONDS, Wish as DiskWish, not_on_a_device, wished as disk_cases,
+    Wish as DiskWish, not_on_a_device, wished as disk_cases,
 };
 pub use file::DROP_CACHES;
-pub use guard::{COMMAND, FLOOR, FORMATS, GUARDED, RESULT, TIMEOUT, WANTED, WORDS, Wanted, format_of};
-pub use hackbench::{HACKBENCH, MESSAGING, Options as Hackbench, Ran, once as hackbench_once};
+pub use guard::{FLOOR, FORMATS, TIMEOUT, WANTED, WORDS, Wanted, format_of};
+pub use hackbench::{Options as Hackbench, Ran, once as hackbench_once};
 pub use leaves::{JOB, Leaves, SET_KEY, leaves};
-pub use memory_map::{MAP as MEMORY_MAP, Plant, Wish as MapWish, cases as map_cases};
+pub use memory_map::{Plant, Wish as MapWish, cases as map_cases};
 pub use neighbours::Neighbours;
 pub use network::{
     GROUP as NETWORK, Place as NetworkPlace, TO as NETWORK_TO, Wish as NetworkWish, network_cases,
@@ -44,10 +46,7 @@ pub use network::{
 pub use nexmark::{Flink, JobManager, NEXMARK, On, Overview, is_nexmark, shares_its_cpus};
 pub use rate::{COMPONENTS, Component, Suite as RateSuite, cases as rate_cases, copies_of as rate_copies};
 pub use sampler::{Line, Order, Point, Sampler, Secret, Windows, backed, histogram, median};
-pub use sched_wake_up::WAKE_UP;
-pub use smt::{
-    FINE_LEVELS, KIND, Kind, LEVEL, LEVELS, LOAD, MARGIN, NO_IPC, USUAL_LEVELS, cases as smt_cases,
-};
+pub use smt::{FINE_LEVELS, Kind, MARGIN, NO_IPC, USUAL_LEVELS, cases as smt_cases};
 pub use unixbench::{RUSTC, with_copies};
 
 /// Declares the modules and lists their rows, in the order in which people see them.
@@ -111,7 +110,7 @@ pub fn all() -> impl Iterator<Item = &'static Benchmark> {
 /// One thing that can be measured: a row of data, no state.
 pub struct Benchmark {
     /// `group.name`; contains the field's plain words (`memory.…`, `syscall.…`, `ipc.pipe…`).
-    pub id: &'static str,
+    pub id: BenchId,
     pub title: &'static str,
     /// What it measures, and how.
     pub about: &'static str,
@@ -141,7 +140,7 @@ impl Benchmark {
     /// What most rows of the baseline have in common, to be filled by `..Benchmark::PINNED`: one pinned task, one point,
     /// one latency in ns, a row a series, in every profile.
     pub const PINNED: Benchmark = Benchmark {
-        id: "",
+        id: BenchId::NONE,
         title: "",
         about: "",
         reading: "",
@@ -160,10 +159,10 @@ impl Benchmark {
 
 /// The headline of rows whose operation takes well under a microsecond.
 pub const LATENCY_NS: Metric =
-    Metric::new("latency", "time of one", "ns", Better::Lower, Form::TimePerWork { scale: 1.0 });
+    Metric::new(LATENCY, "time of one", "ns", Better::Lower, Form::TimePerWork { scale: 1.0 });
 /// The headline of rows whose operation takes longer.
 pub const LATENCY_US: Metric =
-    Metric::new("latency", "time of one", "us", Better::Lower, Form::TimePerWork { scale: 1e-3 });
+    Metric::new(LATENCY, "time of one", "us", Better::Lower, Form::TimePerWork { scale: 1e-3 });
 
 /// The case of a row that is measured by one pinned task: its points take a usual window each.
 pub fn pinned(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
@@ -179,7 +178,7 @@ pub fn pinned(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
 
 /// A declared parameter.
 pub struct Param {
-    pub name: &'static str,
+    pub name: ParamId,
     pub about: &'static str,
     pub range: Range,
 }
@@ -277,7 +276,7 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    pub fn new(bench: &'static str, placement: Placement, priority: u32, seconds: f64) -> Candidate {
+    pub fn new(bench: BenchId, placement: Placement, priority: u32, seconds: f64) -> Candidate {
         let case = Case {
             bench: bench.into(),
             placement,
@@ -289,7 +288,7 @@ impl Candidate {
     }
 
     /// A case that this machine or this user cannot have.
-    pub fn unmet(bench: &'static str, placement_name: &'static str, why: String) -> Candidate {
+    pub fn unmet(bench: BenchId, placement_name: &'static str, why: String) -> Candidate {
         let placement = Placement {
             name: placement_name.into(),
             seats: Vec::new(),
@@ -305,8 +304,8 @@ impl Candidate {
         self
     }
 
-    pub fn param(mut self, name: &str, value: impl Into<model::Value>) -> Candidate {
-        self.case.params.insert(name.to_string(), value.into());
+    pub fn param(mut self, name: ParamId, value: impl Into<model::Value>) -> Candidate {
+        self.case.params.insert(name, value);
         self
     }
 }
@@ -362,13 +361,13 @@ impl Benchmark {
     }
 
     pub fn group(&self) -> &'static str {
-        self.id.split('.').next().unwrap_or(self.id)
+        self.id.as_str().split('.').next().unwrap_or_default()
     }
 }
 
 /// A point parameter.
-pub fn point(name: &str, value: impl Into<model::Value>) -> Params {
-    Params::from([(name.to_string(), value.into())])
+pub fn point(name: ParamId, value: impl Into<model::Value>) -> Params {
+    Params::from([(name, value.into())])
 }
 
 #[cfg(test)]

@@ -3,11 +3,12 @@
 use super::crowd::{self, Crowd, LEAST_SHARE, RATE};
 use super::{Benchmark, LATENCY_NS, Param, Range, Sampler, point};
 use kernels::atomics;
+use model::vocabulary::kernel as ids;
 use model::{Case, Params};
 use sys::team::Body;
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
-    id: "lock.atomic",
+    id: ids::LOCK_ATOMIC,
     title: "Atomic addition",
     about: "Processes add one to a word that they share, by fetch-and-add (`add`) or by a loop of load and \
             compare-and-swap that counts what succeeds (`cas`), until the word has reached a number. On one CPU: the bare \
@@ -23,7 +24,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     source: file!(),
     metrics: &[LATENCY_NS, RATE, LEAST_SHARE],
     params: &[Param {
-        name: "op",
+        name: ids::param::OP,
         about: "fetch-and-add, or load and compare-and-swap until it succeeds",
         range: Range::Choice(&OPS),
     }],
@@ -36,7 +37,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
 const OPS: [&str; 2] = ["add", "cas"];
 
 fn points(_: &Case) -> Vec<Params> {
-    OPS.iter().map(|op| point("op", *op)).collect()
+    OPS.iter().map(|op| point(ids::param::OP, *op)).collect()
 }
 
 fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
@@ -45,7 +46,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         let mut crowd = Crowd::gather(case, sampler.clock(), 0, |words, _| -> Body {
             Box::new(move |target| until(words.word(crowd::COUNT), target))
         })?;
-        crowd.measure(sampler, point("op", op))?;
+        crowd.measure(sampler, point(ids::param::OP, op))?;
     }
     Ok(())
 }
@@ -58,18 +59,18 @@ mod tests {
 
     #[test]
     fn alone_and_with_others() {
-        let cases = rehearsal::cases("lock.atomic", Depth::Standard);
+        let cases = rehearsal::cases(ids::LOCK_ATOMIC, Depth::Standard);
         assert_eq!(cases[0].placement.name, "one-cpu");
         for case in cases {
             let samples = rehearsal::visit_all(&case);
-            let shares = samples.iter().filter(|one| one.metrics == ["least_share"]).count();
+            let shares = samples.iter().filter(|one| one.metrics == [ids::metric::LEAST_SHARE]).count();
             assert_eq!(shares, if case.placement.seats.len() > 1 { 2 } else { 0 });
         }
     }
 
     #[test]
     fn a_lost_addition_is_a_wrong_answer() {
-        let case = rehearsal::cases("lock.atomic", Depth::Quick).remove(0);
+        let case = rehearsal::cases(ids::LOCK_ATOMIC, Depth::Quick).remove(0);
         let error = rehearsal::with_sampler(|sampler| {
             let mut crowd = Crowd::gather(&case, sampler.clock(), 0, |words, _| -> Body {
                 Box::new(move |target| {
@@ -77,7 +78,7 @@ mod tests {
                     1 // Whatever was asked.
                 })
             })?;
-            crowd.measure(sampler, point("op", "add"))
+            crowd.measure(sampler, point(ids::param::OP, "add"))
         });
         assert!(error.expect_err("not added").downcast_ref::<WrongAnswer>().is_some());
     }

@@ -7,6 +7,7 @@ use anyhow::Context;
 use super::crowd::{self, COUNT, Crowd, LEAST_SHARE, RATE};
 use super::occupancy::{self, CLASS, OCCUPANCY, Occupancy};
 use super::{Benchmark, Candidate, Depth, LATENCY_NS, LATENCY_US, Point, Sampler, Scope, check_answer};
+use model::vocabulary::kernel as ids;
 use model::{Better, Case, CpuSet, Form, Metric, Params};
 use sys::affinity;
 use sys::mutex::Mutex;
@@ -15,7 +16,7 @@ use sys::team::{Body, Team};
 
 pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
-        id: "lock.mutex",
+        id: ids::LOCK_MUTEX,
         title: "Mutex",
         about: "Processes lock a mutex in memory that they share, add one to a number by a plain load and store, and unlock \
                 it, until the number is reached. The mutex is the three-state futex mutex that glibc's default one is: an \
@@ -32,8 +33,14 @@ pub const BENCHMARKS: &[Benchmark] = &[
             LATENCY_NS,
             RATE,
             LEAST_SHARE,
-            Metric::new("handed_over", "turns after another task's", "", Better::Neither, Form::Value)
-                .aside(),
+            Metric::new(
+                ids::metric::HANDED_OVER,
+                "turns after another task's",
+                "",
+                Better::Neither,
+                Form::Value,
+            )
+            .aside(),
         ],
         cases: |bench, scope| crowd::cases(bench, scope, 1),
         run: fight,
@@ -41,7 +48,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         ..Benchmark::PINNED
     },
     Benchmark {
-        id: "lock.handover",
+        id: ids::LOCK_HANDOVER,
         title: "Mutex hand-over",
         about: "Two processes in strict alternation by nothing but mutexes: of three mutexes each always waits for one that \
                 the other holds, and whoever gets one unlocks the next (turn t locks mutex t mod 3, then unlocks t+1 mod \
@@ -77,7 +84,12 @@ fn fight(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     crowd.measure(sampler, Params::new())?;
     if case.placement.seats.len() > 1 {
         let handed = crowd.words().word(HANDED).load(Ordering::Acquire);
-        sampler.value(Params::new(), "handed_over", handed as f64 / crowd.total().max(1) as f64, 0.0)?;
+        sampler.value(
+            Params::new(),
+            ids::metric::HANDED_OVER,
+            handed as f64 / crowd.total().max(1) as f64,
+            0.0,
+        )?;
     }
     Ok(())
 }
@@ -160,7 +172,7 @@ fn hand_over(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let mut expected = 0;
     let mut seen = Occupancy::of(case);
     let notes = seen.as_ref().map_or_else(Vec::new, |seen| seen.notes(&Params::new()));
-    sampler.time_noting(Point::new("latency", 2.0).stretch(STRETCH), &notes, |turns| {
+    sampler.time_noting(Point::new(ids::metric::LATENCY, 2.0).stretch(STRETCH), &notes, |turns| {
         let laps = team.round(turns)?;
         expected += 2 * turns;
         let wrong: u64 = laps.iter().map(|lap| lap.answer).sum();
@@ -210,25 +222,25 @@ mod tests {
 
     #[test]
     fn fights_and_hand_overs_by_placement() {
-        for id in ["lock.mutex", "lock.handover"] {
+        for id in [ids::LOCK_MUTEX, ids::LOCK_HANDOVER] {
             for case in rehearsal::cases(id, Depth::Standard) {
                 rehearsal::visit_all(&case);
             }
         }
         // The shortest profile leaves the mix of placements out; all others put two tasks where the scheduler likes.
         for (depth, free) in [(Depth::Quick, 0), (Depth::Standard, 1), (Depth::Full, 1)] {
-            let cases = rehearsal::cases("lock.mutex", depth);
+            let cases = rehearsal::cases(ids::LOCK_MUTEX, depth);
             let found = cases.iter().filter(|case| case.placement.name == "free");
             let tasks: Vec<usize> = found.map(|case| case.placement.seats.len()).collect();
             assert_eq!(tasks, vec![2; free], "{depth:?}");
         }
-        let quick = rehearsal::cases("lock.handover", Depth::Quick);
+        let quick = rehearsal::cases(ids::LOCK_HANDOVER, Depth::Quick);
         assert!(quick.len() <= 2 && quick[0].placement.name == "same-cpu", "{}", quick.len());
     }
 
     #[test]
     fn two_inside_at_once_are_a_wrong_answer() {
-        let case = rehearsal::cases("lock.mutex", Depth::Quick).remove(0);
+        let case = rehearsal::cases(ids::LOCK_MUTEX, Depth::Quick).remove(0);
         let outcome = rehearsal::with_sampler(|sampler| {
             let mut crowd = Crowd::gather(&case, sampler.clock(), 1, |words, index| -> Body {
                 Box::new(move |target| {

@@ -1,6 +1,7 @@
 //! What the memory benchmarks share: which sizes to measure on this machine, and memory that is really there.
 
 use anyhow::{Context, bail};
+use model::vocabulary::memory as ids;
 
 use super::{Sampler, Scope};
 use machine::{Cache, CacheKind, Machine};
@@ -72,12 +73,12 @@ pub fn sizes_input(sizes: &[u64]) -> String {
 }
 
 pub fn sizes_of(case: &Case) -> Vec<u64> {
-    let list = case.inputs.get("bytes").map_or("", String::as_str);
+    let list = case.inputs.get(&*ids::param::BYTES).map_or("", String::as_str);
     list.split(',').filter_map(|size| size.parse().ok()).collect()
 }
 
 pub fn size_points(case: &Case) -> Vec<Params> {
-    sizes_of(case).into_iter().map(|size| super::point("bytes", size)).collect()
+    sizes_of(case).into_iter().map(|size| super::point(ids::param::BYTES, size)).collect()
 }
 
 /// Maps memory for measuring, writes every word of it by `fill` and checks that it is all there.

@@ -1,6 +1,7 @@
 //! Memory bandwidth by size: nine operations, on one task and on many at once.
 
 use anyhow::Context;
+use model::vocabulary::memory as ids;
 
 use super::memory::{self, beyond_caches, cache_ladder, last_level_bytes, sizes_up_to};
 use super::stream_crew::{Crew, Worker};
@@ -9,7 +10,7 @@ use kernels::{Op, streams};
 use model::{Better, Case, Form, Metric, Pages, Placement};
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
-    id: "memory.bandwidth",
+    id: ids::BANDWIDTH,
     title: "Memory bandwidth",
     about: "Every task works on a block of its own again and again with the widest vectors that the CPU has: read (loads \
             all words), write, write-nt (non-temporal: past the caches), read-write (adds to every word in place), \
@@ -28,9 +29,15 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
               memory, or another guest.",
     source: file!(),
     metrics: &[
-        Metric::new("bandwidth", "bandwidth", "GB/s", Better::Higher, Form::WorkPerTime { scale: 1.0 }),
         Metric::new(
-            "bus_traffic",
+            ids::metric::BANDWIDTH,
+            "bandwidth",
+            "GB/s",
+            Better::Higher,
+            Form::WorkPerTime { scale: 1.0 },
+        ),
+        Metric::new(
+            ids::metric::BUS_TRAFFIC,
             "traffic on the memory bus, write-allocate included",
             "GB/s",
             Better::Higher,
@@ -39,16 +46,24 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
         .aside(),
     ],
     params: &[
-        Param { name: "op", about: "what is done with the memory", range: Range::Choice(&OP_NAMES) },
-        Param { name: "bytes", about: "block of each task", range: Range::Int { min: 512, max: 1 << 46 } },
         Param {
-            name: "llc",
+            name: ids::param::OP,
+            about: "what is done with the memory",
+            range: Range::Choice(&OP_NAMES),
+        },
+        Param {
+            name: ids::param::BYTES,
+            about: "block of each task",
+            range: Range::Int { min: 512, max: 1 << 46 },
+        },
+        Param {
+            name: ids::param::LLC,
             about: "last-level cache, by number",
             range: Range::Int { min: 0, max: 1 << 16 },
         },
-        Param { name: "node", about: "NUMA node", range: Range::Int { min: 0, max: 1 << 16 } },
+        Param { name: ids::param::NODE, about: "NUMA node", range: Range::Int { min: 0, max: 1 << 16 } },
     ],
-    view: &View::Curve { x: std::borrow::Cow::Borrowed("bytes"), log: true },
+    view: &View::Curve { x: std::borrow::Cow::Borrowed(ids::param::BYTES.as_str()), log: true },
     from: Depth::Quick,
     hidden: false,
     budget_s: None,
@@ -107,7 +122,7 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
         }
         if op == Op::CopyRep && streams(op).len() < 2 {
             let why = "this CPU has no instruction that copies memory: see copy".to_string();
-            candidates.push(Candidate::unmet(bench.id, "one-cpu", why).param("op", op_name(op)));
+            candidates.push(Candidate::unmet(bench.id, "one-cpu", why).param(ids::param::OP, op_name(op)));
             continue;
         }
         let priority = match op {
@@ -145,8 +160,8 @@ fn groups(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let nodes: Vec<(u64, Placement)> =
         scope.floor.per_node("copy").into_iter().map(|(id, group)| (u64::from(id), group)).collect();
     let kinds = [
-        ("llc", "per-llc", "one last-level cache is used or known: see all", llcs),
-        ("node", "per-node", "one NUMA node has usable CPUs: see all", nodes),
+        (ids::param::LLC, "per-llc", "one last-level cache is used or known: see all", llcs),
+        (ids::param::NODE, "per-node", "one NUMA node has usable CPUs: see all", nodes),
     ];
     let mut candidates = Vec::new();
     for (param, name, why, groups) in kinds {
@@ -181,18 +196,19 @@ fn candidate(bench: &Benchmark, scope: &Scope, placement: Placement, op: Op, pri
     let seconds = scope.seconds(sizes.len(), scope.windows.no_longer_than(LONG_ENOUGH_NS), 0.0)
         + dram as f64 * ((rounds / 4.0 + 3.0) / 3e9)
         + tasks as f64 * FORK_S;
-    let mut candidate =
-        Candidate::new(bench.id, placement, priority, seconds).param("op", op_name(op)).memory(dram * tasks);
+    let mut candidate = Candidate::new(bench.id, placement, priority, seconds)
+        .param(ids::param::OP, op_name(op))
+        .memory(dram * tasks);
     // A block this large is more than the caches hold, of all tasks together.
     let memory_from = last_level_bytes(scope.machine, &candidate.case.placement).saturating_mul(2) / tasks;
-    candidate.case.inputs.insert("bytes".into(), memory::sizes_input(&sizes));
+    candidate.case.inputs.insert(ids::param::BYTES.into(), memory::sizes_input(&sizes));
     candidate.case.inputs.insert("memory_from".into(), memory_from.to_string());
     candidate
 }
 
 fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let sizes = memory::sizes_of(case);
-    let name = case.params.get("op").and_then(|op| op.text()).unwrap_or_default();
+    let name = case.params.get(ids::param::OP).and_then(|op| op.text()).unwrap_or_default();
     let known = OP_NAMES.iter().position(|known| *known == name);
     let op = OPS[known.with_context(|| format!("no operation is called {name:?}"))?];
     let memory_from = case.inputs.get("memory_from").and_then(|bytes| bytes.parse().ok()).unwrap_or(u64::MAX);
@@ -202,10 +218,11 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     for bytes in sizes {
         crew.prepare(bytes)?;
         let block = (kernels::array_bytes(op, bytes) * op.arrays() as u64) as f64;
-        let mut at =
-            Point::new("bandwidth", block * moved(op) * tasks).at(point("bytes", bytes)).stretch(stretch);
+        let mut at = Point::new(ids::metric::BANDWIDTH, block * moved(op) * tasks)
+            .at(point(ids::param::BYTES, bytes))
+            .stretch(stretch);
         if let Some(factor) = on_the_bus(op).filter(|_| bytes >= memory_from) {
-            at = at.times("bus_traffic", factor);
+            at = at.times(ids::metric::BUS_TRAFFIC, factor);
         }
         sampler.time_by(at, |passes| crew.work(bytes, passes))?;
         crew.check(bytes)?;

@@ -8,13 +8,14 @@ use anyhow::Context;
 
 use super::tournament::{self as pairs, Pair};
 use super::{Benchmark, Candidate, Depth, Param, Point, Range, Sampler, Scope, View, check_answer, median};
+use model::vocabulary::memory as ids;
 use model::{Better, Case, CpuSet, Form, Metric, Params};
 use sys::clock::Clock;
 use sys::partner::{Partner, Wait};
 use sys::shared::{SharedWords, WORDS_PER_LINE};
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
-    id: "memory.core-to-core",
+    id: ids::CORE_TO_CORE,
     title: "Core to core",
     about: "Two processes on two CPUs hand a counter to and fro in one cache line: each waits until it reads the \
             number that it expects and stores the next one, by plain loads and stores as programs do; both spin without \
@@ -31,17 +32,24 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
               A row or column that is slow as a whole: that core's clock is low, or its CPU is shared with others.",
     source: file!(),
     metrics: &[Metric::new(
-        "latency",
+        ids::metric::LATENCY,
         "one-way latency",
         "ns",
         Better::Lower,
         Form::TimePerWork { scale: 1.0 },
     )],
     params: &[
-        Param { name: "from", about: "CPU that begins, and next to whose memory the line lies", range: CPU },
-        Param { name: "to", about: "CPU that answers", range: CPU },
+        Param {
+            name: ids::param::FROM,
+            about: "CPU that begins, and next to whose memory the line lies",
+            range: CPU,
+        },
+        Param { name: ids::param::TO, about: "CPU that answers", range: CPU },
     ],
-    view: &View::Matrix { row: std::borrow::Cow::Borrowed("from"), column: std::borrow::Cow::Borrowed("to") },
+    view: &View::Matrix {
+        row: std::borrow::Cow::Borrowed(ids::param::FROM.as_str()),
+        column: std::borrow::Cow::Borrowed(ids::param::TO.as_str()),
+    },
     from: Depth::Quick,
     hidden: false,
     budget_s: None,
@@ -112,7 +120,7 @@ fn points(case: &Case) -> Vec<Params> {
 }
 
 fn at((from, to): Pair) -> Params {
-    Params::from([("from".to_string(), u64::from(from).into()), ("to".to_string(), u64::from(to).into())])
+    Params::from([(ids::param::FROM, u64::from(from).into()), (ids::param::TO, u64::from(to).into())])
 }
 
 fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
@@ -126,7 +134,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         for group in round.chunks(at_once) {
             let games = group.iter().map(|pair| {
                 // An iteration is a set of round trips of two ways each.
-                Point::new("latency", (2 * SET) as f64).at(at(*pair)).stretch(stretch)
+                Point::new(ids::metric::LATENCY, (2 * SET) as f64).at(at(*pair)).stretch(stretch)
             });
             sampler.time_each(games.collect(), |sets| hall.play(group, sets * SET))?;
         }

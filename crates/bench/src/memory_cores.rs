@@ -4,10 +4,11 @@ use super::memory::cache_ladder;
 use super::stream_crew::Crew;
 use super::{Benchmark, Candidate, Depth, Param, Point, Range, Sampler, Scope, View, point};
 use kernels::{BLOCK_BYTES, Op};
+use model::vocabulary::memory as ids;
 use model::{Better, Case, Form, Metric, Params};
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
-    id: "memory.cores",
+    id: ids::CORES,
     title: "Every core's L1",
     about: "One task on one CPU of every core reads a block of half its L1 data cache again and again with the widest \
             vectors, all cores at once, each timed by itself from its own start to its own end. Every task adds up all \
@@ -18,14 +19,18 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
               or packages of different clocks. A wrong sum is a faulty core: take the machine out of service.",
     source: file!(),
     metrics: &[Metric::new(
-        "bandwidth",
+        ids::metric::BANDWIDTH,
         "bandwidth of a core",
         "GB/s",
         Better::Higher,
         Form::WorkPerTime { scale: 1.0 },
     )],
-    params: &[Param { name: "cpu", about: "CPU that reads", range: Range::Int { min: 0, max: 1 << 20 } }],
-    view: &View::Curve { x: std::borrow::Cow::Borrowed("cpu"), log: false },
+    params: &[Param {
+        name: ids::param::CPU,
+        about: "CPU that reads",
+        range: Range::Int { min: 0, max: 1 << 20 },
+    }],
+    view: &View::Curve { x: std::borrow::Cow::Borrowed(ids::param::CPU.as_str()), log: false },
     from: Depth::Quick,
     hidden: false,
     budget_s: None,
@@ -61,7 +66,7 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     // All points share their windows; forking and waking takes its time on each core.
     let seconds = scope.seconds(1, scope.windows.no_longer_than(LONG_ENOUGH_NS), cores as f64 * 2e-3);
     let mut candidate = Candidate::new(bench.id, placement, 80, seconds).memory(bytes * cores);
-    candidate.case.inputs.insert("bytes".into(), bytes.to_string());
+    candidate.case.inputs.insert(ids::param::BYTES.into(), bytes.to_string());
     vec![candidate]
 }
 
@@ -71,14 +76,14 @@ fn cpus(case: &Case) -> impl Iterator<Item = u32> + '_ {
 }
 
 fn points(case: &Case) -> Vec<Params> {
-    cpus(case).map(|cpu| point("cpu", u64::from(cpu))).collect()
+    cpus(case).map(|cpu| point(ids::param::CPU, u64::from(cpu))).collect()
 }
 
 fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let bytes = super::memory::sizes_of(case).first().copied().unwrap_or(BLOCK_BYTES as u64);
     let stretch = sampler.windows().no_longer_than(LONG_ENOUGH_NS);
     let mut crew = Crew::start(case, Op::Read, bytes, sampler)?;
-    let at = |params| Point::new("bandwidth", bytes as f64).at(params).stretch(stretch);
+    let at = |params| Point::new(ids::metric::BANDWIDTH, bytes as f64).at(params).stretch(stretch);
     sampler.time_each(points(case).into_iter().map(at).collect(), |passes| crew.work_each(bytes, passes))
 }
 
@@ -116,7 +121,8 @@ mod tests {
             })
             .collect();
         let planned = planned(&machine);
-        let cpus: Vec<i64> = points(&planned.case).iter().filter_map(|point| point["cpu"].int()).collect();
+        let cpus: Vec<i64> =
+            points(&planned.case).iter().filter_map(|point| point[ids::param::CPU].int()).collect();
         assert_eq!(cpus, [0, 1, 2, 3]);
         assert_eq!(planned.case.inputs["bytes"], (16u32 << 10).to_string());
         assert_eq!(planned.memory_bytes, 4 * (16 << 10));

@@ -1,6 +1,7 @@
 //! The data-source table: what a load costs by where its line comes from.
 
 use anyhow::{Context, bail};
+use model::vocabulary::memory as ids;
 
 use super::memory::{self, huge_share, note_memory, resident};
 use super::{
@@ -15,7 +16,7 @@ use sys::mapping::Mapping;
 use sys::partner::{Partner, Wait};
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
-    id: "memory.data-source",
+    id: ids::DATA_SOURCE,
     title: "Data source",
     about: "Dependent loads in random order, each of which is answered by one place. l1: a chain in half the L1 data \
             cache. l2, l3: lines that all fall into a few sets of the cache before, eight times as many as it has \
@@ -35,11 +36,24 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
               own. Cycles are core cycles, whatever clock the cache itself has.",
     source: file!(),
     metrics: &[
-        Metric::new("latency", "latency of a load", "ns", Better::Lower, Form::TimePerWork { scale: 1.0 }),
-        Metric::new("cycles", "latency in core cycles", "cycles", Better::Lower, Form::CyclesPerWork).aside(),
+        Metric::new(
+            ids::metric::LATENCY,
+            "latency of a load",
+            "ns",
+            Better::Lower,
+            Form::TimePerWork { scale: 1.0 },
+        ),
+        Metric::new(
+            ids::metric::CYCLES,
+            "latency in core cycles",
+            "cycles",
+            Better::Lower,
+            Form::CyclesPerWork,
+        )
+        .aside(),
     ],
     params: &[Param {
-        name: "source",
+        name: ids::param::SOURCE,
         about: "where the line comes from",
         range: Range::Choice(&[L1, L2, L3, CORE_SHARED, CORE_MODIFIED, L3_REMOTE, DRAM, DRAM_REMOTE]),
     }],
@@ -89,7 +103,9 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
 fn l1(bench: &Benchmark, scope: &Scope, one: &Placement) -> Candidate {
     let cpu = one.cpus().first().unwrap_or(0);
     let half = memory::cache_bytes(scope.machine, cpu, 1).unwrap_or(SMALLEST_L1) / 2;
-    row(bench, one.clone(), L1, scope.seconds(1, 1.0, 0.01)).memory(HUGE_PAGE).input("bytes", half.max(1024))
+    row(bench, one.clone(), L1, scope.seconds(1, 1.0, 0.01))
+        .memory(HUGE_PAGE)
+        .input(&ids::param::BYTES, half.max(1024))
 }
 
 /// A cache behind the one before it.
@@ -100,19 +116,19 @@ fn level(bench: &Benchmark, scope: &Scope, one: &Placement, level: u32) -> Candi
     let sizes = (cache(level - 1), cache(level).and_then(|cache| Some((cache, cache.size_bytes?))));
     let (Some(inner), Some((outer, outer_bytes))) = sizes else {
         let why = format!("the kernel tells of no L{level} of CPU {cpu}");
-        return Candidate::unmet(bench.id, "one-cpu", why).param("source", source);
+        return Candidate::unmet(bench.id, "one-cpu", why).param(ids::param::SOURCE, source);
     };
     let Some(block) = between(inner.size_bytes.unwrap_or(0), outer_bytes) else {
         let why = format!("the L{level} is told to be no larger than what lies before it");
-        return Candidate::unmet(bench.id, "one-cpu", why).param("source", source);
+        return Candidate::unmet(bench.id, "one-cpu", why).param(ids::param::SOURCE, source);
     };
     let conflict = Conflict::in_cache(inner, outer);
     let bytes = conflict.map_or(block, |conflict| conflict.bytes().max(block));
     let mut row = row(bench, one.clone(), source, scope.seconds(1, 1.0, 0.01 + bytes as f64 / 1e9));
     if let Some(Conflict { stride, lines }) = conflict {
-        row = row.input("stride", stride).input("lines", lines);
+        row = row.input(&ids::param::STRIDE, stride).input("lines", lines);
     }
-    row.memory(bytes.next_multiple_of(HUGE_PAGE)).input("bytes", block)
+    row.memory(bytes.next_multiple_of(HUGE_PAGE)).input(&ids::param::BYTES, block)
 }
 
 /// Partners at each distance that may be asked for, with a reason for each that is not here.
@@ -142,7 +158,7 @@ fn pairs(
     // `other-cpu` stands in where the kernel tells nothing; missing it is no lack.
     let pairs = pairs
         .filter(|(distance, pair)| wanted(*distance) && (*distance != Distance::OtherCpu || pair.is_ok()));
-    let unmet = |name, why| Candidate::unmet(bench.id, name, why).param("source", source);
+    let unmet = |name, why| Candidate::unmet(bench.id, name, why).param(ids::param::SOURCE, source);
     pairs
         .map(|(distance, pair)| candidate(distance, pair).unwrap_or_else(|why| unmet(distance.name(), why)))
         .collect()
@@ -154,7 +170,9 @@ fn dram(bench: &Benchmark, scope: &Scope, placement: Placement, source: &'static
     // Zeroed, written, shuffled, linked, flushed: about 100 ns a line.
     let setup_s = (bytes / LINE_BYTES as u64) as f64 * 100e-9;
     let order = bytes / LINE_BYTES as u64 * 4;
-    row(bench, placement, source, scope.seconds(1, 1.0, setup_s)).memory(bytes + order).input("bytes", bytes)
+    row(bench, placement, source, scope.seconds(1, 1.0, setup_s))
+        .memory(bytes + order)
+        .input(&ids::param::BYTES, bytes)
 }
 
 /// Memory of other nodes: the nearest in this package, the farthest in another one.
@@ -168,7 +186,7 @@ fn remote_dram(bench: &Benchmark, scope: &Scope, one: &Placement) -> Vec<Candida
             placement.seats[0].mem_nodes = CpuSet::one(node);
             dram(bench, scope, placement, DRAM_REMOTE)
         }
-        Err(why) => Candidate::unmet(bench.id, to.name(), why).param("source", DRAM_REMOTE),
+        Err(why) => Candidate::unmet(bench.id, to.name(), why).param(ids::param::SOURCE, DRAM_REMOTE),
     };
     found.into_iter().map(row).collect()
 }
@@ -203,7 +221,7 @@ fn far_node(machine: &Machine, cpu: u32, to: Distance) -> Result<u32, String> {
 }
 
 fn row(bench: &Benchmark, placement: Placement, source: &'static str, seconds: f64) -> Candidate {
-    Candidate::new(bench.id, placement, PRIORITY, seconds).param("source", source)
+    Candidate::new(bench.id, placement, PRIORITY, seconds).param(ids::param::SOURCE, source)
 }
 
 impl Candidate {
@@ -259,7 +277,7 @@ impl Conflict {
     }
 
     fn of(case: &Case) -> Option<Conflict> {
-        Some(Conflict { stride: input(case, "stride")?, lines: input(case, "lines")? })
+        Some(Conflict { stride: input(case, &ids::param::STRIDE)?, lines: input(case, "lines")? })
     }
 
     fn bytes(&self) -> u64 {
@@ -281,8 +299,11 @@ fn input(case: &Case, name: &str) -> Option<u64> {
 const FIRST_MARK: u64 = 1;
 
 fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
-    let source =
-        case.params.get("source").and_then(|source| source.text()).context("a case without a source")?;
+    let source = case
+        .params
+        .get(ids::param::SOURCE)
+        .and_then(|source| source.text())
+        .context("a case without a source")?;
     match source {
         CORE_SHARED | CORE_MODIFIED | L3_REMOTE => with_partner(case, source, sampler),
         _ => alone(case, source, sampler),
@@ -291,7 +312,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
 
 /// Walks through memory that no other CPU touches.
 fn alone(case: &Case, source: &str, sampler: &mut Sampler) -> anyhow::Result<()> {
-    let block = input(case, "bytes").context("a case without its size")?;
+    let block = input(case, &ids::param::BYTES).context("a case without its size")?;
     let conflict = Conflict::of(case);
     // Whole huge pages, or none would be given.
     let bytes = conflict.map_or(block, |conflict| conflict.bytes().max(block)).next_multiple_of(HUGE_PAGE);
@@ -335,7 +356,7 @@ fn alone(case: &Case, source: &str, sampler: &mut Sampler) -> anyhow::Result<()>
 }
 
 fn latency(work: u64) -> Point {
-    Point::new("latency", work as f64).also(&["cycles"])
+    Point::new(ids::metric::LATENCY, work as f64).also(&[ids::metric::CYCLES])
 }
 
 fn whole(bytes: u64) -> Vec<u32> {

@@ -1,6 +1,8 @@
 //! Memory latency by size: the ladder, in several orders, on huge and on base pages.
 
 use anyhow::bail;
+use model::vocabulary::ParamId;
+use model::vocabulary::memory as ids;
 
 use super::memory::{self, beyond_caches, cache_ladder, note_memory, resident};
 use super::{
@@ -10,7 +12,7 @@ use kernels::{Chain, Op, Visits, streams};
 use model::{Better, Case, CpuSet, Form, Metric, Pages, Placement};
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
-    id: "memory.latency",
+    id: ids::LATENCY,
     title: "Memory latency",
     about: "Dependent loads: each load's address is what the load before it brought, so nothing overlaps. One curve \
             over the block's size for each order. random: every 64-byte line of the block exactly once in one random \
@@ -27,7 +29,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
               random: prefetchers at work. Without huge pages the right end rises by the page walks.",
     source: file!(),
     metrics: &[Metric::new(
-        "latency",
+        ids::metric::LATENCY,
         "latency of a load",
         "ns",
         Better::Lower,
@@ -35,16 +37,32 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     )],
     params: &[
         Param {
-            name: "order",
+            name: ids::param::ORDER,
             about: "order of the lines",
             range: Range::Choice(&["random", "page-random", "stride"]),
         },
-        Param { name: "stride", about: "bytes between loads", range: Range::Int { min: 8, max: 1 << 20 } },
-        Param { name: "pace", about: "idle time before each load", range: Range::Choice(&["spaced"]) },
-        Param { name: "caches", about: "what the caches hold before", range: Range::Choice(&["cold"]) },
-        Param { name: "bytes", about: "size of the block", range: Range::Int { min: 1024, max: 1 << 46 } },
+        Param {
+            name: ids::param::STRIDE,
+            about: "bytes between loads",
+            range: Range::Int { min: 8, max: 1 << 20 },
+        },
+        Param {
+            name: ids::param::PACE,
+            about: "idle time before each load",
+            range: Range::Choice(&["spaced"]),
+        },
+        Param {
+            name: ids::param::CACHES,
+            about: "what the caches hold before",
+            range: Range::Choice(&["cold"]),
+        },
+        Param {
+            name: ids::param::BYTES,
+            about: "size of the block",
+            range: Range::Int { min: 1024, max: 1 << 46 },
+        },
     ],
-    view: &View::Curve { x: std::borrow::Cow::Borrowed("bytes"), log: true },
+    view: &View::Curve { x: std::borrow::Cow::Borrowed(ids::param::BYTES.as_str()), log: true },
     from: Depth::Quick,
     hidden: false,
     budget_s: None,
@@ -82,11 +100,11 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
         ladder_case(bench, scope, placement.clone().pages(pages), order, per_octave, priority)
     };
     let strided = |stride: u64, pages| {
-        let mut candidate = curve(pages, "stride", 1, 40).param("stride", stride);
+        let mut candidate = curve(pages, "stride", 1, 40).param(ids::param::STRIDE, stride);
         // Two loads at least, and more lines than a small stride's one.
         let sizes = memory::sizes_of(&candidate.case).into_iter().filter(|bytes| *bytes >= 16 * stride);
         let sizes = memory::sizes_input(&sizes.collect::<Vec<_>>());
-        candidate.case.inputs.insert("bytes".into(), sizes);
+        candidate.case.inputs.insert(ids::param::BYTES.into(), sizes);
         candidate
     };
     let mut candidates = match scope.depth {
@@ -96,8 +114,8 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     };
     if scope.depth > Depth::Quick {
         candidates.push(curve(Pages::Base, "page-random", 1, 50));
-        candidates.push(levels_case(bench, scope, placement.clone(), ("pace", "spaced")));
-        candidates.push(levels_case(bench, scope, placement.clone(), ("caches", "cold")));
+        candidates.push(levels_case(bench, scope, placement.clone(), (ids::param::PACE, "spaced")));
+        candidates.push(levels_case(bench, scope, placement.clone(), (ids::param::CACHES, "cold")));
         candidates.push(strided(64, Pages::Huge));
         candidates.push(strided(4160, Pages::Base));
     }
@@ -135,7 +153,7 @@ fn levels_case(
     bench: &Benchmark,
     scope: &Scope,
     placement: Placement,
-    (name, value): (&str, &str),
+    (name, value): (ParamId, &str),
 ) -> Candidate {
     let placement = placement.pages(Pages::Huge);
     let [l1, l2, last] = cache_ladder(scope.machine, &placement);
@@ -178,8 +196,9 @@ fn candidate(
     let windows = scope.windows.no_longer_than(LONG_ENOUGH_NS);
     let seconds = scope.seconds(sizes.len(), windows, lines as f64 * each);
     let largest = sizes.iter().copied().max().unwrap_or(0);
-    let mut candidate = Candidate::new(bench.id, placement, priority, seconds).param("order", order);
-    candidate.case.inputs.insert("bytes".into(), memory::sizes_input(&sizes));
+    let mut candidate =
+        Candidate::new(bench.id, placement, priority, seconds).param(ids::param::ORDER, order);
+    candidate.case.inputs.insert(ids::param::BYTES.into(), memory::sizes_input(&sizes));
     candidate.memory((largest as f64 * LINKING) as u64)
 }
 
@@ -198,12 +217,12 @@ fn ladder(from: u64, to: u64, per_octave: u64) -> Vec<u64> {
 }
 
 fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
-    let param = |name: &str| case.params.get(name).and_then(|value| value.text());
-    let (step, visits) = match param("order") {
+    let param = |name: ParamId| case.params.get(name).and_then(|value| value.text());
+    let (step, visits) = match param(ids::param::ORDER) {
         Some("random") => (LINE_BYTES, Visits::Random),
         Some("page-random") => (LINE_BYTES, Visits::RandomInPages(rustix::param::page_size())),
         Some("stride") => {
-            let stride = case.params.get("stride").and_then(|stride| stride.int()).unwrap_or(0);
+            let stride = case.params.get(ids::param::STRIDE).and_then(|stride| stride.int()).unwrap_or(0);
             (usize::try_from(stride).unwrap_or(0).max(8), Visits::Ascending)
         }
         other => bail!("no order is called {other:?}"),
@@ -226,8 +245,10 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         let rounds = if lines.is_multiple_of(Chain::UNROLL) { 1 } else { Chain::UNROLL };
         chain.walk(lines * rounds);
         check_answer(chain.at_start(), || format!("a chain through {bytes} bytes did not close"))?;
-        let at = Point::new("latency", Chain::UNROLL as f64).at(point("bytes", bytes)).stretch(stretch);
-        match (&mut other, param("pace")) {
+        let at = Point::new(ids::metric::LATENCY, Chain::UNROLL as f64)
+            .at(point(ids::param::BYTES, bytes))
+            .stretch(stretch);
+        match (&mut other, param(ids::param::PACE)) {
             (Some(other), _) => cold(sampler, &mut chain, other.words_mut(), bytes)?,
             (None, Some(_)) => spaced(sampler, &mut chain, bytes)?,
             (None, None) => sampler.time(at, |n| chain.walk(n * Chain::UNROLL))?,
@@ -244,21 +265,24 @@ const PART: u64 = 256;
 fn spaced(sampler: &mut Sampler, chain: &mut Chain, bytes: u64) -> anyhow::Result<f64> {
     let clock = sampler.clock();
     let stretch = sampler.windows().no_longer_than(SPACED_NS);
-    sampler.time_by(Point::new("latency", 1.0).at(point("bytes", bytes)).stretch(stretch), |loads| {
-        let part = loads.clamp(1, PART);
-        let differences = (0..loads.div_ceil(part))
-            .map(|_| {
-                let begin = clock.now();
-                chain.walk_spaced(part, PAUSE);
-                let with_loads = clock.now();
-                Chain::pauses(part, PAUSE);
-                (with_loads - begin) - (clock.now() - with_loads)
-            })
-            .collect();
-        // Of a few loads, while calibrating, less than nothing may be left: they were too few.
-        let typical = median(differences);
-        Ok((typical / part as f64 * loads as f64).max(0.0))
-    })
+    sampler.time_by(
+        Point::new(ids::metric::LATENCY, 1.0).at(point(ids::param::BYTES, bytes)).stretch(stretch),
+        |loads| {
+            let part = loads.clamp(1, PART);
+            let differences = (0..loads.div_ceil(part))
+                .map(|_| {
+                    let begin = clock.now();
+                    chain.walk_spaced(part, PAUSE);
+                    let with_loads = clock.now();
+                    Chain::pauses(part, PAUSE);
+                    (with_loads - begin) - (clock.now() - with_loads)
+                })
+                .collect();
+            // Of a few loads, while calibrating, less than nothing may be left: they were too few.
+            let typical = median(differences);
+            Ok((typical / part as f64 * loads as f64).max(0.0))
+        },
+    )
 }
 
 /// Single walks, each after other data went through all caches; only the walks are timed.
@@ -269,16 +293,19 @@ fn cold(sampler: &mut Sampler, chain: &mut Chain, other: &mut [u64], bytes: u64)
     // A walk is a window: filling the caches takes hundreds of times as long.
     let walk_ns = steps as f64 * 60.0;
     let stretch = (walk_ns / sampler.windows().window_ns).min(1.0);
-    sampler.time_by(Point::new("latency", steps as f64).at(point("bytes", bytes)).stretch(stretch), |walks| {
-        let mut ns = 0.0;
-        for _ in 0..walks {
-            std::hint::black_box(reader.run(other, 1, 0));
-            let begin = clock.now();
-            chain.walk(steps);
-            ns += clock.now() - begin;
-        }
-        Ok(ns)
-    })
+    sampler.time_by(
+        Point::new(ids::metric::LATENCY, steps as f64).at(point(ids::param::BYTES, bytes)).stretch(stretch),
+        |walks| {
+            let mut ns = 0.0;
+            for _ in 0..walks {
+                std::hint::black_box(reader.run(other, 1, 0));
+                let begin = clock.now();
+                chain.walk(steps);
+                ns += clock.now() - begin;
+            }
+            Ok(ns)
+        },
+    )
 }
 
 #[cfg(test)]

@@ -3,10 +3,11 @@
 use super::memory::{beyond_caches, note_memory, resident, sizes_of};
 use super::{Benchmark, Candidate, Depth, Param, Point, Range, Sampler, Scope, View, check_answer, point};
 use kernels::Chain;
+use model::vocabulary::memory as ids;
 use model::{Better, Case, Form, Metric, Pages, Params};
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
-    id: "memory.line",
+    id: ids::LINE,
     title: "Cache line",
     about: "Dependent loads in pairs: the first at the start of a random kilobyte of a block beyond the last-level \
             cache, the second so many bytes behind it, which waits for the first. The figure is the mean of both \
@@ -17,18 +18,18 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
               so that two threads which write to neighbouring lines may disturb each other as if they shared one.",
     source: file!(),
     metrics: &[Metric::new(
-        "latency",
+        ids::metric::LATENCY,
         "mean latency of both loads",
         "ns",
         Better::Lower,
         Form::TimePerWork { scale: 1.0 },
     )],
     params: &[Param {
-        name: "offset",
+        name: ids::param::OFFSET,
         about: "bytes from the first to the second load",
         range: Range::Int { min: 8, max: 512 },
     }],
-    view: &View::Curve { x: std::borrow::Cow::Borrowed("offset"), log: true },
+    view: &View::Curve { x: std::borrow::Cow::Borrowed(ids::param::OFFSET.as_str()), log: true },
     from: Depth::Standard,
     hidden: false,
     budget_s: None,
@@ -51,12 +52,12 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let walks_s = OFFSETS.len() as f64 * (bytes / UNIT) as f64 * 2.0 * 150e-9;
     let seconds = scope.seconds(OFFSETS.len(), 1.0, walks_s);
     let mut candidate = Candidate::new(bench.id, placement, 45, seconds);
-    candidate.case.inputs.insert("bytes".into(), bytes.to_string());
+    candidate.case.inputs.insert(ids::param::BYTES.into(), bytes.to_string());
     vec![candidate.memory(bytes)]
 }
 
 fn points(_: &Case) -> Vec<Params> {
-    OFFSETS.iter().map(|offset| point("offset", *offset)).collect()
+    OFFSETS.iter().map(|offset| point(ids::param::OFFSET, *offset)).collect()
 }
 
 fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
@@ -74,7 +75,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         let loads = chain.lines() as u64;
         chain.walk(loads * if loads.is_multiple_of(Chain::UNROLL) { 1 } else { Chain::UNROLL });
         check_answer(chain.at_start(), || format!("a chain of pairs {offset} bytes apart did not close"))?;
-        let at = Point::new("latency", Chain::UNROLL as f64).at(point("offset", offset));
+        let at = Point::new(ids::metric::LATENCY, Chain::UNROLL as f64).at(point(ids::param::OFFSET, offset));
         sampler.time(at, |n| chain.walk(n * Chain::UNROLL))?;
     }
     Ok(())

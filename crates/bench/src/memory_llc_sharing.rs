@@ -1,6 +1,7 @@
 //! Sharing of the last-level cache: whether what one CPU reads drives another's data out of the cache.
 
 use anyhow::Context;
+use model::vocabulary::memory as ids;
 
 use super::memory::{cache_bytes, note_memory, resident};
 use super::{Benchmark, Candidate, Depth, Param, Range, Sampler, Scope, check_answer};
@@ -10,7 +11,7 @@ use model::{Better, Case, CpuSet, Form, Metric, Pages, Params, Placement};
 use sys::partner::{Partner, Wait};
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
-    id: "memory.llc-sharing",
+    id: ids::LLC_SHARING,
     title: "Sharing of the last-level cache",
     about: "One CPU follows a random chain through a block of 65 % of the last-level cache that the kernel claims, of half \
             and of a quarter of that (8 and 32 MiB where it claims none), which lies in the cache after a first walk. Then another CPU reads a block of its \
@@ -24,7 +25,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
               the block was not in the cache at all (a partition, a host's other guests), and nothing can be told.",
     source: file!(),
     metrics: &[Metric::new(
-        "latency",
+        ids::metric::LATENCY,
         "latency of a load",
         "ns",
         Better::Lower,
@@ -32,11 +33,15 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     )],
     params: &[
         Param {
-            name: "bytes",
+            name: ids::param::BYTES,
             about: "size of each block",
             range: Range::Int { min: 1 << 20, max: 1 << 46 },
         },
-        Param { name: "after", about: "who has read another block before", range: Range::Choice(&AFTER) },
+        Param {
+            name: ids::param::AFTER,
+            about: "who has read another block before",
+            range: Range::Choice(&AFTER),
+        },
     ],
     from: Depth::Standard,
     cases,
@@ -121,7 +126,7 @@ fn candidate(bench: &Benchmark, scope: &Scope, placement: Placement, distance: D
     };
     let seconds = 0.01 + sizes.iter().map(of).sum::<f64>();
     let mut candidate = Candidate::new(bench.id, placement.pages(Pages::Huge), 45, seconds).memory(memory);
-    candidate.case.inputs.insert("bytes".into(), super::memory::sizes_input(&sizes));
+    candidate.case.inputs.insert(ids::param::BYTES.into(), super::memory::sizes_input(&sizes));
     candidate
 }
 
@@ -131,7 +136,7 @@ fn points(case: &Case) -> Vec<Params> {
 }
 
 fn at(bytes: u64, after: &str) -> Params {
-    Params::from([("bytes".to_string(), bytes.into()), ("after".to_string(), after.into())])
+    Params::from([(ids::param::BYTES, bytes.into()), (ids::param::AFTER, after.into())])
 }
 
 fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
@@ -182,7 +187,12 @@ fn size(case: &Case, other: &CpuSet, bytes: u64, sampler: &mut Sampler) -> anyho
     }
     check_answer(chain.visits_every_line(), || format!("the chain through {bytes} bytes does not close"))?;
     for (after, ns) in AFTER.into_iter().zip(took) {
-        sampler.windows_timed(at(bytes, after), "latency", (vec![part as f64; ns.len()], ns), 1)?;
+        sampler.windows_timed(
+            at(bytes, after),
+            ids::metric::LATENCY,
+            (vec![part as f64; ns.len()], ns),
+            1,
+        )?;
     }
     Ok(())
 }
@@ -244,8 +254,8 @@ mod tests {
 
     #[test]
     fn every_pair_is_measured_after_nobody_another_and_itself() {
-        for mut case in rehearsal::cases("memory.llc-sharing", Depth::Standard) {
-            case.inputs.insert("bytes".into(), (1u64 << 20).to_string());
+        for mut case in rehearsal::cases(ids::LLC_SHARING, Depth::Standard) {
+            case.inputs.insert(ids::param::BYTES.into(), (1u64 << 20).to_string());
             let samples = rehearsal::visit_all(&case);
             assert_eq!(samples.len(), 3);
             assert!(samples.iter().all(|one| one.len() == ROUNDS && one.warm_up == 1));

@@ -10,13 +10,14 @@ use anyhow::bail;
 use super::memory::{beyond_caches, huge_share, resident, sizes_of};
 use super::{Benchmark, Candidate, Depth, Param, Point, Range, Sampler, Scope, View, check_answer, point};
 use kernels::{Chain, Op, Stream, add_chain, streams};
+use model::vocabulary::memory as ids;
 use model::{Better, Case, CpuSet, Form, Metric, Pages, Params};
 use sys::mapping::Mapping;
 use sys::shared::{SharedWords, WORDS_PER_LINE};
 use sys::team::{Body, Team};
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
-    id: "memory.loaded-latency",
+    id: ids::LOADED_LATENCY,
     title: "Loaded latency",
     about: "One task follows a random chain of dependent loads through a block beyond the last-level cache while a task \
             on every other core makes traffic: it works through a block of its own, 16 KiB at a time, with a pause \
@@ -29,9 +30,15 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
               CPUs: too few channels, or one of them slow.",
     source: file!(),
     metrics: &[
-        Metric::new("latency", "latency of a load", "ns", Better::Lower, Form::TimePerWork { scale: 1.0 }),
         Metric::new(
-            "traffic",
+            ids::metric::LATENCY,
+            "latency of a load",
+            "ns",
+            Better::Lower,
+            Form::TimePerWork { scale: 1.0 },
+        ),
+        Metric::new(
+            ids::metric::TRAFFIC,
             "memory traffic of all tasks",
             "GB/s",
             Better::Neither,
@@ -40,14 +47,17 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
         .aside(),
     ],
     params: &[
-        Param { name: "mix", about: "reads to writes on the bus", range: Range::Choice(&MIXES) },
+        Param { name: ids::param::MIX, about: "reads to writes on the bus", range: Range::Choice(&MIXES) },
         Param {
-            name: "pause",
+            name: ids::param::PAUSE,
             about: "rounds of idling between two blocks of traffic",
             range: Range::Int { min: 0, max: 1 << 20 },
         },
     ],
-    view: &View::Trade { x: std::borrow::Cow::Borrowed("traffic"), y: std::borrow::Cow::Borrowed("latency") },
+    view: &View::Trade {
+        x: std::borrow::Cow::Borrowed(ids::metric::TRAFFIC.as_str()),
+        y: std::borrow::Cow::Borrowed(ids::metric::LATENCY.as_str()),
+    },
     from: Depth::Standard,
     hidden: false,
     budget_s: None,
@@ -87,15 +97,16 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let setup_s = bytes as f64 * (1.0 / 2e9 + 200e-9 / LINE_BYTES as f64);
     let seconds = scope.seconds(PAUSES.len(), 1.0, setup_s);
     let cases = MIXES.iter().map(|mix| {
-        let mut candidate = Candidate::new(bench.id, placement.clone(), 66, seconds).param("mix", *mix);
-        candidate.case.inputs.insert("bytes".into(), super::memory::sizes_input(&[bytes, each]));
+        let mut candidate =
+            Candidate::new(bench.id, placement.clone(), 66, seconds).param(ids::param::MIX, *mix);
+        candidate.case.inputs.insert(ids::param::BYTES.into(), super::memory::sizes_input(&[bytes, each]));
         candidate.memory(bytes + bytes / 16 + each * others)
     });
     cases.collect()
 }
 
 fn points(_: &Case) -> Vec<Params> {
-    PAUSES.iter().map(|pause| point("pause", *pause)).collect()
+    PAUSES.iter().map(|pause| point(ids::param::PAUSE, *pause)).collect()
 }
 
 /// Loads in the low bits of a round's order, the pause above.
@@ -110,7 +121,7 @@ const BEGIN_LIMIT: Duration = Duration::from_secs(2);
 
 fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let [bytes, each] = sizes_of(case)[..] else { bail!("a loaded case needs two sizes") };
-    let mix = case.params.get("mix").and_then(|mix| mix.text()).unwrap_or(MIXES[0]).to_string();
+    let mix = case.params.get(ids::param::MIX).and_then(|mix| mix.text()).unwrap_or(MIXES[0]).to_string();
     let seats: Vec<CpuSet> = case.placement.seats.iter().map(|seat| seat.cpus.clone()).collect();
     let (clock, seed, pages) = (sampler.clock(), sampler.seed(), case.placement.pages);
     let board =
@@ -147,8 +158,8 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     sampler.facts().memory_bytes = Some(bytes + each * (seats.len() as u64 - 1));
     sampler.facts().huge_share = share.get();
     for pause in PAUSES {
-        let at = Point::new("latency", Chain::UNROLL as f64).at(point("pause", pause));
-        sampler.time_beside(at, "traffic", |n| {
+        let at = Point::new(ids::metric::LATENCY, Chain::UNROLL as f64).at(point(ids::param::PAUSE, pause));
+        sampler.time_beside(at, ids::metric::TRAFFIC, |n| {
             let loads = n * Chain::UNROLL;
             if loads > LOADS_MOST {
                 bail!("{loads} loads in one window: the clock cannot be right");

@@ -3,15 +3,14 @@
 use super::memory::last_level_bytes;
 use super::{Benchmark, Candidate, Depth, Param, Range, Sampler, Scope, View, point};
 use machine::Node;
+use model::vocabulary::MetricId;
+use model::vocabulary::memory_map as ids;
 use model::{Better, Case, Form, Metric, Pages, Params, Placement};
 
 mod readers;
 
 use readers::Readers;
 
-/// Names that others read: the row, its point, and the inputs of its cases.
-pub const MAP: &str = "memory.map";
-pub const CHUNK: &str = "chunk";
 const CHUNKS: &str = "chunks";
 const CHUNK_BYTES: &str = "chunk_bytes";
 const ROUNDS: &str = "rounds";
@@ -19,14 +18,14 @@ const LIMIT: &str = "limit";
 const RESERVE: &str = "reserve";
 const PLANT: &str = "plant";
 
-const fn value(name: &'static str, title: &'static str) -> Metric {
+const fn value(name: MetricId, title: &'static str) -> Metric {
     Metric::new(name, title, "GiB", Better::Neither, Form::Value).aside()
 }
 
 const GB_PER_S: Form = Form::WorkPerTime { scale: 1.0 };
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
-    id: MAP,
+    id: ids::MAP,
     title: "Map of a node's memory",
     about: "Takes as much of a NUMA node's free memory as may be taken, in chunks that lie together, on huge pages where \
             there are some, bound to the node and written by the cores that read it. One task on every core of the node \
@@ -41,15 +40,19 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
               the noise that was met.",
     source: file!(),
     metrics: &[
-        Metric::new("bandwidth", "bandwidth of a chunk", "GB/s", Better::Higher, GB_PER_S).aside(),
-        Metric::new("typical", "bandwidth of the median chunk", "GB/s", Better::Higher, GB_PER_S),
-        value("physical", "physical address of a chunk"),
-        value("spread", "physical addresses of a chunk, from the lowest to the highest"),
+        Metric::new(ids::metric::BANDWIDTH, "bandwidth of a chunk", "GB/s", Better::Higher, GB_PER_S).aside(),
+        Metric::new(ids::metric::TYPICAL, "bandwidth of the median chunk", "GB/s", Better::Higher, GB_PER_S),
+        value(ids::metric::PHYSICAL, "physical address of a chunk"),
+        value(ids::metric::SPREAD, "physical addresses of a chunk, from the lowest to the highest"),
     ],
     params: &[
-        Param { name: "node", about: "node of the memory", range: Range::Int { min: 0, max: 1 << 16 } },
         Param {
-            name: CHUNK,
+            name: ids::param::NODE,
+            about: "node of the memory",
+            range: Range::Int { min: 0, max: 1 << 16 },
+        },
+        Param {
+            name: ids::param::CHUNK,
             about: "chunk, in the order of allocation",
             range: Range::Int { min: 0, max: 1 << 16 },
         },
@@ -170,7 +173,7 @@ fn candidate(
 ) -> Candidate {
     let name = if node.is_some() { "per-node" } else { "one-per-core" };
     let with_node = |candidate: Candidate| match node {
-        Some(node) => candidate.param("node", u64::from(node.id)),
+        Some(node) => candidate.param(ids::param::NODE, u64::from(node.id)),
         None => candidate,
     };
     let tasks = placement.seats.len() as u64;
@@ -250,7 +253,7 @@ fn number(case: &Case, name: &str) -> Option<u64> {
 
 fn points(case: &Case) -> Vec<Params> {
     let chunks = number(case, CHUNKS).unwrap_or(0).min(CHUNKS_MOST);
-    (0..chunks).map(|chunk| point(CHUNK, chunk)).chain([Params::new()]).collect()
+    (0..chunks).map(|chunk| point(ids::param::CHUNK, chunk)).chain([Params::new()]).collect()
 }
 
 /// Pages of each task's part of a chunk whose physical place is looked up.
@@ -317,12 +320,17 @@ fn emit(
     let typical = |round: usize| super::median(ns.iter().map(|own| own[round]).collect());
     let typical: Vec<f64> = (0..rounds).map(typical).collect();
     let work = |windows: usize| vec![bytes as f64; windows];
-    sampler.windows_timed(Params::new(), "typical", (work(rounds), typical), 1)?;
+    sampler.windows_timed(Params::new(), ids::metric::TYPICAL, (work(rounds), typical), 1)?;
     for (chunk, own) in ns.into_iter().enumerate() {
-        sampler.windows_timed(point(CHUNK, chunk as u64), "bandwidth", (work(own.len()), own), 1)?;
+        sampler.windows_timed(
+            point(ids::param::CHUNK, chunk as u64),
+            ids::metric::BANDWIDTH,
+            (work(own.len()), own),
+            1,
+        )?;
     }
     if let Some(places) = physical {
-        for (at, metric) in ["physical", "spread"].into_iter().enumerate() {
+        for (at, metric) in [ids::metric::PHYSICAL, ids::metric::SPREAD].into_iter().enumerate() {
             let gib: Vec<f64> = places.iter().map(|place| place[at]).collect();
             let ns = vec![1.0; gib.len()];
             sampler.windows_timed(Params::new(), metric, (gib, ns), 0)?;

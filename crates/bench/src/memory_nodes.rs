@@ -7,16 +7,20 @@ use super::{
 };
 use kernels::{Chain, Op};
 use machine::Node;
+use model::vocabulary::memory as ids;
 use model::{Better, Case, Form, Metric, Pages, Placement};
 
 const NODE: Param =
-    Param { name: "node", about: "node of the CPUs", range: Range::Int { min: 0, max: 1 << 16 } };
-const MEMORY: Param =
-    Param { name: "memory", about: "node of the memory", range: Range::Int { min: 0, max: 1 << 16 } };
+    Param { name: ids::param::NODE, about: "node of the CPUs", range: Range::Int { min: 0, max: 1 << 16 } };
+const MEMORY: Param = Param {
+    name: ids::param::MEMORY,
+    about: "node of the memory",
+    range: Range::Int { min: 0, max: 1 << 16 },
+};
 
 pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
-        id: "memory.node-bandwidth",
+        id: ids::NODE_BANDWIDTH,
         title: "Bandwidth between NUMA nodes",
         about: "One task on each core of a node reads a block of its own that is bound to one node's memory, for every \
                 node with CPUs and every node with memory. Blocks are beyond the last-level cache where the node has \
@@ -26,7 +30,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
                   memory-only node (CXL, HBM) has a column and no row.",
         source: file!(),
         metrics: &[Metric::new(
-            "bandwidth",
+            ids::metric::BANDWIDTH,
             "bandwidth",
             "GB/s",
             Better::Higher,
@@ -35,7 +39,11 @@ pub const BENCHMARKS: &[Benchmark] = &[
         params: &[
             NODE,
             MEMORY,
-            Param { name: "op", about: "what is done with the memory", range: Range::Choice(&["read"]) },
+            Param {
+                name: ids::param::OP,
+                about: "what is done with the memory",
+                range: Range::Choice(&["read"]),
+            },
         ],
         view: &VIEW,
         from: Depth::Quick,
@@ -46,7 +54,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         run: run_bandwidth,
     },
     Benchmark {
-        id: "memory.node-latency",
+        id: ids::NODE_LATENCY,
         title: "Latency between NUMA nodes",
         about: "One task on a CPU of a node follows a random chain of dependent loads through a block that is bound to \
                 one node's memory, for every node with CPUs and every node with memory; on huge pages, back to back. \
@@ -56,7 +64,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
                   schedulers and allocators believe them.",
         source: file!(),
         metrics: &[Metric::new(
-            "latency",
+            ids::metric::LATENCY,
             "latency of a load",
             "ns",
             Better::Lower,
@@ -73,8 +81,10 @@ pub const BENCHMARKS: &[Benchmark] = &[
     },
 ];
 
-const VIEW: View =
-    View::Matrix { row: std::borrow::Cow::Borrowed("node"), column: std::borrow::Cow::Borrowed("memory") };
+const VIEW: View = View::Matrix {
+    row: std::borrow::Cow::Borrowed(ids::param::NODE.as_str()),
+    column: std::borrow::Cow::Borrowed(ids::param::MEMORY.as_str()),
+};
 
 const LINE_BYTES: usize = 64;
 
@@ -94,9 +104,10 @@ fn bandwidth_cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
         let rounds = (scope.windows.count + scope.windows.warm_up + 9) as f64;
         // Remote memory may come at 2 GB/s.
         let seconds = scope.seconds(1, 1.0, each as f64 * (rounds / 4e9 + 2.0 / 2e9));
-        let mut candidate =
-            Candidate::new(bench.id, placement, 70, seconds).param("op", "read").memory(each * tasks);
-        candidate.case.inputs.insert("bytes".into(), each.to_string());
+        let mut candidate = Candidate::new(bench.id, placement, 70, seconds)
+            .param(ids::param::OP, "read")
+            .memory(each * tasks);
+        candidate.case.inputs.insert(ids::param::BYTES.into(), each.to_string());
         candidate
     })
 }
@@ -109,7 +120,7 @@ fn latency_cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
         let bytes = block(scope, &placement, memory).min(128 << 30) / 2;
         let seconds = scope.seconds(1, 1.0, bytes as f64 / LINE_BYTES as f64 * 250e-9);
         let mut candidate = Candidate::new(bench.id, placement, 71, seconds).memory(bytes + bytes / 16);
-        candidate.case.inputs.insert("bytes".into(), bytes.to_string());
+        candidate.case.inputs.insert(ids::param::BYTES.into(), bytes.to_string());
         candidate
     })
 }
@@ -143,7 +154,7 @@ fn pairs(
     let of_group = |(index, (id, group)): (usize, &(u32, Placement))| -> Vec<Candidate> {
         let placed = |node: &Node| group.clone().pages(Pages::Huge).memory_on(node.id);
         let named = |candidate: Candidate, memory: u32| {
-            candidate.param("node", u64::from(*id)).param("memory", u64::from(memory))
+            candidate.param(ids::param::NODE, u64::from(*id)).param(ids::param::MEMORY, u64::from(memory))
         };
         // Another one of the far memories for each node.
         let chosen = |(at, node): &(usize, &&Node)| node.id == *id || (at + index).is_multiple_of(step);
@@ -164,7 +175,7 @@ fn run_bandwidth(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let tasks = case.placement.seats.len() as f64;
     let mut crew = Crew::start(case, Op::Read, bytes, sampler)?;
     let work = kernels::array_bytes(Op::Read, bytes) as f64 * tasks;
-    sampler.time_by(Point::new("bandwidth", work), |passes| crew.work(bytes, passes))?;
+    sampler.time_by(Point::new(ids::metric::BANDWIDTH, work), |passes| crew.work(bytes, passes))?;
     is_local(sampler)
 }
 
@@ -174,7 +185,8 @@ fn run_latency(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let mut memory = resident(bytes, case.placement.pages, &nodes, |index| index as u64)?;
     note_memory(sampler, &memory, &nodes);
     let mut chain = Chain::random(memory.words_mut(), LINE_BYTES, sampler.seed());
-    sampler.time(Point::new("latency", Chain::UNROLL as f64), |n| chain.walk(n * Chain::UNROLL))?;
+    sampler
+        .time(Point::new(ids::metric::LATENCY, Chain::UNROLL as f64), |n| chain.walk(n * Chain::UNROLL))?;
     check_answer(chain.visits_every_line(), || format!("a chain through {bytes} bytes did not close"))?;
     is_local(sampler)
 }

@@ -3,10 +3,11 @@
 use super::memory::{beyond_caches, note_memory, resident};
 use super::{Benchmark, Candidate, Depth, Param, Point, Range, Sampler, Scope, View, check_answer, point};
 use kernels::{Chain, TOGETHER, walk_together};
+use model::vocabulary::memory as ids;
 use model::{Better, Case, Form, Metric, Pages, Params};
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
-    id: "memory.parallelism",
+    id: ids::PARALLELISM,
     title: "Memory parallelism",
     about: "One task follows 1 to 32 independent chains of dependent loads through a block beyond the last-level cache, \
             a load of each chain in turn. Loads of one chain wait for each other, loads of different chains do not: the \
@@ -17,14 +18,18 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
               is all that one core can draw by plain loads: why one task cannot fill a server's memory channels.",
     source: file!(),
     metrics: &[Metric::new(
-        "latency",
+        ids::metric::LATENCY,
         "time per load",
         "ns",
         Better::Lower,
         Form::TimePerWork { scale: 1.0 },
     )],
-    params: &[Param { name: "chains", about: "independent chains", range: Range::Int { min: 1, max: 32 } }],
-    view: &View::Curve { x: std::borrow::Cow::Borrowed("chains"), log: true },
+    params: &[Param {
+        name: ids::param::CHAINS,
+        about: "independent chains",
+        range: Range::Int { min: 1, max: 32 },
+    }],
+    view: &View::Curve { x: std::borrow::Cow::Borrowed(ids::param::CHAINS.as_str()), log: true },
     from: Depth::Standard,
     hidden: false,
     budget_s: None,
@@ -47,12 +52,12 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let bytes = beyond_caches(scope, &placement, 2).min(128 << 30);
     let seconds = scope.seconds(TOGETHER.len(), 1.0, bytes as f64 / LINE_BYTES as f64 * 60e-9);
     let mut candidate = Candidate::new(bench.id, placement, 62, seconds);
-    candidate.case.inputs.insert("bytes".into(), bytes.to_string());
+    candidate.case.inputs.insert(ids::param::BYTES.into(), bytes.to_string());
     vec![candidate.memory(bytes + bytes / 16)]
 }
 
 fn points(_: &Case) -> Vec<Params> {
-    TOGETHER.iter().map(|chains| point("chains", *chains as u64)).collect()
+    TOGETHER.iter().map(|chains| point(ids::param::CHAINS, *chains as u64)).collect()
 }
 
 fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
@@ -64,9 +69,12 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let lines = parts[0].lines() as u64;
     for count in TOGETHER {
         let mut chains: Vec<Chain> = parts.iter().step_by(PARTS / count).cloned().collect();
-        sampler.time(Point::new("latency", count as f64).at(point("chains", count as u64)), |turns| {
-            walk_together(&mut chains, turns);
-        })?;
+        sampler.time(
+            Point::new(ids::metric::LATENCY, count as f64).at(point(ids::param::CHAINS, count as u64)),
+            |turns| {
+                walk_together(&mut chains, turns);
+            },
+        )?;
     }
     // All starts lie on one cycle: the last chain comes round when it has gone all of it.
     let mut whole = parts[PARTS - 1..].to_vec();

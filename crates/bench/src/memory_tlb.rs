@@ -3,10 +3,11 @@
 use super::memory::{note_memory, resident};
 use super::{Benchmark, Candidate, Depth, Param, Point, Range, Sampler, Scope, View, check_answer, point};
 use kernels::Chain;
+use model::vocabulary::memory as ids;
 use model::{Better, Case, Form, Metric, Pages, Params};
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
-    id: "memory.tlb",
+    id: ids::TLB,
     title: "Address translation",
     about: "Dependent loads in random order over as many base pages as the curve tells, one cache line of each page \
             (layout=spread; each page at another line, so that the cache's sets are used evenly), and over as many \
@@ -18,7 +19,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
               huge pages. In a guest a walk crosses two page tables.",
     source: file!(),
     metrics: &[Metric::new(
-        "latency",
+        ids::metric::LATENCY,
         "latency of a load",
         "ns",
         Better::Lower,
@@ -26,13 +27,17 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     )],
     params: &[
         Param {
-            name: "layout",
+            name: ids::param::LAYOUT,
             about: "one line a page, or the same number of lines side by side",
             range: Range::Choice(&["spread", "packed"]),
         },
-        Param { name: "pages", about: "pages, or lines", range: Range::Int { min: 2, max: 1 << 20 } },
+        Param {
+            name: ids::param::PAGES,
+            about: "pages, or lines",
+            range: Range::Int { min: 2, max: 1 << 20 },
+        },
     ],
-    view: &View::Curve { x: std::borrow::Cow::Borrowed("pages"), log: true },
+    view: &View::Curve { x: std::borrow::Cow::Borrowed(ids::param::PAGES.as_str()), log: true },
     from: Depth::Standard,
     hidden: false,
     budget_s: None,
@@ -57,7 +62,7 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
             Candidate::new(bench.id, placement.clone(), 61, scope.seconds(counts().len(), windows, 0.1));
         let page = rustix::param::page_size() as u64;
         let bytes = if layout == "spread" { PAGES_MOST * page } else { PAGES_MOST * LINE_WORDS as u64 * 8 };
-        candidate.param("layout", layout).memory(bytes)
+        candidate.param(ids::param::LAYOUT, layout).memory(bytes)
     };
     vec![candidate("spread"), candidate("packed")]
 }
@@ -69,7 +74,7 @@ fn counts() -> Vec<u64> {
 }
 
 fn points(_: &Case) -> Vec<Params> {
-    counts().into_iter().map(|pages| point("pages", pages)).collect()
+    counts().into_iter().map(|pages| point(ids::param::PAGES, pages)).collect()
 }
 
 /// Where the loads go, in units of lines: page by page, each at another line of its page; or line by line.
@@ -81,7 +86,7 @@ fn lines(pages: u64, spread: bool, page_bytes: usize) -> Vec<u32> {
 
 fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let page = rustix::param::page_size();
-    let spread = case.params.get("layout").and_then(|layout| layout.text()) == Some("spread");
+    let spread = case.params.get(ids::param::LAYOUT).and_then(|layout| layout.text()) == Some("spread");
     let bytes = PAGES_MOST * if spread { page as u64 } else { LINE_WORDS as u64 * 8 };
     let nodes = case.placement.seats.first().map_or_else(Default::default, |seat| seat.mem_nodes.clone());
     let mut memory = resident(bytes, case.placement.pages, &nodes, |index| index as u64)?;
@@ -94,7 +99,9 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         let rounds = if pages.is_multiple_of(Chain::UNROLL) { 1 } else { Chain::UNROLL };
         chain.walk(pages * rounds);
         check_answer(chain.at_start(), || format!("a chain through {pages} pages did not close"))?;
-        let at = Point::new("latency", Chain::UNROLL as f64).at(point("pages", pages)).stretch(stretch);
+        let at = Point::new(ids::metric::LATENCY, Chain::UNROLL as f64)
+            .at(point(ids::param::PAGES, pages))
+            .stretch(stretch);
         sampler.time(at, |n| chain.walk(n * Chain::UNROLL))?;
     }
     Ok(())

@@ -5,6 +5,7 @@
 //! drops, and the client gets the other's account when a transfer is over.
 
 use super::{Benchmark, Depth, Param, Range, View, point};
+use model::vocabulary::network as ids;
 use model::{Better, Case, Form, Metric, Params};
 
 mod beat;
@@ -41,36 +42,45 @@ const RECEIVER: &str = "receiver";
 const MESSAGES: &str = "messages";
 
 const RATE: Metric =
-    Metric::new("rate", "completed", "1/s", Better::Higher, Form::WorkPerTime { scale: 1e9 });
+    Metric::new(ids::metric::RATE, "completed", "1/s", Better::Higher, Form::WorkPerTime { scale: 1e9 });
 
 const DIRECTION: Param = Param {
-    name: "direction",
+    name: ids::param::DIRECTION,
     about: "who sends, as this end sees it",
     range: Range::Choice(&["send", "receive", "both"]),
 };
 const CONGESTION: Param = Param {
-    name: "congestion",
+    name: ids::param::CONGESTION,
     about: "congestion control that was asked for (else the system's)",
     range: Range::Word,
 };
 const PACED: Param = Param {
-    name: "rate",
+    name: ids::param::RATE,
     about: "rate at which each direction was paced, Mbit/s",
     range: Range::Int { min: 1, max: 10_000_000 },
 };
 const STREAMS: Param = Param {
-    name: "streams",
+    name: ids::param::STREAMS,
     about: "connections at once; over TCP those of a CPU share a task, over UDP each has its own, at both ends",
     range: Range::Int { min: 1, max: 128 },
 };
-const BYTES: Param =
-    Param { name: "bytes", about: "size of a message, bytes", range: Range::Int { min: 16, max: 1 << 20 } };
-const DEPTH: Param =
-    Param { name: "depth", about: "requests on their way at once", range: Range::Int { min: 1, max: 1024 } };
-const PROTOCOL: Param =
-    Param { name: "protocol", about: "what carries the messages", range: Range::Choice(&["tcp", "udp"]) };
+const BYTES: Param = Param {
+    name: ids::param::BYTES,
+    about: "size of a message, bytes",
+    range: Range::Int { min: 16, max: 1 << 20 },
+};
+const DEPTH: Param = Param {
+    name: ids::param::DEPTH,
+    about: "requests on their way at once",
+    range: Range::Int { min: 1, max: 1024 },
+};
+const PROTOCOL: Param = Param {
+    name: ids::param::PROTOCOL,
+    about: "what carries the messages",
+    range: Range::Choice(&["tcp", "udp"]),
+};
 const ARM: Param =
-    Param { name: "arm", about: "what is changed in the experiment", range: Range::Choice(&ARMS) };
+    Param { name: ids::param::ARM, about: "what is changed in the experiment", range: Range::Choice(&ARMS) };
 
 /// The input that holds the other end's address, `HOST:PORT`; without it the visit forks its own other end.
 pub const TO: &str = "to";
@@ -108,7 +118,7 @@ const OF_LOADED: &[Metric] = beside_transfer![P50, P90, P99, P999, P9999, MAX, J
 
 pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
-        id: "network.tcp",
+        id: ids::TCP,
         title: "TCP bandwidth",
         about: "Connections carry messages one way (or both ways) as fast as they go, writing from and \
                 reading into buffers that stay in the cache, as iperf3 does: at each end on one CPU a connection, nearest to the card \
@@ -131,7 +141,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         ..ROW
     },
     Benchmark {
-        id: "network.udp",
+        id: ids::UDP,
         title: "UDP bandwidth and loss",
         about: "A task a stream sends numbered messages as fast as it can, or at --rate, by sendmmsg with segmentation offload \
                 where the kernel has it; a task a stream receives them by recvmmsg. From the numbers follow how many never \
@@ -150,7 +160,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         ..ROW
     },
     Benchmark {
-        id: "network.round-trip",
+        id: ids::ROUND_TRIP,
         title: "Round trip",
         about: "One message of 64 bytes goes to the other end and comes back before the next is sent (ping-pong, as sockperf's and \
                 netperf's): blocking calls, no coalescing (TCP_NODELAY), a task pinned at each end. Each round trip is timed by \
@@ -169,7 +179,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         ..ROW
     },
     Benchmark {
-        id: "network.connect",
+        id: ids::CONNECT,
         title: "TCP connections",
         about: "Connections are made one after another: each is connected, accepted at the other end, gets one byte from there \
                 and is closed by a reset, so that none stays in TIME_WAIT and no port is used up. A connection counts when its \
@@ -182,7 +192,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         ..ROW
     },
     Benchmark {
-        id: "network.request",
+        id: ids::REQUEST,
         title: "Request and response at depth",
         about: "Requests of 64 bytes go over one TCP connection, so many on their way at once (depth); each is answered by one of \
                 64 bytes that names it. Both ends take what has arrived with one read and answer it with one write, as servers \
@@ -192,12 +202,12 @@ pub const BENCHMARKS: &[Benchmark] = &[
                   each message costs an interrupt and a wake-up of its own.",
         metrics: OF_REQUESTS,
         params: &[CONGESTION, DEPTH],
-        points: |_| DEPTHS.iter().map(|depth| point("depth", *depth)).collect(),
+        points: |_| DEPTHS.iter().map(|depth| point(ids::param::DEPTH, *depth)).collect(),
         run: requests::request,
         ..ROW
     },
     Benchmark {
-        id: "network.loaded",
+        id: ids::LOADED,
         title: "Round trip under load",
         about: "The round trip of 64-byte messages over TCP, first on an idle path, then while another connection between the same two \
                 ends sends as fast as it can: what queues in buffers on the way, in the card and in the kernel add. One \
@@ -213,7 +223,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         ..ROW
     },
     Benchmark {
-        id: "network.bottleneck",
+        id: ids::BOTTLENECK,
         title: "What limits the bandwidth: the experiment",
         about: "One visit sends over fresh connections again and again, and changes one thing at a time (arm), in several rounds: \
                 plain; the sender, or the receiver, burning CPU for 30 % of its time; four streams; socket buffers four \
@@ -226,7 +236,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
                   conclusion and says where the arms do not tell two apart.",
         metrics: OF_BOTTLENECK,
         params: &[DIRECTION, CONGESTION, ARM],
-        points: |_| ARMS.iter().map(|arm| point("arm", *arm)).collect(),
+        points: |_| ARMS.iter().map(|arm| point(ids::param::ARM, *arm)).collect(),
         run: bottleneck::run,
         ..ROW
     },
@@ -239,8 +249,8 @@ fn transfer_points(case: &Case) -> Vec<Params> {
     let named = case.inputs.get("points").map_or("1:131072", String::as_str);
     let pair = |text: &str| {
         let (streams, bytes) = text.split_once(':')?;
-        let mut at = point("streams", streams.parse::<u64>().ok()?);
-        at.extend(point("bytes", bytes.parse::<u64>().ok()?));
+        let mut at = point(ids::param::STREAMS, streams.parse::<u64>().ok()?);
+        at.extend(point(ids::param::BYTES, bytes.parse::<u64>().ok()?));
         Some(at)
     };
     named.split(',').filter_map(pair).collect()

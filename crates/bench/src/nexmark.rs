@@ -7,6 +7,8 @@ use anyhow::{Context, ensure};
 
 use super::{Benchmark, Candidate, Depth, JOB, Param, Range, Sampler, Scope, View, file, point};
 use crate::placement::Distance;
+use model::vocabulary::nexmark as ids;
+use model::vocabulary::{BenchId, MetricId};
 use model::{Better, Case, CpuSet, Form, Metric, Params, Placement, Seat};
 use sys::process;
 
@@ -67,28 +69,38 @@ const AROUND_S: f64 = 32.0;
 /// From start to report in five minutes, the wait for quiet and the report among them.
 const BUDGET_S: f64 = 270.0;
 
-const fn value(name: &'static str, title: &'static str, unit: &'static str, better: Better) -> Metric {
+const fn value(name: MetricId, title: &'static str, unit: &'static str, better: Better) -> Metric {
     Metric::new(name, title, unit, better, Form::Value).aside()
 }
 
 const METRICS: &[Metric] = &[
-    Metric::new("rate", "events", "1/s", Better::Higher, Form::WorkPerTime { scale: 1e9 }),
-    value("cpu", "busy share of the TaskManager's CPUs", "%", Better::Lower),
-    value("cpu_ticks", "the same as top adds it up", "%", Better::Neither),
-    value("process_cpu", "CPU share of the TaskManager's process", "%", Better::Neither),
-    Metric::new("cost", "CPU time an event", "us", Better::Lower, Form::TimePerWork { scale: 1e-3 }).aside(),
-    value("attainment", "events for each % of CPU", "1/s", Better::Higher),
-    value("target", "events that were to be", "1/s", Better::Neither),
-    value("achieved", "share of the target", "%", Better::Higher),
-    value("late", "behind the schedule", "ms", Better::Lower),
-    value("others", "CPU share of others on these CPUs", "%", Better::Neither),
-    value("steal", "CPU share that the hypervisor took", "%", Better::Neither),
-    value("rejected", "windows not used", "", Better::Neither),
-    value("restarts", "restarts of the TaskManager", "", Better::Neither),
+    Metric::new(ids::metric::RATE, "events", "1/s", Better::Higher, Form::WorkPerTime { scale: 1e9 }),
+    value(ids::metric::CPU, "busy share of the TaskManager's CPUs", "%", Better::Lower),
+    value(ids::metric::CPU_TICKS, "the same as top adds it up", "%", Better::Neither),
+    value(ids::metric::PROCESS_CPU, "CPU share of the TaskManager's process", "%", Better::Neither),
+    Metric::new(
+        ids::metric::COST,
+        "CPU time an event",
+        "us",
+        Better::Lower,
+        Form::TimePerWork { scale: 1e-3 },
+    )
+    .aside(),
+    value(ids::metric::ATTAINMENT, "events for each % of CPU", "1/s", Better::Higher),
+    value(ids::metric::TARGET, "events that were to be", "1/s", Better::Neither),
+    value(ids::metric::ACHIEVED, "share of the target", "%", Better::Higher),
+    value(ids::metric::LATE, "behind the schedule", "ms", Better::Lower),
+    value(ids::metric::OTHERS, "CPU share of others on these CPUs", "%", Better::Neither),
+    value(ids::metric::STEAL, "CPU share that the hypervisor took", "%", Better::Neither),
+    value(ids::metric::REJECTED, "windows not used", "", Better::Neither),
+    value(ids::metric::RESTARTS, "restarts of the TaskManager", "", Better::Neither),
 ];
 
-const PARAMS: &[Param] =
-    &[Param { name: "load", about: "percent of the greatest rate", range: Range::Int { min: 1, max: 100 } }];
+const PARAMS: &[Param] = &[Param {
+    name: ids::param::LOAD,
+    about: "percent of the greatest rate",
+    range: Range::Int { min: 1, max: 100 },
+}];
 
 const ABOUT: &str = "A standalone Flink cluster is started on loopback: a TaskManager pinned to the CPUs of the placement with a \
      slot for each, the serial collector and a fixed heap whatever their number; JobManager and driver on other CPUs where \
@@ -108,7 +120,12 @@ const READING: &str = "Load 100 is the capacity of these CPUs. `cpu` is what the
      from CPU% at light load: plan with a margin below load 100. `achieved` below 100 % at a load under 100, or growing \
      `late`, means that the CPUs were not its own.";
 
-const fn row(id: &'static str, title: &'static str, about: &'static str) -> Benchmark {
+const TRADE: &View = &View::Trade {
+    x: Cow::Borrowed(ids::metric::CPU.as_str()),
+    y: Cow::Borrowed(ids::metric::RATE.as_str()),
+};
+
+const fn row(id: BenchId, title: &'static str, about: &'static str) -> Benchmark {
     Benchmark {
         id,
         title,
@@ -117,20 +134,20 @@ const fn row(id: &'static str, title: &'static str, about: &'static str) -> Benc
         source: file!(),
         metrics: METRICS,
         params: PARAMS,
-        view: &View::Trade { x: Cow::Borrowed("cpu"), y: Cow::Borrowed("rate") },
+        view: TRADE,
         from: Depth::Full,
         budget_s: Some(BUDGET_S),
         cases,
-        points: |_| LOADS.iter().map(|load| point("load", *load)).collect(),
+        points: |_| LOADS.iter().map(|load| point(ids::param::LOAD, *load)).collect(),
         run,
         ..Benchmark::PINNED
     }
 }
 
 pub const BENCHMARKS: &[Benchmark] = &[
-    row("nexmark.q0", "Nexmark Q0 on Flink (bids pass through)", ABOUT),
-    row("nexmark.q1", "Nexmark Q1 on Flink (prices converted)", ABOUT),
-    row("nexmark.q2", "Nexmark Q2 on Flink (a few auctions picked)", ABOUT),
+    row(ids::Q0, "Nexmark Q0 on Flink (bids pass through)", ABOUT),
+    row(ids::Q1, "Nexmark Q1 on Flink (prices converted)", ABOUT),
+    row(ids::Q2, "Nexmark Q2 on Flink (a few auctions picked)", ABOUT),
 ];
 
 /// How much a visit walks in each depth.
@@ -143,7 +160,7 @@ fn length(depth: Depth) -> Length {
 }
 
 /// Q0 before all others, and of each the pair that shows SMT with its control before the whole machine.
-fn priority(id: &str, index: usize) -> u32 {
+fn priority(id: BenchId, index: usize) -> u32 {
     let query = id.bytes().last().map_or(0, |digit| u32::from(digit.saturating_sub(b'0')));
     60_u32.saturating_sub(8 * query + index as u32)
 }
@@ -255,7 +272,7 @@ fn with_jobmanager(scope: &Scope, mut placement: Placement) -> (Placement, CpuSe
 impl Flink {
     /// What these candidates become with it: each with what it needs, or one for each query where a cluster runs.
     pub fn supply(&self, candidates: Vec<Candidate>, scope: &Scope) -> Vec<Candidate> {
-        let running = |bench: &'static str| -> Option<Candidate> {
+        let running = |bench: BenchId| -> Option<Candidate> {
             let On::Running { address, slots, apart_s } = &self.on else { return None };
             let seat = Seat {
                 role: TASKMANAGER.into(),
@@ -410,17 +427,17 @@ fn emit(walked: &Walked, sampler: &mut Sampler) -> anyhow::Result<()> {
     for load in LOADS {
         let of_load = || walked.windows.iter().filter(move |(step, _)| step.load == load);
         let windows: Vec<&walk::Window> = of_load().filter_map(|(_, window)| window.as_ref().ok()).collect();
-        let at = || -> Params { point("load", load) };
+        let at = || -> Params { point(ids::param::LOAD, load) };
         let ns: Vec<f64> = windows.iter().map(|window| window.ns).collect();
         if !windows.is_empty() {
             let events: Vec<f64> = windows.iter().map(|window| window.events).collect();
-            sampler.windows_timed(at(), "rate", (events, ns.clone()), 0)?;
+            sampler.windows_timed(at(), ids::metric::RATE, (events, ns.clone()), 0)?;
             let costs: Option<(Vec<f64>, Vec<f64>)> = windows
                 .iter()
                 .map(|window| Some((window.events, window.process_cpus? * window.ns)))
                 .collect();
             if let Some(costs) = costs.filter(|(events, _)| events.iter().all(|events| *events > 0.0)) {
-                sampler.windows_timed(at(), "cost", costs, 0)?;
+                sampler.windows_timed(at(), ids::metric::COST, costs, 0)?;
             }
             for (metric, value) in VALUES {
                 // What is unknown in one window is left out: unknown is better than misplaced.
@@ -432,9 +449,9 @@ fn emit(walked: &Walked, sampler: &mut Sampler) -> anyhow::Result<()> {
         }
         let all_ns = of_load().map(|(step, _)| step.seconds * 1e9).sum();
         let rejected = of_load().filter(|(_, window)| window.is_err()).count();
-        sampler.value(at(), "rejected", rejected as f64, all_ns)?;
+        sampler.value(at(), ids::metric::REJECTED, rejected as f64, all_ns)?;
         let restarts = walked.restarts.iter().filter(|step| step.load == load).count();
-        sampler.value(at(), "restarts", restarts as f64, all_ns)?;
+        sampler.value(at(), ids::metric::RESTARTS, restarts as f64, all_ns)?;
     }
     Ok(())
 }
@@ -442,22 +459,22 @@ fn emit(walked: &Walked, sampler: &mut Sampler) -> anyhow::Result<()> {
 type ValueOf = fn(&walk::Window) -> Option<f64>;
 
 /// What a window says beside its rate and the cost of an event.
-const VALUES: [(&str, ValueOf); 9] = [
-    ("cpu", |window| Some(window.cpu? * 100.0)),
-    ("cpu_ticks", |window| Some(window.cpu_ticks? * 100.0)),
-    ("process_cpu", |window| Some(window.process_cpus? * 100.0)),
-    ("attainment", |window| {
+const VALUES: [(MetricId, ValueOf); 9] = [
+    (ids::metric::CPU, |window| Some(window.cpu? * 100.0)),
+    (ids::metric::CPU_TICKS, |window| Some(window.cpu_ticks? * 100.0)),
+    (ids::metric::PROCESS_CPU, |window| Some(window.process_cpus? * 100.0)),
+    (ids::metric::ATTAINMENT, |window| {
         let percent = window.cpu? * 100.0;
         (percent > 0.0).then(|| window.rate() / percent)
     }),
-    ("target", |window| window.target),
-    ("achieved", |window| {
+    (ids::metric::TARGET, |window| window.target),
+    (ids::metric::ACHIEVED, |window| {
         let target = window.target.filter(|target| *target > 0.0)?;
         Some(window.rate() / target * 100.0)
     }),
-    ("late", |window| Some(window.late_ms)),
-    ("others", |window| Some(window.others? * 100.0)),
-    ("steal", |window| Some(window.steal? * 100.0)),
+    (ids::metric::LATE, |window| Some(window.late_ms)),
+    (ids::metric::OTHERS, |window| Some(window.others? * 100.0)),
+    (ids::metric::STEAL, |window| Some(window.steal? * 100.0)),
 ];
 
 #[cfg(test)]

@@ -5,17 +5,19 @@ use std::sync::atomic::Ordering;
 
 use super::{Param, Range, point};
 use crate::placement::{Distance, Floor};
+use model::vocabulary::MetricId;
+use model::vocabulary::ipc as ids;
 use model::{Better, Case, Form, Metric, Params};
 use sys::affinity;
 use sys::shared::{SharedWords, WORDS_PER_LINE};
 
 /// At points `class=NAME`: the share of rounds that the two tasks spent at that distance, 0..1.
 pub const OCCUPANCY: Metric =
-    Metric::new("occupancy", "rounds at this distance", "", Better::Neither, Form::Value).aside();
+    Metric::new(ids::metric::OCCUPANCY, "rounds at this distance", "", Better::Neither, Form::Value).aside();
 
 /// The parameter of these points.
 pub const CLASS: Param = Param {
-    name: "class",
+    name: ids::param::CLASS,
     about: "how far two tasks are apart",
     range: Range::Choice(&[
         "same-cpu",
@@ -113,11 +115,11 @@ impl Occupancy {
     }
 
     /// The series that the shares belong to.
-    pub fn notes(&self, at: &Params) -> Vec<(Params, &'static str)> {
+    pub fn notes(&self, at: &Params) -> Vec<(Params, MetricId)> {
         let note = |class: &Distance| {
             let mut at = at.clone();
-            at.extend(point("class", class.name()));
-            (at, "occupancy")
+            at.extend(point(ids::param::CLASS, class.name()));
+            (at, ids::metric::OCCUPANCY)
         };
         self.classes.iter().map(note).collect()
     }
@@ -155,7 +157,7 @@ impl Spot {
     }
 
     /// The series of the shares.
-    pub fn notes(&self, at: &Params) -> Vec<(Params, &'static str)> {
+    pub fn notes(&self, at: &Params) -> Vec<(Params, MetricId)> {
         self.seen.as_ref().map_or_else(Vec::new, |seen| seen.notes(at))
     }
 
@@ -183,7 +185,7 @@ mod tests {
             Some(cores.iter().map(|cpus| Core { cpus: set(cpus), ..Core::default() }).collect());
         let floor = Floor::of(&machine);
         let free = floor.free(&["ping", "pong"]).expect("CPUs");
-        let mut case = Candidate::new("ipc.pipe", free, 1, 1.0).case;
+        let mut case = Candidate::new(ids::PIPE, free, 1, 1.0).case;
         tell(&mut case, &floor);
         Occupancy::of(&case).expect("free")
     }
@@ -194,9 +196,11 @@ mod tests {
         seen.look(0, 0, 1);
         seen.look(0, 1, 2);
         seen.look(3, 0, 5);
-        let notes = seen.notes(&point("kb", 16u64));
-        let names: Vec<String> =
-            notes.iter().map(|(at, _)| format!("{} {}", at["class"], at["kb"])).collect();
+        let notes = seen.notes(&point(model::vocabulary::sched::param::KB, 16u64));
+        let names: Vec<String> = notes
+            .iter()
+            .map(|(at, _)| format!("{} {}", at[ids::param::CLASS], at[model::vocabulary::sched::param::KB]))
+            .collect();
         assert_eq!(names, ["same-cpu 16", "smt-sibling 16", "other-llc 16"]);
         assert_eq!(seen.take(), [0.125, 0.25, 0.625]);
         assert!(seen.take().iter().all(|share| share.is_nan()), "nobody looked since");

@@ -10,6 +10,8 @@ use anyhow::{Context, bail};
 use super::occupancy::{self, Spot};
 use super::{Benchmark, Candidate, Depth, Metric, Point, Sampler, Scope, Windows, check_answer};
 use crate::placement::Distance;
+use model::vocabulary::MetricId;
+use model::vocabulary::ipc as ids;
 use model::{Better, Case, Form, Params, Placement};
 use sys::affinity;
 use sys::clock::Clock;
@@ -54,25 +56,31 @@ pub fn stretch(windows: Windows, placement: &Placement, window_ns: f64) -> f64 {
 pub const SETTLE_NS: f64 = 30e6;
 
 /// What is measured of a pair beside the headline.
-pub const WAKEUP_P50: Metric = wakeup("wakeup_p50", "wake-up latency, median", 0.5);
-pub const WAKEUP_P99: Metric = wakeup("wakeup_p99", "wake-up latency, 99th percentile", 0.99);
-pub const WAKEUP_JITTER: Metric = aside("wakeup_jitter", "wake-up latency, p99 less median", "us");
+pub const WAKEUP_P50: Metric = wakeup(ids::metric::WAKEUP_P50, "wake-up latency, median", 0.5);
+pub const WAKEUP_P99: Metric = wakeup(ids::metric::WAKEUP_P99, "wake-up latency, 99th percentile", 0.99);
+pub const WAKEUP_JITTER: Metric = aside(ids::metric::WAKEUP_JITTER, "wake-up latency, p99 less median", "us");
 /// A wake-up's three parts, means: see [`Pair::wake_ups`].
-pub const WAKING: Metric = aside("waking", "waking: the waker in its call", "us");
-pub const WAITING: Metric = aside("waiting", "waiting: runnable and not running", "us");
-pub const SWITCHING: Metric = aside("switching", "switching: the rest of a wake-up", "us");
-pub const VOLUNTARY: Metric = aside("voluntary", "voluntary switches a round, both tasks", "");
-pub const INVOLUNTARY: Metric = aside("involuntary", "involuntary switches a round, both tasks", "");
-pub const MIGRATIONS: Metric = aside("migrations", "moves to another CPU, both tasks", "1/s");
-pub const AFFINE: Metric =
-    Metric::new("affine", "wake-ups that considered the waker's CPU", "", Better::Neither, Form::Value)
-        .aside();
+pub const WAKING: Metric = aside(ids::metric::WAKING, "waking: the waker in its call", "us");
+pub const WAITING: Metric = aside(ids::metric::WAITING, "waiting: runnable and not running", "us");
+pub const SWITCHING: Metric = aside(ids::metric::SWITCHING, "switching: the rest of a wake-up", "us");
+pub const VOLUNTARY: Metric = aside(ids::metric::VOLUNTARY, "voluntary switches a round, both tasks", "");
+pub const INVOLUNTARY: Metric =
+    aside(ids::metric::INVOLUNTARY, "involuntary switches a round, both tasks", "");
+pub const MIGRATIONS: Metric = aside(ids::metric::MIGRATIONS, "moves to another CPU, both tasks", "1/s");
+pub const AFFINE: Metric = Metric::new(
+    ids::metric::AFFINE,
+    "wake-ups that considered the waker's CPU",
+    "",
+    Better::Neither,
+    Form::Value,
+)
+.aside();
 
-const fn aside(name: &'static str, title: &'static str, unit: &'static str) -> Metric {
+const fn aside(name: MetricId, title: &'static str, unit: &'static str) -> Metric {
     Metric::new(name, title, unit, Better::Lower, Form::Value).aside()
 }
 
-const fn wakeup(name: &'static str, title: &'static str, q: f64) -> Metric {
+const fn wakeup(name: MetricId, title: &'static str, q: f64) -> Metric {
     Metric::new(name, title, "us", Better::Lower, Form::Quantile { q, scale: 1e-3 }).aside()
 }
 
@@ -137,7 +145,7 @@ pub const WAKEUPS_NS: f64 = 2e6;
 
 /// How a visit measures its pair.
 pub struct Play {
-    pub metric: &'static str,
+    pub metric: MetricId,
     pub stretch: f64,
     /// Length of the windows that take the wake-up latency, ns; 0 for pairs that never sleep.
     pub wakeup_ns: f64,
@@ -186,13 +194,13 @@ impl Account {
     pub fn emit(&self, sampler: &mut Sampler, at: &Params, free: bool) -> anyhow::Result<()> {
         let TaskTotals { migrations, voluntary, involuntary, wakeups, affine_attempts, .. } = self.totals;
         let mut told = vec![
-            ("voluntary", voluntary.map(|count| count / self.rounds)),
-            ("involuntary", involuntary.map(|count| count / self.rounds)),
+            (ids::metric::VOLUNTARY, voluntary.map(|count| count / self.rounds)),
+            (ids::metric::INVOLUNTARY, involuntary.map(|count| count / self.rounds)),
         ];
         if free {
-            told.push(("migrations", migrations.map(|count| count / (self.ns / 1e9))));
+            told.push((ids::metric::MIGRATIONS, migrations.map(|count| count / (self.ns / 1e9))));
             let woken = wakeups.filter(|wakeups| *wakeups > 0.0);
-            told.push(("affine", woken.and_then(|woken| Some(affine_attempts? / woken))));
+            told.push((ids::metric::AFFINE, woken.and_then(|woken| Some(affine_attempts? / woken))));
         }
         for (metric, value) in told {
             if let Some(value) = value.filter(|value| value.is_finite()) {

@@ -6,7 +6,9 @@
 use std::f64::consts::TAU;
 use std::io::Write;
 
-use super::{Benchmark, Line, MEMORY_MAP, Order};
+use super::{Benchmark, Line, Order};
+use model::vocabulary::ParamId;
+use model::vocabulary::{disk, file, memory, memory_map};
 use model::{
     Beside, Better, Case, Covariates, Form, Histogram, Metric, Packed, Params, ProcessFacts, Samples,
     fingerprint,
@@ -37,8 +39,9 @@ fn lines(bench: &Benchmark, order: &Order, seed: u64) -> Vec<Line> {
 
 /// A memory map has bandwidths of its chunks, and its other metrics once.
 fn is_there(bench: &Benchmark, point: &Params, metric: &Metric) -> bool {
-    bench.id != MEMORY_MAP
-        || (metric.name == "bandwidth") == point.contains_key("chunk") && metric.form != Form::Value
+    bench.id != memory_map::MAP
+        || (metric.name == memory::metric::BANDWIDTH) == point.contains_key(memory_map::param::CHUNK)
+            && metric.form != Form::Value
 }
 
 /// Says it.
@@ -117,37 +120,40 @@ fn level(case: &Case, metric: &Metric, point: &Params, random: &mut fastrand::Rn
         return PRETENDED_GHZ;
     }
     // The device moves what it is asked for.
-    if metric.name == "device_share" {
+    if metric.name == disk::metric::DEVICE_SHARE {
         return 1.0;
     }
-    let text = |name: &str| case.params.get(name).and_then(|value| value.text());
-    let at = |name: &str| point.get(name).and_then(|value| value.number());
-    if let Some(cycles) = text("source").and_then(cycles_from) {
+    let text = |name: ParamId| case.params.get(name).and_then(|value| value.text());
+    let at = |name: ParamId| point.get(name).and_then(|value| value.number());
+    if let Some(cycles) = text(memory::param::SOURCE).and_then(cycles_from) {
         return if metric.form == Form::CyclesPerWork { cycles } else { cycles / PRETENDED_GHZ };
     }
     match metric.form {
         Form::TimePerWork { .. } => {
-            if let Some(bytes) = at("bytes") {
+            if let Some(bytes) = at(memory::param::BYTES) {
                 return latency_of_block(case, bytes);
             }
             let others = [
-                at("pages").map(|pages| latency_of_pages(pages, text("layout") == Some("spread"))),
-                at("offset").map(|offset| if offset < 64.0 { MEMORY_NS / 2.0 + 0.7 } else { MEMORY_NS }),
-                at("chains").map(|chains| MEMORY_NS / chains.min(12.0)),
-                at("pause").map(|pause| MEMORY_NS * (1.0 + 0.1 * load(pause) + 1.5 * load(pause).powi(8))),
+                at(memory::param::PAGES)
+                    .map(|pages| latency_of_pages(pages, text(memory::param::LAYOUT) == Some("spread"))),
+                at(memory::param::OFFSET)
+                    .map(|offset| if offset < 64.0 { MEMORY_NS / 2.0 + 0.7 } else { MEMORY_NS }),
+                at(memory::param::CHAINS).map(|chains| MEMORY_NS / chains.min(12.0)),
+                at(memory::param::PAUSE)
+                    .map(|pause| MEMORY_NS * (1.0 + 0.1 * load(pause) + 1.5 * load(pause).powi(8))),
             ];
             others.into_iter().flatten().next().unwrap_or(drawn)
         }
         Form::WorkPerTime { scale } => {
             let others = [
                 // Files: out of the cache a disk's, else a copy's.
-                text("cache").filter(|_| case.bench.starts_with("file.")).map(cached),
-                at("bytes").map(|bytes| 200.0 / (1.0 + bytes / 1e6).sqrt()),
-                at("pause").map(|pause| 18.0 * load(pause)),
+                text(file::param::CACHE).filter(|_| case.bench.starts_with("file.")).map(cached),
+                at(memory::param::BYTES).map(|bytes| 200.0 / (1.0 + bytes / 1e6).sqrt()),
+                at(memory::param::PAUSE).map(|pause| 18.0 * load(pause)),
                 // All cores alike.
-                at("cpu").map(|_| 180.0),
+                at(memory::param::CPU).map(|_| 180.0),
                 // A map of one speed.
-                (case.bench == MEMORY_MAP).then_some(40.0),
+                (case.bench == memory_map::MAP).then_some(40.0),
                 (scale >= 1e6).then_some(1e4 * drawn),
             ];
             others.into_iter().flatten().next().unwrap_or(drawn)

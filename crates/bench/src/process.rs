@@ -1,6 +1,7 @@
 //! Starting programs and threads.
 
 use anyhow::{Context, bail};
+use model::vocabulary::kernel as ids;
 
 use super::resident::{self, Resident};
 use super::{
@@ -12,7 +13,7 @@ use sys::spawn::{self, Stack, Way};
 
 pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
-        id: "process.vfork-exec",
+        id: ids::PROCESS_VFORK_EXEC,
         title: "Starting a program by vfork and exec",
         about: "The quickest way to start a program: a child that borrows the parent's memory instead of copying it \
                 (clone with CLONE_VM and CLONE_VFORK, which is what vfork asks of the kernel, here on a stack of its \
@@ -37,7 +38,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         ..Benchmark::PINNED
     },
     Benchmark {
-        id: "process.spawn",
+        id: ids::PROCESS_SPAWN,
         title: "Starting a program by posix_spawn",
         about: "The C library's own way to start a program, which most shells and languages use by now: posix_spawn, \
                 the program ends at once, the parent reaps it. In glibc it is process.vfork-exec with a stack mapped \
@@ -56,7 +57,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         ..Benchmark::PINNED
     },
     Benchmark {
-        id: "process.exec",
+        id: ids::PROCESS_EXEC,
         title: "Starting a program by fork and exec",
         about: "The classic way to start a program: fork copies the parent's page tables, the child calls execve, which \
                 throws the copy away, the program ends at once, the parent reaps it (lmbench's fork+execve). The \
@@ -76,7 +77,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         ..Benchmark::PINNED
     },
     Benchmark {
-        id: "process.shell",
+        id: ids::PROCESS_SHELL,
         title: "Starting a program by the shell",
         about: "fork, then /bin/sh -c of a program of process.vfork-exec, as system() and scripts do it (lmbench's \
                 fork+/bin/sh, whose program a dynamic linker loads: `true` is the nearer one): the shell is loaded by the \
@@ -96,7 +97,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         ..Benchmark::PINNED
     },
     Benchmark {
-        id: "process.thread",
+        id: ids::PROCESS_THREAD,
         title: "Starting a thread",
         about: "pthread_create of a thread that adds one to a count and ends, and pthread_join. Its stack has 1 MiB, which \
                 glibc keeps for the next thread, so that after the first one no memory is mapped. The count is checked.",
@@ -113,7 +114,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
 
 const PARAMS: &[Param] = &[
     Param {
-        name: "program",
+        name: ids::param::PROGRAM,
         about: "what is started: our own static program of 200 bytes, or the machine's /bin/true",
         range: Range::Choice(&["minimal", "true"]),
     },
@@ -177,12 +178,12 @@ fn programs(case: &Case) -> impl Iterator<Item = &str> {
 
 fn points(case: &Case) -> Vec<Params> {
     let larger = resident::sizes(case).into_iter().map(larger);
-    programs(case).map(|name| point("program", name)).chain(larger).collect()
+    programs(case).map(|name| point(ids::param::PROGRAM, name)).chain(larger).collect()
 }
 
 /// The smallest program, started by a parent that holds so much.
 fn larger(mb: u64) -> Params {
-    let mut at = point("program", "minimal");
+    let mut at = point(ids::param::PROGRAM, "minimal");
     at.extend(point(resident::PARAM.name, mb));
     at
 }
@@ -207,7 +208,7 @@ struct How<'a> {
 fn start(case: &Case, sampler: &mut Sampler, how: &How) -> anyhow::Result<()> {
     let mut parent = Resident::of(case, Pages::Base)?;
     for name in programs(case) {
-        let ns = one(sampler, name, point("program", name), how)?;
+        let ns = one(sampler, name, point(ids::param::PROGRAM, name), how)?;
         if name == "minimal" {
             parent.took(0, ns);
         }
@@ -230,7 +231,7 @@ fn start(case: &Case, sampler: &mut Sampler, how: &How) -> anyhow::Result<()> {
 fn one(sampler: &mut Sampler, name: &str, at: Params, how: &How) -> anyhow::Result<f64> {
     // Its file must stay open as long as a shell is to find it.
     let program = program_of(name)?;
-    let at = Point::new("latency", 1.0).at(at).stretch(how.stretch);
+    let at = Point::new(ids::metric::LATENCY, 1.0).at(at).stretch(how.stretch);
     match how.by_shell {
         true => measure(sampler, at, how.way, &program.by_shell()),
         false => measure(sampler, at, how.way, &program),
@@ -267,7 +268,7 @@ fn by_shell_cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
 
 fn threads(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let clock = sampler.clock();
-    sampler.time_by(Point::new("latency", 1.0), |threads| {
+    sampler.time_by(Point::new(ids::metric::LATENCY, 1.0), |threads| {
         let begin = clock.now();
         let counted = spawn::threads(threads).context("cannot start a thread")?;
         let ns = clock.now() - begin;
@@ -285,7 +286,13 @@ mod tests {
 
     #[test]
     fn every_way_is_measured_and_leaves_no_child() {
-        for id in ["process.vfork-exec", "process.spawn", "process.exec", "process.shell", "process.thread"] {
+        for id in [
+            ids::PROCESS_VFORK_EXEC,
+            ids::PROCESS_SPAWN,
+            ids::PROCESS_EXEC,
+            ids::PROCESS_SHELL,
+            ids::PROCESS_THREAD,
+        ] {
             let cases = rehearsal::cases(id, Depth::Standard);
             assert!(cases.iter().any(|case| case.placement.name == "one-cpu"), "{id}");
             for case in cases {
@@ -297,12 +304,14 @@ mod tests {
 
     #[test]
     fn only_ways_that_copy_have_a_slope() {
-        for (id, copies) in [("process.exec", true), ("process.shell", true), ("process.spawn", false)] {
+        for (id, copies) in
+            [(ids::PROCESS_EXEC, true), (ids::PROCESS_SHELL, true), (ids::PROCESS_SPAWN, false)]
+        {
             let case = rehearsal::cases(id, Depth::Full).remove(0);
             // A rehearsal may use 128 MiB.
             assert_eq!(case.inputs["resident_mb"], "64", "{id}");
             let samples = rehearsal::visit_all(&case);
-            let slopes = samples.iter().filter(|one| one.metrics == ["per_gb"]);
+            let slopes = samples.iter().filter(|one| one.metrics == [ids::metric::PER_GB]);
             let slopes: Vec<f64> = slopes.flat_map(|one| one.values(Form::Value)).collect();
             assert_eq!(slopes.len(), usize::from(copies), "{id}");
             assert!(slopes.iter().all(|slope| slope.is_finite()), "{id}: {slopes:?}");
@@ -315,7 +324,7 @@ mod tests {
     fn a_program_that_ends_otherwise_is_a_wrong_answer() {
         let false_one = Program::at(program::TRUE, &[c"true"], 1);
         let error = rehearsal::with_sampler(|sampler| {
-            measure(sampler, Point::new("latency", 1.0), Way::Spawn, &false_one).map(drop)
+            measure(sampler, Point::new(ids::metric::LATENCY, 1.0), Way::Spawn, &false_one).map(drop)
         });
         let error = error.expect_err("it ends with 0, not with 1");
         let wrong = error.downcast_ref::<WrongAnswer>().expect("a wrong answer");

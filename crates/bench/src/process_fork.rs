@@ -1,6 +1,7 @@
 //! What a copy of a process costs, and how that grows with its memory.
 
 use anyhow::Context;
+use model::vocabulary::kernel as ids;
 
 use super::process::{STRETCH, no_child_left, seated};
 use super::resident::{self, Resident};
@@ -9,7 +10,7 @@ use model::{Case, Pages, Params};
 use sys::spawn;
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
-    id: "process.fork",
+    id: ids::PROCESS_FORK,
     title: "Copying a process",
     about: "fork, the child ends at once, the parent reaps it (lmbench's fork+exit), by a parent that holds so many MiB of \
             written memory. fork copies no memory but the page tables of all of it, 8 bytes for each page, and makes \
@@ -68,7 +69,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     for mb in resident::sizes(case) {
         parent.grow(mb)?;
         let ns = sampler.time_by(
-            Point::new("latency", 1.0).at(point(resident::PARAM.name, mb)).stretch(STRETCH),
+            Point::new(ids::metric::LATENCY, 1.0).at(point(resident::PARAM.name, mb)).stretch(STRETCH),
             |forks| {
                 let begin = clock.now();
                 for _ in 0..forks {
@@ -107,9 +108,9 @@ mod tests {
 
     #[test]
     fn every_parent_is_copied_and_has_a_slope() {
-        for case in rehearsal::cases("process.fork", Depth::Quick) {
+        for case in rehearsal::cases(ids::PROCESS_FORK, Depth::Quick) {
             let samples = rehearsal::visit_all(&case);
-            let per_gb = samples.iter().find(|one| one.metrics == ["per_gb"]).expect("a slope");
+            let per_gb = samples.iter().find(|one| one.metrics == [ids::metric::PER_GB]).expect("a slope");
             let per_gb = per_gb.values(Form::Value);
             assert!(per_gb.len() == 1 && per_gb[0].is_finite(), "{}: {per_gb:?}", case.key());
             assert!(spawn::has_no_child());
@@ -119,12 +120,12 @@ mod tests {
     #[test]
     fn huge_pages_and_larger_parents_belong_to_deeper_profiles() {
         let keys = |depth| -> Vec<String> {
-            rehearsal::candidates("process.fork", depth).iter().map(|one| one.case.key()).collect()
+            rehearsal::candidates(ids::PROCESS_FORK, depth).iter().map(|one| one.case.key()).collect()
         };
         let quick = ["process.fork@one-cpu+base-pages", "process.fork@free+base-pages"];
         assert_eq!(keys(Depth::Quick), quick);
         assert!(keys(Depth::Standard).contains(&"process.fork@one-cpu+huge-pages".to_string()));
-        for candidate in rehearsal::candidates("process.fork", Depth::Full) {
+        for candidate in rehearsal::candidates(ids::PROCESS_FORK, Depth::Full) {
             // A rehearsal may use 128 MiB.
             assert_eq!(candidate.case.inputs["resident_mb"], "0,16,64");
             assert_eq!(candidate.memory_bytes, 64 << 20);

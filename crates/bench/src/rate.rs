@@ -6,6 +6,8 @@
 use std::collections::BTreeMap;
 
 use super::{Benchmark, Candidate, Depth, Param, Range, Sampler, Scope, View};
+use model::vocabulary::rate as ids;
+use model::vocabulary::{BenchId, MetricId};
 use model::{Better, Case, CpuSet, Form, Metric, Pages, Params, Placement, Seat};
 use sys::block::Room;
 
@@ -126,9 +128,6 @@ impl Sum {
     }
 }
 
-/// Names that others read: parameters, inputs and metrics of the rows.
-pub const MIB: &str = "mib";
-pub const NODE: &str = "node";
 pub const REFERENCE: &str = "reference";
 pub const CHARACTER: &str = "character";
 pub const ITERATIONS: &str = "iterations";
@@ -140,38 +139,38 @@ const ALLOCATIONS: &str = "allocations";
 const FLIPPED: &str = "flipped_copy";
 
 macro_rules! components {
-    ($($module:ident)*) => {
+    ($($module:ident $id:ident)*) => {
         $(mod $module;)*
         /// All components, in display order.
         pub const COMPONENTS: &[Component] = &[$($module::COMPONENT),*];
         pub const BENCHMARKS: &[Benchmark] = &[
-            $(row(concat!("rate.", stringify!($module)), &$module::COMPONENT)),*
+            $(row(ids::$id, &$module::COMPONENT)),*
         ];
     };
 }
 
 components! {
-    bwaves
-    lbm
-    multigrid
-    waves
-    triad
-    fourier
-    sparse
-    graph
-    join
-    molecules
-    dense
-    rays
-    chess
-    parse
-    machine
-    compress
-    digest
-    align
+    bwaves BWAVES
+    lbm LBM
+    multigrid MULTIGRID
+    waves WAVES
+    triad TRIAD
+    fourier FOURIER
+    sparse SPARSE
+    graph GRAPH
+    join JOIN
+    molecules MOLECULES
+    dense DENSE
+    rays RAYS
+    chess CHESS
+    parse PARSE
+    machine MACHINE
+    compress COMPRESS
+    digest DIGEST
+    align ALIGN
 }
 
-const fn row(id: &'static str, component: &'static Component) -> Benchmark {
+const fn row(id: BenchId, component: &'static Component) -> Benchmark {
     Benchmark {
         id,
         title: component.title,
@@ -190,37 +189,58 @@ const fn row(id: &'static str, component: &'static Component) -> Benchmark {
     }
 }
 
-const fn aside(name: &'static str, title: &'static str, unit: &'static str) -> Metric {
+const fn aside(name: MetricId, title: &'static str, unit: &'static str) -> Metric {
     Metric::new(name, title, unit, Better::Neither, Form::Value).aside()
 }
 
 const METRICS: &[Metric] = &[
     // Units / ns are thousands of millions a second.
-    Metric::new("rate", "work of all copies", "M/s", Better::Higher, Form::WorkPerTime { scale: 1e3 }),
     Metric::new(
-        "ratio",
+        ids::metric::RATE,
+        "work of all copies",
+        "M/s",
+        Better::Higher,
+        Form::WorkPerTime { scale: 1e3 },
+    ),
+    Metric::new(
+        ids::metric::RATIO,
         "rate over one copy on the reference machine",
         "×",
         Better::Higher,
         Form::WorkPerTime { scale: 1e3 },
     )
     .aside(),
-    Metric::new("copy_spread", "slowest copy over the median copy", "%", Better::Lower, Form::Value).aside(),
-    aside("slowest_cpu", "CPU of the slowest copy", ""),
     Metric::new(
-        "physical",
+        ids::metric::COPY_SPREAD,
+        "slowest copy over the median copy",
+        "%",
+        Better::Lower,
+        Form::Value,
+    )
+    .aside(),
+    aside(ids::metric::SLOWEST_CPU, "CPU of the slowest copy", ""),
+    Metric::new(
+        ids::metric::PHYSICAL,
         "physical address of its pages, the middle one",
         "GiB",
         Better::Neither,
         Form::Value,
     )
     .aside(),
-    aside("huge_free", "free memory in blocks of 2 MiB or more, before", "%"),
+    aside(ids::metric::HUGE_FREE, "free memory in blocks of 2 MiB or more, before", "%"),
 ];
 
 const PARAMS: &[Param] = &[
-    Param { name: MIB, about: "memory of a copy, MiB", range: Range::Int { min: 16, max: 1 << 30 } },
-    Param { name: NODE, about: "NUMA node of the copies", range: Range::Int { min: 0, max: 1 << 20 } },
+    Param {
+        name: ids::param::MIB,
+        about: "memory of a copy, MiB",
+        range: Range::Int { min: 16, max: 1 << 30 },
+    },
+    Param {
+        name: ids::param::NODE,
+        about: "NUMA node of the copies",
+        range: Range::Int { min: 0, max: 1 << 20 },
+    },
 ];
 
 /// What a study wants of every component.
@@ -246,7 +266,7 @@ fn usual(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
 
 /// The case of a component: copies side by side, each with memory of its own, on its own node.
 pub fn cases(bench: &Benchmark, scope: &Scope, suite: &Suite) -> Vec<Candidate> {
-    let Some(component) = component(bench.id) else { return Vec::new() };
+    let Some(component) = component(&bench.id) else { return Vec::new() };
     let placement = match placement(scope, suite) {
         Ok(placement) => placement,
         Err(why) => return vec![Candidate::unmet(bench.id, "one-per-core", why)],
@@ -259,10 +279,11 @@ pub fn cases(bench: &Benchmark, scope: &Scope, suite: &Suite) -> Vec<Candidate> 
     let (make_s, piece_s) = if grows { (0.1 + 1.2 * gib, 0.05 + 3.0 * gib) } else { (0.2, 0.7) };
     let seconds = suite.allocations as f64 * make_s + pieces * piece_s;
     let bytes = if grows { suite.mib << 20 } else { STANDARD_BYTES };
-    let mut candidate =
-        Candidate::new(bench.id, placement, 60, seconds).memory(copies * bytes).param(MIB, suite.mib);
+    let mut candidate = Candidate::new(bench.id, placement, 60, seconds)
+        .memory(copies * bytes)
+        .param(ids::param::MIB, suite.mib);
     if let Some(node) = suite.node {
-        candidate = candidate.param(NODE, u64::from(node));
+        candidate = candidate.param(ids::param::NODE, u64::from(node));
     }
     candidate.case.inputs.extend([
         (REFERENCE.to_string(), component.reference.to_string()),
@@ -334,7 +355,7 @@ fn nodes(case: &Case) -> Vec<u32> {
 
 /// All copies together, then those of each node.
 fn points(case: &Case) -> Vec<Params> {
-    let of_node = |node: u32| super::point(NODE, u64::from(node));
+    let of_node = |node: u32| super::point(ids::param::NODE, u64::from(node));
     std::iter::once(Params::new()).chain(nodes(case).into_iter().map(of_node)).collect()
 }
 

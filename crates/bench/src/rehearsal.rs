@@ -7,14 +7,20 @@ use std::time::{Duration, Instant};
 use super::{Benchmark, Candidate, Depth, Line, Order, Sampler, Scope, Windows, find, reason};
 use crate::placement::Floor;
 use machine::Machine;
+use model::vocabulary::BenchId;
+use model::vocabulary::selftest::STEADY;
 use model::{Case, Form, Reason, Samples};
 use sys::{affinity, clock, process};
 
 const WINDOW: Duration = Duration::from_micros(200);
 const WINDOWS: Windows = Windows { window_ns: WINDOW.as_nanos() as f64, count: 2, warm_up: 1, limit_s: 2.0 };
 
-fn row(id: &str) -> &'static Benchmark {
-    find(id).unwrap_or_else(|| panic!("no row {id}"))
+fn row_of(case: &Case) -> &'static Benchmark {
+    find(&case.bench).unwrap_or_else(|| panic!("no row {}", case.bench))
+}
+
+fn row(id: BenchId) -> &'static Benchmark {
+    find(&id).unwrap_or_else(|| panic!("no row {id}"))
 }
 
 /// A machine with the test's CPUs, of which nothing more is known.
@@ -26,7 +32,7 @@ pub fn this_machine() -> Machine {
 }
 
 /// Every case that the row offers on this machine, at this depth.
-pub fn candidates(id: &str, depth: Depth) -> Vec<Candidate> {
+pub fn candidates(id: BenchId, depth: Depth) -> Vec<Candidate> {
     let machine = this_machine();
     let floor = Floor::of(&machine);
     let memory_bytes = 128 << 20;
@@ -35,7 +41,7 @@ pub fn candidates(id: &str, depth: Depth) -> Vec<Candidate> {
 }
 
 /// Those of them that can be measured here.
-pub fn cases(id: &str, depth: Depth) -> Vec<Case> {
+pub fn cases(id: BenchId, depth: Depth) -> Vec<Case> {
     let possible = candidates(id, depth).into_iter().filter(|candidate| candidate.unmet.is_none());
     possible.map(|candidate| candidate.case).collect()
 }
@@ -61,7 +67,7 @@ fn heard(said: &str) -> (Vec<Samples>, Option<Reason>) {
 
 /// Does a part of a row in the test's own process: what it emitted, or why it failed.
 pub fn with_sampler(work: impl FnOnce(&mut Sampler) -> anyhow::Result<()>) -> anyhow::Result<Vec<Samples>> {
-    let nothing = Candidate::unmet("selftest.steady", "one-cpu", String::new()).case;
+    let nothing = Candidate::unmet(STEADY, "one-cpu", String::new()).case;
     let mut said = Vec::new();
     let mut sampler = Sampler::new(&order(&nothing), &mut said);
     work(&mut sampler)?;
@@ -92,7 +98,7 @@ pub fn sampled(
 
 /// Visits a case: what was sampled, and how it ended.
 pub fn visit(case: &Case) -> (Vec<Samples>, Option<Reason>) {
-    sampled(case, |sampler| (row(&case.bench).run)(case, sampler))
+    sampled(case, |sampler| (row_of(case).run)(case, sampler))
 }
 
 /// Does the work: its result, and how long this process was kept from running at most meanwhile.
@@ -136,7 +142,7 @@ pub fn visit_all(case: &Case) -> Vec<Samples> {
 /// metric at each point and each other headline at some; all of them numbers, and none negative
 /// unless the row gives plain values; and nothing that the row does not declare.
 fn visit_checked(case: &Case) -> Result<Vec<Samples>, String> {
-    let row = row(&case.bench);
+    let row = row_of(case);
     let (samples, reason) = visit(case);
     if let Some(reason) = reason {
         return Err(format!("{reason:?}"));
@@ -173,6 +179,6 @@ fn visit_checked(case: &Case) -> Result<Vec<Samples>, String> {
 }
 
 /// Visits every case of a row, in the first profile that has it.
-pub fn visit_row(id: &str) -> Vec<Samples> {
+pub fn visit_row(id: BenchId) -> Vec<Samples> {
     cases(id, row(id).from).iter().flat_map(visit_all).collect()
 }

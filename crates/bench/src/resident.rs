@@ -1,6 +1,7 @@
 //! A parent that holds more and more memory, and what each further GB adds to what it does.
 
 use anyhow::{Context, bail};
+use model::vocabulary::kernel as ids;
 
 use super::memory::note_memory;
 use super::{Candidate, Depth, Param, Range, Sampler, Scope};
@@ -8,13 +9,18 @@ use model::{Better, Case, CpuSet, Form, Metric, Pages, Params};
 use sys::mapping::Mapping;
 
 pub const PARAM: Param = Param {
-    name: "resident_mb",
+    name: ids::param::RESIDENT_MB,
     about: "memory that the parent has written before, MiB, beside the few that the program itself needs",
     range: Range::Int { min: 0, max: 1 << 20 },
 };
 
-pub const PER_GB: Metric =
-    Metric::new("per_gb", "further time for each GB resident", "ms/GB", Better::Lower, Form::Value);
+pub const PER_GB: Metric = Metric::new(
+    ids::metric::PER_GB,
+    "further time for each GB resident",
+    "ms/GB",
+    Better::Lower,
+    Form::Value,
+);
 
 /// What a plan reckons with, s a GiB: writing memory, and copying its page tables.
 const WRITE_S: f64 = 0.5;
@@ -41,7 +47,7 @@ pub fn plan(candidate: &mut Candidate, scope: &Scope, sizes: &[(u64, Depth)], st
 
 /// MiB of a case's parent, one after the other.
 pub fn sizes(case: &Case) -> Vec<u64> {
-    let list = case.inputs.get(PARAM.name).map_or("", String::as_str);
+    let list = case.inputs.get(&*PARAM.name).map_or("", String::as_str);
     list.split(',').filter_map(|size| size.parse().ok()).collect()
 }
 
@@ -97,7 +103,7 @@ impl Resident {
         let Some(slope) = slope(&self.took) else { return Ok(()) };
         let spent = self.took.iter().map(|(_, ns)| ns).sum();
         // ns a byte are s a GB.
-        sampler.value(Params::new(), PER_GB.name.as_ref(), slope * 1e3, spent)
+        sampler.value(Params::new(), ids::metric::PER_GB, slope * 1e3, spent)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use anyhow::Context;
+use model::vocabulary::MetricId;
 use model::{Case, Covariates, Form, Histogram, Packed, Params, ProcessFacts, Reason, RunClock, Samples};
 use serde::{Deserialize, Serialize};
 use sys::affinity;
@@ -76,11 +77,11 @@ pub enum Line {
 /// Where and of what a window's samples are.
 pub struct Point {
     pub params: Params,
-    pub metric: &'static str,
+    pub metric: MetricId,
     /// Further metrics that read the same windows (the same latency in cycles).
-    pub also: &'static [&'static str],
+    pub also: &'static [MetricId],
     /// A metric of the same windows whose work is this many times as much (bytes on the bus).
-    pub times: Option<(&'static str, f64)>,
+    pub times: Option<(MetricId, f64)>,
     /// Work of one iteration, in the metric's unit of work.
     pub work: f64,
     /// Window length in units of the usual one: slow or ragged operations need longer windows.
@@ -88,16 +89,16 @@ pub struct Point {
 }
 
 impl Point {
-    pub fn new(metric: &'static str, work: f64) -> Point {
+    pub fn new(metric: MetricId, work: f64) -> Point {
         Point { params: Params::new(), metric, also: &[], times: None, work, stretch: 1.0 }
     }
 
-    pub fn also(mut self, metrics: &'static [&'static str]) -> Point {
+    pub fn also(mut self, metrics: &'static [MetricId]) -> Point {
         self.also = metrics;
         self
     }
 
-    pub fn times(mut self, metric: &'static str, factor: f64) -> Point {
+    pub fn times(mut self, metric: MetricId, factor: f64) -> Point {
         self.times = Some((metric, factor));
         self
     }
@@ -240,7 +241,7 @@ impl<'a> Sampler<'a> {
     pub fn time_noting(
         &mut self,
         point: Point,
-        notes: &[(Params, &str)],
+        notes: &[(Params, MetricId)],
         body: impl FnMut(u64) -> anyhow::Result<(f64, Vec<f64>)>,
     ) -> anyhow::Result<f64> {
         let (samples, noted) = self.noted_windows(&point, body)?;
@@ -285,7 +286,7 @@ impl<'a> Sampler<'a> {
     pub fn time_beside(
         &mut self,
         point: Point,
-        beside: &str,
+        beside: MetricId,
         mut body: impl FnMut(u64) -> anyhow::Result<(f64, f64)>,
     ) -> anyhow::Result<()> {
         let at = point.params.clone();
@@ -299,7 +300,7 @@ impl<'a> Sampler<'a> {
     fn emit_notes(
         &mut self,
         samples: &Samples,
-        notes: &[(Params, &str)],
+        notes: &[(Params, MetricId)],
         noted: &[Vec<f64>],
     ) -> anyhow::Result<()> {
         for (index, (at, metric)) in notes.iter().enumerate() {
@@ -354,8 +355,8 @@ impl<'a> Sampler<'a> {
     pub fn histograms(
         &mut self,
         params: Params,
-        metrics: &[&str],
-        notes: &[&str],
+        metrics: &[MetricId],
+        notes: &[MetricId],
         mut body: impl FnMut() -> anyhow::Result<(Histogram, f64, Vec<f64>)>,
     ) -> anyhow::Result<()> {
         let mut columns = Columns::default();
@@ -368,7 +369,7 @@ impl<'a> Sampler<'a> {
             noted.push(values);
         }
         let metrics = metrics.iter().map(|metric| metric.to_string()).collect();
-        let notes: Vec<(Params, &str)> = notes.iter().map(|metric| (params.clone(), *metric)).collect();
+        let notes: Vec<(Params, MetricId)> = notes.iter().map(|metric| (params.clone(), *metric)).collect();
         let mut samples = columns.samples(params, metrics, self.windows.warm_up, None);
         self.emit_notes(&samples, &notes, &noted)?;
         samples.histograms = histograms;
@@ -376,7 +377,7 @@ impl<'a> Sampler<'a> {
     }
 
     /// Emits a value that is no timing (a share, a count), measured over `ns`.
-    pub fn value(&mut self, params: Params, metric: &str, value: f64, ns: f64) -> anyhow::Result<()> {
+    pub fn value(&mut self, params: Params, metric: MetricId, value: f64, ns: f64) -> anyhow::Result<()> {
         self.value_beside(params, metric, value, ns, Covariates::default())
     }
 
@@ -384,7 +385,7 @@ impl<'a> Sampler<'a> {
     pub fn value_beside(
         &mut self,
         params: Params,
-        metric: &str,
+        metric: MetricId,
         value: f64,
         ns: f64,
         beside: Covariates,
@@ -405,7 +406,7 @@ impl<'a> Sampler<'a> {
     pub fn windows_timed(
         &mut self,
         params: Params,
-        metric: &str,
+        metric: MetricId,
         (work, ns): (Vec<f64>, Vec<f64>),
         warm_up: usize,
     ) -> anyhow::Result<()> {

@@ -9,6 +9,7 @@ use super::occupancy::{self, CLASS, OCCUPANCY, Occupancy};
 use super::pair;
 use super::{Benchmark, Candidate, Depth, Param, Point, Range, Sampler, Scope, View, check_answer, point};
 use crate::placement::{Distance, awake};
+use model::vocabulary::sched as ids;
 use model::{Better, Case, Form, Metric, Params, Placement};
 use sys::clock::{self, Clock};
 use sys::token::{receive, send};
@@ -20,7 +21,7 @@ use ring::Ring;
 const US: Form = Form::TimePerWork { scale: 1e-3 };
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
-    id: "sched.context-switch",
+    id: ids::CONTEXT_SWITCH,
     title: "Context switch",
     about: "A ring of processes, joined by pipes, passes one token of 8 bytes on; before each passes it, it adds up a \
             block of kb KiB of its own (4 KiB pages, written first; plain vectors of 16 bytes). latency is one hop as \
@@ -44,14 +45,28 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
               that flush predictors on a switch, cgroup depth and the number of runnable tasks move it.",
     source: file!(),
     metrics: &[
-        Metric::new("latency", "time of a hop, pipe and data included", "us", Better::Lower, US),
-        Metric::new("pipe", "the pipe alone: one process sends itself the token", "us", Better::Lower, US)
-            .aside(),
-        Metric::new("data", "the block alone, in a warm cache", "us", Better::Lower, US).aside(),
-        Metric::new("overhead", "share of pipe and data in a hop", "", Better::Neither, Form::Value).aside(),
-        Metric::new("switch", "a hop less pipe and data", "us", Better::Lower, Form::Value).aside(),
+        Metric::new(ids::metric::LATENCY, "time of a hop, pipe and data included", "us", Better::Lower, US),
         Metric::new(
-            "refill",
+            ids::metric::PIPE,
+            "the pipe alone: one process sends itself the token",
+            "us",
+            Better::Lower,
+            US,
+        )
+        .aside(),
+        Metric::new(ids::metric::DATA, "the block alone, in a warm cache", "us", Better::Lower, US).aside(),
+        Metric::new(
+            ids::metric::OVERHEAD,
+            "share of pipe and data in a hop",
+            "",
+            Better::Neither,
+            Form::Value,
+        )
+        .aside(),
+        Metric::new(ids::metric::SWITCH, "a hop less pipe and data", "us", Better::Lower, Form::Value)
+            .aside(),
+        Metric::new(
+            ids::metric::REFILL,
             "more time of a hop for each KiB that it touches",
             "ns",
             Better::Lower,
@@ -59,7 +74,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
         )
         .aside(),
         Metric::new(
-            "switches",
+            ids::metric::SWITCHES,
             "times that the first process was switched out, a lap",
             "",
             Better::Neither,
@@ -79,11 +94,19 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
         pair::AFFINE,
     ],
     params: &[
-        Param { name: "processes", about: "processes in the ring", range: Range::Int { min: 2, max: 1024 } },
-        Param { name: "kb", about: "block of each process, KiB", range: Range::Int { min: 0, max: 1 << 24 } },
+        Param {
+            name: ids::param::PROCESSES,
+            about: "processes in the ring",
+            range: Range::Int { min: 2, max: 1024 },
+        },
+        Param {
+            name: ids::param::KB,
+            about: "block of each process, KiB",
+            range: Range::Int { min: 0, max: 1 << 24 },
+        },
         CLASS,
     ],
-    view: &View::Curve { x: Cow::Borrowed("kb"), log: false },
+    view: &View::Curve { x: Cow::Borrowed(ids::param::KB.as_str()), log: false },
     cases,
     points,
     run,
@@ -163,8 +186,8 @@ fn candidate(bench: &Benchmark, scope: &Scope, seats: &Placement, count: usize, 
     let mut candidate = Candidate::new(bench.id, placement, priority, scope.seconds(0, 0.0, setup_s));
     occupancy::tell(&mut candidate.case, scope.floor);
     candidate.seconds += seconds.sum::<f64>();
-    candidate.case.inputs.insert("kb".into(), super::memory::sizes_input(&sizes));
-    candidate.memory(count as u64 * (largest << 10)).param("processes", count as u64)
+    candidate.case.inputs.insert(ids::param::KB.into(), super::memory::sizes_input(&sizes));
+    candidate.memory(count as u64 * (largest << 10)).param(ids::param::PROCESSES, count as u64)
 }
 
 /// KiB of each process, to beyond its L2 where the ring's blocks fit the plan's memory.
@@ -196,12 +219,12 @@ fn stretch(usual: f64, placement: &Placement) -> f64 {
 }
 
 fn sizes_of(case: &Case) -> Vec<u64> {
-    let list = case.inputs.get("kb").map_or("", String::as_str);
+    let list = case.inputs.get(&*ids::param::KB).map_or("", String::as_str);
     list.split(',').filter_map(|size| size.parse().ok()).collect()
 }
 
 fn points(case: &Case) -> Vec<Params> {
-    sizes_of(case).into_iter().map(|kb| point("kb", kb)).collect()
+    sizes_of(case).into_iter().map(|kb| point(ids::param::KB, kb)).collect()
 }
 
 fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
@@ -226,14 +249,19 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         if !on_one_cpu(case) {
             continue;
         }
-        sampler.value(point("kb", kb), "overhead", (pipe_ns + data_ns) / hop_ns, 0.0)?;
+        sampler.value(point(ids::param::KB, kb), ids::metric::OVERHEAD, (pipe_ns + data_ns) / hop_ns, 0.0)?;
         // By the fastest window: a disturbed hop is long, and would resolve what no quiet one can.
         if pipe_ns + data_ns < RESOLVABLE * least_ns {
-            sampler.value(point("kb", kb), "switch", (hop_ns - pipe_ns - data_ns) / 1e3, 0.0)?;
+            sampler.value(
+                point(ids::param::KB, kb),
+                ids::metric::SWITCH,
+                (hop_ns - pipe_ns - data_ns) / 1e3,
+                0.0,
+            )?;
         }
         if kb >= LEAST_REFILL_KB {
             let refill = (hop_ns - data_ns - bare_hop_ns) / kb as f64;
-            sampler.value(point("kb", kb), "refill", refill, 0.0)?;
+            sampler.value(point(ids::param::KB, kb), ids::metric::REFILL, refill, 0.0)?;
         }
     }
     let switches = ring.stop()?;
@@ -243,7 +271,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         )
     })?;
     match case.placement.seats.len() {
-        2 => pair::wake_ups(case, sampler, point("kb", 0u64)),
+        2 => pair::wake_ups(case, sampler, point(ids::param::KB, 0u64)),
         _ => Ok(()),
     }
 }
@@ -282,8 +310,8 @@ fn hops(
     let stretch = stretch(sampler.windows().no_longer_than(LONG_ENOUGH_NS), &case.placement);
     let hops = case.placement.seats.len() as f64;
     let (mut laps_in_all, mut switches, mut least_ns) = (0, 0, f64::INFINITY);
-    let notes = seen.as_deref().map_or_else(Vec::new, |seen| seen.notes(&point("kb", kb)));
-    let at = Point::new("latency", hops).at(point("kb", kb)).stretch(stretch);
+    let notes = seen.as_deref().map_or_else(Vec::new, |seen| seen.notes(&point(ids::param::KB, kb)));
+    let at = Point::new(ids::metric::LATENCY, hops).at(point(ids::param::KB, kb)).stretch(stretch);
     let hop_ns = sampler.time_noting(at, &notes, |laps| {
         let before = clock::own_usage()?.switches();
         let begin = clock.now();
@@ -304,7 +332,7 @@ fn hops(
             "on one CPU the first process was switched out {switches:.3} times a lap: others cannot have run"
         )
     })?;
-    sampler.value(point("kb", kb), "switches", switches, 0.0)?;
+    sampler.value(point(ids::param::KB, kb), ids::metric::SWITCHES, switches, 0.0)?;
     Ok((hop_ns, least_ns))
 }
 
@@ -314,7 +342,7 @@ fn pipe_alone(sampler: &mut Sampler) -> anyhow::Result<f64> {
     let clock = sampler.clock();
     let (from, to) = rustix::pipe::pipe()?;
     let mut token = 0;
-    let at = Point::new("pipe", 1.0).at(point("kb", 0u64));
+    let at = Point::new(ids::metric::PIPE, 1.0).at(point(ids::param::KB, 0u64));
     let stretch = sampler.windows().no_longer_than(LONG_ENOUGH_NS / 2.0);
     sampler.time_by(at.stretch(stretch), |times| {
         let begin = clock.now();
@@ -332,11 +360,14 @@ fn pipe_alone(sampler: &mut Sampler) -> anyhow::Result<f64> {
 fn block_alone(sampler: &mut Sampler, ring: &mut Ring, kb: u64) -> anyhow::Result<f64> {
     let clock = sampler.clock();
     let stretch = sampler.windows().no_longer_than(LONG_ENOUGH_NS / 2.0);
-    sampler.time_by(Point::new("data", 1.0).at(point("kb", kb)).stretch(stretch), |times| {
-        let begin = clock.now();
-        ring.touch(times, kb << 10)?;
-        Ok(clock.now() - begin)
-    })
+    sampler.time_by(
+        Point::new(ids::metric::DATA, 1.0).at(point(ids::param::KB, kb)).stretch(stretch),
+        |times| {
+            let begin = clock.now();
+            ring.touch(times, kb << 10)?;
+            Ok(clock.now() - begin)
+        },
+    )
 }
 
 #[cfg(test)]

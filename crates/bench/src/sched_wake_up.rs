@@ -11,23 +11,22 @@ use super::sampler::core_clock_ghz;
 use super::{
     Benchmark, Candidate, Depth, Param, Range, Sampler, Scope, check_answer, histogram, single_point,
 };
+use model::vocabulary::sched as ids;
+use model::vocabulary::{MetricId, ParamId};
 use model::{Better, Case, Covariates, Form, Metric, Packed, Params, Value};
 use sys::clock::{self, Clock};
 use sys::thread::{self, Thread};
 
-/// The row, and the metric of response that sweeps show.
-pub const WAKE_UP: &str = "sched.wake-up";
-
-const fn quantile(name: &'static str, title: &'static str, q: f64) -> Metric {
+const fn quantile(name: MetricId, title: &'static str, q: f64) -> Metric {
     Metric::new(name, title, "us", Better::Lower, Form::Quantile { q, scale: 1e-3 })
 }
 
-const fn value(name: &'static str, title: &'static str, unit: &'static str, better: Better) -> Metric {
+const fn value(name: MetricId, title: &'static str, unit: &'static str, better: Better) -> Metric {
     Metric::new(name, title, unit, better, Form::Value).aside()
 }
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
-    id: WAKE_UP,
+    id: ids::WAKE_UP,
     title: "Waking up under load",
     about: "What schbench does: `messengers` threads, each with `workers` of its own. A worker sleeps (futex) until its messenger \
             wakes it, then works for `work_us` (a chain of additions, so many that they take this long on a CPU of its own) and \
@@ -40,27 +39,27 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
               several tasks. Requests a second hardly move: where they do, switching itself costs.",
     source: file!(),
     metrics: &[
-        quantile("latency_p99", "wake-up latency, 99th percentile", 0.99),
-        quantile("latency_p50", "wake-up latency, median", 0.5).aside(),
-        quantile("latency_p999", "wake-up latency, 99.9th percentile", 0.999).aside(),
-        quantile("latency_max", "wake-up latency, worst", 1.0).aside(),
-        value("requests", "requests", "1/s", Better::Higher),
-        value("voluntary", "voluntary switches", "", Better::Neither),
-        value("involuntary", "involuntary switches", "", Better::Neither),
+        quantile(ids::metric::LATENCY_P99, "wake-up latency, 99th percentile", 0.99),
+        quantile(ids::metric::LATENCY_P50, "wake-up latency, median", 0.5).aside(),
+        quantile(ids::metric::LATENCY_P999, "wake-up latency, 99.9th percentile", 0.999).aside(),
+        quantile(ids::metric::LATENCY_MAX, "wake-up latency, worst", 1.0).aside(),
+        value(ids::metric::REQUESTS, "requests", "1/s", Better::Higher),
+        value(ids::metric::VOLUNTARY, "voluntary switches", "", Better::Neither),
+        value(ids::metric::INVOLUNTARY, "involuntary switches", "", Better::Neither),
     ],
     params: &[
         Param {
-            name: "messengers",
+            name: ids::param::MESSENGERS,
             about: "threads that wake others",
             range: Range::Int { min: 1, max: 1024 },
         },
         Param {
-            name: "workers",
+            name: ids::param::WORKERS,
             about: "workers of each of these",
             range: Range::Int { min: 1, max: 16_384 },
         },
         Param {
-            name: "work_us",
+            name: ids::param::WORK_US,
             about: "work between two sleeps, us",
             range: Range::Int { min: 1, max: 1_000_000 },
         },
@@ -84,9 +83,9 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let workers = (scope.floor.cpus().len() * WORKERS_A_CPU).clamp(1, 16_384) as u64;
     vec![match scope.floor.free(&["tasks"]) {
         Ok(placement) => Candidate::new(bench.id, placement, 50, WINDOW.as_secs_f64() + 0.05)
-            .param("messengers", 1u64)
-            .param("workers", workers)
-            .param("work_us", WORK_US)
+            .param(ids::param::MESSENGERS, 1u64)
+            .param(ids::param::WORKERS, workers)
+            .param(ids::param::WORK_US, WORK_US)
             .memory(workers * (256 << 10)),
         Err(why) => Candidate::unmet(bench.id, "free", why),
     }]
@@ -119,11 +118,12 @@ struct Worked {
 }
 
 fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
-    let number = |name: &str| {
+    let number = |name: ParamId| {
         let value = case.params.get(name).and_then(Value::int).filter(|value| *value > 0);
         value.map(|value| value as u64).with_context(|| format!("the case has no {name}"))
     };
-    let (messengers, workers, work_us) = (number("messengers")?, number("workers")?, number("work_us")?);
+    let (messengers, workers, work_us) =
+        (number(ids::param::MESSENGERS)?, number(ids::param::WORKERS)?, number(ids::param::WORK_US)?);
     let clock = sampler.clock();
     let ghz = core_clock_ghz(clock);
     ensure!(ghz > 0.0 && ghz.is_finite(), "the core clock cannot be told");
@@ -170,11 +170,16 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         clock_ghz: Some(Packed::Same(ghz)),
         ..Covariates::default()
     };
-    let metrics = ["latency_p99", "latency_p50", "latency_p999", "latency_max"];
+    let metrics = [
+        ids::metric::LATENCY_P99,
+        ids::metric::LATENCY_P50,
+        ids::metric::LATENCY_P999,
+        ids::metric::LATENCY_MAX,
+    ];
     sampler.histogram_beside(&metrics, histogram(all.into_iter())?, ns, beside)?;
-    sampler.value(Params::new(), "requests", requests / ns * 1e9, ns)?;
-    sampler.value(Params::new(), "voluntary", voluntary, ns)?;
-    sampler.value(Params::new(), "involuntary", involuntary, ns)
+    sampler.value(Params::new(), ids::metric::REQUESTS, requests / ns * 1e9, ns)?;
+    sampler.value(Params::new(), ids::metric::VOLUNTARY, voluntary, ns)?;
+    sampler.value(Params::new(), ids::metric::INVOLUNTARY, involuntary, ns)
 }
 
 /// Starts a messenger or a worker.

@@ -6,65 +6,67 @@ use std::time::Duration;
 
 use super::{Benchmark, Candidate, Depth, Point, Sampler, Scope, View, check_answer, single_point};
 use kernels::{self, CHAIN_UNROLL};
+use model::vocabulary::selftest as ids;
+use model::vocabulary::{BenchId, MetricId};
 use model::{Better, Case, CpuSet, Form, Metric, Pages, Params};
 use sys::core_counters::CoreCounters;
 use sys::mapping::Mapping;
 
 pub const BENCHMARKS: &[Benchmark] = &[
-    row("selftest.steady", "A clean case", |_, sampler| adds(sampler, |_| 1.0)),
-    row("selftest.drift", "A case that gets 2 % slower with every process", |_, sampler| {
+    row(ids::STEADY, "A clean case", |_, sampler| adds(sampler, |_| 1.0)),
+    row(ids::DRIFT, "A case that gets 2 % slower with every process", |_, sampler| {
         adds(sampler, |pass| 1.0 + 0.02 * f64::from(pass))
     }),
-    row("selftest.modes", "A case that is 1.4 times slower in a third of its processes", |_, sampler| {
+    row(ids::MODES, "A case that is 1.4 times slower in a third of its processes", |_, sampler| {
         adds(sampler, |pass| if pass % 3 == 1 { 1.4 } else { 1.0 })
     }),
-    row("selftest.wrong-answer", "A case whose answer is wrong", |_, sampler| {
+    row(ids::WRONG_ANSWER, "A case whose answer is wrong", |_, sampler| {
         adds(sampler, |_| 1.0)?;
         check_answer(false, || "planted: two and two made five".to_string())
     }),
-    row("selftest.too-fast", "A case that claims work it did not do", |_, sampler| {
-        sampler.time(Point::new("speed", CHAIN_UNROLL as f64 * 1e6), |n| {
+    row(ids::TOO_FAST, "A case that claims work it did not do", |_, sampler| {
+        sampler.time(Point::new(ids::metric::SPEED, CHAIN_UNROLL as f64 * 1e6), |n| {
             std::hint::black_box(kernels::add_chain(n, 1, 1));
         })?;
         Ok(())
     }),
-    row("selftest.crash", "A case that dies", |_, sampler| {
+    row(ids::CRASH, "A case that dies", |_, sampler| {
         adds(sampler, |_| 1.0)?;
         std::process::abort()
     }),
-    row("selftest.killed", "A case that somebody kills", |_, _| {
+    row(ids::KILLED, "A case that somebody kills", |_, _| {
         rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL)?;
         Ok(())
     }),
-    row("selftest.hang", "A case that never ends", |_, _| {
+    row(ids::HANG, "A case that never ends", |_, _| {
         loop {
             std::thread::sleep(Duration::from_secs(1));
         }
     }),
-    row("selftest.spin", "A case that computes without end", |_, _| {
+    row(ids::SPIN, "A case that computes without end", |_, _| {
         loop {
             std::hint::spin_loop();
         }
     }),
-    row("selftest.fault", "A case in which Assay has a fault", |_, _| panic!("planted")),
-    row("selftest.no-memory", "A case that asks for more memory than any machine has", |_, _| {
+    row(ids::FAULT, "A case in which Assay has a fault", |_, _| panic!("planted")),
+    row(ids::NO_MEMORY, "A case that asks for more memory than any machine has", |_, _| {
         std::hint::black_box(Vec::<u8>::with_capacity(1 << 62));
         Ok(())
     }),
-    row("selftest.garbage", "A case that says what nobody understands", |_, sampler| {
+    row(ids::GARBAGE, "A case that says what nobody understands", |_, sampler| {
         adds(sampler, |_| 1.0)?;
         // Behind the sampler's back, into the same pipe.
         let mut out = std::fs::File::from(rustix::io::dup(rustix::stdio::stdout())?);
         out.write_all(b"{\"samples\":\x1b[31mno\xff\n")?;
         Ok(())
     }),
-    row("selftest.flood", "A case that talks without end", |_, _| {
+    row(ids::FLOOD, "A case that talks without end", |_, _| {
         let mut out = std::fs::File::from(rustix::io::dup(rustix::stdio::stdout())?);
         loop {
             out.write_all(&[b'x'; 65536])?;
         }
     }),
-    row("selftest.memory", "A case that takes memory until it is killed", |_, _| {
+    row(ids::MEMORY, "A case that takes memory until it is killed", |_, _| {
         let mut taken = Vec::new();
         loop {
             let mut memory = Mapping::private(64 << 20, Pages::AsGiven, &CpuSet::default())?;
@@ -72,31 +74,28 @@ pub const BENCHMARKS: &[Benchmark] = &[
             taken.push(memory);
         }
     }),
-    Benchmark {
-        metrics: COUNTED,
-        ..row("selftest.counters", "Instructions and cycles of a known loop", counted)
-    },
+    Benchmark { metrics: COUNTED, ..row(ids::COUNTERS, "Instructions and cycles of a known loop", counted) },
 ];
 
 const METRICS: &[Metric] = &[SPEED];
 
 const SPEED: Metric =
-    Metric::new("speed", "additions", "1/ns", Better::Higher, Form::WorkPerTime { scale: 1.0 });
+    Metric::new(ids::metric::SPEED, "additions", "1/ns", Better::Higher, Form::WorkPerTime { scale: 1.0 });
 
 /// Of one round of additions: their number, an instruction that counts rounds, and a branch.
 const COUNTED: &[Metric] = &[
     SPEED,
-    of_a_round("instructions", "instructions"),
-    of_a_round("cycles", "core cycles"),
-    of_a_round("ipc", "instructions per cycle"),
+    of_a_round(ids::metric::INSTRUCTIONS, "instructions"),
+    of_a_round(ids::metric::CYCLES, "core cycles"),
+    of_a_round(ids::metric::IPC, "instructions per cycle"),
 ];
 
-const fn of_a_round(name: &'static str, title: &'static str) -> Metric {
+const fn of_a_round(name: MetricId, title: &'static str) -> Metric {
     Metric::new(name, title, "", Better::Neither, Form::Value).aside()
 }
 
 const fn row(
-    id: &'static str,
+    id: BenchId,
     title: &'static str,
     run: fn(&Case, &mut Sampler) -> anyhow::Result<()>,
 ) -> Benchmark {
@@ -130,7 +129,7 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
 /// Dependent additions that take `slowness(pass)` times as long as they should.
 fn adds(sampler: &mut Sampler, slowness: fn(u32) -> f64) -> anyhow::Result<()> {
     let slowness = slowness(sampler.pass());
-    sampler.time(Point::new("speed", CHAIN_UNROLL as f64), |n| {
+    sampler.time(Point::new(ids::metric::SPEED, CHAIN_UNROLL as f64), |n| {
         std::hint::black_box(kernels::add_chain((n as f64 * slowness) as u64, 1, 1));
     })?;
     Ok(())
@@ -140,8 +139,9 @@ fn adds(sampler: &mut Sampler, slowness: fn(u32) -> f64) -> anyhow::Result<()> {
 fn counted(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let mut counters = CoreCounters::open().map_err(anyhow::Error::msg)?;
     let clock = sampler.clock();
-    let notes = ["instructions", "cycles", "ipc"].map(|metric| (Params::new(), metric));
-    sampler.time_noting(Point::new("speed", CHAIN_UNROLL as f64), &notes, |rounds| {
+    let notes = [ids::metric::INSTRUCTIONS, ids::metric::CYCLES, ids::metric::IPC]
+        .map(|metric| (Params::new(), metric));
+    sampler.time_noting(Point::new(ids::metric::SPEED, CHAIN_UNROLL as f64), &notes, |rounds| {
         let before = counters.read().map_err(anyhow::Error::msg)?;
         let begin = clock.now();
         let sum = kernels::add_chain(rounds, 1, 1);

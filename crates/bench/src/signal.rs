@@ -1,6 +1,7 @@
 //! Signals: installing a handler, sending, catching, and faults that arrive as signals.
 
 use anyhow::Context;
+use model::vocabulary::kernel as ids;
 
 use super::syscall::answers;
 use super::{Benchmark, Candidate, Point, Sampler, Scope, View, check_answer, pinned};
@@ -13,7 +14,7 @@ const NS: Form = Form::TimePerWork { scale: 1.0 };
 
 pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
-        id: "signal.handler",
+        id: ids::SIGNAL_HANDLER,
         title: "Signal to a handler",
         about: "One process that sends SIGUSR1 to itself. `latency`: kill, and the handler has run when it is back. \
                 `install`: sigaction alone, with the same handler each time. `send`: kill alone, while the signal is \
@@ -28,11 +29,18 @@ pub const BENCHMARKS: &[Benchmark] = &[
                   subtracted.",
         source: file!(),
         metrics: &[
-            Metric::new("latency", "signal sent and handled", "ns", Better::Lower, NS),
-            Metric::new("install", "handler installed", "ns", Better::Lower, NS),
-            Metric::new("send", "signal sent while ignored", "ns", Better::Lower, NS),
-            Metric::new("total", "installed, sent and handled", "ns", Better::Lower, NS).aside(),
-            Metric::new("handle", "total less install less send", "ns", Better::Lower, Form::Value).aside(),
+            Metric::new(ids::metric::LATENCY, "signal sent and handled", "ns", Better::Lower, NS),
+            Metric::new(ids::metric::INSTALL, "handler installed", "ns", Better::Lower, NS),
+            Metric::new(ids::metric::SEND, "signal sent while ignored", "ns", Better::Lower, NS),
+            Metric::new(ids::metric::TOTAL, "installed, sent and handled", "ns", Better::Lower, NS).aside(),
+            Metric::new(
+                ids::metric::HANDLE,
+                "total less install less send",
+                "ns",
+                Better::Lower,
+                Form::Value,
+            )
+            .aside(),
         ],
         view: &View::Wide,
         cases,
@@ -40,7 +48,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         ..Benchmark::PINNED
     },
     Benchmark {
-        id: "signal.protection-fault",
+        id: ids::SIGNAL_PROTECTION_FAULT,
         title: "Protection fault",
         about: "Writes to a page that may only be read. Each write faults: the CPU traps, the kernel finds the access \
                 forbidden and sends SIGSEGV, the handler counts it, sets the program on behind the write and returns. \
@@ -51,7 +59,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
                   send: not to be compared with it. (lmbench subtracts its handler overhead from its protection \
                   fault; this figure is whole.)",
         source: file!(),
-        metrics: &[Metric::new("latency", "fault, handler and return", "ns", Better::Lower, NS)],
+        metrics: &[Metric::new(ids::metric::LATENCY, "fault, handler and return", "ns", Better::Lower, NS)],
         cases,
         run: protection_fault,
         ..Benchmark::PINNED
@@ -79,20 +87,25 @@ fn handler(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let at = |metric| Point::new(metric, 1.0);
     let install_again = || handler.install_again().map_err(errno);
     let before = handler.caught();
-    answers(sampler, at("latency"), "kill", (), &mut send_counted)?;
-    let install =
-        answers(sampler, at("install"), "sigaction with our handler before it", true, install_again)?;
-    let total = answers(sampler, at("total"), "sigaction and kill", true, || {
+    answers(sampler, at(ids::metric::LATENCY), "kill", (), &mut send_counted)?;
+    let install = answers(
+        sampler,
+        at(ids::metric::INSTALL),
+        "sigaction with our handler before it",
+        true,
+        install_again,
+    )?;
+    let total = answers(sampler, at(ids::metric::TOTAL), "sigaction and kill", true, || {
         let was_ours = install_again()?;
         send_counted()?;
         Ok(was_ours)
     })?;
     all_caught(sent, handler.caught() - before)?;
     let ignored = Ignored::set().context("cannot ignore SIGUSR1")?;
-    let send = answers(sampler, at("send"), "kill with an ignored signal", (), || send(own))?;
+    let send = answers(sampler, at(ids::metric::SEND), "kill with an ignored signal", (), || send(own))?;
     drop(ignored);
     all_caught(sent, handler.caught() - before)?;
-    sampler.value(Params::new(), "handle", total - install - send, 0.0)
+    sampler.value(Params::new(), ids::metric::HANDLE, total - install - send, 0.0)
 }
 
 fn errno(error: std::io::Error) -> rustix::io::Errno {
@@ -113,7 +126,7 @@ fn protection_fault(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     page.set_writable(false).context("cannot protect a page")?;
     let mut faults = Faults::on(&mut page).context("cannot install a handler for SIGSEGV")?;
     let (mut tried, mut faulted) = (0, 0);
-    sampler.time(Point::new("latency", 1.0), |n| {
+    sampler.time(Point::new(ids::metric::LATENCY, 1.0), |n| {
         faulted += faults.write(TRIED, n);
         tried += n;
     })?;
@@ -131,13 +144,13 @@ mod tests {
 
     #[test]
     fn signals_and_faults_can_be_visited_and_the_difference_is_that_of_its_parts() {
-        let samples = visit_row("signal.handler");
+        let samples = visit_row(ids::SIGNAL_HANDLER);
         let of = |name: &str| samples.iter().find(|one| one.metrics[0] == name).expect("sampled");
         let median = |name: &str| crate::median(of(name).values(NS).split_off(1));
         let handle = of("handle").values(Form::Value)[0];
         let expected = median("total") - median("install") - median("send");
         assert!((handle / expected - 1.0).abs() < 1e-6, "{handle} {expected}");
-        visit_row("signal.protection-fault");
+        visit_row(ids::SIGNAL_PROTECTION_FAULT);
     }
 
     #[test]

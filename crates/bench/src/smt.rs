@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use super::{Benchmark, Candidate, Depth, Param, Range, Sampler, Scope, View, check_answer, point};
 use crate::placement::Distance;
+use model::vocabulary::MetricId;
+use model::vocabulary::smt as ids;
 use model::{Better, Case, Form, Metric, Params, Placement, Value};
 use sys::core_counters::CoreCounters;
 use sys::counters::{CpuTime, CpuTimes, units_per_second};
@@ -14,11 +16,6 @@ mod kinds;
 use crew::{Crew, Seen};
 pub use kinds::Kind;
 
-/// Names that others read: the row, its parameters, and the reason why no IPC is counted, an input of its cases.
-pub const LOAD: &str = "smt.load";
-pub const KIND: &str = "kind";
-pub const LEVELS: &str = "levels";
-pub const LEVEL: &str = "level";
 pub const NO_IPC: &str = "no_ipc";
 /// The input that says which percent of the capacity is to be kept free.
 pub const MARGIN: &str = "margin";
@@ -31,16 +28,16 @@ pub const FINE_LEVELS: u64 = 20;
 const WINDOW_MS: &str = "window_ms";
 const FULL_ONLY: &str = "full_load_only";
 
-const fn value(name: &'static str, title: &'static str, unit: &'static str, better: Better) -> Metric {
+const fn value(name: MetricId, title: &'static str, unit: &'static str, better: Better) -> Metric {
     Metric::new(name, title, unit, better, Form::Value).aside()
 }
 
-const fn quantile(name: &'static str, title: &'static str, q: f64) -> Metric {
+const fn quantile(name: MetricId, title: &'static str, q: f64) -> Metric {
     Metric::new(name, title, "us", Better::Lower, Form::Quantile { q, scale: 1e-3 }).aside()
 }
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
-    id: LOAD,
+    id: ids::LOAD,
     title: "Work at rising load",
     about: "Every task works through a fixed number of requests, each a fixed amount of work that takes 200 us alone, and \
             sleeps between them; how long, makes the load: at level k of n a task alone keeps its CPU busy k/n of the time, \
@@ -60,38 +57,38 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     source: file!(),
     metrics: &[
         Metric::new(
-            "performance",
+            ids::metric::PERFORMANCE,
             "work done",
             "M/s",
             Better::Higher,
             // Work is in operations: operations / ns are thousands of millions a second.
             Form::WorkPerTime { scale: 1e3 },
         ),
-        value("cpu", "CPU%, by the kernel's idle time, CPUs together", "%", Better::Neither),
-        value("cpu_ticks", "CPU%, as top adds it up, CPUs together", "%", Better::Neither),
-        value("attainment", "work for each % of CPU", "M/s", Better::Higher),
-        value("wall", "time for the fixed work", "s", Better::Lower),
-        quantile("p50", "time of a request, median", 0.5),
-        quantile("p99", "time of a request, 99 % are faster", 0.99),
-        value("per_busy", "work per second of CPU time", "M/s", Better::Higher),
-        value("task_cpu", "CPU time that the tasks account for", "%", Better::Neither),
-        value("busy_one", "time with one of two CPUs at work", "%", Better::Neither),
-        value("busy_both", "time with both CPUs at work", "%", Better::Neither),
-        value("cpu_first", "CPU% of the first CPU", "%", Better::Neither),
-        value("cpu_second", "CPU% of the second CPU", "%", Better::Neither),
-        value("ipc", "instructions per cycle", "", Better::Higher),
-        value("clock", "core clock under this load", "GHz", Better::Higher),
+        value(ids::metric::CPU, "CPU%, by the kernel's idle time, CPUs together", "%", Better::Neither),
+        value(ids::metric::CPU_TICKS, "CPU%, as top adds it up, CPUs together", "%", Better::Neither),
+        value(ids::metric::ATTAINMENT, "work for each % of CPU", "M/s", Better::Higher),
+        value(ids::metric::WALL, "time for the fixed work", "s", Better::Lower),
+        quantile(ids::metric::P50, "time of a request, median", 0.5),
+        quantile(ids::metric::P99, "time of a request, 99 % are faster", 0.99),
+        value(ids::metric::PER_BUSY, "work per second of CPU time", "M/s", Better::Higher),
+        value(ids::metric::TASK_CPU, "CPU time that the tasks account for", "%", Better::Neither),
+        value(ids::metric::BUSY_ONE, "time with one of two CPUs at work", "%", Better::Neither),
+        value(ids::metric::BUSY_BOTH, "time with both CPUs at work", "%", Better::Neither),
+        value(ids::metric::CPU_FIRST, "CPU% of the first CPU", "%", Better::Neither),
+        value(ids::metric::CPU_SECOND, "CPU% of the second CPU", "%", Better::Neither),
+        value(ids::metric::IPC, "instructions per cycle", "", Better::Higher),
+        value(ids::metric::CLOCK, "core clock under this load", "GHz", Better::Higher),
     ],
     params: &[
-        Param { name: KIND, about: "kind of work", range: Range::Choice(Kind::NAMES) },
-        Param { name: LEVELS, about: "steps of load", range: Range::Int { min: 2, max: 100 } },
+        Param { name: ids::param::KIND, about: "kind of work", range: Range::Choice(Kind::NAMES) },
+        Param { name: ids::param::LEVELS, about: "steps of load", range: Range::Int { min: 2, max: 100 } },
         Param {
-            name: LEVEL,
+            name: ids::param::LEVEL,
             about: "step of load; the last is full load",
             range: Range::Int { min: 1, max: 100 },
         },
     ],
-    view: &View::Curve { x: Cow::Borrowed(LEVEL), log: false },
+    view: &View::Curve { x: Cow::Borrowed(ids::param::LEVEL.as_str()), log: false },
     from: Depth::Full,
     cases: |bench, scope| cases(bench, scope, USUAL_LEVELS),
     points,
@@ -120,8 +117,8 @@ pub fn cases(bench: &Benchmark, scope: &Scope, levels: u64) -> Vec<Candidate> {
         let seconds = 0.1 + kind.setup_s() + steps as f64 * window_s * share;
         let mut candidate = Candidate::new(bench.id, placement, priority, seconds)
             .memory(seats * kind.bytes())
-            .param(KIND, kind.name())
-            .param(LEVELS, levels);
+            .param(ids::param::KIND, kind.name())
+            .param(ids::param::LEVELS, levels);
         let inputs = &mut candidate.case.inputs;
         inputs.insert(WINDOW_MS.into(), format!("{:.0}", window_s * 1e3));
         if !every {
@@ -146,8 +143,8 @@ pub fn cases(bench: &Benchmark, scope: &Scope, levels: u64) -> Vec<Candidate> {
             Err((name, why)) => {
                 all.push(
                     Candidate::unmet(bench.id, name, why)
-                        .param(KIND, Kind::Loop.name())
-                        .param(LEVELS, levels),
+                        .param(ids::param::KIND, Kind::Loop.name())
+                        .param(ids::param::LEVELS, levels),
                 );
             }
         }
@@ -209,17 +206,21 @@ fn name_of(placement: &Placement) -> &'static str {
 }
 
 fn levels_of(case: &Case) -> u64 {
-    case.params.get(LEVELS).and_then(Value::int).and_then(|n| u64::try_from(n).ok()).unwrap_or(USUAL_LEVELS)
+    case.params
+        .get(ids::param::LEVELS)
+        .and_then(Value::int)
+        .and_then(|n| u64::try_from(n).ok())
+        .unwrap_or(USUAL_LEVELS)
 }
 
 fn points(case: &Case) -> Vec<Params> {
     let last = levels_of(case);
     let first = if case.inputs.contains_key(FULL_ONLY) { last } else { 1 };
-    (first..=last).map(|level| point(LEVEL, level)).collect()
+    (first..=last).map(|level| point(ids::param::LEVEL, level)).collect()
 }
 
 fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
-    let name = case.params.get(KIND).and_then(Value::text).unwrap_or_default();
+    let name = case.params.get(ids::param::KIND).and_then(Value::text).unwrap_or_default();
     let kind = Kind::named(name).ok_or_else(|| anyhow::anyhow!("no kind of work is called {name:?}"))?;
     let window_ms = case.inputs.get(WINDOW_MS).and_then(|text| text.parse::<f64>().ok()).unwrap_or(300.0);
     let levels = levels_of(case);
@@ -228,7 +229,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let mut order: Vec<Params> = points(case);
     fastrand::Rng::with_seed(sampler.seed()).shuffle(&mut order);
     for at in order {
-        let level = at.get(LEVEL).and_then(Value::int).unwrap_or(1) as u64;
+        let level = at.get(ids::param::LEVEL).and_then(Value::int).unwrap_or(1) as u64;
         let (before, begin) = (times.each(), sampler.clock().now());
         let seen = crew.work(level)?;
         let (after, end) = (times.each(), sampler.clock().now());
@@ -274,24 +275,24 @@ fn emit(
     let ns = seen.wall_ns;
     let operations = seen.rounds_per_ns * kind.operations() as f64;
     let performance = operations * 1e3;
-    sampler.windows_timed(at.clone(), "performance", (vec![operations * ns], vec![ns]), 0)?;
-    sampler.histogram_at(at.clone(), &["p50", "p99"], seen.latencies()?, ns)?;
+    sampler.windows_timed(at.clone(), ids::metric::PERFORMANCE, (vec![operations * ns], vec![ns]), 0)?;
+    sampler.histogram_at(at.clone(), &[ids::metric::P50, ids::metric::P99], seen.latencies()?, ns)?;
     let sum = |of: fn(&Busy) -> f64| busy.map(|busy| busy.iter().map(of).sum::<f64>());
     let cpu = sum(|busy| busy.left);
     let pair = busy.filter(|busy| busy.len() == 2);
     let values = [
-        ("cpu", cpu),
-        ("cpu_ticks", sum(|busy| busy.ticks)),
-        ("attainment", cpu.filter(|cpu| *cpu > 0.0).map(|cpu| performance / cpu)),
-        ("wall", Some(ns / 1e9)),
-        ("per_busy", Some(performance / seen.cpus_used)),
-        ("task_cpu", Some(seen.cpus_used * 100.0)),
-        ("busy_one", seen.overlap.map(|(one, _)| one * 100.0)),
-        ("busy_both", seen.overlap.map(|(_, both)| both * 100.0)),
-        ("cpu_first", pair.map(|busy| busy[0].left)),
-        ("cpu_second", pair.map(|busy| busy[1].left)),
-        ("ipc", seen.ipc),
-        ("clock", Some(seen.clock_ghz)),
+        (ids::metric::CPU, cpu),
+        (ids::metric::CPU_TICKS, sum(|busy| busy.ticks)),
+        (ids::metric::ATTAINMENT, cpu.filter(|cpu| *cpu > 0.0).map(|cpu| performance / cpu)),
+        (ids::metric::WALL, Some(ns / 1e9)),
+        (ids::metric::PER_BUSY, Some(performance / seen.cpus_used)),
+        (ids::metric::TASK_CPU, Some(seen.cpus_used * 100.0)),
+        (ids::metric::BUSY_ONE, seen.overlap.map(|(one, _)| one * 100.0)),
+        (ids::metric::BUSY_BOTH, seen.overlap.map(|(_, both)| both * 100.0)),
+        (ids::metric::CPU_FIRST, pair.map(|busy| busy[0].left)),
+        (ids::metric::CPU_SECOND, pair.map(|busy| busy[1].left)),
+        (ids::metric::IPC, seen.ipc),
+        (ids::metric::CLOCK, Some(seen.clock_ghz)),
     ];
     for (metric, value) in values {
         if let Some(value) = value.filter(|value| value.is_finite()) {
@@ -328,7 +329,7 @@ mod tests {
     }
 
     fn of_loop(plan: &[Candidate]) -> Vec<(String, String, bool)> {
-        let own = plan.iter().filter(|one| one.case.params[KIND].text() == Some("loop"));
+        let own = plan.iter().filter(|one| one.case.params[ids::param::KIND].text() == Some("loop"));
         own.map(|one| {
             let placement = &one.case.placement;
             (placement.name.to_string(), placement.cpus().to_string(), one.unmet.is_none())
@@ -351,9 +352,9 @@ mod tests {
             ]
         );
         let others: Vec<&Candidate> =
-            plan.iter().filter(|one| one.case.params[KIND].text() != Some("loop")).collect();
+            plan.iter().filter(|one| one.case.params[ids::param::KIND].text() != Some("loop")).collect();
         assert_eq!(others.len(), 2 * (Kind::ALL.len() - 1));
-        assert!(others.iter().all(|one| points(&one.case) == [point(LEVEL, USUAL_LEVELS)]));
+        assert!(others.iter().all(|one| points(&one.case) == [point(ids::param::LEVEL, USUAL_LEVELS)]));
         assert!(others.iter().any(|one| one.case.placement.name == "smt-sibling"));
         assert_eq!(points(&plan[0].case).len(), 7);
     }
@@ -391,17 +392,17 @@ mod tests {
 
     #[test]
     fn every_kind_works_at_its_levels_and_is_checked() {
-        for case in rehearsal::cases(LOAD, Depth::Quick) {
+        for case in rehearsal::cases(ids::LOAD, Depth::Quick) {
             let samples = rehearsal::visit_all(&case);
             let of = |name: &str| samples.iter().filter(|one| one.metrics == [name]).count();
             let levels = points(&case).len();
             assert_eq!(
-                (of("performance"), of("wall"), of("clock")),
+                (of(&ids::metric::PERFORMANCE), of(&ids::metric::WALL), of(&ids::metric::CLOCK)),
                 (levels, levels, levels),
                 "{}",
                 case.key()
             );
-            assert_eq!(of("busy_both"), if case.placement.seats.len() == 2 { levels } else { 0 });
+            assert_eq!(of(&ids::metric::BUSY_BOTH), if case.placement.seats.len() == 2 { levels } else { 0 });
         }
     }
 }

@@ -4,6 +4,7 @@ use std::os::fd::AsFd;
 
 use super::{Benchmark, Candidate, Point, Sampler, Scope, check_answer, pinned};
 use model::Case;
+use model::vocabulary::kernel as ids;
 
 mod clocks;
 mod files;
@@ -23,7 +24,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
 ];
 
 const GETPID: Benchmark = Benchmark {
-    id: "syscall.getpid",
+    id: ids::SYSCALL_GETPID,
     title: "System call",
     about: "Asks the kernel for this process's number by the bare instruction, again and again: entering the kernel, one \
             load, and back. No library stands between (some remember the answer). The answers are added up and checked.",
@@ -43,7 +44,7 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
 
 fn run(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let (mut sum, mut calls) = (0u64, 0u64);
-    sampler.time(Point::new("latency", 1.0), |n| {
+    sampler.time(Point::new(ids::metric::LATENCY, 1.0), |n| {
         sum = sum.wrapping_add(kernels::process_ids(n));
         calls += n;
     })?;
@@ -114,21 +115,21 @@ mod tests {
 
     #[test]
     fn one_wrong_answer_in_many_fails_the_visit() {
-        let case = rehearsal::cases("syscall.getpid", Depth::Quick).remove(0);
+        let case = rehearsal::cases(ids::SYSCALL_GETPID, Depth::Quick).remove(0);
         let mut calls = 0;
         let (samples, reason) = sampled(&case, |sampler| {
             let call = || {
                 calls += 1;
                 if calls == 5 { Ok(7) } else { Ok(8) }
             };
-            answers(sampler, Point::new("latency", 1.0), "a call", 8, call).map(|_| ())
+            answers(sampler, Point::new(ids::metric::LATENCY, 1.0), "a call", 8, call).map(|_| ())
         });
         assert_eq!(samples.len(), 1);
         let Some(Reason::WrongAnswer(why)) = reason else { panic!("{reason:?}") };
         assert!(why.starts_with("1 of ") && why.contains("a call answered other than 8"), "{why}");
         let refused = || Err(rustix::io::Errno::ACCESS);
         let (_, reason) = sampled(&case, |sampler| {
-            answers::<u8>(sampler, Point::new("latency", 1.0), "a call", 8, refused).map(|_| ())
+            answers::<u8>(sampler, Point::new(ids::metric::LATENCY, 1.0), "a call", 8, refused).map(|_| ())
         });
         assert!(matches!(reason, Some(Reason::WrongAnswer(_))), "{reason:?}");
     }

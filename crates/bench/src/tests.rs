@@ -13,7 +13,7 @@ fn scope_of(machine: &Machine, test: impl FnOnce(&Scope)) {
 
 #[test]
 fn ids_are_unique_and_well_formed() {
-    let ids: BTreeSet<&str> = all().map(|bench| bench.id).collect();
+    let ids: BTreeSet<&str> = all().map(|bench| bench.id.as_str()).collect();
     assert_eq!(ids.len(), all().count());
     for id in ids {
         let (group, name) = id.split_once('.').expect("group.name");
@@ -57,7 +57,7 @@ fn cases_use_declared_parameters_within_their_range() {
                 assert!(!points.is_empty(), "{} has no point", candidate.case.key());
                 for params in points.iter().chain([&candidate.case.params]) {
                     for (name, value) in params {
-                        let declared = bench.params.iter().find(|param| param.name == name);
+                        let declared = bench.params.iter().find(|param| param.name == *name);
                         assert!(
                             declared.is_some_and(|param| param.range.holds(value)),
                             "{}: {name}={value}",

@@ -11,12 +11,14 @@ use rustix::time::{
 };
 
 use super::{Benchmark, Candidate, Depth, Param, Range, Sampler, Scope, View, check_answer, histogram};
+use model::vocabulary::MetricId;
+use model::vocabulary::kernel as ids;
 use model::{Better, Case, Form, Metric, Params, Value};
 use sys::sched::{self, Policy};
 
 pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
-        id: "timer.nanosleep",
+        id: ids::TIMER_NANOSLEEP,
         title: "Waking up from a sleep",
         about: "How much later than asked a task runs again, as cyclictest measures it: it sleeps until a moment of \
                 CLOCK_MONOTONIC (clock_nanosleep, absolute), reads the clock, and goes on to the next moment, 250 us \
@@ -35,7 +37,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         ..ROW
     },
     Benchmark {
-        id: "timer.timerfd",
+        id: ids::TIMER_TIMERFD,
         title: "Waking up by a timer descriptor",
         about: "The same by a timerfd that expires every 250 us: the task sleeps in read, which tells how often the timer \
                 has expired meanwhile; the lateness is that of the first of these. Timer descriptors know no timer slack. \
@@ -49,20 +51,21 @@ pub const BENCHMARKS: &[Benchmark] = &[
 
 const ROW: Benchmark = Benchmark {
     metrics: &[
-        lateness("lateness_p50", "late, median", 0.5),
-        lateness("lateness_min", "late, least", 0.0).aside(),
-        lateness("lateness_p99", "late, 99th percentile", 0.99).aside(),
-        lateness("lateness_max", "late, worst of a window", 1.0).aside(),
-        Metric::new("lateness_worst", "late, worst of a visit", "us", Better::Lower, Form::Value).aside(),
+        lateness(ids::metric::LATENESS_P50, "late, median", 0.5),
+        lateness(ids::metric::LATENESS_MIN, "late, least", 0.0).aside(),
+        lateness(ids::metric::LATENESS_P99, "late, 99th percentile", 0.99).aside(),
+        lateness(ids::metric::LATENESS_MAX, "late, worst of a window", 1.0).aside(),
+        Metric::new(ids::metric::LATENESS_WORST, "late, worst of a visit", "us", Better::Lower, Form::Value)
+            .aside(),
     ],
     params: &[
         Param {
-            name: "policy",
+            name: ids::param::POLICY,
             about: "scheduling policy of the sleeper",
             range: Range::Choice(Policy::NAMES),
         },
         Param {
-            name: "slack_ns",
+            name: ids::param::SLACK_NS,
             about: "timer slack, ns; where it is not given, the kernel's default of 50 us",
             range: Range::Int { min: 1, max: 1_000_000_000 },
         },
@@ -73,7 +76,7 @@ const ROW: Benchmark = Benchmark {
     ..Benchmark::PINNED
 };
 
-const fn lateness(name: &'static str, title: &'static str, q: f64) -> Metric {
+const fn lateness(name: MetricId, title: &'static str, q: f64) -> Metric {
     Metric::new(name, title, "us", Better::Lower, Form::Quantile { q, scale: 1e-3 })
 }
 
@@ -87,7 +90,7 @@ const PATIENCE: u64 = 8;
 
 /// Quick: what there is without asking, and what real-time tasks get; the rest is for deeper profiles.
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let by_slack = bench.id == "timer.nanosleep";
+    let by_slack = bench.id == ids::TIMER_NANOSLEEP;
     let wanted = [
         ("other", None, 70, Depth::Quick),
         ("fifo", None, 55, if by_slack { Depth::Quick } else { Depth::Standard }),
@@ -108,9 +111,9 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
                 Candidate::new(bench.id, placement, priority, scope.seconds(0, 1.0, seconds))
             }
         };
-        let candidate = candidate.param("policy", name);
+        let candidate = candidate.param(ids::param::POLICY, name);
         match slack {
-            Some(ns) => candidate.param("slack_ns", ns),
+            Some(ns) => candidate.param(ids::param::SLACK_NS, ns),
             None => candidate,
         }
     };
@@ -124,10 +127,11 @@ fn wake_ups(window_ns: f64) -> u64 {
 
 /// Becomes the sleeper that the case asks for.
 fn become_sleeper(case: &Case) -> anyhow::Result<()> {
-    let slack = case.params.get("slack_ns").and_then(Value::int).and_then(|ns| u64::try_from(ns).ok());
+    let slack =
+        case.params.get(ids::param::SLACK_NS).and_then(Value::int).and_then(|ns| u64::try_from(ns).ok());
     let slack = NonZeroU64::new(slack.unwrap_or(DEFAULT_SLACK_NS)).context("timer slack cannot be 0")?;
     sched::set_timer_slack(slack).context("cannot set the timer slack")?;
-    let name = case.params.get("policy").and_then(Value::text).unwrap_or("other");
+    let name = case.params.get(ids::param::POLICY).and_then(Value::text).unwrap_or("other");
     let policy = Policy::named(name).with_context(|| format!("no policy is called {name:?}"))?;
     sched::set_policy(policy).with_context(|| format!("cannot be scheduled as {name}"))
 }
@@ -222,8 +226,12 @@ fn measure(
 ) -> anyhow::Result<()> {
     let wanted = wake_ups(sampler.windows().window_ns);
     let clock = sampler.clock();
-    let quantiles = ROW.metrics.iter().filter(|metric| matches!(metric.form, Form::Quantile { .. }));
-    let metrics: Vec<&str> = quantiles.map(|metric| metric.name.as_ref()).collect();
+    let metrics = [
+        ids::metric::LATENESS_P50,
+        ids::metric::LATENESS_MIN,
+        ids::metric::LATENESS_P99,
+        ids::metric::LATENESS_MAX,
+    ];
     let (mut to_warm_up, mut worst_ns) = (sampler.windows().warm_up, 0);
     sampler.histograms(Params::new(), &metrics, &[], || {
         let begin = clock.now();
@@ -234,7 +242,7 @@ fn measure(
         }
         Ok((histogram(latenesses.into_iter())?, clock.now() - begin, Vec::new()))
     })?;
-    sampler.value(Params::new(), "lateness_worst", worst_ns as f64 / 1e3, 0.0)
+    sampler.value(Params::new(), ids::metric::LATENESS_WORST, worst_ns as f64 / 1e3, 0.0)
 }
 
 #[cfg(test)]
@@ -244,7 +252,7 @@ mod tests {
 
     #[test]
     fn every_policy_that_is_allowed_is_measured() {
-        for id in ["timer.nanosleep", "timer.timerfd"] {
+        for id in [ids::TIMER_NANOSLEEP, ids::TIMER_TIMERFD] {
             for case in rehearsal::cases(id, Depth::Standard) {
                 let samples = rehearsal::visit_all(&case);
                 let [samples, worst] = samples.as_slice() else {
@@ -266,9 +274,9 @@ mod tests {
     #[test]
     fn a_case_sets_its_slack() {
         for slack in [None, Some(1u64), Some(70_000)] {
-            let mut case = rehearsal::cases("timer.nanosleep", Depth::Quick).remove(0);
+            let mut case = rehearsal::cases(ids::TIMER_NANOSLEEP, Depth::Quick).remove(0);
             if let Some(ns) = slack {
-                case.params.insert("slack_ns".into(), ns.into());
+                case.params.insert(ids::param::SLACK_NS, ns);
             }
             become_sleeper(&case).expect("everybody may");
             let now = rustix::thread::current_timer_slack().expect("known");
@@ -278,7 +286,7 @@ mod tests {
 
     #[test]
     fn policies_that_are_refused_are_said_to_be() {
-        let candidates = rehearsal::candidates("timer.nanosleep", Depth::Quick);
+        let candidates = rehearsal::candidates(ids::TIMER_NANOSLEEP, Depth::Quick);
         let keys: Vec<String> = candidates.iter().map(|one| one.case.key()).collect();
         assert_eq!(keys, ["timer.nanosleep@one-cpu?policy=other", "timer.nanosleep@one-cpu?policy=fifo"]);
         assert!(candidates[0].unmet.is_none());

@@ -10,6 +10,8 @@ use super::occupancy::{self, CLASS, OCCUPANCY};
 use super::pair::{self, Play, ROLES, channel};
 use super::{Benchmark, Candidate, Param, Range, Sampler, Scope, file};
 use crate::placement::Distance;
+use model::vocabulary::BenchId;
+use model::vocabulary::unixbench as ids;
 use model::{Better, COMPILER, Case, Form, Metric, Placement};
 use sys::exec_chain;
 use sys::scratch::Scratch;
@@ -32,7 +34,7 @@ pub const RUSTC: &str = env!("ASSAY_COMPILER");
 
 pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
-        id: "unixbench.dhry2reg",
+        id: ids::DHRY2REG,
         title: "Dhrystone 2 using register variables",
         about: "Weicker's Dhrystone 2: eight procedures and three functions on records, strings and arrays that fit \
                 any L1 cache. What the definition puts into two compilation units is called through pointers that the \
@@ -46,7 +48,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         ..ROW
     },
     Benchmark {
-        id: "unixbench.whetstone",
+        id: ids::WHETSTONE,
         title: "Double-Precision Whetstone",
         about: "The eight active modules of Curnow's and Wichmann's Whetstone in double precision, with the published \
                 weights, in millions of Whetstone instructions a second; sin, cos, atan, exp and log are the C library's. \
@@ -56,7 +58,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
                   the core's latencies times its clock. Vectors and memory have no part in it. The classic is built with \
                   -ffast-math, which hardly helps here.",
         metrics: &[Metric::new(
-            "score",
+            ids::metric::SCORE,
             "millions of Whetstone instructions a second",
             "MWIPS",
             Better::Higher,
@@ -68,7 +70,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         ..ROW
     },
     Benchmark {
-        id: "unixbench.execl",
+        id: ids::EXECL,
         title: "Execl Throughput",
         about: "A process that becomes the same program again and again by execve. As in the classic that is a small \
                 program which the system's dynamic linker loads together with the C library; ours is an executable of 1.2 KB, \
@@ -83,11 +85,11 @@ pub const BENCHMARKS: &[Benchmark] = &[
         run: |case, sampler| copies::measure(case, sampler, stretched(EXEC, 1.0), |_| calls::programs()),
         ..ROW
     },
-    Benchmark { id: "unixbench.fstime", title: "File Copy 1024 bufsize 2000 maxblocks", ..COPYING },
-    Benchmark { id: "unixbench.fsbuffer", title: "File Copy 256 bufsize 500 maxblocks", ..COPYING },
-    Benchmark { id: "unixbench.fsdisk", title: "File Copy 4096 bufsize 8000 maxblocks", ..COPYING },
+    Benchmark { id: ids::FSTIME, title: "File Copy 1024 bufsize 2000 maxblocks", ..COPYING },
+    Benchmark { id: ids::FSBUFFER, title: "File Copy 256 bufsize 500 maxblocks", ..COPYING },
+    Benchmark { id: ids::FSDISK, title: "File Copy 4096 bufsize 8000 maxblocks", ..COPYING },
     Benchmark {
-        id: "unixbench.pipe",
+        id: ids::PIPE,
         title: "Pipe Throughput",
         about: "One process writes 512 bytes to a pipe and reads them back, again and again: two system calls and two \
                 copies a loop, no other process, no wake-up. The calls go through the C library, as the classic's do (here that alone \
@@ -99,7 +101,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         ..ROW
     },
     Benchmark {
-        id: "unixbench.context1",
+        id: ids::CONTEXT1,
         title: "Pipe-based Context Switching",
         about: "Two processes pass a growing number to and fro over two pipes; a loop is a round trip, checked. The \
                 classic's number has 4 bytes, ours 8, which makes no difference to be measured. Free as in the classic; \
@@ -114,7 +116,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         ..ROW
     },
     Benchmark {
-        id: "unixbench.spawn",
+        id: ids::SPAWN,
         title: "Process Creation",
         about: "A process forks a child that ends at once, waits for it, and so on. Every child's exit code is checked. \
                 Ours ends by _exit: what exit runs at a program's end is more in our larger process than in the classic's, \
@@ -127,21 +129,21 @@ pub const BENCHMARKS: &[Benchmark] = &[
         ..ROW
     },
     Benchmark {
-        id: "unixbench.shell1",
+        id: ids::SHELL1,
         title: "Shell Scripts (1 concurrent)",
         cases: shell_cases,
         run: |case, sampler| scripts(case, sampler, 1),
         ..SCRIPTS
     },
     Benchmark {
-        id: "unixbench.shell8",
+        id: ids::SHELL8,
         title: "Shell Scripts (8 concurrent)",
         cases: shell_cases,
         run: |case, sampler| scripts(case, sampler, 8),
         ..SCRIPTS
     },
     Benchmark {
-        id: "unixbench.syscall",
+        id: ids::SYSCALL,
         title: "System Call Overhead",
         about: "The classic's mix of system calls that do nothing: dup and close of a file, getpid, getuid and umask are one \
                 loop of five calls, through the C library. Every answer is checked.",
@@ -154,11 +156,11 @@ pub const BENCHMARKS: &[Benchmark] = &[
 ];
 
 const PER_S: Form = Form::WorkPerTime { scale: 1e9 };
-const LPS: Metric = Metric::new("score", "loops a second", "lps", Better::Higher, PER_S);
+const LPS: Metric = Metric::new(ids::metric::SCORE, "loops a second", "lps", Better::Higher, PER_S);
 
 /// How many processes do the test at once.
 const COPIES: Param = Param {
-    name: "copies",
+    name: ids::param::COPIES,
     about: "processes (of context1: pairs) that do the test at once, whose scores are added",
     range: Range::Int { min: 1, max: copies::MOST },
 };
@@ -175,7 +177,7 @@ const COPYING: Benchmark = Benchmark {
     reading: "Two system calls and two copies in memory a block: with blocks of 256 bytes the calls, with those of 4096 the \
               copies and the page cache's own work. No disk has any part in it, whatever its name says, until so much is \
               dirty that the kernel slows the writer down.",
-    metrics: &[Metric::new("score", "KB copied a second", "KBps", Better::Higher, PER_S)],
+    metrics: &[Metric::new(ids::metric::SCORE, "KB copied a second", "KBps", Better::Higher, PER_S)],
     cases: copying_cases,
     run: copying,
     ..ROW
@@ -192,7 +194,7 @@ const SCRIPTS: Benchmark = Benchmark {
               more than CPUs do. Where the language is installed, sort, grep and wc take up to a fifth longer than where \
               it is not.",
     metrics: &[Metric::new(
-        "score",
+        ids::metric::SCORE,
         "loops a minute",
         "lpm",
         Better::Higher,
@@ -220,11 +222,11 @@ fn usual(work: f64) -> Timing {
     stretched(USUAL, work)
 }
 
-fn stretch_of(bench: &str) -> f64 {
+fn stretch_of(bench: Option<BenchId>) -> f64 {
     match bench {
-        "unixbench.execl" => EXEC,
-        "unixbench.shell1" => SCRIPT,
-        "unixbench.shell8" => EIGHT_SCRIPTS,
+        Some(ids::EXECL) => EXEC,
+        Some(ids::SHELL1) => SCRIPT,
+        Some(ids::SHELL8) => EIGHT_SCRIPTS,
         _ => USUAL,
     }
 }
@@ -247,7 +249,7 @@ fn free_with(bench: &Benchmark, scope: &Scope, roles: &[&'static str]) -> Vec<Ca
     let counts = [1, cpus.min(copies::MOST as u64)];
     let counts = if cpus > 1 { &counts[..] } else { &counts[..1] };
     let candidate = |copies: &u64| {
-        let seconds = scope.seconds(1, stretch_of(bench.id), setup_s(*copies));
+        let seconds = scope.seconds(1, stretch_of(Some(bench.id)), setup_s(*copies));
         let mut candidate = Candidate::new(bench.id, placement.clone(), PRIORITY, seconds);
         candidate.case = with_copies(&candidate.case, *copies);
         if COMPILED.contains(&bench.id) {
@@ -259,7 +261,7 @@ fn free_with(bench: &Benchmark, scope: &Scope, roles: &[&'static str]) -> Vec<Ca
 }
 
 fn copying_cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let Some(shape) = Shape::of(bench.id) else { return Vec::new() };
+    let Some(shape) = Shape::of(Some(bench.id)) else { return Vec::new() };
     let with_files = |mut candidate: Candidate| {
         let bytes = shape.bytes() * copies::of(&candidate.case).unwrap_or(1) as u64;
         // Written, read and compared at 0.5 GB/s.
@@ -274,7 +276,7 @@ fn copying_cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
 }
 
 fn copying(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
-    let shape = Shape::of(&case.bench).context("no test copies files by this name")?;
+    let shape = Shape::of(case.id()).context("no test copies files by this name")?;
     let folder = Rc::new(Scratch::new(&file::directory_of(case), file_copy::HOLDS)?);
     copies::measure(case, sampler, usual(shape.kilobytes()), |copy| {
         file_copy::copying(folder.clone(), copy, shape)
@@ -301,7 +303,7 @@ fn shell_cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
 fn scripts(case: &Case, sampler: &mut Sampler, at_once: u32) -> anyhow::Result<()> {
     let folder = Rc::new(Scratch::new(&file::directory_of(case), shell::HOLDS)?);
     shell::prepare(&folder)?;
-    let timing = stretched(stretch_of(&case.bench), 1.0);
+    let timing = stretched(stretch_of(case.id()), 1.0);
     copies::measure(case, sampler, timing, |_| shell::scripts(folder.clone(), at_once))
 }
 
@@ -331,7 +333,7 @@ const CONTEXT_NS: f64 = 4e6;
 fn context(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let stretch = pair::stretch(sampler.windows(), &case.placement, CONTEXT_NS);
     if copies::of(case)? == 1 {
-        let play = Play { metric: "score", stretch, wakeup_ns: 0.0 };
+        let play = Play { metric: ids::metric::SCORE, stretch, wakeup_ns: 0.0 };
         let placement: Placement = copies::seats(&case.placement, 0, ROLES.len());
         return pair::visit(&Case { placement, ..case.clone() }, sampler, play, channel::pipes);
     }
@@ -341,6 +343,6 @@ fn context(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
 }
 
 /// What these measure is half their compiler's skill.
-const COMPILED: [&str; 2] = ["unixbench.dhry2reg", "unixbench.whetstone"];
+const COMPILED: [BenchId; 2] = [ids::DHRY2REG, ids::WHETSTONE];
 #[cfg(test)]
 mod tests;

@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn every_row_can_be_visited_and_answers_right() {
-        for bench in BENCHMARKS.iter().filter(|bench| bench.id != "vm.page-fault") {
+        for bench in BENCHMARKS.iter().filter(|bench| bench.id != model::vocabulary::kernel::VM_PAGE_FAULT) {
             visit_row(bench.id);
         }
     }

@@ -259,6 +259,8 @@ mod tests {
         plan_on("medium 7", path, number, bytes, write)
     }
 
+    use model::vocabulary::disk as ids;
+
     fn plan_on(medium: &str, path: &str, number: &str, bytes: u64, write: bool) -> Vec<Planned> {
         let (name, number) = ("vdb".to_string(), number.to_string());
         let node = Node { name, number, bytes, read_only: false, partitions: Vec::new() };
@@ -269,7 +271,7 @@ mod tests {
             let Candidate { case, priority, seconds, memory_bytes, unmet } = candidate;
             Planned { case, priority, seconds, memory_bytes, unmet }
         };
-        let candidates = ["disk.random", "disk.metadata"];
+        let candidates = [ids::RANDOM, ids::METADATA];
         let candidates = candidates.map(|id| Candidate::unmet(id, "one-cpu", "not here".into()));
         device.supply(candidates.into()).into_iter().map(planned).collect()
     }

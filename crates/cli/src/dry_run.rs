@@ -168,6 +168,6 @@ fn shown(case: &Case, all: &[Planned]) -> String {
     }
     let others = || all.iter().map(|other| &other.case).filter(|other| other.bench == case.bench);
     let mut short = case.clone();
-    short.params.retain(|name, value| others().any(|other| other.params.get(name) != Some(value)));
+    short.params.retain(|name, value| others().any(|other| other.params.named(name) != Some(value)));
     plain(&short.key(), MORE_ROOM)
 }

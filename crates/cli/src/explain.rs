@@ -29,7 +29,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let wanted = &id.split('@').next().unwrap_or(&id).to_lowercase();
     let text = bench::find(wanted)
         .map(|bench| benchmark(bench, width))
-        .or_else(|| rules().find(|rule| rule.id == wanted).map(|rule| self::rule(rule, width)))
+        .or_else(|| rules().find(|rule| rule.id == *wanted).map(|rule| self::rule(rule, width)))
         .or_else(|| verdict(wanted, width))
         .or_else(|| topic(wanted, width))
         .or_else(|| group(wanted));

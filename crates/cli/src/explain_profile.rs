@@ -222,7 +222,7 @@ fn measured(
         let values = param_values(bench, name, words).with_context(|| format!("--param {word}"))?;
         ensure!(values.len() == 1, "--param {word}: one value, this is no sweep");
         ensure!(
-            base.case.params.contains_key(name),
+            base.case.params.named(name).is_some(),
             "{name} is no parameter of a whole visit of {}",
             bench.id
         );

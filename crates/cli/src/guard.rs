@@ -10,7 +10,8 @@ use rustix::fs::Access;
 use super::measure_args::{MeasureArgs, duration};
 use super::measuring::{Host, measure_study_of};
 use super::output;
-use bench::{self, Candidate, FORMATS, GUARDED, RESULT, Scope, Wanted};
+use bench::{self, Candidate, FORMATS, Scope, Wanted};
+use model::vocabulary::guard as ids;
 use model::{Better, Header, Title};
 use session::measure::Patience;
 use session::plan::guard::{Guarded, PLACEMENTS, cases};
@@ -89,7 +90,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     let (placements, commands) = guarded;
     let result = commands.first().and_then(|command| command.wanted.clone());
-    let benches = [bench::find(GUARDED).context("the row of guarded commands is missing")?];
+    let benches = [bench::find(&ids::COMMAND).context("the row of guarded commands is missing")?];
     let variants = |_: Vec<Candidate>, scope: &Scope, _: &Host| cases(scope, &commands, &placements);
     let amend = |header: &mut Header| {
         header.catalogue.iter_mut().for_each(|title| judged_by(title, result.as_ref()));
@@ -174,7 +175,7 @@ fn judged_by(title: &mut Title, wanted: Option<&Wanted>) {
         return;
     };
     title.title = wanted.name.clone().into();
-    if let Some(result) = title.metrics.iter_mut().find(|metric| metric.name == RESULT) {
+    if let Some(result) = title.metrics.iter_mut().find(|metric| metric.name == ids::metric::RESULT) {
         result.title = wanted.name.clone().into();
         result.unit = wanted.unit.clone().into();
         result.better = wanted.better;

@@ -8,7 +8,8 @@ use anyhow::Context;
 use super::measure_args::MeasureArgs;
 use super::measuring::{Host, measure_study_of};
 use super::output;
-use bench::{self, Candidate, HACKBENCH, Hackbench, MESSAGING, Ran, Scope};
+use bench::{self, Candidate, Hackbench, Ran, Scope};
+use model::vocabulary::hackbench as ids;
 
 /// Run hackbench, with the options and the lines of rt-tests; with --runs, measured and judged
 #[derive(clap::Args)]
@@ -78,8 +79,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if !measured {
         return once(&options);
     }
-    let id = if latency { MESSAGING } else { HACKBENCH };
-    let benches = [bench::find(id).with_context(|| format!("the row {id} is missing"))?];
+    let id = if latency { ids::MESSAGING } else { ids::HACKBENCH };
+    let benches = [bench::find(&id).with_context(|| format!("the row {id} is missing"))?];
     let mut profile = measure.profile()?;
     if let Some(runs) = runs {
         (profile.passes_min, profile.passes_max) = (runs, runs);

@@ -53,7 +53,7 @@ fn metric_words(name: &str, unit: &str) -> String {
 
 fn listed(bench: &Benchmark) -> Listed {
     Listed {
-        id: bench.id,
+        id: bench.id.as_str(),
         title: bench.title,
         metrics: bench.metrics.iter().map(|m| (m.name.to_string(), m.unit.to_string())).collect(),
         params: bench.params.iter().map(|p| (p.name.to_string(), p.range.to_string())).collect(),

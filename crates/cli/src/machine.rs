@@ -15,6 +15,7 @@ use super::{files, output};
 use bench::network_path;
 use machine::{self, Machine, Summary};
 use model::run_file::{self, Limits};
+use model::vocabulary::{host as ids, network::probe as network};
 use model::{BLANKED, Entry, Header, Snapshot};
 use report::text_machine::{self, Style};
 use snapshot::disk;
@@ -159,7 +160,7 @@ fn read_machine(args: &Args) -> anyhow::Result<Snapshot> {
         _ => {
             let mut snapshot = live_snapshot(Path::new("/"));
             let way = Entry::Text(network_path::describe(None, network_path::Probe::Nothing));
-            snapshot.entries.insert(machine::network::PROBE.to_string(), way);
+            snapshot.entries.insert(network::NETWORK.to_string(), way);
             match &args.device {
                 Some(path) => {
                     disk::store(&mut snapshot, super::device::Device::look(path)?.described(Path::new("/")))
@@ -167,7 +168,7 @@ fn read_machine(args: &Args) -> anyhow::Result<Snapshot> {
                 None => add_disk(&mut snapshot, Path::new("/"), args.dir.as_deref())?,
             }
             let way = Entry::Text(network_path::describe(None, network_path::Probe::Nothing));
-            snapshot.entries.insert(machine::network::PROBE.to_string(), way);
+            snapshot.entries.insert(network::NETWORK.to_string(), way);
             snapshot
         }
     })
@@ -205,7 +206,7 @@ pub fn add_disk(snapshot: &mut Snapshot, root: &Path, directory: Option<&Path>) 
 
 fn add_probes(snapshot: &mut Snapshot) {
     if let Ok(cpus) = sys::affinity::allowed() {
-        snapshot.entries.insert("probe:affinity".to_string(), Entry::Text(cpus.to_string()));
+        snapshot.entries.insert(ids::probe::AFFINITY.to_string(), Entry::Text(cpus.to_string()));
     }
     sys::cpuid::probe(snapshot);
 }

@@ -16,8 +16,11 @@ use super::{dry_run, leftovers, output};
 use bench::placement::Floor;
 use bench::{Benchmark, Candidate, DROP_CACHES, NETWORK_TO, Scope};
 use knobs::{Hand, Knobs};
-use machine::{Machine, directory, nexmark};
+use machine::Machine;
 use model::run_file::{self, Candidates, Writer};
+use model::vocabulary::file::param::CACHE;
+use model::vocabulary::host::probe::DIRECTORY;
+use model::vocabulary::nexmark::probe::FLINK;
 use model::{Earlier, Entry, Event, Header, Planned, RUN_FILE_SCHEMA, Record, RunClock, Snapshot, Title};
 use session::measure::{Ended, Session};
 use session::objects::Keep;
@@ -44,7 +47,7 @@ impl Host {
             match scratch::probe(&directory) {
                 Ok(mut text) => {
                     text.push_str(&disk::of_directory(&text));
-                    snapshot.entries.insert(directory::PROBE.to_string(), Entry::Text(text));
+                    snapshot.entries.insert(DIRECTORY.to_string(), Entry::Text(text));
                 }
                 // Whoever names a directory wants that one; a missing default one is for the benchmarks to say.
                 Err(error) if args.dir.is_some() => return Err(error),
@@ -53,7 +56,7 @@ impl Host {
             match &args.device {
                 Some(device) => {
                     // No directory is measured then.
-                    snapshot.entries.remove(directory::PROBE);
+                    snapshot.entries.remove(DIRECTORY);
                     disk::store(&mut snapshot, device.described(&args.root));
                 }
                 None => super::machine::add_disk(&mut snapshot, &args.root, args.dir.as_deref())?,
@@ -166,7 +169,7 @@ fn drop_caches_of(planned: &mut [Planned]) -> anyhow::Result<()> {
         bail!("--drop-caches needs root; without it each cold file is dropped from the cache by itself");
     }
     for planned in planned {
-        let cold = planned.case.params.get("cache").and_then(|cache| cache.text()) == Some("cold");
+        let cold = planned.case.params.get(CACHE).and_then(|cache| cache.text()) == Some("cold");
         if planned.case.bench.starts_with("file.") && cold {
             planned.case.inputs.insert(DROP_CACHES.to_string(), "yes".to_string());
         }
@@ -223,7 +226,7 @@ fn open(args: &MeasureArgs, header: Header) -> anyhow::Result<(Writer, Header, E
             && may_go_on(&old.plan, &header.plan)
             && measured_disk(&old.snapshot) == measured_disk(&header.snapshot)
             && other_host(&old.plan) == other_host(&header.plan)
-            && old.snapshot.text(nexmark::PROBE) == header.snapshot.text(nexmark::PROBE)
+            && old.snapshot.text(FLINK) == header.snapshot.text(FLINK)
             && args.seed.is_none_or(|seed| seed == old.seed)
             && !super::machine::holds_secrets(old)
     };
@@ -257,7 +260,7 @@ fn other_host(plan: &[Planned]) -> Option<&String> {
 
 /// What names the disk that a run's files or its device are on.
 fn measured_disk(snapshot: &Snapshot) -> Option<&str> {
-    snapshot.text(machine::disk::PROBE)?.lines().next()
+    snapshot.text(model::vocabulary::disk::probe::DISK)?.lines().next()
 }
 
 fn header(

@@ -6,6 +6,7 @@ use super::measure_args::MeasureArgs;
 use super::measuring::{Host, measure_study_of};
 use super::output;
 use bench::{self, Candidate, Depth, MapWish, Plant, Scope};
+use model::vocabulary::memory_map::MAP;
 use session::plan;
 
 /// Map the bandwidth of every region of each NUMA node's free memory, and say whether it has one speed
@@ -89,8 +90,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         windows: bench::Windows { count: rounds as usize, ..usual.windows },
         ..usual
     };
-    let row = bench::find(bench::MEMORY_MAP)
-        .ok_or_else(|| anyhow::anyhow!("{} is not there", bench::MEMORY_MAP))?;
+    let row = bench::find(&MAP).ok_or_else(|| anyhow::anyhow!("{} is not there", MAP))?;
     let wish = MapWish { max, node, rounds, limit, chunk, plant };
     let study = |_: Vec<Candidate>, scope: &Scope, _: &Host| bench::map_cases(row, scope, &wish);
     measure_study_of(&measure, profile, &[row], &study, &|_| {})

@@ -10,7 +10,8 @@ use bench::placement::Floor;
 use bench::{
     Candidate, NetworkWish as Wish, Scope, Secret, network_cases, network_seats as seats, remote_description,
 };
-use machine::{Machine, network};
+use machine::Machine;
+use model::vocabulary::network::probe;
 use model::{Entry, Snapshot};
 use sys::netlink;
 
@@ -122,9 +123,9 @@ impl NetworkArgs {
 impl Network {
     /// Puts what both ends tell into a snapshot.
     pub fn store(&self, snapshot: &mut Snapshot) {
-        snapshot.entries.insert(network::PROBE.to_string(), Entry::Text(self.local.clone()));
+        snapshot.entries.insert(probe::NETWORK.to_string(), Entry::Text(self.local.clone()));
         if let Some(remote) = &self.remote {
-            snapshot.entries.insert(network::PROBE_REMOTE.to_string(), Entry::Text(remote.clone()));
+            snapshot.entries.insert(probe::NETWORK_REMOTE.to_string(), Entry::Text(remote.clone()));
         }
     }
 

@@ -12,7 +12,8 @@ use super::measuring::{Host, study_to_file};
 use super::{output, results};
 use bench::{self, Benchmark, COMPONENTS, Candidate, Depth, RateSuite, Scope};
 use diagnose::Diagnosis;
-use diagnose::suite::{HISTORY, Past, suite};
+use diagnose::suite::{Past, suite};
+use model::vocabulary::rate::probe::RATE_HISTORY;
 use model::{CpuSet, Entry, Header};
 use session::plan;
 use stats::repeat::APART;
@@ -126,7 +127,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         return Ok(first.code);
     }
     let larger: Vec<&Benchmark> =
-        benches.into_iter().filter(|bench| apart.names.iter().any(|name| bench.id == name)).collect();
+        benches.into_iter().filter(|bench| apart.names.iter().any(|name| bench.id == *name)).collect();
     output::tell(&format!(
         "assay: {} once more, with {} MiB for each node's copies",
         apart.names.join(", "),
@@ -194,7 +195,7 @@ fn session(args: &Args, benches: &[&Benchmark], footprint: Option<Footprint>) ->
     };
     let history = history(&args.measure.out, look.machine.host.as_deref());
     let amend = |header: &mut Header| {
-        header.snapshot.entries.insert(HISTORY.to_string(), Entry::Text(history.clone()));
+        header.snapshot.entries.insert(RATE_HISTORY.to_string(), Entry::Text(history.clone()));
     };
     study_to_file(&args.measure, profile, benches, &study, &amend)
 }

@@ -10,7 +10,7 @@ use super::network::NetworkArgs;
 use super::nexmark::{FlinkArgs, Found};
 use super::output;
 use bench::{self, Benchmark, Candidate, NETWORK, Scope};
-use machine::nexmark;
+use model::vocabulary::nexmark::probe::FLINK;
 use model::{Entry, Header};
 use session::plan;
 
@@ -119,7 +119,7 @@ fn with_flink(args: &Args, benches: &[&Benchmark], needed: bool) -> anyhow::Resu
     };
     let amend = |header: &mut Header| {
         if let Some(Ok(found)) = &found {
-            header.snapshot.entries.insert(nexmark::PROBE.to_string(), Entry::Text(found.told.clone()));
+            header.snapshot.entries.insert(FLINK.to_string(), Entry::Text(found.told.clone()));
         }
     };
     measure_study_of(&args.measure, profile, benches, &supplied, &amend)

@@ -8,6 +8,7 @@ use super::measuring::{Host, measure_study, measure_study_of};
 use super::output;
 use bench::{self, Candidate, Depth, Scope};
 use knobs::Knobs;
+use model::vocabulary::smt::LOAD;
 use session::plan;
 
 /// Measure what CPU% hides: work at rising load by one thread of a core, by both, by separate cores
@@ -109,7 +110,7 @@ fn load(args: LoadArgs) -> anyhow::Result<ExitCode> {
         ..usual
     };
     let levels = if fine { bench::FINE_LEVELS } else { bench::USUAL_LEVELS };
-    let row = bench::find(bench::LOAD).ok_or_else(|| anyhow::anyhow!("{} is not there", bench::LOAD))?;
+    let row = bench::find(&LOAD).ok_or_else(|| anyhow::anyhow!("{} is not there", LOAD))?;
     let study = |_: Vec<Candidate>, scope: &Scope, _: &Host| {
         plan::smt::load(bench::smt_cases(row, scope, levels), &kinds, margin)
     };

@@ -8,10 +8,11 @@ use anyhow::{Context, bail, ensure};
 use super::measure_args::MeasureArgs;
 use super::measuring::{Host, measure_study_of};
 use super::output;
-use bench::{self, Benchmark, Candidate, Depth, HACKBENCH, Hackbench, MESSAGING, Scope, WAKE_UP};
+use bench::{self, Benchmark, Candidate, Depth, Hackbench, Scope};
 use knobs::table::{Named, nanoseconds};
 use knobs::{Knobs, task};
 use model::sweep::{Axis, AxisOf, Measure};
+use model::vocabulary as ids;
 use model::{Case, Header, Sweep};
 use session::plan::Profile;
 use session::plan::sweep::{EVERY, Grid, named, param_before, param_values, values};
@@ -139,7 +140,7 @@ fn understood(args: &Args, knobs: &Knobs) -> anyhow::Result<Wish> {
     let response = match args.response.as_deref() {
         Some("none") => None,
         Some(name) => Some(named_benchmark(name)?),
-        None if bench.id == HACKBENCH => bench::find(WAKE_UP),
+        None if bench.id == ids::hackbench::HACKBENCH => bench::find(&ids::sched::WAKE_UP),
         None => None,
     };
     ensure!(response.is_none_or(|response| response.id != bench.id), "the response is the benchmark itself");
@@ -184,7 +185,7 @@ fn understood(args: &Args, knobs: &Knobs) -> anyhow::Result<Wish> {
 
 /// The benchmark of a name on the command line.
 pub fn named_benchmark(name: &str) -> anyhow::Result<&'static Benchmark> {
-    let id = if name == "hackbench" { HACKBENCH } else { name };
+    let id = if name == "hackbench" { &ids::hackbench::HACKBENCH } else { name };
     bench::find(id)
         .filter(|bench| !bench.hidden || bench.group() == "selftest")
         .with_context(|| format!("no benchmark is called {name:?}; `assay list` shows them"))
@@ -198,8 +199,8 @@ pub fn headline(bench: &Benchmark) -> Option<Measure> {
 
 /// Estimated seconds of a visit of a case whose parameters were changed, which before took `usual`.
 pub fn seconds(case: &Case, usual: f64, cpus: usize) -> f64 {
-    match case.bench.as_ref() {
-        HACKBENCH | MESSAGING => Hackbench::seconds(&case.params, cpus),
+    match case.id() {
+        Some(ids::hackbench::HACKBENCH | ids::hackbench::MESSAGING) => Hackbench::seconds(&case.params, cpus),
         _ => usual,
     }
 }

@@ -6,6 +6,8 @@ use super::environment::{self, CLOCK, OR};
 use super::unixbench;
 use diagnose::Diagnosis;
 use import::Imported;
+use model::vocabulary::ipc::metric::OCCUPANCY;
+use model::vocabulary::{RuleId, host as ids};
 use model::{Case, Effect, Finding, Metric, Params, Verdict, VerdictKind};
 use stats::Judged;
 use stats::order::median;
@@ -65,11 +67,14 @@ pub struct Member {
 
 /// Rules of what others did to the machine meanwhile: with one of them against one arm, a difference is no property of
 /// what was compared.
-const OUTSIDE: [&str; 6] =
-    ["background-load", "higher-priority", "memory-pressure", "cpu-quota", "steal", "swapping"];
-
-/// The metric that says where the tasks of a case were: no result, but a circumstance of the case's others.
-const OCCUPANCY: &str = "occupancy";
+const OUTSIDE: [RuleId; 6] = [
+    ids::rule::BACKGROUND_LOAD,
+    ids::rule::HIGHER_PRIORITY,
+    ids::rule::MEMORY_PRESSURE,
+    ids::rule::CPU_QUOTA,
+    ids::rule::STEAL,
+    ids::rule::SWAPPING,
+];
 
 impl Arm {
     /// A run.
@@ -144,7 +149,8 @@ impl Arm {
         for member in &mut self.members {
             let against = of_key.get(member.key.as_str()).map(Vec::as_slice).unwrap_or_default();
             let outside = against.iter().map(|finding| &finding.rule);
-            member.disturbed = outside.filter(|rule| OUTSIDE.contains(&rule.as_str())).cloned().collect();
+            member.disturbed =
+                outside.filter(|rule| OUTSIDE.iter().any(|own| **rule == *own)).cloned().collect();
             member.disturbed.dedup();
             let rejecting = against.iter().filter(|finding| finding.effect == Effect::Rejects);
             member.rejected_by = rejecting.map(|finding| finding.rule.clone()).next();

@@ -3,6 +3,7 @@
 use super::environment::{CLOCK, OR};
 use super::{Arm, Member};
 use model::Value;
+use model::vocabulary as ids;
 use stats::order::{finite, median};
 
 /// Labels that make two results ones of the same machine, and settings that explain another clock.
@@ -37,12 +38,12 @@ impl Member {
     /// signals, walks within the first cache. Memory, disks, networks, timers and whatever waits for another task do not.
     pub fn is_core_bound(&self) -> bool {
         let group = self.case.bench.split('.').next().unwrap_or_default();
-        match (group, self.case.bench.as_ref()) {
+        match (group, self.case.id()) {
             // The clock itself is what is taken out.
-            (_, "cpu.clock") => false,
+            (_, Some(ids::cpu::CLOCK)) => false,
             ("cpu" | "syscall" | "signal", _) => self.scaling().is_some(),
-            (_, "memory.latency") => {
-                let bytes = self.point.get("bytes").and_then(Value::number);
+            (_, Some(ids::memory::LATENCY)) => {
+                let bytes = self.point.get(ids::memory::param::BYTES).and_then(Value::number);
                 bytes.is_some_and(|bytes| bytes <= FIRST_CACHE_BYTES) && self.scaling().is_some()
             }
             _ => false,

@@ -4,6 +4,8 @@
 use super::arm::Arm;
 use super::{Member, Options};
 use model::VerdictKind;
+use model::vocabulary as ids;
+use model::vocabulary::MetricId;
 use stats::smt::{Crossing, Curve, Pass, Point, crossing};
 
 /// Two curves of the same work.
@@ -24,14 +26,14 @@ pub struct Overlaid {
 struct Kind {
     /// The beginning of its id.
     bench: &'static str,
-    work: &'static str,
+    work: MetricId,
     /// Whether CPU% is that of all its CPUs together (200 of two), not of each.
     together: bool,
 }
 
 const KINDS: [Kind; 2] = [
-    Kind { bench: "smt.load", work: "performance", together: true },
-    Kind { bench: "nexmark.", work: "rate", together: false },
+    Kind { bench: ids::smt::LOAD.as_str(), work: ids::smt::metric::PERFORMANCE, together: true },
+    Kind { bench: "nexmark.", work: ids::nexmark::metric::RATE, together: false },
 ];
 
 /// Two CPUs of a machine: threads of one core, or cores, whichever was studied.
@@ -81,7 +83,7 @@ fn lines(arm: &Arm) -> Vec<Line> {
         if member.metric.name != kind.work || member.verdict.kind == VerdictKind::Rejected {
             continue;
         }
-        let beside = |metric: &str| {
+        let beside = |metric: MetricId| {
             let same = |other: &&Member| {
                 other.case.key() == member.case.key()
                     && other.point == member.point
@@ -90,16 +92,18 @@ fn lines(arm: &Arm) -> Vec<Line> {
             arm.valued().find(same)
         };
         let cpus = member.case.placement.cpus().len().max(1);
-        let Some(cpu) = beside("cpu") else { continue };
+        let Some(cpu) = beside(ids::smt::metric::CPU) else { continue };
         let whole = 100.0 * if kind.together { cpus as f64 } else { 1.0 };
         let Some(point) = point(cpu, member, whole) else { continue };
-        let clock = beside("clock").map(|clock| clock.median).filter(|ghz| *ghz > 0.0);
+        let clock = beside(ids::smt::metric::CLOCK).map(|clock| clock.median).filter(|ghz| *ghz > 0.0);
         let key = member.case.key();
         let at = match lines.iter().position(|(known, _)| *known == key) {
             Some(at) => at,
             None => {
-                let words: Vec<&str> =
-                    ["kind"].into_iter().filter_map(|name| member.case.params.get(name)?.text()).collect();
+                let words: Vec<&str> = [ids::smt::param::KIND]
+                    .into_iter()
+                    .filter_map(|name| member.case.params.get(name)?.text())
+                    .collect();
                 let title = member.title.split(':').next().unwrap_or_default().to_string();
                 let title = [title.as_str()].into_iter().chain(words).collect::<Vec<_>>().join(", ");
                 let placement = member.case.placement.name.to_string();

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::{Arm, Difference};
 use diagnose::{Diagnosis, words};
 use machine::{Machine, nexmark};
+use model::vocabulary::cpu as ids;
 use model::{Conditions, figure};
 use stats::order::median;
 
@@ -50,7 +51,7 @@ pub(super) fn environment(diagnosis: &Diagnosis) -> Vec<(String, String)> {
         add(&format!("flink_{name}"), value);
     }
     let clock = diagnosis.series.iter().find(|judged| {
-        judged.series.case.bench == "cpu.clock"
+        judged.series.case.bench == ids::CLOCK
             && judged.series.metric.unit == "GHz"
             && judged.series.metric.headline
     });

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use super::Arm;
 use super::arm::Member;
 use model::Value;
+use model::vocabulary::ipc as ids;
 use stats::nested::mean_and_half_width;
 
 /// How often a case was seen in a class of placement.
@@ -39,7 +40,7 @@ pub fn occupancies(arm: &Arm) -> BTreeMap<String, Occupancy> {
     let mut all: BTreeMap<String, Occupancy> = BTreeMap::new();
     let shares = arm.members.iter().filter(|member| member.tells_occupancy() && member.median.is_finite());
     for member in shares {
-        if let Some(class) = member.point.get("class").and_then(Value::text) {
+        if let Some(class) = member.point.get(ids::param::CLASS).and_then(Value::text) {
             all.entry(member.case.key()).or_default().insert(class.to_string(), Share::of(member));
         }
     }

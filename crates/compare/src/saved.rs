@@ -99,13 +99,17 @@ fn member(series: Series) -> Option<Member> {
     let medians: Vec<f64> = processes.filter_map(|values| median(&values)).collect();
     // The contract does not say how a value came about: it is the value.
     let metric = Metric {
+        name: keyed.metric.clone().into(),
+        title: keyed.metric.clone().into(),
         unit: series.unit.into(),
+        better: series.better,
+        form: Form::Value,
         headline: series.headline.unwrap_or(false),
-        ..Metric::new("", "", "", series.better, Form::Value)
+        detail: false,
     };
     Some(Member {
         title: format!("{}: {}", keyed.case.bench, keyed.metric),
-        metric: Metric { name: keyed.metric.clone().into(), title: keyed.metric.into(), ..metric },
+        metric,
         runs: 1,
         case: keyed.case,
         point: keyed.point,

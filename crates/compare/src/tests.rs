@@ -5,7 +5,8 @@ use model::{Form, Metric, Verdict, VerdictKind};
 
 fn member(key: &str, unit: &'static str, better: Better, medians: &[f64]) -> Member {
     let keyed = import::keyed(key).expect("a key");
-    let metric = Metric::new("latency", "latency", unit, better, Form::Value);
+    let metric =
+        Metric::new(model::vocabulary::memory::metric::LATENCY, "latency", unit, better, Form::Value);
     Member {
         key: key.to_string(),
         case: keyed.case,

@@ -6,8 +6,10 @@ use super::Member;
 use diagnose::Diagnosis;
 use import::keyed;
 use model::Form::Value;
+use model::vocabulary::unixbench::metric::SCORE;
+use model::vocabulary::unixbench::param::COPIES;
 use model::{Better, Case, Metric, Verdict, VerdictKind};
-use stats::unixbench::{CONTEXT, COPIES, Form, GROUP, INDEX, METRIC, Scores, of_bench, scores};
+use stats::unixbench::{CONTEXT, Form, GROUP, INDEX, Scores, of_bench, scores};
 
 /// The case whose placement decides a score: that of context switching for an index, else the case itself.
 pub fn placed(case: &Case) -> Case {
@@ -34,7 +36,7 @@ pub fn indices(diagnosis: &Diagnosis, parts: &[Member]) -> Vec<Member> {
 
 fn member(scores: &Scores, form: Form, place: &str) -> Option<Member> {
     let score = scores.index(form).ok()?;
-    let key = format!("{GROUP}.index@{place}?{COPIES}={}#{METRIC}", scores.copies);
+    let key = format!("{GROUP}.index@{place}?{COPIES}={}#{SCORE}", scores.copies);
     let keyed = keyed(&key)?;
     // Whole passes stand for processes: tests of one pass share what drifted.
     let passes = scores.index_by_pass(form);
@@ -45,7 +47,7 @@ fn member(scores: &Scores, form: Form, place: &str) -> Option<Member> {
         key,
         case: keyed.case,
         point: keyed.point,
-        metric: Metric::new(METRIC, "index", "", Better::Higher, Value).aside(),
+        metric: Metric::new(SCORE, "index", "", Better::Higher, Value).aside(),
         title: format!("{INDEX} Index Score"),
         runs: 1,
         clocks: vec![f64::NAN; passes.len()],

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use super::words::shell;
 use super::{Evidence, Rule};
+use model::vocabulary::host as ids;
 use model::{CpuSet, Effect, Fact, Finding, Reason, SUSPECT, Severity, Visit};
 
 pub const RULES: &[Rule] = &[WRONG_ANSWER, FAILED];
 
 const WRONG_ANSWER: Rule = Rule {
-    id: "wrong-answer",
+    id: ids::rule::WRONG_ANSWER,
     title: "A benchmark computed a wrong answer",
     about: "Every benchmark checks what it computed: sums of all bytes read, counts of messages, closed chains. A wrong \
             answer means that a core, a memory module or the kernel made a mistake (Google and Meta report a few such \
@@ -68,7 +69,7 @@ fn suspects(visits: &[&Visit]) -> Option<CpuSet> {
 }
 
 const FAILED: Rule = Rule {
-    id: "failed-case",
+    id: ids::rule::FAILED_CASE,
     title: "A case could not be measured",
     about: "A benchmark's process died, hung, was killed or reported an error. The rest of the run is not touched by \
             that: each visit has a process of its own.",

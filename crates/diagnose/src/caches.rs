@@ -4,13 +4,14 @@ use super::ladder::{LastCache, ladder};
 use super::words::{bytes, figure, shell};
 use super::{Evidence, Rule};
 use machine::Hypervisor;
+use model::vocabulary as ids;
 use model::{CpuSet, Effect, Fact, Finding, Severity};
 use stats::analysis::Judged;
 
 pub const RULES: &[Rule] = &[INSIDE, DIFFERS];
 
 const INSIDE: Rule = Rule {
-    id: "block-inside-cache",
+    id: ids::host::rule::BLOCK_INSIDE_CACHE,
     title: "A block that was to show memory fits a cache",
     about: "Bandwidth of memory needs blocks far beyond the last-level cache. Caches of today's servers hold hundreds of \
             megabytes, and a guest may reach a host's cache that nobody told it of: a block that looked large is then \
@@ -37,8 +38,12 @@ fn inside(evidence: &Evidence) -> Option<Vec<Finding>> {
     });
     let (mut facts, mut series, mut looked) = (Vec::new(), Vec::new(), false);
     let mut worst = f64::INFINITY;
-    for (case, planned) in evidence.cases().filter(|(_, planned)| planned.case.bench == "memory.bandwidth") {
-        let block = |judged: &Judged| judged.series.point.get("bytes").and_then(|bytes| bytes.number());
+    for (case, planned) in
+        evidence.cases().filter(|(_, planned)| planned.case.bench == ids::memory::BANDWIDTH)
+    {
+        let block = |judged: &Judged| {
+            judged.series.point.get(ids::memory::param::BYTES).and_then(|bytes| bytes.number())
+        };
         let largest = evidence.series_of(case).filter_map(block).fold(0.0, f64::max);
         let Some((times, tasks, cache)) = least_cover(evidence, &planned.case.placement.seats, largest, read)
         else {
@@ -103,7 +108,7 @@ fn least_cover(
 }
 
 const DIFFERS: Rule = Rule {
-    id: "llc-differs",
+    id: ids::host::rule::LLC_DIFFERS,
     title: "The last-level cache is not what the kernel claims",
     about: "The latency ladder shows where the last cache really ends for one task on this machine. In a guest it may \
             be a host's whole cache although less is told, or a small share of it although all is told; on bare metal \
@@ -153,7 +158,12 @@ fn differs(evidence: &Evidence) -> Option<Vec<Finding>> {
     };
     // Blocks that the claim calls cached and the ladder does not, or the other way round.
     let disputed = ladder.curve.series.iter().filter(|judged| {
-        let size = judged.series.point.get("bytes").and_then(|bytes| bytes.number()).unwrap_or(0.0);
+        let size = judged
+            .series
+            .point
+            .get(ids::memory::param::BYTES)
+            .and_then(|bytes| bytes.number())
+            .unwrap_or(0.0);
         size > low.min(*claimed) && size <= high.max(*claimed)
     });
     Some(vec![Finding {
@@ -167,7 +177,7 @@ fn differs(evidence: &Evidence) -> Option<Vec<Finding>> {
             Fact::new("latency of the largest block", figure(ladder.end_ns, "ns"), &ladder.curve.key),
             Fact::new("points of the ladder", ladder.curve.points.len(), &ladder.curve.key),
         ],
-        confirm: format!("assay run --only {} --profile full", shell("memory.latency")),
+        confirm: format!("assay run --only {} --profile full", shell(&ids::memory::LATENCY)),
         advice: advice.into(),
         series: disputed.map(|judged| judged.series.key.clone()).collect(),
         effect: Effect::None,

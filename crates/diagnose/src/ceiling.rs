@@ -3,6 +3,7 @@
 use super::network::link_ceiling;
 use super::words::{bytes, figure, shell};
 use super::{Evidence, Rule};
+use model::vocabulary as ids;
 use model::{Effect, Fact, Finding, Form, Severity, Visit};
 use stats::analysis::Judged;
 use stats::series::Series;
@@ -10,7 +11,7 @@ use stats::series::Series;
 pub const RULES: &[Rule] = &[CEILING];
 
 const CEILING: Rule = Rule {
-    id: "above-ceiling",
+    id: ids::host::rule::ABOVE_CEILING,
     title: "A number lies above what physics allows",
     about: "A result above a physical ceiling is a mistake of measuring, however often it repeats: a block that stayed in \
             a cache, bytes that were never moved, a clock that stood still. Leaderboards are full of them.",
@@ -218,9 +219,9 @@ fn core_ceiling(evidence: &Evidence, judged: &Judged, ghz: Option<f64>) -> Optio
 fn memory_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
     let planned = &evidence.run.header.plan[judged.series.planned];
     let tasks = planned.case.placement.seats.len().max(1) as f64;
-    let block = judged.series.params().get("bytes")?.number()?;
+    let block = judged.series.params().get(ids::memory::param::BYTES)?.number()?;
     // Traffic on the bus is reckoned from what the program moved, not seen.
-    if judged.series.metric.unit != "GB/s" || judged.series.metric.name == "bus_traffic" {
+    if judged.series.metric.unit != "GB/s" || judged.series.metric.name == ids::memory::metric::BUS_TRAFFIC {
         return None;
     }
     let caches = &evidence.machine.caches;
@@ -252,7 +253,7 @@ fn memory_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
 
 fn is_cold_file(judged: &Judged) -> bool {
     let series = &judged.series;
-    let cold = series.params().get("cache").and_then(|cache| cache.text()) == Some("cold");
+    let cold = series.params().get(ids::file::param::CACHE).and_then(|cache| cache.text()) == Some("cold");
     cold && series.case.bench.starts_with("file.") && series.metric.unit == "GB/s"
 }
 
@@ -260,8 +261,9 @@ fn is_cold_file(judged: &Judged) -> bool {
 fn is_direct_row(judged: &Judged) -> bool {
     let series = &judged.series;
     let params = series.params();
-    let buffered = params.get("cache").and_then(|cache| cache.text()) == Some("buffered");
-    let moves = ["bandwidth", "iops"].contains(&series.metric.name.as_ref());
+    let buffered = params.get(ids::file::param::CACHE).and_then(|cache| cache.text()) == Some("buffered");
+    let moves =
+        [ids::disk::metric::BANDWIDTH, ids::disk::metric::IOPS].iter().any(|own| series.metric.name == *own);
     series.case.bench.starts_with("disk.") && moves && !buffered
 }
 
@@ -276,10 +278,15 @@ fn disk_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
     let of_disk = machine.disk.as_ref().and_then(|disk| Some((&disk.path, disk.link.as_ref()?)));
     let of_directory = machine.directory.as_ref().and_then(|place| Some((&place.path, place.link.as_ref()?)));
     let (path, link) = of_disk.or(of_directory)?;
-    let most = match judged.series.metric.name == "iops" {
+    let most = match judged.series.metric.name == ids::disk::metric::IOPS {
         true => {
             link.gb_per_s * 1e9
-                / judged.series.params().get("block")?.number().filter(|block| *block > 0.0)?
+                / judged
+                    .series
+                    .params()
+                    .get(ids::disk::param::BLOCK)?
+                    .number()
+                    .filter(|block| *block > 0.0)?
         }
         false => link.gb_per_s,
     };
@@ -298,20 +305,21 @@ fn file_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
     if !series.case.bench.starts_with("file.") || series.metric.unit != "GB/s" {
         return None;
     }
-    let block = |of: &Judged| of.series.params().get("bytes").and_then(|bytes| bytes.number());
+    let block =
+        |of: &Judged| of.series.params().get(ids::memory::param::BYTES).and_then(|bytes| bytes.number());
     let reads = evidence.series.iter().filter(|other| {
         let case = &other.series.case;
-        case.bench == "memory.bandwidth"
+        case.bench == ids::memory::BANDWIDTH
             && case.placement.name == "one-cpu"
-            && other.series.metric.name == "bandwidth"
-            && case.params.get("op").and_then(|op| op.text()) == Some("read")
+            && other.series.metric.name == ids::memory::metric::BANDWIDTH
+            && case.params.get(ids::memory::param::OP).and_then(|op| op.text()) == Some("read")
             && other.analysis.estimate.is_some()
     });
     let memory = reads
         .max_by(|one, other| block(one).partial_cmp(&block(other)).unwrap_or(std::cmp::Ordering::Equal))?;
     let read = memory.analysis.estimate.as_ref()?.median;
     let source = memory.series.key.clone();
-    match series.params().get("cache").and_then(|cache| cache.text()) {
+    match series.params().get(ids::file::param::CACHE).and_then(|cache| cache.text()) {
         Some("cold") => Some((
             read,
             "A file that comes from a disk passes the memory on its way, and one task of this run read memory no faster: \

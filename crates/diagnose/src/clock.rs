@@ -3,6 +3,8 @@
 use super::tracks;
 use super::words::{figure, percent};
 use super::{Evidence, Rule};
+use model::vocabulary as ids;
+use model::vocabulary::MetricId;
 use model::{Effect, Event, Fact, Finding, Form, Severity};
 use stats::analysis::Judged;
 use stats::order::{Interval, quantile};
@@ -10,7 +12,7 @@ use stats::order::{Interval, quantile};
 pub const RULES: &[Rule] = &[CLOCKSOURCE, GOVERNOR, TURBO, MOVING, CHECK];
 
 const CLOCKSOURCE: Rule = Rule {
-    id: "unstable-clocksource",
+    id: ids::host::rule::UNSTABLE_CLOCKSOURCE,
     title: "The kernel does not trust the CPU's counter",
     about: "Linux keeps time by the CPU's own counter where that is steady (tsc on x86, arch_sys_counter on ARM). On \
             hpet, acpi_pm or jiffies every clock_gettime becomes a slow device access or a system call, up to a hundred \
@@ -63,7 +65,7 @@ fn clocksource(evidence: &Evidence) -> Option<Vec<Finding>> {
 }
 
 const GOVERNOR: Rule = Rule {
-    id: "slow-governor",
+    id: ids::host::rule::SLOW_GOVERNOR,
     title: "A frequency governor keeps cores slow",
     about: "A governor that holds cores at their lowest clock, or raises it only after a load has lasted, makes short \
             work slow: numbers then measure the governor.",
@@ -130,7 +132,7 @@ fn governor(evidence: &Evidence) -> Option<Vec<Finding>> {
 }
 
 const TURBO: Rule = Rule {
-    id: "turbo-off",
+    id: ids::host::rule::TURBO_OFF,
     title: "Turbo is switched off",
     about: "Without turbo the cores run at their base clock: steadier, and slower than what the same machine does as it is \
             sold. Some switch it off on purpose; whoever compares machines must know.",
@@ -169,7 +171,7 @@ fn turbo(evidence: &Evidence) -> Option<Vec<Finding>> {
 }
 
 const MOVING: Rule = Rule {
-    id: "moving-clock",
+    id: ids::host::rule::MOVING_CLOCK,
     title: "The core clock moved while measuring",
     about: "A short chain of dependent additions after each window tells the clock of the core at that moment. Turbo \
             budgets, power limits, temperature and, in a guest, the neighbours on the host move it; everything that \
@@ -255,7 +257,7 @@ fn moved_with_it(evidence: &Evidence) -> Vec<String> {
 }
 
 const CHECK: Rule = Rule {
-    id: "clock-check",
+    id: ids::host::rule::CLOCK_CHECK,
     title: "The core clock contradicts itself",
     about: "All figures in core cycles rest on a chain of dependent additions, one a cycle. Two things check it: a chain of \
             multiplications (a whole number of cycles each) must give the same clock, and a load that hits L1 must \
@@ -274,13 +276,15 @@ const APART: f64 = 0.02;
 
 fn check_clock(evidence: &Evidence) -> Option<Vec<Finding>> {
     let known = |judged: &'_ Judged| judged.analysis.estimate.as_ref()?.interval;
-    let by = |metric: &str| evidence.find("cpu.clock", "one-cpu", metric);
-    let clocks = by("clock").zip(by("clock_by_multiply"));
+    let by = |metric: MetricId| evidence.find(ids::cpu::CLOCK, "one-cpu", metric);
+    let clocks = by(ids::cpu::metric::CLOCK).zip(by(ids::cpu::metric::CLOCK_BY_MULTIPLY));
     let clocks = clocks.and_then(|(add, multiply)| Some(((add, known(add)?), (multiply, known(multiply)?))));
     let hits = evidence.series.iter().find(|judged| {
         let series = &judged.series;
-        let source = series.case.params.get("source").and_then(|source| source.text());
-        series.case.bench == "memory.data-source" && series.metric.name == "cycles" && source == Some("l1")
+        let source = series.case.params.get(ids::memory::param::SOURCE).and_then(|source| source.text());
+        series.case.bench == ids::memory::DATA_SOURCE
+            && series.metric.name == ids::memory::metric::CYCLES
+            && source == Some("l1")
     });
     let hit = hits.and_then(|judged| Some((judged, known(judged)?)));
     if clocks.is_none() && hit.is_none() {

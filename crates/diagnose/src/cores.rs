@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::ladder::curves;
 use super::words::{figure, percent};
 use super::{Evidence, Rule};
+use model::vocabulary as ids;
 use model::{Effect, Fact, Finding, Severity};
 use stats::analysis::Judged;
 use stats::order::{Interval, median};
@@ -12,7 +13,7 @@ use stats::order::{Interval, median};
 pub const RULES: &[Rule] = &[ODD];
 
 const ODD: Rule = Rule {
-    id: "odd-core",
+    id: ids::host::rule::ODD_CORE,
     title: "A core is slower than its equals",
     about: "All cores of a kind do the same work in their own L1 at the same time, so nothing but the cores themselves \
             decides. One that lags behind is throttled alone, shares its core with somebody unseen, has a worse place \
@@ -41,11 +42,20 @@ struct Core<'a> {
 }
 
 fn odd(evidence: &Evidence) -> Option<Vec<Finding>> {
-    let curve = curves(evidence, "memory.cores", "bandwidth", "cpu", |_| true).into_iter().next()?;
+    let curve =
+        curves(evidence, ids::memory::CORES, ids::memory::metric::BANDWIDTH, ids::memory::param::CPU, |_| {
+            true
+        })
+        .into_iter()
+        .next()?;
     let mut groups: BTreeMap<(String, Option<u64>), Vec<Core>> = BTreeMap::new();
     for judged in curve.series {
-        let cpu =
-            judged.series.point.get("cpu").and_then(|cpu| cpu.int()).and_then(|cpu| u32::try_from(cpu).ok());
+        let cpu = judged
+            .series
+            .point
+            .get(ids::memory::param::CPU)
+            .and_then(|cpu| cpu.int())
+            .and_then(|cpu| u32::try_from(cpu).ok());
         let (Some(cpu), Some(estimate)) = (cpu, &judged.analysis.estimate) else { continue };
         let Some(interval) = estimate.interval else { continue };
         let core = Core { cpu, value: estimate.median, interval, judged };
@@ -119,7 +129,7 @@ fn finding(core: &Core, middle: f64, count: usize) -> Finding {
             .into(),
         facts: vec![
             Fact::new(format!("CPU {}", core.cpu), figure(core.value, unit), &core.judged.series.key),
-            Fact::new(format!("median of {count} cores of its kind"), figure(middle, unit), "memory.cores"),
+            Fact::new(format!("median of {count} cores of its kind"), figure(middle, unit), ids::memory::CORES),
             Fact::new(
                 "its 95 % interval",
                 format!("{} to {}", figure(core.interval.low, ""), figure(core.interval.high, unit)),

@@ -2,12 +2,13 @@
 
 use super::{Evidence, Rule};
 use machine::{self, Balance, Confidence, DimmFinding, Hypervisor, Population};
+use model::vocabulary::host as ids;
 use model::{Effect, Fact, Finding, Severity};
 
 pub const RULES: &[Rule] = &[POPULATION];
 
 const POPULATION: Rule = Rule {
-    id: "dimm-population",
+    id: ids::rule::DIMM_POPULATION,
     title: "Memory modules in the wrong slots",
     about: "A socket reaches its bandwidth only where all its channels hold the same. Three modules on one controller and one \
             on the other make a part of memory several times as slow as the rest, and which part a program gets differs from \

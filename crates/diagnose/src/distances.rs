@@ -3,6 +3,8 @@
 use super::Evidence;
 use machine::Machine;
 use model::CpuSet;
+use model::vocabulary as ids;
+use model::vocabulary::{BenchId, MetricId, ParamId};
 use stats::analysis::Judged;
 use stats::clusters::{Clusters, clusters};
 use stats::order::{median, quantile};
@@ -17,23 +19,23 @@ pub struct Measured {
 
 /// Transfers of lines between pairs; `None` where the run has none.
 pub fn transfers(evidence: &Evidence) -> Option<Measured> {
-    measured(evidence, "memory.core-to-core", "latency")
+    measured(evidence, ids::memory::CORE_TO_CORE, ids::memory::metric::LATENCY)
 }
 
 /// Slowdowns of pairs; both CPUs' together, for siblings slow each other.
 pub fn slowdowns(evidence: &Evidence) -> Option<Measured> {
-    measured(evidence, "cpu.pair-slowdown", "slowdown")
+    measured(evidence, ids::cpu::PAIR_SLOWDOWN, ids::cpu::metric::SLOWDOWN)
 }
 
-fn measured(evidence: &Evidence, bench: &str, metric: &str) -> Option<Measured> {
+fn measured(evidence: &Evidence, bench: BenchId, metric: MetricId) -> Option<Measured> {
     let (mut pairs, mut key) = (Pairs::default(), None);
     for judged in evidence.series {
         let series = &judged.series;
         if series.case.bench != bench || series.metric.name != metric {
             continue;
         }
-        let cpu = |name: &str| series.point.get(name)?.int().and_then(|cpu| u32::try_from(cpu).ok());
-        let (Some(from), Some(to)) = (cpu("from"), cpu("to")) else { continue };
+        let cpu = |name: ParamId| series.point.get(name)?.int().and_then(|cpu| u32::try_from(cpu).ok());
+        let (Some(from), Some(to)) = (cpu(ids::cpu::param::FROM), cpu(ids::cpu::param::TO)) else { continue };
         key.get_or_insert_with(|| series.case.key());
         for process in &series.processes {
             if let Some(value) = median(&process.values) {
@@ -77,19 +79,21 @@ const LEFT_ALONE: f64 = 0.15;
 pub fn contention(evidence: &Evidence) -> Vec<Contention> {
     const AFTER: [&str; 3] = ["nothing", "other", "itself"];
     let mut found: Vec<Contention> = Vec::new();
-    for one in evidence.series.iter().filter(|judged| judged.series.case.bench == "memory.llc-sharing") {
+    for one in evidence.series.iter().filter(|judged| judged.series.case.bench == ids::memory::LLC_SHARING) {
         let series = &one.series;
         let (Some(bytes), Some("nothing")) = (
-            series.point.get("bytes").and_then(|bytes| bytes.number()),
-            series.point.get("after").and_then(|after| after.text()),
+            series.point.get(ids::memory::param::BYTES).and_then(|bytes| bytes.number()),
+            series.point.get(ids::memory::param::AFTER).and_then(|after| after.text()),
         ) else {
             continue;
         };
         let same = |after: &str| {
             evidence.series.iter().find(|other| {
                 other.series.planned == series.planned
-                    && other.series.point.get("bytes") == series.point.get("bytes")
-                    && other.series.point.get("after").and_then(|own| own.text()) == Some(after)
+                    && other.series.point.get(ids::memory::param::BYTES)
+                        == series.point.get(ids::memory::param::BYTES)
+                    && other.series.point.get(ids::memory::param::AFTER).and_then(|own| own.text())
+                        == Some(after)
             })
         };
         let [Some(nothing), Some(other), Some(itself)] = AFTER.map(same) else { continue };

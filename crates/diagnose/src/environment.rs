@@ -2,12 +2,13 @@
 
 use super::words::percent;
 use super::{Evidence, Rule, others};
+use model::vocabulary::host as ids;
 use model::{Effect, Fact, Finding, Severity, Visit};
 
 pub const RULES: &[Rule] = &[BACKGROUND, STEAL, QUOTA, SWAP];
 
 const BACKGROUND: Rule = Rule {
-    id: "background-load",
+    id: ids::rule::BACKGROUND_LOAD,
     title: "Other processes used the CPUs",
     about: "Compares the busy time of the CPUs with the CPU time of Assay's own processes, visit by visit. What is left \
             is somebody else's work: it takes cycles, caches and memory bandwidth from what is measured. Processes are looked \
@@ -120,7 +121,7 @@ pub(super) fn graded(
 }
 
 const STEAL: Rule = Rule {
-    id: "steal",
+    id: ids::rule::STEAL,
     title: "The hypervisor took CPU time",
     about: "Stolen time is time in which this guest's CPU had work and the host ran something else on its core. Numbers \
             from such moments measure the host's other guests.",
@@ -168,7 +169,7 @@ fn steal(evidence: &Evidence) -> Option<Vec<Finding>> {
 }
 
 const QUOTA: Rule = Rule {
-    id: "cpu-quota",
+    id: ids::rule::CPU_QUOTA,
     title: "A cgroup's CPU quota throttled the measurement",
     about: "A container may be given less CPU time than CPUs. When its quota of a period is used up, all its tasks stop \
             until the next one: throughput shows the quota, and latencies show the pause.",
@@ -232,7 +233,7 @@ fn quota(evidence: &Evidence) -> Option<Vec<Finding>> {
 }
 
 const SWAP: Rule = Rule {
-    id: "swapping",
+    id: ids::rule::SWAPPING,
     title: "Memory was swapped while measuring",
     about: "A page that comes back from swap costs a disk access instead of a memory access: a thousand to a million \
             times as much. Whatever is measured meanwhile is not memory.",

@@ -2,6 +2,8 @@
 
 use super::tracks::{clocks_of, is_clock};
 use machine::Machine;
+use model::vocabulary::cpu as ids;
+use model::vocabulary::{BenchId, MetricId};
 use model::{Conditions, Planned, Run, Visit};
 use stats::analysis::Judged;
 
@@ -82,7 +84,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// The series of one benchmark, placement and metric, at its only point.
-    pub fn find(&self, bench: &str, placement: &str, metric: &str) -> Option<&'a Judged> {
+    pub fn find(&self, bench: BenchId, placement: &str, metric: MetricId) -> Option<&'a Judged> {
         self.series.iter().find(|judged| {
             let series = &judged.series;
             series.case.bench == bench
@@ -99,8 +101,9 @@ impl<'a> Evidence<'a> {
 
     /// The measured core clock, GHz: the median of the clock benchmark, else of what was noted beside all windows.
     pub fn core_clock_ghz(&self) -> Option<f64> {
-        let measured =
-            self.find("cpu.clock", "one-cpu", "clock").and_then(|judged| judged.analysis.estimate.as_ref());
+        let measured = self
+            .find(ids::CLOCK, "one-cpu", ids::metric::CLOCK)
+            .and_then(|judged| judged.analysis.estimate.as_ref());
         let measured = measured.map(|estimate| estimate.median).filter(is_clock);
         measured.or_else(|| stats::order::median(&self.clocks_ghz()))
     }

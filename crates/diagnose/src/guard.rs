@@ -2,6 +2,8 @@
 
 use super::words::{clipped, figure, percent};
 use super::{Evidence, Rule};
+use model::vocabulary::MetricId;
+use model::vocabulary::guard as ids;
 use model::{Better, Effect, Fact, Finding, Run, Severity, VerdictKind};
 use stats::analysis::Judged;
 use stats::multiple::holm;
@@ -14,12 +16,11 @@ use again::again;
 
 pub const RULES: &[Rule] = &[SWINGS, PLACED];
 
-const GUARD: &str = "guard.command";
 /// Fewer runs have no interval, and nothing is said of them.
 const RUNS_MIN: usize = 6;
 
 const SWINGS: Rule = Rule {
-    id: "swinging-command",
+    id: ids::rule::SWINGING_COMMAND,
     title: "A command's result swings from run to run",
     about: "The same program on the same machine, and another result each time. What was noted beside each run is compared \
             with the results: where its tasks were, the clock, stolen time, what others did, switches and faults. What goes \
@@ -43,7 +44,7 @@ const P_MAX: f64 = 0.05;
 fn results<'a>(evidence: &Evidence<'a>) -> impl Iterator<Item = &'a Judged> {
     evidence.series.iter().filter(|judged| {
         let series = &judged.series;
-        series.case.bench == GUARD
+        series.case.bench == ids::COMMAND
             && series.metric.headline
             && judged.analysis.estimate.is_some()
             && series.processes.len() >= RUNS_MIN
@@ -62,11 +63,11 @@ fn value(process: &Process) -> f64 {
 fn beside<'a>(
     evidence: &Evidence<'a>,
     judged: &Judged,
-    metric: &str,
+    metric: MetricId,
     class: Option<&str>,
 ) -> Option<(&'a Judged, Vec<f64>)> {
     let found = evidence.series.iter().find(|other| {
-        let point = other.series.point.get("class").and_then(|value| value.text());
+        let point = other.series.point.get(ids::param::CLASS).and_then(|value| value.text());
         other.series.planned == judged.series.planned && other.series.metric.name == metric && point == class
     })?;
     let of = |run: &Process| {
@@ -113,7 +114,7 @@ fn companions(evidence: &Evidence, judged: &Judged) -> Vec<Companion> {
     };
     let runs = &judged.series.processes;
     let mut all = Vec::new();
-    if let Some((series, shares)) = beside(evidence, judged, "occupancy", Some("same-cpu")) {
+    if let Some((series, shares)) = beside(evidence, judged, ids::metric::OCCUPANCY, Some("same-cpu")) {
         all.push(outside("share of pairs of tasks on one CPU", series.series.key.clone(), shares));
     }
     let noted = |name: &str| -> Vec<f64> {
@@ -129,12 +130,12 @@ fn companions(evidence: &Evidence, judged: &Judged) -> Vec<Companion> {
     let counters = || "/proc/stat over each run".to_string();
     all.push(outside("stolen time", counters(), condition(&|run| run.conditions.steal())));
     all.push(outside("load of others", counters(), condition(&|run| run.conditions.background())));
-    let Some((_, walls)) = beside(evidence, judged, "wall", None) else { return all };
+    let Some((_, walls)) = beside(evidence, judged, ids::metric::WALL, None) else { return all };
     for (words, metric) in [
-        ("number of involuntary switches", "involuntary"),
-        ("number of page faults", "faults"),
-        ("number of migrations", "migrations"),
-        ("time that its tasks waited for a CPU", "wait"),
+        ("number of involuntary switches", ids::metric::INVOLUNTARY),
+        ("number of page faults", ids::metric::FAULTS),
+        ("number of migrations", ids::metric::MIGRATIONS),
+        ("time that its tasks waited for a CPU", ids::metric::WAIT),
     ] {
         if let Some((series, counts)) = beside(evidence, judged, metric, None) {
             let per =
@@ -244,7 +245,9 @@ fn swinging(evidence: &Evidence, judged: &Judged) -> Option<Finding> {
 
 /// A guarded command is measured again by its own verb, whatever rule asks for it.
 pub fn confirm_by_verb(run: &Run, findings: &mut [Finding]) {
-    let Some(planned) = run.header.plan.iter().find(|planned| planned.case.bench == GUARD) else { return };
+    let Some(planned) = run.header.plan.iter().find(|planned| planned.case.bench == ids::COMMAND) else {
+        return;
+    };
     for finding in
         findings.iter_mut().filter(|finding| finding.confirm.starts_with("assay run --only guard."))
     {
@@ -253,7 +256,7 @@ pub fn confirm_by_verb(run: &Run, findings: &mut [Finding]) {
 }
 
 const PLACED: Rule = Rule {
-    id: "command-placement",
+    id: ids::rule::COMMAND_PLACEMENT,
     title: "A command's result depends on where its tasks are",
     about: "Held on one CPU and spread over all, the same program gives results far apart. Either it needs more than one CPU, \
             which is no fault, or its tasks wait for each other, and it matters where they are. Where the free result lies \
@@ -330,7 +333,7 @@ fn depending(evidence: &Evidence, free: &Judged, same: &Judged, spread: &Judged)
         if let Some(used) = cpus_used(evidence, judged) {
             facts.push(Fact::new(format!("{name}, CPUs used"), figure(used, ""), key));
         }
-        if let Some((series, shares)) = beside(evidence, judged, "occupancy", Some("same-cpu"))
+        if let Some((series, shares)) = beside(evidence, judged, ids::metric::OCCUPANCY, Some("same-cpu"))
             && let Some(share) = mean(&shares)
         {
             let label = format!("{name}, pairs of tasks on one CPU");
@@ -403,8 +406,8 @@ fn depending(evidence: &Evidence, free: &Judged, same: &Judged, spread: &Judged)
 
 /// CPUs that the program kept busy, 0 and more: the median over runs of its CPU time by its wall time.
 fn cpus_used(evidence: &Evidence, judged: &Judged) -> Option<f64> {
-    let [user, system, wall] =
-        ["cpu_user", "cpu_system", "wall"].map(|metric| beside(evidence, judged, metric, None));
+    let [user, system, wall] = [ids::metric::CPU_USER, ids::metric::CPU_SYSTEM, ids::metric::WALL]
+        .map(|metric| beside(evidence, judged, metric, None));
     let (user, system, wall) = (user?.1, system?.1, wall?.1);
     let used = user.iter().zip(&system).zip(&wall).map(|((user, system), wall)| (user + system) / wall);
     median(&used.filter(|used| used.is_finite()).collect::<Vec<f64>>())
@@ -413,7 +416,8 @@ fn cpus_used(evidence: &Evidence, judged: &Judged) -> Option<f64> {
 /// The share of looks in which free tasks were together, the result expected of that, and the measured one: means over runs, as
 /// results.
 fn mix(evidence: &Evidence, free: &Judged, same: &Judged, spread: &Judged) -> Option<(f64, f64, f64)> {
-    let share = |judged: &Judged| mean(&beside(evidence, judged, "occupancy", Some("same-cpu"))?.1);
+    let share =
+        |judged: &Judged| mean(&beside(evidence, judged, ids::metric::OCCUPANCY, Some("same-cpu"))?.1);
     let (x, x_same, x_spread) = (share(free)?, share(same)?, share(spread)?);
     let apart = x_same - x_spread;
     if apart.is_nan() || apart < TOLD_APART {

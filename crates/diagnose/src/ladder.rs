@@ -2,6 +2,8 @@
 
 use super::Evidence;
 use machine::CacheKind;
+use model::vocabulary::memory as ids;
+use model::vocabulary::{BenchId, MetricId, ParamId};
 use model::{Case, Pages};
 use stats::analysis::Judged;
 use stats::order::median;
@@ -20,9 +22,9 @@ pub struct Curve<'a> {
 /// and cases without points.
 pub fn curves<'a>(
     evidence: &Evidence<'a>,
-    bench: &str,
-    metric: &str,
-    x: &str,
+    bench: BenchId,
+    metric: MetricId,
+    x: ParamId,
     wanted: impl Fn(&Case) -> bool,
 ) -> Vec<Curve<'a>> {
     let mut curves: Vec<Curve> = Vec::new();
@@ -81,10 +83,11 @@ pub enum LastCache<'a> {
 /// The ladder of random loads on huge pages; `None` where there is none, or too short a one.
 pub fn ladder<'a>(evidence: &Evidence<'a>) -> Option<Ladder<'a>> {
     let plain = |case: &Case| {
-        let order = case.params.get("order").and_then(|order| order.text());
+        let order = case.params.get(ids::param::ORDER).and_then(|order| order.text());
         case.placement.pages == Pages::Huge && case.params.len() == 1 && order == Some("random")
     };
-    let curve = curves(evidence, "memory.latency", "latency", "bytes", plain).into_iter().next()?;
+    let curve =
+        curves(evidence, ids::LATENCY, ids::metric::LATENCY, ids::param::BYTES, plain).into_iter().next()?;
     let planned = curve.series.first()?.series.planned as u32;
     let shares: Vec<f64> = evidence.visits_of(planned).filter_map(|visit| visit.process.huge_share).collect();
     if median(&shares).is_some_and(|share| share < HUGE_ENOUGH) {

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 use machine::Machine;
+use model::vocabulary::RuleId;
 use model::{Effect, Finding, Run, Verdict, VerdictKind};
 use stats::analysis::Judged;
 use stats::clusters::Clusters;
@@ -71,7 +72,7 @@ rules! {
 
 /// One thing that can be found out.
 pub struct Rule {
-    pub id: &'static str,
+    pub id: RuleId,
     pub title: &'static str,
     /// What it finds and why that matters.
     pub about: &'static str,

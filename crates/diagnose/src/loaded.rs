@@ -3,6 +3,7 @@
 use super::ladder::{Curve, curves};
 use super::words::{figure, percent};
 use super::{Evidence, Rule};
+use model::vocabulary as ids;
 use model::{Effect, Fact, Finding, Severity};
 use stats::analysis::Judged;
 use stats::knee::knee;
@@ -10,7 +11,7 @@ use stats::knee::knee;
 pub const RULES: &[Rule] = &[KNEE];
 
 const KNEE: Rule = Rule {
-    id: "latency-knee",
+    id: ids::host::rule::LATENCY_KNEE,
     title: "Where memory begins to keep its users waiting",
     about: "Latency over traffic is flat while the memory has time for everybody, and rises steeply where requests begin \
             to queue. A server that is run beyond this knee feels slow although no CPU is fully busy; one that is run \
@@ -24,8 +25,20 @@ const KNEE: Rule = Rule {
 };
 
 fn bent(evidence: &Evidence) -> Option<Vec<Finding>> {
-    let latencies = curves(evidence, "memory.loaded-latency", "latency", "pause", |_| true);
-    let traffics = curves(evidence, "memory.loaded-latency", "traffic", "pause", |_| true);
+    let latencies = curves(
+        evidence,
+        ids::memory::LOADED_LATENCY,
+        ids::memory::metric::LATENCY,
+        ids::memory::param::PAUSE,
+        |_| true,
+    );
+    let traffics = curves(
+        evidence,
+        ids::memory::LOADED_LATENCY,
+        ids::memory::metric::TRAFFIC,
+        ids::memory::param::PAUSE,
+        |_| true,
+    );
     let best = best_read(evidence);
     let (mut facts, mut headline) = (Vec::new(), None);
     let mut looked = false;
@@ -46,7 +59,11 @@ fn bent(evidence: &Evidence) -> Option<Vec<Finding>> {
         let of_best = best.map_or(String::new(), |(best, _)| {
             format!(", {} of the best read bandwidth", percent(traffic / best))
         });
-        let mix = latency.case.params.get("mix").map_or("traffic".to_string(), |mix| mix.to_string());
+        let mix = latency
+            .case
+            .params
+            .get(ids::memory::param::MIX)
+            .map_or("traffic".to_string(), |mix| mix.to_string());
         let words = format!(
             "{} idle, {} at the knee ({}{of_best}), {} at {}",
             figure(idle.1, "ns"),
@@ -85,13 +102,21 @@ fn met(latency: &Curve, traffic: &Curve) -> Vec<(f64, f64)> {
 
 /// The best read bandwidth of many tasks with their largest blocks, and its key.
 fn best_read<'a>(evidence: &Evidence<'a>) -> Option<(f64, &'a str)> {
-    let reads = curves(evidence, "memory.bandwidth", "bandwidth", "bytes", |case| {
-        case.params.get("op").and_then(|op| op.text()) == Some("read")
-            && ["all", "one-per-core"].contains(&case.placement.name.as_ref())
-    });
+    let reads = curves(
+        evidence,
+        ids::memory::BANDWIDTH,
+        ids::memory::metric::BANDWIDTH,
+        ids::memory::param::BYTES,
+        |case| {
+            case.params.get(ids::memory::param::OP).and_then(|op| op.text()) == Some("read")
+                && ["all", "one-per-core"].contains(&case.placement.name.as_ref())
+        },
+    );
     let largest = reads.into_iter().filter_map(|curve| {
         let end = curve.points.last()?;
-        let of = |judged: &&&Judged| judged.series.point.get("bytes").and_then(|b| b.number()) == Some(end.0);
+        let of = |judged: &&&Judged| {
+            judged.series.point.get(ids::memory::param::BYTES).and_then(|b| b.number()) == Some(end.0)
+        };
         Some((end.1, curve.series.iter().find(of)?.series.key.as_str()))
     });
     largest.max_by(|one, other| one.0.total_cmp(&other.0))

@@ -3,6 +3,8 @@
 use super::Evidence;
 use super::mix::{Index, Mix};
 use super::words::percent;
+use model::vocabulary::MetricId;
+use model::vocabulary::ipc as ids;
 use model::{CpuSet, Fact};
 
 /// What decided, in words, and what was seen of it.
@@ -21,20 +23,21 @@ pub fn mechanism(evidence: &Evidence, index: &Index, mix: &Mix) -> Mechanism {
     let usable = case.placement.cpus();
     let together = mix.parts.iter().find(|part| part.class == "same-cpu").map_or(0.0, |part| part.share);
     let mut facts = Vec::new();
-    let mut seen = |metric: &str, label: &str, words: &dyn Fn(f64) -> String| {
+    let mut seen = |metric: MetricId, label: &str, words: &dyn Fn(f64) -> String| {
         // Of the case, or of the point that stands for it.
-        let of_case = case.series_key(&Default::default(), metric);
+        let of_case = case.series_key(&Default::default(), &metric);
         let judged =
-            index.at(&of_case).or_else(|| index.at(&case.series_key(&mix.free.series.point, metric)))?;
+            index.at(&of_case).or_else(|| index.at(&case.series_key(&mix.free.series.point, &metric)))?;
         let key = judged.series.key.clone();
         let value = judged.analysis.estimate.as_ref()?.median;
         facts.push(Fact::new(label, words(value), &key));
         Some(value)
     };
-    seen("migrations", "free, moves to another CPU", &|rate| format!("{rate:.0}/s"));
-    seen("voluntary", "free, voluntary switches a round", &|count| format!("{count:.2}"));
-    seen("involuntary", "free, involuntary switches a round", &|count| format!("{count:.3}"));
-    let affine = seen("affine", "free, wake-ups that considered the waker's CPU", &|share| percent(share));
+    seen(ids::metric::MIGRATIONS, "free, moves to another CPU", &|rate| format!("{rate:.0}/s"));
+    seen(ids::metric::VOLUNTARY, "free, voluntary switches a round", &|count| format!("{count:.2}"));
+    seen(ids::metric::INVOLUNTARY, "free, involuntary switches a round", &|count| format!("{count:.3}"));
+    let affine =
+        seen(ids::metric::AFFINE, "free, wake-ups that considered the waker's CPU", &|share| percent(share));
     if affine.is_none() {
         facts.push(Fact::new(
             "wake-ups that considered the waker's CPU",

@@ -2,13 +2,14 @@
 
 use super::words::percent;
 use super::{Evidence, Rule};
+use model::vocabulary::host as ids;
 use model::{Effect, Fact, Finding, Pages, Severity};
 use stats::order::median;
 
 pub const RULES: &[Rule] = &[HUGE_PAGES];
 
 const HUGE_PAGES: Rule = Rule {
-    id: "no-huge-pages",
+    id: ids::rule::NO_HUGE_PAGES,
     title: "Huge pages were asked for and not given",
     about: "Assay asks for huge pages (2 MiB) under the memory that it measures, so that address translation does not \
             hide the caches: with 4 KiB pages a random access to a large block walks the page table and takes a third \

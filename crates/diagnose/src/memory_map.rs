@@ -3,6 +3,8 @@
 use super::Diagnosis;
 use super::words::bytes as bytes_words;
 use machine::{Hypervisor, Machine, channels};
+use model::vocabulary::MetricId;
+use model::vocabulary::memory_map as ids;
 use model::{Fact, Form, Planned, Run, Value, Visit, figure, percent};
 use stats::memory_map::{
     Answer, Candidate, Doubt, Known, Map, Says, Speeds, candidates, contiguous, loss, map,
@@ -11,9 +13,6 @@ use stats::order::median;
 
 #[cfg(test)]
 pub mod tests;
-
-/// The benchmark whose cases are maps.
-pub const MAP: &str = "memory.map";
 
 /// The map of one node: the visit that found several speeds, else the last one.
 pub struct NodeMap<'a> {
@@ -45,7 +44,7 @@ const SEED: u64 = 1;
 /// The maps of a run, in the order of the plan.
 pub fn maps<'a>(run: &'a Run, machine: &Machine) -> Vec<NodeMap<'a>> {
     let plan = run.header.plan.iter().enumerate();
-    plan.filter(|(_, planned)| planned.case.bench == MAP)
+    plan.filter(|(_, planned)| planned.case.bench == ids::MAP)
         .filter_map(|(at, planned)| {
             let visits =
                 run.visits.iter().filter(|visit| visit.case as usize == at && visit.reason.is_none());
@@ -66,8 +65,8 @@ pub fn maps<'a>(run: &'a Run, machine: &Machine) -> Vec<NodeMap<'a>> {
 fn node_map<'a>(run: &Run, machine: &Machine, planned: &Planned, visit: &'a Visit) -> Option<NodeMap<'a>> {
     let input = |name: &str| planned.case.inputs.get(name)?.parse::<f64>().ok();
     let mut rows: Vec<(i64, Vec<f64>)> = Vec::new();
-    for samples in visit.samples.iter().filter(|samples| samples.metrics == ["bandwidth"]) {
-        let chunk = samples.point.get("chunk").and_then(Value::int)?;
+    for samples in visit.samples.iter().filter(|samples| samples.metrics == [ids::metric::BANDWIDTH]) {
+        let chunk = samples.point.get(ids::param::CHUNK).and_then(Value::int)?;
         let values = samples.values(Form::WorkPerTime { scale: 1.0 });
         rows.push((chunk, values.get(samples.warm_up..).unwrap_or_default().to_vec()));
     }
@@ -75,7 +74,12 @@ fn node_map<'a>(run: &Run, machine: &Machine, planned: &Planned, visit: &'a Visi
     let rows: Vec<Vec<f64>> = rows.into_iter().map(|(_, row)| row).collect();
     let typical = median(&rows.iter().filter_map(|row| median(row)).collect::<Vec<f64>>())?;
     let chunk_bytes = input("chunk_bytes").filter(|bytes| *bytes >= 1.0)? as u64;
-    let node = planned.case.params.get("node").and_then(Value::int).and_then(|node| u32::try_from(node).ok());
+    let node = planned
+        .case
+        .params
+        .get(ids::param::NODE)
+        .and_then(Value::int)
+        .and_then(|node| u32::try_from(node).ok());
     let of_node = machine.nodes.iter().find(|own| Some(own.id) == node);
     let node_bytes = match node {
         Some(_) => of_node.and_then(|node| node.total_bytes),
@@ -110,12 +114,12 @@ fn node_map<'a>(run: &Run, machine: &Machine, planned: &Planned, visit: &'a Visi
 
 /// Places of all chunks, where the visit noted them.
 fn physical(visit: &Visit, chunks: usize) -> Option<Vec<[f64; 2]>> {
-    let column = |metric: &str| {
+    let column = |metric: MetricId| {
         let samples =
             visit.samples.iter().find(|samples| samples.metrics == [metric] && samples.point.is_empty());
         samples.map(|samples| samples.values(Form::Value)).filter(|values| values.len() == chunks)
     };
-    let (places, spreads) = (column("physical")?, column("spread")?);
+    let (places, spreads) = (column(ids::metric::PHYSICAL)?, column(ids::metric::SPREAD)?);
     Some(places.into_iter().zip(spreads).map(|(place, spread)| [place, spread]).collect())
 }
 

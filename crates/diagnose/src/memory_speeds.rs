@@ -2,13 +2,14 @@
 
 use super::memory_map::{NodeMap, maps};
 use super::{Evidence, Rule};
+use model::vocabulary::memory_map as ids;
 use model::{Effect, Fact, Finding, Severity, figure};
 use stats::memory_map::Answer;
 
 pub const RULES: &[Rule] = &[SPEEDS, NODES];
 
 const SPEEDS: Rule = Rule {
-    id: "memory-two-speeds",
+    id: ids::rule::MEMORY_TWO_SPEEDS,
     title: "Memory has several speeds",
     about: "Modules that fill the channels of a socket unevenly make firmware interleave them in several sets. A region then has the \
             bandwidth of its set, and a process that of the region that it got: runs swing by their luck after boot, low, low, high, \
@@ -74,7 +75,7 @@ fn finding(found: &NodeMap) -> Option<Finding> {
 }
 
 const NODES: Rule = Rule {
-    id: "memory-nodes-uneven",
+    id: ids::rule::MEMORY_NODES_UNEVEN,
     title: "Nodes whose memory is not equally fast",
     about: "Sockets of one machine are populated alike, so their memory is equally fast. A node that is slower has fewer channels, \
             slower modules, or lost one.",

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use super::Evidence;
+use model::vocabulary::ipc as ids;
 use model::{Beside, Case, Form, Metric, Params, Samples, Visit};
 use stats::analysis::Judged;
 
@@ -38,9 +39,6 @@ const ALONE: f64 = 0.95;
 /// Distances with a smaller share need no pinned figure.
 const NEGLIGIBLE: f64 = 0.01;
 
-/// The parameter that tells the distance of a point.
-const CLASS: &str = "class";
-
 /// A run's series and visits by what is asked for: free series may be thousands.
 pub struct Index<'a> {
     by_key: HashMap<&'a str, &'a Judged>,
@@ -62,7 +60,7 @@ impl<'a> Index<'a> {
         for judged in evidence.series {
             let series = &judged.series;
             let place = &series.case.placement;
-            if series.metric.name == "occupancy" {
+            if series.metric.name == ids::metric::OCCUPANCY {
                 index.occupancy.entry(series.planned).or_default().push(judged);
             } else if place.beside == Beside::Idle && !place.is_free() && place.seats.len() > 1 {
                 index.pinned.entry(elsewhere(judged, "")).or_default().push(judged);
@@ -110,7 +108,7 @@ pub fn mix<'a>(index: &Index<'a>, free: &'a Judged) -> Option<Mix<'a>> {
         .iter()
         .filter_map(|other| {
             let mut point = other.series.point.clone();
-            let class = point.remove(CLASS)?.text()?.to_string();
+            let class = point.remove(ids::param::CLASS)?.text()?.to_string();
             (point == series.point).then_some((*other, class))
         })
         .collect();
@@ -153,7 +151,7 @@ fn windows(
     let shares: Vec<Option<&Samples>> = classes
         .iter()
         .map(|(judged, _)| {
-            samples.iter().find(|one| one.point == judged.series.point && named(one, "occupancy"))
+            samples.iter().find(|one| one.point == judged.series.point && named(one, &ids::metric::OCCUPANCY))
         })
         .collect();
     let Some(own) = own else { return Vec::new() };

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use machine::Machine;
+use model::vocabulary as ids;
 use model::{Beside, Better, Case, Params};
 use stats::analysis::{CONFIDENCE, Judged};
 use stats::compare::{LEAST_MARGIN, Outcome, Ratio, conclude, paired_ratio};
@@ -113,7 +114,7 @@ fn alone_key(judged: &Judged) -> String {
 /// Tasks of their own seats, children that are made, or a number of processes as a parameter.
 fn several(case: &Case) -> bool {
     let many = |params: &Params| {
-        ["processes", "tasks"]
+        [ids::sched::param::PROCESSES, ids::hackbench::param::TASKS]
             .iter()
             .any(|name| params.get(*name).and_then(|value| value.number()).is_some_and(|count| count > 1.0))
     };

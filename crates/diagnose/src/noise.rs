@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::words::{figure, shell};
 use super::{Evidence, Rule};
+use model::vocabulary::host as ids;
 use model::{Covariates, Effect, Fact, Finding, Severity, VerdictKind};
 use stats::analysis::Judged;
 use stats::behaviour::Drift;
@@ -11,7 +12,7 @@ use stats::behaviour::Drift;
 pub const RULES: &[Rule] = &[DRIFT, MODES];
 
 const DRIFT: Rule = Rule {
-    id: "drift",
+    id: ids::rule::DRIFT,
     title: "Values were still moving",
     about: "A series that rises, falls or steps while it is measured has no one value: its median depends on when \
             measuring began and ended. Temperatures, power budgets, growing files, other guests and caches that fill \
@@ -37,7 +38,7 @@ const DRIFT: Rule = Rule {
 };
 
 const MODES: Rule = Rule {
-    id: "modes",
+    id: ids::rule::MODES,
     title: "Several values instead of one",
     about: "A series that jumps between two levels is shown as both, never as their mean. What a process gets once and \
             keeps (physical pages, a CPU, an address layout) shows as levels between processes; what comes and goes \

@@ -2,13 +2,14 @@
 
 use super::words::{bytes, percent};
 use super::{Evidence, Rule};
+use model::vocabulary::host as ids;
 use model::{Case, CpuSet, Effect, Fact, Finding, Severity};
 use stats::order::median;
 
 pub const RULES: &[Rule] = &[BALANCING, REMOTE];
 
 const BALANCING: Rule = Rule {
-    id: "numa-balancing",
+    id: ids::rule::NUMA_BALANCING,
     title: "The kernel moved pages between NUMA nodes",
     about: "Automatic NUMA balancing unmaps pages now and then to see who touches them, and moves them nearer. The faults \
             and the copying cost time in bursts, and a block under measurement changes its node in the middle.",
@@ -55,7 +56,7 @@ fn balancing(evidence: &Evidence) -> Option<Vec<Finding>> {
 }
 
 const REMOTE: Rule = Rule {
-    id: "remote-memory",
+    id: ids::rule::REMOTE_MEMORY,
     title: "Memory lies on another node than it was meant for",
     about: "Memory behind another node's controller is 1.4 to 2.5 times slower and shares the link between the nodes. \
             The kernel gives it without a word when the near node is full, when a cpuset allows memory of other nodes \

@@ -4,13 +4,15 @@ use super::mechanism::mechanism;
 use super::mix::{ENOUGH, Index, Mix, mix};
 use super::words::{figure, percent, shell};
 use super::{Evidence, Rule};
+use model::vocabulary as ids;
+use model::vocabulary::MetricId;
 use model::{Beside, Better, Effect, Fact, Finding, Form, Severity};
 use stats::analysis::Judged;
 
 pub const RULES: &[Rule] = &[FREE];
 
 const FREE: Rule = Rule {
-    id: "free-placement",
+    id: ids::host::rule::FREE_PLACEMENT,
     title: "A free score is a mix of placements",
     about: "Two tasks that wake each other cost very differently on one CPU and on two. Left free, the scheduler's \
             choice decides the score, so it changes with the kernel, the topology shown to a guest and the load of the \
@@ -41,7 +43,7 @@ fn free(evidence: &Evidence) -> Option<Vec<Finding>> {
         .filter(|judged| {
             judged.series.case.placement.name == "free"
                 && judged.series.metric.headline
-                && judged.series.case.bench != GUARD
+                && judged.series.case.bench != ids::guard::COMMAND
                 && judged.analysis.estimate.is_some()
         })
         .collect();
@@ -61,15 +63,11 @@ fn free(evidence: &Evidence) -> Option<Vec<Finding>> {
     }
     // The one that shows it best warns; the others would say the same again.
     findings.sort_by(|(_, one, _), (_, other, _)| other.total_cmp(one));
-    let chief = findings.iter().position(|(bench, ..)| *bench == PING_PONG).unwrap_or(0);
+    let chief = findings.iter().position(|(bench, ..)| *bench == ids::ipc::PIPE_PINGPONG).unwrap_or(0);
     let severity = |at: usize| if at == chief { Severity::Warning } else { Severity::Note };
     let findings = findings.into_iter().enumerate();
     Some(findings.map(|(at, (_, _, finding))| Finding { severity: severity(at), ..finding }).collect())
 }
-
-/// The benchmark that stands for all of its kind, and the one whose tasks nobody counts rounds of.
-const PING_PONG: &str = "ipc.pipe-pingpong";
-const GUARD: &str = "guard.command";
 
 /// What is said of one free series, and how far its pinned ones are apart.
 fn finding<'a>(evidence: &Evidence<'a>, index: &Index<'a>, free: &'a Judged) -> Option<(f64, Finding)> {
@@ -149,15 +147,15 @@ fn place(judged: &Judged) -> String {
 
 /// What the woken task sees of a placement: how long until it runs.
 fn response(index: &Index, of: &Judged) -> Option<Fact> {
-    let at = |metric: &str| {
-        let key = of.series.case.series_key(&of.series.point, metric);
+    let at = |metric: MetricId| {
+        let key = of.series.case.series_key(&of.series.point, &metric);
         let judged = index.at(&key)?;
         Some((judged, judged.analysis.estimate.as_ref()?.median))
     };
-    let ((p50, half), (_, late)) = (at("wakeup_p50")?, at("wakeup_p99")?);
+    let ((p50, half), (_, late)) = (at(ids::ipc::metric::WAKEUP_P50)?, at(ids::ipc::metric::WAKEUP_P99)?);
     let unit = &p50.series.metric.unit;
-    let jitter =
-        at("wakeup_jitter").map_or(String::new(), |(_, jitter)| format!(", jitter {}", figure(jitter, unit)));
+    let jitter = at(ids::ipc::metric::WAKEUP_JITTER)
+        .map_or(String::new(), |(_, jitter)| format!(", jitter {}", figure(jitter, unit)));
     let words = format!("p50 {}, p99 {}{jitter}", figure(half, unit), figure(late, unit));
     Some(Fact::new(format!("{}, wake-up latency", place(of)), words, &p50.series.key))
 }
@@ -265,7 +263,7 @@ fn idle(index: &Index, pinned: &[(&Judged, f64)]) -> (Vec<Fact>, Option<String>)
 /// The high score and who pays for it.
 fn other_side(index: &Index, fastest: &Judged, slowest: &Judged) -> Option<String> {
     let p99 = |of: &Judged| {
-        let key = of.series.case.series_key(&of.series.point, "wakeup_p99");
+        let key = of.series.case.series_key(&of.series.point, &ids::ipc::metric::WAKEUP_P99);
         let judged = index.at(&key)?;
         Some((judged.analysis.estimate.as_ref()?.median, judged.series.metric.unit.to_string()))
     };

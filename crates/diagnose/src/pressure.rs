@@ -4,12 +4,13 @@ use super::environment::graded;
 use super::evidence::Total;
 use super::words::percent;
 use super::{Evidence, Rule};
+use model::vocabulary::host as ids;
 use model::{Conditions, Effect, Fact, Finding, Severity, Visit};
 
 pub const RULES: &[Rule] = &[PRESSURE];
 
 const PRESSURE: Rule = Rule {
-    id: "memory-pressure",
+    id: ids::rule::MEMORY_PRESSURE,
     title: "Memory ran short while measuring",
     about: "Where free memory ends, whoever asks for a page must free some first: an allocation that takes a fraction of a \
             microsecond takes milliseconds, files fall out of the page cache and are read again, and in the end \

@@ -4,12 +4,13 @@ use super::environment::{LONG_ENOUGH_MS, SHARE_REJECTED, SHARE_TOLD, graded};
 use super::others::{by_process, fact, standing};
 use super::words::{clipped, percent};
 use super::{Evidence, Rule};
+use model::vocabulary::host as ids;
 use model::{CpuSet, Effect, Fact, Finding, Neighbour, Packed, Severity, Visit};
 
 pub const RULES: &[Rule] = &[HIGHER_PRIORITY];
 
 const HIGHER_PRIORITY: Rule = Rule {
-    id: "higher-priority",
+    id: ids::rule::HIGHER_PRIORITY,
     title: "A task of higher priority held the measured CPU",
     about: "A real-time task (SCHED_FIFO, SCHED_RR, SCHED_DEADLINE) runs as long as it likes, and one with a negative nice \
             value longer than its turn, while everybody else on its CPU waits. An ordinary neighbour takes its fair share \

@@ -3,12 +3,13 @@
 use super::shares::{SharedOut, shared_out, words};
 use super::words::shell;
 use super::{Evidence, Rule};
+use model::vocabulary::sweep as ids;
 use model::{Effect, Fact, Finding, Severity, percent};
 
 pub const RULES: &[Rule] = &[SHARES];
 
 const SHARES: Rule = Rule {
-    id: "profile-shares",
+    id: ids::rule::PROFILE_SHARES,
     title: "Which knobs of a profile are responsible",
     about: "A profile turns many knobs at once and is praised or blamed as a whole. Here each of its knobs was turned alone, pairs of the \
             strong ones together, and all at once, pass by pass in random order; so the difference is shared out among knobs and \

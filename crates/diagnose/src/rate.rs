@@ -3,6 +3,7 @@
 use super::suite::{Part, Suite, suite};
 use super::words::figure;
 use super::{Evidence, Rule};
+use model::vocabulary::rate as ids;
 use model::{Effect, Fact, Finding, Severity, percent};
 use stats::order::median;
 use stats::repeat::{APART, Sequence, Shape};
@@ -10,7 +11,7 @@ use stats::repeat::{APART, Sequence, Shape};
 pub const RULES: &[Rule] = &[RUNS_APART, SETTLED, MEMORY_MOVES, IN_CACHE];
 
 const RUNS_APART: Rule = Rule {
-    id: "rate-runs-apart",
+    id: ids::rule::RATE_RUNS_APART,
     title: "Two runs of a component lie more than 5 % apart",
     about: "A suite of real programs is trusted because it repeats: a component whose runs lie more than 5 % apart has met \
             something, and its mean says little. Runs are the processes of one session, each with memory of its own; and the \
@@ -53,7 +54,7 @@ fn runs_apart(evidence: &Evidence) -> Option<Vec<Finding>> {
                 part.name(),
                 suite.boots(evidence.run)
             );
-            facts.push(Fact::new(what, words(history, 0.0), super::suite::HISTORY));
+            facts.push(Fact::new(what, words(history, 0.0), ids::probe::RATE_HISTORY));
         }
         if found {
             names.push(part.name());
@@ -126,7 +127,7 @@ pub fn words(runs: &Sequence, scatter: f64) -> String {
 }
 
 const SETTLED: Rule = Rule {
-    id: "rate-settled-at-start",
+    id: ids::rule::RATE_SETTLED_AT_START,
     title: "A run keeps the speed that it was given when it began",
     about: "Where pieces of work inside one process agree and processes differ, the value is settled when the process begins: by \
             the physical pages that it gets, by the layout of its addresses, by its CPU. That is no noise, and more pieces do not help. \
@@ -210,7 +211,7 @@ fn settled(evidence: &Evidence) -> Option<Vec<Finding>> {
 }
 
 const MEMORY_MOVES: Rule = Rule {
-    id: "rate-memory-moves",
+    id: ids::rule::RATE_MEMORY_MOVES,
     title: "Components on memory move, those in caches hold still",
     about: "Components whose data fill memory and components whose data fit into caches run in turns in the same session. Clock, stolen \
             time, temperature and other tenants move both; what moves only the former is memory: its population, its \
@@ -278,7 +279,7 @@ fn memory_moves(evidence: &Evidence) -> Option<Vec<Finding>> {
 }
 
 const IN_CACHE: Rule = Rule {
-    id: "rate-footprint-in-cache",
+    id: ids::rule::RATE_FOOTPRINT_IN_CACHE,
     title: "The copies' data may lie in caches",
     about: "Components on memory measure memory only where their data are much larger than the last-level caches of their CPUs. In \
             a guest the kernel shows the host's whole cache, of which others use parts: how much is ours changes.",

@@ -4,6 +4,7 @@
 use super::Evidence;
 use super::ladder::{Curve, Ladder, LastCache, curves, ladder};
 use super::words::{bytes, figure};
+use model::vocabulary::memory as ids;
 use stats::steps::{Step, steps};
 
 /// One property, measured and claimed.
@@ -80,8 +81,8 @@ fn caches(ladder: &Ladder, readings: &mut Vec<Reading>) {
 /// Where a load costs more because its page's address is no longer at hand: the price over as many packed lines.
 fn translation(evidence: &Evidence, readings: &mut Vec<Reading>) {
     let layout = |wanted: &'static str| {
-        let curve = curves(evidence, "memory.tlb", "latency", "pages", |case| {
-            case.params.get("layout").and_then(|layout| layout.text()) == Some(wanted)
+        let curve = curves(evidence, ids::TLB, ids::metric::LATENCY, ids::param::PAGES, |case| {
+            case.params.get(ids::param::LAYOUT).and_then(|layout| layout.text()) == Some(wanted)
         });
         curve.into_iter().next()
     };
@@ -135,7 +136,8 @@ fn line_of(points: &[(f64, f64)]) -> Option<(f64, Option<f64>)> {
 }
 
 fn line(evidence: &Evidence) -> Option<Reading> {
-    let curve = curves(evidence, "memory.line", "latency", "offset", |_| true).into_iter().next()?;
+    let curve =
+        curves(evidence, ids::LINE, ids::metric::LATENCY, ids::param::OFFSET, |_| true).into_iter().next()?;
     let (missed, partly) = line_of(&curve.points)?;
     let cpu = curve.case.placement.cpus().first()?;
     let claimed = evidence.machine.last_level_cache(cpu).and_then(|cache| cache.line_bytes).map(f64::from);
@@ -155,7 +157,9 @@ fn line(evidence: &Evidence) -> Option<Reading> {
 }
 
 fn parallelism(evidence: &Evidence) -> Option<Reading> {
-    let curve = curves(evidence, "memory.parallelism", "latency", "chains", |_| true).into_iter().next()?;
+    let curve = curves(evidence, ids::PARALLELISM, ids::metric::LATENCY, ids::param::CHAINS, |_| true)
+        .into_iter()
+        .next()?;
     let alone = curve.points.iter().find(|(chains, _)| *chains == 1.0)?.1;
     let (chains, best) = curve.points.iter().copied().min_by(|one, other| one.1.total_cmp(&other.1))?;
     let measured = format!(

@@ -4,13 +4,14 @@ use super::tracks::{self, Track};
 use super::words::percent;
 use super::{Evidence, Rule};
 use machine::Hypervisor;
+use model::vocabulary::host as ids;
 use model::{Effect, Fact, Finding, Severity, TimeLine};
 use stats::order::{Interval, median, median_interval};
 
 pub const RULES: &[Rule] = &[SLOW];
 
 const SLOW: Rule = Rule {
-    id: "slow-clock",
+    id: ids::rule::SLOW_CLOCK,
     title: "The core clock is below what the machine claims",
     about: "A processor is sold with a base clock, which it keeps under any load that its cooling and its power supply \
             are made for; light loads run above it. A measured clock below it means that somebody or something holds the \

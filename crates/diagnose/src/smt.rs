@@ -5,12 +5,13 @@ pub mod capacity;
 use self::capacity::{Levels, Study, yield_words};
 use super::neighbours::{Tally, VARIANTS, Variant, expectation, neighbour, rows};
 use super::{Evidence, Rule};
+use model::vocabulary::smt as ids;
 use model::{Effect, Fact, Finding, Severity, percent};
 
 pub const RULES: &[Rule] = &[COST, CAPACITY];
 
 const COST: Rule = Rule {
-    id: "smt-cost",
+    id: ids::rule::SMT_COST,
     title: "What a busy neighbour costs",
     about: "A core with two threads has one set of execution units and caches: while both threads are busy, each is slower \
             than alone, though CPU% counts two full CPUs. How much depends on the call. Beside it stands what SMT costs \
@@ -91,7 +92,7 @@ fn cost_of_neighbours(evidence: &Evidence) -> Option<Vec<Finding>> {
 }
 
 const CAPACITY: Rule = Rule {
-    id: "smt-capacity",
+    id: ids::rule::SMT_CAPACITY,
     title: "What CPU% hides",
     about: "Linux counts each thread of a core as a CPU, busy or idle. With one of two siblings busy it shows half, though the core \
             may be nearly used up: the second thread adds its yield less one, not as much again. So an SMT machine looks emptier than it \
@@ -123,11 +124,14 @@ fn capacity_of_cores(evidence: &Evidence) -> Option<Vec<Finding>> {
         .iter()
         .map(|second| {
             let what = format!("work of two over work of one, {}", second.kind);
-            let key = second.both.judged("performance").map_or("smt.load", |judged| &judged.series.key);
+            let key = second
+                .both
+                .judged(ids::metric::PERFORMANCE)
+                .map_or(ids::LOAD.as_str(), |judged| &judged.series.key);
             Fact::new(what, yield_words(&second.found.throughput), key)
         })
         .collect();
-    let study_fact = |what: &str, value: String| Fact::new(what, value, capacity::LOAD);
+    let study_fact = |what: &str, value: String| Fact::new(what, value, ids::LOAD);
     if let Some(gap) = study.gap() {
         let interval = gap.interval.map_or(String::new(), |between| {
             format!(" ({} to {})", percent(between.low), percent(between.high))

@@ -2,6 +2,7 @@
 
 use super::words::clipped;
 use super::{Evidence, Rule};
+use model::vocabulary::host as ids;
 use model::{CpuSet, Effect, Fact, Finding, Severity};
 
 pub const RULES: &[Rule] = &[ONE_NODE, NO_DISTANCE];
@@ -9,7 +10,7 @@ pub const RULES: &[Rule] = &[ONE_NODE, NO_DISTANCE];
 const NODES: &str = "/sys/devices/system/node/node*";
 
 const ONE_NODE: Rule = Rule {
-    id: "packages-in-one-node",
+    id: ids::rule::PACKAGES_IN_ONE_NODE,
     title: "Several packages under one NUMA node",
     about: "Each package of a server has had its own memory controllers since 2003 (AMD) and 2008 (Intel). Where the kernel \
             shows several of them in one node, it does not know whose memory is near: firmware interleaves the nodes, NUMA \
@@ -78,7 +79,7 @@ fn one_node(evidence: &Evidence) -> Option<Vec<Finding>> {
 }
 
 const NO_DISTANCE: Rule = Rule {
-    id: "nodes-without-distance",
+    id: ids::rule::NODES_WITHOUT_DISTANCE,
     title: "NUMA nodes without distances",
     about: "The kernel decides by the distances of nodes which memory to take when the near one is full, how far the \
             scheduler moves tasks, and which nodes page reclaim and balancing look at. Where firmware gives none, or the \

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use model::vocabulary::MetricId;
+use model::vocabulary::rate as ids;
 use model::{Run, Value};
 use stats::analysis::{CONFIDENCE, Judged};
 use stats::index::{Component, Index, index};
@@ -12,8 +14,6 @@ use stats::order::median;
 use stats::ranks::spearman;
 use stats::repeat::{Sequence, scatter_inside, sequence};
 
-/// Where a run's header says what this host's earlier suites came to, a [`Past`] a line.
-pub const HISTORY: &str = "probe:rate-history";
 const GROUP: &str = "rate.";
 /// Characters whose data fill the footprint.
 const MEMORY: [&str; 2] = ["memory bandwidth", "memory latency"];
@@ -82,7 +82,7 @@ impl Part<'_> {
             .series
             .case
             .params
-            .get("mib")
+            .get(ids::param::MIB)
             .and_then(Value::int)
             .and_then(|mib| u64::try_from(mib).ok())
             .unwrap_or(0)
@@ -100,7 +100,7 @@ pub struct Suite<'a> {
 /// The suite of a run; `None` where it measured none.
 pub fn suite<'a>(run: &Run, series: &'a [Judged]) -> Option<Suite<'a>> {
     let past = past(run);
-    let whole = |judged: &&Judged, metric: &str| {
+    let whole = |judged: &&Judged, metric: MetricId| {
         judged.series.case.bench.starts_with(GROUP)
             && judged.series.metric.name == metric
             && judged.series.point.is_empty()
@@ -108,11 +108,11 @@ pub fn suite<'a>(run: &Run, series: &'a [Judged]) -> Option<Suite<'a>> {
     };
     let parts: Vec<Part> = series
         .iter()
-        .filter(|judged| whole(judged, "rate"))
+        .filter(|judged| whole(judged, ids::metric::RATE))
         .map(|rate| {
             let same = |judged: &&Judged| judged.series.planned == rate.series.planned;
             let beside = |metric| series.iter().filter(|judged| whole(judged, metric)).find(same);
-            part(rate, beside("ratio"), beside("physical"), &past)
+            part(rate, beside(ids::metric::RATIO), beside(ids::metric::PHYSICAL), &past)
         })
         .collect();
     let components = parts.iter().filter(|part| part.rate.analysis.verdict.usable()).filter_map(|part| {
@@ -184,7 +184,7 @@ fn sits(groups: &[Vec<f64>], iterations: usize) -> Option<Sits> {
 
 /// Earlier runs that the header tells of, the oldest first; lines that are none are passed over.
 fn past(run: &Run) -> Vec<Past> {
-    let text = run.header.snapshot.text(HISTORY).unwrap_or_default();
+    let text = run.header.snapshot.text(ids::probe::RATE_HISTORY).unwrap_or_default();
     let mut past: Vec<Past> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     past.sort_by(|one, other| one.started.cmp(&other.started));
     past

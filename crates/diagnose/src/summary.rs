@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Diagnosis, words};
+use model::vocabulary::cpu as ids;
 use model::{Summary, SummaryFinding, SummarySeries};
 use stats::analysis::Judged;
 
@@ -91,7 +92,7 @@ impl Diagnosis {
         mitigations.iter().for_each(|(name, state)| add(&format!("mitigation_{name}"), Some(state.clone())));
         let clock = self.series.iter().find(|judged| {
             let series = &judged.series;
-            series.case.bench == "cpu.clock" && series.metric.unit == "GHz" && series.metric.headline
+            series.case.bench == ids::CLOCK && series.metric.unit == "GHz" && series.metric.headline
         });
         let clock = clock.and_then(|judged| judged.analysis.estimate.as_ref());
         add("core_clock", clock.map(|estimate| format!("{:.0} MHz", estimate.median * 1e3)));

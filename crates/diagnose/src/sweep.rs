@@ -5,15 +5,13 @@ pub mod swept;
 use self::swept::{Charted, Facet, words};
 use super::words::{figure, shell};
 use super::{Evidence, Rule};
+use model::vocabulary as ids;
 use model::{Better, Effect, Fact, Finding, Severity, Sweep, percent};
-
-/// The benchmark whose tasks the cause speaks of.
-const HACKBENCH: &str = "sched.hackbench";
 
 pub const RULES: &[Rule] = &[EFFECT, TRADE];
 
 const EFFECT: Rule = Rule {
-    id: "sweep-effect",
+    id: ids::sweep::rule::SWEEP_EFFECT,
     title: "What the knobs of a sweep do",
     about: "Whether the benchmark depends on the knobs at all, where its response is best, and by how much better that is than the setting \
             that was there. Where all cells lie within the noise, and a difference of a tenth would have been seen, it says that these knobs do not matter \
@@ -28,7 +26,7 @@ const EFFECT: Rule = Rule {
 };
 
 const TRADE: Rule = Rule {
-    id: "sweep-trade",
+    id: ids::sweep::rule::SWEEP_TRADE,
     title: "Throughput against response",
     about: "One setting is rarely best for both: long slices and few preemptions finish a fixed amount of work sooner and let \
             whoever wakes wait longer. The settings named here are beaten by no other in both; the rest of the map need not be looked at.",
@@ -136,12 +134,12 @@ fn p_words(p: f64) -> String {
 
 fn cause_of(sweep: &Sweep, charted: &Charted) -> String {
     let together = words::together(charted);
-    let counted = match (together.as_str(), charted.beside("involuntary")) {
+    let counted = match (together.as_str(), charted.beside(ids::hackbench::metric::INVOLUNTARY)) {
         ("", None) => "Nothing was counted beside it that could say why.".to_string(),
         ("", Some(_)) => "Neither switches nor waiting go with it over the whole map.".to_string(),
         (together, _) => format!("Over the map it goes with {together}."),
     };
-    match sweep.target.bench == HACKBENCH && charted.measure == &sweep.target {
+    match sweep.target.bench == ids::hackbench::HACKBENCH && charted.measure == &sweep.target {
         true => format!(
             "Tasks of one group are I/O-bound: they sleep when a partner has nothing for them (voluntary switches). Groups are \
              CPU-bound against each other: their turns end by preemption or with the slice (involuntary ones), which these knobs \

@@ -7,6 +7,7 @@ use super::distances::{
 use super::words::{clipped, figure};
 use super::{Evidence, Rule};
 use machine::{CacheKind, Hypervisor, Machine};
+use model::vocabulary::host as ids;
 use model::{CpuSet, Effect, Fact, Finding, Severity};
 use stats::clusters::{Answer, Level};
 use stats::siblings::Siblings;
@@ -42,7 +43,7 @@ fn finding(rule: &Rule, severity: Severity, headline: String, cause: &str, facts
 }
 
 const HIDDEN_LLC: Rule = Rule {
-    id: "hidden-llc",
+    id: ids::rule::HIDDEN_LLC,
     title: "The last-level cache is hidden from this guest",
     about: "The kernel looks for an idle CPU among those that share a last-level cache. A guest that is not told of one has \
             search domains of one core: tasks that wake each other stay on one CPU, a context-switch score looks splendid, \
@@ -148,7 +149,7 @@ fn shared_pair(machine: &Machine, measured: &Measured) -> Option<((u32, u32), f6
 }
 
 const NOT_SHARED: Rule = Rule {
-    id: "llc-not-shared",
+    id: ids::rule::LLC_NOT_SHARED,
     title: "A last-level cache is claimed for CPUs that do not share it",
     about: "A guest may be told of one L3 over all its CPUs while they run on several of the host's packages or dies. The \
             scheduler then moves tasks freely between CPUs that have no cache in common, counts on data being near, and \
@@ -251,7 +252,7 @@ fn parted<'a>(machine: &Machine, levels: &'a [Level]) -> Option<(CpuSet, &'a Lev
 }
 
 const HIDDEN_SMT: Rule = Rule {
-    id: "hidden-smt",
+    id: ids::rule::HIDDEN_SMT,
     title: "Threads of one core look like cores",
     about: "A guest whose virtual CPUs are threads of the host's cores, and which is not told so, puts two busy tasks on one \
             core while others are idle: each runs at half to three quarters of its speed, and which pair it hits changes. \
@@ -327,7 +328,7 @@ fn pair_words(pairs: impl Iterator<Item = (u32, u32)>) -> String {
 }
 
 const WRONG_SIBLINGS: Rule = Rule {
-    id: "wrong-siblings",
+    id: ids::rule::WRONG_SIBLINGS,
     title: "SMT siblings are numbered wrongly",
     about: "The scheduler fills cores before threads, and people pin by the list of siblings. Where that list names pairs \
             that are on different cores, and real siblings are called cores, both do the opposite of what they mean. Old \
@@ -401,7 +402,7 @@ fn wrong_siblings(evidence: &Evidence) -> Option<Vec<Finding>> {
 }
 
 const FLOATING: Rule = Rule {
-    id: "floating-vcpus",
+    id: ids::rule::FLOATING_VCPUS,
     title: "The guest's CPUs do not stay where they are",
     about: "A host that does not pin a guest's CPUs moves them between its own: who is near to whom changes, pinning inside \
             the guest says nothing, and every figure of two tasks has several values. No topology that the guest is told \

@@ -3,13 +3,14 @@
 use super::ladder::{Curve, curves};
 use super::words::{figure, shell};
 use super::{Evidence, Rule};
+use model::vocabulary as ids;
 use model::{Effect, Fact, Finding, Severity};
 use stats::analysis::Judged;
 
 pub const RULES: &[Rule] = &[TWO];
 
 const TWO: Rule = Rule {
-    id: "two-cpus-win",
+    id: ids::host::rule::TWO_CPUS_WIN,
     title: "From so much work on, two CPUs are better than one",
     about: "A ping-pong without work rewards keeping both tasks on one CPU. Tasks that do something between two messages can do \
             it at the same time on two: from some amount of work on that pays for the dearer wake-up. Below it the test's \
@@ -22,10 +23,9 @@ const TWO: Rule = Rule {
     check: two,
 };
 
-const BENCH: &str = "ipc.pipe-work";
-
 fn two(evidence: &Evidence) -> Option<Vec<Finding>> {
-    let all = curves(evidence, BENCH, "latency", "work_ns", |_| true);
+    let all =
+        curves(evidence, ids::ipc::PIPE_WORK, ids::ipc::metric::LATENCY, ids::ipc::param::WORK_NS, |_| true);
     let of = |name: &str| all.iter().find(|curve| curve.case.placement.name == name);
     let one_cpu = of("same-cpu")?;
     let pinned = |curve: &&Curve| {
@@ -62,7 +62,7 @@ fn finding(one_cpu: &Curve, apart: &Curve) -> Option<Finding> {
             fact("same-cpu", one_cpu.series[after.1], after.0),
             fact(place, apart.series[after.2], after.0),
         ],
-        confirm: format!("assay run --only {} --profile standard --new", shell(BENCH)),
+        confirm: format!("assay run --only {} --profile standard --new", shell(&ids::ipc::PIPE_WORK)),
         advice: "Tasks that work longer than this between two messages belong on CPUs of their own.".into(),
         series: Vec::new(),
         effect: Effect::None,

@@ -119,7 +119,7 @@ fn rows(members: &[&Imported]) -> Vec<Row> {
         .figures
         .iter()
         .map(|figure| &figure.judged.series)
-        .filter(|series| series.metric.name == "score");
+        .filter(|series| series.metric.name == model::vocabulary::unixbench::metric::SCORE);
     let value = |one: &Imported, key: &str| {
         let figure = one.figures.iter().find(|figure| figure.judged.series.key == key)?;
         figure.judged.analysis.estimate.as_ref().map(|estimate| estimate.median)

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use model::vocabulary::host as ids;
 use model::{CpuSet, Snapshot};
 
 use super::cpuinfo::CpuInfo;
@@ -46,8 +47,8 @@ pub(super) fn parse(snapshot: &Snapshot, info: &CpuInfo, remarks: &mut Vec<Strin
 fn online(snapshot: &Snapshot, info: &CpuInfo, remarks: &mut Vec<String>) -> (CpuSet, CpuSet) {
     let mut folders: CpuSet = snapshot.numbered(CPUS, "cpu").into_iter().collect();
     // Folders that hold no file worth keeping are only in the reader's list.
-    folders =
-        folders.union(&snapshot.text("probe:folders/cpu").and_then(CpuSet::parse_list).unwrap_or_default());
+    folders = folders
+        .union(&snapshot.text(ids::probe::FOLDERS_CPU).and_then(CpuSet::parse_list).unwrap_or_default());
     let listed = snapshot.text(&format!("{CPUS}/online")).and_then(CpuSet::parse_list);
     if let Some(text) = snapshot.text(&format!("{CPUS}/online")).filter(|_| listed.is_none()) {
         let text: String = text.chars().take(60).collect();
@@ -99,7 +100,7 @@ fn identify(cpus: &mut Cpus, snapshot: &Snapshot, info: &CpuInfo) {
     cpus.part_name = part.and_then(|(by, part)| arm::name(by, part)).map(str::to_string);
     cpus.part = part.map(|(by, part)| format!("{by} {part}"));
     cpus.architecture = owned(snapshot.text("/proc/sys/kernel/arch"))
-        .or_else(|| owned(snapshot.text("probe:architecture")))
+        .or_else(|| owned(snapshot.text(ids::probe::ARCHITECTURE)))
         .or_else(|| architecture(cpus, snapshot, info).map(str::to_string));
     cpuid::identify(cpus, snapshot);
 }
@@ -241,7 +242,7 @@ fn dies(snapshot: &Snapshot, cpus: &Cpus) -> Option<Vec<CpuSet>> {
 
 /// What affinity leaves: a probe of the running process, else the status file of the process that read the tree.
 pub(super) fn affinity(snapshot: &Snapshot) -> Option<CpuSet> {
-    if let Some(set) = snapshot.text("probe:affinity").and_then(CpuSet::parse_list) {
+    if let Some(set) = snapshot.text(ids::probe::AFFINITY).and_then(CpuSet::parse_list) {
         return Some(set);
     }
     let status = snapshot.text("/proc/self/status")?;

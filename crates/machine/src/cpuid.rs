@@ -9,6 +9,7 @@ mod descriptors;
 mod intel;
 mod leaves;
 
+use model::vocabulary::host as ids;
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{CpuSet, Snapshot};
@@ -42,19 +43,24 @@ struct Shared {
     sets: Option<u32>,
 }
 
-const PROBES: &str = "probe:cpuid";
-
 fn leaves(snapshot: &Snapshot, cpu: u32) -> Option<Leaves> {
-    snapshot.text(&format!("{PROBES}/{cpu}")).map(Leaves::parse).filter(|leaves| !leaves.is_empty())
+    snapshot
+        .text(&format!("{}/{cpu}", ids::probe::CPUID))
+        .map(Leaves::parse)
+        .filter(|leaves| !leaves.is_empty())
 }
 
 /// CPUs that answered.
 pub(super) fn cpus(snapshot: &Snapshot) -> CpuSet {
-    snapshot.numbered(PROBES, "").into_iter().filter(|cpu| leaves(snapshot, *cpu).is_some()).collect()
+    snapshot
+        .numbered(ids::probe::CPUID, "")
+        .into_iter()
+        .filter(|cpu| leaves(snapshot, *cpu).is_some())
+        .collect()
 }
 
 fn first(snapshot: &Snapshot) -> Option<Leaves> {
-    snapshot.numbered(PROBES, "").into_iter().find_map(|cpu| leaves(snapshot, cpu))
+    snapshot.numbered(ids::probe::CPUID, "").into_iter().find_map(|cpu| leaves(snapshot, cpu))
 }
 
 /// Vendor and model, where nothing else told them.

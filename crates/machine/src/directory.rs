@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use model::Snapshot;
+use model::vocabulary::host as ids;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Directory {
@@ -28,10 +29,6 @@ pub struct Link {
     pub gb_per_s: f64,
 }
 
-/// The probe's entry: lines of a name, a space and a value (`path`, `magic`, `device`, `free_bytes`; of a disk `sysfs`,
-/// `current_link_speed`, `current_link_width`).
-pub const PROBE: &str = "probe:directory";
-
 /// Magic numbers of `statfs`, as linux/magic.h has them.
 const FILESYSTEMS: [(u32, &str); 14] = [
     (0xef53, "ext4"),
@@ -51,7 +48,7 @@ const FILESYSTEMS: [(u32, &str); 14] = [
 ];
 
 pub fn parse(snapshot: &Snapshot) -> Option<Directory> {
-    let text = snapshot.text(PROBE)?;
+    let text = snapshot.text(ids::probe::DIRECTORY)?;
     let words: BTreeMap<&str, &str> = text.lines().filter_map(|line| line.split_once(' ')).collect();
     let magic = words.get("magic").copied().unwrap_or("unknown");
     let number = magic.strip_prefix("0x").and_then(|digits| u32::from_str_radix(digits, 16).ok());
@@ -117,7 +114,7 @@ mod tests {
 
     fn of(text: &str) -> Option<Directory> {
         let mut snapshot = Snapshot::default();
-        snapshot.entries.insert(PROBE.to_string(), Entry::Text(text.to_string()));
+        snapshot.entries.insert(ids::probe::DIRECTORY.to_string(), Entry::Text(text.to_string()));
         parse(&snapshot)
     }
 

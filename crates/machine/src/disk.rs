@@ -10,9 +10,7 @@ use super::cgroup::places;
 use super::directory::{Link, PLAIN, link_of};
 use super::text::chosen;
 use model::Snapshot;
-
-/// The probe's entry.
-pub const PROBE: &str = "probe:disk";
+use model::vocabulary::disk as ids;
 
 /// What a run's I/O goes to.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
@@ -152,7 +150,7 @@ pub struct Throttle {
 const MOST: usize = 256;
 
 pub(super) fn parse(snapshot: &Snapshot) -> Option<Disk> {
-    let text = snapshot.text(PROBE)?;
+    let text = snapshot.text(ids::probe::DISK)?;
     let mut parts: Vec<Vec<(&str, &str)>> = vec![Vec::new()];
     for line in text.lines() {
         let Some((name, value)) = line.split_once(' ') else { continue };

@@ -1,5 +1,6 @@
 //! Memory of the whole machine, huge pages and the policies about them.
 
+use model::vocabulary::host as ids;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -63,7 +64,7 @@ pub(super) fn parse(snapshot: &Snapshot, cpus: &Cpus) -> Memory {
 /// x86 and s390 know one size of base page; elsewhere it is the kernel's choice, which no file tells.
 fn page_bytes(snapshot: &Snapshot, cpus: &Cpus) -> Option<u64> {
     let fixed = matches!(cpus.architecture.as_deref(), Some("x86_64" | "i686" | "s390x"));
-    snapshot.number("probe:page_bytes").or(fixed.then_some(4096))
+    snapshot.number(ids::probe::PAGE_BYTES).or(fixed.then_some(4096))
 }
 
 /// The pools of a `hugepages` folder, the smallest pages first.

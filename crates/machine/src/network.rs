@@ -7,11 +7,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::text;
+use model::vocabulary::network as ids;
 use model::{CpuSet, Snapshot};
-
-/// The probes' entries: lines of a name, a space and a value. `describe` of the live side writes them.
-pub const PROBE: &str = "probe:network";
-pub const PROBE_REMOTE: &str = "probe:network-remote";
 
 /// Both ends of the way, each as itself tells it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
@@ -112,8 +109,8 @@ const MOST: usize = 4096;
 const SPEEDS: std::ops::RangeInclusive<f64> = 1.0..=10e6;
 
 pub fn parse(snapshot: &Snapshot) -> Option<NetworkPath> {
-    let local = end(snapshot.text(PROBE)?)?;
-    Some(NetworkPath { local, remote: snapshot.text(PROBE_REMOTE).and_then(end) })
+    let local = end(snapshot.text(ids::probe::NETWORK)?)?;
+    Some(NetworkPath { local, remote: snapshot.text(ids::probe::NETWORK_REMOTE).and_then(end) })
 }
 
 /// What one end tells, line by line; `None` where not a single one can be read.

@@ -1,13 +1,11 @@
 //! The Flink that a run's jobs ran on, from `probe:flink`.
 
 use model::Snapshot;
-
-/// The probe's entry: lines of a name, a space and a value (`version`, `java`, `gc`, `cluster`, settings by their keys).
-pub const PROBE: &str = "probe:flink";
+use model::vocabulary::nexmark as ids;
 
 /// What is known of it: names and values.
 pub fn parse(snapshot: &Snapshot) -> Vec<(String, String)> {
-    let lines = snapshot.text(PROBE).into_iter().flat_map(str::lines);
+    let lines = snapshot.text(ids::probe::FLINK).into_iter().flat_map(str::lines);
     let known = lines.filter_map(|line| line.split_once(' ')).filter(|(_, value)| !value.is_empty());
     known.map(|(name, value)| (name.to_string(), value.to_string())).collect()
 }
@@ -22,7 +20,7 @@ mod tests {
         let mut snapshot = Snapshot::default();
         assert!(parse(&snapshot).is_empty());
         let text = "version 2.3.0\ngc Copy, MarkSweepCompact\nempty \nalone\n";
-        snapshot.entries.insert(PROBE.to_string(), Entry::Text(text.to_string()));
+        snapshot.entries.insert(ids::probe::FLINK.to_string(), Entry::Text(text.to_string()));
         let pair = |name: &str, value: &str| (name.to_string(), value.to_string());
         assert_eq!(parse(&snapshot), [pair("version", "2.3.0"), pair("gc", "Copy, MarkSweepCompact")]);
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use model::vocabulary::host as ids;
 use model::{CpuSet, Entry, Snapshot};
 
 use super::memory::{HugePages, Memory, huge_pages};
@@ -57,7 +58,8 @@ impl Node {
 /// Nodes by number; empty where the kernel tells nothing of nodes.
 pub(super) fn parse(snapshot: &Snapshot, online: &CpuSet, remarks: &mut Vec<String>) -> Vec<Node> {
     let mut ids: CpuSet = snapshot.numbered(NODES, "node").into_iter().collect();
-    ids = ids.union(&snapshot.text("probe:folders/node").and_then(CpuSet::parse_list).unwrap_or_default());
+    ids =
+        ids.union(&snapshot.text(ids::probe::FOLDERS_NODE).and_then(CpuSet::parse_list).unwrap_or_default());
     let links = links(snapshot);
     let cpus = |id, remarks: &mut Vec<String>| cpus_of(snapshot, id, &links, remarks);
     let mut nodes: Vec<Node> = ids.iter().map(|id| node(snapshot, id, &cpus(id, remarks), online)).collect();

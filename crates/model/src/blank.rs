@@ -9,6 +9,7 @@ mod printed;
 mod tables;
 mod words;
 
+use crate::vocabulary as ids;
 use std::collections::BTreeMap;
 
 use super::{Entry, Snapshot};
@@ -17,13 +18,13 @@ use words::{Ids, Secrets};
 pub use words::without_ids;
 
 /// Where a printout of dmidecode stands in a snapshot.
-pub const PRINTOUT: &str = "probe:dmidecode";
+pub const PRINTOUT: &str = ids::host::probe::DMIDECODE;
 
 /// Where the kernel shows the tables as the firmware left them (readable by root).
 pub const TABLES: &str = "/sys/firmware/dmi/tables/DMI";
 
 /// Stands in a snapshot of which something had to be blanked when it was read: its file still holds that.
-pub const BLANKED: &str = "probe:blanked";
+pub const BLANKED: &str = ids::host::probe::BLANKED;
 
 /// Files (by their last name) that say who a thing is, wherever they stand. None is read; a saved snapshot may hold some.
 const IDENTITIES: [&str; 12] = [
@@ -103,7 +104,7 @@ impl Snapshot {
         let entries = std::mem::take(&mut self.entries).into_iter().map(|(path, entry)| {
             let entry = match entry {
                 Entry::Text(text) if GROUPS.contains(&path.as_str()) => Entry::Text(ids.blanked(&text)),
-                Entry::Text(text) if path.starts_with("probe:network") => {
+                Entry::Text(text) if path.starts_with(ids::network::probe::NETWORK) => {
                     // A boot's number says whether both ends are one machine.
                     let line = |line: &str| match line.starts_with("boot ") {
                         true => line.to_string(),
@@ -139,9 +140,9 @@ fn of_file(path: &str, text: &str, secrets: &Secrets) -> Option<String> {
         "cpuinfo" => lines::cpuinfo(text),
         "sysinfo" => lines::sysinfo(text),
         "swaps" => words::without_ids(&lines::without_homes(text)),
-        "probe:disk" => lines::disk(text),
-        "probe:directory" => words::without_ids(text),
-        _ if path.starts_with("probe:network") => lines::without_hardware_addresses(text),
+        ids::disk::probe::DISK => lines::disk(text),
+        ids::host::probe::DIRECTORY => words::without_ids(text),
+        _ if path.starts_with(ids::network::probe::NETWORK) => lines::without_hardware_addresses(text),
         _ if path.starts_with("probe:cpuid/") => lines::cpuid(text),
         _ if path.contains("/dmi/id/") || path.starts_with("/proc/device-tree/") => {
             secrets.covered(&words::without_uuids(text))

@@ -3,11 +3,13 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::{Deref, Index};
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::CpuSet;
+use super::vocabulary::{BenchId, ParamId};
 
 /// A parameter's value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -19,7 +21,116 @@ pub enum Value {
 }
 
 /// Parameters by name, in name order: of a case (identifying it) or of a point inside a case.
-pub type Params = BTreeMap<String, Value>;
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Params(BTreeMap<String, Value>);
+
+/// As the plain map that it is in files.
+impl JsonSchema for Params {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Params".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        BTreeMap::<String, Value>::json_schema(generator)
+    }
+}
+
+impl Params {
+    pub const fn new() -> Params {
+        Params(BTreeMap::new())
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn get(&self, name: ParamId) -> Option<&Value> {
+        self.0.get(name.as_str())
+    }
+
+    /// The value by a name that is data: of a view, or of what a user asks for.
+    pub fn named(&self, name: &str) -> Option<&Value> {
+        self.0.get(name)
+    }
+
+    pub fn contains_key(&self, name: ParamId) -> bool {
+        self.get(name).is_some()
+    }
+
+    pub fn insert(&mut self, name: ParamId, value: impl Into<Value>) {
+        self.set(name, value.into());
+    }
+
+    /// The same by a name that is data.
+    pub fn set(&mut self, name: impl Into<String>, value: Value) {
+        self.0.insert(name.into(), value);
+    }
+
+    pub fn remove(&mut self, name: ParamId) -> Option<Value> {
+        self.0.remove(name.as_str())
+    }
+
+    pub fn retain(&mut self, keeps: impl FnMut(&String, &mut Value) -> bool) {
+        self.0.retain(keeps);
+    }
+}
+
+impl Deref for Params {
+    type Target = BTreeMap<String, Value>;
+
+    fn deref(&self) -> &BTreeMap<String, Value> {
+        &self.0
+    }
+}
+
+impl Index<ParamId> for Params {
+    type Output = Value;
+
+    fn index(&self, name: ParamId) -> &Value {
+        &self.0[name.as_str()]
+    }
+}
+
+impl<const N: usize> From<[(ParamId, Value); N]> for Params {
+    fn from(pairs: [(ParamId, Value); N]) -> Params {
+        pairs.into_iter().map(|(name, value)| (name.into(), value)).collect()
+    }
+}
+
+impl FromIterator<(String, Value)> for Params {
+    fn from_iter<Pairs: IntoIterator<Item = (String, Value)>>(pairs: Pairs) -> Params {
+        Params(pairs.into_iter().collect())
+    }
+}
+
+impl Extend<(String, Value)> for Params {
+    fn extend<Pairs: IntoIterator<Item = (String, Value)>>(&mut self, pairs: Pairs) {
+        self.0.extend(pairs);
+    }
+}
+
+impl IntoIterator for Params {
+    type Item = (String, Value);
+    type IntoIter = std::collections::btree_map::IntoIter<String, Value>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl<'a> IntoIterator for &'a Params {
+    type Item = (&'a String, &'a Value);
+    type IntoIter = std::collections::btree_map::Iter<'a, String, Value>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter()
+    }
+}
 
 impl Value {
     pub fn int(&self) -> Option<i64> {
@@ -184,6 +295,11 @@ fn known_inputs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<S
 }
 
 impl Case {
+    /// Its benchmark, if this version has it.
+    pub fn id(&self) -> Option<BenchId> {
+        BenchId::named(&self.bench)
+    }
+
     /// The stable name used for resume, compare and citation: `bench@placement?param=value&param=value!knob=value`.
     pub fn key(&self) -> String {
         let mut key = format!("{}@{}", self.bench, self.placement.name);
@@ -241,6 +357,7 @@ fn push_params<'a>(key: &mut String, lead: char, params: impl Iterator<Item = (&
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::vocabulary::memory as ids;
 
     #[test]
     fn keys_are_stable_and_split_one_way() {
@@ -252,18 +369,18 @@ mod tests {
             neighbours: vec![],
         };
         let mut case = Case {
-            bench: "memory.latency".into(),
+            bench: ids::LATENCY.into(),
             placement,
             params: Params::new(),
             knobs: BTreeMap::new(),
             inputs: BTreeMap::new(),
         };
         assert_eq!(case.key(), "memory.latency@one-cpu+huge-pages");
-        case.params.insert("order".into(), "a/b#c".into());
-        case.params.insert("k".into(), Value::Int(4));
+        case.params.insert(ids::param::ORDER, "a/b#c");
+        case.params.set("k", Value::Int(4));
         case.knobs.insert("slice_ns".into(), "3000000".into());
         case.inputs.insert("dir".into(), "/tmp".into());
-        let point = Params::from([("bytes".to_string(), Value::Int(65536))]);
+        let point = Params::from([(ids::param::BYTES, Value::Int(65536))]);
         assert_eq!(
             case.series_key(&point, "latency"),
             "memory.latency@one-cpu+huge-pages?k=4&order=a%2fb%23c!slice_ns=3000000/bytes=65536#latency"

@@ -23,6 +23,7 @@ pub mod smbios;
 mod snapshot;
 pub mod sweep;
 mod thinned;
+pub mod vocabulary;
 
 pub use blank::{BLANKED, PRINTOUT, TABLES, without_ids};
 pub use case::{Beside, COMPILER, Case, Pages, Params, Placement, Seat, Value, fingerprint};

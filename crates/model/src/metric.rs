@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::vocabulary::MetricId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -50,14 +51,14 @@ pub struct Metric {
 impl Metric {
     /// A headline metric.
     pub const fn new(
-        name: &'static str,
+        name: MetricId,
         title: &'static str,
         unit: &'static str,
         better: Better,
         form: Form,
     ) -> Metric {
         Metric {
-            name: Cow::Borrowed(name),
+            name: Cow::Borrowed(name.as_str()),
             title: Cow::Borrowed(title),
             unit: Cow::Borrowed(unit),
             better,

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::vocabulary::MetricId;
 use super::{Form, Params};
 
 /// A column of numbers, one a window; a column that is the same throughout is written once.
@@ -204,7 +205,7 @@ impl Samples {
     }
 
     /// The same windows for another metric, whose work is `factor` times as much.
-    pub fn times(&self, metric: &str, factor: f64) -> Samples {
+    pub fn times(&self, metric: MetricId, factor: f64) -> Samples {
         let work = match &self.work {
             Packed::Same(work) => Packed::Same(work * factor),
             Packed::Each(works) => Packed::Each(works.iter().map(|work| work * factor).collect()),

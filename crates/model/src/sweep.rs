@@ -38,7 +38,7 @@ impl Axis {
     pub fn value_of(&self, case: &Case) -> Option<String> {
         match self.of {
             AxisOf::Knob => case.knobs.get(&self.name).cloned(),
-            AxisOf::Param => case.params.get(&self.name).map(ToString::to_string),
+            AxisOf::Param => case.params.named(&self.name).map(ToString::to_string),
         }
     }
 
@@ -147,7 +147,7 @@ pub fn param_value(text: &str) -> super::Value {
 
 /// A parameter set in a list of them.
 pub fn set_param(params: &mut Params, name: &str, text: &str) {
-    params.insert(name.to_string(), param_value(text));
+    params.set(name, param_value(text));
 }
 
 #[cfg(test)]

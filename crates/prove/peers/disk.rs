@@ -9,7 +9,6 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use bench::DISK_SECONDS;
 use model::{Case, figure};
 use stats::compare::paired_ratio;
 use stats::order::median;
@@ -146,7 +145,7 @@ pub fn table(bench: &Bench, asked: impl Fn(&str) -> bool) {
 
 fn compare(bench: &Bench, job: &Job, directory: &Path, file: &PeerFile) -> Result<Vec<String>, String> {
     let is_it = |case: &Case| {
-        let is = |name: &str, value: &str| case.params.get(name).and_then(|own| own.text()) == Some(value);
+        let is = |name: &str, value: &str| case.params.named(name).and_then(|own| own.text()) == Some(value);
         is("op", job.op) && is("cache", "direct") && case.params.len() == 2
     };
     let case = bench.case(job.row, is_it).ok_or("not possible on this machine")?;
@@ -155,7 +154,7 @@ fn compare(bench: &Bench, job: &Job, directory: &Path, file: &PeerFile) -> Resul
         ("dir", directory.display().to_string()),
         ("points", format!("{}x{}", job.block, job.depth)),
         ("bytes", FILE_BYTES.to_string()),
-        (DISK_SECONDS, SECONDS.to_string()),
+        ("seconds", SECONDS.to_string()),
     ] {
         case.inputs.insert(name.into(), value);
     }

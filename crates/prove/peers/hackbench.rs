@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bench::HACKBENCH;
+use model::vocabulary::hackbench::HACKBENCH;
 
 use super::system::on_path;
 use super::{Bench, Ours, Peer, Row, Rows, Wanted, number_after};
@@ -39,10 +39,11 @@ fn row(
 ) -> Result<Row, String> {
     let name = format!("hackbench, {tasks}, {transport} (rt-tests)");
     let fits = |case: &model::Case| {
-        let is = |name: &str, value: &str| case.params.get(name).is_some_and(|own| own.text() == Some(value));
+        let is =
+            |name: &str, value: &str| case.params.named(name).is_some_and(|own| own.text() == Some(value));
         is("tasks", tasks) && is("transport", transport)
     };
-    let case = bench.case(HACKBENCH, fits).ok_or(name.clone())?;
+    let case = bench.case(&HACKBENCH, fits).ok_or(name.clone())?;
     // As ours, the bench's own child: as one of `timeout`'s, its threads took 1 to 3 % less over pipes.
     let command = format!("hackbench {words}");
     Ok(Row {

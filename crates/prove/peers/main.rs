@@ -266,7 +266,7 @@ pub fn value_in(heard: &Heard, case: &Case, wanted: &str, at: &[(&str, &str)]) -
     let metric = bench::find(&case.bench)?.metrics.iter().find(|metric| metric.name == wanted)?;
     let fits = |samples: &&Samples| {
         let is_there = |(name, value): &(&str, &str)| {
-            samples.point.get(*name).is_some_and(|there| there.to_string() == *value)
+            samples.point.named(name).is_some_and(|there| there.to_string() == *value)
         };
         samples.metrics.iter().any(|name| name == wanted) && at.iter().all(is_there)
     };

@@ -55,7 +55,9 @@ pub fn rows(bench: &Bench) -> Rows {
 /// Our bandwidth at one block: on one CPU, or on all.
 fn ours(bench: &Bench, level: &Level, threads: u64, op: &str) -> Option<Case> {
     let placement = if threads == 1 { "one-cpu" } else { "all" };
-    let is_op = |case: &Case| case.params.get("op").and_then(|value| value.text()) == Some(op);
+    let is_op = |case: &Case| {
+        case.params.get(model::vocabulary::memory::param::OP).and_then(|value| value.text()) == Some(op)
+    };
     let case = bench.case("memory.bandwidth", |case| case.placement.name == placement && is_op(case))?;
     let mut case = if threads == 1 { bench.on_first_cpu(case) } else { case };
     case.inputs.insert("bytes".into(), level.bytes.to_string());
@@ -155,7 +157,9 @@ fn mbw(bench: &Bench, level: &Level, test: &str, op: &str, tool: &str) -> Result
 fn ladder(bench: &Bench, level: &Level) -> Result<Row, String> {
     let name = format!("{} latency (a chain written differently)", level.name);
     let is_random = |case: &Case| {
-        case.params.len() == 1 && case.params.get("order").and_then(|order| order.text()) == Some("random")
+        case.params.len() == 1
+            && case.params.get(model::vocabulary::memory::param::ORDER).and_then(|order| order.text())
+                == Some("random")
     };
     let case = bench.case("memory.latency", is_random).ok_or(name.clone())?;
     let mut case = bench.on_first_cpu(case);

@@ -222,7 +222,8 @@ fn ours(bench: &Bench, spaces: Option<&Namespaces>, id: &str, streams: u64, prot
     };
     let (sender, receiver) = cpus(bench);
     let fits = |case: &Case| {
-        let is = |name: &str, value: &str| case.params.get(name).is_none_or(|own| own.text() == Some(value));
+        let is =
+            |name: &str, value: &str| case.params.named(name).is_none_or(|own| own.text() == Some(value));
         is("direction", "send")
             && is("protocol", protocol)
             && (sender == receiver || case.placement.name != "same-cpu")

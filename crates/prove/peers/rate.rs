@@ -60,7 +60,7 @@ fn row(bench: &Bench, component: &Component, built: &Result<Built, String>) -> R
     let Some(case) = bench.case(&format!("rate.{}", component.name), |_| true) else { return Err(name) };
     let mut case = bench.on_first_cpu(case);
     case.placement.seats.truncate(1);
-    case.params = Params::from([("mib".to_string(), MIB.into())]);
+    case.params = Params::from([(model::vocabulary::rate::param::MIB, MIB.into())]);
     case.inputs.insert("iterations".into(), PIECES.to_string());
     case.inputs.insert("allocations".into(), "1".into());
     let cpu = bench.first_cpu().to_string();

@@ -97,7 +97,7 @@ impl Drop for Hello {
 impl Spec {
     fn row(&self, bench: &Bench) -> Result<Row, String> {
         let of_case = |case: &model::Case| {
-            let said = |name: &str| case.params.get(name).map(|value| value.to_string());
+            let said = |name: &str| case.params.named(name).map(|value| value.to_string());
             case.placement.name == self.placement
                 && case.placement.pages != model::Pages::Huge
                 && self.at.iter().all(|(name, value)| said(name).is_none_or(|there| there == *value))
@@ -105,7 +105,7 @@ impl Spec {
         let mut case = bench.case(self.id, of_case).ok_or(self.name.to_string())?;
         // What is no parameter of the case is one of its point, and the only point wanted.
         let at: Vec<_> =
-            self.at.iter().copied().filter(|(name, _)| !case.params.contains_key(*name)).collect();
+            self.at.iter().copied().filter(|(name, _)| case.params.named(name).is_none()).collect();
         for (name, value) in &at {
             for list in [name.to_string(), format!("{name}s")] {
                 case.inputs.entry(list).and_modify(|points| *points = value.to_string());
@@ -114,7 +114,7 @@ impl Spec {
         // Nor are points by its other parameters.
         let others = bench::find(self.id).map_or(&[][..], |bench| bench.params).iter();
         for param in others.filter(|param| !at.is_empty() && at.iter().all(|(name, _)| *name != param.name)) {
-            case.inputs.remove(param.name);
+            case.inputs.remove(&*param.name);
         }
         let command = full_command(self.command, bench.first_cpu());
         Ok(Row {

@@ -7,6 +7,7 @@ use super::plain::plain;
 use diagnose::Diagnosis;
 use import::lmbench::{Column, HOST, Holds, SYSTEM, TABLES, Unit, find, numbers, size_untold};
 use import::{Keyed, keyed};
+use model::vocabulary::{MetricId, sched as ids};
 use model::{Pages, Params, Value};
 use stats::Judged;
 
@@ -68,7 +69,10 @@ fn cell(diagnosis: &Diagnosis, column: &Column) -> String {
         Holds::Figure(name) => value(diagnosis, name),
         Holds::Fact("2p/0K again") => value(diagnosis, "2p/0K"),
         Holds::Fact("mhz") => {
-            let clock = diagnosis.series.iter().find(|judged| judged.series.case.bench == "cpu.clock");
+            let clock = diagnosis
+                .series
+                .iter()
+                .find(|judged| judged.series.case.bench == model::vocabulary::cpu::CLOCK);
             let clock = clock.and_then(|judged| judged.analysis.estimate.as_ref());
             let text = clock.map(|estimate| format!("{:.0}", estimate.median * 1e3)).unwrap_or_default();
             return format!("{text:>width$}", width = column.width);
@@ -93,16 +97,16 @@ fn value(diagnosis: &Diagnosis, name: &str) -> Option<f64> {
 
 /// lmbench takes pipe and data off a hop however large they are.
 fn hop_less_parts(diagnosis: &Diagnosis, switch: &Keyed, unit: Unit) -> Option<f64> {
-    let nothing = Params::from([("kb".to_string(), Value::Int(0))]);
-    let part = |metric: &str, point: &Params| {
+    let nothing = Params::from([(ids::param::KB, Value::Int(0))]);
+    let part = |metric: MetricId, point: &Params| {
         let told = Keyed { metric: metric.to_string(), point: point.clone(), case: switch.case.clone() };
         series(diagnosis, &told, unit)
     };
-    if switch.metric != "switch" {
+    if switch.metric != ids::metric::SWITCH {
         return None;
     }
-    let data = if switch.point == nothing { 0.0 } else { part("data", &switch.point)? };
-    let rest = part("latency", &switch.point)? - part("pipe", &nothing)? - data;
+    let data = if switch.point == nothing { 0.0 } else { part(ids::metric::DATA, &switch.point)? };
+    let rest = part(ids::metric::LATENCY, &switch.point)? - part(ids::metric::PIPE, &nothing)? - data;
     (rest > 0.0).then_some(rest)
 }
 
@@ -150,7 +154,7 @@ fn series(diagnosis: &Diagnosis, told: &Keyed, unit: Unit) -> Option<f64> {
         Pages::Base => 1,
         Pages::Huge => 2,
     };
-    let size = |judged: &&Judged| judged.series.point.get(largest?).and_then(|size| size.int());
+    let size = |judged: &&Judged| judged.series.point.named(largest?).and_then(|size| size.int());
     let found = diagnosis
         .series
         .iter()

@@ -330,7 +330,7 @@ mod tests {
         let ids = |only: &[&str]| -> Vec<&str> {
             let only: Vec<String> = only.iter().map(|wish| wish.to_string()).collect();
             select(&only, Depth::Quick)
-                .map(|benches| benches.iter().map(|bench| bench.id).collect())
+                .map(|benches| benches.iter().map(|bench| bench.id.as_str()).collect())
                 .unwrap_or_default()
         };
         assert_eq!(ids(&["ipc.pipe-p"]), ["ipc.pipe-pingpong"]);

@@ -126,7 +126,7 @@ pub fn of_tree(root: &Path) -> Option<String> {
 
 /// Adds the description under its name.
 pub fn store(snapshot: &mut Snapshot, text: String) {
-    snapshot.entries.insert(machine::disk::PROBE.to_string(), Entry::Text(text));
+    snapshot.entries.insert(model::vocabulary::disk::probe::DISK.to_string(), Entry::Text(text));
 }
 
 struct Walk<'a> {

@@ -17,6 +17,7 @@ pub mod in_use;
 pub mod network;
 mod tree;
 
+use model::vocabulary::host as ids;
 use std::path::{Path, PathBuf};
 
 use model::{CpuSet, Entry, Snapshot};
@@ -320,7 +321,7 @@ fn cpus(tree: &mut Tree) {
     }
     if !cpus.is_empty() {
         // A folder without any file that is kept would be lost otherwise.
-        tree.store("probe:folders/cpu", list(&cpus));
+        tree.store(ids::probe::FOLDERS_CPU, list(&cpus));
     }
 }
 
@@ -389,7 +390,7 @@ fn nodes(tree: &mut Tree) {
         }
     }
     if !nodes.is_empty() {
-        tree.store("probe:folders/node", list(&nodes));
+        tree.store(ids::probe::FOLDERS_NODE, list(&nodes));
     }
 }
 

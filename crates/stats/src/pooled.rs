@@ -106,11 +106,13 @@ pub fn pooled<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::vocabulary::network::metric::LATENCY_P50;
     use model::{Better, Covariates, Packed};
     use testkit::{point, visit};
 
     fn metric(name: &'static str, q: f64) -> Metric {
-        Metric::new(name, "latency", "us", Better::Lower, Form::Quantile { q, scale: 1e-3 })
+        let form = Form::Quantile { q, scale: 1e-3 };
+        Metric { name: name.into(), ..Metric::new(LATENCY_P50, "latency", "us", Better::Lower, form) }
     }
 
     /// A visit at a point, with so many latencies of 1 us and one of `slow` ns; its own percentile is the median.

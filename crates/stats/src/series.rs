@@ -430,7 +430,7 @@ mod tests {
     #[test]
     fn points_are_sorted_by_size() {
         let mut points = [point(65536), point(512), Params::new(), point(4096)];
-        points[3].insert("order".into(), Value::Text("random".into()));
+        points[3].insert(model::vocabulary::memory::param::ORDER, "random");
         let mut sorted = points.to_vec();
         sorted.sort_by(compare_points);
         assert_eq!(sorted, [&points[2], &points[1], &points[3], &points[0]].map(Clone::clone));

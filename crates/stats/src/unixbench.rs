@@ -3,7 +3,7 @@
 
 mod scores;
 
-pub use scores::{CONTEXT, COPIES, Form, METRIC, Score, Scores, as_unixbench, scores, usable};
+pub use scores::{CONTEXT, Form, Score, Scores, as_unixbench, scores, usable};
 
 use super::index::geometric_mean;
 use super::order::sorted;

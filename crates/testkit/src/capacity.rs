@@ -1,5 +1,6 @@
 //! A machine that was made up, and the study of its capacity.
 
+use model::vocabulary::{MetricId, smt as ids};
 use model::{Case, CpuSet, Params, Placement, Planned, Run, Samples, Seat};
 
 use crate::{run, samples, visit};
@@ -13,7 +14,7 @@ pub fn case(name: &'static str, cpus: &[u32], kind: &str) -> Case {
         mem_nodes: CpuSet::default(),
     };
     Case {
-        bench: "smt.load".into(),
+        bench: ids::LOAD.into(),
         placement: Placement {
             name: name.into(),
             seats: cpus.iter().map(seat).collect(),
@@ -21,7 +22,7 @@ pub fn case(name: &'static str, cpus: &[u32], kind: &str) -> Case {
             beside: Default::default(),
             neighbours: Vec::new(),
         },
-        params: Params::from([("kind".to_string(), kind.into()), ("levels".to_string(), 7u64.into())]),
+        params: Params::from([(ids::param::KIND, kind.into()), (ids::param::LEVELS, 7u64.into())]),
         knobs: Default::default(),
         inputs: [("no_ipc".to_string(), "this machine was made up".to_string())].into(),
     }
@@ -53,24 +54,24 @@ pub fn made(s: f64, smt: bool) -> Run {
 
 fn title() -> model::Title {
     use model::{Better, Form, Metric, Title, View};
-    let one = |name: &'static str, unit| Metric::new(name, name, unit, Better::Higher, Form::Value);
+    let one = |name: MetricId, unit| Metric::new(name, name.as_str(), unit, Better::Higher, Form::Value);
     let aside = |name, unit| one(name, unit).aside();
     Title {
-        id: "smt.load".into(),
+        id: ids::LOAD.into(),
         title: "Work at rising load".into(),
         about: "".into(),
         reading: "".into(),
         metrics: vec![
-            one("performance", "M/s"),
-            aside("cpu", "%"),
-            aside("per_busy", "M/s"),
-            aside("busy_one", "%"),
-            aside("busy_both", "%"),
-            aside("p99", "us"),
-            aside("wall", "s"),
-            aside("attainment", "M/s"),
+            one(ids::metric::PERFORMANCE, "M/s"),
+            aside(ids::metric::CPU, "%"),
+            aside(ids::metric::PER_BUSY, "M/s"),
+            aside(ids::metric::BUSY_ONE, "%"),
+            aside(ids::metric::BUSY_BOTH, "%"),
+            aside(ids::metric::P99, "us"),
+            aside(ids::metric::WALL, "s"),
+            aside(ids::metric::ATTAINMENT, "M/s"),
         ],
-        view: View::Curve { x: "level".into(), log: false },
+        view: View::Curve { x: ids::param::LEVEL.into(), log: false },
     }
 }
 
@@ -89,19 +90,20 @@ fn at_level(level: u64, both: bool, s: f64, noise: f64) -> Vec<Samples> {
     let tasks = if both { 2.0 } else { 1.0 };
     let took = took_beside(busy);
     let work = tasks * 100.0 * 200.0 / (took + rest) * noise;
-    let point = Params::from([("level".to_string(), level.into())]);
-    let one = |metric: &str, value: f64| Samples { point: point.clone(), ..samples(metric, 0, &[value]) };
+    let point = Params::from([(ids::param::LEVEL, level.into())]);
+    let one =
+        |metric: MetricId, value: f64| Samples { point: point.clone(), ..samples(&metric, 0, &[value]) };
     let mut all = vec![
-        one("performance", work),
-        one("cpu", 100.0 * tasks * busy),
-        one("per_busy", work / (tasks * busy)),
-        one("p99", took * noise),
-        one("wall", 0.6),
-        one("attainment", work / (100.0 * tasks * busy)),
+        one(ids::metric::PERFORMANCE, work),
+        one(ids::metric::CPU, 100.0 * tasks * busy),
+        one(ids::metric::PER_BUSY, work / (tasks * busy)),
+        one(ids::metric::P99, took * noise),
+        one(ids::metric::WALL, 0.6),
+        one(ids::metric::ATTAINMENT, work / (100.0 * tasks * busy)),
     ];
     if both {
-        all.push(one("busy_one", 200.0 * busy * (1.0 - busy)));
-        all.push(one("busy_both", 100.0 * busy * busy));
+        all.push(one(ids::metric::BUSY_ONE, 200.0 * busy * (1.0 - busy)));
+        all.push(one(ids::metric::BUSY_BOTH, 100.0 * busy * busy));
     }
     all
 }

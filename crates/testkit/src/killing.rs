@@ -7,6 +7,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use model::run_file;
+use model::vocabulary::selftest as ids;
 use model::{Run, Visit};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tempfile::TempDir;
@@ -178,7 +179,7 @@ impl Bout {
         let knobs = KNOBS.map(|(_, words)| words);
         let words = [
             "sweep",
-            "selftest.steady",
+            &ids::STEADY,
             "--quick",
             "--force",
             "--visit-limit",

@@ -1,5 +1,6 @@
 //! A machine that was made up, and the map of its memory.
 
+use model::vocabulary::{MetricId, memory_map as ids};
 use model::{
     Better, Case, CpuSet, Form, Metric, Packed, Params, Placement, Planned, Run, Samples, Seat, Title, View,
 };
@@ -17,12 +18,12 @@ pub fn made(ratios: &[f64], as_root: bool) -> Run {
     for (node, ratio) in ratios.iter().enumerate() {
         plan.push(Planned { case: case(node), priority: 1, seconds: 1.0, memory_bytes: 0, unmet: None });
         let mut samples: Vec<Samples> = (0..CHUNKS).map(|chunk| bandwidth(chunk, *ratio)).collect();
-        samples.push(column(Params::new(), "typical", 1, vec![1.0; ROUNDS + 1]));
+        samples.push(column(Params::new(), ids::metric::TYPICAL, 1, vec![1.0; ROUNDS + 1]));
         if as_root {
             let place = |chunk: usize| if (8..16).contains(&chunk) { chunk - 8 } else { 100 - chunk };
             let places = (0..CHUNKS).map(|chunk| place(chunk) as f64 / 4.0).collect();
-            samples.push(column(Params::new(), "physical", 0, places));
-            samples.push(column(Params::new(), "spread", 0, vec![0.25; CHUNKS]));
+            samples.push(column(Params::new(), ids::metric::PHYSICAL, 0, places));
+            samples.push(column(Params::new(), ids::metric::SPREAD, 0, vec![0.25; CHUNKS]));
         }
         visits.push(visit(node as u32, node as u32, 0, samples));
     }
@@ -41,7 +42,7 @@ fn case(node: usize) -> Case {
     };
     let inputs = [("chunk_bytes", 268_435_456.0), ("limit", 10.0)];
     Case {
-        bench: "memory.map".into(),
+        bench: ids::MAP.into(),
         placement: Placement {
             name: "per-node".into(),
             seats: vec![seat],
@@ -49,13 +50,13 @@ fn case(node: usize) -> Case {
             beside: Default::default(),
             neighbours: Vec::new(),
         },
-        params: Params::from([("node".to_string(), (node as u64).into())]),
+        params: Params::from([(ids::param::NODE, (node as u64).into())]),
         knobs: Default::default(),
         inputs: inputs.map(|(name, value)| (name.to_string(), value.to_string())).into(),
     }
 }
 
-fn column(point: Params, metric: &str, warm_up: usize, work: Vec<f64>) -> Samples {
+fn column(point: Params, metric: MetricId, warm_up: usize, work: Vec<f64>) -> Samples {
     let ns = vec![1.0; work.len()];
     Samples {
         point,
@@ -74,21 +75,21 @@ fn bandwidth(chunk: usize, ratio: f64) -> Samples {
     let slower = if (8..16).contains(&chunk) { ratio } else { 1.0 };
     let off = |round: usize| 1.0 + 0.002 * (((chunk * 7 + round * 5) % 11) as f64 - 5.0) / 5.0;
     let work = (0..=ROUNDS).map(|round| if round == 0 { 1.0 } else { 40.0 / slower * off(round) }).collect();
-    column(Params::from([("chunk".to_string(), (chunk as u64).into())]), "bandwidth", 1, work)
+    column(Params::from([(ids::param::CHUNK, (chunk as u64).into())]), ids::metric::BANDWIDTH, 1, work)
 }
 
 fn title() -> Title {
     let rate = Form::WorkPerTime { scale: 1.0 };
     Title {
-        id: "memory.map".into(),
+        id: ids::MAP.into(),
         title: "Map of a node's memory".into(),
         about: "".into(),
         reading: "".into(),
         metrics: vec![
-            Metric::new("bandwidth", "bandwidth", "GB/s", Better::Higher, rate).aside(),
-            Metric::new("typical", "typical", "GB/s", Better::Higher, rate),
-            Metric::new("physical", "physical", "GiB", Better::Neither, Form::Value).aside(),
-            Metric::new("spread", "spread", "GiB", Better::Neither, Form::Value).aside(),
+            Metric::new(ids::metric::BANDWIDTH, "bandwidth", "GB/s", Better::Higher, rate).aside(),
+            Metric::new(ids::metric::TYPICAL, "typical", "GB/s", Better::Higher, rate),
+            Metric::new(ids::metric::PHYSICAL, "physical", "GiB", Better::Neither, Form::Value).aside(),
+            Metric::new(ids::metric::SPREAD, "spread", "GiB", Better::Neither, Form::Value).aside(),
         ],
         view: View::Table,
     }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use model::vocabulary::memory::param::BYTES;
+use model::vocabulary::selftest::metric::SPEED;
 use model::{
     Beside, Better, Case, Conditions, Covariates, Form, Header, Metric, Packed, Pages, Params, Placement,
     Planned, ProcessFacts, Run, RunClock, SCHEMA, Samples, Snapshot, Title, Value, View, Visit,
@@ -70,7 +72,8 @@ fn title(number: usize) -> Title {
 }
 
 pub fn metric(name: &'static str, headline: bool) -> Metric {
-    let metric = Metric::new(name, name, "GB/s", Better::Higher, Form::Value);
+    let speed = Metric::new(SPEED, name, "GB/s", Better::Higher, Form::Value);
+    let metric = Metric { name: name.into(), ..speed };
     if headline { metric } else { metric.aside() }
 }
 
@@ -102,5 +105,5 @@ pub fn samples(metric: &str, bytes: u64, values: &[f64]) -> Samples {
 }
 
 pub fn point(bytes: u64) -> Params {
-    Params::from([("bytes".to_string(), Value::from(bytes))])
+    Params::from([(BYTES, Value::from(bytes))])
 }

@@ -4,6 +4,8 @@ use std::path::Path;
 
 use super::super::file::{in_directory, room};
 use crate::{Benchmark, Candidate, Depth, Scope};
+use model::vocabulary::disk as ids;
+use model::vocabulary::{BenchId, ParamId};
 use model::{Case, Params, Placement};
 use sys::counters::polls;
 use sys::scratch;
@@ -17,11 +19,11 @@ pub const DEVICE_NUMBER: &str = "device_number";
 pub const DEVICE_BYTES: &str = "device_bytes";
 pub const DEVICE_MEDIUM: &str = "device_medium";
 /// The input that sets how long the counted windows of a point are together, s.
-pub const SECONDS: &str = "seconds";
+pub const SECONDS: ParamId = ids::param::SECONDS;
 /// How long that is for a case: by its parameter where the user named a time, by that input; `None`: as the profile has it.
 pub fn seconds_of(case: &Case) -> Option<f64> {
     let wanted = case.params.get(SECONDS).and_then(|value| value.number());
-    wanted.or_else(|| case.inputs.get(SECONDS)?.parse().ok()).filter(|seconds| *seconds > 0.0)
+    wanted.or_else(|| case.inputs.get(&*SECONDS)?.parse().ok()).filter(|seconds| *seconds > 0.0)
 }
 
 /// The inputs with the bytes of each job's file, and with the points: `BLOCKxDEPTH` by commas.
@@ -63,29 +65,29 @@ pub fn points_input(shapes: &[Shape]) -> String {
 }
 
 /// Rows of which a point has a depth.
-fn has_depth(bench: &str) -> bool {
-    matches!(bench, "disk.sequential" | "disk.random" | "disk.sustained")
+fn has_depth(bench: Option<BenchId>) -> bool {
+    matches!(bench, Some(ids::SEQUENTIAL | ids::RANDOM | ids::SUSTAINED))
 }
 
 /// A point's parameters.
-pub fn params(bench: &str, shape: Shape) -> Params {
-    let mut params = Params::from([("block".to_string(), shape.block.into())]);
+pub fn params(bench: Option<BenchId>, shape: Shape) -> Params {
+    let mut params = Params::from([(ids::param::BLOCK, shape.block.into())]);
     if has_depth(bench) {
-        params.insert("depth".into(), u64::from(shape.depth).into());
+        params.insert(ids::param::DEPTH, u64::from(shape.depth));
     }
     params
 }
 
 pub fn points(case: &Case) -> Vec<Params> {
-    shapes(case).into_iter().map(|shape| params(&case.bench, shape)).collect()
+    shapes(case).into_iter().map(|shape| params(case.id(), shape)).collect()
 }
 
 /// Why a case cannot be had on a raw device, of which only reading is allowed unless `write`.
 pub fn not_on_a_device(case: &Case, write: bool) -> Option<String> {
-    let text = |name: &str| case.params.get(name).and_then(|value| value.text()).unwrap_or_default();
-    match case.bench.as_ref() {
-        "disk.metadata" => Some("a raw device has no files: name a directory by --dir".into()),
-        "disk.sequential" | "disk.random" | "disk.paced" if text("op") == "read" => None,
+    let text = |name: ParamId| case.params.get(name).and_then(|value| value.text()).unwrap_or_default();
+    match case.id() {
+        Some(ids::METADATA) => Some("a raw device has no files: name a directory by --dir".into()),
+        Some(ids::SEQUENTIAL | ids::RANDOM | ids::PACED) if text(ids::param::OP) == "read" => None,
         _ if write => None,
         _ => Some("the raw device may only be read (--device without leave to write)".into()),
     }
@@ -122,7 +124,7 @@ pub fn usual_file(depth: Depth) -> u64 {
 /// What a case is made of.
 struct Wish<'a> {
     placement: Placement,
-    params: &'a [(&'a str, &'a str)],
+    params: &'a [(ParamId, &'a str)],
     shapes: Vec<Shape>,
     priority: u32,
     /// Bytes of each job's file.
@@ -136,12 +138,12 @@ fn candidate(bench: &Benchmark, scope: &Scope, wish: Wish) -> Candidate {
     let jobs = wish.placement.seats.len() as u64;
     let with_params = |mut candidate: Candidate| {
         for (name, value) in wish.params {
-            candidate = candidate.param(name, *value);
+            candidate = candidate.param(*name, *value);
         }
         candidate
     };
     let unmet = |why| with_params(Candidate::unmet(bench.id, name, why));
-    let direct = wish.params.contains(&("cache", "direct"));
+    let direct = wish.params.contains(&(ids::param::CACHE, "direct"));
     if let Some(why) = nowhere(scope, direct) {
         return unmet(why);
     }
@@ -160,7 +162,7 @@ fn candidate(bench: &Benchmark, scope: &Scope, wish: Wish) -> Candidate {
     let cached = if direct { 0 } else { bytes };
     let mut candidate = with_params(Candidate::new(bench.id, wish.placement.clone(), wish.priority, seconds));
     if wish.placement.name == SPREAD {
-        candidate = candidate.param("jobs", jobs);
+        candidate = candidate.param(ids::param::JOBS, jobs);
     }
     candidate.case.inputs.insert(BYTES.into(), bytes.to_string());
     candidate.case.inputs.insert(POINTS.into(), points_input(&wish.shapes));
@@ -250,7 +252,7 @@ pub fn sequential(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
                 scope,
                 Wish {
                     placement: placement.clone(),
-                    params: &[("op", op), ("cache", cache)],
+                    params: &[(ids::param::OP, op), (ids::param::CACHE, cache)],
                     shapes,
                     priority: if direct { 78 } else { 60 },
                     bytes: usual_file(scope.depth),
@@ -275,25 +277,30 @@ pub fn random(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
             (Depth::Full, false) => grid(&[4 * KIB], &[1, 32, 128]),
             _ => grid(&[4 * KIB], &[1, 32]),
         };
-        let mut push = |params: &[(&str, &str)], shapes: Vec<Shape>, priority| {
+        let mut push = |params: &[(ParamId, &str)], shapes: Vec<Shape>, priority| {
             let bytes = usual_file(scope.depth);
             let placement = placement.clone();
             let wish = Wish { placement, params, shapes, priority, bytes, point_s: None };
             candidates.push(candidate(bench, scope, wish));
         };
-        push(&[("op", "read"), ("cache", "direct")], shapes.clone(), 80);
+        push(&[(ids::param::OP, "read"), (ids::param::CACHE, "direct")], shapes.clone(), 80);
         if scope.depth > Depth::Quick {
-            push(&[("op", "write"), ("cache", "direct")], shapes.clone(), 76);
-            push(&[("op", "mixed"), ("cache", "direct")], grid(&[4 * KIB], &[32]), 62);
+            push(&[(ids::param::OP, "write"), (ids::param::CACHE, "direct")], shapes.clone(), 76);
+            push(&[(ids::param::OP, "mixed"), (ids::param::CACHE, "direct")], grid(&[4 * KIB], &[32]), 62);
         }
         if deep && alone {
-            push(&[("op", "read"), ("cache", "buffered")], grid(&[4 * KIB], &[1, 32]), 55);
             push(
-                &[("op", "read"), ("cache", "direct"), ("engine", "psync")],
+                &[(ids::param::OP, "read"), (ids::param::CACHE, "buffered")],
+                grid(&[4 * KIB], &[1, 32]),
+                55,
+            );
+            push(
+                &[(ids::param::OP, "read"), (ids::param::CACHE, "direct"), (ids::param::ENGINE, "psync")],
                 grid(&[4 * KIB, 64 * KIB], &[1]),
                 52,
             );
-            let polled: &[(&str, &str)] = &[("op", "read"), ("cache", "direct"), ("engine", "polled")];
+            let polled: &[(ParamId, &str)] =
+                &[(ids::param::OP, "read"), (ids::param::CACHE, "direct"), (ids::param::ENGINE, "polled")];
             push(polled, grid(&[4 * KIB], &[1, 32]), 54);
         }
     }
@@ -324,13 +331,13 @@ pub fn paced(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let case = |(op, rate): &(&str, u64)| {
         let wish = Wish {
             placement: one.clone(),
-            params: &[("op", op), ("cache", "direct")],
+            params: &[(ids::param::OP, op), (ids::param::CACHE, "direct")],
             shapes: vec![Shape { block: 4 * KIB, depth: 256 }],
             priority: 66,
             bytes: usual_file(scope.depth),
             point_s: Some((PACED_LEAST as f64 / *rate as f64).max(PACED_S)),
         };
-        candidate(bench, scope, wish).param("rate", *rate)
+        candidate(bench, scope, wish).param(ids::param::RATE, *rate)
     };
     cases.iter().map(case).collect()
 }
@@ -348,13 +355,13 @@ fn small(
         Ok(placement) => placement,
         Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
     };
-    let case = |params: &[(&str, &str)]| {
+    let case = |params: &[(ParamId, &str)]| {
         let (placement, shapes) = (one.clone(), vec![shape]);
         candidate(bench, scope, Wish { placement, params, shapes, priority: 64, bytes, point_s })
     };
     match ops {
         [] => vec![case(&[])],
-        ops => ops.iter().map(|op| case(&[("op", op)])).collect(),
+        ops => ops.iter().map(|op| case(&[(ids::param::OP, op)])).collect(),
     }
 }
 
@@ -369,7 +376,7 @@ pub fn metadata(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
         Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
     };
     let case = |op: &&str| {
-        let unmet = |why: String| Candidate::unmet(bench.id, "one-cpu", why).param("op", *op);
+        let unmet = |why: String| Candidate::unmet(bench.id, "one-cpu", why).param(ids::param::OP, *op);
         if let Some(why) = nowhere(scope, false) {
             return unmet(why);
         }
@@ -380,7 +387,7 @@ pub fn metadata(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
         }
         // What is not timed (making what is unlinked) takes as long as what is.
         let seconds = scope.seconds(2, super::metadata::STRETCH, 0.01);
-        in_directory(scope, Candidate::new(bench.id, one.clone(), 63, seconds).param("op", *op))
+        in_directory(scope, Candidate::new(bench.id, one.clone(), 63, seconds).param(ids::param::OP, *op))
     };
     ["create", "stat", "rename", "unlink"].iter().map(case).collect()
 }
@@ -415,7 +422,7 @@ pub fn sustained(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     };
     let wish = Wish {
         placement: one,
-        params: &[("op", "write"), ("cache", "direct")],
+        params: &[(ids::param::OP, "write"), (ids::param::CACHE, "direct")],
         shapes: vec![Shape { block: MIB, depth: 8 }],
         priority: 50,
         bytes: 8 << 30,

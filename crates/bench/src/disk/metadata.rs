@@ -1,6 +1,7 @@
 //! Calls that touch no data: `disk.metadata`.
 
 use anyhow::{Context, bail, ensure};
+use model::vocabulary::disk as ids;
 use rustix::fs::{AtFlags, Mode, OFlags};
 
 use super::buckets::Buckets;
@@ -28,7 +29,7 @@ enum Op {
 const HOLDS: &[&str] = &["f#", "g#"];
 
 pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
-    let op = match case.params.get("op").and_then(|op| op.text()) {
+    let op = match case.params.get(ids::param::OP).and_then(|op| op.text()) {
         Some("create") => Op::Create,
         Some("stat") => Op::Stat,
         Some("rename") => Op::Rename,
@@ -43,7 +44,7 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let clock = sampler.clock();
     let mut latencies = Buckets::new();
     let mut timed = 0.0;
-    sampler.time_by(Point::new("rate", 1.0).stretch(STRETCH), |calls| {
+    sampler.time_by(Point::new(ids::metric::RATE, 1.0).stretch(STRETCH), |calls| {
         let most = MOST_FILES.min(scratch.free_bytes()? / SHARE_OF_ROOM / 4096);
         ensure!(most > 0, "no room for a file in {}: name another directory by --dir", directory.display());
         let ns = rounds(&scratch, op, calls, most, clock, &mut latencies)?;

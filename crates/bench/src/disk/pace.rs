@@ -13,6 +13,7 @@ use super::report::{self, Watch};
 use super::stream::Plan;
 use super::target::Target;
 use crate::Sampler;
+use model::vocabulary::disk as ids;
 use model::{Case, Value};
 use sys::clock::{self, Clock};
 use sys::sched;
@@ -175,7 +176,7 @@ const PATIENCE: f64 = 0.5;
 const PATIENCE_LEAST_S: f64 = 1.0;
 
 pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
-    let rate = case.params.get("rate").and_then(Value::number).filter(|rate| *rate > 0.0);
+    let rate = case.params.get(ids::param::RATE).and_then(Value::number).filter(|rate| *rate > 0.0);
     let rate = rate.context("the case has no rate")?;
     let plan = Plan::of(case, sampler)?;
     let shape = plan.shapes[0];
@@ -230,9 +231,9 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
             limit - seconds
         ));
     }
-    let at = params(&case.bench, shape);
+    let at = params(case.id(), shape);
     let achieved = (vec![outcome.in_time as f64], vec![seconds * 1e9]);
-    sampler.windows_timed(at.clone(), "achieved", achieved, 0)?;
+    sampler.windows_timed(at.clone(), ids::metric::ACHIEVED, achieved, 0)?;
     report::beside(sampler, &at, done, &mut watch)?;
     report::latencies(sampler, &at, outcome.latencies.histogram(), ns)
 }

@@ -1,6 +1,7 @@
 //! What stands beside bandwidth and rate: percentiles as far as they are backed, the generator's CPU, the device's counters.
 
 use crate::{Sampler, backed};
+use model::vocabulary::disk as ids;
 use model::{Histogram, Params};
 use sys::clock::Clock;
 use sys::counters::{BlockCounts, BlockDevice};
@@ -57,15 +58,20 @@ pub struct Done {
 pub fn beside(sampler: &mut Sampler, point: &Params, done: Done, watch: &mut Watch) -> anyhow::Result<()> {
     let (moved, ns) = watch.moved();
     if done.ios > 0.0 && done.seats_ms > 0.0 {
-        sampler.value(point.clone(), "cpu_per_io", done.cpu_ms * 1e3 / done.ios, ns)?;
-        sampler.value(point.clone(), "generator_busy", (done.cpu_ms / done.seats_ms).min(1.0), ns)?;
+        sampler.value(point.clone(), ids::metric::CPU_PER_IO, done.cpu_ms * 1e3 / done.ios, ns)?;
+        sampler.value(
+            point.clone(),
+            ids::metric::GENERATOR_BUSY,
+            (done.cpu_ms / done.seats_ms).min(1.0),
+            ns,
+        )?;
     }
     let Some(moved) = moved.filter(|_| ns > 0.0) else { return Ok(()) };
     if let Some(share) = share(done, moved) {
-        sampler.value(point.clone(), "device_share", share, ns)?;
+        sampler.value(point.clone(), ids::metric::DEVICE_SHARE, share, ns)?;
     }
-    sampler.value(point.clone(), "in_flight", moved.waited_ms * 1e6 / ns, ns)?;
-    sampler.value(point.clone(), "device_busy", (moved.busy_ms * 1e6 / ns).min(1.0), ns)
+    sampler.value(point.clone(), ids::metric::IN_FLIGHT, moved.waited_ms * 1e6 / ns, ns)?;
+    sampler.value(point.clone(), ids::metric::DEVICE_BUSY, (moved.busy_ms * 1e6 / ns).min(1.0), ns)
 }
 
 /// Bytes that the device moved for each of ours, in the directions in which we moved any.

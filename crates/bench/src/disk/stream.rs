@@ -1,6 +1,8 @@
 //! Sequential and random I/O in windows: `disk.sequential`, `disk.random`.
 
 use anyhow::{Context, bail, ensure};
+use model::vocabulary::ParamId;
+use model::vocabulary::disk as ids;
 
 use super::cases::{STRETCH, Shape, params, seconds_of, shapes};
 use super::crew::Crew;
@@ -25,18 +27,18 @@ impl Plan {
     /// Of a case; what this machine cannot do is left out, and stands in the visit's notes. (A plan names its engine where
     /// io_uring is refused: this is for cases that were planned where it was not, or by hand.)
     pub fn of(case: &Case, sampler: &mut Sampler) -> anyhow::Result<Plan> {
-        let text = |name: &str| case.params.get(name).and_then(|value| value.text());
-        let op = text("op").and_then(Op::by_name).context("the case does not say what to do")?;
-        let direct = text("cache") != Some("buffered");
-        let (kind, note) = engine::choose(text("engine"));
-        if let Some((note, wanted)) = note.as_ref().zip(text("engine")) {
+        let text = |name: ParamId| case.params.get(name).and_then(|value| value.text());
+        let op = text(ids::param::OP).and_then(Op::by_name).context("the case does not say what to do")?;
+        let direct = text(ids::param::CACHE) != Some("buffered");
+        let (kind, note) = engine::choose(text(ids::param::ENGINE));
+        if let Some((note, wanted)) = note.as_ref().zip(text(ids::param::ENGINE)) {
             bail!("not available here: {wanted} was asked for, and {note}");
         }
         let mut shapes = shapes(case);
         if let Some(note) = note {
             let deep = shapes.len();
             // Paced I/O has no depth to miss: what falls due waits.
-            shapes.retain(|shape| shape.depth == 1 || case.bench == "disk.paced");
+            shapes.retain(|shape| shape.depth == 1 || case.bench == ids::PACED);
             if shapes.is_empty() {
                 bail!("not available here: {note}, and all {deep} points are deeper");
             }
@@ -67,7 +69,7 @@ pub struct Stretch {
 
 pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let plan = Plan::of(case, sampler)?;
-    let walk = if case.bench == "disk.random" { Walk::Random } else { Walk::Sequential };
+    let walk = if case.bench == ids::RANDOM { Walk::Random } else { Walk::Sequential };
     let windows = sampler.windows();
     let stretch = Stretch { warm_up: windows.warm_up, count: windows.count, ns: window_ns(case, windows) };
     points(case, &plan, walk, stretch, sampler)
@@ -103,13 +105,16 @@ pub fn points(
         }
         crew.forget()?;
         let block = shape.block as f64;
-        let at = params(&case.bench, *shape);
+        let at = params(case.id(), *shape);
         let point = match walk {
-            Walk::Sequential => Point::new("bandwidth", block).times("iops", 1.0 / block),
-            Walk::Random => Point::new("iops", 1.0).times("bandwidth", block),
+            Walk::Sequential => {
+                Point::new(ids::metric::BANDWIDTH, block).times(ids::metric::IOPS, 1.0 / block)
+            }
+            Walk::Random => Point::new(ids::metric::IOPS, 1.0).times(ids::metric::BANDWIDTH, block),
         };
         // A sustained write has no rate of its own.
-        let point = if case.bench == "disk.sustained" { Point::new("bandwidth", block) } else { point };
+        let point =
+            if case.bench == ids::SUSTAINED { Point::new(ids::metric::BANDWIDTH, block) } else { point };
         let mut done = Done::default();
         watch.start();
         sampler.whole_pieces(point.at(at.clone()), &[], stretch.count, |_| {

@@ -13,6 +13,7 @@ use super::target::Target;
 use crate::sampler::whole::Piece;
 use crate::{Point, Sampler};
 use model::Case;
+use model::vocabulary::disk as ids;
 use sys::clock;
 
 /// A median needs as many.
@@ -35,7 +36,7 @@ impl Call {
 }
 
 pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
-    let call = match case.params.get("op").and_then(|op| op.text()) {
+    let call = match case.params.get(ids::param::OP).and_then(|op| op.text()) {
         Some("fsync") => Call::Fsync,
         Some("fdatasync") => Call::Fdatasync,
         other => bail!("no such call: {other:?}"),
@@ -78,11 +79,11 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         once(&mut latencies)?;
     }
     latencies.clear();
-    let at = params(&case.bench, shape);
+    let at = params(case.id(), shape);
     let mut watch = Watch::new(target.counters(), clock);
     let (cpu, start) = (clock::own_usage()?.cpu_ms, clock.now());
     let mut count = 0;
-    sampler.whole_pieces(Point::new("iops", 1.0).at(at.clone()), &[], windows.count, |_| {
+    sampler.whole_pieces(Point::new(ids::metric::IOPS, 1.0).at(at.clone()), &[], windows.count, |_| {
         let begin = clock.now();
         let (mut calls, mut now) = (0, begin);
         while now - begin < ns || (calls < least && now - start < limit) {

@@ -8,6 +8,7 @@ use crate::placement::Floor;
 use crate::{Candidate, Scope, all, rehearsal};
 use machine::disk::Block;
 use machine::{Directory, Disk, Machine};
+use model::vocabulary::{BenchId, disk as ids};
 use model::{Case, CpuSet, Samples};
 use sys::scratch;
 
@@ -19,7 +20,7 @@ fn disk() -> PathBuf {
     program.parent().expect("a folder").to_path_buf()
 }
 
-fn on(id: &str, depth: Depth, filesystem: &str, free_bytes: u64) -> Vec<Candidate> {
+fn on(id: BenchId, depth: Depth, filesystem: &str, free_bytes: u64) -> Vec<Candidate> {
     let mut machine = Machine::default();
     machine.cpus.online = (0..2).collect::<CpuSet>();
     machine.directory = Some(Directory {
@@ -31,15 +32,15 @@ fn on(id: &str, depth: Depth, filesystem: &str, free_bytes: u64) -> Vec<Candidat
     of_machine(id, depth, &machine)
 }
 
-fn of_machine(id: &str, depth: Depth, machine: &Machine) -> Vec<Candidate> {
+fn of_machine(id: BenchId, depth: Depth, machine: &Machine) -> Vec<Candidate> {
     let floor = Floor::of(machine);
     let windows = depth.windows();
     let scope = Scope { machine, floor: &floor, depth, memory_bytes: 8 << 30, windows, all: false };
-    let row = crate::find(id).expect("a row");
+    let row = crate::find(&id).expect("a row");
     (row.cases)(row, &scope)
 }
 
-fn rows() -> impl Iterator<Item = &'static str> {
+fn rows() -> impl Iterator<Item = BenchId> {
     all().map(|row| row.id).filter(|id| id.starts_with("disk."))
 }
 
@@ -49,13 +50,17 @@ fn files_fit_the_room_and_the_profiles() {
         for id in rows() {
             for candidate in on(id, depth, "ext4", 3000 * MIB) {
                 assert!(
-                    candidate.unmet.is_none() || candidate.case.params.contains_key("engine"),
+                    candidate.unmet.is_none() || candidate.case.params.contains_key(ids::param::ENGINE),
                     "{}: {:?}",
                     candidate.case.key(),
                     candidate.unmet
                 );
-                let bytes =
-                    candidate.case.inputs.get("bytes").and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
+                let bytes = candidate
+                    .case
+                    .inputs
+                    .get(super::cases::BYTES)
+                    .and_then(|text| text.parse::<u64>().ok())
+                    .unwrap_or(0);
                 let jobs = candidate.case.placement.seats.len() as u64;
                 assert!(bytes * jobs <= 300 * MIB, "{}", candidate.case.key());
             }
@@ -86,7 +91,7 @@ fn files_fit_the_room_and_the_profiles() {
 
 #[test]
 fn points_are_read_as_they_were_written() {
-    let full = on("disk.random", Depth::Full, "ext4", 1 << 40);
+    let full = on(ids::RANDOM, Depth::Full, "ext4", 1 << 40);
     let read = full.iter().find(|candidate| candidate.unmet.is_none()).expect("a case");
     let all = shapes(&read.case);
     assert!(all.contains(&Shape { block: 4096, depth: 128 }) && all.len() == 18);
@@ -100,9 +105,9 @@ fn points_are_read_as_they_were_written() {
 fn a_raw_device_is_read_unless_more_is_allowed() {
     for id in rows() {
         for candidate in on(id, Depth::Standard, "ext4", 1 << 40) {
-            let reads = candidate.case.params.get("op").and_then(|op| op.text()) == Some("read");
+            let reads = candidate.case.params.get(ids::param::OP).and_then(|op| op.text()) == Some("read");
             assert_eq!(not_on_a_device(&candidate.case, false).is_none(), reads, "{}", candidate.case.key());
-            assert_eq!(not_on_a_device(&candidate.case, true).is_none(), id != "disk.metadata");
+            assert_eq!(not_on_a_device(&candidate.case, true).is_none(), id != ids::METADATA);
         }
     }
 }
@@ -118,23 +123,23 @@ fn a_device_without_discard_is_not_trimmed() {
         ];
         machine.disk =
             Some(Disk { path: "/dev/vdb1".into(), raw: true, stack: blocks.into(), ..Disk::default() });
-        let unmet = of_machine("disk.trim", Depth::Full, &machine).remove(0).unmet;
+        let unmet = of_machine(ids::TRIM, Depth::Full, &machine).remove(0).unmet;
         unmet.map(|why| why.contains("no discard"))
     };
     assert_eq!((trimmed(Some(0)), trimmed(Some(1 << 30)), trimmed(None)), (Some(true), None, None));
 }
 
 /// A case made small, with its files in `directory`; nothing where this machine has no such case.
-fn small(id: &str, directory: &Path) -> Vec<Case> {
-    let depth = crate::find(id).expect("a row").from.max(Depth::Standard);
+fn small(id: BenchId, directory: &Path) -> Vec<Case> {
+    let depth = crate::find(&id).expect("a row").from.max(Depth::Standard);
     let mut cases = rehearsal::cases(id, depth);
     for case in &mut cases {
         case.inputs.insert("dir".into(), directory.to_string_lossy().into_owned());
-        case.inputs.insert("bytes".into(), (8 * MIB).to_string());
-        if id == "disk.trim" {
-            case.inputs.insert("bytes".into(), (32 * MIB).to_string());
+        case.inputs.insert(super::cases::BYTES.into(), (8 * MIB).to_string());
+        if id == ids::TRIM {
+            case.inputs.insert(super::cases::BYTES.into(), (32 * MIB).to_string());
         }
-        if id == "disk.sustained" {
+        if id == ids::SUSTAINED {
             case.inputs.insert(SECONDS.into(), "0.2".into());
         }
         if let Some(points) = case.inputs.get_mut(POINTS).filter(|points| points.len() > 40) {
@@ -161,14 +166,14 @@ fn every_row_measures_and_leaves_nothing() {
         for case in cases {
             let samples = rehearsal::visit_all(&case);
             let of = |name: &str| samples.iter().any(|one| one.metrics.iter().any(|metric| metric == name));
-            if id != "disk.verify" {
-                assert!(of("latency_max"), "{}", case.key());
+            if id != ids::VERIFY {
+                assert!(of(&ids::metric::LATENCY_MAX), "{}", case.key());
             }
-            if let Some(cpu) = value(&samples, "cpu_per_io", Form::Value) {
+            if let Some(cpu) = value(&samples, &ids::metric::CPU_PER_IO, Form::Value) {
                 assert!(cpu > 0.0, "{}: {cpu}", case.key());
             }
-            let direct = case.params.get("cache").and_then(|cache| cache.text()) == Some("direct");
-            if let Some(share) = value(&samples, "device_share", Form::Value).filter(|_| direct) {
+            let direct = case.params.get(ids::param::CACHE).and_then(|cache| cache.text()) == Some("direct");
+            if let Some(share) = value(&samples, &ids::metric::DEVICE_SHARE, Form::Value).filter(|_| direct) {
                 // Others may use the device meanwhile: nothing of ours may be missing.
                 assert!(share > 0.5, "{}: {share}", case.key());
             }
@@ -180,8 +185,8 @@ fn every_row_measures_and_leaves_nothing() {
 #[test]
 fn failures_are_told_in_words_and_leave_nothing() {
     let directory = tempfile::tempdir_in(disk()).expect("a folder");
-    let mut case = small("disk.sequential", directory.path()).remove(0);
-    case.inputs.insert("bytes".into(), (1u64 << 60).to_string());
+    let mut case = small(ids::SEQUENTIAL, directory.path()).remove(0);
+    case.inputs.insert(super::cases::BYTES.into(), (1u64 << 60).to_string());
     let (_, reason) = rehearsal::visit(&case);
     assert!(reason.as_ref().is_some_and(|reason| reason.text().contains("more than a tenth")), "{reason:?}");
     case.inputs.insert(DEVICE.into(), directory.path().to_string_lossy().into_owned());
@@ -196,12 +201,12 @@ fn jobs_have_their_own_files_and_their_work_is_added_up() {
     if scratch::direct_refused(directory.path()).is_some() {
         return println!("skipped: O_DIRECT is refused here");
     }
-    let mut case = small("disk.random", directory.path()).remove(0);
+    let mut case = small(ids::RANDOM, directory.path()).remove(0);
     case.inputs.insert(POINTS.into(), "4096x2".into());
     let seat = case.placement.seats[0].clone();
     case.placement.seats.push(seat);
     let samples = rehearsal::visit_all(&case);
-    let rate = value(&samples, "iops", IOPS.form).expect("a rate");
+    let rate = value(&samples, &ids::metric::IOPS, IOPS.form).expect("a rate");
     let own =
         samples.iter().find(|one| one.metrics.iter().any(|name| name == "latency_max")).expect("latencies");
     assert!(rate > 0.0 && own.histograms[0].total() > 1);

@@ -13,6 +13,7 @@ use super::report::{self, Watch};
 use super::target::Target;
 use crate::{Sampler, check_answer};
 use model::Case;
+use model::vocabulary::disk as ids;
 use sys::discard::discard;
 
 /// What the device is told comes when the filesystem's journal commits; then its counters are read.
@@ -63,10 +64,10 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
             "a hole in the file at offset 0 does not read as zeros".to_string()
         })?;
     }
-    let at = params(&case.bench, shape);
+    let at = params(case.id(), shape);
     if let Some(moved) = moved {
         let share = moved.discarded_bytes / (holes * shape.block) as f64;
-        sampler.value(at.clone(), "device_share", share, watched_ns)?;
+        sampler.value(at.clone(), ids::metric::DEVICE_SHARE, share, watched_ns)?;
     }
     report::latencies(sampler, &at, latencies.histogram(), ns)
 }

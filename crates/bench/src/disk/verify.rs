@@ -1,6 +1,7 @@
 //! Blocks that name themselves, written and read back: `disk.verify`.
 
 use anyhow::{Context, bail};
+use model::vocabulary::disk as ids;
 
 use super::cases::{DEVICE, Shape, params, shapes};
 use super::engine::{self, Engine, complaint};
@@ -35,10 +36,10 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let mut engine = Engine::new(kind, file, shape.block, shape.depth, false)?;
     sampler.facts().notes.extend(engine.note().map(str::to_string));
     let bytes = target.bytes.min(MOST) / shape.block * shape.block;
-    let at = params(&case.bench, shape);
+    let at = params(case.id(), shape);
     let mut generation = 0;
     // The first one warms up, and what follows finds an older one in its place.
-    sampler.whole_pieces(Point::new("bandwidth", 1.0).at(at), &[], windows.count, |_| {
+    sampler.whole_pieces(Point::new(ids::metric::BANDWIDTH, 1.0).at(at), &[], windows.count, |_| {
         if generation == 0 {
             generation += 1;
             pass(&mut engine, shape, (base, bytes), generation, true)?;

@@ -2,9 +2,11 @@
 
 use super::cases::{PACED_LEAST, PACED_S, POINTS, SECONDS, STRETCH, SUSTAINED_S, points_input, shapes};
 use crate::{Candidate, Scope};
+use model::vocabulary::disk as ids;
+use model::vocabulary::{BenchId, ParamId};
 
 /// Rows whose I/O is asked for by an engine of choice, for as long as is wanted.
-pub const ASKING: [&str; 4] = ["disk.sequential", "disk.random", "disk.paced", "disk.sustained"];
+pub const ASKING: [BenchId; 4] = [ids::SEQUENTIAL, ids::RANDOM, ids::PACED, ids::SUSTAINED];
 
 /// What this machine has of engines.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -20,8 +22,9 @@ impl Engines {
     /// not io_uring's usual way is named in the case, so that its series are its own. `false`: nothing is left of it.
     pub fn give(&self, candidate: &mut Candidate, wanted: Option<&str>) -> bool {
         let params = &candidate.case.params;
-        let text = |name: &str| params.get(name).and_then(|value| value.text().map(str::to_string));
-        let (own, buffered) = (text("engine"), text("cache").as_deref() == Some("buffered"));
+        let text = |name: ParamId| params.get(name).and_then(|value| value.text().map(str::to_string));
+        let (own, buffered) =
+            (text(ids::param::ENGINE), text(ids::param::CACHE).as_deref() == Some("buffered"));
         match (wanted, own.as_deref()) {
             // The profile's own comparison of engines.
             (None, Some("polled")) => self.unmet(candidate, "polled"),
@@ -31,7 +34,7 @@ impl Engines {
             (Some("uring"), None) => self.unmet(candidate, "uring"),
             (Some("psync"), None) => blocking(candidate),
             (Some("polled"), None) if !buffered => {
-                candidate.case.params.insert("engine".into(), "polled".into());
+                candidate.case.params.insert(ids::param::ENGINE, "polled");
                 self.unmet(candidate, "polled");
             }
             (Some(wanted), Some(own)) if wanted == own => self.unmet(candidate, own),
@@ -57,8 +60,8 @@ impl Engines {
 /// By pread and pwrite: one I/O at a time of each job.
 fn blocking(candidate: &mut Candidate) {
     let case = &mut candidate.case;
-    case.params.insert("engine".into(), "psync".into());
-    if case.bench == "disk.paced" {
+    case.params.insert(ids::param::ENGINE, "psync");
+    if case.bench == ids::PACED {
         // It has no depth to miss: what falls due waits.
         return;
     }
@@ -76,10 +79,11 @@ fn blocking(candidate: &mut Candidate) {
 pub fn with_time(candidate: &mut Candidate, seconds: u64, scope: &Scope) {
     let windows = (scope.windows.count + scope.windows.warm_up) as f64;
     let wanted = seconds as f64;
-    let (usual, wanted) = match candidate.case.bench.as_ref() {
-        "disk.sustained" => (SUSTAINED_S, wanted),
-        "disk.paced" => {
-            let rate = candidate.case.params.get("rate").and_then(|value| value.number()).unwrap_or(1.0);
+    let (usual, wanted) = match candidate.case.id() {
+        Some(ids::SUSTAINED) => (SUSTAINED_S, wanted),
+        Some(ids::PACED) => {
+            let rate =
+                candidate.case.params.get(ids::param::RATE).and_then(|value| value.number()).unwrap_or(1.0);
             let length = |wanted: f64| wanted.max(PACED_LEAST as f64 / rate);
             (length(PACED_S), length(wanted))
         }
@@ -90,19 +94,19 @@ pub fn with_time(candidate: &mut Candidate, seconds: u64, scope: &Scope) {
     };
     let points = shapes(&candidate.case).len() as f64;
     candidate.seconds = (candidate.seconds + points * (wanted - usual)).max(0.0);
-    candidate.case.params.insert(SECONDS.into(), seconds.into());
+    candidate.case.params.insert(SECONDS, seconds);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn candidate(params: &[(&'static str, &str)]) -> Candidate {
-        let mut candidate = Candidate::unmet("disk.random", "one-cpu", String::new());
+    fn candidate(params: &[(ParamId, &str)]) -> Candidate {
+        let mut candidate = Candidate::unmet(ids::RANDOM, "one-cpu", String::new());
         candidate.unmet = None;
         candidate.seconds = 1.0;
         candidate.case.inputs.insert(POINTS.into(), "4096x1,4096x32,65536x4".into());
-        params.iter().fold(candidate, |candidate, (name, value)| candidate.param(name, *value))
+        params.iter().fold(candidate, |candidate, (name, value)| candidate.param(*name, *value))
     }
 
     const REFUSED: &str = "switched off";
@@ -112,12 +116,12 @@ mod tests {
     }
 
     /// What becomes of a case: its engine and points, or why it is none.
-    fn given(engines: &Engines, params: &[(&'static str, &str)], wanted: Option<&str>) -> Option<String> {
+    fn given(engines: &Engines, params: &[(ParamId, &str)], wanted: Option<&str>) -> Option<String> {
         let mut candidate = candidate(params);
         engines.give(&mut candidate, wanted).then(|| match &candidate.unmet {
             Some(why) => why.clone(),
             None => {
-                let engine = candidate.case.params.get("engine").and_then(|value| value.text());
+                let engine = candidate.case.params.get(ids::param::ENGINE).and_then(|value| value.text());
                 format!("{} {}", engine.unwrap_or("usual"), candidate.case.inputs[POINTS])
             }
         })
@@ -129,10 +133,10 @@ mod tests {
         assert_eq!(usual.as_deref(), Some("usual 4096x1,4096x32,65536x4"));
         let without = engines(true, true);
         assert_eq!(given(&without, &[], None).as_deref(), Some("psync 4096x1,65536x1"));
-        let polled = given(&without, &[("engine", "polled")], None).expect("offered with a reason");
+        let polled = given(&without, &[(ids::param::ENGINE, "polled")], None).expect("offered with a reason");
         assert!(polled.contains(REFUSED), "{polled}");
         assert_eq!(
-            given(&without, &[("engine", "psync")], None).as_deref(),
+            given(&without, &[(ids::param::ENGINE, "psync")], None).as_deref(),
             Some("psync 4096x1,4096x32,65536x4")
         );
     }
@@ -142,11 +146,11 @@ mod tests {
         let all = engines(false, true);
         assert_eq!(given(&all, &[], Some("psync")).as_deref(), Some("psync 4096x1,65536x1"));
         assert_eq!(given(&all, &[], Some("polled")).as_deref(), Some("polled 4096x1,4096x32,65536x4"));
-        assert_eq!(given(&all, &[("cache", "buffered")], Some("polled")), None);
+        assert_eq!(given(&all, &[(ids::param::CACHE, "buffered")], Some("polled")), None);
         for (own, wanted) in
             [("psync", "uring"), ("polled", "uring"), ("polled", "psync"), ("psync", "polled")]
         {
-            assert_eq!(given(&all, &[("engine", own)], Some(wanted)), None, "{own} {wanted}");
+            assert_eq!(given(&all, &[(ids::param::ENGINE, own)], Some(wanted)), None, "{own} {wanted}");
         }
         let stuck = given(&engines(false, false), &[], Some("polled")).expect("offered with a reason");
         assert!(stuck.contains("io_poll"), "{stuck}");

@@ -7,6 +7,8 @@ use super::cases::{
 use super::way::{ASKING, Engines, with_time};
 use crate::{Benchmark, Candidate, Scope};
 use model::Case;
+use model::vocabulary::disk as ids;
+use model::vocabulary::{BenchId, ParamId};
 use sys::uring;
 
 /// What is wanted of the disk rows; what is empty is left to the profile.
@@ -27,12 +29,12 @@ pub struct Wish {
 }
 
 /// Rows whose points and jobs can be chosen.
-const CHOSEN: [&str; 2] = ["disk.sequential", "disk.random"];
+const CHOSEN: [BenchId; 2] = [ids::SEQUENTIAL, ids::RANDOM];
 
 impl Wish {
     /// What of it none of these rows could do, in words that say what to do instead.
     pub fn refused(&self, benches: &[&Benchmark]) -> Option<String> {
-        let measured = |ids: &[&str]| benches.iter().any(|bench| ids.contains(&bench.id));
+        let measured = |ids: &[BenchId]| benches.iter().any(|bench| ids.contains(&bench.id));
         let points = !self.blocks.is_empty() || !self.depths.is_empty() || self.jobs.is_some();
         let other = self.rate.is_some() || self.engine.is_some() || self.seconds.is_some();
         if (points || other) && !benches.iter().any(|bench| bench.group() == "disk") {
@@ -43,7 +45,7 @@ impl Wish {
         if (self.engine.is_some() || self.seconds.is_some()) && !measured(&ASKING) {
             return Some(format!(
                 "--engine and --io-time are for {}, and none of them is going to be measured: add --only disk.random",
-                ASKING.join(", ")
+                ASKING.map(BenchId::as_str).join(", ")
             ));
         }
         if points && !measured(&CHOSEN) {
@@ -53,7 +55,7 @@ impl Wish {
                     .into(),
             );
         }
-        if self.rate.is_some() && !measured(&["disk.paced"]) {
+        if self.rate.is_some() && !measured(&[ids::PACED]) {
             return Some(
                 "--io-rate is for disk.paced, which is not going to be measured (a quick run has it where it is named): \
                  add --only disk.paced"
@@ -93,20 +95,21 @@ pub fn wished(candidates: Vec<Candidate>, wish: &Wish, scope: &Scope) -> Vec<Can
     let engines = Engines { refused: uring::refused(), pollable: pollable(scope) };
     let mut all: Vec<Candidate> = Vec::new();
     for mut candidate in candidates {
-        let bench = candidate.case.bench.clone();
-        if ASKING.contains(&bench.as_ref()) && !engines.give(&mut candidate, wish.engine) {
+        let bench = candidate.case.id();
+        let asks = bench.is_some_and(|bench| ASKING.contains(&bench));
+        if asks && !engines.give(&mut candidate, wish.engine) {
             continue;
         }
         let mut impossible = Vec::new();
-        match candidate.case.bench.as_ref() {
-            bench if CHOSEN.contains(&bench) => {
+        match bench {
+            Some(bench) if CHOSEN.contains(&bench) => {
                 with_jobs(&mut candidate, wish, scope);
                 impossible = with_points(&mut candidate, wish, scope);
             }
-            "disk.paced" => with_rate(&mut candidate, wish),
+            Some(ids::PACED) => with_rate(&mut candidate, wish),
             _ => {}
         }
-        if let Some(seconds) = wish.seconds.filter(|_| ASKING.contains(&bench.as_ref())) {
+        if let Some(seconds) = wish.seconds.filter(|_| asks) {
             with_time(&mut candidate, seconds, scope);
         }
         // Two rates of the profile are one where the user named one, and so are its numbers of jobs.
@@ -124,7 +127,7 @@ pub fn wished(candidates: Vec<Candidate>, wish: &Wish, scope: &Scope) -> Vec<Can
 fn with_jobs(candidate: &mut Candidate, wish: &Wish, scope: &Scope) {
     let Some(jobs) = wish.jobs else { return };
     let before = candidate.case.placement.seats.len().max(1) as u64;
-    candidate.case.params.remove("jobs");
+    candidate.case.params.remove(ids::param::JOBS);
     candidate.case.placement = match jobs {
         1 => match scope.floor.one_cpu("job") {
             Ok(one) => one,
@@ -133,7 +136,7 @@ fn with_jobs(candidate: &mut Candidate, wish: &Wish, scope: &Scope) {
         _ => scope.floor.spread("job", jobs),
     };
     if candidate.case.placement.name == SPREAD {
-        candidate.case.params.insert("jobs".into(), (jobs as u64).into());
+        candidate.case.params.insert(ids::param::JOBS, jobs as u64);
     }
     let bytes_of = |case: &Case| case.inputs.get(BYTES).and_then(|text| text.parse::<u64>().ok());
     let Some(bytes) = bytes_of(&candidate.case).filter(|_| candidate.unmet.is_none()) else { return };
@@ -166,10 +169,11 @@ fn with_points(candidate: &mut Candidate, wish: &Wish, scope: &Scope) -> Vec<Can
         [] => kept(usual.iter().map(|shape| shape.block).collect()),
         blocks => blocks.to_vec(),
     };
-    let text = |name: &str| candidate.case.params.get(name).and_then(|value| value.text());
-    let direct = text("cache") != Some("buffered");
+    let text = |name: ParamId| candidate.case.params.get(name).and_then(|value| value.text());
+    let direct = text(ids::param::CACHE) != Some("buffered");
     // What blocks, and what goes through the page cache with readahead, has one I/O in flight.
-    let alone = text("engine") == Some("psync") || (candidate.case.bench == "disk.sequential" && !direct);
+    let alone =
+        text(ids::param::ENGINE) == Some("psync") || (candidate.case.bench == ids::SEQUENTIAL && !direct);
     let depths: Vec<u32> = match wish.depths.as_slice() {
         _ if alone => vec![1],
         [] => kept(usual.iter().map(|shape| u64::from(shape.depth)).collect())
@@ -189,7 +193,7 @@ fn with_points(candidate: &mut Candidate, wish: &Wish, scope: &Scope) -> Vec<Can
     let refused: Vec<Candidate> = impossible.iter().map(refused).collect();
     let refused = refused.into_iter().map(|one| {
         let shape = shapes(&one.case)[0];
-        one.param("block", shape.block).param("depth", u64::from(shape.depth))
+        one.param(ids::param::BLOCK, shape.block).param(ids::param::DEPTH, u64::from(shape.depth))
     });
     let refused: Vec<Candidate> = refused.collect();
     if wanted.is_empty() {
@@ -230,10 +234,11 @@ fn uneven(shape: Shape, scope: &Scope) -> Option<String> {
 
 fn with_rate(candidate: &mut Candidate, wish: &Wish) {
     let Some(rate) = wish.rate else { return };
-    let usual = candidate.case.params.get("rate").and_then(|value| value.number()).unwrap_or(rate as f64);
+    let usual =
+        candidate.case.params.get(ids::param::RATE).and_then(|value| value.number()).unwrap_or(rate as f64);
     let seconds = |rate: f64| (PACED_LEAST as f64 / rate).max(PACED_S);
     candidate.seconds += seconds(rate as f64) - seconds(usual);
-    candidate.case.params.insert("rate".into(), rate.into());
+    candidate.case.params.insert(ids::param::RATE, rate);
 }
 
 #[cfg(test)]
@@ -293,13 +298,13 @@ mod tests {
         let blocking = of(&all, "disk.random@one-cpu?cache=direct&engine=psync&op=read").0;
         assert!(blocking.len() == 2 && blocking.iter().all(|shape| shape.depth == 1));
         // Two rates of reads are one now, and it takes longer: a percentile needs its I/Os.
-        let paced = |all: &[Candidate]| all.iter().filter(|one| one.case.bench == "disk.paced").count();
+        let paced = |all: &[Candidate]| all.iter().filter(|one| one.case.bench == ids::PACED).count();
         assert_eq!((paced(&usual), paced(&all)), (4, 3));
         let slow = of(&all, "disk.paced@one-cpu?cache=direct&op=write&rate=300").1;
         assert!(slow > of(&usual, "disk.paced@one-cpu?cache=direct&op=write&rate=1000").1 + 2.0, "{slow}");
     }
 
-    fn rows(ids: &[&str]) -> Vec<&'static Benchmark> {
+    fn rows(ids: &[BenchId]) -> Vec<&'static Benchmark> {
         BENCHMARKS.iter().filter(|bench| ids.contains(&bench.id)).collect()
     }
 
@@ -309,22 +314,22 @@ mod tests {
         let (block, rate) =
             (Wish { blocks: vec![4096], ..nothing.clone() }, Wish { rate: Some(500), ..nothing.clone() });
         let jobs = Wish { jobs: Some(4), ..nothing.clone() };
-        let says = |wish: &Wish, ids: &[&str], words: &str| {
+        let says = |wish: &Wish, ids: &[BenchId], words: &str| {
             let why = wish.refused(&rows(ids)).expect("refused");
             assert!(why.contains(words), "{why}");
         };
         says(&block, &[], "belong to the disk rows");
-        says(&rate, &["disk.random"], "--only disk.paced");
-        says(&block, &["disk.sync", "disk.paced"], "--only disk.random");
-        says(&jobs, &["disk.paced"], "--only disk.random");
+        says(&rate, &[ids::RANDOM], "--only disk.paced");
+        says(&block, &[ids::SYNC, ids::PACED], "--only disk.random");
+        says(&jobs, &[ids::PACED], "--only disk.random");
         let deep = Wish { blocks: vec![1 << 20, 4 << 20], depths: vec![32], ..nothing.clone() };
-        says(&deep, &["disk.random"], "blocks of 4M at depth 32 need 128 MiB");
+        says(&deep, &[ids::RANDOM], "blocks of 4M at depth 32 need 128 MiB");
         let fits = Wish { blocks: vec![1 << 20, 2 << 20], ..deep };
         for (wish, ids) in [
-            (&nothing, ["disk.sync"].as_slice()),
-            (&fits, &["disk.sequential"]),
-            (&rate, &["disk.sync", "disk.paced"]),
-            (&jobs, &["disk.random"]),
+            (&nothing, [ids::SYNC].as_slice()),
+            (&fits, &[ids::SEQUENTIAL]),
+            (&rate, &[ids::SYNC, ids::PACED]),
+            (&jobs, &[ids::RANDOM]),
         ] {
             assert_eq!(wish.refused(&rows(ids)), None);
         }
@@ -367,7 +372,7 @@ mod tests {
         let all = of_jobs(6);
         let six = of(&all, "disk.random@spread?cache=direct&jobs=6&op=read");
         assert_eq!(cpus(six), [0, 1, 2, 3, 0, 1]);
-        let both = all.iter().filter(|one| one.case.bench == "disk.random" && one.unmet.is_none());
+        let both = all.iter().filter(|one| one.case.bench == ids::RANDOM && one.unmet.is_none());
         assert!(both.clone().count() > 2 && both.clone().all(|one| cpus(one).len() == 6));
         let usual = offered_on(4, 512, &Wish::default());
         let one = of(&usual, "disk.random@one-cpu?cache=direct&op=read");

@@ -2,12 +2,13 @@
 
 use super::super::rehearsal::{this_machine, visit};
 use super::*;
+use model::vocabulary::guard as ids;
 use model::{Reason, Samples};
 
 /// The free case of a command.
 fn case(words: &[&str], wanted: Option<&str>, timeout: &str) -> Case {
     let floor = Floor::of(&this_machine());
-    let mut case = Candidate::new(GUARDED, floor.free(&["command"]).expect("CPUs"), 1, 0.1).case;
+    let mut case = Candidate::new(ids::COMMAND, floor.free(&["command"]).expect("CPUs"), 1, 0.1).case;
     let wanted = wanted.map(|text| Wanted::parse(text, None).expect("a metric"));
     case.inputs.insert(WORDS.into(), serde_json::to_string(words).expect("text"));
     case.inputs.insert(TIMEOUT.into(), timeout.into());
@@ -36,15 +37,15 @@ fn a_run_is_one_value_with_all_that_goes_with_it() {
     let (samples, reason) =
         shell("echo rate 5; echo rate 12.5; sleep 0.05; exit 0", Some("r=rate ([0-9.]+)"));
     assert_eq!(reason, None);
-    assert_eq!(value(&samples, RESULT), Some(12.5));
-    assert!(value(&samples, "wall").is_some_and(|wall| (0.05..20.0).contains(&wall)));
-    assert!(value(&samples, "faults").is_some_and(|faults| faults > 10.0));
-    assert_eq!(value(&samples, "left"), Some(0.0));
-    let result = samples.iter().find(|one| one.metrics == [RESULT]).expect("a result");
+    assert_eq!(value(&samples, &ids::metric::RESULT), Some(12.5));
+    assert!(value(&samples, &ids::metric::WALL).is_some_and(|wall| (0.05..20.0).contains(&wall)));
+    assert!(value(&samples, &ids::metric::FAULTS).is_some_and(|faults| faults > 10.0));
+    assert_eq!(value(&samples, &ids::metric::LEFT), Some(0.0));
+    let result = samples.iter().find(|one| one.metrics == [ids::metric::RESULT]).expect("a result");
     assert!(result.beside.clock_ghz.is_some() && result.len() == 1);
     // Without a metric the wall time is the result.
     let (samples, _) = shell("sleep 0.05", None);
-    assert_eq!(value(&samples, RESULT), value(&samples, "wall"));
+    assert_eq!(value(&samples, &ids::metric::RESULT), value(&samples, &ids::metric::WALL));
 }
 
 #[test]
@@ -74,7 +75,7 @@ fn what_it_leaves_is_counted_and_killed() {
     );
     let (samples, reason) = shell(&script, None);
     assert_eq!(reason, None);
-    assert!(value(&samples, "left").is_some_and(|left| left >= 2.0));
+    assert!(value(&samples, &ids::metric::LEFT).is_some_and(|left| left >= 2.0));
     let running = Command::new("ps").args(["-eo", "args"]).output().expect("ps");
     let running = String::from_utf8_lossy(&running.stdout).into_owned();
     assert!(!running.lines().any(|line| line.contains(&mark)), "{running}");
@@ -83,8 +84,8 @@ fn what_it_leaves_is_counted_and_killed() {
 #[test]
 fn long_outputs_are_taken_and_streams_may_close_early() {
     let (samples, reason) = shell("head -c 60000000 /dev/zero; echo; echo end 3", Some("end=end (.*)"));
-    assert_eq!((value(&samples, RESULT), reason), (Some(3.0), None));
+    assert_eq!((value(&samples, &ids::metric::RESULT), reason), (Some(3.0), None));
     let (samples, reason) = shell("exec >&- 2>&-; sleep 0.05", None);
-    assert!(reason.is_none() && value(&samples, RESULT).is_some_and(|wall| wall >= 0.05));
+    assert!(reason.is_none() && value(&samples, &ids::metric::RESULT).is_some_and(|wall| wall >= 0.05));
     assert_eq!(why(shell("read x && exit 1; exit 0", None).1), "", "standard input is empty");
 }

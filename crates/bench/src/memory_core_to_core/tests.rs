@@ -26,7 +26,7 @@ fn planned(machine: &Machine, depth: Depth, all: bool) -> Candidate {
 
 fn cell(params: &Params) -> (i64, i64) {
     let cpu = |name| params.get(name).and_then(|cpu| cpu.int()).expect("a CPU");
-    (cpu("from"), cpu("to"))
+    (cpu(ids::param::FROM), cpu(ids::param::TO))
 }
 
 #[test]

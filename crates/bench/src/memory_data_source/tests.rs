@@ -6,6 +6,7 @@ use super::*;
 use crate::placement::Floor;
 use crate::{Depth, Windows};
 use machine::{Core, Package};
+use model::vocabulary::memory as ids;
 
 fn set(text: &str) -> CpuSet {
     CpuSet::parse_list(text).expect("a list")
@@ -138,7 +139,7 @@ fn a_server_has_every_row_that_its_topology_allows() {
     let met: Vec<String> = rows
         .iter()
         .filter(|row| row.unmet.is_none())
-        .map(|row| format!("{} {}", row.case.params["source"], row.case.placement.name))
+        .map(|row| format!("{} {}", row.case.params[ids::param::SOURCE], row.case.placement.name))
         .collect();
     assert_eq!(
         met,
@@ -181,7 +182,7 @@ fn caches_that_nobody_tells_of_are_reasons() {
     machine.cpus.online = set("0-1");
     let unmet: Vec<(String, String)> = rows(&machine)
         .into_iter()
-        .filter_map(|row| Some((row.case.params["source"].to_string(), row.unmet?)))
+        .filter_map(|row| Some((row.case.params[ids::param::SOURCE].to_string(), row.unmet?)))
         .collect();
     let why = |source: &str| unmet.iter().find(|(of, _)| of == source).map(|(_, why)| why.as_str());
     assert!(why("l3").is_some_and(|why| why.contains("no L3")), "{unmet:?}");

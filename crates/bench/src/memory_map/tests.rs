@@ -5,6 +5,7 @@ use crate::placement::Floor;
 use crate::{Windows, rehearsal};
 use machine::{Core, Machine};
 use model::CpuSet;
+use model::vocabulary::memory_map as ids;
 
 const GIB: u64 = 1 << 30;
 
@@ -131,12 +132,12 @@ fn a_small_map_has_a_series_a_chunk() {
     let (samples, reason) = rehearsal::visit(&case);
     assert_eq!(reason, None);
     let of = |metric: &str| samples.iter().filter(|one| one.metrics == [metric]).collect::<Vec<_>>();
-    let chunks = of("bandwidth");
+    let chunks = of(&ids::metric::BANDWIDTH);
     assert!(chunks.len() >= 32 && chunks.iter().filter(|one| !one.point.is_empty()).count() == chunks.len());
     assert!(chunks.iter().all(|one| one.len() == 4 && one.warm_up == 1));
-    assert!(of("typical").len() == 1 && of("typical")[0].len() == 4);
+    assert!(of(&ids::metric::TYPICAL).len() == 1 && of(&ids::metric::TYPICAL)[0].len() == 4);
     // Root sees where it lies, others do not.
-    let places = of("physical");
+    let places = of(&ids::metric::PHYSICAL);
     assert!(places.is_empty() || places[0].len() == chunks.len());
     // More must stay free than there is: not a chunk is taken.
     case.inputs.insert(RESERVE.to_string(), (1u64 << 60).to_string());

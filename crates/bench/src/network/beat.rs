@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::TO;
 use crate::Windows;
 use model::Case;
+use model::vocabulary::network as ids;
 
 /// A median needs ten round trips beyond it.
 pub const LEAST_TRIPS: usize = 24;
@@ -49,9 +50,9 @@ impl Beat {
     /// What a row's transfers use on a way with this round trip.
     pub fn on(windows: Windows, case: &Case, round_trip: Option<Duration>) -> Beat {
         let usual = Beat::of(windows, case);
-        match case.bench.as_ref() {
-            "network.bottleneck" => usual.of_arm().over(round_trip),
-            "network.loaded" => usual.over(round_trip).whole().lasting(round_trip),
+        match case.id() {
+            Some(ids::BOTTLENECK) => usual.of_arm().over(round_trip),
+            Some(ids::LOADED) => usual.over(round_trip).whole().lasting(round_trip),
             _ => usual.over(round_trip),
         }
     }
@@ -102,7 +103,7 @@ pub(super) mod tests {
     pub const WINDOWS: Windows = Windows { window_ns: 2e6, count: 5, warm_up: 1, limit_s: 2.0 };
 
     /// A case without seats, of this machine or with another one.
-    pub fn case(bench: &'static str, to: Option<&str>) -> Case {
+    pub fn case(bench: model::vocabulary::BenchId, to: Option<&str>) -> Case {
         let placement = Placement {
             name: "one-cpu".into(),
             seats: Vec::new(),
@@ -117,13 +118,13 @@ pub(super) mod tests {
 
     #[test]
     fn a_start_has_as_many_round_trips_as_slow_start_needs() {
-        for bench in ["network.tcp", "network.udp", "network.bottleneck", "network.loaded"] {
+        for bench in [ids::TCP, ids::UDP, ids::BOTTLENECK, ids::LOADED] {
             let start_s = |trip_ms: u64| {
                 let beat =
                     Beat::on(WINDOWS, &case(bench, Some("far:1")), Some(Duration::from_millis(trip_ms)));
                 (beat.window_ms * beat.warm_up as u64) as f64 / 1e3
             };
-            assert!(start_s(0) >= if bench == "network.bottleneck" { 0.15 } else { 0.3 }, "{bench}");
+            assert!(start_s(0) >= if bench == ids::BOTTLENECK { 0.15 } else { 0.3 }, "{bench}");
             assert!(start_s(80) >= 12.0 * 0.08, "{bench}: {}", start_s(80));
             assert!(start_s(80) < 24.0 * 0.08 + 0.3, "{bench}: {}", start_s(80));
             assert_eq!(start_s(30_000), start_s(500), "{bench}: bounded");
@@ -135,16 +136,15 @@ pub(super) mod tests {
 
     #[test]
     fn both_halves_of_what_is_counted_have_several_round_trips() {
-        let beat =
-            Beat::on(WINDOWS, &case("network.bottleneck", Some("far:1")), Some(Duration::from_millis(80)));
+        let beat = Beat::on(WINDOWS, &case(ids::BOTTLENECK, Some("far:1")), Some(Duration::from_millis(80)));
         assert!(beat.count == 2 && beat.window_ms >= 320, "{beat:?}");
     }
 
     #[test]
     fn over_loopback_no_start_is_longer_than_its_windows() {
-        let own = case("network.tcp", None);
+        let own = case(ids::TCP, None);
         assert_eq!(Beat::on(WINDOWS, &own, None), Beat { window_ms: 20, warm_up: 2, count: 5 });
-        let arm = Beat::on(WINDOWS, &case("network.bottleneck", None), None);
+        let arm = Beat::on(WINDOWS, &case(ids::BOTTLENECK, None), None);
         assert_eq!(arm, Beat { window_ms: 20, warm_up: 2, count: 2 });
     }
 }

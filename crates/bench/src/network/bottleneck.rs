@@ -14,6 +14,7 @@ use super::way::USUAL_DATAGRAM;
 use super::words::{Protocol, Side, Transfer};
 use crate::{Sampler, WrongAnswer, median, point};
 use model::Case;
+use model::vocabulary::{MetricId, network as ids};
 
 /// Share of its time that a slowed end burns.
 const BURN: f64 = 0.3;
@@ -67,7 +68,7 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
 struct Seen {
     /// Bytes and ns.
     windows: BTreeMap<&'static str, (Vec<f64>, Vec<f64>)>,
-    beside: BTreeMap<(&'static str, &'static str), Vec<f64>>,
+    beside: BTreeMap<(&'static str, MetricId), Vec<f64>>,
     /// Bits a second of the plain arm, and its buffers.
     plain: Vec<f64>,
     /// Arms that this path cannot have.
@@ -90,10 +91,10 @@ impl Seen {
         let mut told = outcome.beside();
         if arm == "start" {
             let (work, ns) = (&work[counted.end..], &ns[counted.end..]);
-            told.push(("later", work.iter().sum::<f64>() * GIGABITS / ns.iter().sum::<f64>()));
+            told.push((ids::metric::LATER, work.iter().sum::<f64>() * GIGABITS / ns.iter().sum::<f64>()));
         }
         if arm != "start" {
-            told.push(("growth", growth(&work[counted.clone()], &ns[counted])));
+            told.push((ids::metric::GROWTH, growth(&work[counted.clone()], &ns[counted])));
         }
         for (metric, value) in told {
             self.beside.entry((arm, metric)).or_default().push(value);
@@ -123,14 +124,14 @@ impl Seen {
             for ((of, metric), values) in &self.beside {
                 if *of == arm && values.len() == windows.1.len() {
                     sampler.windows_timed(
-                        point("arm", arm),
-                        metric,
+                        point(ids::param::ARM, arm),
+                        *metric,
                         (values.clone(), windows.1.clone()),
                         0,
                     )?;
                 }
             }
-            sampler.windows_timed(point("arm", arm), "bandwidth", windows, 0)?;
+            sampler.windows_timed(point(ids::param::ARM, arm), ids::metric::BANDWIDTH, windows, 0)?;
         }
         Ok(())
     }

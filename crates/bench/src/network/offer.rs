@@ -8,6 +8,8 @@ use super::way::{USUAL_DATAGRAM, Way, datagram};
 use super::{ARMS, DEPTHS, MESSAGES, MORE_STREAMS, RECEIVER, SENDER, TO};
 use crate::placement::Distance;
 use crate::{Benchmark, Candidate, Depth, Scope, Windows};
+use model::vocabulary::network as ids;
+use model::vocabulary::{BenchId, ParamId};
 use model::{Beside, Case, CpuSet, Pages, Params, Placement, Seat};
 
 /// The input that holds the points of a transfer, `STREAMS:BYTES` with commas.
@@ -155,9 +157,7 @@ fn way(scope: &Scope, wish: &Wish) -> Way {
 /// The cases of a row at a placement.
 fn at(bench: &Benchmark, scope: &Scope, wish: &Wish, placement: Placement) -> Vec<Candidate> {
     // Who the limit is on one CPU, is known.
-    if bench.id == "network.bottleneck"
-        && placement.name == Distance::SameCpu.name()
-        && scope.depth < Depth::Full
+    if bench.id == ids::BOTTLENECK && placement.name == Distance::SameCpu.name() && scope.depth < Depth::Full
     {
         return Vec::new();
     }
@@ -165,24 +165,22 @@ fn at(bench: &Benchmark, scope: &Scope, wish: &Wish, placement: Placement) -> Ve
     let full = scope.depth == Depth::Full;
     // Over loopback both directions are the same path; over a link they are two.
     let directions: &[&str] = match (bench.id, apart) {
-        ("network.tcp", true) if deep => &["send", "receive", "both"],
-        ("network.tcp", false) if full => &["send", "both"],
-        ("network.tcp" | "network.udp" | "network.bottleneck" | "network.loaded", true) => {
-            &["send", "receive"]
-        }
-        ("network.tcp" | "network.udp" | "network.bottleneck" | "network.loaded", false) => &["send"],
+        (ids::TCP, true) if deep => &["send", "receive", "both"],
+        (ids::TCP, false) if full => &["send", "both"],
+        (ids::TCP | ids::UDP | ids::BOTTLENECK | ids::LOADED, true) => &["send", "receive"],
+        (ids::TCP | ids::UDP | ids::BOTTLENECK | ids::LOADED, false) => &["send"],
         _ => &[""],
     };
     let protocols: &[&str] = match bench.id {
-        "network.round-trip" if deep => &["tcp", "udp"],
-        "network.round-trip" => &["tcp"],
+        ids::ROUND_TRIP if deep => &["tcp", "udp"],
+        ids::ROUND_TRIP => &["tcp"],
         _ => &[""],
     };
     let mut all = Vec::new();
     // Any direction of TCP's may be asked for, of the others those that they have.
     let asked = wish.direction.as_deref().filter(|_| directions != [""]);
     let directions: Vec<&str> = match asked {
-        Some(asked) if bench.id == "network.tcp" => vec![asked],
+        Some(asked) if bench.id == ids::TCP => vec![asked],
         Some(asked) => directions.iter().copied().filter(|own| *own == asked).collect(),
         None => directions.to_vec(),
     };
@@ -193,7 +191,7 @@ fn at(bench: &Benchmark, scope: &Scope, wish: &Wish, placement: Placement) -> Ve
                 swap_roles(&mut placement);
             }
             let mut candidate = Candidate::new(bench.id, placement, priority(bench.id, scope.depth), 0.0);
-            for (name, value) in [("direction", direction), ("protocol", protocol)] {
+            for (name, value) in [(ids::param::DIRECTION, direction), (ids::param::PROTOCOL, protocol)] {
                 if !value.is_empty() {
                     candidate = candidate.param(name, *value);
                 }
@@ -204,11 +202,11 @@ fn at(bench: &Benchmark, scope: &Scope, wish: &Wish, placement: Placement) -> Ve
     all
 }
 
-fn priority(id: &str, depth: Depth) -> u32 {
+fn priority(id: BenchId, depth: Depth) -> u32 {
     match id {
-        "network.tcp" | "network.round-trip" if depth == Depth::Quick => 70,
-        "network.tcp" | "network.round-trip" => 65,
-        "network.bottleneck" => 50,
+        ids::TCP | ids::ROUND_TRIP if depth == Depth::Quick => 70,
+        ids::TCP | ids::ROUND_TRIP => 65,
+        ids::BOTTLENECK => 50,
         _ => 60,
     }
 }
@@ -221,34 +219,35 @@ fn swap_roles(placement: &mut Placement) {
 
 /// With what the user wants, its points and its time.
 fn completed(mut candidate: Candidate, scope: &Scope, wish: &Wish) -> Candidate {
-    let id = candidate.case.bench.to_string();
+    let id = candidate.case.id();
     let way = way(scope, wish);
-    let has = |name: &str| {
-        let bench = super::BENCHMARKS.iter().find(|bench| bench.id == id);
+    let has = |name: ParamId| {
+        let bench = super::BENCHMARKS.iter().find(|bench| Some(bench.id) == id);
         bench.is_some_and(|bench| bench.params.iter().any(|param| param.name == name))
     };
-    if let Some(rate) = wish.rate.filter(|_| has("rate")) {
-        candidate = candidate.param("rate", rate);
+    if let Some(rate) = wish.rate.filter(|_| has(ids::param::RATE)) {
+        candidate = candidate.param(ids::param::RATE, rate);
     }
-    let over_tcp = candidate.case.params.get("protocol").and_then(|name| name.text()) != Some("udp");
-    if let Some(congestion) = wish.congestion.as_deref().filter(|_| has("congestion") && over_tcp) {
-        candidate = candidate.param("congestion", congestion);
+    let over_tcp =
+        candidate.case.params.get(ids::param::PROTOCOL).and_then(|name| name.text()) != Some("udp");
+    if let Some(congestion) = wish.congestion.as_deref().filter(|_| has(ids::param::CONGESTION) && over_tcp) {
+        candidate = candidate.param(ids::param::CONGESTION, congestion);
     }
     if let Some(to) = &wish.to {
         candidate.case.inputs.insert(TO.into(), to.clone());
     }
-    if has("streams") && id != "network.loaded" {
-        let points = points(&id, scope.depth, wish, way);
+    if has(ids::param::STREAMS) && id != Some(ids::LOADED) {
+        let points = points(id, scope.depth, wish, way);
         candidate.case.inputs.insert(POINTS.into(), points);
     }
-    if let (Some(streams), "network.loaded") = (wish.streams, id.as_str()) {
-        candidate = candidate.param("streams", streams);
+    if let (Some(streams), Some(ids::LOADED)) = (wish.streams, id) {
+        candidate = candidate.param(ids::param::STREAMS, streams);
     }
     candidate.case.placement = spread(candidate.case.placement.clone(), &candidate.case, scope, wish);
     candidate.seconds = seconds(&candidate.case, scope.windows, way.round_trip);
     let most = super::transfer_points(&candidate.case)
         .iter()
-        .filter_map(|at| at.get("streams")?.int())
+        .filter_map(|at| at.get(ids::param::STREAMS)?.int())
         .chain(wish.streams.map(|streams| streams as i64))
         .max();
     candidate.memory(FIXED_MEMORY + most.unwrap_or(1).max(1) as u64 * STREAM_MEMORY)
@@ -260,18 +259,19 @@ fn spread(mut placement: Placement, case: &Case, scope: &Scope, wish: &Wish) -> 
     // Where both ends are one machine (containers, namespaces) each leaves the other its CPUs.
     let one_machine = scope.machine.network.as_ref().is_some_and(|path| path.one_machine());
     let (apart, taken) = (wish.to.is_some() && !one_machine, placement.cpus());
-    let of = |params: &Params| params.get("streams")?.int();
+    let of = |params: &Params| params.get(ids::param::STREAMS)?.int();
     let most = super::transfer_points(case).iter().filter_map(of).chain(of(&case.params)).max();
-    let ways = if case.params.get("direction").and_then(|way| way.text()) == Some("both") { 2 } else { 1 };
+    let ways =
+        if case.params.get(ids::param::DIRECTION).and_then(|way| way.text()) == Some("both") { 2 } else { 1 };
     let streams = most.unwrap_or(1).max(1) as usize * ways;
-    let further = match case.bench.as_ref() {
-        "network.bottleneck" if apart => MORE_STREAMS as usize * streams - 1,
-        "network.tcp" | "network.udp" | "network.loaded" if apart => streams - 1,
+    let further = match case.id() {
+        Some(ids::BOTTLENECK) if apart => MORE_STREAMS as usize * streams - 1,
+        Some(ids::TCP | ids::UDP | ids::LOADED) if apart => streams - 1,
         _ => 0,
     };
-    let messages = match case.bench.as_ref() {
-        "network.loaded" if apart => 1,
-        "network.loaded" if wish.to.is_none() && placement.name != Distance::SameCpu.name() => 2,
+    let messages = match case.id() {
+        Some(ids::LOADED) if apart => 1,
+        Some(ids::LOADED) if wish.to.is_none() && placement.name != Distance::SameCpu.name() => 2,
         _ => 0,
     };
     let (Some(first), true) = (taken.first(), further + messages > 0) else { return placement };
@@ -294,8 +294,8 @@ fn spread(mut placement: Placement, case: &Case, scope: &Scope, wish: &Wish) -> 
 }
 
 /// Streams and sizes of messages that a visit measures.
-fn points(id: &str, depth: Depth, wish: &Wish, way: Way) -> String {
-    let udp = id == "network.udp";
+fn points(id: Option<BenchId>, depth: Depth, wish: &Wish, way: Way) -> String {
+    let udp = id == Some(ids::UDP);
     // Longer datagrams go in pieces, and are none of the path's usual ones.
     let packet = way.datagram.map_or(u64::from(USUAL_DATAGRAM), u64::from);
     let usual = if udp { packet } else { 131_072 };
@@ -341,12 +341,12 @@ fn seconds(case: &Case, windows: Windows, round_trip: Option<Duration>) -> f64 {
     let setup_s = SETUP_S + SETUP_TRIPS * trip_s;
     // Trips for a median, and those that are not counted.
     let least_s = 2.0 * LEAST_TRIPS as f64 * trip_s;
-    let one = beat.seconds().max(if case.bench == "network.round-trip" { least_s } else { 0.0 }) + setup_s;
-    let times = match case.bench.as_ref() {
-        "network.tcp" | "network.udp" => super::transfer_points(case).len(),
-        "network.request" => DEPTHS.len(),
-        "network.loaded" => 2,
-        "network.bottleneck" => ARMS.len() * ROUNDS,
+    let one = beat.seconds().max(if case.bench == ids::ROUND_TRIP { least_s } else { 0.0 }) + setup_s;
+    let times = match case.id() {
+        Some(ids::TCP | ids::UDP) => super::transfer_points(case).len(),
+        Some(ids::REQUEST) => DEPTHS.len(),
+        Some(ids::LOADED) => 2,
+        Some(ids::BOTTLENECK) => ARMS.len() * ROUNDS,
         _ => 1,
     };
     setup_s + one * times as f64
@@ -358,12 +358,11 @@ mod tests {
     use super::*;
     use crate::placement::Floor;
     use machine::Machine;
-    use machine::network::{PROBE, PROBE_REMOTE};
     use model::{Entry, Snapshot};
 
     #[test]
     fn the_plan_knows_of_long_starts() {
-        for bench in ["network.tcp", "network.udp", "network.bottleneck", "network.loaded"] {
+        for bench in [ids::TCP, ids::UDP, ids::BOTTLENECK, ids::LOADED] {
             let estimate =
                 |trip_ms| seconds(&case(bench, Some("far:1")), WINDOWS, Some(Duration::from_millis(trip_ms)));
             assert!(estimate(80) > estimate(0) + 0.8, "{bench}");
@@ -374,9 +373,9 @@ mod tests {
     fn datagrams_fill_a_packet_of_the_path() {
         let usual = |local: &str, to: Option<&str>| {
             let mut snapshot = Snapshot::default();
-            snapshot.entries.insert(PROBE.into(), Entry::Text(local.into()));
+            snapshot.entries.insert(ids::probe::NETWORK.into(), Entry::Text(local.into()));
             let remote = "interface eth0\nmtu 1500\nround_trip_us 80000\n";
-            snapshot.entries.insert(PROBE_REMOTE.into(), Entry::Text(remote.into()));
+            snapshot.entries.insert(ids::probe::NETWORK_REMOTE.into(), Entry::Text(remote.into()));
             let machine = Machine::from(&snapshot);
             let floor = Floor::of(&machine);
             let (depth, memory_bytes) = (Depth::Full, 1 << 30);
@@ -384,7 +383,7 @@ mod tests {
                 Scope { machine: &machine, floor: &floor, depth, memory_bytes, windows: WINDOWS, all: false };
             let wish = Wish { to: to.map(str::to_string), ..Wish::default() };
             let way = way(&scope, &wish);
-            (points("network.udp", depth, &wish, way), way.round_trip)
+            (points(Some(ids::UDP), depth, &wish, way), way.round_trip)
         };
         let trip = Some(Duration::from_millis(80));
         let of = |bytes: u32| format!("1:64,1:512,1:{bytes},1:8192,4:{bytes}");

@@ -13,6 +13,7 @@ use super::trips::{MESSAGE, Own, TICK, control_of, emit_accounts, emit_latencies
 use super::words::Protocol;
 use crate::{Sampler, check_answer, point};
 use model::Case;
+use model::vocabulary::network as ids;
 use sys::clock::Clock;
 use sys::ticks::Ticks;
 
@@ -20,7 +21,7 @@ pub fn request(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let mut peer = Peer::of(case, sampler.secret())?;
     let beat = Beat::of(sampler.windows(), case);
     for depth in DEPTHS {
-        let socket = peer.echo(Protocol::Tcp, text(case, "congestion"))?;
+        let socket = peer.echo(Protocol::Tcp, text(case, ids::param::CONGESTION))?;
         sampler.facts().variant = control_of(&socket);
         let own = Own::start(&peer.place);
         let mut flight = Flight::begin(&socket, depth, sampler.clock())?;
@@ -34,9 +35,9 @@ pub fn request(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
             }
         }
         let local = own.account();
-        let at = point("depth", depth);
+        let at = point(ids::param::DEPTH, depth);
         let all = ns[1..].iter().sum();
-        sampler.windows_timed(at.clone(), "rate", (work, ns), 1)?;
+        sampler.windows_timed(at.clone(), ids::metric::RATE, (work, ns), 1)?;
         emit_latencies(sampler, at.clone(), &flight.latencies, all)?;
         drop(flight);
         let remote = peer.stop()?;

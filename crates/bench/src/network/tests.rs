@@ -6,6 +6,7 @@ use crate::placement::Floor;
 use crate::rehearsal;
 use crate::{Scope, Windows};
 use machine::{End, Machine, NetworkPath};
+use model::vocabulary::{MetricId, network as ids};
 use model::{CpuSet, Form, Reason, Samples};
 
 fn values(samples: &[Samples], metric: &str) -> Vec<f64> {
@@ -15,10 +16,15 @@ fn values(samples: &[Samples], metric: &str) -> Vec<f64> {
 
 #[test]
 fn every_row_measures_over_loopback() {
-    for bench in BENCHMARKS.iter().filter(|bench| bench.id != "network.bottleneck") {
+    for bench in BENCHMARKS.iter().filter(|bench| bench.id != ids::BOTTLENECK) {
         let samples = rehearsal::visit_row(bench.id);
-        for share in ["local_busy", "remote_busy", "local_wait", "remote_wait"] {
-            let told = values(&samples, share);
+        for share in [
+            ids::metric::LOCAL_BUSY,
+            ids::metric::REMOTE_BUSY,
+            ids::metric::LOCAL_WAIT,
+            ids::metric::REMOTE_WAIT,
+        ] {
+            let told = values(&samples, &share);
             assert!(told.iter().all(|value| (0.0..=1.05).contains(value)), "{}: {share} {told:?}", bench.id);
         }
     }
@@ -26,32 +32,34 @@ fn every_row_measures_over_loopback() {
 
 #[test]
 fn the_experiment_has_every_arm_in_every_round() {
-    let case = rehearsal::cases("network.bottleneck", Depth::Standard).into_iter().next().expect("a case");
+    let case = rehearsal::cases(ids::BOTTLENECK, Depth::Standard).into_iter().next().expect("a case");
     let samples = rehearsal::visit_all(&case);
-    let arms = samples.iter().filter(|one| one.metrics == ["bandwidth"]);
+    let arms = samples.iter().filter(|one| one.metrics == [ids::metric::BANDWIDTH]);
     for one in arms.clone() {
         assert_eq!(one.len(), offer::ROUNDS, "{:?}", one.point);
     }
     assert_eq!(arms.count(), ARMS.len());
-    assert!(!values(&samples, "later").is_empty() && !values(&samples, "loss").is_empty());
+    assert!(
+        !values(&samples, &ids::metric::LATER).is_empty() && !values(&samples, &ids::metric::LOSS).is_empty()
+    );
 }
 
 #[test]
 fn several_streams_both_ways_and_paced() {
-    let mut case = rehearsal::cases("network.tcp", Depth::Quick).into_iter().next().expect("a case");
+    let mut case = rehearsal::cases(ids::TCP, Depth::Quick).into_iter().next().expect("a case");
     case.inputs.insert(POINTS.into(), "3:5000".into());
     for direction in ["receive", "both"] {
-        case.params.insert("direction".into(), direction.into());
+        case.params.insert(ids::param::DIRECTION, direction);
         rehearsal::visit_all(&case);
     }
-    case.params.insert("rate".into(), 100u64.into());
+    case.params.insert(ids::param::RATE, 100u64);
     let samples = rehearsal::visit_all(&case);
-    assert!(!values(&samples, "bandwidth").is_empty());
+    assert!(!values(&samples, &ids::metric::BANDWIDTH).is_empty());
 }
 
 #[test]
 fn messages_lost_at_a_full_socket_are_counted_as_messages() {
-    let case = rehearsal::cases("network.udp", Depth::Standard).into_iter().next().expect("a case");
+    let case = rehearsal::cases(ids::UDP, Depth::Standard).into_iter().next().expect("a case");
     let mut peer = client::Peer::of(&case, None).expect("another end");
     // A receiver that has a tenth of its time, and a buffer of a few segmented ones.
     let spec = words::Transfer {
@@ -69,20 +77,20 @@ fn messages_lost_at_a_full_socket_are_counted_as_messages() {
         echo: false,
     };
     let outcome = peer.prepare(spec).and_then(|prepared| prepared.run()).expect("a transfer");
-    let told: std::collections::BTreeMap<&str, f64> = outcome.beside().into_iter().collect();
-    let Some(dropped) = told.get("remote_drops") else {
+    let told: std::collections::BTreeMap<MetricId, f64> = outcome.beside().into_iter().collect();
+    let Some(dropped) = told.get(&ids::metric::REMOTE_DROPS) else {
         return println!("skipped: this kernel tells no drops");
     };
-    let missing = told["loss"] * told["sent"] * 1e9 / 8.0 / 1472.0;
-    assert!(told["loss"] > 0.05, "the receiver kept up: {told:?}");
+    let missing = told[&ids::metric::LOSS] * told[&ids::metric::SENT] * 1e9 / 8.0 / 1472.0;
+    assert!(told[&ids::metric::LOSS] > 0.05, "the receiver kept up: {told:?}");
     // The loss is of the whole transfer, the drops are those of the counted windows.
     assert!((0.5..2.0).contains(&(dropped / missing)), "{dropped} of {missing} missing: {told:?}");
 }
 
 #[test]
 fn a_congestion_control_that_is_not_there_fails_with_its_name() {
-    let mut case = rehearsal::cases("network.tcp", Depth::Quick).into_iter().next().expect("a case");
-    case.params.insert("congestion".into(), "nosuch".into());
+    let mut case = rehearsal::cases(ids::TCP, Depth::Quick).into_iter().next().expect("a case");
+    case.params.insert(ids::param::CONGESTION, "nosuch");
     match rehearsal::visit(&case).1 {
         Some(Reason::Failed(why)) => assert!(why.contains("nosuch"), "{why}"),
         other => panic!("{other:?}"),
@@ -128,24 +136,25 @@ fn with_another_host_there_are_both_directions_and_its_seat() {
         assert_eq!(seats[seats.len() - 1].host.as_deref(), Some("far:4711"));
         assert_eq!(seats[0].cpus, CpuSet::one(2));
         // Of three streams each has a CPU, the nearest to the card first.
-        let cpus = match candidate.case.bench.as_ref() {
-            "network.tcp" if candidate.case.params["direction"].text() == Some("both") => vec![2, 3, 1, 0],
-            "network.bottleneck" => vec![2, 3, 1, 0],
-            "network.loaded" => vec![2, 3, 1, 0],
-            "network.tcp" | "network.udp" => vec![2, 3, 1],
+        let cpus = match candidate.case.id() {
+            Some(ids::TCP) if candidate.case.params[ids::param::DIRECTION].text() == Some("both") => {
+                vec![2, 3, 1, 0]
+            }
+            Some(ids::BOTTLENECK | ids::LOADED) => vec![2, 3, 1, 0],
+            Some(ids::TCP | ids::UDP) => vec![2, 3, 1],
             _ => vec![2],
         };
         let own = seats.iter().filter_map(|seat| seat.cpus.first()).collect::<Vec<_>>();
         assert_eq!(own, cpus, "{}", candidate.case.key());
         let messages: Vec<_> = seats.iter().filter(|seat| seat.role == MESSAGES).collect();
-        assert_eq!(messages.len(), usize::from(candidate.case.bench == "network.loaded"));
+        assert_eq!(messages.len(), usize::from(candidate.case.bench == ids::LOADED));
         assert!(messages.iter().all(|seat| seat.cpus == CpuSet::one(0)), "{messages:?}");
         assert!(!candidate.case.placement.is_free());
     }
     // Over loopback the streams share a CPU an end, and messages beside them have others.
     for candidate in BENCHMARKS.iter().flat_map(|bench| (bench.cases)(bench, &scope(Depth::Standard))) {
         let placement = &candidate.case.placement;
-        let loaded = candidate.case.bench == "network.loaded" && placement.name != "same-cpu";
+        let loaded = candidate.case.bench == ids::LOADED && placement.name != "same-cpu";
         assert_eq!(placement.seats.len(), if loaded { 4 } else { 2 }, "{}", candidate.case.key());
         assert!(!loaded || placement.cpus().len() == 4, "{placement:?}");
     }
@@ -154,7 +163,7 @@ fn with_another_host_there_are_both_directions_and_its_seat() {
     let alone_floor = Floor::of(&alone);
     let alone_scope = Scope { machine: &alone, floor: &alone_floor, ..scope(Depth::Quick) };
     let usual: Vec<_> = BENCHMARKS.iter().flat_map(|bench| (bench.cases)(bench, &alone_scope)).collect();
-    let is_it = |candidate: &&crate::Candidate| candidate.case.bench == "network.bottleneck";
+    let is_it = |candidate: &&crate::Candidate| candidate.case.bench == ids::BOTTLENECK;
     let why = usual.iter().find(is_it).and_then(|candidate| candidate.unmet.clone()).expect("a reason");
     assert!(why.contains("one CPU together"), "{why}");
     let far: Vec<_> = network_cases(usual, &alone_scope, &wish);

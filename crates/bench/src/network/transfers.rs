@@ -1,6 +1,8 @@
 //! The rows of bandwidth: transfers at several points, and what both ends account for beside them.
 
 use anyhow::bail;
+use model::vocabulary::network as ids;
+use model::vocabulary::{MetricId, ParamId};
 
 use super::beat::Beat;
 use super::client::{Outcome, Peer};
@@ -12,18 +14,18 @@ use model::Case;
 
 /// What a case asks for in all its transfers.
 pub fn wanted(case: &Case, sampler: &Sampler, way: Way) -> Transfer {
-    let text = |name: &str| case.params.get(name).and_then(|value| value.text());
-    let number = |name: &str| case.params.get(name).and_then(|value| value.number());
-    let udp = case.bench == "network.udp";
+    let text = |name: ParamId| case.params.get(name).and_then(|value| value.text());
+    let number = |name: ParamId| case.params.get(name).and_then(|value| value.number());
+    let udp = case.bench == ids::UDP;
     Transfer {
         test: 0,
         protocol: if udp { Protocol::Udp } else { Protocol::Tcp },
-        direction: Direction::of(text("direction")),
-        streams: number("streams").map_or(1, |streams| streams as u32),
+        direction: Direction::of(text(ids::param::DIRECTION)),
+        streams: number(ids::param::STREAMS).map_or(1, |streams| streams as u32),
         bytes: if udp { way.datagram.unwrap_or(USUAL_DATAGRAM) } else { USUAL_MESSAGE },
         beat: Beat::on(sampler.windows(), case, way.round_trip),
-        rate: number("rate").map(|megabits| megabits * 1e6),
-        congestion: text("congestion").map(str::to_string),
+        rate: number(ids::param::RATE).map(|megabits| megabits * 1e6),
+        congestion: text(ids::param::CONGESTION).map(str::to_string),
         buffers: None,
         burn: [0.0; 2],
         cpus: Vec::new(),
@@ -38,22 +40,22 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let mut peer = Peer::of(case, sampler.secret())?;
     let usual = wanted(case, sampler, peer.way());
     for at in super::transfer_points(case) {
-        let of = |name: &str, usual: u32| {
+        let of = |name: ParamId, usual: u32| {
             at.get(name)
                 .and_then(|value| value.int())
                 .and_then(|value| u32::try_from(value).ok())
                 .unwrap_or(usual)
         };
         let spec = Transfer {
-            streams: of("streams", usual.streams),
-            bytes: of("bytes", usual.bytes),
+            streams: of(ids::param::STREAMS, usual.streams),
+            bytes: of(ids::param::BYTES, usual.bytes),
             ..usual.clone()
         };
         let outcome = peer.prepare(spec)?.run()?;
         let windows = outcome.windows();
         let warm_up = outcome.spec.beat.warm_up;
         let windows = without_stalls(windows, warm_up)?;
-        sampler.windows_timed(at.clone(), "bandwidth", windows, warm_up)?;
+        sampler.windows_timed(at.clone(), ids::metric::BANDWIDTH, windows, warm_up)?;
         let counted = outcome.counted_ns();
         for (metric, value) in outcome.beside() {
             sampler.value(at.clone(), metric, value, counted)?;
@@ -142,25 +144,28 @@ impl Outcome {
     }
 
     /// All metrics but the bandwidth, as far as they are known.
-    pub fn beside(&self) -> Vec<(&'static str, f64)> {
+    pub fn beside(&self) -> Vec<(MetricId, f64)> {
         let (local, remote) = (&self.local.account, &self.remote.account);
         let mut told = vec![
-            ("local_busy", local.busy),
-            ("remote_busy", remote.busy),
-            ("local_softirq", local.softirq),
-            ("remote_softirq", remote.softirq),
-            ("local_wait", local.wait),
-            ("remote_wait", remote.wait),
-            ("local_throttled", local.throttled),
-            ("remote_throttled", remote.throttled),
-            ("local_drops", local.drops),
-            ("remote_drops", remote.drops),
+            (ids::metric::LOCAL_BUSY, local.busy),
+            (ids::metric::REMOTE_BUSY, remote.busy),
+            (ids::metric::LOCAL_SOFTIRQ, local.softirq),
+            (ids::metric::REMOTE_SOFTIRQ, remote.softirq),
+            (ids::metric::LOCAL_WAIT, local.wait),
+            (ids::metric::REMOTE_WAIT, remote.wait),
+            (ids::metric::LOCAL_THROTTLED, local.throttled),
+            (ids::metric::REMOTE_THROTTLED, remote.throttled),
+            (ids::metric::LOCAL_DROPS, local.drops),
+            (ids::metric::REMOTE_DROPS, remote.drops),
         ];
         let (senders, receivers) = self.ends();
         if let Some(sending) = senders.first().and_then(|sender| sender.tcp) {
             told.extend(of_sender(&sending));
         }
-        told.push(("receive_buffer", receivers.first().and_then(|receiver| receiver.receive_buffer)));
+        told.push((
+            ids::metric::RECEIVE_BUFFER,
+            receivers.first().and_then(|receiver| receiver.receive_buffer),
+        ));
         if self.spec.protocol == Protocol::Udp {
             told.extend(self.of_datagrams(&senders, &receivers));
         }
@@ -169,7 +174,7 @@ impl Outcome {
             .collect()
     }
 
-    fn of_datagrams(&self, senders: &[&Report], receivers: &[&Report]) -> [(&'static str, Option<f64>); 4] {
+    fn of_datagrams(&self, senders: &[&Report], receivers: &[&Report]) -> [(MetricId, Option<f64>); 4] {
         let from = self.spec.beat.warm_up;
         let rate = |report: &&Report| {
             let (first, last) = (report.marks.get(from)?, report.marks.last()?);
@@ -183,26 +188,26 @@ impl Outcome {
         let received = sum(receivers, |report| report.received_messages);
         let rates: Option<Vec<f64>> = senders.iter().map(rate).collect();
         [
-            ("sent", rates.map(|rates| rates.iter().sum())),
-            ("loss", share(sent - received, sent)),
-            ("reordered", share(sum(receivers, |report| report.reordered), received)),
-            ("duplicated", share(sum(receivers, |report| report.duplicated), received)),
+            (ids::metric::SENT, rates.map(|rates| rates.iter().sum())),
+            (ids::metric::LOSS, share(sent - received, sent)),
+            (ids::metric::REORDERED, share(sum(receivers, |report| report.reordered), received)),
+            (ids::metric::DUPLICATED, share(sum(receivers, |report| report.duplicated), received)),
         ]
     }
 }
 
-fn of_sender(sending: &Sending) -> [(&'static str, Option<f64>); 10] {
+fn of_sender(sending: &Sending) -> [(MetricId, Option<f64>); 10] {
     [
-        ("retransmits", Some(sending.retransmits)),
-        ("duplicates", sending.duplicates),
-        ("rwnd_limited", sending.rwnd_limited),
-        ("sndbuf_limited", sending.sndbuf_limited),
-        ("sender_limited_busy", sending.busy),
-        ("cwnd", Some(sending.cwnd)),
-        ("rtt", Some(sending.rtt_us)),
-        ("rtt_min", sending.rtt_min_us),
-        ("delivery_rate", sending.delivery_rate.map(|bits| bits / 1e9)),
-        ("send_buffer", sending.send_buffer),
+        (ids::metric::RETRANSMITS, Some(sending.retransmits)),
+        (ids::metric::DUPLICATES, sending.duplicates),
+        (ids::metric::RWND_LIMITED, sending.rwnd_limited),
+        (ids::metric::SNDBUF_LIMITED, sending.sndbuf_limited),
+        (ids::metric::SENDER_LIMITED_BUSY, sending.busy),
+        (ids::metric::CWND, Some(sending.cwnd)),
+        (ids::metric::RTT, Some(sending.rtt_us)),
+        (ids::metric::RTT_MIN, sending.rtt_min_us),
+        (ids::metric::DELIVERY_RATE, sending.delivery_rate.map(|bits| bits / 1e9)),
+        (ids::metric::SEND_BUFFER, sending.send_buffer),
     ]
 }
 

@@ -15,6 +15,8 @@ use super::conduct::Place;
 use super::transfers::wanted;
 use super::words::{Account, Protocol, Transfer};
 use crate::{Sampler, backed, check_answer, histogram, median};
+use model::vocabulary::ParamId;
+use model::vocabulary::network as ids;
 use model::{Case, Params};
 use sys::affinity;
 use sys::clock::Clock;
@@ -171,7 +173,7 @@ impl<'s> Trips<'s> {
     fn emit(&self, sampler: &mut Sampler) -> anyhow::Result<()> {
         let ns = self.latencies.iter().sum::<u64>() as f64;
         emit_latencies(sampler, Params::new(), &self.latencies, ns)?;
-        sampler.value(Params::new(), "jitter", self.jitter(), ns)
+        sampler.value(Params::new(), ids::metric::JITTER, self.jitter(), ns)
     }
 }
 
@@ -225,10 +227,10 @@ pub(super) fn emit_accounts(
     ns: f64,
 ) -> anyhow::Result<()> {
     let told = [
-        ("local_busy", local.busy),
-        ("remote_busy", remote.busy),
-        ("local_wait", local.wait),
-        ("remote_wait", remote.wait),
+        (ids::metric::LOCAL_BUSY, local.busy),
+        (ids::metric::REMOTE_BUSY, remote.busy),
+        (ids::metric::LOCAL_WAIT, local.wait),
+        (ids::metric::REMOTE_WAIT, remote.wait),
     ];
     for (metric, value) in told {
         if let Some(value) = value {
@@ -244,15 +246,16 @@ fn spans(beat: Beat) -> (Duration, Duration) {
     (windows(1), windows(beat.count))
 }
 
-pub(super) fn text<'c>(case: &'c Case, name: &str) -> Option<&'c str> {
+pub(super) fn text(case: &Case, name: ParamId) -> Option<&str> {
     case.params.get(name).and_then(|value| value.text())
 }
 
 pub fn round_trip(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let mut peer = Peer::of(case, sampler.secret())?;
-    let protocol = if text(case, "protocol") == Some("udp") { Protocol::Udp } else { Protocol::Tcp };
+    let protocol =
+        if text(case, ids::param::PROTOCOL) == Some("udp") { Protocol::Udp } else { Protocol::Tcp };
     let (warm_up, counted) = spans(Beat::of(sampler.windows(), case));
-    let socket = peer.echo(protocol, text(case, "congestion"))?;
+    let socket = peer.echo(protocol, text(case, ids::param::CONGESTION))?;
     // None over UDP.
     sampler.facts().variant = (protocol == Protocol::Tcp).then(|| control_of(&socket)).flatten();
     let mut trips = Trips::new(&socket, protocol, sampler.clock())?;
@@ -265,7 +268,7 @@ pub fn round_trip(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let ns = counted.as_nanos() as f64;
     if protocol == Protocol::Udp {
         let all = trips.lost + trips.latencies.len() as u64;
-        sampler.value(Params::new(), "loss", trips.lost as f64 / all as f64, ns)?;
+        sampler.value(Params::new(), ids::metric::LOSS, trips.lost as f64 / all as f64, ns)?;
     }
     drop(trips);
     let remote = peer.stop()?;
@@ -298,7 +301,7 @@ pub fn connect(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     }
     let local = own.account();
     let all = ns[1..].iter().sum();
-    sampler.windows_timed(Params::new(), "rate", (work, ns), 1)?;
+    sampler.windows_timed(Params::new(), ids::metric::RATE, (work, ns), 1)?;
     emit_latencies(sampler, Params::new(), &latencies, all)?;
     let remote = peer.stop()?;
     sampler.facts().notes.extend(peer.seats_there());
@@ -380,8 +383,8 @@ pub fn loaded(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     sampler.facts().variant = outcome.congestion().map(|name| format!("congestion control {name}"));
     sampler.facts().notes.extend(peer.seats_there());
     let ns = outcome.counted_ns();
-    sampler.value(Params::new(), "latency_idle_p50", idle_us, ns)?;
-    sampler.value(Params::new(), "load", outcome.bits_per_second() / 1e9, ns)?;
+    sampler.value(Params::new(), ids::metric::LATENCY_IDLE_P50, idle_us, ns)?;
+    sampler.value(Params::new(), ids::metric::LOAD, outcome.bits_per_second() / 1e9, ns)?;
     for (metric, value) in outcome.beside() {
         sampler.value(Params::new(), metric, value, ns)?;
     }

@@ -6,6 +6,7 @@ use crate::placement::Floor;
 use crate::sampler::{Order, Windows};
 use machine::{Core, Machine};
 use model::Samples;
+use model::vocabulary::nexmark as ids;
 use sys::clock;
 
 fn machine(cores: &[&str]) -> Machine {
@@ -159,28 +160,32 @@ fn every_metric_of_a_window_follows_from_its_readings() {
     };
     let said = said(&walked).expect("samples");
     let at = |load: u64, name: &str| -> Option<f64> {
-        let samples = said.iter().find(|one| one.metrics == [name] && one.point == point("load", load))?;
+        let samples =
+            said.iter().find(|one| one.metrics == [name] && one.point == point(ids::param::LOAD, load))?;
         let metric = METRICS.iter().find(|metric| metric.name == name).expect("a metric");
         samples.values(metric.form).first().copied()
     };
     for (name, value) in [
-        ("rate", 500_000.0),
-        ("cpu", 25.0),
-        ("process_cpu", 50.0),
-        ("cost", 1.0),
-        ("attainment", 20_000.0),
-        ("target", 500_000.0),
-        ("achieved", 100.0),
-        ("late", 1.5),
-        ("others", 1.0),
-        ("steal", 0.0),
-        ("rejected", 1.0),
-        ("restarts", 0.0),
+        (ids::metric::RATE, 500_000.0),
+        (ids::metric::CPU, 25.0),
+        (ids::metric::PROCESS_CPU, 50.0),
+        (ids::metric::COST, 1.0),
+        (ids::metric::ATTAINMENT, 20_000.0),
+        (ids::metric::TARGET, 500_000.0),
+        (ids::metric::ACHIEVED, 100.0),
+        (ids::metric::LATE, 1.5),
+        (ids::metric::OTHERS, 1.0),
+        (ids::metric::STEAL, 0.0),
+        (ids::metric::REJECTED, 1.0),
+        (ids::metric::RESTARTS, 0.0),
     ] {
-        assert!(at(50, name).is_some_and(|found| (found - value).abs() < 1e-9 * value.max(1.0)), "{name}");
+        assert!(at(50, &name).is_some_and(|found| (found - value).abs() < 1e-9 * value.max(1.0)), "{name}");
     }
-    assert_eq!((at(FULL, "target"), at(FULL, "achieved"), at(FULL, "restarts")), (None, None, Some(1.0)));
-    assert_eq!((at(10, "rate"), at(10, "rejected")), (None, Some(0.0)));
+    assert_eq!(
+        (at(FULL, &ids::metric::TARGET), at(FULL, &ids::metric::ACHIEVED), at(FULL, &ids::metric::RESTARTS)),
+        (None, None, Some(1.0))
+    );
+    assert_eq!((at(10, &ids::metric::RATE), at(10, &ids::metric::REJECTED)), (None, Some(0.0)));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::{End, Pair, STAMPS, WAKEUPS_NS, channel};
 use crate::{Sampler, check_answer, histogram};
+use model::vocabulary::ipc as ids;
 use model::{Case, Histogram, Params};
 
 /// The wake-ups of two tasks with two pipes and nothing else to do, where this case's two sit: for benchmarks whose own tokens
@@ -29,8 +30,11 @@ impl<E: End> Pair<E> {
         trips: f64,
     ) -> anyhow::Result<()> {
         let trips = trips.clamp(64.0, STAMPS as f64) as usize;
-        let parts = ["wakeup_jitter", "waking", "waiting", "switching"];
-        sampler.histograms(at, &["wakeup_p50", "wakeup_p99"], &parts, || self.wake_ups(trips))
+        let parts =
+            [ids::metric::WAKEUP_JITTER, ids::metric::WAKING, ids::metric::WAITING, ids::metric::SWITCHING];
+        sampler.histograms(at, &[ids::metric::WAKEUP_P50, ids::metric::WAKEUP_P99], &parts, || {
+            self.wake_ups(trips)
+        })
     }
 
     /// How long pong took to run after each of `trips` tokens, as pong's clock saw it: from before the sending until it

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use super::{ALLOCATIONS, Component, FLIPPED, ITERATIONS, MIB, NODE, STANDARD_BYTES, nodes, number};
+use super::{ALLOCATIONS, Component, FLIPPED, ITERATIONS, STANDARD_BYTES, nodes, number};
 use crate::memory::huge_share_of;
 use crate::sampler::whole::Piece;
 use crate::{Point, Sampler, WrongAnswer, median, point};
+use model::vocabulary::MetricId;
+use model::vocabulary::rate as ids;
 use model::{Case, CpuSet, Params, SUSPECT, Value};
 use sys::block::Room;
 use sys::counters::{frames_at, free_blocks};
@@ -33,27 +35,27 @@ const BROKEN: u64 = 0;
 
 pub fn run(component: &'static Component, case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let (allocations, iterations) = (number(case, ALLOCATIONS, 1), number(case, ITERATIONS, 1));
-    let mib = case.params.get(MIB).and_then(Value::int).unwrap_or((STANDARD_BYTES >> 20) as i64);
+    let mib = case.params.get(ids::param::MIB).and_then(Value::int).unwrap_or((STANDARD_BYTES >> 20) as i64);
     let room = (mib.max(1) as u64) << 20;
     let seats: Vec<CpuSet> = case.placement.seats.iter().map(|seat| seat.cpus.clone()).collect();
     let mut ballot = Ballot::new(&seats, known(component, room));
     let flipped: Option<usize> = case.inputs.get(FLIPPED).and_then(|text| text.parse().ok());
     let mut of_nodes: BTreeMap<u32, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
     let mut team: Option<(Team, f64)> = None;
-    let mut notes: Vec<(&str, Params, f64)> = Vec::new();
+    let mut notes: Vec<(MetricId, Params, f64)> = Vec::new();
     let mut facts = (0, None);
     let clock = sampler.clock();
-    let at = Point::new("rate", 1.0).times("ratio", 1.0 / component.reference);
+    let at = Point::new(ids::metric::RATE, 1.0).times(ids::metric::RATIO, 1.0 / component.reference);
     sampler.whole_pieces(
         at,
-        &["copy_spread", "slowest_cpu"],
+        &[ids::metric::COPY_SPREAD, ids::metric::SLOWEST_CPU],
         (allocations * iterations) as usize,
         |piece| {
             if (piece as u64).is_multiple_of(iterations) {
                 // The last copies give their memory back before the next ask for theirs.
                 drop(team.take());
                 for (at, share) in huge_free(case) {
-                    notes.push(("huge_free", at, share));
+                    notes.push((ids::metric::HUGE_FREE, at, share));
                 }
                 let mut fresh = start(component, case, &seats, room, clock)?;
                 let ask = |team: &mut Team, what| -> anyhow::Result<Vec<u64>> {
@@ -71,7 +73,9 @@ pub fn run(component: &'static Component, case: &Case, sampler: &mut Sampler) ->
             if (piece as u64).is_multiple_of(iterations) {
                 let known = ask(team, PHYSICAL)?.into_iter().filter(|mib| *mib != u64::MAX);
                 let mib: Vec<f64> = known.map(|mib| mib as f64).collect();
-                notes.extend((!mib.is_empty()).then(|| ("physical", Params::new(), median(mib) / 1024.0)));
+                notes.extend(
+                    (!mib.is_empty()).then(|| (ids::metric::PHYSICAL, Params::new(), median(mib) / 1024.0)),
+                );
             }
             if piece == 0 {
                 // By now every array was touched.
@@ -96,7 +100,7 @@ pub fn run(component: &'static Component, case: &Case, sampler: &mut Sampler) ->
         },
     )?;
     for (node, windows) in of_nodes {
-        sampler.windows_timed(point(NODE, u64::from(node)), "rate", windows, 0)?;
+        sampler.windows_timed(point(ids::param::NODE, u64::from(node)), ids::metric::RATE, windows, 0)?;
     }
     // A window for each set of arrays.
     while let Some((metric, at, _)) = notes.first().cloned() {
@@ -181,8 +185,9 @@ fn huge_free(case: &Case) -> Vec<(Params, f64)> {
         (all > 0.0).then(|| 100.0 * huge / all)
     };
     let whole = share(&|_| true).map(|share| (Params::new(), share));
-    let each =
-        wanted.iter().filter_map(|node| Some((point(NODE, u64::from(*node)), share(&|id| id == *node)?)));
+    let each = wanted
+        .iter()
+        .filter_map(|node| Some((point(ids::param::NODE, u64::from(*node)), share(&|id| id == *node)?)));
     whole.into_iter().chain(each).collect()
 }
 

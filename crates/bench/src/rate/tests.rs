@@ -4,6 +4,7 @@ use super::*;
 use crate::placement::Floor;
 use crate::{Candidate, find, rehearsal};
 use ::machine::{Core, Machine, Node};
+use model::vocabulary::rate as ids;
 use model::{Reason, SUSPECT};
 
 fn set(text: &str) -> CpuSet {
@@ -27,7 +28,7 @@ fn planned(machine: &Machine, suite: &Suite) -> Candidate {
     let windows = Depth::Quick.windows();
     let (memory_bytes, depth) = (1 << 40, Depth::Full);
     let scope = Scope { machine, floor: &floor, depth, memory_bytes, windows, all: false };
-    let row = find("rate.bwaves").expect("a row");
+    let row = find(&ids::BWAVES).expect("a row");
     cases(row, &scope, suite).remove(0)
 }
 
@@ -47,7 +48,8 @@ fn copies_sit_on_cores_with_memory_of_their_own_node() {
             .and_then(|seat| seat.mem_nodes.first())
     };
     assert_eq!([node_of(0), node_of(3), node_of(4), node_of(7)], [Some(0), Some(0), Some(1), Some(1)]);
-    let shown: Vec<Params> = vec![Params::new(), crate::point(NODE, 0u64), crate::point(NODE, 1u64)];
+    let shown: Vec<Params> =
+        vec![Params::new(), crate::point(ids::param::NODE, 0u64), crate::point(ids::param::NODE, 1u64)];
     assert_eq!(points(&all), shown);
     assert_eq!(planned(&machine, &SUITE).memory_bytes, 8 << 28);
 
@@ -90,12 +92,11 @@ fn components_are_told_apart_and_explained() {
 /// for its own tests.
 #[test]
 fn copies_work_and_their_answers_are_the_stored_ones() {
-    for name in ["triad", "join", "molecules", "digest", "parse"] {
-        let id = format!("rate.{name}");
-        for mut case in rehearsal::cases(&id, Depth::Quick) {
+    for id in [ids::TRIAD, ids::JOIN, ids::MOLECULES, ids::DIGEST, ids::PARSE] {
+        for mut case in rehearsal::cases(id, Depth::Quick) {
             case.inputs.insert(ITERATIONS.to_string(), "1".to_string());
             let samples = rehearsal::visit_all(&case);
-            let rates = samples.iter().filter(|one| one.metrics == ["rate"]).count();
+            let rates = samples.iter().filter(|one| one.metrics == [ids::metric::RATE]).count();
             assert_eq!(rates, points(&case).len(), "{id}");
         }
     }
@@ -103,7 +104,7 @@ fn copies_work_and_their_answers_are_the_stored_ones() {
 
 #[test]
 fn a_flipped_bit_names_its_core() {
-    for mut case in rehearsal::cases("rate.digest", Depth::Quick) {
+    for mut case in rehearsal::cases(ids::DIGEST, Depth::Quick) {
         let copy = case.placement.seats.len() - 1;
         case.inputs.insert(FLIPPED.to_string(), copy.to_string());
         let (_, reason) = rehearsal::visit(&case);

@@ -4,6 +4,10 @@ use anyhow::Context;
 use hdrhistogram::Histogram as Buckets;
 
 use super::Sampler;
+use model::vocabulary::MetricId;
+use model::vocabulary::network::metric::{
+    LATENCY_MAX, LATENCY_P50, LATENCY_P90, LATENCY_P99, LATENCY_P999, LATENCY_P9999,
+};
 use model::{Covariates, Histogram, Packed, Params, Samples, backs};
 
 /// One nanosecond to an hour in three digits: finer than any latency repeats.
@@ -19,25 +23,25 @@ pub fn histogram(latencies_ns: impl Iterator<Item = u64>) -> anyhow::Result<Hist
 }
 
 /// The percentiles that rows of single latencies tell, by their metrics' names.
-const QUANTILES: [(&str, f64); 5] = [
-    ("latency_p50", 0.5),
-    ("latency_p90", 0.9),
-    ("latency_p99", 0.99),
-    ("latency_p999", 0.999),
-    ("latency_p9999", 0.9999),
+const QUANTILES: [(MetricId, f64); 5] = [
+    (LATENCY_P50, 0.5),
+    (LATENCY_P90, 0.9),
+    (LATENCY_P99, 0.99),
+    (LATENCY_P999, 0.999),
+    (LATENCY_P9999, 0.9999),
 ];
 
 /// Those that so many latencies back, and the longest.
-pub fn backed(total: u64) -> Vec<&'static str> {
-    let enough = |(_, q): &&(&str, f64)| backs(total, *q);
-    QUANTILES.iter().filter(enough).map(|(name, _)| *name).chain(["latency_max"]).collect()
+pub fn backed(total: u64) -> Vec<MetricId> {
+    let enough = |(_, q): &&(MetricId, f64)| backs(total, *q);
+    QUANTILES.iter().filter(enough).map(|(name, _)| *name).chain([LATENCY_MAX]).collect()
 }
 
 impl Sampler<'_> {
     /// Emits one histogram of latencies, of a window that the caller timed itself, with what moved meanwhile.
     pub fn histogram_beside(
         &mut self,
-        metrics: &[&str],
+        metrics: &[MetricId],
         histogram: Histogram,
         ns: f64,
         beside: Covariates,
@@ -49,7 +53,7 @@ impl Sampler<'_> {
     pub fn histogram_at(
         &mut self,
         point: Params,
-        metrics: &[&str],
+        metrics: &[MetricId],
         histogram: Histogram,
         ns: f64,
     ) -> anyhow::Result<()> {
@@ -59,7 +63,7 @@ impl Sampler<'_> {
     fn histogram_of(
         &mut self,
         point: Params,
-        metrics: &[&str],
+        metrics: &[MetricId],
         histogram: Histogram,
         ns: f64,
         beside: Covariates,
@@ -83,13 +87,13 @@ mod tests {
 
     #[test]
     fn percentiles_need_ten_latencies_beyond_them() {
-        assert_eq!(backed(19), ["latency_max"]);
+        assert_eq!(backed(19), [LATENCY_MAX]);
         assert_eq!(backed(20), ["latency_p50", "latency_max"]);
         assert_eq!(backed(999), ["latency_p50", "latency_p90", "latency_max"]);
         assert_eq!(backed(1000).len(), 4);
         assert_eq!(backed(9_999).len(), 4);
         assert_eq!(backed(10_000)[3], "latency_p999");
-        assert!(!backed(99_999).contains(&"latency_p9999"));
+        assert!(!backed(99_999).contains(&LATENCY_P9999));
         assert_eq!(backed(100_000)[4..], ["latency_p9999", "latency_max"]);
     }
 }

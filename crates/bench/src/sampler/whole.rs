@@ -2,6 +2,7 @@
 
 use super::columns::Columns;
 use super::{Point, Sampler, core_clock_ghz};
+use model::vocabulary::MetricId;
 
 /// What a piece of work came to.
 pub struct Piece {
@@ -18,7 +19,7 @@ impl Sampler<'_> {
     pub fn whole_pieces(
         &mut self,
         point: Point,
-        notes: &[&str],
+        notes: &[MetricId],
         count: usize,
         mut body: impl FnMut(usize) -> anyhow::Result<Piece>,
     ) -> anyhow::Result<()> {

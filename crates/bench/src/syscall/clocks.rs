@@ -3,11 +3,12 @@
 use std::hint::black_box;
 
 use crate::{Benchmark, LATENCY_NS, Param, Point, Range, Sampler, check_answer, point};
+use model::vocabulary::kernel as ids;
 use model::{Better, Case, Form, Metric, Params};
 use sys::clock;
 
 pub const CLOCK_GETTIME: Benchmark = Benchmark {
-    id: "syscall.clock-gettime",
+    id: ids::SYSCALL_CLOCK_GETTIME,
     title: "Time of day",
     about: "Reads the monotonic clock in two ways. way=vdso: as every program does, by the C library, which reads the \
             CPU's counter in code that the kernel maps into each process and stays out of the kernel, if the kernel \
@@ -20,10 +21,11 @@ pub const CLOCK_GETTIME: Benchmark = Benchmark {
     source: file!(),
     metrics: &[
         LATENCY_NS,
-        Metric::new("ratio", "by the kernel over by the vDSO", "x", Better::Neither, Form::Value).aside(),
+        Metric::new(ids::metric::RATIO, "by the kernel over by the vDSO", "x", Better::Neither, Form::Value)
+            .aside(),
     ],
     params: &[Param {
-        name: "way",
+        name: ids::param::WAY,
         about: "how the clock is read",
         range: Range::Choice(&["vdso", "kernel"]),
     }],
@@ -33,13 +35,13 @@ pub const CLOCK_GETTIME: Benchmark = Benchmark {
 };
 
 fn points(_: &Case) -> Vec<Params> {
-    ["vdso", "kernel"].map(|way| point("way", way)).to_vec()
+    ["vdso", "kernel"].map(|way| point(ids::param::WAY, way)).to_vec()
 }
 
 fn run(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let vdso = read_by(sampler, "vdso", clock::monotonic_by_library)?;
     let kernel = read_by(sampler, "kernel", clock::monotonic_by_kernel)?;
-    sampler.value(point("way", "kernel"), "ratio", kernel / vdso, 0.0)?;
+    sampler.value(point(ids::param::WAY, "kernel"), ids::metric::RATIO, kernel / vdso, 0.0)?;
     let readings =
         [clock::monotonic_by_kernel(), clock::monotonic_by_library(), clock::monotonic_by_kernel()];
     agree(readings)
@@ -49,7 +51,7 @@ fn run(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
 fn read_by(sampler: &mut Sampler, way: &str, now: fn() -> u64) -> anyhow::Result<f64> {
     let first = now();
     let (mut last, mut backwards) = (first, 0u64);
-    let ns = sampler.time(Point::new("latency", 1.0).at(point("way", way)), |n| {
+    let ns = sampler.time(Point::new(ids::metric::LATENCY, 1.0).at(point(ids::param::WAY, way)), |n| {
         for _ in 0..n {
             let next = black_box(now());
             backwards += u64::from(next < last);

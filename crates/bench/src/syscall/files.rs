@@ -10,9 +10,10 @@ use rustix::fs::{CWD, Mode, OFlags, Stat};
 use super::{answers, file_system};
 use crate::{Benchmark, Point, Sampler, check_answer};
 use model::Case;
+use model::vocabulary::kernel as ids;
 
 pub const WRITE: Benchmark = Benchmark {
-    id: "syscall.write",
+    id: ids::SYSCALL_WRITE,
     title: "Write a word to /dev/null",
     about: "One word of 8 bytes written to /dev/null, which throws it away: the bare call, finding the open file and \
             checking the range, without any device behind it (lmbench's simple write). That each call took 8 bytes is \
@@ -25,7 +26,7 @@ pub const WRITE: Benchmark = Benchmark {
 };
 
 pub const READ: Benchmark = Benchmark {
-    id: "syscall.read",
+    id: ids::SYSCALL_READ,
     title: "Read a word of /dev/zero",
     about: "One word of 8 bytes read from /dev/zero (lmbench's simple read). Before each call the word is set to \
             something else, and afterwards it must be zero: the kernel has to find the open file and to write into \
@@ -38,7 +39,7 @@ pub const READ: Benchmark = Benchmark {
 };
 
 pub const STAT: Benchmark = Benchmark {
-    id: "syscall.stat",
+    id: ids::SYSCALL_STAT,
     title: "Stat of a file by name",
     about: "Asks for a file's attributes by its name, one component below the current directory, so that the depth is \
             the same on every machine. The file is this program's own: nothing has to be created, nothing can be left \
@@ -53,7 +54,7 @@ pub const STAT: Benchmark = Benchmark {
 };
 
 pub const FSTAT: Benchmark = Benchmark {
-    id: "syscall.fstat",
+    id: ids::SYSCALL_FSTAT,
     title: "Stat of an open file",
     about: "Asks for an open file's attributes, the same file as in syscall.stat: no name has to be looked up. Each \
             answer must name the same file with the same size.",
@@ -65,7 +66,7 @@ pub const FSTAT: Benchmark = Benchmark {
 };
 
 pub const OPEN_CLOSE: Benchmark = Benchmark {
-    id: "syscall.open-close",
+    id: ids::SYSCALL_OPEN_CLOSE,
     title: "Open and close",
     about: "Opens a file by its name, one component below the current directory, for reading, and closes it again: \
             two calls. The file is the one of syscall.stat. Each open must give the same descriptor number, the \
@@ -81,7 +82,7 @@ pub const OPEN_CLOSE: Benchmark = Benchmark {
 fn write(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let null = open_device("/dev/null", OFlags::WRONLY)?;
     let word = 0x5a5a_5a5a_5a5a_5a5au64.to_ne_bytes();
-    answers(sampler, Point::new("latency", 1.0), "a write of 8 bytes to /dev/null", 8, || {
+    answers(sampler, Point::new(ids::metric::LATENCY, 1.0), "a write of 8 bytes to /dev/null", 8, || {
         rustix::io::write(&null, black_box(&word))
     })?;
     Ok(())
@@ -90,11 +91,17 @@ fn write(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
 fn read(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let zero = open_device("/dev/zero", OFlags::RDONLY)?;
     let mut word = [0u8; 8];
-    answers(sampler, Point::new("latency", 1.0), "a read of 8 bytes of /dev/zero", (8, 0), || {
-        word = 0x5a5a_5a5a_5a5a_5a5au64.to_ne_bytes();
-        let bytes = rustix::io::read(&zero, black_box(&mut word))?;
-        Ok((bytes, u64::from_ne_bytes(word)))
-    })?;
+    answers(
+        sampler,
+        Point::new(ids::metric::LATENCY, 1.0),
+        "a read of 8 bytes of /dev/zero",
+        (8, 0),
+        || {
+            word = 0x5a5a_5a5a_5a5a_5a5au64.to_ne_bytes();
+            let bytes = rustix::io::read(&zero, black_box(&mut word))?;
+            Ok((bytes, u64::from_ne_bytes(word)))
+        },
+    )?;
     Ok(())
 }
 
@@ -126,7 +133,7 @@ fn stat(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let first =
         rustix::fs::stat(&name).with_context(|| format!("cannot ask after {name:?}, this program's file"))?;
     check_answer(first.st_size > 0, || format!("this program's file {name:?} is empty"))?;
-    answers(sampler, Point::new("latency", 1.0), "stat", identity(first), || {
+    answers(sampler, Point::new(ids::metric::LATENCY, 1.0), "stat", identity(first), || {
         rustix::fs::stat(black_box(&name)).map(identity)
     })?;
     Ok(())
@@ -137,7 +144,7 @@ fn fstat(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let file = open(&name).with_context(|| format!("cannot open {name:?}, this program's file"))?;
     let first = rustix::fs::fstat(&file).context("cannot ask after an open file")?;
     check_answer(first.st_size > 0, || format!("this program's file {name:?} is empty"))?;
-    answers(sampler, Point::new("latency", 1.0), "fstat", identity(first), || {
+    answers(sampler, Point::new(ids::metric::LATENCY, 1.0), "fstat", identity(first), || {
         rustix::fs::fstat(black_box(&file)).map(identity)
     })?;
     Ok(())
@@ -155,7 +162,7 @@ fn open_close(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         file.as_raw_fd()
     };
     // A close that failed would leave its number in use, and the next open would give another one.
-    answers(sampler, Point::new("latency", 1.0), "open", number, || {
+    answers(sampler, Point::new(ids::metric::LATENCY, 1.0), "open", number, || {
         let file = open(black_box(&name))?;
         Ok(file.as_raw_fd())
     })?;

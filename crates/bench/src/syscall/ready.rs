@@ -11,10 +11,11 @@ use super::answers;
 use crate::{
     Benchmark, Candidate, Depth, Param, Point, Range, Sampler, Scope, View, check_answer, pinned, point,
 };
+use model::vocabulary::kernel as ids;
 use model::{Case, Params};
 
 pub const SELECT: Benchmark = Benchmark {
-    id: "syscall.select",
+    id: ids::SYSCALL_SELECT,
     title: "Select",
     about: "select on n descriptors without waiting. All are event counters (eventfd) of which one, the last, can be \
             read; each answer must say so. The kernel looks at every one of them, and copies three sets of bits in \
@@ -24,7 +25,7 @@ pub const SELECT: Benchmark = Benchmark {
 };
 
 pub const POLL: Benchmark = Benchmark {
-    id: "syscall.poll",
+    id: ids::SYSCALL_POLL,
     title: "Poll",
     about: "poll on n descriptors without waiting, the same as for syscall.select: event counters of which one, the \
             last, can be read; each answer must name it. The kernel looks at every one, and copies 8 bytes for each \
@@ -34,7 +35,7 @@ pub const POLL: Benchmark = Benchmark {
 };
 
 pub const EPOLL: Benchmark = Benchmark {
-    id: "syscall.epoll",
+    id: ids::SYSCALL_EPOLL,
     title: "Epoll",
     about: "epoll_wait without waiting, with n descriptors registered once before, the same as for syscall.select: \
             event counters of which one can be read and stays so (level-triggered); each answer must name it. The \
@@ -49,8 +50,8 @@ const ROW: Benchmark = Benchmark {
               descriptors. Steps upwards in a poll curve are allocations (beyond about 30 descriptors the kernel's \
               own stack does not suffice).",
     source: file!(),
-    params: &[Param { name: "fds", about: "descriptors", range: Range::Int { min: 1, max: 1000 } }],
-    view: &View::Curve { x: Cow::Borrowed("fds"), log: true },
+    params: &[Param { name: ids::param::FDS, about: "descriptors", range: Range::Int { min: 1, max: 1000 } }],
+    view: &View::Curve { x: Cow::Borrowed(ids::param::FDS.as_str()), log: true },
     cases,
     points,
     ..Benchmark::PINNED
@@ -77,23 +78,23 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     for candidate in candidates.iter_mut().filter(|candidate| candidate.unmet.is_none()) {
         candidate.priority = 70;
         let list = counts.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
-        candidate.case.inputs.insert("fds".into(), list);
+        candidate.case.inputs.insert(ids::param::FDS.into(), list);
         candidate.seconds = scope.seconds(counts.len(), 1.0, 0.0);
     }
     candidates
 }
 
 fn counts(case: &Case) -> Vec<u64> {
-    let list = case.inputs.get("fds").map_or("", String::as_str);
+    let list = case.inputs.get(&*ids::param::FDS).map_or("", String::as_str);
     list.split(',').filter_map(|count| count.parse().ok()).collect()
 }
 
 fn points(case: &Case) -> Vec<Params> {
-    counts(case).into_iter().map(|count| point("fds", count)).collect()
+    counts(case).into_iter().map(|count| point(ids::param::FDS, count)).collect()
 }
 
 fn at(count: u64) -> Point {
-    Point::new("latency", 1.0).at(point("fds", count))
+    Point::new(ids::metric::LATENCY, 1.0).at(point(ids::param::FDS, count))
 }
 
 /// As many event counters, all empty but the last.

@@ -10,6 +10,7 @@ use rustix::pipe::PipeFlags;
 use super::super::process::no_child_left;
 use super::super::{Point, Sampler, WrongAnswer};
 use super::COPIES;
+use model::vocabulary::unixbench as ids;
 use model::{Case, CpuSet, Params, Placement, Value};
 use sys::clock::Clock;
 use sys::shared::{SharedWords, WORDS_PER_LINE};
@@ -93,7 +94,7 @@ pub fn measure(
     let board = Rc::new(Board::new(copies as u64)?);
     let build = |copy| -> anyhow::Result<Body> { Ok(copy_of(board.clone(), clock, build(copy)?)) };
     let mut team = Team::start(&cpus, clock, build)?;
-    sampler.time_counted(Point::new("score", timing.work).stretch(timing.stretch), |loops| {
+    sampler.time_counted(Point::new(ids::metric::SCORE, timing.work).stretch(timing.stretch), |loops| {
         board.clear();
         let laps = team.round(loops);
         board.complaint()?;
@@ -204,7 +205,7 @@ mod tests {
     use model::{Form, Reason};
 
     fn case(copies: u64) -> Case {
-        with_copies(&rehearsal::cases("unixbench.syscall", Depth::Quick).remove(0), copies)
+        with_copies(&rehearsal::cases(ids::SYSCALL, Depth::Quick).remove(0), copies)
     }
 
     fn timing() -> Timing {
@@ -219,7 +220,7 @@ mod tests {
         assert_eq!((of(&many).expect("a number"), many.placement.seats.len()), (5, 5));
         assert!(many.key().ends_with("?copies=5"), "{}", many.key());
         assert_eq!(with_copies(&many, 1), one);
-        let pair = rehearsal::cases("unixbench.context1", Depth::Quick).remove(0);
+        let pair = rehearsal::cases(ids::CONTEXT1, Depth::Quick).remove(0);
         let pairs = with_copies(&pair, 3);
         assert_eq!(pairs.placement.seats.len(), 6);
         assert_eq!(seats(&pairs.placement, 2, 2).seats[1].role, "pong");

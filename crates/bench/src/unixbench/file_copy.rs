@@ -8,6 +8,8 @@ use rustix::fs::{Mode, OFlags, SeekFrom};
 
 use super::super::check_answer;
 use super::copies::{Loops, Test};
+use model::vocabulary::BenchId;
+use model::vocabulary::unixbench as ids;
 use sys::scratch::Scratch;
 
 /// What sets the three tests apart.
@@ -19,11 +21,11 @@ pub struct Shape {
 }
 
 impl Shape {
-    pub fn of(bench: &str) -> Option<Shape> {
+    pub fn of(bench: Option<BenchId>) -> Option<Shape> {
         Some(match bench {
-            "unixbench.fstime" => Shape { buffer_bytes: 1024, blocks: 2000 },
-            "unixbench.fsbuffer" => Shape { buffer_bytes: 256, blocks: 500 },
-            "unixbench.fsdisk" => Shape { buffer_bytes: 4096, blocks: 8000 },
+            Some(ids::FSTIME) => Shape { buffer_bytes: 1024, blocks: 2000 },
+            Some(ids::FSBUFFER) => Shape { buffer_bytes: 256, blocks: 500 },
+            Some(ids::FSDISK) => Shape { buffer_bytes: 4096, blocks: 8000 },
             _ => return None,
         })
     }

@@ -11,14 +11,18 @@ use crate::{
     check_answer, pinned, point,
 };
 use kernels::Faults;
+use model::vocabulary::kernel as ids;
 use model::{Better, Case, Form, Metric};
 use sys::mapping::Mapping;
 
-const BYTES: &[Param] =
-    &[Param { name: "bytes", about: "size of the mapping", range: Range::Int { min: 4096, max: 1 << 40 } }];
+const BYTES: &[Param] = &[Param {
+    name: ids::param::BYTES,
+    about: "size of the mapping",
+    range: Range::Int { min: 4096, max: 1 << 40 },
+}];
 
 pub const MMAP: Benchmark = Benchmark {
-    id: "vm.mmap",
+    id: ids::VM_MMAP,
     title: "Map and unmap",
     about: "mmap of anonymous memory and munmap again, nothing touched: the kernel only keeps books. `touched`: the \
             same with one word written to each page between, so that pages are given and taken back, the time of each \
@@ -31,7 +35,7 @@ pub const MMAP: Benchmark = Benchmark {
     metrics: &[
         LATENCY_NS,
         Metric::new(
-            "touched",
+            ids::metric::TOUCHED,
             "a page mapped, touched, unmapped",
             "ns",
             Better::Lower,
@@ -39,7 +43,7 @@ pub const MMAP: Benchmark = Benchmark {
         ),
     ],
     params: BYTES,
-    view: &View::Curve { x: Cow::Borrowed("bytes"), log: true },
+    view: &View::Curve { x: Cow::Borrowed(ids::param::BYTES.as_str()), log: true },
     cases,
     points: size_points,
     run: mmap,
@@ -47,7 +51,7 @@ pub const MMAP: Benchmark = Benchmark {
 };
 
 pub const MPROTECT: Benchmark = Benchmark {
-    id: "vm.mprotect",
+    id: ids::VM_MPROTECT,
     title: "Change protection",
     about: "mprotect of memory that is all there, in base pages, by turns to read-only and back to writable: the mean \
             of both. The memory is an area of its own between pages that nobody may touch, so that no area is split \
@@ -59,7 +63,7 @@ pub const MPROTECT: Benchmark = Benchmark {
     source: file!(),
     metrics: &[LATENCY_US],
     params: BYTES,
-    view: &View::Curve { x: Cow::Borrowed("bytes"), log: true },
+    view: &View::Curve { x: Cow::Borrowed(ids::param::BYTES.as_str()), log: true },
     cases,
     points: size_points,
     run: mprotect,
@@ -77,7 +81,7 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
         // Pages to spare: the smallest of them is there wherever a program can run.
         let sizes: Vec<u64> =
             wanted.iter().copied().filter(|size| *size == page || *size <= scope.memory_bytes).collect();
-        candidate.case.inputs.insert("bytes".into(), sizes_input(&sizes));
+        candidate.case.inputs.insert(ids::param::BYTES.into(), sizes_input(&sizes));
         candidate.seconds = scope.seconds(sizes.len() * bench.metrics.len(), 1.0, 0.0);
         candidate.memory_bytes = sizes.last().copied().unwrap_or(page);
         candidate.priority = 60;
@@ -95,9 +99,9 @@ fn mmap(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     for bytes in sizes_of(case) {
         let len = usize::try_from(bytes).context("more memory than addresses")?;
         let map = || Mapping::plain(len, false).with_context(|| format!("cannot map {bytes} bytes"));
-        let at = |metric, work: usize| Point::new(metric, work as f64).at(point("bytes", bytes));
+        let at = |metric, work: usize| Point::new(metric, work as f64).at(point(ids::param::BYTES, bytes));
         let mut last = 0;
-        sampler.time_by(at("latency", 1), |n| {
+        sampler.time_by(at(ids::metric::LATENCY, 1), |n| {
             let begin = clock.now();
             for _ in 0..n {
                 let memory = map()?;
@@ -108,7 +112,7 @@ fn mmap(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         })?;
         gone(last, len)?;
         let (mut mapped, mut sum) = (0u64, 0u64);
-        sampler.time_by(at("touched", len / page), |n| {
+        sampler.time_by(at(ids::metric::TOUCHED, len / page), |n| {
             let begin = clock.now();
             for _ in 0..n {
                 let mut memory = map()?;
@@ -143,7 +147,7 @@ fn mprotect(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         let mut memory = Mapping::guarded(len).with_context(|| format!("cannot map {bytes} bytes"))?;
         memory.words_mut().fill(WORD);
         let mut writable = true;
-        sampler.time_by(Point::new("latency", 1.0).at(point("bytes", bytes)), |n| {
+        sampler.time_by(Point::new(ids::metric::LATENCY, 1.0).at(point(ids::param::BYTES, bytes)), |n| {
             let begin = clock.now();
             for _ in 0..n {
                 writable = !writable;

@@ -10,16 +10,22 @@ use crate::{
     Benchmark, Candidate, Depth, LATENCY_NS, LATENCY_US, Param, Point, Range, Sampler, Scope, View,
     check_answer, point,
 };
+use model::vocabulary::kernel as ids;
 use model::{Better, Case, CpuSet, Form, Metric, Pages};
 use sys::counters;
 use sys::mapping::Mapping;
 
-const BANDWIDTH: Metric =
-    Metric::new("bandwidth", "fresh memory", "GB/s", Better::Higher, Form::WorkPerTime { scale: 1.0 })
-        .aside();
+const BANDWIDTH: Metric = Metric::new(
+    ids::metric::BANDWIDTH,
+    "fresh memory",
+    "GB/s",
+    Better::Higher,
+    Form::WorkPerTime { scale: 1.0 },
+)
+.aside();
 
 pub const PAGE_FAULT: Benchmark = Benchmark {
-    id: "vm.page-fault",
+    id: ids::VM_PAGE_FAULT,
     title: "Page fault",
     about: "Writes one word to each page of anonymous memory that has no page yet: the CPU traps, the kernel finds a \
             free page, fills it with zeroes, enters it into the page table and charges it to the cgroup. One such \
@@ -39,7 +45,7 @@ pub const PAGE_FAULT: Benchmark = Benchmark {
 };
 
 pub const POPULATE: Benchmark = Benchmark {
-    id: "vm.populate",
+    id: ids::VM_POPULATE,
     title: "Populate",
     about: "Maps anonymous memory and has the kernel fill all of it at once (MAP_POPULATE); the time of a base page. \
             `touched`: the same size mapped and then touched page by page, with a fault each, in the same visit. \
@@ -52,7 +58,7 @@ pub const POPULATE: Benchmark = Benchmark {
         LATENCY_NS,
         BANDWIDTH,
         Metric::new(
-            "touched",
+            ids::metric::TOUCHED,
             "a page by its own fault",
             "ns",
             Better::Lower,
@@ -60,11 +66,11 @@ pub const POPULATE: Benchmark = Benchmark {
         ),
     ],
     params: &[Param {
-        name: "bytes",
+        name: ids::param::BYTES,
         about: "size of the mapping",
         range: Range::Int { min: 4096, max: 1 << 40 },
     }],
-    view: &View::Curve { x: Cow::Borrowed("bytes"), log: true },
+    view: &View::Curve { x: Cow::Borrowed(ids::param::BYTES.as_str()), log: true },
     from: Depth::Standard,
     cases: populate_cases,
     points: size_points,
@@ -143,7 +149,7 @@ fn page_fault(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     }
     memory.give_back().context("cannot give pages back")?;
     let clock = sampler.clock();
-    let at = Point::new("latency", 1.0).times("bandwidth", page as f64);
+    let at = Point::new(ids::metric::LATENCY, 1.0).times(ids::metric::BANDWIDTH, page as f64);
     sampler.time_by(at, |n| {
         in_rounds(n, most, |count| {
             let (ns, faults) = timed_faults(clock, || memory.write_each(page, count, WORD))?;
@@ -193,7 +199,7 @@ fn populate_cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let windows = (scope.windows.count + scope.windows.warm_up + 5) as f64;
     let seconds = scope.seconds(3 * sizes.len(), 1.0, largest as f64 / 4e9 * windows);
     let mut candidate = Candidate::new(bench.id, placement, 62, seconds).memory(largest);
-    candidate.case.inputs.insert("bytes".into(), sizes_input(&sizes));
+    candidate.case.inputs.insert(ids::param::BYTES.into(), sizes_input(&sizes));
     vec![candidate]
 }
 
@@ -206,8 +212,9 @@ fn populate(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         let pages = len / page;
         let map =
             |populate| Mapping::plain(len, populate).with_context(|| format!("cannot map {bytes} bytes"));
-        let at =
-            Point::new("latency", pages as f64).times("bandwidth", page as f64).at(point("bytes", bytes));
+        let at = Point::new(ids::metric::LATENCY, pages as f64)
+            .times(ids::metric::BANDWIDTH, page as f64)
+            .at(point(ids::param::BYTES, bytes));
         sampler.time_by(at, |n| {
             in_rounds(n, 1, |_| {
                 let begin = clock.now();
@@ -218,21 +225,24 @@ fn populate(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
                 Ok(ns)
             })
         })?;
-        sampler.time_by(Point::new("touched", pages as f64).at(point("bytes", bytes)), |n| {
-            in_rounds(n, 1, |_| {
-                let mut mapped = None;
-                let (ns, faults) = timed_faults(clock, || {
-                    mapped = Some(map(false).map(|mut memory| {
-                        memory.write_each(page, pages, WORD);
-                        memory
-                    }));
-                })?;
-                let memory = mapped.context("nothing was mapped")??;
-                fresh_pages(&memory, page, pages, faults)?;
-                memory.unmap()?;
-                Ok(ns)
-            })
-        })?;
+        sampler.time_by(
+            Point::new(ids::metric::TOUCHED, pages as f64).at(point(ids::param::BYTES, bytes)),
+            |n| {
+                in_rounds(n, 1, |_| {
+                    let mut mapped = None;
+                    let (ns, faults) = timed_faults(clock, || {
+                        mapped = Some(map(false).map(|mut memory| {
+                            memory.write_each(page, pages, WORD);
+                            memory
+                        }));
+                    })?;
+                    let memory = mapped.context("nothing was mapped")??;
+                    fresh_pages(&memory, page, pages, faults)?;
+                    memory.unmap()?;
+                    Ok(ns)
+                })
+            },
+        )?;
     }
     Ok(())
 }
@@ -256,7 +266,7 @@ mod tests {
 
     #[test]
     fn base_pages_fault_once_each() {
-        let samples = visit_row("vm.page-fault");
+        let samples = visit_row(ids::VM_PAGE_FAULT);
         assert_eq!(samples.len(), 2, "latency and bandwidth of base pages");
     }
 
@@ -302,6 +312,6 @@ mod tests {
             page_fault(&huge.case, sampler)
         });
         assert!(samples.is_empty() && reason.is_some(), "{reason:?}");
-        assert_eq!(rehearsal::cases("vm.page-fault", Depth::Quick).len(), 1, "quick");
+        assert_eq!(rehearsal::cases(ids::VM_PAGE_FAULT, Depth::Quick).len(), 1, "quick");
     }
 }

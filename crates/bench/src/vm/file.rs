@@ -7,6 +7,7 @@ use anyhow::{Context, ensure};
 use super::{STRAY_FAULTS, as_many_as, in_rounds, timed_faults};
 use crate::syscall::file_system;
 use crate::{Benchmark, Candidate, Point, Sampler, Scope, check_answer, pinned};
+use model::vocabulary::kernel as ids;
 use model::{Better, Case, Form, Metric, Params};
 use sys::fresh;
 use sys::mapping::Mapping;
@@ -14,7 +15,7 @@ use sys::mapping::Mapping;
 const NS: Form = Form::TimePerWork { scale: 1.0 };
 
 pub const FILE_FAULT: Benchmark = Benchmark {
-    id: "vm.file-fault",
+    id: ids::VM_FILE_FAULT,
     title: "Page fault on a file",
     about: "Reads one word of each page of a mapped file that is in the page cache: nothing is read from a disk and \
             nothing is copied, the fault only enters pages into the page table. The kernel enters the neighbours with \
@@ -27,11 +28,11 @@ pub const FILE_FAULT: Benchmark = Benchmark {
               fault-around is switched off, or the file system has none.",
     source: file!(),
     metrics: &[
-        Metric::new("latency", "a read fault", "ns", Better::Lower, NS),
-        Metric::new("page", "a page by read faults", "ns", Better::Lower, NS).aside(),
-        Metric::new("copy", "a page by its first write", "ns", Better::Lower, NS),
+        Metric::new(ids::metric::LATENCY, "a read fault", "ns", Better::Lower, NS),
+        Metric::new(ids::metric::PAGE, "a page by read faults", "ns", Better::Lower, NS).aside(),
+        Metric::new(ids::metric::COPY, "a page by its first write", "ns", Better::Lower, NS),
         Metric::new(
-            "pages_per_fault",
+            ids::metric::PAGES_PER_FAULT,
             "pages entered by a read fault",
             "pages",
             Better::Neither,
@@ -90,7 +91,7 @@ fn run(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     check_answer(expected > 0, || format!("{PAGES} pages of a file were read without a fault"))?;
     let per_fault = PAGES as f64 / expected as f64;
     // Whole rounds only: a part of one has another share of pages that come with a neighbour.
-    let at = Point::new("page", PAGES as f64).times("latency", 1.0 / per_fault);
+    let at = Point::new(ids::metric::PAGE, PAGES as f64).times(ids::metric::LATENCY, 1.0 / per_fault);
     sampler.time_by(at, |n| {
         in_rounds(n, 1, |_| {
             let mut sum = 0;
@@ -103,8 +104,8 @@ fn run(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
             Ok(ns)
         })
     })?;
-    sampler.value(Params::new(), "pages_per_fault", per_fault, 0.0)?;
-    sampler.time_by(Point::new("copy", 1.0), |n| {
+    sampler.value(Params::new(), ids::metric::PAGES_PER_FAULT, per_fault, 0.0)?;
+    sampler.time_by(Point::new(ids::metric::COPY, 1.0), |n| {
         in_rounds(n, PAGES, |count| {
             let (ns, faults) = timed_faults(clock, || memory.write_each(page, count, WORD))?;
             check_answer(as_many_as(faults, count as u64), || {

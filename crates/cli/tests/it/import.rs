@@ -167,7 +167,7 @@ fn what_is_mapped_is_measured_under_that_name() {
             }
         }
         for name in keyed.case.params.keys().chain(keyed.point.keys()) {
-            if !bench.params.iter().any(|param| param.name == name) {
+            if !bench.params.iter().any(|param| param.name == *name) {
                 unknown.push(format!("{}: no parameter {name}", figure.key));
             }
         }
@@ -214,7 +214,7 @@ fn a_log_of_hackbench_reads_as_it_read() {
         let metric = bench.metrics.iter().find(|metric| one["metric"] == *metric.name).expect("its metric");
         assert!(compare::unit_scale(one["unit"].as_str().expect("a unit"), &metric.unit).is_some(), "{one}");
         for name in one["params"].as_object().expect("params").keys() {
-            assert!(bench.params.iter().any(|param| param.name == name), "{name} of {one}");
+            assert!(bench.params.iter().any(|param| param.name == *name), "{name} of {one}");
         }
     }
 }

@@ -7,6 +7,7 @@ use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use model::vocabulary::{ParamId, memory::param as ids};
 use model::{CpuSet, Planned, Visit};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -317,7 +318,7 @@ fn planned(dry_run: &Value) -> Vec<Planned> {
 
 /// Whether a case measures what a load from another node's memory costs.
 fn is_remote_memory(planned: &Planned) -> bool {
-    planned.case.params.get("source").and_then(|source| source.text()) == Some("dram-remote")
+    planned.case.params.get(ids::SOURCE).and_then(|source| source.text()) == Some("dram-remote")
 }
 
 /// The visits of a guest's run with their cases; every case was visited.
@@ -362,8 +363,8 @@ fn check_plan<'a>(
 ) {
     let mut pairs = BTreeSet::new();
     for Planned { case, unmet, .. } in plan {
-        let number = |name: &str| case.params[name].int().expect("a number") as usize;
-        let (node, memory) = (number("node"), number("memory"));
+        let number = |name: ParamId| case.params[name].int().expect("a number") as usize;
+        let (node, memory) = (number(ids::NODE), number(ids::MEMORY));
         assert_eq!((case.placement.name.as_ref(), unmet), (placement, &None));
         let cpus = CpuSet::parse_list(node_cpus[node]).expect("a list");
         assert!(case.placement.cpus().is_subset(&cpus) && !case.placement.cpus().is_empty(), "{case:?}");

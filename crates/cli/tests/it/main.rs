@@ -32,6 +32,7 @@ mod synthetic;
 mod tidy;
 mod unixbench;
 mod utilization;
+mod vocabulary;
 
 use std::process::Command;
 

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use std::process::Command;
 
 /// One source file: its path from the root of the repository, and its text.
-struct Source {
-    path: String,
-    text: String,
+pub struct Source {
+    pub path: String,
+    pub text: String,
 }
 
 fn files(folder: &str, extension: &str) -> Vec<Source> {
@@ -33,7 +33,7 @@ fn files(folder: &str, extension: &str) -> Vec<Source> {
 }
 
 /// The code of a file without comments and without its tests (which may import anything).
-fn code(source: &Source) -> String {
+pub fn code(source: &Source) -> String {
     let before_tests = source.text.split("#[cfg(test)]\nmod tests").next().unwrap_or("");
     let code = |line: &str| line.split("//").next().unwrap_or("").to_string();
     before_tests.lines().map(code).collect::<Vec<_>>().join("\n")
@@ -47,12 +47,12 @@ fn is_test_file(path: &str) -> bool {
 }
 
 /// The crate that a file belongs to.
-fn crate_of(path: &str) -> &str {
+pub fn crate_of(path: &str) -> &str {
     path.strip_prefix("crates/").and_then(|below| below.split('/').next()).unwrap_or(path)
 }
 
 /// Source files of the product: neither what only tests need, nor tests.
-fn product() -> Vec<Source> {
+pub fn product() -> Vec<Source> {
     let ours = |source: &Source| {
         let (path, name) = (&source.path, crate_of(&source.path));
         path.contains("/src/") && !["testkit", "prove"].contains(&name) && !is_test_file(path)

@@ -4,10 +4,11 @@ use super::points::{Point, again, disk, name, points};
 use crate::words::{clipped, figure, percent, shell};
 use crate::{Evidence, Rule};
 use machine::disk::Block;
+use model::vocabulary::disk as ids;
 use model::{Effect, Fact, Finding, Severity};
 
 pub const PAGE_CACHE: Rule = Rule {
-    id: "disk-page-cache",
+    id: ids::rule::DISK_PAGE_CACHE,
     title: "A disk's figure that a cache gave",
     about: "The page cache answers a read from memory and takes a write at once, so that a disk seems ten times as fast as \
             it is. Most published disk figures that are too good are that. The kernel counts what the device itself \
@@ -33,11 +34,11 @@ fn check(evidence: &Evidence) -> Option<Vec<Finding>> {
     let points = points(evidence)?;
     let told: Vec<&Point> = points.iter().filter(|point| point.is_transfer()).collect();
     let turns = disk(evidence).and_then(|disk| disk.is_solid()) == Some(false);
-    let looked = told.iter().any(|point| point.median("device_share").is_some());
+    let looked = told.iter().any(|point| point.median(ids::metric::DEVICE_SHARE).is_some());
     let missed: Vec<&Point> = told
         .iter()
         .copied()
-        .filter(|point| point.median("device_share").is_some_and(|share| share < MOVED))
+        .filter(|point| point.median(ids::metric::DEVICE_SHARE).is_some_and(|share| share < MOVED))
         .collect();
     let mut findings = Vec::new();
     for buffered in [false, true] {
@@ -47,8 +48,8 @@ fn check(evidence: &Evidence) -> Option<Vec<Finding>> {
     findings.extend(through_loop(evidence, &told));
     let fast: Vec<&Point> = told
         .into_iter()
-        .filter(|point| turns && point.bench() == "disk.random" && point.op() == "read" && !point.buffered())
-        .filter(|point| point.median("latency_p50").is_some_and(|p50| p50 < TURNING_US))
+        .filter(|point| turns && point.bench() == ids::RANDOM && point.op() == "read" && !point.buffered())
+        .filter(|point| point.median(ids::metric::LATENCY_P50).is_some_and(|p50| p50 < TURNING_US))
         .collect();
     if let Some(first) = fast.first() {
         findings.push(Finding {
@@ -57,12 +58,12 @@ fn check(evidence: &Evidence) -> Option<Vec<Finding>> {
             headline: format!(
                 "{} answers half of its random reads within {}, faster than it turns; a cache of its own did",
                 name(evidence),
-                figure(first.median("latency_p50").unwrap_or(0.0), "us")
+                figure(first.median(ids::metric::LATENCY_P50).unwrap_or(0.0), "us")
             ),
             cause: "The kernel's page cache was out of the way, but the disk or its controller has a cache, too, and \
                     the file was small enough for it."
                 .into(),
-            facts: fast.iter().filter_map(|point| point.fact(&point.words(), "latency_p50", |us| figure(us, "us"))).take(5).collect(),
+            facts: fast.iter().filter_map(|point| point.fact(&point.words(), ids::metric::LATENCY_P50, |us| figure(us, "us"))).take(5).collect(),
             confirm: format!("{} --profile full", again(first.case)),
             advice: "Measure in a directory with more room (files grow with the room), or use the figures as those of the cache.".into(),
             series: fast.iter().flat_map(|point| point.speed_keys()).collect(),
@@ -98,16 +99,20 @@ fn through_loop(evidence: &Evidence, told: &[&Point]) -> Option<Finding> {
 
 fn not_moved(evidence: &Evidence, points: &[&Point], buffered: bool) -> Option<Finding> {
     let least = |one: &&&Point, other: &&&Point| {
-        one.median("device_share").unwrap_or(1.0).total_cmp(&other.median("device_share").unwrap_or(1.0))
+        one.median(ids::metric::DEVICE_SHARE)
+            .unwrap_or(1.0)
+            .total_cmp(&other.median(ids::metric::DEVICE_SHARE).unwrap_or(1.0))
     };
     let worst = points.iter().min_by(least)?;
-    let share = worst.median("device_share")?;
+    let share = worst.median(ids::metric::DEVICE_SHARE)?;
     let mut facts: Vec<Fact> = points
         .iter()
         .filter_map(|point| {
-            let moved =
-                format!("{} of the bytes moved by the device", percent(point.median("device_share")?));
-            Some(Fact::new(point.words(), moved, point.key("device_share")))
+            let moved = format!(
+                "{} of the bytes moved by the device",
+                percent(point.median(ids::metric::DEVICE_SHARE)?)
+            );
+            Some(Fact::new(point.words(), moved, point.key(ids::metric::DEVICE_SHARE)))
         })
         .take(5)
         .collect();

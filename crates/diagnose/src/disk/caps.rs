@@ -4,10 +4,11 @@ use super::points::{Point, again, disk, name, points};
 use crate::words::{bytes, figure, percent};
 use crate::{Evidence, Rule};
 use machine::disk::Throttle;
+use model::vocabulary::disk as ids;
 use model::{Effect, Fact, Finding, Severity};
 
 pub const THROTTLED: Rule = Rule {
-    id: "disk-throttled",
+    id: ids::rule::DISK_THROTTLED,
     title: "The disk is held to a set speed",
     about: "A control group's limit (io.max, blkio.throttle) or a provider's cap holds a disk to so many bytes or operations a \
             second, whatever it could do. The figure then says what was set or paid for, and nothing of the disk; latency \
@@ -167,7 +168,7 @@ fn free_of_others(evidence: &Evidence, point: &Point) -> bool {
     let link = disk(evidence).and_then(|disk| disk.link.as_ref());
     let near_link =
         link.is_some_and(|link| point.bandwidth().is_some_and(|rate| rate >= 0.9 * link.gb_per_s));
-    !near_link && point.median("generator_busy").is_none_or(|busy| busy < super::load::BUSY)
+    !near_link && point.median(ids::metric::GENERATOR_BUSY).is_none_or(|busy| busy < super::load::BUSY)
 }
 
 fn capped(evidence: &Evidence, rows: &[&Point], quantity: Quantity) -> Option<Finding> {
@@ -179,9 +180,11 @@ fn capped(evidence: &Evidence, rows: &[&Point], quantity: Quantity) -> Option<Fi
     let level: Vec<(&Point, f64)> =
         rows.iter().filter(steady).filter_map(|point| Some((*point, quantity.of(point)?))).collect();
     let apart = |one: &Point, other: &Point| {
-        ["block", "depth"].iter().any(|name| match (one.number(name), other.number(name)) {
-            (Some(one), Some(other)) => one.max(other) >= 2.0 * one.min(other),
-            _ => false,
+        [ids::param::BLOCK, ids::param::DEPTH].iter().any(|name| {
+            match (one.number(*name), other.number(*name)) {
+                (Some(one), Some(other)) => one.max(other) >= 2.0 * one.min(other),
+                _ => false,
+            }
         })
     };
     let alike = |one: f64, other: f64| (one / other - 1.0).abs() <= FLAT;
@@ -233,7 +236,7 @@ fn points_source(rows: &[&Point], quantity: Quantity) -> String {
 }
 
 fn blocks(points: &[&Point]) -> String {
-    let sizes = || points.iter().filter_map(|point| point.number("block"));
+    let sizes = || points.iter().filter_map(|point| point.number(ids::param::BLOCK));
     let (least, most) = (sizes().fold(f64::MAX, f64::min), sizes().fold(0.0, f64::max));
     match most > 0.0 {
         true => format!("{} to {}", bytes(least), bytes(most)),

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use super::points::{again, disk, name};
 use crate::words::{clipped, shell};
 use crate::{Evidence, Rule};
+use model::vocabulary::disk as ids;
 use model::{Effect, Fact, Finding, Reason, Severity, Visit};
 
 pub const FAILED_IO: Rule = Rule {
-    id: "disk-failed-io",
+    id: ids::rule::DISK_FAILED_IO,
     title: "The disk failed an I/O",
     about: "A read or a write that comes back with an error is no slow disk but a broken one, a full filesystem, or one that the \
             kernel has made read-only to save what is left. A block that comes back with other bytes than were written is \
@@ -139,7 +140,7 @@ fn check(evidence: &Evidence) -> Option<Vec<Finding>> {
     let mut found: BTreeMap<(u32, Kind), Vec<(&Visit, Failure)>> = BTreeMap::new();
     for visit in visits {
         let failure = match &visit.reason {
-            Some(Reason::WrongAnswer(text)) if plan[visit.case as usize].case.bench == "disk.verify" => {
+            Some(Reason::WrongAnswer(text)) if plan[visit.case as usize].case.bench == ids::VERIFY => {
                 Some(Failure { kind: Kind::Wrong, what: "", words: text })
             }
             Some(reason) => failure(reason.text()),

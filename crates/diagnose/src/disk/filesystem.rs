@@ -5,10 +5,11 @@ use crate::words::{bytes, clipped, percent, shell};
 use crate::{Evidence, Rule};
 use machine::Disk;
 use machine::disk::Block;
+use model::vocabulary::disk as ids;
 use model::{Effect, Fact, Finding, Severity};
 
 pub const NEARLY_FULL: Rule = Rule {
-    id: "disk-nearly-full",
+    id: ids::rule::DISK_NEARLY_FULL,
     title: "The filesystem is nearly full",
     about: "A nearly full filesystem has its free room in pieces, and flash below it has few free blocks to write to: it must \
             move old data before it can write new. Both make writes slower and less even than on the same disk with room.",
@@ -37,9 +38,14 @@ fn nearly_full(evidence: &Evidence) -> Option<Vec<Finding>> {
         None => "",
     };
     let at = disk.mount_point.as_deref().unwrap_or(&disk.path);
-    let mut facts = vec![Fact::new("used", percent(used), machine::disk::PROBE)];
-    facts.extend(disk.free_bytes.map(|free| Fact::new("free", bytes(free as f64), machine::disk::PROBE)));
-    facts.extend(disk.total_bytes.map(|all| Fact::new("of", bytes(all as f64), machine::disk::PROBE)));
+    let mut facts = vec![Fact::new("used", percent(used), model::vocabulary::disk::probe::DISK)];
+    facts.extend(
+        disk.free_bytes
+            .map(|free| Fact::new("free", bytes(free as f64), model::vocabulary::disk::probe::DISK)),
+    );
+    facts.extend(
+        disk.total_bytes.map(|all| Fact::new("of", bytes(all as f64), model::vocabulary::disk::probe::DISK)),
+    );
     Some(vec![Finding {
         rule: NEARLY_FULL.id.into(),
         severity: Severity::Warning,
@@ -54,7 +60,7 @@ fn nearly_full(evidence: &Evidence) -> Option<Vec<Finding>> {
 }
 
 pub const NO_TRIM: Rule = Rule {
-    id: "disk-no-trim",
+    id: ids::rule::DISK_NO_TRIM,
     title: "Nobody tells the flash what is free",
     about: "Flash must know which blocks are free to write at full speed and to wear evenly. A filesystem tells it by discards, at once \
             (mount option discard) or now and then (fstrim). Where neither happens, or a layer between swallows them, the drive \

@@ -4,10 +4,12 @@ use super::points::{Point, again, device, disk, name, points};
 use crate::words::{figure, shell};
 use crate::{Evidence, Rule};
 use machine::disk::Block;
+use model::vocabulary::MetricId;
+use model::vocabulary::disk as ids;
 use model::{Effect, Fact, Finding, Severity};
 
 pub const TAIL: Rule = Rule {
-    id: "disk-latency-tail",
+    id: ids::rule::DISK_LATENCY_TAIL,
     title: "One I/O in a thousand stalls",
     about: "A median hides what a service's slow requests are made of: a flush of the write cache, a journal's commit, flash that \
             cleans up, a hypervisor that schedules. Everything that waits for many I/Os waits for the slowest.",
@@ -32,8 +34,9 @@ enum Slow {
 
 impl Slow {
     fn of(point: &Point) -> Option<Slow> {
-        let (p50, p999) = (point.median("latency_p50")?, point.median("latency_p999"));
-        let longest = point.median("latency_max").filter(|max| *max >= STALL_US).map(Slow::Longest);
+        let (p50, p999) = (point.median(ids::metric::LATENCY_P50)?, point.median(ids::metric::LATENCY_P999));
+        let longest =
+            point.median(ids::metric::LATENCY_MAX).filter(|max| *max >= STALL_US).map(Slow::Longest);
         // A stall of half a second is the graver one, whatever a thousandth takes.
         longest.or(p999.filter(|us| *us >= TIMES * p50 && *us >= LEAST_US).map(Slow::Thousandth))
     }
@@ -44,10 +47,10 @@ impl Slow {
         }
     }
 
-    fn metric(self) -> &'static str {
+    fn metric(self) -> MetricId {
         match self {
-            Slow::Thousandth(_) => "latency_p999",
-            Slow::Longest(_) => "latency_max",
+            Slow::Thousandth(_) => ids::metric::LATENCY_P999,
+            Slow::Longest(_) => ids::metric::LATENCY_MAX,
         }
     }
 
@@ -64,9 +67,11 @@ fn tail(evidence: &Evidence) -> Option<Vec<Finding>> {
     let told: Vec<&Point> = points
         .iter()
         .filter(|point| {
-            point.bench() != "disk.trim" && point.median("latency_p50").is_some_and(|p50| p50 > 0.0)
+            point.bench() != ids::TRIM && point.median(ids::metric::LATENCY_P50).is_some_and(|p50| p50 > 0.0)
         })
-        .filter(|point| point.median("latency_p999").or(point.median("latency_max")).is_some())
+        .filter(|point| {
+            point.median(ids::metric::LATENCY_P999).or(point.median(ids::metric::LATENCY_MAX)).is_some()
+        })
         .collect();
     if told.is_empty() {
         return None;
@@ -81,13 +86,14 @@ fn tail(evidence: &Evidence) -> Option<Vec<Finding>> {
         .iter()
         .take(5)
         .map(|(point, how)| {
-            let part =
-                |label: &str, metric: &str| Some(format!("{label} {}", figure(point.median(metric)?, "us")));
+            let part = |label: &str, metric: MetricId| {
+                Some(format!("{label} {}", figure(point.median(metric)?, "us")))
+            };
             let parts = [
-                part("median", "latency_p50"),
-                part("99 %", "latency_p99"),
-                part("99.9 %", "latency_p999"),
-                part("longest", "latency_max"),
+                part("median", ids::metric::LATENCY_P50),
+                part("99 %", ids::metric::LATENCY_P99),
+                part("99.9 %", ids::metric::LATENCY_P999),
+                part("longest", ids::metric::LATENCY_MAX),
             ];
             let parts: Vec<String> = parts.into_iter().flatten().collect();
             Fact::new(point.words(), parts.join(", "), point.key(how.metric()))
@@ -112,7 +118,7 @@ fn tail(evidence: &Evidence) -> Option<Vec<Finding>> {
             how.words(),
             worst.words(),
             figure(how.us(), "us"),
-            figure(worst.median("latency_p50").unwrap_or(0.0), "us")
+            figure(worst.median(ids::metric::LATENCY_P50).unwrap_or(0.0), "us")
         ),
         cause: cause.into(),
         facts,
@@ -126,7 +132,7 @@ fn tail(evidence: &Evidence) -> Option<Vec<Finding>> {
 }
 
 pub const UNSAFE_FAST: Rule = Rule {
-    id: "disk-unsafe-fast",
+    id: ids::rule::DISK_UNSAFE_FAST,
     title: "fsync is faster than the disk can write",
     about: "fsync promises that data outlives a power cut. Where it comes back sooner than the medium can have taken the data, \
             something on the way said yes without doing it: barriers are off, a hypervisor keeps the data in its own \
@@ -149,7 +155,7 @@ fn unsafe_fast(evidence: &Evidence) -> Option<Vec<Finding>> {
     let disk = disk(evidence).filter(|disk| !disk.is_memory())?;
     let syncs: Vec<&Point> = points
         .iter()
-        .filter(|point| point.bench() == "disk.sync" && point.median("latency_p50").is_some())
+        .filter(|point| point.bench() == ids::SYNC && point.median(ids::metric::LATENCY_P50).is_some())
         .collect();
     if syncs.is_empty() || disk.leaves().next().is_none() {
         return None;
@@ -167,12 +173,12 @@ fn unsafe_fast(evidence: &Evidence) -> Option<Vec<Finding>> {
     };
     let fast: Vec<&Point> = syncs
         .into_iter()
-        .filter(|point| point.median("latency_p50").is_some_and(|p50| p50 < limit))
+        .filter(|point| point.median(ids::metric::LATENCY_P50).is_some_and(|p50| p50 < limit))
         .collect();
     let Some(first) = fast.first() else { return Some(Vec::new()) };
     let mut facts: Vec<Fact> = fast
         .iter()
-        .filter_map(|point| point.fact(&point.words(), "latency_p50", |us| figure(us, "us")))
+        .filter_map(|point| point.fact(&point.words(), ids::metric::LATENCY_P50, |us| figure(us, "us")))
         .collect();
     if let Some(leaf) = volatile {
         facts.push(Fact::new(
@@ -217,7 +223,7 @@ fn unsafe_fast(evidence: &Evidence) -> Option<Vec<Finding>> {
             "{} on {} takes {} in the median, less than {} can: what it says is durable may not be",
             first.op_of_sync(),
             name(evidence),
-            figure(first.median("latency_p50").unwrap_or(0.0), "us"),
+            figure(first.median(ids::metric::LATENCY_P50).unwrap_or(0.0), "us"),
             if turns { "a disk that turns" } else { "a flush" }
         ),
         cause: cause.into(),
@@ -226,7 +232,7 @@ fn unsafe_fast(evidence: &Evidence) -> Option<Vec<Finding>> {
         advice: "Don't rely on it for data that must outlive a power cut, and don't compare it with disks that do flush. Mount with \
                  barriers; have the host flush (cache=none or directsync); see `smartctl -x` for the drive's protection."
             .into(),
-        series: fast.iter().map(|point| point.key("latency_p50")).collect(),
+        series: fast.iter().map(|point| point.key(ids::metric::LATENCY_P50)).collect(),
         effect: Effect::Explains,
     }])
 }
@@ -234,6 +240,6 @@ fn unsafe_fast(evidence: &Evidence) -> Option<Vec<Finding>> {
 impl Point<'_> {
     /// The call that was timed.
     fn op_of_sync(&self) -> &str {
-        self.text("op").unwrap_or("fsync")
+        self.text(ids::param::OP).unwrap_or("fsync")
     }
 }

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use super::points::{Point, again, device, disk, name, points};
 use crate::words::{figure, percent};
 use crate::{Evidence, Rule};
+use model::vocabulary::disk as ids;
 use model::{Effect, Fact, Finding, Severity};
 
 pub const GENERATOR_BOUND: Rule = Rule {
-    id: "disk-generator-bound",
+    id: ids::rule::DISK_GENERATOR_BOUND,
     title: "The CPU was measured, not the disk",
     about: "Fast disks outrun the one process that asks them: from some 100,000 I/Os a second on, one CPU has no time for \
             more. The figure is then the generator's, and the disk may do several times as much with more jobs.",
@@ -34,9 +35,9 @@ fn generator_bound(evidence: &Evidence) -> Option<Vec<Finding>> {
             point.is_transfer()
                 && !point.is_paced()
                 && !point.buffered()
-                && point.text("engine") != Some("polled")
+                && point.text(ids::param::ENGINE) != Some("polled")
         })
-        .filter(|point| point.median("generator_busy").is_some())
+        .filter(|point| point.median(ids::metric::GENERATOR_BUSY).is_some())
         .collect();
     if told.is_empty() {
         return None;
@@ -44,24 +45,26 @@ fn generator_bound(evidence: &Evidence) -> Option<Vec<Finding>> {
     let busy: Vec<&Point> = told
         .iter()
         .copied()
-        .filter(|point| point.median("generator_busy").is_some_and(|busy| busy >= BUSY))
+        .filter(|point| point.median(ids::metric::GENERATOR_BUSY).is_some_and(|busy| busy >= BUSY))
         .collect();
     let most = |one: &&&Point, other: &&&Point| {
-        one.median("generator_busy").unwrap_or(0.0).total_cmp(&other.median("generator_busy").unwrap_or(0.0))
+        one.median(ids::metric::GENERATOR_BUSY)
+            .unwrap_or(0.0)
+            .total_cmp(&other.median(ids::metric::GENERATOR_BUSY).unwrap_or(0.0))
     };
     let Some(worst) = busy.iter().max_by(most) else { return Some(Vec::new()) };
     let mut facts: Vec<Fact> = Vec::new();
     for point in busy.iter().take(4) {
         facts.extend(point.fact(
             &format!("CPU time of its CPUs in {}", point.words()),
-            "generator_busy",
+            ids::metric::GENERATOR_BUSY,
             percent,
         ));
     }
-    facts.extend(worst.fact("CPU time for an I/O", "cpu_per_io", |us| figure(us, "us")));
+    facts.extend(worst.fact("CPU time for an I/O", ids::metric::CPU_PER_IO, |us| figure(us, "us")));
     let more = told.iter().find(|other| {
         let rates = (other.iops(), worst.iops());
-        other.but("") == worst.but("")
+        other.but(None) == worst.but(None)
             && other.jobs() > worst.jobs()
             && matches!(rates, (Some(many), Some(one)) if many >= MORE_BY_JOBS * one)
     });
@@ -86,7 +89,7 @@ fn generator_bound(evidence: &Evidence) -> Option<Vec<Finding>> {
         headline: format!(
             "the generator of {} had its CPUs busy for {} of the time; {} may do more",
             worst.words(),
-            percent(worst.median("generator_busy")?),
+            percent(worst.median(ids::metric::GENERATOR_BUSY)?),
             name(evidence)
         ),
         cause,
@@ -117,7 +120,7 @@ fn waited(evidence: &Evidence, point: &Point) -> Option<f64> {
 }
 
 pub const OTHERS: Rule = Rule {
-    id: "disk-others",
+    id: ids::rule::DISK_OTHERS,
     title: "Somebody else used the disk",
     about: "Other I/O on the same device takes its share of it, in bandwidth and far more in latency. The device's own counters \
             see all of it, ours and theirs.",
@@ -141,7 +144,7 @@ fn others(evidence: &Evidence) -> Option<Vec<Finding>> {
         let op = point.op();
         point.is_transfer()
             && !point.buffered()
-            && point.median("device_share").is_some()
+            && point.median(ids::metric::DEVICE_SHARE).is_some()
             && (op == "read" || op == "write" && !copies)
     };
     let told: Vec<&Point> = points.iter().filter(judged).collect();
@@ -149,7 +152,7 @@ fn others(evidence: &Evidence) -> Option<Vec<Finding>> {
         return None;
     }
     let besides = |point: &Point| {
-        let (share, own) = (point.median("device_share")?, point.bandwidth()?);
+        let (share, own) = (point.median(ids::metric::DEVICE_SHARE)?, point.bandwidth()?);
         let limit = if point.op() == "read" { READ_BESIDES } else { WRITTEN_BESIDES };
         let more = (share - 1.0) * own;
         (share > limit && more >= LEAST_GB).then_some(more)
@@ -168,7 +171,7 @@ fn others(evidence: &Evidence) -> Option<Vec<Finding>> {
                 figure(more * 1e3, "MB/s"),
                 figure(point.bandwidth().unwrap_or(0.0) * 1e3, "MB/s")
             );
-            Fact::new(point.words(), told, point.key("device_share"))
+            Fact::new(point.words(), told, point.key(ids::metric::DEVICE_SHARE))
         })
         .collect();
     let stalled = Evidence::total(evidence.visits_of(worst.index), |conditions| conditions.psi_io_ms);
@@ -192,7 +195,7 @@ fn others(evidence: &Evidence) -> Option<Vec<Finding>> {
 }
 
 pub const DEPTH_USELESS: Rule = Rule {
-    id: "disk-depth-useless",
+    id: ids::rule::DISK_DEPTH_USELESS,
     title: "More depth only waits longer",
     about: "More I/Os in flight help until everything below is busy; beyond that each only waits in a queue. By Little's law \
             the number in flight is rate times latency, so a rate that stays means latency that grows with depth. \
@@ -212,11 +215,13 @@ fn depth_useless(evidence: &Evidence) -> Option<Vec<Finding>> {
     let points = points(evidence)?;
     let mut rows: BTreeMap<String, Vec<&Point>> = BTreeMap::new();
     for point in points.iter().filter(|point| point.is_transfer() && !point.is_paced() && !point.buffered()) {
-        let known = point.number("depth").is_some()
+        let known = point.number(ids::param::DEPTH).is_some()
             && point.iops().is_some()
-            && point.median("latency_p50").is_some();
+            && point.median(ids::metric::LATENCY_P50).is_some();
         if known {
-            rows.entry(format!("{} {}", point.index, point.but("depth"))).or_default().push(point);
+            rows.entry(format!("{} {}", point.index, point.but(Some(ids::param::DEPTH))))
+                .or_default()
+                .push(point);
         }
     }
     rows.retain(|_, row| row.len() >= 2);
@@ -225,7 +230,9 @@ fn depth_useless(evidence: &Evidence) -> Option<Vec<Finding>> {
     }
     let findings = rows.into_values().filter_map(|mut row| {
         row.sort_by(|one, other| {
-            one.number("depth").unwrap_or(0.0).total_cmp(&other.number("depth").unwrap_or(0.0))
+            one.number(ids::param::DEPTH)
+                .unwrap_or(0.0)
+                .total_cmp(&other.number(ids::param::DEPTH).unwrap_or(0.0))
         });
         useless(evidence, &row)
     });
@@ -233,7 +240,9 @@ fn depth_useless(evidence: &Evidence) -> Option<Vec<Finding>> {
 }
 
 fn useless(evidence: &Evidence, row: &[&Point]) -> Option<Finding> {
-    let told = |point: &Point| Some((point.number("depth")?, point.iops()?, point.median("latency_p50")?));
+    let told = |point: &Point| {
+        Some((point.number(ids::param::DEPTH)?, point.iops()?, point.median(ids::metric::LATENCY_P50)?))
+    };
     let at = row.iter().position(|point| {
         let Some((depth, rate, latency)) = told(point) else { return false };
         let deeper: Vec<_> =
@@ -246,12 +255,15 @@ fn useless(evidence: &Evidence, row: &[&Point]) -> Option<Finding> {
     let mut facts: Vec<Fact> = Vec::new();
     for (point, depth, rate, latency) in [(enough, depth, rate, latency), (deepest, most, at_most, waited)] {
         let text = format!("{} at {} in the median", figure(rate, "I/Os a second"), figure(latency, "us"));
-        facts.push(Fact::new(format!("depth {depth}"), text, point.key("latency_p50")));
+        facts.push(Fact::new(format!("depth {depth}"), text, point.key(ids::metric::LATENCY_P50)));
     }
-    facts.extend(
-        deepest.fact("in flight at the device", "in_flight", |count| format!("{count:.1} of {most}")),
-    );
-    let before = deepest.median("in_flight").is_some_and(|count| count < 0.6 * most * deepest.jobs() as f64);
+    facts
+        .extend(deepest.fact("in flight at the device", ids::metric::IN_FLIGHT, |count| {
+            format!("{count:.1} of {most}")
+        }));
+    let before = deepest
+        .median(ids::metric::IN_FLIGHT)
+        .is_some_and(|count| count < 0.6 * most * deepest.jobs() as f64);
     Some(Finding {
         rule: DEPTH_USELESS.id.into(),
         severity: Severity::Note,

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use crate::Evidence;
 use crate::words::{bytes, shell};
 use machine::Disk;
+use model::vocabulary::disk as ids;
+use model::vocabulary::{MetricId, ParamId};
 use model::{Case, Fact, Params};
 use stats::analysis::Judged;
 
@@ -41,22 +43,22 @@ pub fn points<'a>(evidence: &Evidence<'a>) -> Option<Vec<Point<'a>>> {
 }
 
 impl<'a> Point<'a> {
-    pub fn judged(&self, metric: &str) -> Option<&'a Judged> {
+    pub fn judged(&self, metric: MetricId) -> Option<&'a Judged> {
         self.series.iter().copied().find(|judged| judged.series.metric.name == metric)
     }
 
     /// The median of a metric, where it is a number that can be.
-    pub fn median(&self, metric: &str) -> Option<f64> {
+    pub fn median(&self, metric: MetricId) -> Option<f64> {
         let median = self.judged(metric)?.analysis.estimate.as_ref()?.median;
         (median.is_finite() && median >= 0.0).then_some(median)
     }
 
-    pub fn key(&self, metric: &str) -> String {
+    pub fn key(&self, metric: MetricId) -> String {
         self.judged(metric).map_or_else(|| self.case.key(), |judged| judged.series.key.clone())
     }
 
     /// A fact that is the median of one of its metrics.
-    pub fn fact(&self, label: &str, metric: &str, shown: impl Fn(f64) -> String) -> Option<Fact> {
+    pub fn fact(&self, label: &str, metric: MetricId, shown: impl Fn(f64) -> String) -> Option<Fact> {
         Some(Fact::new(label, shown(self.median(metric)?), self.key(metric)))
     }
 
@@ -64,35 +66,35 @@ impl<'a> Point<'a> {
         &self.case.bench
     }
 
-    pub fn text(&self, name: &str) -> Option<&str> {
+    pub fn text(&self, name: ParamId) -> Option<&str> {
         self.params.get(name)?.text()
     }
 
-    pub fn number(&self, name: &str) -> Option<f64> {
+    pub fn number(&self, name: ParamId) -> Option<f64> {
         self.params.get(name)?.number().filter(|number| *number > 0.0)
     }
 
     /// `read`, `write` or `mixed`; rows that only do one of them need not say so.
     pub fn op(&self) -> &str {
-        self.text("op").unwrap_or(match self.bench() {
-            "disk.sustained" => "write",
-            "disk.verify" => "verify",
+        self.text(ids::param::OP).unwrap_or(match self.case.id() {
+            Some(ids::SUSTAINED) => "write",
+            Some(ids::VERIFY) => "verify",
             _ => "read",
         })
     }
 
     /// Through the page cache, by its own word.
     pub fn buffered(&self) -> bool {
-        self.text("cache") == Some("buffered")
+        self.text(ids::param::CACHE) == Some("buffered")
     }
 
     /// A row that moves data and says that the device moved it.
     pub fn is_transfer(&self) -> bool {
-        matches!(self.bench(), "disk.sequential" | "disk.random" | "disk.paced" | "disk.sustained")
+        matches!(self.case.id(), Some(ids::SEQUENTIAL | ids::RANDOM | ids::PACED | ids::SUSTAINED))
     }
 
     pub fn is_paced(&self) -> bool {
-        self.bench() == "disk.paced"
+        self.bench() == ids::PACED
     }
 
     /// Processes that did it at once.
@@ -102,29 +104,36 @@ impl<'a> Point<'a> {
 
     /// Operations a second: told, or by bandwidth and block.
     pub fn iops(&self) -> Option<f64> {
-        let told = self.median("iops").or_else(|| self.median("achieved"));
-        told.or_else(|| Some(self.median("bandwidth")? * 1e9 / self.number("block")?))
+        let told = self.median(ids::metric::IOPS).or_else(|| self.median(ids::metric::ACHIEVED));
+        told.or_else(|| Some(self.median(ids::metric::BANDWIDTH)? * 1e9 / self.number(ids::param::BLOCK)?))
             .filter(|rate| *rate > 0.0)
     }
 
     /// GB/s: told, or by operations and block.
     pub fn bandwidth(&self) -> Option<f64> {
-        let told = self.median("bandwidth");
-        told.or_else(|| Some(self.iops()? * self.number("block")? / 1e9)).filter(|rate| *rate > 0.0)
+        let told = self.median(ids::metric::BANDWIDTH);
+        told.or_else(|| Some(self.iops()? * self.number(ids::param::BLOCK)? / 1e9)).filter(|rate| *rate > 0.0)
     }
 
     /// The metric that tells its rate.
-    pub fn rate_metric(&self) -> &'static str {
-        ["iops", "bandwidth", "achieved"]
+    pub fn rate_metric(&self) -> MetricId {
+        [ids::metric::IOPS, ids::metric::BANDWIDTH, ids::metric::ACHIEVED]
             .into_iter()
-            .find(|name| self.judged(name).is_some())
-            .unwrap_or("iops")
+            .find(|name| self.judged(*name).is_some())
+            .unwrap_or(ids::metric::IOPS)
     }
 
     /// Keys of all that tells its speed, which whatever bounds that bounds.
     pub fn speed_keys(&self) -> Vec<String> {
-        let aside = ["generator_busy", "device_share", "device_busy", "in_flight", "cpu_per_io"];
-        let speeds = self.series.iter().filter(|judged| !aside.contains(&judged.series.metric.name.as_ref()));
+        let aside = [
+            ids::metric::GENERATOR_BUSY,
+            ids::metric::DEVICE_SHARE,
+            ids::metric::DEVICE_BUSY,
+            ids::metric::IN_FLIGHT,
+            ids::metric::CPU_PER_IO,
+        ];
+        let speeds =
+            self.series.iter().filter(|judged| !aside.iter().any(|own| judged.series.metric.name == *own));
         speeds.map(|judged| judged.series.key.clone()).collect()
     }
 
@@ -132,10 +141,10 @@ impl<'a> Point<'a> {
     pub fn words(&self) -> String {
         let row = self.bench().strip_prefix(GROUP).unwrap_or(self.bench());
         let mut said = format!("{row} {}", self.op());
-        if let Some(block) = self.number("block") {
+        if let Some(block) = self.number(ids::param::BLOCK) {
             said.push_str(&format!(" of {}", bytes(block)));
         }
-        if let Some(depth) = self.number("depth") {
+        if let Some(depth) = self.number(ids::param::DEPTH) {
             said.push_str(&format!(", depth {depth}"));
         }
         if self.buffered() {
@@ -147,12 +156,12 @@ impl<'a> Point<'a> {
         }
     }
 
-    /// The parameters of its case and point without this one, to find its neighbours along it.
-    pub fn but(&self, name: &str) -> String {
+    /// The parameters of its case and point, all or without one, to find its neighbours along it.
+    pub fn but(&self, name: Option<ParamId>) -> String {
         let others: Vec<String> = self
             .params
             .iter()
-            .filter(|(own, _)| own.as_str() != name)
+            .filter(|(own, _)| name.is_none_or(|name| **own != *name))
             .map(|(own, value)| format!("{own}={value}"))
             .collect();
         format!("{} {}", self.bench(), others.join(" "))

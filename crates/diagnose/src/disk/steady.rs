@@ -3,13 +3,14 @@
 use super::points::{Point, again, disk, name, points};
 use crate::words::{bytes, figure, percent};
 use crate::{Evidence, Rule};
+use model::vocabulary::disk as ids;
 use model::{Effect, Fact, Finding, Severity, Visit};
 use stats::change::{Change, Sensitivity, changes};
 use stats::drift::trend;
 use stats::order::median;
 
 pub const NOT_STEADY: Rule = Rule {
-    id: "disk-not-steady",
+    id: ids::rule::DISK_NOT_STEADY,
     title: "The disk's speed does not last",
     about: "Flash writes fast into cells that it uses as a cache, cloud volumes have credits for bursts, controllers have memory: when \
             that is used up, the speed falls to what the disk can keep. Short tests see the first part only. (In the same way a \
@@ -40,7 +41,7 @@ fn check(evidence: &Evidence) -> Option<Vec<Finding>> {
     let points = points(evidence)?;
     let mut findings = Vec::new();
     let mut looked = false;
-    for point in points.iter().filter(|point| point.bench() == "disk.sustained") {
+    for point in points.iter().filter(|point| point.bench() == ids::SUSTAINED) {
         let lines: Vec<Line> = evidence
             .visits_of(point.index)
             .filter_map(|visit| line(visit, point))
@@ -53,7 +54,7 @@ fn check(evidence: &Evidence) -> Option<Vec<Finding>> {
 }
 
 fn line(visit: &Visit, point: &Point) -> Option<Line> {
-    let series = &point.judged("bandwidth")?.series;
+    let series = &point.judged(ids::metric::BANDWIDTH)?.series;
     if visit.reason.is_some() {
         return None;
     }
@@ -121,7 +122,7 @@ fn fallen(evidence: &Evidence, point: &Point, lines: &[Line]) -> Option<Finding>
         (_, Some(false)) => "A cache in front of a disk that turns was full: its own, or a controller's.",
         _ => "A cache was full, or credits for bursts were spent.",
     };
-    let key = point.key("bandwidth");
+    let key = point.key(ids::metric::BANDWIDTH);
     Some(Finding {
         rule: NOT_STEADY.id.into(),
         severity: Severity::Warning,
@@ -169,7 +170,7 @@ fn moving(evidence: &Evidence, point: &Point, lines: &[Line]) -> Option<Finding>
         return None;
     }
     let change = median(&trends)?;
-    let key = point.key("bandwidth");
+    let key = point.key(ids::metric::BANDWIDTH);
     let word = if change < 0.0 { "falling" } else { "rising" };
     Some(Finding {
         rule: NOT_STEADY.id.into(),

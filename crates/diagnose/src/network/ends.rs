@@ -4,10 +4,11 @@ use super::transfers::{Transfer, all, is_network, over_loopback, path, told_ends
 use crate::words::{figure, percent, shell};
 use crate::{Evidence, Rule};
 use machine::{End, NetworkPath};
+use model::vocabulary::network as ids;
 use model::{CpuSet, Effect, Fact, Finding, Severity};
 
 pub const OFFLOADS: Rule = Rule {
-    id: "network-offload-off",
+    id: ids::rule::NETWORK_OFFLOAD_OFF,
     title: "Segmentation offloads are off",
     about: "With TSO, GSO and GRO the kernel handles up to 64 KiB at once; without them every packet of 1500 bytes goes through the whole \
             stack. On fast links that alone makes a CPU the limit.",
@@ -29,7 +30,7 @@ fn used<'a>(evidence: &Evidence<'a>) -> Option<&'a NetworkPath> {
 
 /// The greatest share of its time that an end's tasks ran, with the key that says so.
 fn busiest(evidence: &Evidence, local: bool) -> Option<(f64, String)> {
-    let metric = if local { "local_busy" } else { "remote_busy" };
+    let metric = if local { ids::metric::LOCAL_BUSY } else { ids::metric::REMOTE_BUSY };
     let shares = all(evidence)
         .into_iter()
         .filter_map(|transfer| Some((transfer.beside(metric)?, transfer.key_of(metric))));
@@ -96,7 +97,7 @@ fn list(names: &[&str]) -> String {
 }
 
 pub const IRQS: Rule = Rule {
-    id: "network-irqs-on-one-cpu",
+    id: ids::rule::NETWORK_IRQS_ON_ONE_CPU,
     title: "One CPU takes all interrupts of a network card",
     about: "All packets pass the CPU that takes the card's interrupts. Where several queues share one, that CPU is the limit, and \
             whoever runs on it is slowed down.",
@@ -163,7 +164,7 @@ fn irqs(evidence: &Evidence) -> Option<Vec<Finding>> {
 
 /// The greatest share that the network's interrupts took at an end.
 fn softirq(evidence: &Evidence, local: bool) -> Option<(f64, String)> {
-    let metric = if local { "local_softirq" } else { "remote_softirq" };
+    let metric = if local { ids::metric::LOCAL_SOFTIRQ } else { ids::metric::REMOTE_SOFTIRQ };
     let shares = all(evidence)
         .into_iter()
         .filter_map(|transfer| Some((transfer.beside(metric)?, transfer.key_of(metric))));
@@ -171,7 +172,7 @@ fn softirq(evidence: &Evidence, local: bool) -> Option<(f64, String)> {
 }
 
 pub const PATH_MTU: Rule = Rule {
-    id: "network-path-mtu",
+    id: ids::rule::NETWORK_PATH_MTU,
     title: "The path carries smaller packets than its ends",
     about: "Where a hop carries less than the interfaces (a tunnel, a firewall, an old switch), packets are made smaller after an error message, or \
             vanish where such messages are filtered. Jumbo frames at one end only give the cost of both and the use of neither.",
@@ -241,7 +242,7 @@ fn finding(headline: String, cause: String, facts: Vec<Fact>, end: &End) -> Find
 }
 
 pub const LOOPBACK: Rule = Rule {
-    id: "network-loopback",
+    id: ids::rule::NETWORK_LOOPBACK,
     title: "No network took part",
     about: "Over loopback, and between two namespaces or containers of one machine, a transfer is copying by the kernel: the figure \
             is its network stack's, and CPUs are the only limit. A \"50 Gbit/s card\" has been measured this way before.",
@@ -288,7 +289,7 @@ fn loopback(evidence: &Evidence) -> Option<Vec<Finding>> {
         ),
     };
     let boot = path(evidence).and_then(|path| path.local.boot.as_ref()).filter(|_| one_machine);
-    facts.extend(boot.map(|boot| Fact::new("boot id of both ends", boot, super::transfers::LOCAL)));
+    facts.extend(boot.map(|boot| Fact::new("boot id of both ends", boot, ids::probe::NETWORK)));
     facts.push(Fact::new("network cases on this machine alone", own.len(), "plan"));
     Some(vec![Finding {
         rule: LOOPBACK.id.into(),
@@ -306,7 +307,8 @@ fn loopback(evidence: &Evidence) -> Option<Vec<Finding>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::transfers::{at_ends, over_loopback, receives};
+    use super::super::transfers::{BUSY, at_ends, over_loopback, receives};
+    use model::vocabulary::network as ids;
     use model::{Case, Pages, Params, Placement};
 
     #[test]
@@ -320,12 +322,12 @@ mod tests {
                 beside: Default::default(),
                 neighbours: Vec::new(),
             },
-            params: Params::from([("direction".to_string(), direction.into())]),
+            params: Params::from([(ids::param::DIRECTION, direction.into())]),
             knobs: Default::default(),
             inputs: Default::default(),
         };
-        assert_eq!(at_ends(&case("send"), "busy"), ["local_busy", "remote_busy"]);
-        assert_eq!(at_ends(&case("receive"), "busy"), ["remote_busy", "local_busy"]);
+        assert_eq!(at_ends(&case("send"), BUSY), [ids::metric::LOCAL_BUSY, ids::metric::REMOTE_BUSY]);
+        assert_eq!(at_ends(&case("receive"), BUSY), [ids::metric::REMOTE_BUSY, ids::metric::LOCAL_BUSY]);
         assert!(receives(&case("receive")) && !receives(&case("both")) && over_loopback(&case("send")));
     }
 }

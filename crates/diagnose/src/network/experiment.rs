@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use super::transfers::{at_ends, direction, over_loopback, path};
+use super::transfers::{self, at_ends, direction, over_loopback, path};
 use crate::words::{figure, percent, shell};
 use crate::{Evidence, Rule};
+use model::vocabulary::MetricId;
+use model::vocabulary::network as ids;
 use model::{Case, Effect, Fact, Finding, Params, Severity, Value};
 use stats::analysis::Judged;
 use stats::network::{Arm, Decision, End, Experiment, Held, LEAST_ROUNDS, Limit, decide};
 
 pub const BOTTLENECK: Rule = Rule {
-    id: "network-bottleneck",
+    id: ids::rule::NETWORK_BOTTLENECK,
     title: "What limits the bandwidth",
     about: "A bandwidth is sold as a link's speed although a CPU, a window or a shaper made it. The experiment network.bottleneck \
             changes one thing at a time, and the limit is what the bandwidth follows: the sender's CPU, the receiver's, a CPU \
@@ -43,7 +45,7 @@ pub struct Concluded<'a> {
 
 /// All experiments that had enough rounds.
 pub fn concluded<'a>(evidence: &Evidence<'a>) -> Vec<Concluded<'a>> {
-    let cases = evidence.cases().filter(|(_, planned)| planned.case.bench == "network.bottleneck");
+    let cases = evidence.cases().filter(|(_, planned)| planned.case.bench == ids::BOTTLENECK);
     cases
         .filter_map(|(index, planned)| {
             let series: Vec<&Judged> = evidence.series_of(index).collect();
@@ -55,7 +57,7 @@ pub fn concluded<'a>(evidence: &Evidence<'a>) -> Vec<Concluded<'a>> {
                 case: &planned.case,
                 decision: decide(&experiment),
                 rate,
-                key: key(&planned.case, "plain", "bandwidth"),
+                key: key(&planned.case, "plain", ids::metric::BANDWIDTH),
                 experiment,
             })
         })
@@ -63,15 +65,15 @@ pub fn concluded<'a>(evidence: &Evidence<'a>) -> Vec<Concluded<'a>> {
 }
 
 fn arm_point(arm: &str) -> Params {
-    Params::from([("arm".to_string(), Value::from(arm))])
+    Params::from([(ids::param::ARM, Value::from(arm))])
 }
 
-fn key(case: &Case, arm: &str, metric: &str) -> String {
-    case.series_key(&arm_point(arm), metric)
+fn key(case: &Case, arm: &str, metric: MetricId) -> String {
+    case.series_key(&arm_point(arm), &metric)
 }
 
 fn experiment(evidence: &Evidence, case: &Case, series: &[&Judged]) -> Experiment {
-    let of = |arm: &str, metric: &str| {
+    let of = |arm: &str, metric: MetricId| {
         let point = arm_point(arm);
         series
             .iter()
@@ -80,13 +82,13 @@ fn experiment(evidence: &Evidence, case: &Case, series: &[&Judged]) -> Experimen
     };
     // Rounds of one visit belong together; where an arm lacks some, its places stay empty.
     let mut lengths: BTreeMap<u32, usize> = BTreeMap::new();
-    for judged in series.iter().filter(|judged| judged.series.metric.name == "bandwidth") {
+    for judged in series.iter().filter(|judged| judged.series.metric.name == ids::metric::BANDWIDTH) {
         for process in &judged.series.processes {
             let length = lengths.entry(process.order).or_default();
             *length = (*length).max(process.values.len());
         }
     }
-    let rounds = |arm: &str, metric: &str| -> Vec<f64> {
+    let rounds = |arm: &str, metric: MetricId| -> Vec<f64> {
         let Some(judged) = of(arm, metric) else { return Vec::new() };
         let processes = &judged.series.processes;
         let by_visit: BTreeMap<u32, &[f64]> =
@@ -96,38 +98,38 @@ fn experiment(evidence: &Evidence, case: &Case, series: &[&Judged]) -> Experimen
             // The later bandwidth is told once a visit, for all its rounds.
             let rest = values
                 .first()
-                .filter(|_| values.len() == 1 && metric == "later")
+                .filter(|_| values.len() == 1 && metric == ids::metric::LATER)
                 .copied()
                 .unwrap_or(f64::NAN);
             (0..*length).map(|at| values.get(at).copied().unwrap_or(rest)).collect::<Vec<f64>>()
         };
         lengths.iter().flat_map(padded).collect()
     };
-    let median = |arm: &str, metric: &str| {
+    let median = |arm: &str, metric: MetricId| {
         let estimate = of(arm, metric)?.analysis.estimate.as_ref()?;
         Some(estimate.median).filter(|value| value.is_finite())
     };
     let arm = |name: &str| {
         let end = |which: usize| End {
-            busy: median(name, &at_ends(case, "busy")[which]),
-            softirq: median(name, &at_ends(case, "softirq")[which]),
-            wait: median(name, &at_ends(case, "wait")[which]),
-            throttled: median(name, &at_ends(case, "throttled")[which]),
+            busy: median(name, at_ends(case, transfers::BUSY)[which]),
+            softirq: median(name, at_ends(case, transfers::SOFTIRQ)[which]),
+            wait: median(name, at_ends(case, transfers::WAIT)[which]),
+            throttled: median(name, at_ends(case, transfers::THROTTLED)[which]),
         };
         Arm {
-            bandwidth: rounds(name, "bandwidth"),
+            bandwidth: rounds(name, ids::metric::BANDWIDTH),
             sender: end(0),
             receiver: end(1),
-            retransmits: median(name, "retransmits"),
-            duplicates: median(name, "duplicates"),
-            rwnd_limited: median(name, "rwnd_limited"),
-            sndbuf_limited: median(name, "sndbuf_limited"),
-            rtt: median(name, "rtt"),
-            rtt_min: median(name, "rtt_min"),
-            sent: median(name, "sent"),
-            loss: median(name, "loss"),
-            later: rounds(name, "later"),
-            growth: rounds(name, "growth"),
+            retransmits: median(name, ids::metric::RETRANSMITS),
+            duplicates: median(name, ids::metric::DUPLICATES),
+            rwnd_limited: median(name, ids::metric::RWND_LIMITED),
+            sndbuf_limited: median(name, ids::metric::SNDBUF_LIMITED),
+            rtt: median(name, ids::metric::RTT),
+            rtt_min: median(name, ids::metric::RTT_MIN),
+            sent: median(name, ids::metric::SENT),
+            loss: median(name, ids::metric::LOSS),
+            later: rounds(name, ids::metric::LATER),
+            growth: rounds(name, ids::metric::GROWTH),
         }
     };
     let path = path(evidence).filter(|_| !over_loopback(case));
@@ -184,7 +186,7 @@ fn times(held: &Held) -> String {
 /// What speaks for one limit and against another, as far as it was measured.
 fn facts(found: &Concluded) -> Vec<Fact> {
     let (case, signs) = (found.case, &found.decision.signs);
-    let key = |arm: &str| key(case, arm, "bandwidth");
+    let key = |arm: &str| key(case, arm, ids::metric::BANDWIDTH);
     let mut facts = vec![
         Fact::new("limit", word(found.decision.limit), &found.key),
         Fact::new("bandwidth", figure(found.rate, "Gbit/s"), &found.key),
@@ -202,21 +204,29 @@ fn facts(found: &Concluded) -> Vec<Fact> {
     let plain = &found.experiment.plain;
     for (whose, end, which) in [("sender", &plain.sender, 0), ("receiver", &plain.receiver, 1)] {
         for (label, share, metric) in [
-            ("ran", end.busy, "busy"),
-            ("waited for a CPU", end.wait, "wait"),
-            ("was throttled by its CPU quota", end.throttled.filter(|share| *share > 0.001), "throttled"),
+            ("ran", end.busy, transfers::BUSY),
+            ("waited for a CPU", end.wait, transfers::WAIT),
+            (
+                "was throttled by its CPU quota",
+                end.throttled.filter(|share| *share > 0.001),
+                transfers::THROTTLED,
+            ),
         ] {
-            let source = self::key(case, "plain", &at_ends(case, metric)[which]);
+            let source = self::key(case, "plain", at_ends(case, metric)[which]);
             facts
                 .extend(share.map(|share| Fact::new(format!("the {whose} {label}"), percent(share), source)));
         }
     }
     if let Some(lost) = signs.lost.filter(|lost| *lost > 1e-4) {
-        facts.push(Fact::new("segments lost", percent(lost), self::key(case, "plain", "retransmits")));
+        facts.push(Fact::new(
+            "segments lost",
+            percent(lost),
+            self::key(case, "plain", ids::metric::RETRANSMITS),
+        ));
     }
     for (label, share, metric) in [
-        ("limited by the receiver's window", plain.rwnd_limited, "rwnd_limited"),
-        ("limited by the send buffer", plain.sndbuf_limited, "sndbuf_limited"),
+        ("limited by the receiver's window", plain.rwnd_limited, ids::metric::RWND_LIMITED),
+        ("limited by the send buffer", plain.sndbuf_limited, ids::metric::SNDBUF_LIMITED),
     ] {
         let share = share.filter(|share| *share > 0.01);
         facts.extend(share.map(|share| Fact::new(label, percent(share), self::key(case, "plain", metric))));
@@ -228,16 +238,16 @@ fn facts(found: &Concluded) -> Vec<Fact> {
     }
     if let Some(growth) = signs.growth {
         let label = "second half of the plain transfers over the first";
-        facts.push(Fact::new(label, times(&growth), self::key(case, "plain", "growth")));
+        facts.push(Fact::new(label, times(&growth), self::key(case, "plain", ids::metric::GROWTH)));
     }
     if let Some(queue) = signs.queue {
         let value = format!("{queue:.1} times that at nine tenths of the rate");
-        facts.push(Fact::new("round trip at full rate", value, self::key(case, "plain", "rtt")));
+        facts.push(Fact::new("round trip at full rate", value, self::key(case, "plain", ids::metric::RTT)));
     }
     for (label, share) in
         [("of the link's speed", signs.of_link), ("of the known shaper's rate", signs.of_shaped)]
     {
-        facts.extend(share.map(|share| Fact::new(label, percent(share), super::transfers::LOCAL)));
+        facts.extend(share.map(|share| Fact::new(label, percent(share), ids::probe::NETWORK)));
     }
     facts
 }

@@ -1,16 +1,16 @@
 //! Bandwidths that somebody could take for the link's, and whose they are: a CPU's, one connection's, a window's, a shaper's.
 
 use super::experiment::{concluded, confirm};
-use super::transfers::{
-    LOCAL, REMOTE, Transfer, all, at_ends, direction, over_loopback, path, told_ends, transfers,
-};
+use super::transfers::{self, Transfer, all, at_ends, direction, over_loopback, path, told_ends, transfers};
 use crate::words::{bytes, figure, percent, shell};
 use crate::{Evidence, Rule};
+use model::vocabulary::network as ids;
+use model::vocabulary::{MetricId, ParamId};
 use model::{Effect, Fact, Finding, Severity};
 use stats::network::Limit;
 
 pub const CPU_BOUND: Rule = Rule {
-    id: "network-cpu-bound",
+    id: ids::rule::NETWORK_CPU_BOUND,
     title: "A CPU's bandwidth, not the link's",
     about: "Half of all published network figures are a CPU's: one task that is full at the sender or the receiver, while the link \
             has room. Such a figure moves with the clock, the mitigations and the kernel, and says nothing of the network.",
@@ -33,17 +33,18 @@ fn cpu_bound(evidence: &Evidence) -> Option<Vec<Finding>> {
     let mut judged = false;
     let mut findings = Vec::new();
     for transfer in &all {
-        let shares: Vec<(&str, &str, String, f64)> = ["busy", "softirq"]
-            .into_iter()
-            .flat_map(|what| {
-                let [sender, receiver] = at_ends(transfer.case(), what);
-                [("sender", what, sender), ("receiver", what, receiver)]
-            })
-            .filter_map(|(whose, what, metric)| {
-                let share = transfer.beside(&metric)?;
-                Some((whose, what, metric, share))
-            })
-            .collect();
+        let shares: Vec<(&str, &str, MetricId, f64)> =
+            [("busy", transfers::BUSY), ("softirq", transfers::SOFTIRQ)]
+                .into_iter()
+                .flat_map(|(what, ends)| {
+                    let [sender, receiver] = at_ends(transfer.case(), ends);
+                    [("sender", what, sender), ("receiver", what, receiver)]
+                })
+                .filter_map(|(whose, what, metric)| {
+                    let share = transfer.beside(metric)?;
+                    Some((whose, what, metric, share))
+                })
+                .collect();
         judged |= !shares.is_empty();
         let (Some(rate), Some(one_way)) = (transfer.rate(), transfer.one_way()) else { continue };
         if link.is_some_and(|(link, _)| one_way > FILLED * link) {
@@ -55,13 +56,13 @@ fn cpu_bound(evidence: &Evidence) -> Option<Vec<Finding>> {
         let doing = if what == "busy" { "its tasks ran" } else { "the network's interrupts took" };
         let mut facts = vec![
             Fact::new("bandwidth", figure(rate, "Gbit/s"), transfer.key()),
-            Fact::new(format!("the {whose}: {doing}"), percent(share), transfer.key_of(&metric)),
+            Fact::new(format!("the {whose}: {doing}"), percent(share), transfer.key_of(metric)),
         ];
         facts.extend(link.map(|(link, end)| {
             Fact::new(
                 format!("link of {end}"),
                 figure(link, "Gbit/s"),
-                if end == "this end" { LOCAL } else { REMOTE },
+                if end == "this end" { ids::probe::NETWORK } else { ids::probe::NETWORK_REMOTE },
             )
         }));
         findings.push(Finding {
@@ -82,7 +83,7 @@ fn cpu_bound(evidence: &Evidence) -> Option<Vec<Finding>> {
 }
 
 pub const ONE_STREAM: Rule = Rule {
-    id: "network-one-stream",
+    id: ids::rule::NETWORK_ONE_STREAM,
     title: "Several streams carry more than one",
     about: "One connection is one task and one CPU at each end, one window, and one queue of the card: what it carries is often taken for \
             the network's bandwidth.",
@@ -95,11 +96,11 @@ pub const ONE_STREAM: Rule = Rule {
 const MORE: f64 = 1.15;
 
 fn one_stream(evidence: &Evidence) -> Option<Vec<Finding>> {
-    let all = transfers(evidence, "network.tcp");
+    let all = transfers(evidence, ids::TCP);
     let same = |one: &Transfer, other: &Transfer| {
         let rest = |transfer: &Transfer| {
             let mut point = transfer.point().clone();
-            point.remove("streams");
+            point.remove(ids::param::STREAMS);
             point
         };
         one.judged.series.planned == other.judged.series.planned && rest(one) == rest(other)
@@ -144,7 +145,7 @@ fn one_stream(evidence: &Evidence) -> Option<Vec<Finding>> {
 }
 
 pub const SHAPER: Rule = Rule {
-    id: "network-shaper",
+    id: ids::rule::NETWORK_SHAPER,
     title: "A rate below the link's is enforced on the way",
     about: "Clouds, containers and switches limit a machine's rate by a token bucket: a burst passes, then a flat line. The figure is a \
             contract, not hardware, and the same hardware gives another one tomorrow.",
@@ -166,9 +167,9 @@ fn shaper(evidence: &Evidence) -> Option<Vec<Finding>> {
     let mut findings = Vec::new();
     for found in shaped.iter().filter(|found| found.decision.limit == Limit::Shaper) {
         let near = all.iter().filter(|transfer| {
-            let same = |name: &str| transfer.case().params.get(name) == found.case.params.get(name);
+            let same = |name: ParamId| transfer.case().params.get(name) == found.case.params.get(name);
             let rate = transfer.rate().unwrap_or(0.0);
-            same("direction") && rate > 0.85 * found.rate && rate < 1.15 * found.rate
+            same(ids::param::DIRECTION) && rate > 0.85 * found.rate && rate < 1.15 * found.rate
         });
         let near: Vec<&Transfer> = near.collect();
         let mut facts = vec![Fact::new("rate that nothing moves", figure(found.rate, "Gbit/s"), &found.key)];
@@ -233,7 +234,7 @@ fn shaper(evidence: &Evidence) -> Option<Vec<Finding>> {
 }
 
 pub const WINDOW: Rule = Rule {
-    id: "network-window",
+    id: ids::rule::NETWORK_WINDOW,
     title: "Windows hold a transfer back",
     about: "TCP may have no more on its way than the smaller of both ends' buffers: over a long way that is the limit, whatever \
             the link. Default buffers of 6 MB carry 0.5 Gbit/s over 100 ms.",
@@ -272,41 +273,48 @@ fn window(evidence: &Evidence) -> Option<Vec<Finding>> {
             effect: Effect::Explains,
         });
     }
-    for transfer in transfers(evidence, "network.tcp") {
+    for transfer in transfers(evidence, ids::TCP) {
         if over_loopback(transfer.case()) {
             continue;
         }
-        let shares = ["rwnd_limited", "sndbuf_limited"].map(|metric| (metric, transfer.beside(metric)));
-        let known: Vec<(&str, f64)> =
+        let shares = [ids::metric::RWND_LIMITED, ids::metric::SNDBUF_LIMITED]
+            .map(|metric| (metric, transfer.beside(metric)));
+        let known: Vec<(MetricId, f64)> =
             shares.into_iter().filter_map(|(metric, share)| Some((metric, share?))).collect();
-        let (Some(rate), Some(rtt)) = (transfer.rate(), transfer.beside("rtt")) else { continue };
+        let (Some(rate), Some(rtt)) = (transfer.rate(), transfer.beside(ids::metric::RTT)) else { continue };
         if known.is_empty() {
             continue;
         }
         told = true;
         let limited: f64 = known.iter().map(|(_, share)| share).sum();
-        let [sender, receiver] = at_ends(transfer.case(), "busy");
-        let busy = [sender, receiver].iter().filter_map(|metric| transfer.beside(metric)).fold(0.0, f64::max);
+        let [sender, receiver] = at_ends(transfer.case(), transfers::BUSY);
+        let busy =
+            [sender, receiver].iter().filter_map(|metric| transfer.beside(*metric)).fold(0.0, f64::max);
         // Gbit/s × us: thousands of bits.
         let one_way = transfer.one_way().unwrap_or(rate);
         let on_the_way = one_way / transfer.streams() * rtt * 1e3 / 8.0;
-        let largest = [&transfer.beside("send_buffer"), &transfer.beside("receive_buffer")];
+        let largest =
+            [&transfer.beside(ids::metric::SEND_BUFFER), &transfer.beside(ids::metric::RECEIVE_BUFFER)];
         let Some(buffer) = largest.into_iter().flatten().copied().reduce(f64::max) else { continue };
         if limited <= LIMITED || busy > BUSY || 0.5 * buffer > 1.5 * on_the_way {
             continue;
         }
         let mut facts = vec![
             Fact::new("bandwidth", figure(rate, "Gbit/s"), transfer.key()),
-            Fact::new("on its way at once (rate × round trip)", bytes(on_the_way), transfer.key_of("rtt")),
-            Fact::new("larger buffer", bytes(buffer), transfer.key_of("receive_buffer")),
+            Fact::new(
+                "on its way at once (rate × round trip)",
+                bytes(on_the_way),
+                transfer.key_of(ids::metric::RTT),
+            ),
+            Fact::new("larger buffer", bytes(buffer), transfer.key_of(ids::metric::RECEIVE_BUFFER)),
         ];
         facts.extend(known.iter().map(|(metric, share)| {
-            let label = if *metric == "rwnd_limited" {
+            let label = if *metric == ids::metric::RWND_LIMITED {
                 "limited by the receiver's window"
             } else {
                 "limited by the send buffer"
             };
-            Fact::new(label, percent(*share), transfer.key_of(metric))
+            Fact::new(label, percent(*share), transfer.key_of(*metric))
         }));
         facts.extend(buffers(evidence));
         findings.push(Finding {

@@ -1,12 +1,13 @@
 //! Messages that never arrived, or arrived out of order, and where they were lost.
 
-use super::transfers::{Transfer, at_ends, over_loopback, path, told_ends, transfers};
+use super::transfers::{self, Transfer, at_ends, over_loopback, path, told_ends, transfers};
 use crate::words::{figure, percent, shell};
 use crate::{Evidence, Rule};
+use model::vocabulary::network as ids;
 use model::{Effect, Fact, Finding, Severity};
 
 pub const LOSS: Rule = Rule {
-    id: "network-loss",
+    id: ids::rule::NETWORK_LOSS,
     title: "Messages were lost or came out of order",
     about: "Nothing holds UDP back: a sender that is faster than the receiver loses what its socket cannot keep, and that is no fault of the \
             network. What is lost on the way, at a rate that both ends bear, is.",
@@ -27,11 +28,13 @@ const AGAIN: f64 = 0.002;
 const EXPLAINED: f64 = 0.5;
 
 fn loss(evidence: &Evidence) -> Option<Vec<Finding>> {
-    let udp: Vec<Transfer> =
-        transfers(evidence, "network.udp").into_iter().filter(|udp| udp.beside("loss").is_some()).collect();
-    let tcp: Vec<Transfer> = transfers(evidence, "network.tcp")
+    let udp: Vec<Transfer> = transfers(evidence, ids::UDP)
         .into_iter()
-        .filter(|tcp| tcp.beside("retransmits").is_some() && !over_loopback(tcp.case()))
+        .filter(|udp| udp.beside(ids::metric::LOSS).is_some())
+        .collect();
+    let tcp: Vec<Transfer> = transfers(evidence, ids::TCP)
+        .into_iter()
+        .filter(|tcp| tcp.beside(ids::metric::RETRANSMITS).is_some() && !over_loopback(tcp.case()))
         .collect();
     if udp.is_empty() && tcp.is_empty() {
         return None;
@@ -42,31 +45,37 @@ fn loss(evidence: &Evidence) -> Option<Vec<Finding>> {
 }
 
 fn of_udp(evidence: &Evidence, udp: &Transfer) -> Option<Finding> {
-    let lost = udp.beside("loss")?.clamp(0.0, 1.0);
-    let overtaken = udp.beside("reordered").unwrap_or(0.0);
+    let lost = udp.beside(ids::metric::LOSS)?.clamp(0.0, 1.0);
+    let overtaken = udp.beside(ids::metric::REORDERED).unwrap_or(0.0);
     if lost < LOST && overtaken < OVERTAKEN {
         return None;
     }
-    let bytes = udp.judged.series.params().get("bytes").and_then(|bytes| bytes.number()).unwrap_or(1472.0);
-    let sent = udp.beside("sent").unwrap_or_else(|| udp.rate().unwrap_or(0.0) / (1.0 - lost).max(1e-9));
+    let bytes =
+        udp.judged.series.params().get(ids::param::BYTES).and_then(|bytes| bytes.number()).unwrap_or(1472.0);
+    let sent =
+        udp.beside(ids::metric::SENT).unwrap_or_else(|| udp.rate().unwrap_or(0.0) / (1.0 - lost).max(1e-9));
     let missing = lost * sent * 1e9 / 8.0 / bytes.max(1.0);
-    let [_, receiver] = at_ends(udp.case(), "drops");
-    let dropped = udp.beside(&receiver);
+    let [_, receiver] = at_ends(udp.case(), transfers::DROPS);
+    let dropped = udp.beside(receiver);
     let counted = dropped.is_some_and(|dropped| missing > 0.0 && dropped >= EXPLAINED * missing);
     // Over loopback there is no way on which anything could be lost.
     let at_receiver = counted || over_loopback(udp.case());
-    let paced = udp.case().params.contains_key("rate");
+    let paced = udp.case().params.contains_key(ids::param::RATE);
     let mut facts = vec![
-        Fact::new("sent", figure(sent, "Gbit/s"), udp.key_of("sent")),
-        Fact::new("never arrived", percent(lost), udp.key_of("loss")),
+        Fact::new("sent", figure(sent, "Gbit/s"), udp.key_of(ids::metric::SENT)),
+        Fact::new("never arrived", percent(lost), udp.key_of(ids::metric::LOSS)),
     ];
     facts.extend(udp.rate().map(|rate| Fact::new("arrived", figure(rate, "Gbit/s"), udp.key())));
     facts.extend(dropped.map(|dropped| {
         let value = format!("{} of {} missing", figure(dropped, "1/s"), figure(missing, "1/s"));
-        Fact::new("dropped at the receiver", value, udp.key_of(&receiver))
+        Fact::new("dropped at the receiver", value, udp.key_of(receiver))
     }));
     if overtaken >= OVERTAKEN {
-        facts.push(Fact::new("came after a later one", percent(overtaken), udp.key_of("reordered")));
+        facts.push(Fact::new(
+            "came after a later one",
+            percent(overtaken),
+            udp.key_of(ids::metric::REORDERED),
+        ));
     }
     facts.extend(on_purpose(evidence));
     let (severity, headline, cause, advice) = match (lost >= LOST, at_receiver) {
@@ -119,8 +128,8 @@ fn again(transfer: &Transfer) -> String {
 
 fn of_tcp(evidence: &Evidence, tcp: &Transfer) -> Option<Finding> {
     // What the receiver had already was late or overtaken, not lost.
-    let twice = tcp.beside("duplicates").unwrap_or(0.0);
-    let (again_rate, rate) = ((tcp.beside("retransmits")? - twice).max(0.0), tcp.rate()?);
+    let twice = tcp.beside(ids::metric::DUPLICATES).unwrap_or(0.0);
+    let (again_rate, rate) = ((tcp.beside(ids::metric::RETRANSMITS)? - twice).max(0.0), tcp.rate()?);
     let mtu = path(evidence).and_then(|path| path.local.path_mtu.or(path.local.mtu)).unwrap_or(1500);
     let segment = 8.0 * (f64::from(mtu.max(200)) - 52.0);
     let share = (again_rate * segment / (rate * 1e9)).clamp(0.0, 1.0);
@@ -128,14 +137,13 @@ fn of_tcp(evidence: &Evidence, tcp: &Transfer) -> Option<Finding> {
         return None;
     }
     let mut facts = vec![
-        Fact::new("segments sent again", figure(again_rate, "1/s"), tcp.key_of("retransmits")),
-        Fact::new("share of all segments", percent(share), tcp.key_of("retransmits")),
+        Fact::new("segments sent again", figure(again_rate, "1/s"), tcp.key_of(ids::metric::RETRANSMITS)),
+        Fact::new("share of all segments", percent(share), tcp.key_of(ids::metric::RETRANSMITS)),
         Fact::new("bandwidth", figure(rate, "Gbit/s"), tcp.key()),
     ];
-    facts.extend(
-        tcp.beside("cwnd")
-            .map(|cwnd| Fact::new("congestion window, segments", figure(cwnd, ""), tcp.key_of("cwnd"))),
-    );
+    facts.extend(tcp.beside(ids::metric::CWND).map(|cwnd| {
+        Fact::new("congestion window, segments", figure(cwnd, ""), tcp.key_of(ids::metric::CWND))
+    }));
     facts.extend(on_purpose(evidence));
     Some(Finding {
         rule: LOSS.id.into(),

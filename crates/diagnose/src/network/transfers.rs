@@ -2,12 +2,10 @@
 
 use crate::Evidence;
 use machine::{End, NetworkPath};
+use model::vocabulary::network as ids;
+use model::vocabulary::{BenchId, MetricId};
 use model::{Case, Params};
 use stats::analysis::Judged;
-
-/// Where a fact about an end is from.
-pub const LOCAL: &str = "probe:network";
-pub const REMOTE: &str = "probe:network-remote";
 
 /// A bandwidth with what was measured beside it at the same point.
 pub struct Transfer<'a> {
@@ -27,7 +25,7 @@ impl<'a> Transfer<'a> {
     }
 
     /// The median of what stands beside it.
-    pub fn beside(&self, metric: &str) -> Option<f64> {
+    pub fn beside(&self, metric: MetricId) -> Option<f64> {
         let found = self.beside.iter().find(|judged| judged.series.metric.name == metric)?;
         found.analysis.estimate.as_ref().map(|estimate| estimate.median).filter(|value| value.is_finite())
     }
@@ -37,8 +35,8 @@ impl<'a> Transfer<'a> {
     }
 
     /// The key of what stands beside it.
-    pub fn key_of(&self, metric: &str) -> String {
-        self.judged.series.case.series_key(&self.judged.series.point, metric)
+    pub fn key_of(&self, metric: MetricId) -> String {
+        self.judged.series.case.series_key(&self.judged.series.point, &metric)
     }
 
     pub fn case(&self) -> &'a Case {
@@ -50,16 +48,17 @@ impl<'a> Transfer<'a> {
     }
 
     pub fn streams(&self) -> f64 {
-        let streams = self.judged.series.params().get("streams").and_then(|value| value.number());
+        let streams = self.judged.series.params().get(ids::param::STREAMS).and_then(|value| value.number());
         streams.filter(|streams| *streams >= 1.0).unwrap_or(1.0)
     }
 }
 
 /// The bandwidths of a benchmark that have a number.
-pub fn transfers<'a>(evidence: &Evidence<'a>, bench: &'static str) -> Vec<Transfer<'a>> {
+pub fn transfers<'a>(evidence: &Evidence<'a>, bench: BenchId) -> Vec<Transfer<'a>> {
     let of_bench = evidence.series.iter().filter(move |judged| judged.series.case.bench == bench);
-    let bandwidths = of_bench
-        .filter(|judged| judged.series.metric.name == "bandwidth" && judged.analysis.estimate.is_some());
+    let bandwidths = of_bench.filter(|judged| {
+        judged.series.metric.name == ids::metric::BANDWIDTH && judged.analysis.estimate.is_some()
+    });
     bandwidths
         .map(|judged| {
             let beside = evidence
@@ -72,7 +71,7 @@ pub fn transfers<'a>(evidence: &Evidence<'a>, bench: &'static str) -> Vec<Transf
 
 /// TCP's and UDP's.
 pub fn all<'a>(evidence: &Evidence<'a>) -> Vec<Transfer<'a>> {
-    [transfers(evidence, "network.tcp"), transfers(evidence, "network.udp")].into_iter().flatten().collect()
+    [transfers(evidence, ids::TCP), transfers(evidence, ids::UDP)].into_iter().flatten().collect()
 }
 
 /// Whether the case's other end was a process of the same machine, reached over loopback.
@@ -96,13 +95,21 @@ pub fn both_ways(case: &Case) -> bool {
 
 /// `send`, `receive` or `both`, as this end sees it.
 pub fn direction(case: &Case) -> &str {
-    case.params.get("direction").and_then(|direction| direction.text()).unwrap_or("send")
+    case.params.get(ids::param::DIRECTION).and_then(|direction| direction.text()).unwrap_or("send")
 }
 
-/// The names of metrics at the sender and at the receiver: `local_busy`, `remote_busy`.
-pub fn at_ends(case: &Case, what: &str) -> [String; 2] {
-    let (sender, receiver) = if receives(case) { ("remote", "local") } else { ("local", "remote") };
-    [format!("{sender}_{what}"), format!("{receiver}_{what}")]
+/// A metric of each end: of this one, and of the other.
+pub type Ends = [MetricId; 2];
+
+pub const BUSY: Ends = [ids::metric::LOCAL_BUSY, ids::metric::REMOTE_BUSY];
+pub const SOFTIRQ: Ends = [ids::metric::LOCAL_SOFTIRQ, ids::metric::REMOTE_SOFTIRQ];
+pub const WAIT: Ends = [ids::metric::LOCAL_WAIT, ids::metric::REMOTE_WAIT];
+pub const THROTTLED: Ends = [ids::metric::LOCAL_THROTTLED, ids::metric::REMOTE_THROTTLED];
+pub const DROPS: Ends = [ids::metric::LOCAL_DROPS, ids::metric::REMOTE_DROPS];
+
+/// That of the sender, and of the receiver.
+pub fn at_ends(case: &Case, [local, remote]: Ends) -> Ends {
+    if receives(case) { [remote, local] } else { [local, remote] }
 }
 
 /// The way that the run's transfers to another host took; `None` where it is not told.
@@ -112,7 +119,9 @@ pub fn path<'a>(evidence: &Evidence<'a>) -> Option<&'a NetworkPath> {
 
 /// Both ends with words and where their facts are from.
 pub fn told_ends(path: &NetworkPath) -> impl Iterator<Item = (&'static str, &End, &'static str)> {
-    path.ends().map(|(words, end)| (words, end, if words == "this end" { LOCAL } else { REMOTE }))
+    path.ends().map(|(words, end)| {
+        (words, end, if words == "this end" { ids::probe::NETWORK } else { ids::probe::NETWORK_REMOTE })
+    })
 }
 
 /// What the slower link of the way carries at most, Gbit/s, with words and where it is told: for a bandwidth over a real
@@ -127,7 +136,7 @@ pub fn link_ceiling(evidence: &Evidence, judged: &Judged) -> Option<(f64, String
     let (link, end) = path.link_gbits()?;
     // Links are duplex: each direction has all of it.
     let (most, ways) = if both_ways(case) { (2.0 * link, " each way") } else { (link, "") };
-    let source = if end == "this end" { LOCAL } else { REMOTE };
+    let source = if end == "this end" { ids::probe::NETWORK } else { ids::probe::NETWORK_REMOTE };
     Some((
         most,
         format!(

@@ -2,6 +2,8 @@
 //! and how much more work fits.
 
 use crate::Diagnosis;
+use model::vocabulary::smt as ids;
+use model::vocabulary::{MetricId, ParamId};
 use model::{Case, Planned, Run, Value, VerdictKind, figure};
 use stats::analysis::Judged;
 use stats::bootstrap::Resampling;
@@ -10,8 +12,6 @@ use stats::smt::{
     Bounds, CoreUse, Curve, Estimated, Gap, Pass, Point, Yield, YieldPass, Yields, estimate_yield, used,
 };
 
-/// The benchmark, and the kind of work that has every level.
-pub const LOAD: &str = "smt.load";
 pub const MAIN: &str = "loop";
 const ONE: &str = "one-cpu";
 const SIBLING: &str = "smt-sibling";
@@ -60,24 +60,24 @@ pub struct Second<'a> {
 }
 
 impl<'a> Level<'a> {
-    pub fn judged(&self, metric: &str) -> Option<&'a Judged> {
+    pub fn judged(&self, metric: MetricId) -> Option<&'a Judged> {
         self.series.iter().find(|judged| judged.series.metric.name == metric).copied()
     }
 
     /// The median of a metric.
-    pub fn median(&self, metric: &str) -> Option<f64> {
+    pub fn median(&self, metric: MetricId) -> Option<f64> {
         Some(self.judged(metric)?.analysis.estimate.as_ref()?.median)
     }
 
     /// Pass and value of each visit.
-    pub fn passes(&self, metric: &str) -> Vec<(u32, f64)> {
+    pub fn passes(&self, metric: MetricId) -> Vec<(u32, f64)> {
         let Some(judged) = self.judged(metric) else { return Vec::new() };
         let value = |process: &stats::series::Process| Some((process.pass, *process.values.first()?));
         judged.series.processes.iter().filter_map(value).collect()
     }
 
     /// This metric over the same of another level, by pairs of a pass.
-    pub fn over(&self, other: &Level, metric: &str) -> Option<Ratio> {
+    pub fn over(&self, other: &Level, metric: MetricId) -> Option<Ratio> {
         let pairs = joined(&other.passes(metric), &self.passes(metric));
         let (first, second): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
         paired_ratio(&first, &second, 0.95)
@@ -85,7 +85,7 @@ impl<'a> Level<'a> {
 
     /// CPU% of `cpus` CPUs, 0..1, and the work per second, pass by pass.
     fn point(&self, cpus: usize) -> Option<Point> {
-        let pairs = joined(&self.passes("cpu"), &self.passes("performance"));
+        let pairs = joined(&self.passes(ids::metric::CPU), &self.passes(ids::metric::PERFORMANCE));
         let pass = |(cpu, performance): (f64, f64)| Pass { share: cpu / 100.0 / cpus as f64, performance };
         Point::of(pairs.into_iter().map(pass).collect())
     }
@@ -93,7 +93,8 @@ impl<'a> Level<'a> {
     /// How much of the pair's core is used by the shares of time with one and with both at work; of two cores: each by
     /// itself.
     pub fn used(&self, s: Yield, smt: bool) -> Option<Bounds> {
-        let (one, both) = (self.median("busy_one")? / 100.0, self.median("busy_both")? / 100.0);
+        let (one, both) =
+            (self.median(ids::metric::BUSY_ONE)? / 100.0, self.median(ids::metric::BUSY_BOTH)? / 100.0);
         let cores = match smt {
             true => vec![CoreUse::exactly(&[one, both])?],
             false => vec![CoreUse::exactly(&[one / 2.0 + both])?; 2],
@@ -129,8 +130,9 @@ impl<'a> Study<'a> {
     /// Why nothing can be concluded: a series that it rests on was rejected.
     pub fn doubt(&self) -> Option<&'a str> {
         let levels = [self.arm(ONE), self.pair()].into_iter().flatten().flat_map(|arm| &arm.levels);
-        let mut verdicts =
-            levels.filter_map(|level| level.judged("performance")).map(|judged| &judged.analysis.verdict);
+        let mut verdicts = levels
+            .filter_map(|level| level.judged(ids::metric::PERFORMANCE))
+            .map(|judged| &judged.analysis.verdict);
         verdicts.find(|verdict| verdict.kind == VerdictKind::Rejected).map(|verdict| verdict.reason.as_str())
     }
 
@@ -181,7 +183,7 @@ fn joined(one: &[(u32, f64)], other: &[(u32, f64)]) -> Vec<(f64, f64)> {
     one.iter().filter_map(partner).collect()
 }
 
-fn text<'a>(case: &'a Case, name: &str) -> Option<&'a str> {
+fn text(case: &Case, name: ParamId) -> Option<&str> {
     case.params.get(name).and_then(Value::text)
 }
 
@@ -191,9 +193,11 @@ pub struct Levels<'a>(Vec<(&'a Case, Vec<Level<'a>>)>);
 impl<'a> Levels<'a> {
     pub fn of(series: &'a [Judged]) -> Levels<'a> {
         let mut cases: Vec<(usize, &Case, Vec<Level>)> = Vec::new();
-        let own = series.iter().filter(|judged| judged.series.case.bench == LOAD);
+        let own = series.iter().filter(|judged| judged.series.case.bench == ids::LOAD);
         for judged in own.filter(|judged| judged.analysis.estimate.is_some()) {
-            let Some(level) = judged.series.point.get("level").and_then(Value::int) else { continue };
+            let Some(level) = judged.series.point.get(ids::param::LEVEL).and_then(Value::int) else {
+                continue;
+            };
             let at = match cases.iter().position(|(planned, _, _)| *planned == judged.series.planned) {
                 Some(at) => at,
                 None => {
@@ -221,24 +225,24 @@ pub fn study<'a>(run: &'a Run, levels: &'a Levels<'a>) -> Option<Study<'a>> {
         .header
         .plan
         .iter()
-        .filter(|planned| planned.case.bench == LOAD && planned.unmet.is_none())
+        .filter(|planned| planned.case.bench == ids::LOAD && planned.unmet.is_none())
         .collect();
     let first = levels.0.first()?.0;
     let smt = own.iter().any(|planned| planned.case.placement.name == SIBLING);
     let arms = levels
         .0
         .iter()
-        .filter(|(case, _)| text(case, "kind") == Some(MAIN))
+        .filter(|(case, _)| text(case, ids::param::KIND) == Some(MAIN))
         .map(|(case, levels)| Arm { case, cpus: case.placement.cpus().len(), levels: levels.clone() });
     let input = |name: &str| own.iter().find_map(|planned| planned.case.inputs.get(name).map(String::as_str));
     let margin: f64 = input("margin").and_then(|text| text.parse().ok()).unwrap_or(20.0);
     let mut kinds: Vec<&str> = Vec::new();
-    for kind in levels.0.iter().filter_map(|(case, _)| text(case, "kind")) {
+    for kind in levels.0.iter().filter_map(|(case, _)| text(case, ids::param::KIND)) {
         if !kinds.contains(&kind) {
             kinds.push(kind);
         }
     }
-    let steps = first.params.get("levels").and_then(Value::int).unwrap_or(7);
+    let steps = first.params.get(ids::param::LEVELS).and_then(Value::int).unwrap_or(7);
     let seconds = kinds.into_iter().filter_map(|kind| second(levels, kind, smt, steps)).collect();
     Some(Study { smt, arms: arms.collect(), seconds, keep: 1.0 - margin / 100.0, no_ipc: input("no_ipc") })
 }
@@ -246,7 +250,7 @@ pub fn study<'a>(run: &'a Run, levels: &'a Levels<'a>) -> Option<Study<'a>> {
 /// What a second CPU gives to a kind of work at full load.
 fn second<'a>(levels: &'a Levels<'a>, kind: &'a str, smt: bool, full: i64) -> Option<Second<'a>> {
     let at = |wanted: &dyn Fn(&Case) -> bool| {
-        let own = |case: &Case| text(case, "kind") == Some(kind) && wanted(case);
+        let own = |case: &Case| text(case, ids::param::KIND) == Some(kind) && wanted(case);
         let (_, levels) = levels.0.iter().find(|(case, _)| own(case))?;
         levels.iter().find(|level| level.level == full)
     };
@@ -255,22 +259,23 @@ fn second<'a>(levels: &'a Levels<'a>, kind: &'a str, smt: bool, full: i64) -> Op
         true => at(&|case| case.placement.name == SIBLING)?,
         false => at(&|case| case.placement.cpus().len() == 2)?,
     };
-    let everybody = at(&|case| case.placement.name == ALL).map(|level| level.passes("performance"));
+    let everybody =
+        at(&|case| case.placement.name == ALL).map(|level| level.passes(ids::metric::PERFORMANCE));
     let cores = levels.0.iter().find(|(case, _)| case.placement.name == ALL);
     let cores = cores.map_or(0, |(case, _)| case.placement.cpus().len() / 2);
-    let of = |level: &Level, metric: &str, pass: u32| {
+    let of = |level: &Level, metric: MetricId, pass: u32| {
         level.passes(metric).into_iter().find(|(own, _)| *own == pass).map(|(_, value)| value)
     };
     let passes: Vec<YieldPass> = one
-        .passes("performance")
+        .passes(ids::metric::PERFORMANCE)
         .into_iter()
         .filter_map(|(pass, alone)| {
             let all = everybody.as_ref().and_then(|all| all.iter().find(|(own, _)| *own == pass));
             Some(YieldPass {
                 one: alone,
-                both: of(both, "performance", pass)?,
-                clock_one: of(one, "clock", pass),
-                clock_both: of(both, "clock", pass),
+                both: of(both, ids::metric::PERFORMANCE, pass)?,
+                clock_one: of(one, ids::metric::CLOCK, pass),
+                clock_both: of(both, ids::metric::CLOCK, pass),
                 all: all.filter(|_| smt && cores > 0).map(|(_, work)| (*work, cores)),
             })
         })
@@ -280,9 +285,9 @@ fn second<'a>(levels: &'a Levels<'a>, kind: &'a str, smt: bool, full: i64) -> Op
         one,
         both,
         found: estimate_yield(&passes)?,
-        ipc: both.over(one, "ipc"),
-        per_busy: both.over(one, "per_busy"),
-        p99: both.over(one, "p99"),
+        ipc: both.over(one, ids::metric::IPC),
+        per_busy: both.over(one, ids::metric::PER_BUSY),
+        p99: both.over(one, ids::metric::P99),
     })
 }
 
@@ -292,7 +297,7 @@ pub fn yield_of_study(diagnosis: &Diagnosis) -> Option<Yield> {
     let levels = Levels::of(&diagnosis.series);
     let study = study(&diagnosis.run, &levels)?;
     let sound = |level: &Level| {
-        let judged = level.judged("performance");
+        let judged = level.judged(ids::metric::PERFORMANCE);
         judged.is_some_and(|judged| judged.analysis.verdict.kind != VerdictKind::Rejected)
     };
     let sound = study.seconds.iter().filter(|second| study.smt && sound(second.one) && sound(second.both));
@@ -319,7 +324,7 @@ impl Study<'_> {
     pub fn bottom_line(&self) -> Option<String> {
         let whole = self.whole()?;
         let capacity = whole.curve()?.capacity(self.keep);
-        let unit = &whole.full()?.judged("performance")?.series.metric.unit;
+        let unit = &whole.full()?.judged(ids::metric::PERFORMANCE)?.series.metric.unit;
         let whose = match whole.name() {
             ALL => format!("all {} CPUs", whole.cpus),
             SIBLING => "the two threads of a core".to_string(),

@@ -1,6 +1,7 @@
 //! A run's sweep, understood: for each facet the surface of what was swept for, that of the response, what stood beside both,
 //! and the settings that no other beats in both.
 
+use model::vocabulary::MetricId;
 pub mod words;
 
 use model::sweep::Measure;
@@ -219,7 +220,7 @@ impl Charted<'_> {
         Some([interval.low.exp(), interval.high.exp()])
     }
 
-    pub fn beside(&self, name: &str) -> Option<&Beside<'_>> {
+    pub fn beside(&self, name: MetricId) -> Option<&Beside<'_>> {
         self.beside.iter().find(|beside| beside.metric.name == name)
     }
 }

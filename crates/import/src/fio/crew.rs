@@ -2,6 +2,7 @@
 
 use super::{Job, SEVERAL, Way, numbers};
 use crate::own::short;
+use model::vocabulary::disk as ids;
 use model::{Params, Value};
 
 /// Options that make the work another one, as they are named in a key.
@@ -102,13 +103,13 @@ impl Crew<'_> {
     pub fn params(&self, op: &str) -> Params {
         let job = self.job();
         let mut params = Params::new();
-        let mut put = |name: &str, value: &str| params.insert(name.to_string(), text(value));
-        put("op", op);
-        put("cache", self.cache());
+        let mut put = |name: &str, value: &str| params.set(name, text(value));
+        put(&ids::param::OP, op);
+        put(&ids::param::CACHE, self.cache());
         match self.engine() {
             Some("io_uring" | "libaio") => {}
-            Some(engine) => _ = put("engine", engine),
-            None => _ = put("engine", "untold"),
+            Some(engine) => put(&ids::param::ENGINE, engine),
+            None => put(&ids::param::ENGINE, "untold"),
         }
         for (name, options) in ALTERS {
             if let Some(value) = job.option(options).filter(|value| !OFF.contains(value)) {
@@ -128,10 +129,10 @@ impl Crew<'_> {
             put("bs", &sizes.join(","));
         }
         match job.option(&["numjobs"]) {
-            Some(SEVERAL) => put("jobs", SEVERAL),
-            _ if self.count > 1 => put("jobs", &self.count.to_string()),
-            _ => None,
-        };
+            Some(SEVERAL) => put(&ids::param::JOBS, SEVERAL),
+            _ if self.count > 1 => put(&ids::param::JOBS, &self.count.to_string()),
+            _ => {}
+        }
         if self.merged {
             put("of", "several-kinds");
         }
@@ -192,8 +193,8 @@ impl Crew<'_> {
     pub fn bench(&self) -> &'static str {
         match self.pattern() {
             "untold" => "fio.job",
-            pattern if pattern.starts_with("rand") => "disk.random",
-            _ => "disk.sequential",
+            pattern if pattern.starts_with("rand") => ids::RANDOM.as_str(),
+            _ => ids::SEQUENTIAL.as_str(),
         }
     }
 
@@ -235,7 +236,7 @@ impl Crew<'_> {
             false => Value::Int(depth),
         };
         let block = if others { text("untold") } else { self.block(way) };
-        [("block", block), ("depth", depth)].map(|(name, value)| (name.to_string(), value)).into()
+        Params::from([(ids::param::BLOCK, block), (ids::param::DEPTH, depth)])
     }
 
     /// What is to be known of all its figures.

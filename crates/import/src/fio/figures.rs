@@ -10,6 +10,7 @@ use super::{Job, Side, Way};
 use crate::builder::{Builder, Meaning};
 use crate::own::{Against, short};
 use crate::{Imported, Keyed};
+use model::vocabulary::{BenchId, disk as ids};
 use model::{Beside, Better, Case, Pages, Params, Placement};
 
 /// The series of all jobs.
@@ -69,10 +70,10 @@ pub fn nothing(builder: &mut Builder, why: &str) {
 
 /// Marks what a row's first figure is.
 pub fn headlines(imported: &mut Imported) {
-    let headline = |bench: &str, metric: &str| match bench {
-        "disk.sequential" => metric == "bandwidth",
-        "disk.sync" => metric == "latency_p50",
-        _ => metric == "iops",
+    let headline = |bench: &str, metric: &str| match BenchId::named(bench) {
+        Some(ids::SEQUENTIAL) => metric == ids::metric::BANDWIDTH,
+        Some(ids::SYNC) => metric == ids::metric::LATENCY_P50,
+        _ => metric == ids::metric::IOPS,
     };
     for figure in &mut imported.figures {
         let series = &mut figure.judged.series;
@@ -184,14 +185,14 @@ impl Crew<'_> {
         builder: &mut Builder,
         against: &mut Against,
     ) {
-        let bench = if way == Way::Trim { "disk.trim" } else { self.bench() };
+        let bench = if way == Way::Trim { ids::TRIM.as_str() } else { self.bench() };
         let mut params = self.params(if mixed { "mixed" } else { way.word() });
         if mixed {
-            params.insert("direction".to_string(), text(way.word()));
+            params.insert(model::vocabulary::network::param::DIRECTION, text(way.word()));
         }
         let mut notes = self.notes();
         if self.verify_phase(way) {
-            params.insert("phase".to_string(), text("verify"));
+            params.set("phase", text("verify"));
             notes.push(match self.job().verifies() {
                 true => "fio's verify phase: it reads back what it wrote".to_string(),
                 false => "most likely fio's verify phase, of which its text does not tell: it reads back what it wrote".to_string(),
@@ -250,7 +251,7 @@ impl Crew<'_> {
                 Err(why) => builder.missing(headline(metric), why),
             }
             if sides.len() > 1 {
-                let unit = if metric == "iops" { "1/s" } else { "GB/s" };
+                let unit = if metric == ids::metric::IOPS { "1/s" } else { "GB/s" };
                 let each = meaning(&format!("{metric}_each"), unit, Better::Neither, &notes);
                 for value in sides.iter().filter_map(|side| of(side)) {
                     builder.value(each.clone(), value);
@@ -287,7 +288,7 @@ impl Crew<'_> {
             }
             let op = if ways.len() > 1 { "mixed" } else { ways[0].word() };
             let way = ways[0];
-            let bench = if way == Way::Trim { "disk.trim" } else { self.bench() };
+            let bench = if way == Way::Trim { ids::TRIM.as_str() } else { self.bench() };
             let keyed = Keyed {
                 case: case(bench, self.place(), self.params(op)),
                 point: self.point(way),
@@ -318,13 +319,13 @@ impl Crew<'_> {
             let mut params = self.params(op);
             params.retain(|name, _| !["fsync", "fdatasync"].contains(&name.as_str()));
             if !["", "1"].contains(&every) {
-                params.insert("every".to_string(), text(every));
+                params.set("every", text(every));
             }
             let mut notes = self.notes();
             notes.push("each follows writes of the job".to_string());
             let meaning = |metric: &str| Meaning {
                 keyed: Keyed {
-                    case: case("disk.sync", self.place(), params.clone()),
+                    case: case(ids::SYNC.as_str(), self.place(), params.clone()),
                     point: self.point(Way::Write),
                     metric: metric.to_string(),
                 },

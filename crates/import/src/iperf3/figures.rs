@@ -1,6 +1,7 @@
 //! One test to series: `network.tcp@free?direction=send/bytes=131072&streams=2#bandwidth`. Directions are those of the end that
 //! wrote the file.
 
+use model::vocabulary::network as ids;
 use serde_json::Value;
 
 use crate::builder::{Builder, Meaning};
@@ -98,7 +99,7 @@ pub fn figures(test: &Value, builder: &mut Builder, against: &mut Against) {
 pub fn headlines(imported: &mut Imported) {
     let figures = imported.figures.iter_mut().map(|figure| &mut figure.judged.series.metric);
     let titles = imported.catalogue.iter_mut().flat_map(|title| &mut title.metrics);
-    figures.chain(titles).for_each(|metric| metric.headline = metric.name == "bandwidth");
+    figures.chain(titles).for_each(|metric| metric.headline = metric.name == ids::metric::BANDWIDTH);
 }
 
 fn facts(start: &Value, end: &Value, builder: &mut Builder) {
@@ -155,16 +156,15 @@ impl Test<'_> {
     /// Which row, and where in it; `backwards` is the way back of a test in both directions.
     fn place(&self, backwards: bool, protocol: &str) -> (&'static str, Params, Params) {
         let bench = match protocol {
-            "TCP" => "network.tcp",
-            "UDP" => "network.udp",
+            "TCP" => ids::TCP.as_str(),
+            "UDP" => ids::UDP.as_str(),
             _ => "iperf3.test",
         };
         let text = |word: &str| Of::Text(word.to_string());
         let own = if self.sends != backwards { "send" } else { "receive" };
-        let mut params =
-            Params::from([("direction".to_string(), text(if self.both { "both" } else { own }))]);
+        let mut params = Params::from([(ids::param::DIRECTION, text(if self.both { "both" } else { own }))]);
         if self.both {
-            params.insert("way".to_string(), text(own));
+            params.set("way", text(own));
         }
         let setup = &self.start["test_start"];
         let rate = positive(&setup["target_bitrate"]).or(positive(&self.start["target_bitrate"]));
@@ -172,11 +172,11 @@ impl Test<'_> {
             // iperf3's rate is of each stream.
             let all = rate * self.streams.max(1) as f64 / 1e6;
             let value = if all.fract() == 0.0 { Of::Int(all as i64) } else { Of::Float(all) };
-            params.insert("rate".to_string(), value);
+            params.insert(ids::param::RATE, value);
         }
-        let mut point = Params::from([("streams".to_string(), Of::Int(self.streams))]);
+        let mut point = Params::from([(ids::param::STREAMS, Of::Int(self.streams))]);
         if let Some(bytes) = setup["blksize"].as_i64() {
-            point.insert("bytes".to_string(), Of::Int(bytes));
+            point.insert(ids::param::BYTES, Of::Int(bytes));
         }
         (bench, params, point)
     }
@@ -365,7 +365,7 @@ impl Test<'_> {
             };
             builder.value(meaning, share);
             if share >= BUSY * limit {
-                let sends = (metric == "local_busy") == self.sends;
+                let sends = (metric == ids::metric::LOCAL_BUSY) == self.sends;
                 let end = match (self.both, sends) {
                     (true, _) => "an end",
                     (false, true) => "the sender",

@@ -3,6 +3,7 @@
 use super::figures::{MAYBE_WARM, Unit, WHOLE_HOP, find, meaning};
 use crate::Imported;
 use crate::builder::{Builder, Meaning};
+use model::vocabulary::kernel as ids;
 
 /// How lines of single figures begin, in the order in which lmbench's script prints them, and what they are.
 const LINES: &[(&str, &str)] = &[
@@ -422,7 +423,7 @@ fn select(label: &str) -> Option<(u32, &'static str)> {
     let rest = label.strip_prefix("Select on ")?;
     let (many, what) = rest.split_once(' ')?;
     let group = match what {
-        "fd's" => "syscall.select",
+        "fd's" => ids::SYSCALL_SELECT.as_str(),
         "tcp fd's" => "lmbench.select-tcp",
         _ => return None,
     };

@@ -4,6 +4,7 @@
 //! of the round trip. Its "MBps" are 2^20 bytes a second, and its "Mbps" eight times that (`--giga-size`: thousands of them). Its text does not tell the mode, and
 //! the size of messages only in places: what is not told stays out of the key.
 
+use model::vocabulary::network as ids;
 mod lines;
 #[cfg(test)]
 mod tests;
@@ -265,24 +266,23 @@ impl Run {
             (_, _) => format!("network.round-trip@free?protocol={protocol}#{metric}"),
         };
         let mut keyed = keyed(&key)?;
-        let mut point =
-            |name: &str, value: u32| keyed.point.insert(name.to_string(), Value::Int(value.into()));
+        let mut point = |name: &str, value: u32| keyed.point.set(name, Value::Int(value.into()));
         if mode == "throughput" {
-            point("streams", 1);
+            point(&ids::param::STREAMS, 1);
         }
         if let Some(bytes) = self.bytes() {
-            point("bytes", bytes);
+            point(&ids::param::BYTES, bytes);
         }
         if let Some(server) = server {
             point("server", server);
         }
         if let Some(mps) = self.mps.filter(|_| mode == "throughput") {
-            keyed.case.params.insert("mps".to_string(), Value::Int(mps.value as i64));
+            keyed.case.params.set("mps", Value::Int(mps.value as i64));
         }
         if let Some(command) = &self.command {
             for (name, value) in &command.special {
                 let text = value.parse().map_or_else(|_| Value::Text(value.clone()), Value::Int);
-                keyed.case.params.insert(name.clone(), text);
+                keyed.case.params.set(name, text);
             }
         }
         Some(keyed)

@@ -5,8 +5,9 @@ use model::Entry;
 
 /// A dump made of CPUs' lines, numbered from 0.
 fn dump(cpus: &[Vec<String>]) -> Snapshot {
-    let entry =
-        |(cpu, lines): (usize, &Vec<String>)| (format!("{PROBES}/{cpu}"), Entry::Text(lines.join("\n")));
+    let entry = |(cpu, lines): (usize, &Vec<String>)| {
+        (format!("{}/{cpu}", ids::probe::CPUID), Entry::Text(lines.join("\n")))
+    };
     Snapshot { entries: cpus.iter().enumerate().map(entry).collect() }
 }
 

@@ -12,8 +12,8 @@ const TOLD: &str = "to 10.1.0.2\naddress 10.1.0.1\ninterface ens1f0\ndriver ice\
 
 fn of(local: &str, remote: Option<&str>) -> Option<NetworkPath> {
     let mut snapshot = Snapshot::default();
-    snapshot.entries.insert(PROBE.into(), Entry::Text(local.into()));
-    let remote = remote.map(|text| (PROBE_REMOTE.to_string(), Entry::Text(text.into())));
+    snapshot.entries.insert(ids::probe::NETWORK.into(), Entry::Text(local.into()));
+    let remote = remote.map(|text| (ids::probe::NETWORK_REMOTE.to_string(), Entry::Text(text.into())));
     snapshot.entries.extend(remote);
     parse(&snapshot)
 }

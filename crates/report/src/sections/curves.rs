@@ -25,7 +25,7 @@ pub fn section(diagnosis: &Diagnosis, title: &Title, x: &str, log: bool) -> Opti
     let mut curves: Vec<Curve> = Vec::new();
     let mut last = None;
     for judged in diagnosis.series.iter().filter(own) {
-        let at = judged.series.point.get(x).and_then(|value| value.number());
+        let at = judged.series.point.named(x).and_then(|value| value.number());
         let (Some(at), Some(_)) = (at, &judged.analysis.estimate) else { continue };
         if last != Some(judged.series.planned) {
             curves.push((&judged.series.case, Vec::new()));
@@ -161,7 +161,7 @@ fn listed(mut names: Vec<String>) -> String {
 }
 
 fn case_word(case: &Case, by: &str) -> String {
-    case.params.get(by).map_or(String::new(), |value| value.to_string())
+    case.params.named(by).map_or(String::new(), |value| value.to_string())
 }
 
 fn chart(diagnosis: &Diagnosis, metric: &Metric, curves: &[Curve], x: &str, log: bool) -> Chart {

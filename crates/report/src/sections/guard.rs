@@ -5,12 +5,13 @@ use crate::block::{Block, Section, Table};
 use diagnose::Diagnosis;
 use diagnose::words::{clipped, figure, percent};
 use model::Case;
+use model::vocabulary::MetricId;
+use model::vocabulary::guard as ids;
 use stats::analysis::Judged;
 
-const GUARD: &str = "guard.command";
-
 pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
-    let is_result = |judged: &&Judged| judged.series.case.bench == GUARD && judged.series.metric.headline;
+    let is_result =
+        |judged: &&Judged| judged.series.case.bench == ids::COMMAND && judged.series.metric.headline;
     let results: Vec<&Judged> = diagnosis
         .series
         .iter()
@@ -27,43 +28,45 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     }
     let rows = results.iter().map(|judged| {
         let estimate = judged.analysis.estimate.as_ref();
-        let of = |metric: &str, class: Option<&str>| {
+        let of = |metric: MetricId, class: Option<&str>| {
             let series = diagnosis.series.iter().find(|other| {
-                let point = other.series.point.get("class").and_then(|value| value.text());
+                let point = other.series.point.get(ids::param::CLASS).and_then(|value| value.text());
                 other.series.planned == judged.series.planned
                     && other.series.metric.name == metric
                     && point == class
             });
             series.and_then(|series| series.analysis.estimate.as_ref()).map(|estimate| estimate.median)
         };
-        let amount = |metric: &str| of(metric, None).map_or("–".to_string(), |value| figure(value, ""));
-        let plain = |metric: &str| number(amount(metric));
+        let amount = |metric: MetricId| of(metric, None).map_or("–".to_string(), |value| figure(value, ""));
+        let plain = |metric: MetricId| number(amount(metric));
         let share = |value: Option<f64>| number(value.map_or("–".to_string(), percent));
-        let switches = match (of("voluntary", None), of("involuntary", None)) {
+        let switches = match (of(ids::metric::VOLUNTARY, None), of(ids::metric::INVOLUNTARY, None)) {
             (Some(own), Some(forced)) => format!("{} + {}", figure(own, ""), figure(forced, "")),
             _ => "–".to_string(),
         };
-        let cpu = of("cpu_user", None).zip(of("cpu_system", None)).map(|(user, system)| user + system);
+        let cpu = of(ids::metric::CPU_USER, None)
+            .zip(of(ids::metric::CPU_SYSTEM, None))
+            .map(|(user, system)| user + system);
         let mut row = vec![text(judged.series.case.placement.name.to_string())];
         if commands.len() > 1 {
             row.insert(0, text(name(&judged.series.case)));
         }
         row.extend([
             share(estimate.and_then(|estimate| estimate.cv)),
-            plain("wall"),
+            plain(ids::metric::WALL),
             number(cpu.map_or("–".to_string(), |cpu| figure(cpu, ""))),
             number(switches),
-            plain("migrations"),
-            plain("wait"),
-            plain("faults"),
-            number(match of("pinned", None) {
-                Some(pinned) => format!("{}, {} pinned", amount("tasks"), figure(pinned, "")),
-                None => amount("tasks"),
+            plain(ids::metric::MIGRATIONS),
+            plain(ids::metric::WAIT),
+            plain(ids::metric::FAULTS),
+            number(match of(ids::metric::PINNED, None) {
+                Some(pinned) => format!("{}, {} pinned", amount(ids::metric::TASKS), figure(pinned, "")),
+                None => amount(ids::metric::TASKS),
             }),
-            number(of("occupancy", Some("same-cpu")).map_or("–".to_string(), |share| {
-                format!("{} of {} looks", percent(share), amount("looks"))
+            number(of(ids::metric::OCCUPANCY, Some("same-cpu")).map_or("–".to_string(), |share| {
+                format!("{} of {} looks", percent(share), amount(ids::metric::LOOKS))
             })),
-            share(of("watch_cpu", None)),
+            share(of(ids::metric::WATCH_CPU, None)),
         ]);
         row
     });
@@ -98,7 +101,7 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
 }
 
 fn name(case: &Case) -> String {
-    case.params.get("command").map_or(String::new(), |value| clipped(&value.to_string()))
+    case.params.get(ids::param::COMMAND).map_or(String::new(), |value| clipped(&value.to_string()))
 }
 
 /// The command as it was given.

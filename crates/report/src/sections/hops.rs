@@ -9,6 +9,8 @@ use super::{column, number, right, text};
 use crate::block::{Block, Cell, Section, Table};
 use diagnose::Diagnosis;
 use diagnose::words::figure;
+use model::vocabulary::MetricId;
+use model::vocabulary::ipc as ids;
 use model::{Beside, Case, VerdictKind};
 use stats::analysis::Judged;
 
@@ -121,15 +123,15 @@ struct Wake<'a> {
     values: [Option<f64>; 8],
 }
 
-const WAKE: [&str; 8] = [
-    "wakeup_p50",
-    "wakeup_p99",
-    "wakeup_jitter",
-    "waking",
-    "waiting",
-    "switching",
-    "voluntary",
-    "involuntary",
+const WAKE: [MetricId; 8] = [
+    ids::metric::WAKEUP_P50,
+    ids::metric::WAKEUP_P99,
+    ids::metric::WAKEUP_JITTER,
+    ids::metric::WAKING,
+    ids::metric::WAITING,
+    ids::metric::SWITCHING,
+    ids::metric::VOLUNTARY,
+    ids::metric::INVOLUNTARY,
 ];
 
 /// The wake-ups of the benchmark that was measured in most placements.
@@ -137,7 +139,7 @@ fn wakes(diagnosis: &Diagnosis) -> Vec<Wake<'_>> {
     let mut cases: BTreeMap<usize, &Case> = BTreeMap::new();
     for judged in &diagnosis.series {
         let series = &judged.series;
-        let told = series.metric.name == "waking" && judged.analysis.estimate.is_some();
+        let told = series.metric.name == ids::metric::WAKING && judged.analysis.estimate.is_some();
         if told && !is_variant(&series.case) {
             cases.entry(series.planned).or_insert(&series.case);
         }
@@ -150,13 +152,14 @@ fn wakes(diagnosis: &Diagnosis) -> Vec<Wake<'_>> {
         cases.values().find(|case| counts[case.bench.as_ref()] == most).map(|case| case.bench.clone());
     let mut cases: Vec<&Case> =
         cases.into_values().filter(|case| Some(&case.bench) == bench.as_ref()).collect();
-    let told = diagnosis.series.iter().filter(|judged| WAKE.contains(&judged.series.metric.name.as_ref()));
+    let told =
+        diagnosis.series.iter().filter(|judged| WAKE.iter().any(|own| judged.series.metric.name == *own));
     let by_case: HashMap<(String, &str), &Judged> =
         told.map(|judged| ((judged.series.case.key(), judged.series.metric.name.as_ref()), judged)).collect();
     cases.sort_by_key(|case| (rank(&case.placement.name), case.placement.beside != Beside::Idle));
     let wake = |case: &&'_ Case| {
-        let value = |metric: &str| {
-            let judged = by_case.get(&(case.key(), metric))?;
+        let value = |metric: MetricId| {
+            let judged = by_case.get(&(case.key(), metric.as_str()))?;
             Some(judged.analysis.estimate.as_ref()?.median)
         };
         WAKE.map(value)

@@ -51,10 +51,12 @@ fn percentiles(title: &Title) -> Vec<&Metric> {
 mod tests {
     use super::super::made::{Made, case, latency, machine, of, tables, texts};
     use super::*;
+    use model::vocabulary::network::metric::LATENCY_P50;
     use model::{Better, View};
 
     fn quantile(name: &'static str, q: f64) -> Metric {
-        Metric::new(name, name, "us", Better::Lower, Form::Quantile { q, scale: 1e-3 })
+        let form = Form::Quantile { q, scale: 1e-3 };
+        Metric { name: name.into(), ..Metric::new(LATENCY_P50, name, "us", Better::Lower, form) }
     }
 
     #[test]

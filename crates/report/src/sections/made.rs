@@ -35,11 +35,23 @@ pub fn of(params: &[(&str, Value)]) -> Params {
 }
 
 pub fn latency() -> Metric {
-    Metric::new("latency", "latency of a load", "ns", Better::Lower, Form::Value)
+    Metric::new(
+        model::vocabulary::memory::metric::LATENCY,
+        "latency of a load",
+        "ns",
+        Better::Lower,
+        Form::Value,
+    )
 }
 
 pub fn bandwidth() -> Metric {
-    Metric::new("bandwidth", "bytes moved", "GB/s", Better::Higher, Form::Value)
+    Metric::new(
+        model::vocabulary::memory::metric::BANDWIDTH,
+        "bytes moved",
+        "GB/s",
+        Better::Higher,
+        Form::Value,
+    )
 }
 
 /// What was measured at one point of a case: metric and value.

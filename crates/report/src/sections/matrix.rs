@@ -94,7 +94,8 @@ fn grid<'a>(name: String, metric: &'a Metric, params: [&'a str; 2], judged: &[&'
         .iter()
         .filter_map(|judged| {
             let series = &judged.series;
-            let of = |name: &str| series.point.get(name).or_else(|| series.case.params.get(name)).cloned();
+            let of =
+                |name: &str| series.point.named(name).or_else(|| series.case.params.named(name)).cloned();
             Some((of(params[0])?, of(params[1])?, *judged))
         })
         .collect();

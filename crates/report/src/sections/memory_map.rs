@@ -3,13 +3,14 @@
 use super::{column, number, right, text};
 use crate::block::{Block, Cell, Chart, ChartKind, Map, MapSide, Section, Table};
 use diagnose::Diagnosis;
-use diagnose::memory_map::{MAP, NodeMap, candidate_words};
+use diagnose::memory_map::{NodeMap, candidate_words};
 use diagnose::words::bytes as bytes_words;
+use model::vocabulary::memory_map as ids;
 use model::{Better, Case, VerdictKind, figure, percent};
 
 /// Whether a case stands in this section, and nowhere else.
 pub fn is_own(case: &Case) -> bool {
-    case.bench == MAP
+    case.bench == ids::MAP
 }
 
 pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
@@ -70,10 +71,9 @@ fn answer(diagnosis: &Diagnosis, found: &NodeMap) -> String {
             percent(spread)
         ));
     }
-    let judged = diagnosis
-        .series
-        .iter()
-        .find(|judged| judged.series.case.key() == found.case && judged.series.metric.name == "typical");
+    let judged = diagnosis.series.iter().find(|judged| {
+        judged.series.case.key() == found.case && judged.series.metric.name == ids::metric::TYPICAL
+    });
     if let Some(judged) = judged.filter(|judged| judged.analysis.verdict.kind == VerdictKind::Rejected) {
         sentences.push(format!("Take it with care: {}.", judged.analysis.verdict.reason));
     }
@@ -215,7 +215,11 @@ fn absent(diagnosis: &Diagnosis) -> String {
     let own = diagnosis.run.header.plan.iter().filter(|planned| is_own(&planned.case));
     let mut said: Vec<String> = Vec::new();
     for planned in own {
-        let at = planned.case.params.get("node").map_or("memory".to_string(), |node| format!("node {node}"));
+        let at = planned
+            .case
+            .params
+            .get(ids::param::NODE)
+            .map_or("memory".to_string(), |node| format!("node {node}"));
         said.extend(planned.unmet.as_ref().map(|why| format!("{at} ({why})")));
     }
     said.join("; ")

@@ -81,7 +81,7 @@ pub fn compose_beside(diagnosis: &Diagnosis, older: &[Comparison]) -> anyhow::Re
     sections.extend(beside::section(diagnosis, older));
     sections.extend(readings::section(diagnosis));
     sections.extend(believed::section(diagnosis));
-    let own_view = header.catalogue.iter().filter(|title| title.id != diagnose::capacity::LOAD);
+    let own_view = header.catalogue.iter().filter(|title| title.id != model::vocabulary::smt::LOAD);
     sections.extend(own_view.filter_map(|title| view(diagnosis, title)));
     sections.extend(latencies::section(diagnosis));
     sections.extend(hops::section(diagnosis));

@@ -3,6 +3,9 @@
 use super::levels::level;
 use diagnose::Diagnosis;
 use diagnose::words::bytes;
+use model::vocabulary::{
+    ParamId, ipc::param as ipc, kernel::param as kernel, memory::param as memory, sched::param as sched,
+};
 use model::{Beside, Case, Pages, Params, Title, Value, View, figure};
 use stats::analysis::Judged;
 
@@ -20,11 +23,11 @@ pub enum Subject {
 
 impl Subject {
     pub fn of(param: &str) -> Subject {
-        match param {
-            "cpu" | "from" | "to" => Subject::Cpu,
-            "node" | "memory" => Subject::Node,
-            "bytes" => Subject::Bytes,
-            "message" => Subject::Message,
+        match ParamId::named(param) {
+            Some(memory::CPU | memory::FROM | memory::TO) => Subject::Cpu,
+            Some(memory::NODE | memory::MEMORY) => Subject::Node,
+            Some(memory::BYTES) => Subject::Bytes,
+            Some(ipc::MESSAGE) => Subject::Message,
             _ => Subject::Other,
         }
     }
@@ -42,19 +45,19 @@ pub struct Trait {
 /// A parameter in words: `copy`, `stride 64`, `CPU 3`, `128 MiB`.
 pub fn param(name: &str, value: &Value) -> String {
     let Some(number) = value.number() else { return value.to_string() };
-    match (name, Subject::of(name)) {
-        ("from", _) => format!("from CPU {value}"),
-        ("to", _) => format!("to CPU {value}"),
-        ("memory", _) => format!("memory of node {value}"),
+    match (ParamId::named(name), Subject::of(name)) {
+        (Some(memory::FROM), _) => format!("from CPU {value}"),
+        (Some(memory::TO), _) => format!("to CPU {value}"),
+        (Some(memory::MEMORY), _) => format!("memory of node {value}"),
         (_, Subject::Cpu) => format!("CPU {value}"),
         (_, Subject::Bytes | Subject::Message) => bytes(number),
-        ("llc", _) => format!("LLC {value}"),
-        ("processes", _) => format!("{value} processes"),
-        ("fds", _) => format!("{value} descriptors"),
-        ("kb", _) => format!("{value} KiB each"),
-        ("work_ns", _) => format!("{} of work", figure(number / 1e3, "us")),
-        ("class", _) => format!("at {value}"),
-        ("resident_mb", _) => format!("{value} MiB resident"),
+        (Some(memory::LLC), _) => format!("LLC {value}"),
+        (Some(sched::PROCESSES), _) => format!("{value} processes"),
+        (Some(kernel::FDS), _) => format!("{value} descriptors"),
+        (Some(sched::KB), _) => format!("{value} KiB each"),
+        (Some(ipc::WORK_NS), _) => format!("{} of work", figure(number / 1e3, "us")),
+        (Some(ipc::CLASS), _) => format!("at {value}"),
+        (Some(kernel::RESIDENT_MB), _) => format!("{value} MiB resident"),
         _ => format!("{name} {value}"),
     }
 }
@@ -70,8 +73,8 @@ pub fn label(diagnosis: &Diagnosis, judged: &Judged) -> String {
     let cpu = series.case.placement.cpus().first();
     // Blocks lie in a level of the memory; a mapping or a message of so many bytes does not.
     let in_memory = series.case.bench.starts_with("memory.");
-    let point = said(&series.point, |name, value| match (name, value.number()) {
-        ("bytes", Some(size)) if in_memory => {
+    let point = said(&series.point, |name, value| match (ParamId::named(name), value.number()) {
+        (Some(memory::BYTES), Some(size)) if in_memory => {
             format!("{} ({})", bytes(size), level(&diagnosis.machine, cpu, size))
         }
         _ => param(name, value),
@@ -82,9 +85,11 @@ pub fn label(diagnosis: &Diagnosis, judged: &Judged) -> String {
 
 /// The parameters of a point in words; both ends of a pair as one.
 fn said(point: &Params, words: impl Fn(&str, &Value) -> String) -> String {
-    let pair = point.get("from").zip(point.get("to"));
+    let pair = point.get(memory::FROM).zip(point.get(memory::TO));
     let pair = pair.map(|(from, to)| format!("CPU {from} to CPU {to}"));
-    let rest = point.iter().filter(|(name, _)| pair.is_none() || !matches!(name.as_str(), "from" | "to"));
+    let rest = point
+        .iter()
+        .filter(|(name, _)| pair.is_none() || ![memory::FROM, memory::TO].iter().any(|end| **name == *end));
     let rest: Vec<String> = rest.map(|(name, value)| words(name, value)).collect();
     pair.into_iter().chain(rest).collect::<Vec<_>>().join(", ")
 }
@@ -132,7 +137,7 @@ fn joined<'a>(traits: impl Iterator<Item = &'a Trait>) -> String {
 /// Everything but the placement that makes a case what it is: words first, then numbers, then what they run on.
 pub fn traits(case: &Case) -> Vec<Trait> {
     // `order=stride&stride=64` is `stride 64`: one word says both.
-    let named = |value: &Value| value.text().is_some_and(|text| case.params.contains_key(text));
+    let named = |value: &Value| value.text().is_some_and(|text| case.params.named(text).is_some());
     let params = |number: bool| {
         let own = case.params.iter().filter(move |(_, value)| value.number().is_some() == number);
         own.map(move |(name, value)| {
@@ -182,7 +187,7 @@ pub fn told_apart(cases: &[&Case]) -> Vec<String> {
     let short = all.iter().zip(cases).map(|(own, case)| {
         let differing = joined(own.iter().filter(|one| !common(one)));
         // The plain one among several that have something more; or the only one.
-        let params = || joined(traits(case).iter().filter(|one| case.params.contains_key(&one.name)));
+        let params = || joined(traits(case).iter().filter(|one| case.params.named(&one.name).is_some()));
         let names = [differing, params(), case.placement.name.to_string()];
         names.into_iter().find(|name| !name.is_empty()).unwrap_or_default()
     });
@@ -249,7 +254,7 @@ mod tests {
         ];
         assert_eq!(all, ["CPU 3", "from CPU 0", "4 KiB", "LLC 2", "memory of node 1", "pause 9"]);
         assert_eq!(param("op", &"copy".into()), "copy");
-        let pair = [("from", 3u64), ("to", 9)].map(|(name, cpu)| (name.to_string(), Value::from(cpu)));
+        let pair = [(memory::FROM, 3u64), (memory::TO, 9)].map(|(name, cpu)| (name, Value::from(cpu)));
         assert_eq!(point_words(&Params::from(pair)), "CPU 3 to CPU 9");
     }
 }

@@ -4,6 +4,8 @@ use super::figures::value_words;
 use super::{column, number, right, text};
 use crate::block::{Axis, Block, Cell, Chart, ChartKind, Line, LinePoint, Scale, Section, Table};
 use diagnose::Diagnosis;
+use model::vocabulary::MetricId;
+use model::vocabulary::nexmark as ids;
 use model::{Title, Value, VerdictKind, figure, percent};
 use stats::analysis::Judged;
 
@@ -15,16 +17,16 @@ const FULL: i64 = 100;
 const KEEP: f64 = 0.8;
 
 /// The columns: metric and title.
-const METRICS: [(&str, &str); 9] = [
-    ("rate", "events"),
-    ("achieved", "of the target"),
-    ("cpu", "CPU%"),
-    ("cpu_ticks", "as top adds it up"),
-    ("attainment", "events for each %"),
-    ("cost", "CPU time an event"),
-    ("late", "late"),
-    ("others", "others"),
-    ("rejected", "windows not used"),
+const METRICS: [(MetricId, &str); 9] = [
+    (ids::metric::RATE, "events"),
+    (ids::metric::ACHIEVED, "of the target"),
+    (ids::metric::CPU, "CPU%"),
+    (ids::metric::CPU_TICKS, "as top adds it up"),
+    (ids::metric::ATTAINMENT, "events for each %"),
+    (ids::metric::COST, "CPU time an event"),
+    (ids::metric::LATE, "late"),
+    (ids::metric::OTHERS, "others"),
+    (ids::metric::REJECTED, "windows not used"),
 ];
 
 /// One placement at one load.
@@ -34,12 +36,12 @@ struct Step<'a> {
 }
 
 impl<'a> Step<'a> {
-    fn judged(&self, metric: &str) -> Option<&'a Judged> {
+    fn judged(&self, metric: MetricId) -> Option<&'a Judged> {
         let found = self.series.iter().find(|judged| judged.series.metric.name == metric).copied()?;
         found.analysis.estimate.is_some().then_some(found)
     }
 
-    fn median(&self, metric: &str) -> Option<f64> {
+    fn median(&self, metric: MetricId) -> Option<f64> {
         Some(self.judged(metric)?.analysis.estimate.as_ref()?.median)
     }
 }
@@ -50,7 +52,7 @@ type Place<'a> = (&'a str, Vec<Step<'a>>);
 fn places<'a>(diagnosis: &'a Diagnosis, title: &Title) -> Vec<Place<'a>> {
     let mut places: Vec<Place> = Vec::new();
     for judged in diagnosis.series.iter().filter(|judged| judged.series.case.bench == title.id) {
-        let Some(load) = judged.series.point.get("load").and_then(Value::int) else { continue };
+        let Some(load) = judged.series.point.get(ids::param::LOAD).and_then(Value::int) else { continue };
         let name = judged.series.case.placement.name.as_ref();
         let at = match places.iter().position(|(other, _)| *other == name) {
             Some(at) => at,
@@ -68,7 +70,7 @@ fn places<'a>(diagnosis: &'a Diagnosis, title: &Title) -> Vec<Place<'a>> {
     for (_, steps) in &mut places {
         steps.sort_by_key(|step| step.load);
     }
-    places.retain(|(_, steps)| steps.iter().any(|step| step.judged("rate").is_some()));
+    places.retain(|(_, steps)| steps.iter().any(|step| step.judged(ids::metric::RATE).is_some()));
     places
 }
 
@@ -103,9 +105,12 @@ fn words(places: &[Place]) -> String {
     let mut sentences = Vec::new();
     for (name, steps) in places {
         let full = steps.iter().find(|step| step.load == FULL);
-        let Some((full, rate)) = full.and_then(|step| Some((step, step.median("rate")?))) else { continue };
-        let rejected =
-            full.judged("rate").is_some_and(|judged| judged.analysis.verdict.kind == VerdictKind::Rejected);
+        let Some((full, rate)) = full.and_then(|step| Some((step, step.median(ids::metric::RATE)?))) else {
+            continue;
+        };
+        let rejected = full
+            .judged(ids::metric::RATE)
+            .is_some_and(|judged| judged.analysis.verdict.kind == VerdictKind::Rejected);
         let doubt = if rejected { " (rejected: do not plan with it)" } else { "" };
         sentences.push(format!(
             "Capacity on {name}: {} at full load{doubt}; with {:.0} % kept free, {}.",
@@ -131,8 +136,9 @@ fn shared(places: &[Place]) -> Option<String> {
     };
     let control =
         find(&|name| name.starts_with("same-") && name != "same-cpu" || name.starts_with("other-"))?;
-    let cost = |place: &Place, load: i64| place.1.iter().find(|step| step.load == load)?.median("cost");
-    let rate = |place: &Place| place.1.iter().find(|step| step.load == FULL)?.median("rate");
+    let cost =
+        |place: &Place, load: i64| place.1.iter().find(|step| step.load == load)?.median(ids::metric::COST);
+    let rate = |place: &Place| place.1.iter().find(|step| step.load == FULL)?.median(ids::metric::RATE);
     let (both, apart) = (rate(siblings)?, rate(control)?);
     let dearer = cost(siblings, FULL)? / cost(control, FULL)? - 1.0;
     Some(format!(
@@ -144,10 +150,10 @@ fn shared(places: &[Place]) -> Option<String> {
 }
 
 fn table(places: &[Place]) -> Table {
-    let there: Vec<(&str, &str)> = METRICS
+    let there: Vec<(MetricId, &str)> = METRICS
         .into_iter()
         .filter(|(metric, _)| {
-            places.iter().any(|(_, steps)| steps.iter().any(|step| step.judged(metric).is_some()))
+            places.iter().any(|(_, steps)| steps.iter().any(|step| step.judged(*metric).is_some()))
         })
         .collect();
     let mut columns = vec![column("placement"), right("load")];
@@ -160,9 +166,9 @@ fn table(places: &[Place]) -> Table {
             row.extend(
                 there
                     .iter()
-                    .map(|(metric, _)| number(step.judged(metric).map_or("–".to_string(), value_words))),
+                    .map(|(metric, _)| number(step.judged(*metric).map_or("–".to_string(), value_words))),
             );
-            let verdict = step.judged("rate").map(|judged| judged.analysis.verdict.clone());
+            let verdict = step.judged(ids::metric::RATE).map(|judged| judged.analysis.verdict.clone());
             row.push(verdict.map_or(Cell::Empty, Cell::Verdict));
             rows.push(row);
         }
@@ -174,14 +180,14 @@ fn attainment(places: &[Place], id: &str) -> Chart {
     let mut rows = Vec::new();
     let lines = places.iter().map(|(name, steps)| {
         let point = |step: &Step| {
-            let (cpu, work) = (step.median("cpu")?, step.median("attainment")?);
+            let (cpu, work) = (step.median(ids::metric::CPU)?, step.median(ids::metric::ATTAINMENT)?);
             rows.push(vec![
                 text(*name),
                 number(step.load.to_string()),
                 number(format!("{cpu:.1} %")),
                 number(figure(work, "1/s")),
             ]);
-            let judged = step.judged("attainment")?;
+            let judged = step.judged(ids::metric::ATTAINMENT)?;
             let interval = judged.analysis.estimate.as_ref()?.interval;
             Some(LinePoint {
                 x: cpu,
@@ -221,25 +227,34 @@ mod tests {
     use super::*;
     use model::{Better, Form, Metric, View};
 
-    fn metric(name: &'static str, unit: &'static str) -> Metric {
-        Metric::new(name, name, unit, Better::Higher, Form::Value)
+    fn metric(name: MetricId, unit: &'static str) -> Metric {
+        Metric::new(name, name.as_str(), unit, Better::Higher, Form::Value)
     }
 
     fn made(places: &[(&'static str, f64, f64)]) -> Diagnosis {
         let metrics = vec![
-            metric("rate", "1/s"),
-            metric("cpu", "%"),
-            metric("attainment", "1/s"),
-            metric("cost", "us"),
+            metric(ids::metric::RATE, "1/s"),
+            metric(ids::metric::CPU, "%"),
+            metric(ids::metric::ATTAINMENT, "1/s"),
+            metric(ids::metric::COST, "us"),
         ];
         let mut made = Made::new(View::Table, metrics);
         for (name, most, cost) in places {
             let mut case = case(name, &[]);
             case.bench = "nexmark.q0".into();
-            let half =
-                [("rate", most / 2.0), ("cpu", 60.0), ("attainment", most / 120.0), ("cost", cost * 1.5)];
-            let full = [("rate", *most), ("cpu", 100.0), ("attainment", most / 100.0), ("cost", *cost)];
-            let at = |load: i64| of(&[("load", Value::Int(load))]);
+            let half = [
+                (ids::metric::RATE.as_str(), most / 2.0),
+                (ids::metric::CPU.as_str(), 60.0),
+                (ids::metric::ATTAINMENT.as_str(), most / 120.0),
+                (ids::metric::COST.as_str(), cost * 1.5),
+            ];
+            let full = [
+                (ids::metric::RATE.as_str(), *most),
+                (ids::metric::CPU.as_str(), 100.0),
+                (ids::metric::ATTAINMENT.as_str(), most / 100.0),
+                (ids::metric::COST.as_str(), *cost),
+            ];
+            let at = |load: i64| of(&[(&ids::param::LOAD, Value::Int(load))]);
             made = made.case(case, &[(at(100), &full), (at(50), &half)]);
         }
         made.diagnosed(machine(4))

@@ -6,6 +6,7 @@ use crate::block::{Axis, Block, Cell, Chart, ChartKind, Line, LinePoint, Scale, 
 use diagnose::Diagnosis;
 use diagnose::suite::{Part, Suite, suite};
 use diagnose::words::figure;
+use model::vocabulary::rate as ids;
 use model::{Case, TimeLine, VerdictKind, percent};
 use stats::analysis::Judged;
 use stats::repeat::{ALIKE, Sequence};
@@ -109,9 +110,9 @@ fn fragmentation_words(diagnosis: &Diagnosis) -> Option<String> {
     let own = diagnosis
         .series
         .iter()
-        .filter(|judged| is_own(&judged.series.case) && judged.series.metric.name == "huge_free");
+        .filter(|judged| is_own(&judged.series.case) && judged.series.metric.name == ids::metric::HUGE_FREE);
     for judged in own {
-        let node = judged.series.point.get("node");
+        let node = judged.series.point.get(ids::param::NODE);
         let name =
             node.map_or("free memory in blocks of 2 MiB or more".to_string(), |node| format!("node {node}"));
         let values = judged.series.values().concat();
@@ -197,14 +198,16 @@ fn in_order(runs: &Sequence) -> String {
 
 /// The copies of each node by themselves.
 fn nodes(diagnosis: &Diagnosis) -> Option<Table> {
-    let own = |judged: &&Judged| is_own(&judged.series.case) && judged.series.point.contains_key("node");
+    let own =
+        |judged: &&Judged| is_own(&judged.series.case) && judged.series.point.contains_key(ids::param::NODE);
     let rows: Vec<Vec<Cell>> = diagnosis
         .series
         .iter()
         .filter(own)
         .filter(|judged| judged.analysis.estimate.is_some())
         .map(|judged| {
-            let node = judged.series.point.get("node").map_or(String::new(), |node| node.to_string());
+            let node =
+                judged.series.point.get(ids::param::NODE).map_or(String::new(), |node| node.to_string());
             vec![
                 text(judged.series.case.bench.trim_start_matches("rate.")),
                 number(node),

@@ -151,7 +151,7 @@ fn slowest_and_fastest<'a>(diagnosis: &Diagnosis, case: &[&'a Judged]) -> Vec<Sh
 /// make that many rows, fewer levels; then all levels of the first case only, and the largest block of the others.
 fn of_levels<'a>(diagnosis: &Diagnosis, cases: &[Vec<&'a Judged>], x: &str) -> Vec<&'a Judged> {
     let levels = |case: &[&'a Judged], which: fn(&str) -> bool| -> Vec<&'a Judged> {
-        let size = |judged: &&Judged| judged.series.point.get(x).and_then(|value| value.number());
+        let size = |judged: &&Judged| judged.series.point.named(x).and_then(|value| value.number());
         let cpu = case.first().and_then(|judged| judged.series.case.placement.cpus().first());
         let points = || case.iter().filter_map(size);
         let caches = claimed_caches(&diagnosis.machine, cpu).into_iter().filter(|(name, _)| which(name));

@@ -9,11 +9,12 @@ use diagnose::Diagnosis;
 use diagnose::swept::{Beside, Charted, Facet, Swept, words};
 use diagnose::words::{figure, percent};
 use model::sweep::Axis;
+use model::vocabulary::{MetricId, hackbench::metric as ids};
 use model::{Better, Sweep};
 use stats::sweep::{Kind, segments};
 
 /// Other metrics that have maps of their own, in this order.
-const BESIDE: [&str; 4] = ["involuntary", "voluntary", "wait", "migrations"];
+const BESIDE: [MetricId; 4] = [ids::INVOLUNTARY, ids::VOLUNTARY, ids::WAIT, ids::MIGRATIONS];
 /// More lines than this in one chart are no help.
 const LINES: usize = 8;
 
@@ -199,7 +200,7 @@ fn cells(sweep: &Sweep, charted: &Charted) -> Table {
     columns.push(right("visits"));
     columns.push(column("verdict"));
     columns.push(column("region"));
-    let beside: Vec<&Beside> = BESIDE.iter().filter_map(|name| charted.beside(name)).collect();
+    let beside: Vec<&Beside> = BESIDE.into_iter().filter_map(|name| charted.beside(name)).collect();
     columns.extend(beside.iter().map(|beside| right(&beside.metric.title)));
     let rows = (0..charted.cells).map(|cell| {
         let at = place(sweep, cell);

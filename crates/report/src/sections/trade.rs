@@ -172,7 +172,14 @@ mod tests {
     ];
 
     fn loaded() -> Diagnosis {
-        let traffic = Metric::new("traffic", "traffic", "GB/s", Better::Higher, Form::Value).aside();
+        let traffic = Metric::new(
+            model::vocabulary::memory::metric::TRAFFIC,
+            "traffic",
+            "GB/s",
+            Better::Higher,
+            Form::Value,
+        )
+        .aside();
         let view = View::Trade { x: "traffic".into(), y: "latency".into() };
         let mut made = Made::new(view, vec![latency(), traffic]);
         for (mix, slow) in [("reads", 1.0), ("two-to-one", 1.3)] {

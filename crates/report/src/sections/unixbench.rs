@@ -8,12 +8,11 @@ use super::{column, number, right, text};
 use crate::block::{Block, Cell, Section, Table};
 use diagnose::Diagnosis;
 use diagnose::words::percent;
+use model::vocabulary::unixbench::metric::SCORE;
 use model::{COMPILER, Case, Samples, Visit};
 use stats::analysis::Judged;
 use stats::order::Interval;
-use stats::unixbench::{
-    CONTEXT, Classic, Form, INDEX, METRIC, Scores, Test, as_unixbench, of_bench, scores, usable,
-};
+use stats::unixbench::{CONTEXT, Classic, Form, INDEX, Scores, Test, as_unixbench, of_bench, scores, usable};
 
 /// Whether a case stands in this section, and nowhere else.
 pub fn is_own(case: &Case) -> bool {
@@ -112,7 +111,7 @@ fn familiar(diagnosis: &Diagnosis, scores: &Scores) -> String {
 fn seconds(diagnosis: &Diagnosis, judged: &Judged) -> f64 {
     let own = |visit: &&Visit| visit.case as usize == judged.series.planned && visit.reason.is_none();
     let visits = diagnosis.run.visits.iter().filter(own);
-    let score = |samples: &&Samples| samples.metrics.iter().any(|name| name == METRIC);
+    let score = |samples: &&Samples| samples.metrics.iter().any(|name| *name == SCORE);
     let times = visits.map(|visit| {
         let counted = visit.samples.iter().filter(score).flat_map(|one| one.ns.iter().skip(one.warm_up));
         counted.sum::<f64>() / 1e9

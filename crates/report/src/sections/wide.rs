@@ -176,7 +176,14 @@ mod tests {
     use model::{Better, Form, Value, View};
 
     fn sources() -> Diagnosis {
-        let cycles = Metric::new("cycles", "cycles of a load", "cycles", Better::Lower, Form::Value).aside();
+        let cycles = Metric::new(
+            model::vocabulary::cpu::metric::CYCLES,
+            "cycles of a load",
+            "cycles",
+            Better::Lower,
+            Form::Value,
+        )
+        .aside();
         let source = |placement, name: &str| case(placement, &[("source", Value::from(name))]);
         let values = |ns: f64| [("latency", ns), ("cycles", 3.0 * ns)];
         // Rows differ in their pages, and are not named by them.

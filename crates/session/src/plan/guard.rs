@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::{Candidate, Scope};
-use bench::{COMMAND, FLOOR, GUARDED, TIMEOUT, WANTED, WORDS, Wanted};
+use bench::{FLOOR, TIMEOUT, WANTED, WORDS, Wanted};
+use model::vocabulary::guard as ids;
 use model::{Placement, fingerprint};
 
 /// A command as the user gave it.
@@ -36,7 +37,9 @@ pub fn cases(scope: &Scope, commands: &[Guarded], placements: &[String]) -> Vec<
     let of = |placement: &String| {
         let name = PLACEMENTS.into_iter().find(|known| known == placement).unwrap_or(PLACEMENTS[0]);
         let all = commands.iter().map(move |command| case(scope, command, name));
-        all.map(|candidate| candidate.unwrap_or_else(|why| Candidate::unmet(GUARDED, name, why.to_string())))
+        all.map(|candidate| {
+            candidate.unwrap_or_else(|why| Candidate::unmet(ids::COMMAND, name, why.to_string()))
+        })
     };
     placements.iter().flat_map(of).collect()
 }
@@ -51,11 +54,11 @@ fn case(scope: &Scope, command: &Guarded, name: &'static str) -> serde_json::Res
     let mut candidate = match found {
         Ok(placement) => {
             let placement = Placement { name: name.into(), ..placement };
-            Candidate::new(GUARDED, placement, 100, UNKNOWN_S)
+            Candidate::new(ids::COMMAND, placement, 100, UNKNOWN_S)
         }
-        Err(why) => Candidate::unmet(GUARDED, name, why),
+        Err(why) => Candidate::unmet(ids::COMMAND, name, why),
     };
-    candidate = candidate.param(COMMAND, command.name()?.as_str());
+    candidate = candidate.param(ids::param::COMMAND, command.name()?.as_str());
     let mut inputs = vec![
         (WORDS, serde_json::to_string(&command.words)?),
         (TIMEOUT, command.timeout.as_secs_f64().to_string()),

@@ -2,8 +2,9 @@
 //! a spinner, and with SMT off.
 
 use super::{Candidate, Scope};
+use bench::MARGIN;
 use bench::placement::second_threads;
-use bench::{KIND, MARGIN};
+use model::vocabulary::smt as ids;
 use model::{Beside, Case, CpuSet, Pages, Placement, Value};
 
 /// What goes on beside a case, and how many times as long it then takes: most of the time neighbours share a core.
@@ -12,7 +13,7 @@ const BESIDE: [(Beside, f64); 2] = [(Beside::SameWork, 3.0), (Beside::Spinner, 1
 /// Of the cases of rising load those of these kinds of work (none named: all), told the margin in percent.
 pub fn load(candidates: Vec<Candidate>, kinds: &[String], margin: u8) -> Vec<Candidate> {
     let wanted = |candidate: &Candidate| {
-        let kind = candidate.case.params.get(KIND).and_then(Value::text);
+        let kind = candidate.case.params.get(ids::param::KIND).and_then(Value::text);
         kinds.is_empty() || kind.is_some_and(|kind| kinds.iter().any(|wanted| wanted == kind))
     };
     let mut all: Vec<Candidate> = candidates.into_iter().filter(wanted).collect();

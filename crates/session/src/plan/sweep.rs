@@ -76,7 +76,7 @@ fn rounded(value: f64, log: bool) -> u64 {
 
 /// Values of a parameter of a benchmark's cases, held to its range.
 pub fn param_values(bench: &Benchmark, name: &str, words: &str) -> anyhow::Result<Vec<String>> {
-    let known: Vec<&str> = bench.params.iter().map(|param| param.name).collect();
+    let known: Vec<&str> = bench.params.iter().map(|param| param.name.as_str()).collect();
     let param: &Param = bench.params.iter().find(|param| param.name == name).with_context(|| {
         let has = if known.is_empty() { "none".to_string() } else { known.join(", ") };
         format!("{} has no parameter {name:?}; it has {has}", bench.id)
@@ -151,7 +151,7 @@ impl Grid {
     fn case(&self, base: &Case, facet: &[String], setting: &[String]) -> Case {
         let mut case = base.clone();
         for (name, value) in &self.fixed {
-            if base.params.contains_key(name) {
+            if base.params.named(name).is_some() {
                 set_param(&mut case.params, name, value);
             }
         }
@@ -161,7 +161,7 @@ impl Grid {
                 AxisOf::Knob => {
                     case.knobs.insert(axis.name.clone(), value.clone());
                 }
-                AxisOf::Param if base.params.contains_key(&axis.name) => {
+                AxisOf::Param if base.params.named(&axis.name).is_some() => {
                     set_param(&mut case.params, &axis.name, value);
                 }
                 AxisOf::Param => {}
@@ -187,12 +187,15 @@ impl Grid {
 
 /// What the parameters of a case are when nothing is said.
 pub fn param_before(case: &Case, name: &str) -> Option<String> {
-    case.params.get(name).map(ToString::to_string)
+    case.params.named(name).map(ToString::to_string)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::vocabulary::BenchId;
+    use model::vocabulary::hackbench::param::GROUPS;
+    use model::vocabulary::selftest::{MODES, STEADY};
     use model::{Params, Placement};
 
     fn numbers(words: &str) -> Result<Vec<String>, String> {
@@ -220,7 +223,7 @@ mod tests {
 
     #[test]
     fn the_setting_before_is_the_control_on_the_grid_or_beside_it() {
-        let base = |bench: &'static str| {
+        let base = |bench: BenchId| {
             let placement = Placement {
                 name: "free".into(),
                 seats: vec![],
@@ -229,7 +232,7 @@ mod tests {
                 neighbours: vec![],
             };
             let mut base = Candidate::new(bench, placement, 1, 1.0);
-            base.case.params = Params::from([("groups".to_string(), Value::Int(10))]);
+            base.case.params = Params::from([(GROUPS, Value::Int(10))]);
             base
         };
         let axis = |before: &str| Axis {
@@ -241,10 +244,10 @@ mod tests {
         for (before, cases) in [("2", 4), ("9", 6)] {
             let grid =
                 Grid { axes: vec![axis(before)], facets: vec![], fixed: vec![("groups".into(), "3".into())] };
-            let all = grid.cases(&[base("a.b"), base("c.d")], &|_, _| None, &|_, s| s).expect("cases");
+            let all = grid.cases(&[base(STEADY), base(MODES)], &|_, _| None, &|_, s| s).expect("cases");
             let keys: Vec<String> = all.iter().map(|candidate| candidate.case.key()).collect();
             assert_eq!(keys.len(), cases, "{keys:?}");
-            assert_eq!(keys[0], "a.b@free?groups=3!slice_ns=1");
+            assert_eq!(keys[0], "selftest.steady@free?groups=3!slice_ns=1");
             let plan: Vec<Planned> = all
                 .into_iter()
                 .map(|candidate| Planned {
@@ -261,7 +264,7 @@ mod tests {
         }
         let refused = |_: &str, _: &str| Some("no such knob".to_string());
         let grid = Grid { axes: vec![axis("1")], facets: vec![], fixed: vec![] };
-        let error = grid.cases(&[base("a.b")], &refused, &|_, s| s).err().map(|error| error.to_string());
+        let error = grid.cases(&[base(STEADY)], &refused, &|_, s| s).err().map(|error| error.to_string());
         assert_eq!(error.as_deref(), Some("no such knob"));
     }
 }

@@ -2,8 +2,9 @@
 //! copies.
 
 use super::{Candidate, Scope};
+use model::vocabulary::unixbench::param::COPIES;
 use model::{Case, CpuSet, Seat};
-use stats::unixbench::{COPIES, TESTS, Test};
+use stats::unixbench::{TESTS, Test};
 
 /// Names that stand for several tests, as `./Run` takes them. `index2` is what the published comparison of a Xeon and an
 /// Atom called the index.
@@ -89,7 +90,9 @@ pub fn with_copies(candidates: Vec<Candidate>, scope: &Scope, copies: &[u64]) ->
 fn same(candidate: &Candidate) -> Candidate {
     let Candidate { priority, seconds, memory_bytes, .. } = *candidate;
     let (mut case, unmet) = (candidate.case.clone(), candidate.unmet.clone());
-    case.params.entry(COPIES.to_string()).or_insert(1u64.into());
+    if !case.params.contains_key(COPIES) {
+        case.params.insert(COPIES, 1u64);
+    }
     Candidate { case, priority, seconds, memory_bytes, unmet }
 }
 
@@ -109,7 +112,7 @@ fn priority(candidate: &Candidate, place: usize) -> u32 {
 fn several(candidate: &Candidate, scope: &Scope, copies: u64) -> Candidate {
     let Candidate { seconds, memory_bytes, .. } = *candidate;
     let mut case = candidate.case.clone();
-    case.params.insert(COPIES.to_string(), copies.into());
+    case.params.insert(COPIES, copies);
     case.placement.seats =
         (0..copies as usize).flat_map(|copy| seats(&candidate.case, scope, copy)).collect();
     // Copies share the CPUs, and where each is several tasks they do so from the second one on.
@@ -196,12 +199,20 @@ mod tests {
             all: false,
         };
         let offered = || {
-            let mut all =
-                vec![Candidate::new("unixbench.context1", floor.free(&["a", "b"]).expect("free"), 50, 1.0)];
+            let mut all = vec![Candidate::new(
+                model::vocabulary::unixbench::CONTEXT1,
+                floor.free(&["a", "b"]).expect("free"),
+                50,
+                1.0,
+            )];
             for (distance, placement) in floor.pairs(["a", "b"]) {
                 all.push(match placement {
-                    Ok(placement) => Candidate::new("unixbench.context1", placement, 50, 1.0),
-                    Err(why) => Candidate::unmet("unixbench.context1", distance.name(), why),
+                    Ok(placement) => {
+                        Candidate::new(model::vocabulary::unixbench::CONTEXT1, placement, 50, 1.0)
+                    }
+                    Err(why) => {
+                        Candidate::unmet(model::vocabulary::unixbench::CONTEXT1, distance.name(), why)
+                    }
                 });
             }
             all

@@ -349,7 +349,7 @@ fn any_text_is_read() {
         let text: String =
             (0..random.usize(0..20)).map(|_| format!("{}\n", lines[random.usize(0..lines.len())])).collect();
         let mut snapshot = Snapshot::default();
-        snapshot.entries.insert(PROBE.to_string(), Entry::Text(text.clone()));
+        snapshot.entries.insert(model::vocabulary::disk::probe::DISK.to_string(), Entry::Text(text.clone()));
         snapshot
             .entries
             .insert("/proc/self/mountinfo".into(), Entry::Text("1 1 0:1 / /c rw - cgroup2 c rw".into()));

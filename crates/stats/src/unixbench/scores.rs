@@ -6,13 +6,9 @@ use super::{Classic, SCALE, TESTS, Test, classic, of_bench};
 use crate::analysis::{CONFIDENCE, Judged};
 use crate::index::{Component, geometric_mean, index};
 use crate::order::{Interval, median};
+use model::vocabulary::unixbench::metric::SCORE;
+use model::vocabulary::unixbench::param::COPIES;
 use model::{Beside, Better, VerdictKind};
-
-/// The parameter that says how many copies of a test run at once.
-pub const COPIES: &str = "copies";
-
-/// The headline metric of the tests.
-pub const METRIC: &str = "score";
 
 /// The test whose score depends on where its two tasks land, and where the classic form leaves them.
 pub const CONTEXT: &str = "context1";
@@ -68,7 +64,7 @@ pub fn scores(series: &[Judged]) -> Vec<Scores<'_>> {
             continue;
         };
         let plain = case.placement.beside == Beside::Idle && case.knobs.is_empty();
-        if !plain || judged.series.metric.name != METRIC || !judged.series.point.is_empty() {
+        if !plain || judged.series.metric.name != SCORE || !judged.series.point.is_empty() {
             continue;
         }
         let copies = case.params.get(COPIES).map_or(Some(1), |copies| copies.int()).unwrap_or(1);
@@ -221,13 +217,13 @@ mod tests {
         let case = Case {
             bench: test.bench().into(),
             placement,
-            params: Params::from([(COPIES.to_string(), copies.into())]),
+            params: Params::from([(COPIES, copies.into())]),
             knobs: Default::default(),
             inputs: Default::default(),
         };
         let values: Vec<f64> =
             (0..9).map(|at| test.baseline * times * (1.0 + 0.002 * f64::from(at - 4))).collect();
-        let metric = Metric::new(METRIC, "score", test.unit, Better::Higher, Values::Value);
+        let metric = Metric::new(SCORE, "score", test.unit, Better::Higher, Values::Value);
         let series = Series::imported(&case, Params::new(), metric, &values, None);
         let analysis = analyse(&series, 0.01, 0);
         Judged { series, analysis }

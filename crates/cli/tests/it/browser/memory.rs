@@ -1,6 +1,7 @@
 //! A whole run of memory benchmarks, made by hand on a made machine: what every view of a report shows.
 
 use diagnose::diagnose;
+use model::vocabulary::memory::metric as ids;
 use model::{
     Beside, Better, Case, Covariates, CpuSet, Form, Header, Metric, Packed, Pages, Params, Placement,
     Planned, ProcessFacts, Run, RunClock, SCHEMA, Samples, Seat, Title, Value, View, Visit,
@@ -112,7 +113,7 @@ fn samples(point: Params, metric: &str, values: impl Iterator<Item = f64>) -> Sa
 fn catalogue() -> Vec<Title> {
     let lower = |name, title, unit| Metric::new(name, title, unit, Better::Lower, Form::Value);
     let higher = |name, title| Metric::new(name, title, "GB/s", Better::Higher, Form::Value);
-    let latency = || lower("latency", "latency of a load", "ns");
+    let latency = || lower(ids::LATENCY, "latency of a load", "ns");
     let curve = |x: &'static str, log| View::Curve { x: x.into(), log };
     let matrix =
         |row: &'static str, column: &'static str| View::Matrix { row: row.into(), column: column.into() };
@@ -129,38 +130,38 @@ fn catalogue() -> Vec<Title> {
             "made.bandwidth",
             "Memory bandwidth",
             curve("bytes", true),
-            vec![higher("bandwidth", "bandwidth")],
+            vec![higher(ids::BANDWIDTH, "bandwidth")],
         ),
         title("made.chains", "Memory parallelism", curve("chains", true), vec![latency()]),
         title(
             "made.source",
             "Source of data",
             View::Wide,
-            vec![latency(), lower("cycles", "cycles of a load", "cycles").aside()],
+            vec![latency(), lower(ids::CYCLES, "cycles of a load", "cycles").aside()],
         ),
         title(
             "made.pairs",
             "Core to core",
             matrix("from", "to"),
-            vec![lower("latency", "half a round trip", "ns")],
+            vec![lower(ids::LATENCY, "half a round trip", "ns")],
         ),
         title(
             "made.nodes",
             "Bandwidth between nodes",
             matrix("node", "memory"),
-            vec![higher("bandwidth", "bandwidth")],
+            vec![higher(ids::BANDWIDTH, "bandwidth")],
         ),
         title(
             "made.loaded",
             "Loaded latency",
             View::Trade { x: "traffic".into(), y: "latency".into() },
-            vec![latency(), higher("traffic", "memory traffic").aside()],
+            vec![latency(), higher(ids::TRAFFIC, "memory traffic").aside()],
         ),
         title(
             "made.cores",
             "Cores beside each other",
             curve("cpu", false),
-            vec![higher("bandwidth", "bandwidth")],
+            vec![higher(ids::BANDWIDTH, "bandwidth")],
         ),
     ]
 }

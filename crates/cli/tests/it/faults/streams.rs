@@ -78,7 +78,8 @@ fn all_text(change: &dyn Fn(&mut Command)) -> String {
     {
         lines.push(words(line.to_string()));
     }
-    let ids = bench::all().map(|bench| bench.id).chain(diagnose::rules().map(|rule| rule.id));
+    let ids =
+        bench::all().map(|bench| bench.id.as_str()).chain(diagnose::rules().map(|rule| rule.id.as_str()));
     lines.extend(ids.chain(["imprecise"]).map(|id| words(format!("explain {id}"))));
     lines.push(words(format!("machine --from {}", crate::runs::recorded())));
     let mut text = String::new();

@@ -29,7 +29,7 @@ fn a_map_of_every_node() {
     assert_eq!(run.visits.len(), 3);
     for visit in &run.visits {
         let case = &run.header.plan[visit.case as usize].case;
-        let node = case.params["node"].int().expect("a number") as u32;
+        let node = case.params[model::vocabulary::memory_map::param::NODE].int().expect("a number") as u32;
         assert!(case.placement.seats.iter().all(|seat| seat.mem_nodes == CpuSet::one(node)));
         assert_eq!((&visit.reason, visit.process.remote_share), (&None, Some(0.0)), "node {node}");
     }

@@ -5,6 +5,7 @@
 //! build, in more kernels.
 
 use model::run_file::Writer;
+use model::vocabulary::ipc as ids;
 use model::{CpuSet, Form, Planned, Record, Run, Samples};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -212,7 +213,7 @@ fn values(run: &Run, placement: &str, metric: &str, class: Option<&str>) -> Vec<
     let samples = run.visits.iter().filter(|visit| here(visit.case)).flat_map(|visit| &visit.samples);
     let meant = |samples: &&Samples| {
         samples.metrics.iter().any(|name| name == metric)
-            && samples.point.get("class").and_then(|class| class.text()) == class
+            && samples.point.get(ids::param::CLASS).and_then(|class| class.text()) == class
     };
     samples.filter(meant).flat_map(|samples| samples.values(Form::Value).split_off(samples.warm_up)).collect()
 }
@@ -302,7 +303,8 @@ fn finding_of_two_cpus_slowed(mut run: Run) -> Value {
         if run.header.plan[visit.case as usize].case.placement.name == "same-llc" {
             for samples in &mut visit.samples {
                 let trips = samples.metrics.iter().any(|name| name == "round_trips");
-                *samples = if trips { samples.times("round_trips", 0.05) } else { samples.clone() };
+                *samples =
+                    if trips { samples.times(ids::metric::ROUND_TRIPS, 0.05) } else { samples.clone() };
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Machines that were made up, and what their studies come to.
 
 use super::*;
+use model::vocabulary::smt as ids;
 use testkit::capacity::made;
 
 fn judged(run: &Run) -> Vec<Judged> {
@@ -25,7 +26,7 @@ fn the_yield_and_the_gap_of_a_core() {
     // The used share by time with one and with both at work is what was done of what can be.
     for level in &study.pair().expect("siblings").levels {
         let used = level.used(second.found.throughput.value, true).expect("known").mid;
-        let done = level.median("performance").expect("measured") / capacity.most;
+        let done = level.median(ids::metric::PERFORMANCE).expect("measured") / capacity.most;
         assert!((used - done).abs() < 0.01, "level {}: {used} used, {done} done", level.level);
     }
 }
@@ -48,5 +49,5 @@ fn two_cores_are_a_straight_line() {
     assert!(study.gap().expect("a gap").gap.abs() < 0.02);
     let level = &study.pair().expect("two cores").levels[3];
     let used = level.used(Yield::exactly(2.0), false).expect("known").mid;
-    assert!((used - level.median("cpu").expect("measured") / 200.0).abs() < 1e-9);
+    assert!((used - level.median(ids::metric::CPU).expect("measured") / 200.0).abs() < 1e-9);
 }

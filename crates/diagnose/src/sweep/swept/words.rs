@@ -3,6 +3,7 @@
 use super::{Charted, Facet, TOGETHER};
 use crate::words::figure;
 use model::sweep::Axis;
+use model::vocabulary::hackbench::metric as ids;
 use model::{Better, Sweep, percent};
 use stats::sweep::{Kind, Region};
 
@@ -129,8 +130,10 @@ pub fn letter(index: usize) -> String {
 
 /// Why a region is what it is, by the switches that were counted; empty where none were.
 pub fn why(charted: &Charted, region: &Region) -> String {
-    let Some(involuntary) = charted.beside("involuntary") else { return String::new() };
-    let voluntary = charted.beside("voluntary");
+    let Some(involuntary) = charted.beside(ids::INVOLUNTARY) else {
+        return String::new();
+    };
+    let voluntary = charted.beside(ids::VOLUNTARY);
     let at = |medians: &[Option<f64>], cell: usize| medians.get(cell).copied().flatten();
     let by_level = |cell: &&usize| charted.ratio(**cell).unwrap_or(1.0);
     let lowest = region.cells.iter().min_by(|one, other| by_level(one).total_cmp(&by_level(other)));
@@ -146,7 +149,7 @@ pub fn why(charted: &Charted, region: &Region) -> String {
         return String::new();
     };
     let words = |count: f64| figure(count, "");
-    let tasks = charted.beside("tasks").and_then(|tasks| tasks.over(region)).filter(|tasks| *tasks > 0.0);
+    let tasks = charted.beside(ids::TASKS).and_then(|tasks| tasks.over(region)).filter(|tasks| *tasks > 0.0);
     let each = |count: f64| tasks.map(|tasks| count / tasks);
     let over = involuntary.over(region).unwrap_or(few);
     match region.kind {
@@ -201,11 +204,12 @@ const MORE: f64 = 1.3;
 
 /// What the time goes with, over the whole map; empty where nothing does.
 pub fn together(charted: &Charted) -> String {
-    let each = ["involuntary", "voluntary", "wait", "migrations"].into_iter().filter_map(|name| {
-        let beside = charted.beside(name)?;
-        let rho = beside.correlation?;
-        (rho.abs() >= TOGETHER).then(|| format!("{} (rank correlation {rho:.2})", beside.metric.title))
-    });
+    let each =
+        [ids::INVOLUNTARY, ids::VOLUNTARY, ids::WAIT, ids::MIGRATIONS].into_iter().filter_map(|name| {
+            let beside = charted.beside(name)?;
+            let rho = beside.correlation?;
+            (rho.abs() >= TOGETHER).then(|| format!("{} (rank correlation {rho:.2})", beside.metric.title))
+        });
     each.collect::<Vec<_>>().join(", ")
 }
 

@@ -4,14 +4,16 @@ use crate::block::{Axis, Block, Cell, Chart, ChartKind, Column, Line, LinePoint,
 use crate::sections::figures::value_words;
 use crate::sections::{column, number, right, text};
 use diagnose::Diagnosis;
-use diagnose::capacity::{self, Arm, LOAD, Level, Levels, Second, Study, yield_words};
+use diagnose::capacity::{self, Arm, Level, Levels, Second, Study, yield_words};
+use model::vocabulary::MetricId;
+use model::vocabulary::smt as ids;
 use model::{Case, VerdictKind, percent};
 use stats::compare::Ratio;
 use stats::smt::spread_first;
 
 /// Whether a case stands in this section, and nowhere else.
 pub fn is_own(case: &Case) -> bool {
-    case.bench == LOAD
+    case.bench == ids::LOAD
 }
 
 /// CPU% that the table of truths has, 0..1.
@@ -108,8 +110,10 @@ fn kinds(study: &Study) -> Table {
         column("verdict"),
     ];
     let row = |second: &Second| {
-        let value = |level: &Level| level.judged("performance").map_or("–".to_string(), value_words);
-        let verdicts = [second.one, second.both].into_iter().filter_map(|level| level.judged("performance"));
+        let value =
+            |level: &Level| level.judged(ids::metric::PERFORMANCE).map_or("–".to_string(), value_words);
+        let verdicts =
+            [second.one, second.both].into_iter().filter_map(|level| level.judged(ids::metric::PERFORMANCE));
         let verdict = verdicts
             .map(|judged| &judged.analysis.verdict)
             .max_by_key(|verdict| crate::sections::wide::weight(verdict));
@@ -131,22 +135,22 @@ fn axis(title: &str) -> Axis {
     Axis { title: title.into(), scale: Scale::Linear }
 }
 
-fn hollow(level: &Level, metric: &str) -> bool {
+fn hollow(level: &Level, metric: MetricId) -> bool {
     level.judged(metric).is_some_and(|judged| judged.analysis.verdict.kind == VerdictKind::Rejected)
 }
 
 /// CPU% of the CPUs of an arm, 0..100.
 fn cpu_percent(arm: &Arm, level: &Level) -> Option<f64> {
-    Some(level.median("cpu")? / arm.cpus as f64)
+    Some(level.median(ids::metric::CPU)? / arm.cpus as f64)
 }
 
-fn interval(level: &Level, metric: &str) -> Option<[f64; 2]> {
+fn interval(level: &Level, metric: MetricId) -> Option<[f64; 2]> {
     let interval = level.judged(metric)?.analysis.estimate.as_ref()?.interval?;
     Some([interval.low, interval.high])
 }
 
 /// A line a placement: a metric over CPU%.
-fn over_cpu(study: &Study, metric: &str) -> Vec<Line> {
+fn over_cpu(study: &Study, metric: MetricId) -> Vec<Line> {
     let line = |arm: &Arm| {
         let point = |level: &Level| {
             Some(LinePoint {
@@ -175,22 +179,22 @@ fn arm_name(study: &Study, arm: &Arm) -> String {
 
 /// Everything of every level: what the charts are drawn from.
 fn data(study: &Study) -> Table {
-    const METRICS: [(&str, &str); 10] = [
-        ("wall", "time of the fixed work"),
-        ("performance", "work"),
-        ("cpu", "CPU%, together"),
-        ("cpu_ticks", "as top adds it up"),
-        ("attainment", "work for each %"),
-        ("ipc", "IPC"),
-        ("per_busy", "work per busy second"),
-        ("busy_both", "both at work"),
-        ("p99", "request, p99"),
-        ("clock", "clock"),
+    const METRICS: [(MetricId, &str); 10] = [
+        (ids::metric::WALL, "time of the fixed work"),
+        (ids::metric::PERFORMANCE, "work"),
+        (ids::metric::CPU, "CPU%, together"),
+        (ids::metric::CPU_TICKS, "as top adds it up"),
+        (ids::metric::ATTAINMENT, "work for each %"),
+        (ids::metric::IPC, "IPC"),
+        (ids::metric::PER_BUSY, "work per busy second"),
+        (ids::metric::BUSY_BOTH, "both at work"),
+        (ids::metric::P99, "request, p99"),
+        (ids::metric::CLOCK, "clock"),
     ];
-    let there: Vec<(&str, &str)> = METRICS
+    let there: Vec<(MetricId, &str)> = METRICS
         .into_iter()
         .filter(|(metric, _)| {
-            study.arms.iter().any(|arm| arm.levels.iter().any(|level| level.median(metric).is_some()))
+            study.arms.iter().any(|arm| arm.levels.iter().any(|level| level.median(*metric).is_some()))
         })
         .collect();
     let mut columns = vec![column("placement"), right("level")];
@@ -205,14 +209,15 @@ fn data(study: &Study) -> Table {
             row.extend(
                 there
                     .iter()
-                    .map(|(metric, _)| number(level.judged(metric).map_or("–".to_string(), value_words))),
+                    .map(|(metric, _)| number(level.judged(*metric).map_or("–".to_string(), value_words))),
             );
             let used = s.filter(|_| is_pair).and_then(|s| level.used(s, study.smt));
             row.push(number(used.map_or(String::new(), |used| match used.lo == used.hi {
                 true => percent(used.mid),
                 false => format!("{} ({} to {})", percent(used.mid), percent(used.lo), percent(used.hi)),
             })));
-            let verdict = level.judged("performance").map(|judged| judged.analysis.verdict.clone());
+            let verdict =
+                level.judged(ids::metric::PERFORMANCE).map(|judged| judged.analysis.verdict.clone());
             row.push(verdict.map_or(Cell::Empty, Cell::Verdict));
             rows.push(row);
         }
@@ -239,7 +244,7 @@ fn chart(
 }
 
 fn performance(study: &Study) -> Option<Chart> {
-    let unit = &study.arms.first()?.full()?.judged("performance")?.series.metric.unit;
+    let unit = &study.arms.first()?.full()?.judged(ids::metric::PERFORMANCE)?.series.metric.unit;
     chart(
         "performance",
         "Work done over CPU%",
@@ -247,7 +252,7 @@ fn performance(study: &Study) -> Option<Chart> {
          Hollow: rejected."
             .into(),
         ["CPU% of the placement's CPUs", &format!("work, {unit}")],
-        over_cpu(study, "performance"),
+        over_cpu(study, ids::metric::PERFORMANCE),
         data(study),
     )
 }
@@ -256,8 +261,8 @@ fn performance(study: &Study) -> Option<Chart> {
 fn ratios(study: &Study) -> Option<Chart> {
     let one = study.arm("one-cpu")?;
     let (metric, title) = match study.no_ipc {
-        None => ("ipc", "IPC of two over IPC of one"),
-        Some(_) => ("per_busy", "Work per second of CPU time, of two over one (no IPC here)"),
+        None => (ids::metric::IPC, "IPC of two over IPC of one"),
+        Some(_) => (ids::metric::PER_BUSY, "Work per second of CPU time, of two over one (no IPC here)"),
     };
     let pairs = study.arms.iter().filter(|arm| arm.cpus == 2);
     let mut rows = Vec::new();
@@ -300,7 +305,7 @@ fn attainment(study: &Study) -> Option<Chart> {
     let rows = study.arms.iter().flat_map(|arm| {
         arm.levels.iter().map(|level| {
             let cpu = cpu_percent(arm, level).map_or("–".to_string(), |cpu| format!("{cpu:.1} %"));
-            let work = level.judged("attainment").map_or("–".to_string(), value_words);
+            let work = level.judged(ids::metric::ATTAINMENT).map_or("–".to_string(), value_words);
             vec![text(arm.name()), number(level.level.to_string()), number(cpu), number(work)]
         })
     });
@@ -310,7 +315,7 @@ fn attainment(study: &Study) -> Option<Chart> {
         "Attainment: work for each % of CPU",
         "Flat where CPU% tells the truth. Falling: each further percent of CPU buys less work.".into(),
         ["CPU% of the placement's CPUs", "work for each % of CPU"],
-        over_cpu(study, "attainment"),
+        over_cpu(study, ids::metric::ATTAINMENT),
         Table { columns, rows: rows.collect(), folded: true },
     )
 }
