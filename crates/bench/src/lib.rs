@@ -44,7 +44,7 @@ pub use network::{
     words as network_words,
 };
 pub use nexmark::{Flink, JobManager, NEXMARK, On, Overview, is_nexmark, shares_its_cpus};
-pub use rate::{COMPONENTS, Component, Suite as RateSuite, cases as rate_cases, copies_of as rate_copies};
+pub use rate::{Suite as RateSuite, cases as rate_cases, copies_of as rate_copies};
 pub use sampler::{Line, Order, Point, Sampler, Secret, Windows, backed, histogram, median};
 pub use smt::{FINE_LEVELS, Kind, MARGIN, NO_IPC, USUAL_LEVELS, cases as smt_cases};
 pub use unixbench::{RUSTC, with_copies};
@@ -108,6 +108,7 @@ pub fn all() -> impl Iterator<Item = &'static Benchmark> {
 }
 
 /// One thing that can be measured: a row of data, no state.
+#[derive(Clone, Copy)]
 pub struct Benchmark {
     /// `group.name`; contains the field's plain words (`memory.…`, `syscall.…`, `ipc.pipe…`).
     pub id: BenchId,

@@ -1,132 +1,15 @@
 //! The rate suite: N copies of real programs' kernels at once, a row a component, in the manner of SPEC CPU's rate.
 //!
-//! A component is a file in `rate/` with a [`Component`] and a line in [`components!`]. What copies have in common stands
-//! in `rate/copies.rs`.
+//! What a copy computes stands in `kernels::rate`, what copies have in common in `rate/copies.rs`.
 
 use std::collections::BTreeMap;
 
 use super::{Benchmark, Candidate, Depth, Param, Range, Sampler, Scope, View};
+use kernels::rate::{COMPONENTS, Component, STANDARD_BYTES};
+use model::vocabulary::MetricId;
 use model::vocabulary::rate as ids;
-use model::vocabulary::{BenchId, MetricId};
 use model::{Better, Case, CpuSet, Form, Metric, Pages, Params, Placement, Seat};
-use sys::block::Room;
-
 mod copies;
-
-/// What a component's speed hangs on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Character {
-    /// Streams through memory: bandwidth decides.
-    Bandwidth,
-    /// Follows addresses through memory: latency decides.
-    Latency,
-    /// Floating point in caches.
-    FloatingPoint,
-    /// Integers in caches, branches that can be predicted.
-    Integer,
-    /// Integers in caches, branches that cannot.
-    Branchy,
-}
-
-impl Character {
-    /// As it stands in run files, for the pure side.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Character::Bandwidth => "memory bandwidth",
-            Character::Latency => "memory latency",
-            Character::FloatingPoint => "floating point",
-            Character::Integer => "integer",
-            Character::Branchy => "branchy",
-        }
-    }
-
-    /// Whether its data fill the footprint that was asked for.
-    pub const fn fills_memory(self) -> bool {
-        matches!(self, Character::Bandwidth | Character::Latency)
-    }
-}
-
-/// A component of the suite.
-pub struct Component {
-    /// As in `rate.NAME`.
-    pub name: &'static str,
-    pub title: &'static str,
-    /// What it computes and how its answer is checked.
-    pub about: &'static str,
-    /// How to read the number and what moves it.
-    pub reading: &'static str,
-    pub source: &'static str,
-    pub character: Character,
-    /// What a unit of work is, plural: "cell updates".
-    pub units: &'static str,
-    /// Million units per second of one copy on the reference machine: ratio 1.
-    pub reference: f64,
-    /// The answer for a room of [`STANDARD_BYTES`], by any CPU.
-    pub answer: u64,
-    /// Makes the data for a copy in at most `room.bytes`; what does not grow with it takes what it needs.
-    pub make: fn(&mut Room) -> anyhow::Result<Box<dyn Work>>,
-}
-
-/// The room whose answers are stored.
-pub const STANDARD_BYTES: u64 = 64 << 20;
-
-/// One copy's data, ready to be worked on again and again.
-pub trait Work {
-    /// The fixed work once, from the same start every time; this is what is timed.
-    fn iterate(&mut self);
-    /// Units of work in one iteration.
-    fn units(&self) -> u64;
-    /// Whether the last iteration's result is right, by the problem's own mathematics, and its checksum: the same
-    /// bits on every CPU and in every iteration.
-    fn answer(&mut self) -> Result<u64, String>;
-    /// Bytes that it really uses.
-    fn bytes(&self) -> u64;
-}
-
-/// SplitMix64 (Steele, Lea & Flood, *Fast Splittable Pseudorandom Number Generators*, 2014): the data of every component.
-pub struct Mix(pub u64);
-
-impl Mix {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// 0 to below `below`.
-    pub fn below(&mut self, below: u64) -> u64 {
-        ((u128::from(self.next()) * u128::from(below)) >> 64) as u64
-    }
-
-    /// 0 to below 1.
-    pub fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
-    }
-}
-
-/// A checksum that no single changed bit, no swap and no shift leaves as it was.
-#[derive(Clone, Copy)]
-pub struct Sum(u64);
-
-impl Sum {
-    pub fn new() -> Sum {
-        Sum(0x243f_6a88_85a3_08d3)
-    }
-
-    pub fn word(&mut self, word: u64) {
-        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-
-    pub fn f64s(&mut self, values: &[f64]) {
-        values.iter().for_each(|value| self.word(value.to_bits()));
-    }
-
-    pub fn value(self) -> u64 {
-        self.0 ^ (self.0 >> 29)
-    }
-}
 
 pub const REFERENCE: &str = "reference";
 pub const CHARACTER: &str = "character";
@@ -138,41 +21,20 @@ const ALLOCATIONS: &str = "allocations";
 /// The input by which tests make one copy's result wrong: the copy's number.
 const FLIPPED: &str = "flipped_copy";
 
-macro_rules! components {
-    ($($module:ident $id:ident)*) => {
-        $(mod $module;)*
-        /// All components, in display order.
-        pub const COMPONENTS: &[Component] = &[$($module::COMPONENT),*];
-        pub const BENCHMARKS: &[Benchmark] = &[
-            $(row(ids::$id, &$module::COMPONENT)),*
-        ];
-    };
-}
+/// A row a component.
+pub const BENCHMARKS: &[Benchmark] = &{
+    let mut rows = [row(&COMPONENTS[0]); COMPONENTS.len()];
+    let mut at = 1;
+    while at < rows.len() {
+        rows[at] = row(&COMPONENTS[at]);
+        at += 1;
+    }
+    rows
+};
 
-components! {
-    bwaves BWAVES
-    lbm LBM
-    multigrid MULTIGRID
-    waves WAVES
-    triad TRIAD
-    fourier FOURIER
-    sparse SPARSE
-    graph GRAPH
-    join JOIN
-    molecules MOLECULES
-    dense DENSE
-    rays RAYS
-    chess CHESS
-    parse PARSE
-    machine MACHINE
-    compress COMPRESS
-    digest DIGEST
-    align ALIGN
-}
-
-const fn row(id: BenchId, component: &'static Component) -> Benchmark {
+const fn row(component: &'static Component) -> Benchmark {
     Benchmark {
-        id,
+        id: component.id,
         title: component.title,
         about: component.about,
         reading: component.reading,
@@ -341,8 +203,7 @@ pub fn copies_of(scope: &Scope, suite: &Suite) -> (u64, u64) {
 }
 
 fn component(id: &str) -> Option<&'static Component> {
-    let name = id.strip_prefix("rate.")?;
-    COMPONENTS.iter().find(|component| component.name == name)
+    COMPONENTS.iter().find(|component| component.id == *id)
 }
 
 /// Nodes that copies are bound to, where these are several.

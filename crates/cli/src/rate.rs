@@ -10,9 +10,10 @@ use super::concluding::Finished;
 use super::measure_args::MeasureArgs;
 use super::measuring::{Host, study_to_file};
 use super::{output, results};
-use bench::{self, Benchmark, COMPONENTS, Candidate, Depth, RateSuite, Scope};
+use bench::{self, Benchmark, Candidate, Depth, RateSuite, Scope};
 use diagnose::Diagnosis;
 use diagnose::suite::{Past, suite};
+use kernels::rate::{COMPONENTS, Component};
 use model::vocabulary::rate::probe::RATE_HISTORY;
 use model::{CpuSet, Entry, Header};
 use session::plan;
@@ -62,7 +63,7 @@ pub struct Args {
 }
 
 fn names() -> impl Iterator<Item = &'static str> {
-    COMPONENTS.iter().map(|component| component.name)
+    COMPONENTS.iter().map(Component::name)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -134,7 +134,7 @@ fn counted_windows<'a>(
     let good = evidence.visits_of(series.planned as u32).filter(|visit| visit.reason.is_none());
     good.flat_map(move |visit| {
         let own = visit.samples.iter().filter(|samples| {
-            samples.point == series.point && samples.metrics.iter().any(|name| *name == series.metric.name)
+            samples.metrics.iter().any(|name| *name == series.metric.name) && samples.point == series.point
         });
         own.flat_map(move |samples| {
             (samples.warm_up..samples.len())

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use bench::{COMPONENTS, Component};
+use kernels::rate::{COMPONENTS, Component};
 use model::Params;
 use sys::block::Room;
 
@@ -50,25 +50,25 @@ impl Built {
 }
 
 pub fn rows(bench: &Bench, built: &Result<Built, String>) -> Rows {
-    let known = COMPONENTS.iter().filter(|component| WITH_PEER.contains(&component.name));
+    let known = COMPONENTS.iter().filter(|component| WITH_PEER.contains(&component.name()));
     known.map(|component| row(bench, component, built)).collect()
 }
 
 fn row(bench: &Bench, component: &Component, built: &Result<Built, String>) -> Result<Row, String> {
-    let name = format!("rate {}, one copy, {MIB} MiB", component.name);
+    let name = format!("rate {}, one copy, {MIB} MiB", component.name());
     let Ok(built) = built else { return Err(name) };
-    let Some(case) = bench.case(&format!("rate.{}", component.name), |_| true) else { return Err(name) };
+    let Some(case) = bench.case(&component.id, |_| true) else { return Err(name) };
     let mut case = bench.on_first_cpu(case);
     case.placement.seats.truncate(1);
     case.params = Params::from([(model::vocabulary::rate::param::MIB, MIB.into())]);
     case.inputs.insert("iterations".into(), PIECES.to_string());
     case.inputs.insert("allocations".into(), "1".into());
     let cpu = bench.first_cpu().to_string();
-    let program = built.program(component.name).display().to_string();
+    let program = built.program(component.name()).display().to_string();
     // What the C program calls an iteration is the same work.
     let mut room = Room::new(MIB << 20);
     let Ok(work) = (component.make)(&mut room).map(|work| work.units() as f64) else { return Err(name) };
-    let words = ["taskset", "-c", &cpu, &program, component.name, &MIB.to_string(), &PIECES.to_string()];
+    let words = ["taskset", "-c", &cpu, &program, component.name(), &MIB.to_string(), &PIECES.to_string()];
     Ok(Row {
         name,
         unit: "M/s",

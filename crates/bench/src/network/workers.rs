@@ -338,14 +338,16 @@ mod tests {
 
     #[test]
     fn a_fire_burns_its_share_of_all_time() {
-        let begin = Instant::now();
         let mut fire = Fire::new(0.2);
-        for _ in 0..5 {
+        // Where others have the CPU it needs more messages to catch up.
+        let caught_up = (0..1000).filter(|_| {
             std::thread::sleep(Duration::from_millis(4));
             fire.burn();
-        }
-        let share = fire.burnt.as_secs_f64() / begin.elapsed().as_secs_f64();
-        assert!((0.1..0.25).contains(&share), "{share}");
+            let share = fire.burnt.as_secs_f64() / fire.begin.elapsed().as_secs_f64();
+            assert!(share < 0.25, "{share}");
+            share > 0.15
+        });
+        assert_eq!(caught_up.take(5).count(), 5);
     }
 
     #[test]

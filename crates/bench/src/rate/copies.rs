@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use super::{ALLOCATIONS, Component, FLIPPED, ITERATIONS, STANDARD_BYTES, nodes, number};
+use super::{ALLOCATIONS, FLIPPED, ITERATIONS, nodes, number};
 use crate::memory::huge_share_of;
 use crate::sampler::whole::Piece;
 use crate::{Point, Sampler, WrongAnswer, median, point};
+use kernels::rate::{Component, STANDARD_BYTES};
 use model::vocabulary::MetricId;
 use model::vocabulary::rate as ids;
 use model::{Case, CpuSet, Params, SUSPECT, Value};

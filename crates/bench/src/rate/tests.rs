@@ -77,11 +77,11 @@ fn who_asks_for_no_cpu_that_is_there_is_told() {
 fn components_are_told_apart_and_explained() {
     assert!(COMPONENTS.len() >= 12, "{} components", COMPONENTS.len());
     for component in COMPONENTS {
-        let name = component.name;
+        let name = component.name();
         assert!(component.reference > 0.0 && component.answer != 0, "{name}");
         assert!(component.about.len() > 100 && component.reading.len() > 40, "{name}");
         assert!(component.source.ends_with(&format!("rate/{name}.rs")), "{name}: {}", component.source);
-        assert!(find(&format!("rate.{name}")).is_some_and(|row| row.title == component.title), "{name}");
+        assert!(find(&component.id).is_some_and(|row| row.title == component.title), "{name}");
     }
     let characters: std::collections::BTreeSet<&str> =
         COMPONENTS.iter().map(|component| component.character.name()).collect();

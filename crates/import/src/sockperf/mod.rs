@@ -17,7 +17,7 @@ use super::{Format, Imported, Keyed, Tool, keyed};
 use model::{Better, Value};
 
 pub(crate) const TOOL: Tool =
-    Tool { files: "results of sockperf", json: &[], is_one: is_one, read: |text| Ok(read(text)) };
+    Tool { files: "results of sockperf", json: &[], is_one, read: |text| Ok(read(text)) };
 
 const FORMAT: Format = Format("sockperf result");
 

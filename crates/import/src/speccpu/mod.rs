@@ -19,7 +19,7 @@ use anyhow::ensure;
 use super::Imported;
 
 pub(crate) const TOOL: Tool =
-    Tool { files: "results of SPEC CPU2017 (csv and txt)", json: &[], is_one: is_one, read: read };
+    Tool { files: "results of SPEC CPU2017 (csv and txt)", json: &[], is_one, read };
 
 pub(crate) const FORMAT: Format = Format("SPEC CPU2017 result");
 

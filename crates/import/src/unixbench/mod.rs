@@ -13,7 +13,7 @@ use model::Better;
 use stats::unixbench::{GROUP, INDEX, TESTS, titled};
 
 pub(crate) const TOOL: Tool =
-    Tool { files: "reports of UnixBench", json: &[], is_one: is_one, read: |text| Ok(read(text)) };
+    Tool { files: "reports of UnixBench", json: &[], is_one, read: |text| Ok(read(text)) };
 
 const FORMAT: Format = Format("UnixBench report");
 

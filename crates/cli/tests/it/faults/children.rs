@@ -86,7 +86,7 @@ fn a_child_that_crashes() {
 
 #[test]
 fn a_child_with_a_fault_of_ours() {
-    fails("selftest.fault", "this is a fault of Assay: planted (src/bench/selftest.rs");
+    fails("selftest.fault", "this is a fault of Assay: planted (crates/bench/src/selftest.rs");
 }
 
 #[test]

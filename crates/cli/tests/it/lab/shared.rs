@@ -9,12 +9,14 @@ use tempfile::TempDir;
 use super::placement::{DESCRIBE, EVERY_PAIR};
 use super::{brought, dimms, memmap, skipped, sweep, unpacked};
 
+/// A folder's name, and what is done in it.
+type Part = (&'static str, fn() -> String);
+
 pub struct Boot {
     machine: &'static str,
     /// Options of QEMU, which may name files in a folder that is there while the machine is.
     qemu: fn(&Path) -> Vec<String>,
-    /// Names of folders, and what is done in them.
-    parts: &'static [(&'static str, fn() -> String)],
+    parts: &'static [Part],
     made: OnceLock<Result<Vec<u8>, String>>,
 }
 
@@ -59,11 +61,7 @@ fn no_options(_: &Path) -> Vec<String> {
 }
 
 impl Boot {
-    const fn of(
-        machine: &'static str,
-        qemu: fn(&Path) -> Vec<String>,
-        parts: &'static [(&'static str, fn() -> String)],
-    ) -> Boot {
+    const fn of(machine: &'static str, qemu: fn(&Path) -> Vec<String>, parts: &'static [Part]) -> Boot {
         Boot { machine, qemu, parts, made: OnceLock::new() }
     }
 

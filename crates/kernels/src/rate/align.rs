@@ -4,12 +4,12 @@
 //! "An Improved Algorithm for Matching Biological Sequences" (1982); A. Wozniak, "Using Video-Oriented Instructions
 //! to Speed Up Sequence Comparison" (1997: anti-diagonals). Bioinformatics, as SPEC's hmmer had it in 2006.
 
-use super::{Character, Component, Mix, Sum, Work};
-use kernels::widest::widest;
+use super::{Character, Component, Mix, Sum, Work, ids};
+use crate::widest::widest;
 use sys::block::Room;
 
 pub(super) const COMPONENT: Component = Component {
-    name: "align",
+    id: ids::ALIGN,
     title: "align: Smith-Waterman sequence alignment",
     about: "Aligns 2000-letter sequences with mutated copies of themselves (substitutions, insertions, deletions \
             amid foreign letters) by the full dynamic programming matrix with affine gaps, anti-diagonal by \

@@ -6,13 +6,13 @@
 //! algorithms, model problem analysis and applications", 1982 (whose model problem this is: the residual falls about
 //! tenfold in a cycle, whatever the size). In character the MG of D. Bailey and others, "The NAS parallel benchmarks",
 //! 1991, and the solvers inside SPEC CPU2017's 649.fotonik3d and 654.roms: streams of several arrays, little arithmetic.
-use super::{Character, Component, Mix, Sum, Work};
+use super::{Character, Component, Mix, Sum, Work, ids};
+use crate::widest::widest;
 use anyhow::{Context, Result};
-use kernels::widest::widest;
 use sys::block::{Block, Room};
 
 pub(super) const COMPONENT: Component = Component {
-    name: "multigrid",
+    id: ids::MULTIGRID,
     title: "Poisson's equation by multigrid",
     about: "Solves a 3-D Poisson equation with four V-cycles of geometric multigrid: red-black Gauss-Seidel, full \
             weighting, trilinear interpolation. The right-hand side belongs to a known field: that every cycle shrinks \

@@ -8,13 +8,13 @@
 //!
 //! The matrix is the identity plus the Laplacian of a graph with random weights: symmetric, each row and column adds
 //! up to 1, and no eigenvalue is below 1. So the error is never greater than the residual.
-use super::{Character, Component, Mix, Sum, Work};
+use super::{Character, Component, Mix, Sum, Work, ids};
+use crate::widest::widest;
 use anyhow::{Result, bail};
-use kernels::widest::widest;
 use sys::block::{Block, Room};
 
 pub(super) const COMPONENT: Component = Component {
-    name: "sparse",
+    id: ids::SPARSE,
     title: "Sparse conjugate gradients",
     about: "15 iterations of conjugate gradients on a sparse symmetric matrix (27 points around and a far one \
             for each row) with a known solution. Checked: rows add up to 1, the residual is as small as \

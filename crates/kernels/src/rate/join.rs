@@ -5,13 +5,13 @@
 //! linear probing); G. Graefe, "Query Evaluation Techniques for Large Databases" (1993: hash and merge join).
 //! A database in character, as SPEC has none.
 
-use super::{Character, Component, Mix, Sum, Work};
+use super::{Character, Component, Mix, Sum, Work, ids};
+use crate::widest::widest;
 use anyhow::ensure;
-use kernels::widest::widest;
 use sys::block::{Block, Room};
 
 pub(super) const COMPONENT: Component = Component {
-    name: "join",
+    id: ids::JOIN,
     title: "join: hash join, radix sort and merge join",
     about: "Joins two tables of 64-bit rows (fill the room) on 32-bit keys: once by a hash table with linear \
             probing, once by sorting both (radix sort in three passes) and merging. Checked: both find the matches \

@@ -7,16 +7,16 @@
 //! slots of the neighbours, so that both streamings happen there. One array for each direction. The flow is that
 //! of Arnold (1965), Beltrami and Childress (1970): three shear waves across each other, which decay as linear theory
 //! of the discrete scheme says they do.
-use super::{Character, Component, Sum, Work};
+use super::{Character, Component, Sum, Work, ids};
+use crate::widest::widest;
 use anyhow::{Result, bail};
 use collide::{collide, settle};
-use kernels::widest::widest;
 use sys::block::{Block, Room};
 
 mod collide;
 
 pub(super) const COMPONENT: Component = Component {
-    name: "lbm",
+    id: ids::LBM,
     title: "Lattice Boltzmann flow",
     about: "A viscous flow (three crossed shear waves in a periodic box) by the lattice Boltzmann method with 19 \
             velocities. Checked: mass and momentum are conserved, each wave has decayed as linear theory of the \

@@ -4,7 +4,7 @@
 //! Down Operator Precedence" (1973); M. A. Ertl and D. Gregg, "The Structure and Performance of Efficient
 //! Interpreters" (2003). In character like SPEC's perlbench: one indirect branch per bytecode, which decides all.
 
-use super::{Character, Component, Sum, Work};
+use super::{Character, Component, Sum, Work, ids};
 use sys::block::Room;
 
 mod compiler;
@@ -15,7 +15,7 @@ use compiler::compile;
 use vm::{Machine, Op};
 
 pub(super) const COMPONENT: Component = Component {
-    name: "machine",
+    id: ids::MACHINE,
     title: "machine: a bytecode interpreter",
     about: "Runs seven programs (prime sieve, queens, Fibonacci and Ackermann recursion, Collatz, palindromes, \
             heapsort), compiled from source by its own compiler, on a stack machine. Checked: \

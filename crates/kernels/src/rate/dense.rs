@@ -6,13 +6,13 @@
 //! product, packed and register-blocked as K. Goto & R. van de Geijn, "Anatomy of high-performance matrix
 //! multiplication", 2008, describe. No component of SPEC CPU2017 rate is it by itself; the linear algebra under
 //! 607.cactuBSSN, 627.cam4 and most of scientific computing is. Each system is checked by HPL's scaled residual.
-use super::{Character, Component, Mix, Sum, Work};
+use super::{Character, Component, Mix, Sum, Work, ids};
+use crate::widest::widest;
 use anyhow::{Result, ensure};
-use kernels::widest::widest;
 use sys::block::{Block, Room};
 
 pub(super) const COMPONENT: Component = Component {
-    name: "dense",
+    id: ids::DENSE,
     title: "Dense linear equations by LU factorisation",
     about: "Solves 144 systems of 512 equations one after the other by recursive LU factorisation with partial \
             pivoting, whose time goes into a register-blocked matrix product. Every solution is checked by HPL's \

@@ -6,13 +6,13 @@
 //! is found in a hierarchy of boxes (T. Kay & J. Kajiya, "Ray tracing complex scenes", 1986). In character SPEC
 //! CPU2017's 511.povray and 526.blender: floating point between branches that depend on it, square roots and
 //! divisions, a tree that fits the caches.
-use super::{Character, Component, Mix, Sum, Work};
+use super::{Character, Component, Mix, Sum, Work, ids};
+use crate::widest::widest;
 use anyhow::{Result, ensure};
-use kernels::widest::widest;
 use sys::block::Room;
 
 pub(super) const COMPONENT: Component = Component {
-    name: "rays",
+    id: ids::RAYS,
     title: "Path caster over spheres",
     about: "Casts sixteen paths a pixel through 3000 spheres in a hierarchy of boxes: matt, mirrors, glass. The outline of \
             a sphere must have the area that geometry says, no pixel may be brighter than the sky, and one pixel in 199 \

@@ -4,13 +4,13 @@
 //! Involving Maxwell's Equations in Isotropic Media", 1966): electric fields on the edges of cells, magnetic on
 //! their faces, each in turn a step on by the other's curl. 549.fotonik3d is this. Sines and cosines that fit the box
 //! solve the difference equations exactly, and swing with a frequency of which only the cosine is needed.
-use super::{Character, Component, Sum, Work};
+use super::{Character, Component, Sum, Work, ids};
+use crate::widest::widest;
 use anyhow::{Result, bail};
-use kernels::widest::widest;
 use sys::block::{Block, Room};
 
 pub(super) const COMPONENT: Component = Component {
-    name: "waves",
+    id: ids::WAVES,
     title: "Electromagnetic waves",
     about: "Two standing electromagnetic waves in a box of metal by Yee's finite differences in time: six fields. \
             Checked: every field is everywhere what the exact solution of the difference equations is; the checksum \

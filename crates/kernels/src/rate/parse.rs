@@ -4,8 +4,8 @@
 //! and Their Decision Problems" (1959: the subset construction); E. T. Irons, "A Syntax Directed Compiler for ALGOL
 //! 60" (1961: recursive descent); RFC 8259 (JSON). In character like SPEC's perlbench and xalancbmk.
 
-use super::{Character, Component, Mix, Sum, Work};
-use kernels::widest::widest;
+use super::{Character, Component, Mix, Sum, Work, ids};
+use crate::widest::widest;
 use sys::block::Room;
 
 mod automaton;
@@ -16,7 +16,7 @@ use automaton::{Automaton, PATTERNS};
 use json::{Node, Tally};
 
 pub(super) const COMPONENT: Component = Component {
-    name: "parse",
+    id: ids::PARSE,
     title: "parse: regular expressions and JSON",
     about: "Searches 1 MiB of log lines for six regular expressions at once (Thompson's automaton made deterministic \
             by subsets), and parses 1 MiB of JSON into a tree that it then walks; again and again. Checked: lines \

@@ -5,8 +5,8 @@
 //! Analysis of Alpha-Beta Pruning" (1975); A. L. Zobrist, "A New Hashing Method with Application for Game Playing"
 //! (1970). The counts are those of the Chess Programming Wiki's "Perft Results". In character like SPEC's deepsjeng.
 
-use super::{Character, Component, Sum, Work};
-use kernels::widest::widest;
+use super::{Character, Component, Sum, Work, ids};
+use crate::widest::widest;
 use sys::block::Room;
 
 mod board;
@@ -18,7 +18,7 @@ use board::Board;
 use search::{Search, Slot};
 
 pub(super) const COMPONENT: Component = Component {
-    name: "chess",
+    id: ids::CHESS,
     title: "chess: move generation and alpha-beta search",
     about: "Counts the legal games of the published perft positions on bitboards (make, unmake, sliding attacks by \
             subtraction) and searches positions and their mirror images by alpha-beta to a fixed depth with a \

@@ -1,7 +1,7 @@
 //! Programs with known results, and faults.
 
 use super::*;
-use kernels::widest::widest;
+use crate::widest::widest;
 
 fn run(text: &str, argument: i64) -> anyhow::Result<i64> {
     let code = compile(text)?;

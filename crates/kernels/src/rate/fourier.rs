@@ -6,16 +6,16 @@
 //! side by side, so that every pencil of the box is eight sequences for the vector units. Between the transforms
 //! each wave is turned as a shift of the box turns it, so that the fields come back moved. 654.roms and 549.fotonik3d
 //! have its strides; pseudo-spectral codes are this.
-use super::{Character, Component, Mix, Sum, Work};
+use super::{Character, Component, Mix, Sum, Work, ids};
+use crate::widest::widest;
 use anyhow::{Context, Result};
-use kernels::widest::widest;
 use pencil::{Numbers, Pencil, Plan, transform};
 use sys::block::{Block, Room};
 
 mod pencil;
 
 pub(super) const COMPONENT: Component = Component {
-    name: "fourier",
+    id: ids::FOURIER,
     title: "Fourier transforms",
     about: "Complex fast Fourier transforms of eight fields in a box, twice forth and back, in double precision. Between \
             them every wave is turned by the phase that belongs to a shift. Checked: the fields come back shifted, \

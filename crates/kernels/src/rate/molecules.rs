@@ -7,13 +7,13 @@
 //! not of pairs of atoms but of pairs of clusters of them, as vectors want it: S. Pall & B. Hess, "A flexible algorithm
 //! for calculating pair interactions on SIMD architectures", 2013. In character the inner loops of SPEC CPU2017's
 //! 508.namd and 544.nab: multiplications, a division and a mask for each pair, from the second-level cache.
-use super::{Character, Component, Mix, Sum, Work};
+use super::{Character, Component, Mix, Sum, Work, ids};
+use crate::widest::widest;
 use anyhow::{Result, ensure};
-use kernels::widest::widest;
 use sys::block::Room;
 
 pub(super) const COMPONENT: Component = Component {
-    name: "molecules",
+    id: ids::MOLECULES,
     title: "Molecular dynamics of a Lennard-Jones liquid",
     about: "Moves 4000 atoms of a liquid by velocity Verlet, with cluster pair lists that are built anew every ten \
             steps. Energy and momentum must be conserved, the forces at the end must be those of a sum over all pairs, \

@@ -5,8 +5,8 @@
 //! Canonical Prefix Encoding" (1964); J. A. Storer and T. G. Szymanski, "Data Compression via Textual Substitution"
 //! (1982). The format is our own. In character like SPEC's xz.
 
-use super::{Character, Component, Mix, Sum, Work};
-use kernels::widest::widest;
+use super::{Character, Component, Mix, Sum, Work, ids};
+use crate::widest::widest;
 use sys::block::Room;
 
 mod huffman;
@@ -16,7 +16,7 @@ mod tests;
 use lz::Packer;
 
 pub(super) const COMPONENT: Component = Component {
-    name: "compress",
+    id: ids::COMPRESS,
     title: "compress: LZ77 and Huffman, there and back",
     about: "Compresses 3 MiB of text-like and 3 MiB of record-like data by LZ77 (hash chains in a window of 64 KiB, \
             lazy matching) with canonical Huffman codes per block, and decompresses them. Checked: what comes back is \

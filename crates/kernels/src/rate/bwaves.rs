@@ -8,16 +8,16 @@
 //! stored, as SPEC CPU2017's 603.bwaves stores them: the machine reads 1400 bytes a cell for every product. The solver
 //! is H. A. van der Vorst, "Bi-CGSTAB: a fast and smoothly converging variant of Bi-CG for the solution of
 //! nonsymmetric linear systems", 1992, for a fixed number of iterations; the right-hand side belongs to a known field.
-use super::{Character, Component, Mix, Sum, Work};
+use super::{Character, Component, Mix, Sum, Work, ids};
+use crate::widest::widest;
 use anyhow::{Result, ensure};
 use flow::{Flow, Square};
-use kernels::widest::widest;
 use sys::block::{Block, Room};
 
 mod flow;
 
 pub(super) const COMPONENT: Component = Component {
-    name: "bwaves",
+    id: ids::BWAVES,
     title: "Blast wave, implicit, 5x5 blocks by Bi-CGstab",
     about: "Solves one implicit step of a linearised compressible viscous blast wave on a periodic 3-D grid: five \
             unknowns a cell, a 7-point stencil of stored 5x5 blocks, twelve iterations of Bi-CGstab. The right-hand \

@@ -5,15 +5,15 @@
 //! tables after M. E. Kounavis and F. L. Berry, "A Systematic Approach to Building High Performance Software-Based
 //! CRC Generators" (2005). What servers do all day; SPEC has none like it.
 
-use super::{Character, Component, Mix, Sum, Work};
-use kernels::widest::widest;
+use super::{Character, Component, Mix, Sum, Work, ids};
+use crate::widest::widest;
 use sys::block::Room;
 
 #[cfg(test)]
 mod tests;
 
 pub(super) const COMPONENT: Component = Component {
-    name: "digest",
+    id: ids::DIGEST,
     title: "digest: SHA-256, ChaCha20 and CRC-32",
     about: "Enciphers 128 KiB again and again by ChaCha20 (64 blocks at a time), takes the CRC-32 of all of it and \
             the SHA-256 of a quarter, then deciphers it all backwards and does the same at every step. Checked: the \

@@ -3,13 +3,13 @@
 //! The triad of STREAM (McCalpin, "Memory Bandwidth and Machine Balance in Current High Performance Computers", 1995),
 //! with the arrays' parts exchanged: `a = b + s c`, `b = c + s a`, `c = a + s b`. So every element follows the
 //! recurrence x[n] = x[n - 2] + s x[n - 1], which has a closed form. 503.bwaves and 519.lbm are bound by the same.
-use super::{Character, Component, Mix, Sum, Work};
+use super::{Character, Component, Mix, Sum, Work, ids};
+use crate::widest::widest;
 use anyhow::{Result, bail};
-use kernels::widest::widest;
 use sys::block::{Block, Room};
 
 pub(super) const COMPONENT: Component = Component {
-    name: "triad",
+    id: ids::TRIAD,
     title: "Memory triad",
     about: "STREAM's triad, a = b + s c, through three arrays that fill the room, each written in turn. Checked: \
             every element has the bits that its recurrence gives, and that is what its closed form says; the \

@@ -5,13 +5,13 @@
 //! with the buckets of R. B. Dial, "Algorithm 360: Shortest-Path Forest with Topological Ordering" (1969). The
 //! checks are those of the Graph500 benchmark. In character like SPEC's mcf: dependent reads all over memory.
 
-use super::{Character, Component, Mix, Sum, Work};
+use super::{Character, Component, Mix, Sum, Work, ids};
+use crate::widest::widest;
 use anyhow::ensure;
-use kernels::widest::widest;
 use sys::block::{Block, Room};
 
 pub(super) const COMPONENT: Component = Component {
-    name: "graph",
+    id: ids::GRAPH,
     title: "graph: breadth-first search and shortest paths",
     about: "Searches an R-MAT graph (adjacency lists with weights 1 to 255, fills the room) breadth-first and finds \
             shortest paths by Dijkstra's algorithm with Dial's buckets (doubly linked lists through the vertices). \
