@@ -6,22 +6,23 @@ run:
 	cargo build --release --locked
 	target/release/assay run --quick --out assay-out
 
-# Installs what the tests need (where it can) and runs them all, two for each CPU at once: many of
-# them wait.
+# Installs what the tests need (where it can) and runs them all; says which took longest.
 test:
 	tests/install-needs
-	RUST_TEST_THREADS=$$((2 * $$(nproc))) cargo test --locked
-	@if cargo clippy --version >/dev/null 2>&1; then cargo clippy --locked --all-targets -- -D warnings; else echo "skipped: clippy is not installed"; fi
+	tests/run
+	@if cargo clippy --version >/dev/null 2>&1; then cargo clippy --locked --workspace --all-targets -- -D warnings; else echo "skipped: clippy is not installed"; fi
 
 # Side by side with peer tools on this machine.
 bench:
-	benches/install-peer-tools
-	cargo bench --locked --bench peers
+	crates/prove/install-peer-tools
+	cargo build --release --locked
+	cargo bench --locked -p prove --bench peers
 
 # The tables of METHODOLOGY.md: coverage, false positives, detection; and ten minutes of fuzzing for each of nine
 # readers and parsers (an hour and a half; fuzz/run needs a C++ compiler).
 prove:
-	cargo bench --locked --bench prove
+	cargo build --release --locked
+	cargo run --release --locked -p prove
 	fuzz/run 600
 
 # Under kernels 5.10, 6.1 and 6.12, emulated: where a free pair sits on five machines, and what hackbench makes of the

@@ -1,6 +1,6 @@
 //! Dumps of CPUID leaves, as `assay machine --cpuid` and the live host's probes give them.
 
-use assay::model::{Entry, Snapshot};
+use model::{Entry, Snapshot};
 
 use super::machine;
 

@@ -1,6 +1,6 @@
 //! Lists and masks of CPUs.
 
-use assay::model::CpuSet;
+use model::CpuSet;
 
 /// Two texts, apart by a NUL, each read as a list and as a mask.
 pub fn cpuset(data: &[u8]) {

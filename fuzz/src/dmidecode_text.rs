@@ -1,7 +1,7 @@
 //! What dmidecode prints, as people pass it on: any text, any bytes.
 
-use assay::machine::{PRINTOUT, is_printout};
-use assay::model::{Entry, Snapshot};
+use ::machine::{PRINTOUT, is_printout};
+use model::{Entry, Snapshot};
 
 use super::{machine, smbios};
 

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use assay::compare::{Arm, Options, compare};
-use assay::import;
-use assay::model::VerdictKind;
+use compare::{Arm, Options, compare};
+use model::VerdictKind;
 
 /// A file: refused, or results whose figures each have a value or a reason, and that agree with themselves.
 pub fn import(data: &[u8]) {
-    let Ok(results) = import::read(data) else { return };
+    let Ok(results) = ::import::read(data) else { return };
     assert!(!results.is_empty(), "neither refused nor read");
     for one in &results {
         assert!(!one.figures.is_empty(), "a result without figures");

@@ -1,5 +1,5 @@
 //! What each fuzz target does with its bytes. No target only looks for panics: each asserts what must hold of the
-//! answer. `tests/it/corpus.rs` includes this file and replays the committed corpus, without libFuzzer.
+//! answer. `crates/cli/tests/it/corpus.rs` includes this file and replays the committed corpus, without libFuzzer.
 
 mod cpuid;
 mod cpuset;

@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
-use assay::bench::{self, Depth, Scope};
-use assay::machine::{Cache, CacheKind, Core, Machine};
-use assay::model::{BLANKED, CpuSet, Header, Planned, Record, RunClock, SCHEMA, Snapshot};
-use assay::placement::{Distance, Floor};
-use assay::plan::{self, PROFILES};
-use assay::report::text_machine::{Style, draw};
-use assay::run_file;
+use ::machine::{Cache, CacheKind, Core, Machine};
+use ::report::text_machine::{Style, draw};
+use bench::placement::{Distance, Floor};
+use bench::{self, Depth, Scope};
+use model::run_file;
+use model::{BLANKED, CpuSet, Header, Planned, Record, RunClock, SCHEMA, Snapshot};
 use serde_json::Value;
+use session::plan::{self, PROFILES};
 
 use super::{cpuset, visible};
 

@@ -1,9 +1,9 @@
 //! Every report of a diagnosed run, and what each must keep to.
 
-use assay::diagnose::Diagnosis;
-use assay::report::json::OutputSeries;
-use assay::report::text_machine::Style;
-use assay::report::{csv, html, json as results, markdown, sections, text};
+use ::report::json::OutputSeries;
+use ::report::text_machine::Style;
+use ::report::{csv, html, json as results, markdown, sections, text};
+use diagnose::Diagnosis;
 use serde_json::Value;
 
 use super::{machine, visible};

@@ -2,11 +2,11 @@
 
 use std::io::{Cursor, Write};
 
-use assay::diagnose::{self, Diagnosis};
-use assay::model::{Record, Run};
-use assay::run_file;
+use diagnose::{self, Diagnosis};
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use model::run_file;
+use model::{Record, Run};
 
 use super::report;
 

@@ -1,8 +1,8 @@
 //! What a child says to its parent.
 
-use assay::bench::{self, Line, Order, Windows};
-use assay::measure::child::Talk;
-use assay::model::{Case, Conditions, Pages, Placement, Planned, Run, RunClock, Visit};
+use bench::{self, Line, Order, Windows};
+use model::{Case, Conditions, Pages, Placement, Planned, Run, RunClock, Visit};
+use session::measure::child::Talk;
 
 use super::{run_file, visits};
 
@@ -11,7 +11,7 @@ pub fn sample_line(data: &[u8]) {
     let Some((bench, said)) = data.split_first() else { return };
     let benches: Vec<_> = bench::all().collect();
     let bench = benches[usize::from(*bench) % benches.len()];
-    let order = order(bench.id);
+    let order = order(&bench.id);
 
     let mut talk = Talk::new(&order);
     let heard = talk.hear(said);

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use assay::machine::{Balance, Machine};
-use assay::model::{Entry, Snapshot};
+use ::machine::{Balance, Machine};
+use model::{Entry, Snapshot};
 
 use super::machine;
 

@@ -1,8 +1,8 @@
 //! Trees of /proc and /sys in a form that mutates well: real paths by number, contents as they are.
 
-use assay::machine::Machine;
-use assay::machine::snapshot::compact;
-use assay::model::{Entry, Snapshot};
+use ::machine::Machine;
+use model::{Entry, Snapshot};
+use snapshot::compact;
 
 use super::machine;
 

@@ -1,6 +1,6 @@
 //! What people may be shown.
 
-use assay::report::plain::plain;
+use ::report::plain::plain;
 
 /// Every character is visible and in its place: no escape that recolours a terminal, no override that turns a line
 /// around, nothing of no width.

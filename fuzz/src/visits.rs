@@ -1,6 +1,8 @@
 //! Runs with numbers that nobody would measure, made of bytes directly: JSON costs a fuzzer too much of its luck.
 
-use assay::model::{
+use model::vocabulary::cpu::metric::CLOCK;
+use model::vocabulary::memory::{metric::LATENCY, param::BYTES};
+use model::{
     Beside, Better, Case, Conditions, Covariates, CpuSet, Event, Form, Header, Histogram, Metric, Packed,
     Pages, Params, Placement, Planned, ProcessFacts, Reason, Run, RunClock, SCHEMA, Samples, Seat, Snapshot,
     TimeLine, Title, Value, View, Visit,
@@ -99,14 +101,13 @@ fn title(bytes: &mut Bytes) -> Title {
     let names = ["memory.latency", "ipc.pipe-pingpong", "cpu.clock", "memory.bandwidth"];
     let units = ["ns", "1/s", "GHz", "GB/s", "%", ""];
     let name = usize::from(bytes.next());
-    let metric =
-        |metric: &'static str| Metric::new(metric, "what it is", units[name % units.len()], better, form);
+    let metric = |metric| Metric::new(metric, "what it is", units[name % units.len()], better, form);
     Title {
         id: names[name % names.len()].into(),
         title: "Title".into(),
         about: "About".into(),
         reading: "Reading".into(),
-        metrics: vec![metric("clock"), metric("latency").aside()],
+        metrics: vec![metric(CLOCK), metric(LATENCY).aside()],
         view,
     }
 }
@@ -174,7 +175,7 @@ fn samples(bytes: &mut Bytes, title: &Title) -> Samples {
     };
     let point = match bytes.next() {
         0..128 => Params::new(),
-        point => Params::from([("bytes".to_string(), Value::Float(f64::from(point) * 1e3))]),
+        point => Params::from([(BYTES, Value::Float(f64::from(point) * 1e3))]),
     };
     Samples {
         point,

@@ -1,0 +1,153 @@
+//! Arithmetic: what an addition, a multiplication and a division cost, waited for and not.
+
+use super::{Benchmark, Candidate, Param, Point, Range, Sampler, Scope, View, check_answer};
+use kernels::Arithmetic;
+use model::vocabulary::cpu as ids;
+use model::{Better, Case, Form, Metric, Params};
+
+pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
+    id: ids::ARITHMETIC,
+    title: "Arithmetic",
+    about: "Additions, multiplications and divisions of integers and floating-point numbers, two ways. Latency: a chain \
+            in which each operation waits for the result of the one before. Throughput: independent streams (8 of \
+            integers, 12 of sums and products, 6 of floating-point quotients, integer divisions that need nothing of each \
+            other), as many as any core needs to be busy all the time. In assembly, operands in registers: recent cores \
+            eliminate additions of a constant when they rename registers, and would show times that no adder has. \
+            Dividers often end early where the quotient is short, so it never is: integers with their top bit set are \
+            divided by 3 (62 or 63 of 64 bits, 30 or 31 of 32; the chain puts the bit back with an OR, and its latency \
+            includes that one cycle), floating point divides e by the last quotient, whose digits do not end. The last \
+            result of every stream is compared with what the compiler's own arithmetic says.",
+    reading: "In cycles, which are the core design's own and the same at any clock. Integers: an addition 1 (3 to 6 of them \
+              a cycle), a multiplication 3 (one a cycle, some cores two), a 64-bit division 10 to 20 since Ice Lake, Zen 2 and \
+              Neoverse, 35 to 90 before, a 32-bit one less. Floating point: sums and products 2 to 5 (two a cycle), a \
+              double's quotient 13 to 20 (one in 4 to 8), a float's 10 to 15. A latency that is no whole number of cycles \
+              means that the clock moved or a neighbour on the core (SMT) took its share. Throughput far below these: an \
+              SMT sibling at work, an emulator, a virtual CPU that is throttled. Measured cases of code come in between \
+              both figures.",
+    source: file!(),
+    metrics: &[
+        Metric::new(
+            ids::metric::TIME,
+            "time of an operation",
+            "ns",
+            Better::Lower,
+            Form::TimePerWork { scale: 1.0 },
+        ),
+        Metric::new(
+            ids::metric::CYCLES,
+            "cycles of an operation",
+            "cycles",
+            Better::Lower,
+            Form::CyclesPerWork,
+        )
+        .aside(),
+    ],
+    params: &[
+        Param {
+            name: ids::param::OPERATION,
+            about: "what is computed, on which numbers",
+            range: Range::Choice(&NAMES),
+        },
+        Param {
+            name: ids::param::TIMING,
+            about: "each waiting for the one before (latency), or not (throughput)",
+            range: Range::Choice(&["latency", "throughput"]),
+        },
+    ],
+    view: &View::Wide,
+    cases,
+    points,
+    run,
+    ..Benchmark::PINNED
+}];
+
+/// In the order of [`Arithmetic::ALL`].
+const NAMES: [&str; 10] = [
+    "int64-add",
+    "int64-multiply",
+    "int64-divide",
+    "int32-divide",
+    "float64-add",
+    "float64-multiply",
+    "float64-divide",
+    "float32-add",
+    "float32-multiply",
+    "float32-divide",
+];
+
+/// Loops of some nanoseconds need no long windows; these still have a thousand steps of a slow clock.
+const LONG_ENOUGH_NS: f64 = 300_000.0;
+
+fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
+    let seconds = scope.seconds(2 * NAMES.len(), scope.windows.no_longer_than(LONG_ENOUGH_NS), 0.0);
+    vec![match scope.floor.one_cpu("task") {
+        Ok(placement) => Candidate::new(bench.id, placement, 65, seconds),
+        Err(why) => Candidate::unmet(bench.id, "one-cpu", why),
+    }]
+}
+
+fn points(_: &Case) -> Vec<Params> {
+    NAMES.iter().flat_map(|name| ["latency", "throughput"].map(|timing| at(name, timing))).collect()
+}
+
+fn at(name: &str, timing: &str) -> Params {
+    Params::from([(ids::param::OPERATION, name.into()), (ids::param::TIMING, timing.into())])
+}
+
+fn run(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
+    for (operation, name) in Arithmetic::ALL.into_iter().zip(NAMES) {
+        latency(sampler, operation, name)?;
+        throughput(sampler, operation, name)?;
+    }
+    Ok(())
+}
+
+fn point(sampler: &Sampler, operations: u64, name: &str, timing: &str) -> Point {
+    let stretch = sampler.windows().no_longer_than(LONG_ENOUGH_NS);
+    Point::new(ids::metric::TIME, operations as f64)
+        .also(&[ids::metric::CYCLES])
+        .at(at(name, timing))
+        .stretch(stretch)
+}
+
+fn latency(sampler: &mut Sampler, operation: Arithmetic, name: &str) -> anyhow::Result<()> {
+    let (mut state, mut rounds) = (operation.start(), 0);
+    sampler.time(point(sampler, operation.chain_operations(), name, "latency"), |n| {
+        state = operation.chain(n, state);
+        rounds += n;
+    })?;
+    let right = operation.chain_answer(rounds);
+    check_answer(state == right, || {
+        format!("a chain of {rounds} rounds of {name} ended with {state:#x} instead of {right:#x}")
+    })
+}
+
+fn throughput(sampler: &mut Sampler, operation: Arithmetic, name: &str) -> anyhow::Result<()> {
+    let (mut state, mut wrong, mut rounds) = (operation.start(), false, 0);
+    sampler.time(point(sampler, operation.stream_operations(), name, "throughput"), |n| {
+        let ended = operation.streams(n, state);
+        // All streams began as one and take the same steps.
+        wrong |= ended.iter().any(|state| *state != ended[0]);
+        state = ended[0];
+        rounds += n;
+    })?;
+    let right = operation.stream_answer(rounds);
+    check_answer(!wrong && state == right, || match wrong {
+        true => format!("streams of {name} that began alike ended differently"),
+        false => format!("streams of {rounds} rounds of {name} ended with {state:#x} instead of {right:#x}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Depth, rehearsal};
+    use super::*;
+
+    #[test]
+    fn every_operation_is_timed_both_ways_and_right() {
+        let case = &rehearsal::cases(ids::ARITHMETIC, Depth::Quick)[0];
+        let samples = rehearsal::visit_all(case);
+        let found: Vec<Params> = samples.iter().map(|samples| samples.point.clone()).collect();
+        assert_eq!(found, points(case));
+    }
+}

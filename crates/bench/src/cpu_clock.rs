@@ -1,0 +1,89 @@
+//! The core's real clock.
+
+use super::{Benchmark, Candidate, Depth, Point, Sampler, Scope, View, check_answer, single_point};
+use kernels::{self, CHAIN_UNROLL};
+use model::vocabulary::cpu as ids;
+use model::{Better, Case, Form, Metric};
+
+pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
+    id: ids::CLOCK,
+    title: "Core clock",
+    about: "Times a chain of 64-bit additions, each of which needs the one before: every x86 and ARM core does one \
+            such addition a cycle, so additions per nanosecond are the core's real clock in GHz. The operands are \
+            registers, because recent cores eliminate additions of a constant and would show a clock that no core \
+            has. A chain of multiplications (a whole number of cycles each) cross-checks it: the two must agree \
+            within 2 %.",
+    reading: "Compare with the nominal and the turbo clock of the model. Below nominal under this light load means a \
+              power-saving governor, thermal throttling or a capped guest. All figures in core cycles rest on this \
+              one, never on the time-stamp counter, which runs at its own constant rate.",
+    source: file!(),
+    metrics: &[
+        Metric::new(
+            ids::metric::CLOCK,
+            "core clock",
+            "GHz",
+            Better::Higher,
+            Form::WorkPerTime { scale: 1.0 },
+        ),
+        Metric::new(
+            ids::metric::CLOCK_BY_MULTIPLY,
+            "core clock by multiplications",
+            "GHz",
+            Better::Higher,
+            Form::WorkPerTime { scale: 1.0 },
+        )
+        .aside(),
+    ],
+    params: &[],
+    view: &View::Table,
+    from: Depth::Quick,
+    hidden: false,
+    budget_s: None,
+    cases,
+    points: single_point,
+    run,
+}];
+
+fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
+    vec![match scope.floor.one_cpu("task") {
+        Ok(placement) => Candidate::new(bench.id, placement, 100, scope.seconds(2, 1.0, 0.0)),
+        Err(why) => Candidate::unmet(bench.id, "one-cpu", why),
+    }]
+}
+
+fn run(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
+    let (mut sum, mut rounds) = (1, 0);
+    sampler.time(Point::new(ids::metric::CLOCK, CHAIN_UNROLL as f64), |n| {
+        sum = kernels::add_chain(n, sum, 3);
+        rounds += n;
+    })?;
+    check_answer(sum == kernels::add_chain_answer(rounds, 1, 3), || {
+        format!("{} dependent additions gave {sum}", rounds * CHAIN_UNROLL)
+    })?;
+
+    let (mut product, mut rounds) = (1, 0);
+    let cycles = multiply_cycles(sampler);
+    sampler.time(Point::new(ids::metric::CLOCK_BY_MULTIPLY, cycles * CHAIN_UNROLL as f64), |n| {
+        product = kernels::multiply_chain(n, product, 3);
+        rounds += n;
+    })?;
+    check_answer(product == kernels::multiply_chain_answer(rounds, 1, 3), || {
+        format!("{} dependent multiplications gave {product}", rounds * CHAIN_UNROLL)
+    })
+}
+
+/// Latency of a multiplication in whole cycles: the ratio of two short chains, rounded, from the quickest of a few
+/// tries.
+fn multiply_cycles(sampler: &Sampler) -> f64 {
+    const ROUNDS: u64 = 256;
+    let clock = sampler.clock();
+    let shortest = |chain: fn(u64, u64, u64) -> u64| {
+        let times = (0..15).map(|_| {
+            let begin = clock.now();
+            std::hint::black_box(chain(std::hint::black_box(ROUNDS), 1, 3));
+            clock.now() - begin
+        });
+        times.fold(f64::INFINITY, f64::min)
+    };
+    (shortest(kernels::multiply_chain) / shortest(kernels::add_chain)).round().max(1.0)
+}

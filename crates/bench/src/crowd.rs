@@ -1,0 +1,138 @@
+//! Tasks that all want one thing at once until it has been had often enough, wherever they may sit.
+
+use std::rc::Rc;
+
+use anyhow::Context;
+
+use super::{Benchmark, Candidate, Depth, Point, Sampler, Scope, check_answer};
+use crate::placement::Distance;
+use model::vocabulary::kernel as ids;
+use model::{Better, Case, CpuSet, Form, Metric, Params, Placement};
+use sys::clock::Clock;
+use sys::shared::{SharedWords, WORDS_PER_LINE};
+use sys::team::{Body, Team};
+
+/// Operations a second, all tasks together.
+pub const RATE: Metric = Metric::new(
+    ids::metric::RATE,
+    "all tasks together",
+    "1/s",
+    Better::Higher,
+    Form::WorkPerTime { scale: 1e9 },
+)
+.aside();
+/// Of the task that had least: 1 is a fair share.
+pub const LEAST_SHARE: Metric = Metric::new(
+    ids::metric::LEAST_SHARE,
+    "least task's part of a fair share",
+    "",
+    Better::Higher,
+    Form::Value,
+)
+.aside();
+
+/// One task alone; two at each distance, the nearest ones in every profile; two wherever the scheduler puts them; and, where
+/// there are more, one on each CPU.
+pub fn cases(bench: &Benchmark, scope: &Scope, points: usize) -> Vec<Candidate> {
+    let candidate = |name, placement: Result<Placement, String>, priority| match placement {
+        Ok(placement) => Candidate::new(bench.id, placement, priority, scope.seconds(points, 1.0, 0.003)),
+        Err(why) => Candidate::unmet(bench.id, name, why),
+    };
+    let mut candidates = vec![candidate("one-cpu", scope.floor.one_cpu("task"), 70)];
+    candidates.extend(pairs(scope, false).into_iter().map(|(name, pair)| candidate(name, pair, 60)));
+    if scope.depth >= Depth::Standard {
+        candidates.push(candidate("free", scope.floor.free(&["task", "task"]), 52));
+    }
+    let all = scope.floor.all("task");
+    if scope.depth >= Depth::Standard && all.seats.len() > 2 {
+        candidates.push(candidate("all", Ok(all), 45));
+    }
+    candidates
+}
+
+/// Two tasks at each distance of this machine, in the quick profile at the smallest one only, and on one CPU if asked.
+pub fn pairs(scope: &Scope, on_one_cpu: bool) -> Vec<(&'static str, Result<Placement, String>)> {
+    let pairs = scope.floor.pairs(["task", "task"]);
+    // `other-cpu` stands in where the kernel tells nothing; missing it is no lack.
+    let mut wanted: Vec<_> = pairs
+        .into_iter()
+        .filter(|(distance, pair)| *distance != Distance::OtherCpu || pair.is_ok())
+        .collect();
+    let on_one = wanted.iter().position(|(distance, _)| *distance == Distance::SameCpu);
+    let on_one = on_one.map(|index| wanted.remove(index)).filter(|_| on_one_cpu);
+    if scope.depth == Depth::Quick {
+        match wanted.iter().position(|(_, pair)| pair.is_ok()) {
+            Some(nearest) => wanted = vec![wanted.swap_remove(nearest)],
+            None => wanted.truncate(1),
+        }
+    }
+    on_one.into_iter().chain(wanted).map(|(distance, pair)| (distance.name(), pair)).collect()
+}
+
+/// What the tasks share: a word that counts what was done, on a line of its own, and whatever they need besides.
+pub struct Crowd {
+    team: Team,
+    words: Rc<SharedWords>,
+    tasks: u64,
+    /// What each task says that it did, and what all are known to have done.
+    done: Vec<u64>,
+}
+
+/// The word that counts. The lines behind it are the caller's.
+pub const COUNT: usize = 0;
+
+impl Crowd {
+    /// Seats the tasks. `body` gets the words that they share and its own number; what it makes gets the count at which
+    /// to stop, and answers how often it has counted.
+    pub fn gather(
+        case: &Case,
+        clock: Clock,
+        lines: usize,
+        body: impl Fn(Rc<SharedWords>, usize) -> Body,
+    ) -> anyhow::Result<Crowd> {
+        let seats: Vec<CpuSet> = case.placement.seats.iter().map(|seat| seat.cpus.clone()).collect();
+        let words = SharedWords::new((1 + lines) * WORDS_PER_LINE).context("cannot map memory to share")?;
+        let words = Rc::new(words);
+        let team = Team::start(&seats, clock, |index| Ok(body(words.clone(), index)))?;
+        Ok(Crowd { team, words, tasks: seats.len() as u64, done: vec![0; seats.len()] })
+    }
+
+    pub fn words(&self) -> &SharedWords {
+        &self.words
+    }
+
+    fn count(&self) -> u64 {
+        self.words.word(COUNT).load(std::sync::atomic::Ordering::Acquire)
+    }
+
+    /// All counted so far, by all tasks' own account.
+    pub fn total(&self) -> u64 {
+        self.done.iter().sum()
+    }
+
+    /// Times `latency` and [`RATE`] of all tasks wanting it at once, then says [`LEAST_SHARE`] if there are several. A
+    /// task that is quick goes on until all is done: nobody is left to work undisturbed.
+    pub fn measure(&mut self, sampler: &mut Sampler, at: Params) -> anyhow::Result<()> {
+        let tasks = self.tasks as f64;
+        let before = self.done.clone();
+        let point = Point::new(ids::metric::LATENCY, 1.0).times(ids::metric::RATE, tasks).at(at.clone());
+        sampler.time_by(point, |each| {
+            let laps = self.team.round(self.count() + each * self.tasks)?;
+            for (done, lap) in self.done.iter_mut().zip(&laps) {
+                *done += lap.answer;
+            }
+            let counted = self.count();
+            check_answer(self.total() == counted, || {
+                format!("the tasks have added {} in all, and the word holds {counted}", self.total())
+            })?;
+            let start = laps.iter().fold(f64::INFINITY, |start, lap| start.min(lap.start_ns));
+            Ok(laps.iter().fold(0.0, |end: f64, lap| end.max(lap.end_ns)) - start)
+        })?;
+        let own = || self.done.iter().zip(&before).map(|(after, before)| after - before);
+        let (all, least) = (own().sum::<u64>(), own().min().unwrap_or(0));
+        match self.tasks > 1 && all > 0 {
+            true => sampler.value(at, ids::metric::LEAST_SHARE, least as f64 * tasks / all as f64, 0.0),
+            false => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,368 @@
+//! Any program, unmodified, watched while it runs: one visit is one run of it.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions};
+
+use super::sampler::core_clock_ghz;
+use super::{Benchmark, Candidate, Depth, Param, Range, Sampler, View, point, single_point};
+use crate::placement::Floor;
+use model::vocabulary::MetricId;
+use model::vocabulary::guard as ids;
+use model::{Better, Case, Covariates, Form, Metric, Packed, Params};
+use sys::clock::{self, Usage};
+use sys::counters::{self, Tasks};
+use sys::events::Events;
+use sys::{affinity, process};
+
+mod extract;
+mod output;
+mod watch;
+
+pub use extract::{FORMATS, Wanted, format_of};
+use output::Kept;
+use watch::Watch;
+
+/// Names of a case's inputs: its words as a JSON list, the metric as JSON, the time limit in seconds, and the CPUs with
+/// where each belongs.
+pub const WORDS: &str = "words";
+pub const WANTED: &str = "wanted";
+pub const TIMEOUT: &str = "timeout_s";
+pub const FLOOR: &str = "floor";
+
+const fn value(name: MetricId, title: &'static str, unit: &'static str, better: Better) -> Metric {
+    Metric::new(name, title, unit, better, Form::Value)
+}
+
+pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
+    id: ids::COMMAND,
+    title: "Guarded command",
+    about: "Runs a program, unmodified, as often as asked, each run a visit of its own, and watches its tasks from outside \
+            through /proc, up to a hundred times a second (of many tasks less often: looking takes 2 % of a CPU at most). What it is judged by is its wall time or a figure from its output. \
+            CPU time, switches and faults are the kernel's, of all processes below it that were waited for; migrations and \
+            waiting are those of its tasks as they were last seen, so what a task did in its last hundredth of a second \
+            is not in them. Occupancy is the share of pairs of busy tasks on one CPU, or on two CPUs of a class, over all looks. \
+            `spread` pins tasks to CPUs in turn as they are seen at work and lets go of those that rest; one that lives \
+            shorter than a look is not pinned and runs where the one that started it may. At most 256 tasks are watched at a \
+            time. `same-cpu` starts the program with one CPU allowed.",
+    reading: "Every run is one value: compare runs, not moments. Where the free placement swings and the pinned ones do \
+              not, the scheduler's choice is what moves it; `occupancy` says how often tasks shared a CPU. What others did \
+              meanwhile, the clock and stolen time stand beside it as for every other row. `watch_cpu` is what the watching \
+              itself took of one CPU, reading the program's output included.",
+    source: file!(),
+    metrics: &[
+        value(ids::metric::RESULT, "wall time", "s", Better::Lower),
+        value(ids::metric::WALL, "wall time of a run", "s", Better::Lower).aside(),
+        value(ids::metric::CPU_USER, "CPU time in the program", "s", Better::Neither).aside(),
+        value(ids::metric::CPU_SYSTEM, "CPU time in the kernel", "s", Better::Neither).aside(),
+        value(ids::metric::VOLUNTARY, "voluntary switches", "", Better::Neither).aside(),
+        value(ids::metric::INVOLUNTARY, "involuntary switches", "", Better::Neither).aside(),
+        value(ids::metric::MIGRATIONS, "migrations seen", "", Better::Neither).aside(),
+        value(ids::metric::FAULTS, "page faults", "", Better::Neither).aside(),
+        value(ids::metric::WAIT, "time that tasks waited for a CPU", "s", Better::Neither).aside(),
+        value(ids::metric::TASKS, "tasks watched", "", Better::Neither).aside(),
+        value(ids::metric::OCCUPANCY, "share of pairs of busy tasks", "", Better::Neither).aside(),
+        value(ids::metric::LOOKS, "looks that found two busy tasks", "", Better::Neither).aside(),
+        value(ids::metric::PINNED, "tasks that were pinned", "", Better::Neither).aside(),
+        value(ids::metric::LEFT, "processes left behind", "", Better::Neither).aside(),
+        value(ids::metric::WATCH_CPU, "CPU share of the watching", "", Better::Neither).aside(),
+    ],
+    params: &[
+        Param {
+            name: ids::param::COMMAND,
+            about: "program and fingerprint of its words",
+            range: Range::Word,
+        },
+        Param { name: ids::param::CLASS, about: "how two CPUs are apart", range: Range::Word },
+    ],
+    view: &View::Table,
+    from: Depth::Quick,
+    hidden: true,
+    budget_s: None,
+    cases: |bench, _| {
+        let why = "needs a command: `assay guard -- COMMAND` runs it";
+        vec![Candidate::unmet(bench.id, "free", why.to_string())]
+    },
+    points: single_point,
+    run,
+}];
+
+/// What is kept of each stream at its beginning, and at least at its end, bytes.
+const KEPT_OUT: usize = 8 << 20;
+const KEPT_ERR: usize = 1 << 20;
+/// Between asking a program to end and ending it.
+const GRACE: Duration = Duration::from_secs(1);
+/// How long what a program started may go on printing after its end, and how long a silence ends that before.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+const SILENCE: Duration = Duration::from_millis(20);
+/// How long killed processes may take to leave.
+const LEAVE: Duration = Duration::from_secs(5);
+
+/// What a visit is told beside its placement.
+struct Told {
+    words: Vec<String>,
+    wanted: Option<Wanted>,
+    timeout: Duration,
+    floor: Floor,
+}
+
+impl Told {
+    fn of(case: &Case) -> anyhow::Result<Told> {
+        let input = |name: &str| case.inputs.get(name);
+        let words = input(WORDS).context("no command: `assay guard -- COMMAND` gives one")?;
+        let words: Vec<String> = serde_json::from_str(words).context("the command is not a list of words")?;
+        ensure!(!words.is_empty(), "the command is empty");
+        let wanted = input(WANTED).map(|text| serde_json::from_str(text)).transpose();
+        let seconds = input(TIMEOUT).and_then(|text| text.parse().ok()).filter(|s: &f64| *s > 0.0);
+        let floor = input(FLOOR).context("the CPUs are not told")?;
+        Ok(Told {
+            words,
+            wanted: wanted.context("the metric cannot be understood")?,
+            timeout: Duration::try_from_secs_f64(seconds.context("no time limit")?)?,
+            floor: Floor::from_chart(floor).context("the CPUs cannot be understood")?,
+        })
+    }
+}
+
+fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
+    let told = Told::of(case)?;
+    let all = told.floor.cpus();
+    let seats = case.placement.cpus();
+    let spread = case.placement.name == "spread";
+    // Whatever the program starts comes to this process when its parent ends: nothing gets away, and nothing is left.
+    process::adopt_orphans().context("cannot adopt what the program leaves")?;
+    process::be_asked_when_the_parent_ends()?;
+    counters::die_as_the_parent_does();
+    let tree = Tree;
+    let mut events = Events::catch().context("cannot catch signals")?;
+    let tasks = Tasks::of(std::path::Path::new("/"), std::process::id());
+    let mut watch = Watch::new(tasks, told.floor, spread, sampler.seed());
+
+    // A child is born with the mask of its parent; whom `spread` pins, the watch pins.
+    affinity::pin(&seats).with_context(|| format!("cannot pin to CPUs {seats}"))?;
+    let clock = sampler.clock();
+    let begin = clock.now();
+    let mut child = Command::new(&told.words[0])
+        .args(&told.words[1..])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        // Whatever it does to its process group does not reach this process.
+        .process_group(0)
+        .spawn()
+        .with_context(|| format!("cannot start {:?}", told.words[0]))?;
+    // The watcher sits beside what it watches where there is room.
+    let beside = if seats.len() == 1 { all.difference(&seats) } else { all };
+    affinity::pin(if beside.is_empty() { &seats } else { &beside })?;
+    let own_before = clock::own_usage().unwrap_or_default();
+    let mut streams = Streams::of(child.stdout.take().map(Into::into), child.stderr.take().map(Into::into))?;
+    let main = Pid::from_child(&child);
+    let deadline = Instant::now() + told.timeout;
+    let (status, end) = loop {
+        streams.wait(&mut events, watch.next.min(deadline))?;
+        let now = clock.now();
+        if has_ended(main) {
+            watch.look_last();
+        }
+        if let Some(status) = reap(main) {
+            break (status, now);
+        }
+        if events.asked_to_end() {
+            stop(main, &mut streams, &mut events);
+            bail!("this run was asked to end");
+        }
+        if Instant::now() >= deadline {
+            stop(main, &mut streams, &mut events);
+            bail!(
+                "no end after {} s (--timeout); killed. {}",
+                told.timeout.as_secs_f64(),
+                streams.last_words()
+            );
+        }
+        streams.drain();
+        watch.look_if_due();
+    };
+    let core_clock = core_clock_ghz(clock);
+    let own = clock::own_usage().unwrap_or_default();
+    streams.drain_rest(&mut events)?;
+    let left = counters::descendants(std::process::id()).len();
+    drop(tree);
+    streams.drain();
+    if !status.success() {
+        bail!("{} {}. {}", told.words[0], how(status), streams.last_words());
+    }
+    let result = told.wanted.map(|wanted| wanted.find(&streams.out, &streams.err)).transpose()?;
+    let ran = Ran { wall_ns: end - begin, own: own.cpu_ms - own_before.cpu_ms, left, core_clock, result };
+    ran.emit(&watch, sampler)
+}
+
+/// How a program ended that did not end well.
+fn how(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("ended with exit code {code}"),
+        (None, Some(signal)) => format!("was ended by signal {signal}"),
+        (None, None) => format!("ended with {status}"),
+    }
+}
+
+/// A run of a program that ended well.
+struct Ran {
+    wall_ns: f64,
+    /// CPU time of the watching, ms.
+    own: f64,
+    left: usize,
+    core_clock: f64,
+    result: Option<f64>,
+}
+
+impl Ran {
+    fn emit(&self, watch: &Watch, sampler: &mut Sampler) -> anyhow::Result<()> {
+        let ns = self.wall_ns;
+        let wall = ns / 1e9;
+        let all: Usage = clock::children_usage().context("cannot read what the program used")?;
+        let used = watch.tasks().used();
+        let one = |value: f64| Some(Packed::Same(value));
+        let beside = Covariates {
+            voluntary: one(all.voluntary as f64),
+            involuntary: one(all.involuntary as f64),
+            faults: one(all.faults as f64),
+            wait_ns: used.wait_ns.map(Packed::Same),
+            clock_ghz: one(self.core_clock),
+            ..Covariates::default()
+        };
+        sampler.value_beside(Params::new(), ids::metric::RESULT, self.result.unwrap_or(wall), ns, beside)?;
+        let values = [
+            (ids::metric::WALL, Some(wall)),
+            (ids::metric::CPU_USER, Some(all.user_ms / 1e3)),
+            (ids::metric::CPU_SYSTEM, Some((all.cpu_ms - all.user_ms) / 1e3)),
+            (ids::metric::VOLUNTARY, Some(all.voluntary as f64)),
+            (ids::metric::INVOLUNTARY, Some(all.involuntary as f64)),
+            (ids::metric::MIGRATIONS, used.migrations),
+            (ids::metric::FAULTS, Some(all.faults as f64)),
+            (ids::metric::WAIT, used.wait_ns.map(|ns| ns / 1e9)),
+            (ids::metric::TASKS, Some(watch.tasks().seen as f64)),
+            (ids::metric::LOOKS, Some(f64::from(watch.looks()))),
+            (ids::metric::PINNED, watch.pinned().map(|tasks| tasks as f64)),
+            (ids::metric::LEFT, Some(self.left as f64)),
+            (ids::metric::WATCH_CPU, Some(self.own * 1e6 / ns)),
+        ];
+        for (metric, value) in values.into_iter().filter_map(|(metric, value)| Some((metric, value?))) {
+            sampler.value(Params::new(), metric, value, ns)?;
+        }
+        for (class, share) in watch.occupancy() {
+            sampler.value(point(ids::param::CLASS, class), ids::metric::OCCUPANCY, share, ns)?;
+        }
+        Ok(())
+    }
+}
+
+/// All that was started here; killed and waited for when this goes.
+struct Tree;
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        // What does not leave in this time sits in the kernel; whoever started us tries again.
+        let _ = process::end_descendants(LEAVE);
+    }
+}
+
+/// Whether it has ended; it is not yet waited for.
+fn has_ended(main: Pid) -> bool {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    rustix::process::waitid(WaitId::Pid(main), options).is_ok_and(|status| status.is_some())
+}
+
+/// Waits for all that have ended: the program itself, and what came to us from it.
+fn reap(main: Pid) -> Option<ExitStatus> {
+    let mut status = None;
+    while let Ok(Some((pid, ended))) = rustix::process::wait(WaitOptions::NOHANG) {
+        if pid == main {
+            status = Some(ExitStatus::from_raw(ended.as_raw()));
+        }
+    }
+    status
+}
+
+/// Asks the program to end; all of it is killed when its tree goes.
+fn stop(main: Pid, streams: &mut Streams, events: &mut Events) {
+    let _ = rustix::process::kill_process_group(main, Signal::TERM);
+    let end = Instant::now() + GRACE;
+    while !has_ended(main) && Instant::now() < end {
+        if streams.wait(events, end).is_err() {
+            break;
+        }
+        streams.drain();
+    }
+    streams.drain();
+}
+
+/// What the program prints.
+struct Streams {
+    from: [Option<std::io::PipeReader>; 2],
+    out: Kept,
+    err: Kept,
+    buffer: Vec<u8>,
+}
+
+impl Streams {
+    fn of(out: Option<OwnedFd>, err: Option<OwnedFd>) -> anyhow::Result<Streams> {
+        for stream in [&out, &err].into_iter().flatten() {
+            rustix::io::ioctl_fionbio(stream, true).context("cannot read the program's output")?;
+        }
+        let from = [out, err].map(|stream| stream.map(Into::into));
+        Ok(Streams { from, out: Kept::new(KEPT_OUT), err: Kept::new(KEPT_ERR), buffer: vec![0; 256 << 10] })
+    }
+
+    /// Waits for output, an event or that time.
+    fn wait(&self, events: &mut Events, until: Instant) -> anyhow::Result<()> {
+        let left = until.saturating_duration_since(Instant::now());
+        let timeout = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
+        let open =
+            self.from.iter().flatten().map(|stream| PollFd::from_borrowed_fd(stream.as_fd(), PollFlags::IN));
+        let event = PollFd::from_borrowed_fd(events.as_fd(), PollFlags::IN);
+        let mut polled: Vec<PollFd> = std::iter::once(event).chain(open).collect();
+        let answer = poll(&mut polled, Some(&timeout));
+        drop(polled);
+        events.clear();
+        match answer {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(error).context("cannot wait for the program"),
+        }
+    }
+
+    /// Takes what is there.
+    fn drain(&mut self) {
+        for (from, kept) in self.from.iter_mut().zip([&mut self.out, &mut self.err]) {
+            if from.as_mut().is_some_and(|from| !kept.drain(from, &mut self.buffer)) {
+                *from = None;
+            }
+        }
+    }
+
+    /// After the program's end: what is still in the pipes, and for a moment what its children print.
+    fn drain_rest(&mut self, events: &mut Events) -> anyhow::Result<()> {
+        let end = Instant::now() + LAST_WORDS;
+        while self.from.iter().any(Option::is_some) && Instant::now() < end {
+            let before = Instant::now();
+            self.wait(events, (before + SILENCE).min(end))?;
+            self.drain();
+            if before.elapsed() >= SILENCE {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn last_words(&self) -> String {
+        let said = [&self.err, &self.out].map(Kept::last_lines).into_iter().find(|said| !said.is_empty());
+        said.map_or("It printed nothing".to_string(), |said| format!("Its last lines: {said}"))
+    }
+}
+
+#[cfg(test)]
+mod tests;

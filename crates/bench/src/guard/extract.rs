@@ -1,0 +1,350 @@
+//! The number that a program is judged by, taken from what it printed.
+
+use anyhow::{Context, bail, ensure};
+use regex::bytes::{Regex, RegexBuilder};
+use serde::{Deserialize, Serialize};
+
+use super::output::Kept;
+use model::Better;
+
+/// What to look for, and what it means.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Wanted {
+    pub name: String,
+    pub unit: String,
+    pub better: Better,
+    pub source: Source,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// The first capture group, or the whole match where there is none; of several matches the last.
+    Regex(String),
+    /// Names and indexes with dots between them, into JSON on standard output.
+    Json(String),
+    /// A tool whose output is known, by its name in [`FORMATS`].
+    Format(String),
+}
+
+/// A tool whose output is known.
+pub struct Format {
+    pub name: &'static str,
+    pub title: &'static str,
+    pub unit: &'static str,
+    pub better: Better,
+    find: fn(&str) -> anyhow::Result<Option<f64>>,
+}
+
+pub const FORMATS: &[Format] = &[
+    Format {
+        name: "unixbench",
+        title: "UnixBench index",
+        unit: "",
+        better: Better::Higher,
+        find: |text| last(text, r"System Benchmarks Index Score(?: \(Partial Only\))?\s+([0-9.]+)"),
+    },
+    Format {
+        name: "hackbench",
+        title: "hackbench time",
+        unit: "s",
+        better: Better::Lower,
+        find: |text| last(text, r"(?m)^\s*Time:\s+([0-9.]+)"),
+    },
+    Format {
+        name: "sysbench",
+        title: "sysbench events",
+        unit: "1/s",
+        better: Better::Higher,
+        find: sysbench,
+    },
+    Format { name: "fio", title: "fio operations", unit: "1/s", better: Better::Higher, find: fio },
+    Format { name: "iperf3", title: "iperf3 received", unit: "bit/s", better: Better::Higher, find: iperf3 },
+    Format {
+        name: "perf-bench",
+        title: "perf bench total time",
+        unit: "s",
+        better: Better::Lower,
+        find: |text| last(text, r"Total time:\s+([0-9.]+) \[sec\]"),
+    },
+];
+
+pub fn format_of(name: &str) -> Option<&'static Format> {
+    FORMATS.iter().find(|format| format.name == name)
+}
+
+impl Wanted {
+    /// `NAME=REGEX`, `NAME[UNIT]=REGEX`, `NAME=json:PATH`. `better`: which side is, where the user says it; else times are
+    /// better low and all else high.
+    pub fn parse(text: &str, better: Option<Better>) -> anyhow::Result<Wanted> {
+        let (head, what) = text.split_once('=').context("a metric is NAME=REGEX or NAME=json:PATH")?;
+        let (name, unit) = match head.trim().strip_suffix(']').and_then(|head| head.split_once('[')) {
+            Some((name, unit)) => (name.trim(), unit.trim()),
+            None => (head.trim(), ""),
+        };
+        let printable = |text: &str| text.chars().count() <= 40 && !text.chars().any(char::is_control);
+        ensure!(
+            !name.is_empty() && printable(name),
+            "the metric's name is empty or longer than 40 characters"
+        );
+        ensure!(printable(unit), "the metric's unit is longer than 40 characters");
+        ensure!(!what.is_empty(), "the metric {name:?} has nothing to look for");
+        let source = match what.strip_prefix("json:") {
+            Some(path) => {
+                ensure!(!steps(path).is_empty(), "the metric {name:?} has an empty JSON path");
+                Source::Json(path.to_string())
+            }
+            None => {
+                regex(what)?;
+                Source::Regex(what.to_string())
+            }
+        };
+        let better = better.unwrap_or(if is_time(name, unit) { Better::Lower } else { Better::Higher });
+        Ok(Wanted { name: name.to_string(), unit: unit.to_string(), better, source })
+    }
+
+    pub fn format(format: &Format, better: Option<Better>) -> Wanted {
+        Wanted {
+            name: format.title.to_string(),
+            unit: format.unit.to_string(),
+            better: better.unwrap_or(format.better),
+            source: Source::Format(format.name.to_string()),
+        }
+    }
+
+    /// The number in what was printed: standard output first, standard error where it has none. An error quotes the last
+    /// lines.
+    pub fn find(&self, out: &Kept, err: &Kept) -> anyhow::Result<f64> {
+        let value = match &self.source {
+            Source::Regex(pattern) => {
+                let regex = regex(pattern)?;
+                let found = |kept: &Kept| last_match(&regex, &kept.text());
+                found(out).or_else(|| found(err)).map(|text| number(&text)).transpose()?
+            }
+            Source::Json(path) => {
+                ensure!(out.is_whole(), "its JSON is longer than what is kept of an output");
+                Some(at_path(&json(&String::from_utf8_lossy(&out.text()))?, path)?)
+            }
+            Source::Format(name) => {
+                let format =
+                    format_of(name).with_context(|| format!("no output format is called {name:?}"))?;
+                let found = |kept: &Kept| (format.find)(&String::from_utf8_lossy(&kept.text()));
+                found(out)?.map_or_else(|| found(err), |value| Ok(Some(value)))?
+            }
+        };
+        let Some(value) = value else {
+            let said = [out.last_lines(), err.last_lines()].into_iter().find(|said| !said.is_empty());
+            let said =
+                said.map_or("it printed nothing".to_string(), |said| format!("its last lines: {said}"));
+            bail!("the metric {} did not appear in its output; {said}", self.name);
+        };
+        ensure!(value.is_finite(), "the metric {} is {value}, which is no number to judge", self.name);
+        Ok(value)
+    }
+}
+
+/// Bytes, not characters: a program may print anything. `\d`, `\s` and `\w` are those of ASCII.
+fn regex(pattern: &str) -> anyhow::Result<Regex> {
+    let mut builder = RegexBuilder::new(pattern);
+    builder.unicode(false).multi_line(true);
+    builder.build().map_err(|error| anyhow::anyhow!("{error}")).context("this regular expression is not one")
+}
+
+fn last_match(regex: &Regex, text: &[u8]) -> Option<String> {
+    let captures = regex.captures_iter(text).last()?;
+    let group = captures.get(1).or_else(|| captures.get(0))?;
+    Some(String::from_utf8_lossy(group.as_bytes()).into_owned())
+}
+
+/// The last match of a pattern of ours.
+fn last(text: &str, pattern: &str) -> anyhow::Result<Option<f64>> {
+    last_match(&regex(pattern)?, text.as_bytes()).map(|text| number(&text)).transpose()
+}
+
+/// `12`, `1.5e3`, `1,234,567.8`.
+fn number(text: &str) -> anyhow::Result<f64> {
+    let text = text.trim();
+    let grouped = text.contains(',') && text.split(['.', 'e']).next().is_some_and(in_thousands);
+    let plain = if grouped { text.replace(',', "") } else { text.to_string() };
+    plain.parse().with_context(|| format!("{:?} is not a number", text.chars().take(60).collect::<String>()))
+}
+
+fn in_thousands(text: &str) -> bool {
+    let mut parts = text.trim_start_matches('-').split(',');
+    parts.next().is_some_and(|first| (1..=3).contains(&first.len())) && parts.all(|part| part.len() == 3)
+}
+
+/// Whether less of it is better.
+fn is_time(name: &str, unit: &str) -> bool {
+    const UNITS: [&str; 9] = ["s", "sec", "secs", "seconds", "ms", "us", "usecs", "ns", "min"];
+    let name = name.to_ascii_lowercase();
+    let words = ["time", "latency", "duration", "elapsed", "delay", "jitter"];
+    UNITS.contains(&unit) || UNITS.contains(&name.as_str()) || words.iter().any(|word| name.contains(word))
+}
+
+/// The JSON in an output: an object at the beginning of a line, since tools print a line or two before it; else a list.
+fn json(text: &str) -> anyhow::Result<serde_json::Value> {
+    let begins_line = |at: usize| at == 0 || text[..at].ends_with('\n');
+    for open in ['{', '['] {
+        let begins = text.match_indices(open).filter(|(at, _)| begins_line(*at));
+        for (at, _) in begins.take(16) {
+            let mut values = serde_json::Deserializer::from_str(&text[at..]).into_iter();
+            if let Some(Ok(value)) = values.next() {
+                return Ok(value);
+            }
+        }
+    }
+    bail!("its standard output holds no JSON")
+}
+
+/// `results[0].value` and `results.0.value` alike.
+fn steps(path: &str) -> Vec<String> {
+    let dotted = path.replace('[', ".").replace(']', "");
+    dotted.split('.').filter(|step| !step.is_empty()).map(str::to_string).collect()
+}
+
+fn at_path(value: &serde_json::Value, path: &str) -> anyhow::Result<f64> {
+    let mut at = value;
+    for step in steps(path) {
+        let next = match at {
+            serde_json::Value::Array(list) => step.parse::<usize>().ok().and_then(|index| list.get(index)),
+            other => other.get(&step),
+        };
+        at = next.with_context(|| format!("its JSON has no {path}: nothing is called {step:?} there"))?;
+    }
+    let text = at.as_str().map(number).transpose()?;
+    at.as_f64().or(text).with_context(|| format!("{path} in its JSON is not a number"))
+}
+
+/// Events a second: printed by the CPU test, else all events over the total time, which all tests print.
+fn sysbench(text: &str) -> anyhow::Result<Option<f64>> {
+    if let Some(rate) = last(text, r"events per second:\s+([0-9.]+)")? {
+        return Ok(Some(rate));
+    }
+    let events = last(text, r"total number of events:\s+([0-9.]+)")?;
+    let seconds = last(text, r"total time:\s+([0-9.]+)s")?;
+    Ok(events.zip(seconds).filter(|(_, seconds)| *seconds > 0.0).map(|(events, seconds)| events / seconds))
+}
+
+/// Operations a second of all jobs, reads and writes and trims together: from its JSON, else from its text.
+fn fio(text: &str) -> anyhow::Result<Option<f64>> {
+    if let Ok(json) = json(text)
+        && let Some(jobs) = json["jobs"].as_array()
+    {
+        let of = |job: &serde_json::Value| -> f64 {
+            ["read", "write", "trim"].iter().filter_map(|kind| job[kind]["iops"].as_f64()).sum()
+        };
+        return Ok(Some(jobs.iter().map(of).sum()));
+    }
+    let regex = regex(r"^\s*(?:read|write|trim)\s*: IOPS=([0-9.]+)([kM]?)")?;
+    let mut sum = None;
+    for found in regex.captures_iter(text.as_bytes()) {
+        let part = |group: usize| found.get(group).map(|part| String::from_utf8_lossy(part.as_bytes()));
+        let factor = match part(2).as_deref() {
+            Some("k") => 1e3,
+            Some("M") => 1e6,
+            _ => 1.0,
+        };
+        sum = Some(sum.unwrap_or(0.0) + number(&part(1).unwrap_or_default())? * factor);
+    }
+    Ok(sum)
+}
+
+/// Bits a second that arrived: from its JSON, else from the last line of its text that speaks of a receiver.
+fn iperf3(text: &str) -> anyhow::Result<Option<f64>> {
+    if let Some(end) = json(text).ok().as_ref().and_then(|json| json.get("end")) {
+        let rate = |name: &str| end[name]["bits_per_second"].as_f64();
+        return Ok(rate("sum_received").or_else(|| rate("sum")));
+    }
+    let regex = regex(r"([0-9.]+) ([KMGT]?)bits/sec.*receiver")?;
+    let Some(found) = regex.captures_iter(text.as_bytes()).last() else { return Ok(None) };
+    let part = |group: usize| found.get(group).map(|part| String::from_utf8_lossy(part.as_bytes()));
+    let factor = match part(2).as_deref() {
+        Some("K") => 1e3,
+        Some("M") => 1e6,
+        Some("G") => 1e9,
+        Some("T") => 1e12,
+        _ => 1.0,
+    };
+    Ok(Some(number(&part(1).unwrap_or_default())? * factor))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(text: &str) -> Kept {
+        let mut kept = Kept::new(1 << 16);
+        kept.take(text.as_bytes());
+        kept
+    }
+
+    fn found(metric: &str, out: &str, err: &str) -> Result<f64, String> {
+        let wanted = Wanted::parse(metric, None).map_err(|error| format!("{error:#}"))?;
+        wanted.find(&kept(out), &kept(err)).map_err(|error| format!("{error:#}"))
+    }
+
+    #[test]
+    fn numbers_are_taken_by_pattern_the_last_one_counts() {
+        assert_eq!(found(r"rate=rate: ([\d.]+)", "rate: 1.5\nrate: 2.5\n", ""), Ok(2.5));
+        assert_eq!(found(r"rate=\d+", "no 12 but 13", "14"), Ok(13.0));
+        assert_eq!(found(r"count=COUNT\|(\d+)\|", "", "COUNT|278|1|lps"), Ok(278.0), "standard error too");
+        assert_eq!(found(r"n=^n ([\d,.]+)$", "x\nn 1,234,567.5\n", ""), Ok(1_234_567.5));
+        let missing = found("rate=rate: (.*)", "a\nb\n", "").expect_err("nothing there");
+        assert!(missing.contains("rate did not appear in its output; its last lines: a / b"), "{missing}");
+        assert!(found("x=x(.*)", "", "").expect_err("nothing").contains("it printed nothing"));
+        assert!(found("x=x(.*)", "xyz", "").expect_err("letters").contains("\"yz\" is not a number"));
+        assert!(found("x=x(.*)", "xNaN", "").is_err() && found("x=x(.*)", "xinf", "").is_err());
+        for wrong in ["x", "=a", "x=", "x=(", "x=json:"] {
+            assert!(Wanted::parse(wrong, None).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn which_side_is_better_follows_from_name_and_unit() {
+        let of = |text: &str| Wanted::parse(text, None).expect("a metric");
+        assert_eq!((of("p99[us]=x").better, of("p99[us]=x").unit.as_str()), (Better::Lower, "us"));
+        assert_eq!(of("p99[us]=x").name, "p99");
+        assert_eq!(of("Latency=x").better, Better::Lower);
+        assert_eq!(of("rate[1/s]=x").better, Better::Higher);
+        assert_eq!(Wanted::parse("time=x", Some(Better::Higher)).expect("one").better, Better::Higher);
+    }
+
+    #[test]
+    fn paths_lead_into_json() {
+        let out = "warning: slow\n{\"runs\": [{\"v\": 1}, {\"v\": \"2.5\"}], \"t\": null}\n";
+        assert_eq!(found("v=json:runs.1.v", out, ""), Ok(2.5));
+        assert_eq!(found("v=json:runs[0].v", out, ""), Ok(1.0));
+        assert!(found("v=json:runs.7.v", out, "").expect_err("no seventh").contains("\"7\""));
+        assert!(found("v=json:t", out, "").expect_err("null").contains("not a number"));
+        assert!(found("v=json:t", "none", "").expect_err("no JSON").contains("no JSON"));
+    }
+
+    #[test]
+    fn known_tools_are_read() {
+        let read = |name: &str, text: &str| {
+            let wanted = Wanted::format(format_of(name).expect("known"), None);
+            wanted.find(&kept(text), &kept("")).map_err(|error| error.to_string())
+        };
+        let index = "\nSystem Benchmarks Index Score                                        1390.9\n";
+        assert_eq!(read("unixbench", index), Ok(1390.9));
+        let partial = "System Benchmarks Index Score (Partial Only)   12.5\n";
+        assert_eq!(read("unixbench", partial), Ok(12.5));
+        assert_eq!(read("hackbench", "Running in process mode\nTime: 0.123\n"), Ok(0.123));
+        let cpu =
+            "CPU speed:\n    events per second:  1234.56\n\nGeneral statistics:\n    total time:  10.0s\n";
+        assert_eq!(read("sysbench", cpu), Ok(1234.56));
+        let threads = "    total time:                          2.0000s\n    total number of events:   500\n";
+        assert_eq!(read("sysbench", threads), Ok(250.0));
+        let fio = "  read: IOPS=1.5k, BW=6MiB/s\n  write: IOPS=500, BW=2MiB/s\n";
+        assert_eq!(read("fio", fio), Ok(2000.0));
+        let fio = "{\"jobs\": [{\"read\": {\"iops\": 10.5}, \"write\": {\"iops\": 1}}]}";
+        assert_eq!(read("fio", fio), Ok(11.5));
+        let iperf = "[  5]   0.00-1.00   sec  1.1 GBytes  9.42 Gbits/sec    0   sender\n\
+                     [  5]   0.00-1.00   sec  1.1 GBytes  9.40 Gbits/sec        receiver\n";
+        assert_eq!(read("iperf3", iperf), Ok(9.4e9));
+        assert_eq!(read("iperf3", "{\"end\": {\"sum_received\": {\"bits_per_second\": 5e9}}}"), Ok(5e9));
+        assert_eq!(read("perf-bench", "     Total time: 5.123 [sec]\n\n   5.1 usecs/op\n"), Ok(5.123));
+        assert!(read("perf-bench", "nothing\n").expect_err("nothing").contains("did not appear"));
+    }
+}

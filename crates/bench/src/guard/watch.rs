@@ -1,0 +1,288 @@
+//! Looks at the tasks of a program that runs: where they are together, and for a spread placement where they go.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::{Duration, Instant};
+
+use crate::placement::{Distance, Floor};
+use model::CpuSet;
+use sys::affinity;
+use sys::clock;
+use sys::counters::{Look, Tasks};
+
+pub struct Watch {
+    tasks: Tasks,
+    floor: Floor,
+    spread: Option<Spread>,
+    together: Together,
+    looks: u32,
+    last: Instant,
+    /// When to look next.
+    pub next: Instant,
+    random: fastrand::Rng,
+}
+
+/// Looks are so far apart on average: at random moments, because what a program does at each tick of a clock would
+/// otherwise be seen at each look or at none. The first ones are closer: tasks appear then.
+const APART: Duration = Duration::from_millis(10);
+const APART_AT_FIRST: Duration = Duration::from_millis(2);
+const FIRST: u32 = 16;
+/// Looking takes one part in so many of a CPU's time at most.
+const SHARE: u32 = 50;
+/// Migrations are read at each so manieth look.
+const COUNTING: u32 = 8;
+/// A task that ran for less than this share of the time since the last look did not take part; nor did, where so many
+/// tasks share the CPUs that none gets much more, one that had less than half of its part.
+const BUSY: f64 = 0.02;
+
+fn least_share(cpus: usize, tasks: usize) -> f64 {
+    BUSY.min(0.5 * cpus as f64 / tasks.max(1) as f64)
+}
+
+impl Watch {
+    pub fn new(tasks: Tasks, floor: Floor, spread: bool, seed: u64) -> Watch {
+        let spread = spread.then(|| Spread::over(floor.cpus()));
+        let now = Instant::now();
+        Watch {
+            tasks,
+            floor,
+            spread,
+            together: Together::default(),
+            looks: 0,
+            last: now,
+            next: now,
+            random: fastrand::Rng::with_seed(seed),
+        }
+    }
+
+    /// Looks once, where it is time to.
+    pub fn look_if_due(&mut self) {
+        if Instant::now() >= self.next {
+            self.look(self.looks.is_multiple_of(COUNTING));
+        }
+    }
+
+    /// The last look, when the program has ended and nobody has waited for it yet.
+    pub fn look_last(&mut self) {
+        self.tasks.look(true);
+    }
+
+    fn look(&mut self, counting: bool) {
+        let used = clock::thread_time();
+        let looks = self.tasks.look(counting);
+        let past = self.last.elapsed();
+        self.last = Instant::now();
+        self.looks += 1;
+        let least = least_share(self.floor.cpus().len(), looks.len());
+        let is_busy = |look: &Look| !look.new && look.ran_ns >= least * past.as_nanos() as f64;
+        let busy: Vec<Look> = looks.iter().copied().filter(is_busy).collect();
+        let cpus: Vec<u32> = busy.iter().map(|look| look.cpu).collect();
+        self.together.note(&cpus, &self.floor);
+        if let Some(spread) = &mut self.spread {
+            spread.place(&looks, &busy);
+        }
+        let took = clock::thread_time().saturating_sub(used);
+        let apart = if self.looks < FIRST { APART_AT_FIRST } else { APART };
+        let random = apart.mul_f64(0.5 + self.random.f64());
+        self.next = Instant::now() + random.max(took * SHARE);
+    }
+
+    pub fn tasks(&self) -> &Tasks {
+        &self.tasks
+    }
+
+    /// The share of pairs of busy tasks in each class that two CPUs of this machine can be in, 0..1: over all looks that
+    /// found two or more; empty where none did.
+    pub fn occupancy(&self) -> Vec<(&'static str, f64)> {
+        self.together.shares(&self.floor)
+    }
+
+    /// Looks that found two or more busy tasks.
+    pub fn looks(&self) -> u32 {
+        self.together.looks
+    }
+
+    /// Tasks that were pinned; `None` where none is to be.
+    pub fn pinned(&self) -> Option<usize> {
+        self.spread.as_ref().map(|spread| spread.pinned.len())
+    }
+}
+
+/// Where pairs of tasks were.
+#[derive(Debug, Default)]
+struct Together {
+    /// The sum over looks of the share of pairs at each distance.
+    shares: BTreeMap<Distance, f64>,
+    looks: u32,
+}
+
+impl Together {
+    fn note(&mut self, cpus: &[u32], floor: &Floor) {
+        if cpus.len() < 2 {
+            return;
+        }
+        let mut on: BTreeMap<u32, f64> = BTreeMap::new();
+        cpus.iter().for_each(|cpu| *on.entry(*cpu).or_default() += 1.0);
+        let all = (cpus.len() * (cpus.len() - 1)) as f64 / 2.0;
+        let on: Vec<(u32, f64)> = on.into_iter().collect();
+        for (index, (cpu, tasks)) in on.iter().enumerate() {
+            *self.shares.entry(Distance::SameCpu).or_default() += tasks * (tasks - 1.0) / 2.0 / all;
+            for (other, others) in &on[index + 1..] {
+                let distance = floor.distance(*cpu, *other);
+                *self.shares.entry(distance).or_default() += tasks * others / all;
+            }
+        }
+        self.looks += 1;
+    }
+
+    fn shares(&self, floor: &Floor) -> Vec<(&'static str, f64)> {
+        if self.looks == 0 {
+            return Vec::new();
+        }
+        let known = floor.distances();
+        let share = |distance: &Distance| self.shares.get(distance).copied().unwrap_or(0.0);
+        known.iter().map(|distance| (distance.name(), share(distance) / f64::from(self.looks))).collect()
+    }
+}
+
+/// Pins tasks round-robin as they are seen at work; later, a busy one that shares its CPU with another goes to a CPU where
+/// none is. One that rests is let go: what it starts would else begin on its CPU, and short tasks would pile up there.
+struct Spread {
+    cpus: Vec<u32>,
+    seats: HashMap<u32, Seat>,
+    /// All that ever were.
+    pinned: HashSet<u32>,
+}
+
+/// The CPU of a task, and since how many looks it rests.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Seat {
+    cpu: u32,
+    rests: u32,
+}
+
+/// Who rested for so many looks is let go.
+const RESTS: u32 = 8;
+
+impl Spread {
+    fn over(cpus: CpuSet) -> Spread {
+        Spread { cpus: cpus.iter().collect(), seats: HashMap::new(), pinned: HashSet::new() }
+    }
+
+    fn place(&mut self, looks: &[Look], busy: &[Look]) {
+        self.seats.retain(|tid, _| looks.iter().any(|look| look.tid == *tid));
+        for tid in self.resting(busy) {
+            let _ = affinity::pin_task(tid, &self.cpus.iter().copied().collect());
+            self.seats.remove(&tid);
+        }
+        for (tid, cpu) in self.moves(busy) {
+            // A task that has just ended, or that is another user's by now, stays where it is.
+            if affinity::pin_task(tid, &CpuSet::one(cpu)).is_ok() {
+                self.seats.insert(tid, Seat { cpu, rests: 0 });
+                self.pinned.insert(tid);
+            }
+        }
+    }
+
+    /// Who is let go.
+    fn resting(&mut self, busy: &[Look]) -> Vec<u32> {
+        for (tid, seat) in &mut self.seats {
+            seat.rests = if busy.iter().any(|look| look.tid == *tid) { 0 } else { seat.rests + 1 };
+        }
+        self.seats.iter().filter(|(_, seat)| seat.rests >= RESTS).map(|(tid, _)| *tid).collect()
+    }
+
+    /// Who goes where.
+    fn moves(&self, busy: &[Look]) -> Vec<(u32, u32)> {
+        let mut seats: HashMap<u32, u32> = self.seats.iter().map(|(tid, seat)| (*tid, seat.cpu)).collect();
+        let mut moves = Vec::new();
+        for look in busy.iter().filter(|look| !self.seats.contains_key(&look.tid)) {
+            // The next CPU in turn among those with the fewest tasks.
+            let on = |cpu: u32| seats.values().filter(|seat| **seat == cpu).count();
+            if let Some(cpu) = self.cpus.iter().copied().min_by_key(|cpu| on(*cpu)) {
+                seats.insert(look.tid, cpu);
+                moves.push((look.tid, cpu));
+            }
+        }
+        let busy_on = |seats: &HashMap<u32, u32>, cpu: u32| -> Vec<u32> {
+            let tids = busy.iter().map(|look| look.tid);
+            tids.filter(|tid| seats.get(tid) == Some(&cpu)).collect()
+        };
+        let empty: Vec<u32> =
+            self.cpus.iter().copied().filter(|cpu| busy_on(&seats, *cpu).is_empty()).collect();
+        for to in empty {
+            let crowded = self.cpus.iter().map(|cpu| busy_on(&seats, *cpu)).find(|tids| tids.len() > 1);
+            let Some(tid) = crowded.and_then(|tids| tids.last().copied()) else { break };
+            seats.insert(tid, to);
+            moves.push((tid, to));
+        }
+        moves
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use machine::{Core, Machine};
+
+    fn floor(cpus: u32) -> Floor {
+        let mut machine = Machine::default();
+        machine.cpus.online = (0..cpus).collect();
+        let core = |first: u32| Core { cpus: (first..first + 2).collect(), ..Core::default() };
+        machine.cpus.cores = Some((0..cpus).step_by(2).map(core).collect());
+        Floor::of(&machine)
+    }
+
+    #[test]
+    fn pairs_are_counted_by_their_distance() {
+        let floor = floor(4);
+        let mut together = Together::default();
+        assert!(together.shares(&floor).is_empty());
+        together.note(&[0], &floor);
+        assert!(together.shares(&floor).is_empty(), "one task is no pair");
+        // Pairs: 0-0 once, 0-1 twice, 0-2 twice, 1-2 once.
+        together.note(&[0, 1, 0, 2], &floor);
+        let shares = together.shares(&floor);
+        let of = |class: &str| shares.iter().find(|(name, _)| *name == class).map(|(_, share)| *share);
+        assert_eq!(of("same-cpu"), Some(1.0 / 6.0));
+        assert_eq!(of("smt-sibling"), Some(2.0 / 6.0));
+        assert_eq!(of("other-llc"), Some(3.0 / 6.0));
+        together.note(&[3, 3], &floor);
+        assert_eq!(together.shares(&floor)[0], ("same-cpu", (1.0 + 1.0 / 6.0) / 2.0));
+    }
+
+    fn look(tid: u32, ran_ns: f64) -> Look {
+        Look { tid, cpu: 0, ran_ns, new: false }
+    }
+
+    #[test]
+    fn tasks_are_spread_in_turn_and_busy_ones_apart() {
+        let mut spread = Spread::over((0..2).collect());
+        let all = [look(1, 9.0), look(2, 9.0), look(3, 9.0), look(4, 9.0)];
+        assert!(spread.moves(&[]).is_empty(), "who rests needs no seat");
+        let moves = spread.moves(&all);
+        assert_eq!(moves, [(1, 0), (2, 1), (3, 0), (4, 1)]);
+        spread.seats.extend(moves.into_iter().map(|(tid, cpu)| (tid, Seat { cpu, rests: 0 })));
+        assert!(spread.moves(&all[..3]).is_empty(), "more than CPUs");
+        // The two that work sit on one CPU.
+        assert_eq!(spread.moves(&[look(1, 9.0), look(3, 9.0)]), [(3, 1)]);
+    }
+
+    #[test]
+    fn who_rests_is_let_go_and_who_works_stays() {
+        let mut spread = Spread::over((0..2).collect());
+        spread.seats = HashMap::from([(1, Seat { cpu: 0, rests: 0 }), (2, Seat { cpu: 1, rests: 0 })]);
+        let busy = [look(1, 9.0)];
+        for _ in 1..RESTS {
+            assert!(spread.resting(&busy).is_empty());
+        }
+        assert_eq!(spread.resting(&busy), [2]);
+    }
+
+    #[test]
+    fn who_hardly_ran_takes_no_part() {
+        assert_eq!(least_share(2, 0), BUSY);
+        assert_eq!(least_share(2, 10), BUSY);
+        // Of a hundred tasks on two CPUs each has a fiftieth.
+        assert_eq!(least_share(2, 100), 0.01);
+    }
+}

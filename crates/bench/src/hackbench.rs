@@ -1,0 +1,339 @@
+//! hackbench: groups of senders and receivers, every sender of a group writing to each of its receivers.
+
+use model::vocabulary::hackbench as ids;
+use model::vocabulary::{BenchId, MetricId, ParamId};
+
+use anyhow::{Context, ensure};
+
+use super::{Benchmark, Candidate, Depth, Param, Range, Sampler, Scope, check_answer, single_point};
+use model::{Better, Case, Covariates, Form, Metric, Packed, Params, Value};
+use sys::clock::Clock;
+
+mod board;
+mod crew;
+mod latencies;
+mod room;
+mod second;
+mod transport;
+
+pub use crew::Ran;
+use crew::{Setup, Tasks};
+use second::Beside;
+pub use transport::TRANSPORTS;
+
+const fn value(name: MetricId, title: &'static str, unit: &'static str) -> Metric {
+    Metric::new(name, title, unit, Better::Neither, Form::Value).aside()
+}
+
+const fn quantile(name: MetricId, title: &'static str, q: f64) -> Metric {
+    Metric::new(name, title, "us", Better::Lower, Form::Quantile { q, scale: 1e-3 })
+}
+
+const TIME: Metric = Metric::new(ids::metric::TIME, "wall time", "s", Better::Lower, Form::Value);
+const USER: Metric = value(ids::metric::CPU_USER, "CPU time in the program", "s");
+const SYSTEM: Metric = value(ids::metric::CPU_SYSTEM, "CPU time in the kernel", "s");
+const VOLUNTARY: Metric = value(ids::metric::VOLUNTARY, "voluntary switches", "");
+const INVOLUNTARY: Metric = value(ids::metric::INVOLUNTARY, "involuntary switches", "");
+const SWITCHES: Metric = value(ids::metric::SWITCHES, "switches of the whole machine", "");
+const MIGRATIONS: Metric = value(ids::metric::MIGRATIONS, "migrations", "");
+const WAIT: Metric = value(ids::metric::WAIT, "time that tasks waited for a CPU", "s");
+const MESSAGES: Metric = value(ids::metric::MESSAGES, "messages", "");
+const LOCKS: Metric = value(ids::metric::LOCK_SHARE, "share of CPU time in the kernel's locks", "");
+const MASKED: Metric =
+    value(ids::metric::MASKED_SHARE, "share of CPU time at ends of locks that mask interrupts", "");
+const TASKS: Metric = value(ids::metric::TASKS, "tasks", "");
+
+const METRICS: &[Metric] =
+    &[TIME, USER, SYSTEM, VOLUNTARY, INVOLUNTARY, SWITCHES, MIGRATIONS, WAIT, LOCKS, MASKED, MESSAGES, TASKS];
+const MESSAGING_METRICS: &[Metric] = &[
+    quantile(ids::metric::LATENCY_P50, "message latency, median", 0.5),
+    quantile(ids::metric::LATENCY_P99, "message latency, 99th percentile", 0.99),
+    quantile(ids::metric::LATENCY_P999, "message latency, 99.9th percentile", 0.999).aside(),
+    quantile(ids::metric::LATENCY_MAX, "message latency, worst", 1.0).aside(),
+    TIME.aside(),
+    USER,
+    SYSTEM,
+    VOLUNTARY,
+    INVOLUNTARY,
+    SWITCHES,
+    MIGRATIONS,
+    WAIT,
+    LOCKS,
+    MASKED,
+    MESSAGES,
+    TASKS,
+];
+
+pub const BENCHMARKS: &[Benchmark] = &[
+    Benchmark {
+        id: ids::HACKBENCH,
+        title: "hackbench",
+        about: "The scheduler benchmark of rt-tests, written anew: `groups` groups of `fds` senders and `fds` receivers each; \
+                every sender writes `loops` messages of `bytes` bytes to every receiver of its group, over socket pairs, \
+                pipes or TCP, as processes or as threads, through the C library as the original does. All wait for one signal; the time is from that signal \
+                until every task has ended and processes are reaped. The defaults are those of rt-tests. Voluntary and \
+                involuntary switches are the kernel's counts of the tasks themselves from the signal on, CPU time from the moment each was \
+                ready; `switches` is the whole machine's counter over the same time, idle tasks' included, and must not be smaller. \
+                What the kernel tells of processes, migrations and waiting too, is \
+                read when all have ended and wait to be reaped, with the clock stopped. Threads are gone when they end, and keeping them took \
+                up to 10 % longer: the kernel sums up their switches and CPU time, and their migrations and waiting are those of a second run of at \
+                most about a second, not timed, in every fourth pass, in which they stay. \
+                Where the kernel lets us (root, CAP_PERFMON) the CPUs are sampled once a ms in such a run, of processes too: `lock_share` is the share of the tasks' samples \
+                in functions that take or await a lock of the kernel (spin locks, reader-writer locks, mutexes, semaphores; not futexes), \
+                `masked_share` that at the end of locks which mask interrupts, where the samples from all that they were held for pile up. \
+                Each receiver counts its bytes and checks the last message. Where the kernel splits a task's CPU time by its ticks, tasks \
+                that live shorter than a few of them may count as all user or all kernel: believe the sum of the two.",
+        reading: "Lower is better, and it is no figure of a machine but of a scheduler's habits: a receiver with nothing to \
+                  read and a sender with a full buffer sleep (voluntary switches); being preempted by whom one has just \
+                  woken, or at the end of a slice, is an involuntary one. Many involuntary switches beside a long time mean \
+                  that tasks are interrupted before their partners have anything to do. A large `lock_share` is tasks in each other's \
+                  way inside the kernel; what spins with interrupts masked hides in `masked_share`, beside plain work. Compare equal parameters only; \
+                  runs of one setting differ by 5 to 20 %.",
+        metrics: METRICS,
+        cases: hackbench_cases,
+        run: |case, sampler| run(case, sampler, false),
+        ..ROW
+    },
+    Benchmark {
+        id: ids::MESSAGING,
+        title: "Messages under load, with their latency",
+        about: "The tasks of sched.hackbench with a clock reading in every message: the latency of a message is from right \
+                before the sender writes it until its receiver has read it, so the time in a full buffer is part of it. All latencies of a run \
+                are counted in buckets of 3 %.",
+        reading: "One wall time hides response: two settings with equal times may differ tenfold in what the slowest of a \
+                  hundred messages wait. A median of hundreds of us means full buffers: the senders run long before a \
+                  receiver does. Lower is better for whoever waits for answers; throughput is the time beside it.",
+        metrics: MESSAGING_METRICS,
+        cases: messaging_cases,
+        run: |case, sampler| run(case, sampler, true),
+        from: Depth::Standard,
+        ..ROW
+    },
+];
+
+const ROW: Benchmark = Benchmark {
+    source: file!(),
+    params: &[
+        Param {
+            name: ids::param::GROUPS,
+            about: "groups of senders and receivers",
+            range: Range::Int { min: 1, max: 1000 },
+        },
+        Param {
+            name: ids::param::FDS,
+            about: "senders, and receivers, of a group",
+            range: Range::Int { min: 1, max: 1000 },
+        },
+        Param {
+            name: ids::param::LOOPS,
+            about: "messages from each sender to each receiver",
+            range: Range::Int { min: 1, max: 1_000_000_000 },
+        },
+        Param {
+            name: ids::param::BYTES,
+            about: "size of a message",
+            range: Range::Int { min: 1, max: 1 << 24 },
+        },
+        Param { name: ids::param::TASKS, about: "what the tasks are", range: Range::Choice(&Tasks::NAMES) },
+        Param {
+            name: ids::param::TRANSPORT,
+            about: "what messages go through",
+            range: Range::Choice(&TRANSPORTS),
+        },
+    ],
+    points: single_point,
+    ..Benchmark::PINNED
+};
+
+/// The parameters of a run, as rt-tests has them when nothing is said.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    pub groups: u64,
+    pub fds: u64,
+    pub loops: u64,
+    pub bytes: u64,
+    pub tasks: &'static str,
+    pub transport: &'static str,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { groups: 10, fds: 20, loops: 100, bytes: 100, tasks: "process", transport: "socket" }
+    }
+}
+
+/// On this machine a message costs a few us of CPU time, whatever carries it; forking a task some 100 us.
+const MESSAGE_S: f64 = 3e-6;
+const TASK_S: f64 = 3e-4;
+
+impl Options {
+    pub fn params(&self) -> Params {
+        let number = |name: ParamId, value: u64| (name, Value::from(value));
+        let word = |name: ParamId, value: &str| (name, Value::from(value));
+        Params::from([
+            number(ids::param::GROUPS, self.groups),
+            number(ids::param::FDS, self.fds),
+            number(ids::param::LOOPS, self.loops),
+            number(ids::param::BYTES, self.bytes),
+            word(ids::param::TASKS, self.tasks),
+            word(ids::param::TRANSPORT, self.transport),
+        ])
+    }
+
+    /// Estimated seconds of a visit on so many CPUs.
+    pub fn seconds(params: &Params, cpus: usize) -> f64 {
+        let number = |name: ParamId| params.get(name).and_then(Value::number).unwrap_or(1.0);
+        let (groups, fds) = (number(ids::param::GROUPS), number(ids::param::FDS));
+        let messages = groups * fds * fds * number(ids::param::LOOPS);
+        let timed = (messages * MESSAGE_S + groups * fds * 2.0 * TASK_S) / cpus.max(1) as f64;
+        timed + timed.min(second::SECOND_S) / f64::from(second::ONE_OF) + 0.02
+    }
+}
+
+fn candidate(bench: BenchId, scope: &Scope, options: &Options, priority: u32) -> Candidate {
+    match scope.floor.free(&["tasks"]) {
+        Ok(placement) => {
+            let mut candidate = Candidate::new(bench, placement, priority, 0.0);
+            candidate.case.params = options.params();
+            candidate.seconds = Options::seconds(&candidate.case.params, scope.floor.cpus().len());
+            // Page tables, stacks and buffers of a task.
+            candidate.memory(options.groups * options.fds * 2 * (256 << 10))
+        }
+        Err(why) => Candidate::unmet(bench, "free", why),
+    }
+}
+
+fn hackbench_cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
+    let of = |tasks, transport| Options { tasks, transport, ..Options::default() };
+    let mut all = vec![candidate(bench.id, scope, &of("process", "socket"), 55)];
+    if scope.depth >= Depth::Standard {
+        let others = [("process", "pipe"), ("thread", "socket"), ("thread", "pipe")];
+        all.extend(others.map(|(tasks, transport)| candidate(bench.id, scope, &of(tasks, transport), 45)));
+    }
+    all
+}
+
+fn messaging_cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
+    let of = |tasks, transport| Options { groups: 2, tasks, transport, ..Options::default() };
+    let mut all = vec![candidate(bench.id, scope, &of("process", "socket"), 40)];
+    if scope.depth >= Depth::Full {
+        let others = [("process", "pipe"), ("process", "inet"), ("thread", "socket")];
+        all.extend(others.map(|(tasks, transport)| candidate(bench.id, scope, &of(tasks, transport), 40)));
+    }
+    all
+}
+
+fn setup(params: &Params, stamped: bool) -> anyhow::Result<Setup> {
+    let number = |name: ParamId| {
+        let value = params.get(name).and_then(Value::int).filter(|value| *value > 0);
+        value.map(|value| value as usize).with_context(|| format!("the case has no {name}"))
+    };
+    let word = |name: ParamId| params.get(name).and_then(Value::text).unwrap_or_default();
+    let bytes = number(ids::param::BYTES)?;
+    ensure!(
+        !stamped || bytes >= latencies::STAMP,
+        "a message with its time has at least {} bytes",
+        latencies::STAMP
+    );
+    Ok(Setup {
+        groups: number(ids::param::GROUPS)?,
+        fds: number(ids::param::FDS)?,
+        loops: number(ids::param::LOOPS)?,
+        bytes,
+        tasks: Tasks::named(word(ids::param::TASKS)).context("tasks are processes or threads")?,
+        transport: TRANSPORTS
+            .into_iter()
+            .find(|name| *name == word(ids::param::TRANSPORT))
+            .with_context(|| format!("messages go through {}", TRANSPORTS.join(", ")))?,
+        stamped,
+        kept: false,
+    })
+}
+
+fn run(case: &Case, sampler: &mut Sampler, stamped: bool) -> anyhow::Result<()> {
+    let setup = setup(&case.params, stamped)?;
+    let wanted = sampler.pass().is_multiple_of(second::ONE_OF);
+    let (ran, beside) = second::run(&setup, sampler.clock(), wanted)?;
+    check_answer(ran.messages == setup.messages(), || {
+        format!("{} messages arrived of {}", ran.messages, setup.messages())
+    })?;
+    check_answer(ran.intact, || "a message arrived that is not what was sent".to_string())?;
+    let counted = ran.voluntary + ran.involuntary;
+    if let Some(switches) = ran.switches {
+        // Every switch of a task is one of the machine; the ends of both windows may differ by a few.
+        check_answer(switches >= counted * 0.99 - 50.0, || {
+            format!("the tasks count {counted} switches, the whole machine only {switches}")
+        })?;
+    }
+    emit(&setup, &ran, sampler)?;
+    beside.map_or(Ok(()), |beside| emit_beside(&setup, &ran, beside, sampler))
+}
+
+fn emit(setup: &Setup, ran: &Ran, sampler: &mut Sampler) -> anyhow::Result<()> {
+    let ns = ran.wall_ns;
+    let one = |value: f64| Some(Packed::Same(value));
+    let beside = Covariates {
+        voluntary: one(ran.voluntary),
+        involuntary: one(ran.involuntary),
+        wait_ns: ran.wait_ns.map(Packed::Same),
+        clock_ghz: one(super::sampler::core_clock_ghz(sampler.clock())),
+        ..Covariates::default()
+    };
+    if let Some(histogram) = &ran.latencies {
+        let metrics = [
+            ids::metric::LATENCY_P50,
+            ids::metric::LATENCY_P99,
+            ids::metric::LATENCY_P999,
+            ids::metric::LATENCY_MAX,
+        ];
+        sampler.histogram_beside(&metrics, histogram.clone(), ns, beside.clone())?;
+    }
+    sampler.value_beside(Params::new(), ids::metric::TIME, ns / 1e9, ns, beside)?;
+    let values = [
+        (ids::metric::CPU_USER, Some(ran.user_ms / 1e3)),
+        (ids::metric::CPU_SYSTEM, Some(ran.system_ms / 1e3)),
+        (ids::metric::VOLUNTARY, Some(ran.voluntary)),
+        (ids::metric::INVOLUNTARY, Some(ran.involuntary)),
+        (ids::metric::SWITCHES, ran.switches),
+        (ids::metric::MIGRATIONS, ran.migrations),
+        (ids::metric::WAIT, ran.wait_ns.map(|ns| ns / 1e9)),
+        (ids::metric::MESSAGES, Some(ran.messages as f64)),
+        (ids::metric::TASKS, Some(setup.tasks() as f64)),
+    ];
+    for (metric, value) in values.into_iter().filter_map(|(metric, value)| Some((metric, value?))) {
+        sampler.value(Params::new(), metric, value, ns)?;
+    }
+    Ok(())
+}
+
+/// What the second run has told.
+fn emit_beside(setup: &Setup, ran: &Ran, beside: Beside, sampler: &mut Sampler) -> anyhow::Result<()> {
+    let ns = ran.wall_ns;
+    let of_threads = |own: Option<f64>, other: Option<f64>| if own.is_none() { other } else { None };
+    let migrations = of_threads(ran.migrations, beside.migrations);
+    let wait = of_threads(ran.wait_ns, beside.wait_ns).map(|ns| ns / 1e9);
+    if beside.loops < setup.loops && (migrations.is_some() || wait.is_some()) {
+        let of = format!("{} of {} loops", beside.loops, setup.loops);
+        sampler.facts().notes.push(format!("migrations and waiting are of a run with {of}"));
+    }
+    for (metric, value) in [(ids::metric::MIGRATIONS, migrations), (ids::metric::WAIT, wait)] {
+        value.map_or(Ok(()), |value| sampler.value(Params::new(), metric, value, ns))?;
+    }
+    match beside.locks {
+        Ok(shares) => {
+            sampler.value(Params::new(), ids::metric::LOCK_SHARE, shares.locks, ns)?;
+            sampler.value(Params::new(), ids::metric::MASKED_SHARE, shares.masked, ns)?;
+            if shares.full {
+                let samples = shares.samples;
+                sampler.facts().notes.push(format!("the shares of locks are of the first {samples} samples"));
+            }
+        }
+        Err(why) => sampler.facts().notes.push(format!("no share of locks: {why}")),
+    }
+    Ok(())
+}
+
+/// One run in this very process, as the original does it. The caller has a single thread.
+pub fn once(options: &Options) -> anyhow::Result<Ran> {
+    Ok(crew::run(&setup(&options.params(), false)?, Clock::Raw, None)?.0)
+}

@@ -1,0 +1,270 @@
+//! Mutexes: alone, fought over, and handed from one to the other.
+
+use std::sync::atomic::Ordering;
+
+use anyhow::Context;
+
+use super::crowd::{self, COUNT, Crowd, LEAST_SHARE, RATE};
+use super::occupancy::{self, CLASS, OCCUPANCY, Occupancy};
+use super::{Benchmark, Candidate, Depth, LATENCY_NS, LATENCY_US, Point, Sampler, Scope, check_answer};
+use model::vocabulary::kernel as ids;
+use model::{Better, Case, CpuSet, Form, Metric, Params};
+use sys::affinity;
+use sys::mutex::Mutex;
+use sys::shared::{SharedWords, WORDS_PER_LINE};
+use sys::team::{Body, Team};
+
+pub const BENCHMARKS: &[Benchmark] = &[
+    Benchmark {
+        id: ids::LOCK_MUTEX,
+        title: "Mutex",
+        about: "Processes lock a mutex in memory that they share, add one to a number by a plain load and store, and unlock \
+                it, until the number is reached. The mutex is the three-state futex mutex that glibc's default one is: an \
+                atomic instruction each to lock and to unlock while nobody waits, and sleep at once where it is locked. \
+                On one CPU nobody else wants it; on several all do, all the time. The time is that of one turn as each \
+                task sees it. Two inside at once would lose additions, so that the number must be what all tasks \
+                together have added.",
+        reading: "Alone 10 to 25 ns: two atomic instructions. Fought over, what counts is whether tasks sleep: the owner is \
+                  most often back before the one that was woken, keeps the mutex hot in its cache, and the others sleep \
+                  on (`handed_over` near 0, an unfair share), or each turn costs a wake-up of several microseconds. Both \
+                  are what programs get. Such a tug of war has several levels by its nature; lock.handover measures the \
+                  change of hands alone.",
+        metrics: &[
+            LATENCY_NS,
+            RATE,
+            LEAST_SHARE,
+            Metric::new(
+                ids::metric::HANDED_OVER,
+                "turns after another task's",
+                "",
+                Better::Neither,
+                Form::Value,
+            )
+            .aside(),
+        ],
+        cases: |bench, scope| crowd::cases(bench, scope, 1),
+        run: fight,
+        source: file!(),
+        ..Benchmark::PINNED
+    },
+    Benchmark {
+        id: ids::LOCK_HANDOVER,
+        title: "Mutex hand-over",
+        about: "Two processes in strict alternation by nothing but mutexes: of three mutexes each always waits for one that \
+                the other holds, and whoever gets one unlocks the next (turn t locks mutex t mod 3, then unlocks t+1 mod \
+                3). So every unlock finds a sleeper and every lock waits: the time is that of one hand-over, unlock to \
+                lock. The mutex is that of lock.mutex. Whose turn it is stands in a plain number that each checks and \
+                raises by one. Free tasks note every 8 turns where they are: occupancy.",
+        reading: "On one CPU 1 to 3 us: a futex wake, a futex wait and a switch between. On two, the wake-up of the other \
+                  CPU: 2 to 5 us where it polls or sleeps lightly, 10 to 50 us with deep idle states or in guests, where \
+                  each wake-up of an idle CPU goes by the hypervisor. A lock that is handed over on every use costs that \
+                  much each time, however short the section is.",
+        metrics: &[LATENCY_US, OCCUPANCY],
+        params: &[CLASS],
+        cases: handover_cases,
+        run: hand_over,
+        source: file!(),
+        ..Benchmark::PINNED
+    },
+];
+
+/// Lines behind the count's: the mutexes. Beside the count: who had it last.
+const LAST: usize = COUNT + 1;
+const MUTEXES: usize = COUNT + WORDS_PER_LINE;
+const HANDED: usize = LAST + 1;
+
+fn mutex(words: &SharedWords, index: usize) -> Mutex<'_> {
+    Mutex(words.half_word(MUTEXES + index * WORDS_PER_LINE))
+}
+
+fn fight(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
+    let mut crowd = Crowd::gather(case, sampler.clock(), 1, |words, index| -> Body {
+        Box::new(move |target| take_turns(&words, index as u64, target))
+    })?;
+    crowd.measure(sampler, Params::new())?;
+    if case.placement.seats.len() > 1 {
+        let handed = crowd.words().word(HANDED).load(Ordering::Acquire);
+        sampler.value(
+            Params::new(),
+            ids::metric::HANDED_OVER,
+            handed as f64 / crowd.total().max(1) as f64,
+            0.0,
+        )?;
+    }
+    Ok(())
+}
+
+/// Locks, counts and unlocks until the count has reached `target`; returns how often. Everything but the mutex is
+/// loaded and stored plainly (two instructions, no atomic one), so that it is the mutex that keeps it right.
+fn take_turns(words: &SharedWords, own: u64, target: u64) -> u64 {
+    let mutex = mutex(words, 0);
+    let (count, last, handed) = (words.word(COUNT), words.word(LAST), words.word(HANDED));
+    let mut turns = 0;
+    loop {
+        mutex.lock();
+        turns += 1;
+        let reached = count.load(Ordering::Relaxed) + 1;
+        count.store(reached, Ordering::Relaxed);
+        if last.load(Ordering::Relaxed) != own {
+            last.store(own, Ordering::Relaxed);
+            handed.store(handed.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        }
+        mutex.unlock();
+        if reached >= target {
+            return turns;
+        }
+    }
+}
+
+/// A hand-over takes 1 to 50 us.
+const STRETCH: f64 = 3.0;
+
+fn handover_cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
+    let mut pairs = crowd::pairs(scope, true);
+    if scope.depth >= Depth::Standard {
+        pairs.push(("free", scope.floor.free(&["task", "task"])));
+    }
+    let candidate = |(name, pair)| match pair {
+        Ok(placement) => {
+            let mut candidate = Candidate::new(bench.id, placement, 60, scope.seconds(1, STRETCH, 0.003));
+            occupancy::tell(&mut candidate.case, scope.floor);
+            candidate
+        }
+        Err(why) => Candidate::unmet(bench.id, name, why),
+    };
+    pairs.into_iter().map(candidate).collect()
+}
+
+/// Lines behind the mutexes: where each task is, and how often the second found both at which distance.
+const PLACES: usize = MUTEXES + 3 * WORDS_PER_LINE;
+const LOOKS: usize = PLACES + 2 * WORDS_PER_LINE;
+const LINES: usize = LOOKS / WORDS_PER_LINE + 2;
+/// Turns of its own after which a task notes where it is.
+const LOOK_EVERY: u64 = 8;
+
+fn hand_over(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
+    let seats: Vec<CpuSet> = case.placement.seats.iter().map(|seat| seat.cpus.clone()).collect();
+    let words = SharedWords::new(LINES * WORDS_PER_LINE).context("cannot map memory to share")?;
+    let words = std::rc::Rc::new(words);
+    let mut team = Team::start(&seats, sampler.clock(), |index| -> anyhow::Result<Body> {
+        // Before turn 0 each holds the mutex that its first turn unlocks.
+        mutex(&words, index + 1).lock();
+        let words = words.clone();
+        let mut turn = index as u64;
+        let mut seen = Occupancy::of(case);
+        Ok(Box::new(move |turns| {
+            let mut wrong = 0;
+            for done in 1..=turns {
+                wrong += u64::from(!take_next(&words, &mut turn));
+                if let Some(seen) = seen.as_mut().filter(|_| done % LOOK_EVERY == 1) {
+                    look(&words, index, seen);
+                }
+            }
+            if let (Some(seen), 1) = (&mut seen, index) {
+                for (class, looks) in seen.counts().iter().enumerate().take(2 * WORDS_PER_LINE) {
+                    words.word(LOOKS + class).store(*looks, Ordering::Release);
+                }
+                seen.take();
+            }
+            wrong
+        }))
+    })?;
+    let mut expected = 0;
+    let mut seen = Occupancy::of(case);
+    let notes = seen.as_ref().map_or_else(Vec::new, |seen| seen.notes(&Params::new()));
+    sampler.time_noting(Point::new(ids::metric::LATENCY, 2.0).stretch(STRETCH), &notes, |turns| {
+        let laps = team.round(turns)?;
+        expected += 2 * turns;
+        let wrong: u64 = laps.iter().map(|lap| lap.answer).sum();
+        let reached = words.word(COUNT).load(Ordering::Acquire);
+        check_answer(wrong == 0 && reached == expected, || {
+            format!("{wrong} turns came out of order, and {reached} of {expected} were counted")
+        })?;
+        let start = laps.iter().fold(f64::INFINITY, |start, lap| start.min(lap.start_ns));
+        let ns = laps.iter().fold(0.0, |end: f64, lap| end.max(lap.end_ns)) - start;
+        let shares = seen.as_mut().map_or_else(Vec::new, |seen| {
+            for class in 0..notes.len() {
+                seen.add(class, words.word(LOOKS + class).load(Ordering::Acquire));
+            }
+            seen.take()
+        });
+        Ok((ns, shares))
+    })?;
+    Ok(())
+}
+
+/// Notes where this task is; the second counts how far the first one was from it when that noted last.
+fn look(words: &SharedWords, index: usize, seen: &mut Occupancy) {
+    let place = |index: usize| words.word(PLACES + index * WORDS_PER_LINE);
+    let Some(here) = affinity::current_cpu() else { return };
+    place(index).store(u64::from(here), Ordering::Release);
+    if index == 1 {
+        seen.look(here, place(0).load(Ordering::Acquire) as u32, 1);
+    }
+}
+
+/// Waits for its turn, counts it and passes it on; false if it was another's.
+fn take_next(words: &SharedWords, turn: &mut u64) -> bool {
+    let number = |turn: u64| (turn % 3) as usize;
+    mutex(words, number(*turn)).lock();
+    let count = words.word(COUNT);
+    let right = count.load(Ordering::Relaxed) == *turn;
+    count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    mutex(words, number(*turn + 1)).unlock();
+    *turn += 2;
+    right
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{WrongAnswer, rehearsal};
+    use super::*;
+
+    #[test]
+    fn fights_and_hand_overs_by_placement() {
+        for id in [ids::LOCK_MUTEX, ids::LOCK_HANDOVER] {
+            for case in rehearsal::cases(id, Depth::Standard) {
+                rehearsal::visit_all(&case);
+            }
+        }
+        // The shortest profile leaves the mix of placements out; all others put two tasks where the scheduler likes.
+        for (depth, free) in [(Depth::Quick, 0), (Depth::Standard, 1), (Depth::Full, 1)] {
+            let cases = rehearsal::cases(ids::LOCK_MUTEX, depth);
+            let found = cases.iter().filter(|case| case.placement.name == "free");
+            let tasks: Vec<usize> = found.map(|case| case.placement.seats.len()).collect();
+            assert_eq!(tasks, vec![2; free], "{depth:?}");
+        }
+        let quick = rehearsal::cases(ids::LOCK_HANDOVER, Depth::Quick);
+        assert!(quick.len() <= 2 && quick[0].placement.name == "same-cpu", "{}", quick.len());
+    }
+
+    #[test]
+    fn two_inside_at_once_are_a_wrong_answer() {
+        let case = rehearsal::cases(ids::LOCK_MUTEX, Depth::Quick).remove(0);
+        let outcome = rehearsal::with_sampler(|sampler| {
+            let mut crowd = Crowd::gather(&case, sampler.clock(), 1, |words, index| -> Body {
+                Box::new(move |target| {
+                    // As if another task had stored over one of ours.
+                    let turns = take_turns(&words, index as u64, target);
+                    let count = words.word(COUNT);
+                    count.store(count.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
+                    turns
+                })
+            })?;
+            crowd.measure(sampler, Params::new())
+        });
+        let error = outcome.expect_err("one is missing");
+        assert!(error.downcast_ref::<WrongAnswer>().is_some(), "{error:#}");
+    }
+
+    #[test]
+    fn turns_out_of_order_are_seen() {
+        let words = SharedWords::new(4 * WORDS_PER_LINE).expect("words");
+        mutex(&words, 1).lock();
+        let mut turn = 0;
+        assert!(take_next(&words, &mut turn));
+        words.word(COUNT).store(7, Ordering::Relaxed);
+        assert!(!take_next(&words, &mut turn));
+        assert_eq!(turn, 4);
+    }
+}

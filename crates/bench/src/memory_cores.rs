@@ -1,0 +1,138 @@
+//! All cores at once, each by itself: which core is slower than its neighbours?
+
+use super::memory::cache_ladder;
+use super::stream_crew::Crew;
+use super::{Benchmark, Candidate, Depth, Param, Point, Range, Sampler, Scope, View, point};
+use kernels::{BLOCK_BYTES, Op};
+use model::vocabulary::memory as ids;
+use model::{Better, Case, Form, Metric, Params};
+
+pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
+    id: ids::CORES,
+    title: "Every core's L1",
+    about: "One task on one CPU of every core reads a block of half its L1 data cache again and again with the widest \
+            vectors, all cores at once, each timed by itself from its own start to its own end. Every task adds up all \
+            that it reads; a wrong sum names its CPU. Nothing is shared but power and clock.",
+    reading: "A flat line: cores of one kind are equally fast when all work. A core reads 60 to 95 % of its clock times \
+              the bytes that it can load in a cycle (128 with AVX-512, 64 with AVX2, 32 to 64 on ARM). A single low \
+              CPU: its core is throttled, or somebody else uses it or its SMT sibling. Two levels: cores of two kinds, \
+              or packages of different clocks. A wrong sum is a faulty core: take the machine out of service.",
+    source: file!(),
+    metrics: &[Metric::new(
+        ids::metric::BANDWIDTH,
+        "bandwidth of a core",
+        "GB/s",
+        Better::Higher,
+        Form::WorkPerTime { scale: 1.0 },
+    )],
+    params: &[Param {
+        name: ids::param::CPU,
+        about: "CPU that reads",
+        range: Range::Int { min: 0, max: 1 << 20 },
+    }],
+    view: &View::Curve { x: std::borrow::Cow::Borrowed(ids::param::CPU.as_str()), log: false },
+    from: Depth::Quick,
+    hidden: false,
+    budget_s: None,
+    cases,
+    points,
+    run,
+}];
+
+/// The block is worked through within a microsecond: windows need not be longer than this, ns.
+const LONG_ENOUGH_NS: f64 = 2e6;
+
+fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
+    let placement = scope.floor.one_per_core("reader");
+    match placement.seats.len() {
+        0 => {
+            return vec![Candidate::unmet(
+                bench.id,
+                "one-per-core",
+                "no CPU is known to be usable".to_string(),
+            )];
+        }
+        1 => {
+            let why = "one usable core: nothing to compare it with".to_string();
+            return vec![Candidate::unmet(bench.id, "one-per-core", why)];
+        }
+        _ => {}
+    }
+    let cores = placement.seats.len() as u64;
+    // The smallest of all: big and little cores read the same block.
+    let smallest = scope.machine.data_caches(1).filter_map(|cache| cache.size_bytes).min();
+    let smallest = smallest.unwrap_or(cache_ladder(scope.machine, &placement)[0]);
+    let bytes = (smallest / 2 / BLOCK_BYTES as u64 * BLOCK_BYTES as u64).max(BLOCK_BYTES as u64);
+    // All points share their windows; forking and waking takes its time on each core.
+    let seconds = scope.seconds(1, scope.windows.no_longer_than(LONG_ENOUGH_NS), cores as f64 * 2e-3);
+    let mut candidate = Candidate::new(bench.id, placement, 80, seconds).memory(bytes * cores);
+    candidate.case.inputs.insert(ids::param::BYTES.into(), bytes.to_string());
+    vec![candidate]
+}
+
+/// The CPU of each seat.
+fn cpus(case: &Case) -> impl Iterator<Item = u32> + '_ {
+    case.placement.seats.iter().filter_map(|seat| seat.cpus.first())
+}
+
+fn points(case: &Case) -> Vec<Params> {
+    cpus(case).map(|cpu| point(ids::param::CPU, u64::from(cpu))).collect()
+}
+
+fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
+    let bytes = super::memory::sizes_of(case).first().copied().unwrap_or(BLOCK_BYTES as u64);
+    let stretch = sampler.windows().no_longer_than(LONG_ENOUGH_NS);
+    let mut crew = Crew::start(case, Op::Read, bytes, sampler)?;
+    let at = |params| Point::new(ids::metric::BANDWIDTH, bytes as f64).at(params).stretch(stretch);
+    sampler.time_each(points(case).into_iter().map(at).collect(), |passes| crew.work_each(bytes, passes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::placement::Floor;
+    use machine::{Cache, CacheKind, Core, Machine};
+    use model::CpuSet;
+
+    fn planned(machine: &Machine) -> Candidate {
+        let floor = Floor::of(machine);
+        let windows = Depth::Quick.windows();
+        let (memory_bytes, depth) = (1 << 28, Depth::Quick);
+        let scope = Scope { machine, floor: &floor, depth, memory_bytes, windows, all: false };
+        cases(&BENCHMARKS[0], &scope).remove(0)
+    }
+
+    #[test]
+    fn a_point_a_core_and_the_block_of_the_smallest_l1() {
+        let mut machine = Machine::default();
+        machine.cpus.online = (0..8).collect();
+        let siblings = |core: u32| [core, core + 4].into_iter().collect();
+        machine.cpus.cores =
+            Some((0..4).map(|core| Core { cpus: siblings(core), ..Core::default() }).collect());
+        machine.caches = (0..4)
+            .map(|core| Cache {
+                level: 1,
+                kind: CacheKind::Data,
+                cpus: siblings(core),
+                size_bytes: Some(if core == 2 { 32 << 10 } else { 48 << 10 }),
+                line_bytes: None,
+                ways: None,
+                sets: None,
+            })
+            .collect();
+        let planned = planned(&machine);
+        let cpus: Vec<i64> =
+            points(&planned.case).iter().filter_map(|point| point[ids::param::CPU].int()).collect();
+        assert_eq!(cpus, [0, 1, 2, 3]);
+        assert_eq!(planned.case.inputs["bytes"], (16u32 << 10).to_string());
+        assert_eq!(planned.memory_bytes, 4 * (16 << 10));
+    }
+
+    #[test]
+    fn one_core_has_nothing_to_be_compared_with() {
+        let mut machine = Machine::default();
+        machine.cpus.online = CpuSet::one(0);
+        assert!(planned(&machine).unmet.is_some_and(|why| why.contains("one usable core")));
+        assert!(planned(&Machine::default()).unmet.is_some());
+    }
+}

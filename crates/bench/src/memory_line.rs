@@ -1,0 +1,82 @@
+//! The size of a cache line, seen from outside.
+
+use super::memory::{beyond_caches, note_memory, resident, sizes_of};
+use super::{Benchmark, Candidate, Depth, Param, Point, Range, Sampler, Scope, View, check_answer, point};
+use kernels::Chain;
+use model::vocabulary::memory as ids;
+use model::{Better, Case, Form, Metric, Pages, Params};
+
+pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
+    id: ids::LINE,
+    title: "Cache line",
+    about: "Dependent loads in pairs: the first at the start of a random kilobyte of a block beyond the last-level \
+            cache, the second so many bytes behind it, which waits for the first. The figure is the mean of both \
+            loads. Where the second lies in the line that the first brought, it is a hit in L1; where it does not, it \
+            is another miss. That the chain closes is checked.",
+    reading: "The curve doubles where the offset reaches the line size (64 bytes on x86 and most ARM servers, 128 on \
+              some). A lower step just there: the core fetches neighbouring lines in pairs (adjacent-line prefetch), \
+              so that two threads which write to neighbouring lines may disturb each other as if they shared one.",
+    source: file!(),
+    metrics: &[Metric::new(
+        ids::metric::LATENCY,
+        "mean latency of both loads",
+        "ns",
+        Better::Lower,
+        Form::TimePerWork { scale: 1.0 },
+    )],
+    params: &[Param {
+        name: ids::param::OFFSET,
+        about: "bytes from the first to the second load",
+        range: Range::Int { min: 8, max: 512 },
+    }],
+    view: &View::Curve { x: std::borrow::Cow::Borrowed(ids::param::OFFSET.as_str()), log: true },
+    from: Depth::Standard,
+    hidden: false,
+    budget_s: None,
+    cases,
+    points,
+    run,
+}];
+
+const OFFSETS: [u64; 7] = [8, 16, 32, 64, 128, 256, 512];
+/// Pairs are this far apart, bytes.
+const UNIT: u64 = 1024;
+
+fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
+    let placement = match scope.floor.one_cpu("task") {
+        Ok(placement) => placement.pages(Pages::Huge),
+        Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
+    };
+    // Words are counted in 32 bits.
+    let bytes = beyond_caches(scope, &placement, 1).min(16 << 30);
+    let walks_s = OFFSETS.len() as f64 * (bytes / UNIT) as f64 * 2.0 * 150e-9;
+    let seconds = scope.seconds(OFFSETS.len(), 1.0, walks_s);
+    let mut candidate = Candidate::new(bench.id, placement, 45, seconds);
+    candidate.case.inputs.insert(ids::param::BYTES.into(), bytes.to_string());
+    vec![candidate.memory(bytes)]
+}
+
+fn points(_: &Case) -> Vec<Params> {
+    OFFSETS.iter().map(|offset| point(ids::param::OFFSET, *offset)).collect()
+}
+
+fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
+    let bytes = sizes_of(case).first().copied().unwrap_or(64 << 20);
+    let nodes = case.placement.seats.first().map_or_else(Default::default, |seat| seat.mem_nodes.clone());
+    let mut memory = resident(bytes, case.placement.pages, &nodes, |index| index as u64)?;
+    note_memory(sampler, &memory, &nodes);
+    for offset in OFFSETS {
+        let mut units: Vec<u32> = (0..(bytes / UNIT) as u32).collect();
+        fastrand::Rng::with_seed(sampler.seed() ^ offset).shuffle(&mut units);
+        let words = |unit: u32| unit * (UNIT / 8) as u32;
+        let order: Vec<u32> =
+            units.into_iter().flat_map(|unit| [words(unit), words(unit) + offset as u32 / 8]).collect();
+        let mut chain = Chain::through(memory.words_mut(), 1, &order);
+        let loads = chain.lines() as u64;
+        chain.walk(loads * if loads.is_multiple_of(Chain::UNROLL) { 1 } else { Chain::UNROLL });
+        check_answer(chain.at_start(), || format!("a chain of pairs {offset} bytes apart did not close"))?;
+        let at = Point::new(ids::metric::LATENCY, Chain::UNROLL as f64).at(point(ids::param::OFFSET, offset));
+        sampler.time(at, |n| chain.walk(n * Chain::UNROLL))?;
+    }
+    Ok(())
+}

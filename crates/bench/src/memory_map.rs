@@ -1,0 +1,343 @@
+//! The bandwidth of every region of a node's free memory: chunks that all cores read, round after round in a new order.
+
+use super::memory::last_level_bytes;
+use super::{Benchmark, Candidate, Depth, Param, Range, Sampler, Scope, View, point};
+use machine::Node;
+use model::vocabulary::MetricId;
+use model::vocabulary::memory_map as ids;
+use model::{Better, Case, Form, Metric, Pages, Params, Placement};
+
+mod readers;
+
+use readers::Readers;
+
+const CHUNKS: &str = "chunks";
+const CHUNK_BYTES: &str = "chunk_bytes";
+const ROUNDS: &str = "rounds";
+const LIMIT: &str = "limit";
+const RESERVE: &str = "reserve";
+const PLANT: &str = "plant";
+
+const fn value(name: MetricId, title: &'static str) -> Metric {
+    Metric::new(name, title, "GiB", Better::Neither, Form::Value).aside()
+}
+
+const GB_PER_S: Form = Form::WorkPerTime { scale: 1.0 };
+
+pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
+    id: ids::MAP,
+    title: "Map of a node's memory",
+    about: "Takes as much of a NUMA node's free memory as may be taken, in chunks that lie together, on huge pages where \
+            there are some, bound to the node and written by the cores that read it. One task on every core of the node \
+            reads its part of the same chunk at the same time, each from another part, one pass a visit; every round \
+            visits all chunks in a new random order, and the first round is not counted. `typical` is the median chunk of \
+            each round. As root the physical addresses of the chunks are noted too (`physical`: the middle of the pages looked \
+            at; `spread`: from the lowest to the highest). Every sum is checked. Memory is taken only as long as enough is \
+            left: nothing is driven into swap.",
+    reading: "All chunks alike: every region of the memory hangs on equally many channels. Two speeds that come again in every \
+              round: memory modules are populated so that the controller makes two sets of channels of them, and a process is \
+              as fast as the region that it happened to get. The report says which second speed would have been seen in \
+              the noise that was met.",
+    source: file!(),
+    metrics: &[
+        Metric::new(ids::metric::BANDWIDTH, "bandwidth of a chunk", "GB/s", Better::Higher, GB_PER_S).aside(),
+        Metric::new(ids::metric::TYPICAL, "bandwidth of the median chunk", "GB/s", Better::Higher, GB_PER_S),
+        value(ids::metric::PHYSICAL, "physical address of a chunk"),
+        value(ids::metric::SPREAD, "physical addresses of a chunk, from the lowest to the highest"),
+    ],
+    params: &[
+        Param {
+            name: ids::param::NODE,
+            about: "node of the memory",
+            range: Range::Int { min: 0, max: 1 << 16 },
+        },
+        Param {
+            name: ids::param::CHUNK,
+            about: "chunk, in the order of allocation",
+            range: Range::Int { min: 0, max: 1 << 16 },
+        },
+    ],
+    view: &View::Table,
+    from: Depth::Full,
+    hidden: true,
+    budget_s: Some(570.0),
+    cases: |bench, scope| cases(bench, scope, &Wish::default()),
+    points,
+    run,
+}];
+
+/// What a user may wish.
+#[derive(Clone, Debug)]
+pub struct Wish {
+    /// Most memory of each node, bytes.
+    pub max: Option<u64>,
+    /// One node only.
+    pub node: Option<u32>,
+    /// Counted rounds.
+    pub rounds: u64,
+    /// A second speed so many percent apart is to be seen.
+    pub limit: f64,
+    /// Bytes of a chunk, for tests.
+    pub chunk: Option<u64>,
+    pub plant: Option<Plant>,
+}
+
+impl Default for Wish {
+    fn default() -> Wish {
+        Wish { max: None, node: None, rounds: 9, limit: 10.0, chunk: None, plant: None }
+    }
+}
+
+/// A slow region that is made: a share of the chunks, one behind the other, for which more is read than is counted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Plant {
+    /// 0..1.
+    pub share: f64,
+    /// Above 1.
+    pub ratio: f64,
+}
+
+impl Plant {
+    /// `slow:25%@1.33`.
+    pub fn parse(text: &str) -> Result<Plant, String> {
+        let parsed = text.strip_prefix("slow:").and_then(|rest| rest.split_once("%@"));
+        let numbers =
+            parsed.and_then(|(share, ratio)| Some((share.parse::<f64>().ok()?, ratio.parse::<f64>().ok()?)));
+        let plant = numbers.map(|(percent, ratio)| Plant { share: percent / 100.0, ratio });
+        let possible =
+            |plant: &Plant| (0.0..=1.0).contains(&plant.share) && (1.0..=8.0).contains(&plant.ratio);
+        plant.filter(possible).ok_or_else(|| "a slow region is planted like slow:25%@1.33".to_string())
+    }
+
+    /// The chunks that are slow: from the end of the first quarter on.
+    fn chunks(&self, of: u64) -> std::ops::Range<u64> {
+        let slow = (self.share * of as f64).round() as u64;
+        let from = (of / 4).min(of - slow);
+        from..from + slow
+    }
+}
+
+const MIB: u64 = 1 << 20;
+/// Share of a node's memory, and of what a control group leaves, that is taken at most.
+const SHARE: f64 = 0.8;
+/// Left free on the whole machine, or a quarter of what is available where that is less.
+const LEFT: u64 = 2 << 30;
+/// Chunks of at least so much, half of the last-level caches; smaller ones only for as many as are needed.
+const CHUNK_USUAL: u64 = 256 * MIB;
+const CHUNK_LEAST: u64 = 64 * MIB;
+const CHUNKS_LEAST: u64 = 32;
+const CHUNKS_MOST: u64 = 512;
+/// Tasks' parts of a chunk are whole huge pages, or where they are smaller whole 64 KiB.
+const HUGE_PAGE: u64 = 2 * MIB;
+const SMALL_PART: u64 = 64 << 10;
+
+/// What it takes until all tasks begin, s, where CPUs are busy with others now and then.
+const MEETING_S: f64 = 0.5e-3;
+
+/// A case a node.
+pub fn cases(bench: &Benchmark, scope: &Scope, wish: &Wish) -> Vec<Candidate> {
+    let machine = scope.machine;
+    let groups = scope.floor.per_node("reader");
+    let allowed = machine.limits.mems.as_ref();
+    let memories = machine
+        .nodes
+        .iter()
+        .filter(|node| node.total_bytes != Some(0) && allowed.is_none_or(|mems| mems.contains(node.id)));
+    let mut all: Vec<Candidate> = match groups.first() {
+        None => vec![candidate(bench, scope, wish, scope.floor.one_per_core("reader"), None)],
+        Some((_, first)) => memories
+            .filter(|node| wish.node.is_none_or(|wanted| wanted == node.id))
+            .map(|node| {
+                // Memory without CPUs is read from the first node that has some.
+                let own = groups.iter().find(|(id, _)| *id == node.id).map_or(first, |(_, own)| own);
+                candidate(bench, scope, wish, own.clone().memory_on(node.id), Some(node))
+            })
+            .collect(),
+    };
+    if all.is_empty() {
+        let why = match wish.node {
+            Some(node) => format!("there is no node {node} with memory that may be used"),
+            None => "no node has memory that may be used".to_string(),
+        };
+        all.push(Candidate::unmet(bench.id, "per-node", why));
+    }
+    all
+}
+
+fn candidate(
+    bench: &Benchmark,
+    scope: &Scope,
+    wish: &Wish,
+    placement: Placement,
+    node: Option<&Node>,
+) -> Candidate {
+    let name = if node.is_some() { "per-node" } else { "one-per-core" };
+    let with_node = |candidate: Candidate| match node {
+        Some(node) => candidate.param(ids::param::NODE, u64::from(node.id)),
+        None => candidate,
+    };
+    let tasks = placement.seats.len() as u64;
+    let unmet = |why: String| with_node(Candidate::unmet(bench.id, name, why));
+    if tasks == 0 {
+        return unmet("no CPU is known to be usable".to_string());
+    }
+    let Some((total, tightest)) = may_take(scope, node) else {
+        return unmet("the kernel does not tell how much memory is free".to_string());
+    };
+    let total = total.min(wish.max.unwrap_or(u64::MAX));
+    let llc = last_level_bytes(scope.machine, &placement);
+    let bytes = whole_parts(wish.chunk.unwrap_or_else(|| chunk_bytes(total, llc)), tasks);
+    let chunks = (total / bytes).min(CHUNKS_MOST);
+    if chunks == 0 {
+        return unmet(format!("{} MiB may be taken, a chunk has {} MiB", total / MIB, bytes / MIB));
+    }
+    // First touch at 1 GB/s a task, reading at 8 GB/s in all; and everybody must be there for every chunk.
+    let (touched, read) = (chunks * bytes, chunks * bytes * (wish.rounds + 1));
+    let meetings = (chunks * (wish.rounds + 3)) as f64 * MEETING_S;
+    let seconds = 0.1 + meetings + touched as f64 / (1e9 * tasks.min(8) as f64) + read as f64 / 8e9;
+    let mut candidate =
+        with_node(Candidate::new(bench.id, placement.pages(Pages::Huge), 80, seconds)).memory(touched);
+    // Half of what the plan leaves where least is left: others may take the other half meanwhile.
+    let reserve = (tightest.saturating_sub(touched) / 2).min(LEFT / 2);
+    let inputs = &mut candidate.case.inputs;
+    for (name, text) in [
+        (CHUNKS, chunks.to_string()),
+        (CHUNK_BYTES, bytes.to_string()),
+        (ROUNDS, wish.rounds.to_string()),
+        (LIMIT, wish.limit.to_string()),
+        (RESERVE, reserve.to_string()),
+    ] {
+        inputs.insert(name.to_string(), text);
+    }
+    if let Some(plant) = wish.plant {
+        inputs.insert(PLANT.to_string(), format!("slow:{}%@{}", plant.share * 100.0, plant.ratio));
+    }
+    candidate
+}
+
+/// Left free of what is available, bytes.
+fn left_free(available: u64) -> u64 {
+    LEFT.min(available / 4)
+}
+
+/// What may be taken of a node's memory, and what is left now where least is left, bytes; `None` where the kernel does not
+/// tell.
+fn may_take(scope: &Scope, node: Option<&Node>) -> Option<(u64, u64)> {
+    let (memory, limits) = (&scope.machine.memory, &scope.machine.limits);
+    let share = |bytes: u64| (bytes as f64 * SHARE) as u64;
+    let in_group =
+        limits.memory_bytes.map(|limit| limit.saturating_sub(limits.memory_used_bytes.unwrap_or(0)));
+    let of_node = node.and_then(|node| node.available_bytes);
+    let available = memory.available_bytes?;
+    let all = [of_node.map(share), Some(available - left_free(available)), in_group.map(share)];
+    let most = all.into_iter().flatten().chain([scope.memory_bytes]).min()?;
+    let tightest = [of_node, Some(available), in_group].into_iter().flatten().min()?;
+    Some((most, tightest))
+}
+
+/// Bytes of a chunk where so many may be taken, and the last-level caches hold so many.
+fn chunk_bytes(total: u64, llc: u64) -> u64 {
+    let usual = CHUNK_USUAL.max(llc / 2);
+    usual.min((total / CHUNKS_LEAST).max(CHUNK_LEAST)).max(total / CHUNKS_MOST)
+}
+
+/// A chunk of whole parts for every task.
+fn whole_parts(bytes: u64, tasks: u64) -> u64 {
+    let unit = if bytes / tasks >= HUGE_PAGE { HUGE_PAGE } else { SMALL_PART };
+    (bytes / tasks / unit).max(1) * unit * tasks
+}
+
+fn number(case: &Case, name: &str) -> Option<u64> {
+    case.inputs.get(name)?.parse().ok()
+}
+
+fn points(case: &Case) -> Vec<Params> {
+    let chunks = number(case, CHUNKS).unwrap_or(0).min(CHUNKS_MOST);
+    (0..chunks).map(|chunk| point(ids::param::CHUNK, chunk)).chain([Params::new()]).collect()
+}
+
+/// Pages of each task's part of a chunk whose physical place is looked up.
+const LOOKS: u64 = 16;
+
+fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
+    let wanted =
+        |name: &str| number(case, name).ok_or_else(|| anyhow::anyhow!("the case has no input {name}"));
+    let (chunks, bytes, rounds) = (wanted(CHUNKS)?, wanted(CHUNK_BYTES)?, wanted(ROUNDS)?);
+    let plant =
+        case.inputs.get(PLANT).map(|text| Plant::parse(text)).transpose().map_err(anyhow::Error::msg)?;
+    let mut readers = Readers::start(case, bytes, number(case, RESERVE).unwrap_or(0), sampler)?;
+    let taken = readers.take(chunks)?;
+    if taken == 0 {
+        anyhow::bail!("memory ran short before the first chunk of {} MiB was taken", bytes / MIB);
+    }
+    let slow = plant.map(|plant| (plant.chunks(taken), plant.ratio));
+    let extra = |chunk: u64| match &slow {
+        Some((chunks, ratio)) if chunks.contains(&chunk) => *ratio - 1.0,
+        _ => 0.0,
+    };
+    let mut ns: Vec<Vec<f64>> = vec![Vec::new(); taken as usize];
+    let mut rng = fastrand::Rng::with_seed(sampler.seed());
+    let mut before: Vec<u64> = Vec::new();
+    for round in 0..=rounds {
+        let order = order(taken, &before, &mut rng);
+        for chunk in &order {
+            ns[*chunk as usize].push(readers.read(*chunk, extra(*chunk))?);
+        }
+        before = order;
+        // Others want memory: what was read so far is kept.
+        if round < rounds && readers.is_short() {
+            readers.remark(format!("memory ran short after {} of {rounds} rounds", round));
+            break;
+        }
+    }
+    let physical = readers.physical(LOOKS)?;
+    readers.end(sampler)?;
+    emit(sampler, bytes, ns, physical)
+}
+
+/// A new random order in which no chunk comes soon that came late in the order before: parts of it may still be in a cache.
+fn order(chunks: u64, before: &[u64], rng: &mut fastrand::Rng) -> Vec<u64> {
+    const TRIES: usize = 100;
+    let mut order: Vec<u64> = (0..chunks).collect();
+    let near = order.len() / 8;
+    let late = &before[before.len().saturating_sub(near)..];
+    for _ in 0..TRIES {
+        rng.shuffle(&mut order);
+        if !order[..near].iter().any(|chunk| late.contains(chunk)) {
+            break;
+        }
+    }
+    order
+}
+
+fn emit(
+    sampler: &mut Sampler,
+    bytes: u64,
+    ns: Vec<Vec<f64>>,
+    physical: Option<Vec<[f64; 2]>>,
+) -> anyhow::Result<()> {
+    let rounds = ns.iter().map(Vec::len).min().unwrap_or(0);
+    let typical = |round: usize| super::median(ns.iter().map(|own| own[round]).collect());
+    let typical: Vec<f64> = (0..rounds).map(typical).collect();
+    let work = |windows: usize| vec![bytes as f64; windows];
+    sampler.windows_timed(Params::new(), ids::metric::TYPICAL, (work(rounds), typical), 1)?;
+    for (chunk, own) in ns.into_iter().enumerate() {
+        sampler.windows_timed(
+            point(ids::param::CHUNK, chunk as u64),
+            ids::metric::BANDWIDTH,
+            (work(own.len()), own),
+            1,
+        )?;
+    }
+    if let Some(places) = physical {
+        for (at, metric) in [ids::metric::PHYSICAL, ids::metric::SPREAD].into_iter().enumerate() {
+            let gib: Vec<f64> = places.iter().map(|place| place[at]).collect();
+            let ns = vec![1.0; gib.len()];
+            sampler.windows_timed(Params::new(), metric, (gib, ns), 0)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

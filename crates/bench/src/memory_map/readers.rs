@@ -1,0 +1,309 @@
+//! Tasks that take chunks of memory together and read them together.
+//!
+//! A chunk is made of a part a task, which that task maps, writes and reads itself: first touch goes on all cores at
+//! once, and since everybody takes the same chunk at the same time, it lies together.
+
+use std::path::Path;
+
+use anyhow::bail;
+
+use crate::memory::{huge_share, remote_share, resident};
+use crate::{Sampler, check_answer};
+use kernels::{Op, Stream, streams};
+use model::{Case, CpuSet, Pages};
+use snapshot::group_folders;
+use sys::counters::{Room, frames};
+use sys::mapping::Mapping;
+use sys::team::{Body, Lap, Team};
+
+/// One task and its parts of all chunks.
+struct Reader {
+    part: u64,
+    pages: Pages,
+    nodes: CpuSet,
+    parts: Vec<Mapping>,
+    stream: Stream,
+    /// The chunk that was last read beyond what is counted.
+    beyond: usize,
+}
+
+/// What stands in the words of a chunk: all different, in different chunks too, so that no two pages are alike.
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+const SALT: u64 = 0xd6e8_feb8_6659_fd93;
+
+fn word(chunk: usize, index: usize) -> u64 {
+    (index as u64 + 1).wrapping_mul(STEP).wrapping_add((chunk as u64).wrapping_mul(SALT))
+}
+
+/// Sum of the first `bytes` of a part.
+fn sum(chunk: usize, bytes: u64) -> u64 {
+    let words = u128::from(bytes / 8);
+    let steps = ((words * (words + 1) / 2) as u64).wrapping_mul(STEP);
+    steps.wrapping_add((words as u64).wrapping_mul((chunk as u64).wrapping_mul(SALT)))
+}
+
+/// What members are asked for: in the highest byte of a round's argument; below it a number of 24 bits, and the chunk.
+const TAKE: u64 = 1;
+const READ: u64 = 2;
+const FRAME: u64 = 3;
+const HUGE: u64 = 4;
+const REMOTE: u64 = 5;
+const RESIDENT: u64 = 6;
+
+/// What is read beyond a chunk is told in such parts of one.
+const FINE: f64 = 4096.0;
+/// Shares are answered in millionths, and this where nobody knows.
+const MILLION: f64 = 1e6;
+const UNKNOWN: u64 = u64::MAX;
+/// Physical places are told in units of so many bytes: 32 bits reach to 256 TiB.
+const PLACE: u64 = 64 << 10;
+/// Chunks looked at for huge pages and for their node.
+const LOOKED_AT: usize = 16;
+
+fn order(what: u64, number: u64, chunk: u64) -> u64 {
+    what << 56 | number << 32 | chunk
+}
+
+fn understood(order: u64) -> (u64, u64, usize) {
+    (order >> 56, order >> 32 & 0xff_ffff, (order & 0xffff_ffff) as usize)
+}
+
+impl Reader {
+    fn does(&mut self, ordered: u64) -> u64 {
+        match understood(ordered) {
+            (TAKE, _, chunk) => u64::from(self.take(chunk)),
+            (READ, beyond, chunk) => u64::from(self.read(chunk, beyond as f64 / FINE)),
+            (FRAME, looks, chunk) => self.frame(chunk, looks),
+            (HUGE, ..) => self.share(huge_share),
+            (REMOTE, ..) => self.share(|memory| remote_share(memory, &self.nodes)),
+            (RESIDENT, ..) => {
+                let shares = self.parts.iter().map(|part| part.resident_share().unwrap_or(1.0));
+                (shares.fold(1.0, f64::min) * MILLION) as u64
+            }
+            _ => 0,
+        }
+    }
+
+    fn take(&mut self, chunk: usize) -> bool {
+        let taken = resident(self.part, self.pages, &self.nodes, |index| word(chunk, index));
+        taken.is_ok_and(|part| {
+            self.parts.push(part);
+            self.parts.len() == chunk + 1
+        })
+    }
+
+    /// Reads the part of a chunk, and `beyond` times as much again of others: of all of them in turn, since a few that are
+    /// read more often than the rest would stay in a cache.
+    fn read(&mut self, chunk: usize, beyond: f64) -> bool {
+        let mut right = self.pass(chunk, self.part);
+        let mut left = (beyond * self.part as f64) as u64 / 512 * 512;
+        while left > 0 && self.parts.len() > 1 {
+            self.beyond = (self.beyond + 1) % self.parts.len();
+            if self.beyond != chunk {
+                let bytes = left.min(self.part);
+                right &= self.pass(self.beyond, bytes);
+                left -= bytes;
+            }
+        }
+        right
+    }
+
+    fn pass(&mut self, chunk: usize, bytes: u64) -> bool {
+        let Some(part) = self.parts.get_mut(chunk) else { return false };
+        self.stream.run(&mut part.words_mut()[..bytes as usize / 8], 1, 0) == sum(chunk, bytes)
+    }
+
+    /// Where a part lies physically by so many of its pages: the lowest and the highest place in units of 64 KiB, in the
+    /// upper and the lower half of a word; [`UNKNOWN`] where that is hidden.
+    fn frame(&self, chunk: usize, looks: u64) -> u64 {
+        let found = self.parts.get(chunk).and_then(|part| frames(part, looks as usize).ok());
+        let page = rustix::param::page_size() as u64;
+        let places = || found.iter().flatten().flatten().map(|frame| frame * page / PLACE);
+        match (places().min(), places().max()) {
+            (Some(low), Some(high)) => low << 32 | high & 0xffff_ffff,
+            _ => UNKNOWN,
+        }
+    }
+
+    /// The mean of a share over chunks that are evenly spread.
+    fn share(&self, of: impl Fn(&Mapping) -> Option<f64>) -> u64 {
+        let step = self.parts.len().div_ceil(LOOKED_AT).max(1);
+        let shares: Option<Vec<f64>> = self.parts.iter().step_by(step).map(of).collect();
+        match shares.filter(|shares| !shares.is_empty()) {
+            Some(shares) => (shares.iter().sum::<f64>() / shares.len() as f64 * MILLION) as u64,
+            None => UNKNOWN,
+        }
+    }
+}
+
+/// All readers of a node.
+pub struct Readers {
+    team: Team,
+    seats: Vec<CpuSet>,
+    chunk: u64,
+    taken: u64,
+    room: Room,
+    /// Bytes that must stay free.
+    reserve: u64,
+    remarks: Vec<String>,
+    variant: &'static str,
+}
+
+impl Readers {
+    /// Seats everybody.
+    pub fn start(case: &Case, chunk: u64, reserve: u64, sampler: &Sampler) -> anyhow::Result<Readers> {
+        let placement = &case.placement;
+        let seats: Vec<CpuSet> = placement.seats.iter().map(|seat| seat.cpus.clone()).collect();
+        let part = chunk / seats.len().max(1) as u64;
+        // The widest is the first; there is always the portable one.
+        let stream = streams(Op::Read)[0];
+        let build = |index: usize| -> anyhow::Result<Body> {
+            let nodes = placement.seats[index].mem_nodes.clone();
+            let mut reader =
+                Reader { part, pages: placement.pages, nodes, parts: Vec::new(), stream, beyond: 0 };
+            Ok(Box::new(move |order| reader.does(order)))
+        };
+        let node = placement.seats.first().and_then(|seat| seat.mem_nodes.first());
+        let [_, folders] = group_folders(Path::new("/"));
+        let folders: Vec<&str> = folders.iter().map(String::as_str).collect();
+        Ok(Readers {
+            team: Team::start(&seats, sampler.clock(), build)?,
+            seats,
+            chunk,
+            taken: 0,
+            room: Room::open(Path::new("/"), node, &folders),
+            reserve,
+            remarks: Vec::new(),
+            variant: stream.name,
+        })
+    }
+
+    pub fn remark(&mut self, text: String) {
+        self.remarks.push(text);
+    }
+
+    /// Takes up to so many chunks, as long as enough memory is left; how many it took.
+    pub fn take(&mut self, chunks: u64) -> anyhow::Result<u64> {
+        while self.taken < chunks {
+            if self.room.left().is_some_and(|left| left < self.reserve.saturating_add(self.chunk)) {
+                self.remark(format!("memory ran short: {} of {chunks} chunks were taken", self.taken));
+                break;
+            }
+            let laps = self.team.round(order(TAKE, 0, self.taken))?;
+            if laps.iter().any(|lap| lap.answer != 1) {
+                bail!("chunk {} could not be taken, or did not stay in memory", self.taken);
+            }
+            self.taken += 1;
+        }
+        Ok(self.taken)
+    }
+
+    /// Whether others have taken half of what was to stay free.
+    pub fn is_short(&mut self) -> bool {
+        self.room.left().is_some_and(|left| left < self.reserve / 2)
+    }
+
+    /// Everybody reads a chunk once, and `beyond` times as much again that is not counted: from the first start to the
+    /// last end, ns.
+    pub fn read(&mut self, chunk: u64, beyond: f64) -> anyhow::Result<f64> {
+        let laps = self.team.round(order(READ, (beyond * FINE).round() as u64, chunk))?;
+        for (lap, cpus) in laps.iter().zip(&self.seats) {
+            check_answer(lap.answer == 1, || format!("CPU {cpus}: chunk {chunk} was read with a wrong sum"))?;
+        }
+        let edge = |of: fn(&Lap) -> f64, pick: fn(f64, f64) -> f64| laps.iter().map(of).reduce(pick);
+        let (start, end) = (edge(|lap| lap.start_ns, f64::min), edge(|lap| lap.end_ns, f64::max));
+        Ok(end.unwrap_or(0.0) - start.unwrap_or(0.0))
+    }
+
+    /// Middle and spread of the physical addresses of each chunk, GiB, by so many pages of each task's part: the median of
+    /// the middles of the parts, and from the lowest page to the highest; `None`, with a remark, where they are hidden.
+    pub fn physical(&mut self, looks: u64) -> anyhow::Result<Option<Vec<[f64; 2]>>> {
+        let gib = |place: u64| place as f64 * PLACE as f64 / f64::from(1 << 30);
+        let mut places = Vec::new();
+        for chunk in 0..self.taken {
+            let laps = self.team.round(order(FRAME, looks, chunk))?;
+            let known = laps.iter().map(|lap| lap.answer).filter(|answer| *answer != UNKNOWN);
+            let ends: Vec<[f64; 2]> = known.map(|ends| [gib(ends >> 32), gib(ends & 0xffff_ffff)]).collect();
+            if ends.is_empty() {
+                self.remark("the kernel tells physical addresses to root only".to_string());
+                return Ok(None);
+            }
+            let low = ends.iter().map(|[low, _]| *low).fold(f64::INFINITY, f64::min);
+            let high = ends.iter().map(|[_, high]| *high).fold(f64::NEG_INFINITY, f64::max);
+            let middles = ends.iter().map(|[low, high]| (low + high) / 2.0).collect();
+            places.push([crate::median(middles), high - low]);
+        }
+        Ok(Some(places))
+    }
+
+    /// Notes what the memory was, and that it still is: pages that went to swap make all that was read worthless.
+    pub fn end(mut self, sampler: &mut Sampler) -> anyhow::Result<()> {
+        let mut shares = |what: u64| -> anyhow::Result<Vec<f64>> {
+            let laps = self.team.round(order(what, 0, 0))?;
+            let known = laps.iter().map(|lap| lap.answer).filter(|share| *share != UNKNOWN);
+            Ok(known.map(|share| share as f64 / MILLION).collect())
+        };
+        let (huge, remote, there) = (shares(HUGE)?, shares(REMOTE)?, shares(RESIDENT)?);
+        let mean =
+            |shares: &[f64]| (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64);
+        let facts = sampler.facts();
+        facts.memory_bytes = Some(self.taken * self.chunk);
+        facts.huge_share = mean(&huge);
+        facts.remote_share = remote.iter().copied().reduce(f64::max);
+        facts.resident_share = there.iter().copied().reduce(f64::min);
+        facts.variant = Some(self.variant.to_string());
+        facts.notes.append(&mut self.remarks);
+        let there = facts.resident_share.unwrap_or(1.0);
+        if there < 1.0 {
+            bail!(
+                "only {:.1} % of the memory was still there at the end: the rest was swapped out",
+                there * 100.0
+            );
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reader() -> Reader {
+        let (part, nodes) = (128 << 10, CpuSet::default());
+        Reader {
+            part,
+            pages: Pages::AsGiven,
+            nodes,
+            parts: Vec::new(),
+            stream: streams(Op::Read)[0],
+            beyond: 0,
+        }
+    }
+
+    #[test]
+    fn chunks_are_read_whole_and_damage_is_found() {
+        let mut reader = reader();
+        assert_eq!([0, 1, 2].map(|chunk| reader.does(order(TAKE, 0, chunk))), [1; 3]);
+        assert_eq!([0, 1, 2].map(|chunk| reader.does(order(READ, 0, chunk))), [1; 3]);
+        // A third of another chunk, more than one, and more than all others together.
+        let beyond = [1365, 6000, 20000].map(|beyond| (reader.does(order(READ, beyond, 2)), reader.beyond));
+        assert_eq!(beyond, [(1, 1), (1, 1), (1, 0)], "the others in turn, without the chunk itself");
+        reader.parts[1].words_mut()[77] ^= 1 << 40;
+        assert_eq!([0, 1, 2].map(|chunk| reader.does(order(READ, 0, chunk))), [1, 0, 1]);
+        assert_eq!(reader.does(order(READ, 8192, 0)), 0, "what is read beyond is checked as well");
+        assert_eq!(reader.does(order(READ, 0, 3)), 0, "no such chunk");
+        assert_eq!(reader.does(order(RESIDENT, 0, 0)), 1_000_000);
+        // Root sees where a part lies; nobody sees where one is that was not taken.
+        let place = reader.does(order(FRAME, 16, 0));
+        assert!(place == UNKNOWN || place >> 32 <= place & 0xffff_ffff, "{place:x}");
+        assert_eq!(reader.does(order(FRAME, 16, 3)), UNKNOWN);
+    }
+
+    #[test]
+    fn no_two_chunks_hold_the_same() {
+        assert_ne!(word(0, 512), word(1, 512));
+        let all = (0..1024).fold(0u64, |all, index| all.wrapping_add(word(3, index)));
+        assert_eq!(sum(3, 8192), all);
+        assert_eq!(understood(order(FRAME, 16, 511)), (FRAME, 16, 511));
+    }
+}

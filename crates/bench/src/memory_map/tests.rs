@@ -1,0 +1,146 @@
+//! Plans for machines that were made up, and maps of a few MiB.
+
+use super::*;
+use crate::placement::Floor;
+use crate::{Windows, rehearsal};
+use machine::{Core, Machine};
+use model::CpuSet;
+use model::vocabulary::memory_map as ids;
+
+const GIB: u64 = 1 << 30;
+
+/// Two nodes with two cores each and so many bytes free, and a third without CPUs.
+fn machine(free: u64) -> Machine {
+    let mut machine = Machine::default();
+    machine.cpus.online = (0..4).collect();
+    let core = |cpu| Core { cpus: CpuSet::one(cpu), ..Core::default() };
+    machine.cpus.cores = Some((0..4).map(core).collect());
+    let node = |id: u32, cpus: CpuSet| Node {
+        id,
+        cpus,
+        total_bytes: Some(free),
+        available_bytes: Some(free),
+        ..Node::default()
+    };
+    let cpus = |first: u32| (first..first + 2).collect::<CpuSet>();
+    machine.nodes = vec![node(0, cpus(0)), node(1, cpus(2)), node(2, CpuSet::default())];
+    machine.memory.available_bytes = Some(3 * free);
+    machine
+}
+
+fn planned(machine: &Machine, wish: &Wish) -> Vec<Candidate> {
+    let floor = Floor::of(machine);
+    let windows = Windows { window_ns: 1e6, count: 3, warm_up: 1, limit_s: 1.0 };
+    let memory_bytes = 1 << 40;
+    let scope = Scope { machine, floor: &floor, depth: Depth::Full, memory_bytes, windows, all: false };
+    cases(&BENCHMARKS[0], &scope, wish)
+}
+
+fn input(candidate: &Candidate, name: &str) -> u64 {
+    number(&candidate.case, name).unwrap_or_else(|| panic!("no {name}"))
+}
+
+#[test]
+fn a_map_a_node_within_what_may_be_taken() {
+    let all = planned(&machine(100 * GIB), &Wish::default());
+    assert_eq!(all.len(), 3);
+    for one in &all {
+        assert_eq!(one.unmet, None);
+        assert!(one.memory_bytes <= 80 * GIB && one.memory_bytes > 79 * GIB, "{}", one.memory_bytes);
+        assert_eq!(input(one, CHUNK_BYTES), 256 * MIB);
+        assert_eq!(input(one, RESERVE), GIB);
+        assert_eq!(points(&one.case).len() as u64, 1 + input(one, CHUNKS));
+    }
+    // Memory without CPUs is read from elsewhere.
+    assert_eq!(all[2].case.placement.cpus().to_string(), "0-1");
+    assert!(all[2].case.placement.seats.iter().all(|seat| seat.mem_nodes == CpuSet::one(2)));
+    let bounded = Wish { max: Some(8 * GIB), node: Some(1), ..Wish::default() };
+    let one = &planned(&machine(100 * GIB), &bounded)[0];
+    assert!(one.memory_bytes <= 8 * GIB && one.case.key().ends_with("node=1"), "{}", one.case.key());
+    let none = planned(&machine(100 * GIB), &Wish { node: Some(7), ..Wish::default() });
+    assert!(none[0].unmet.as_ref().is_some_and(|why| why.contains("no node 7")));
+}
+
+#[test]
+fn control_groups_and_what_must_stay_free() {
+    let mut held = machine(100 * GIB);
+    held.limits.memory_bytes = Some(10 * GIB);
+    held.limits.memory_used_bytes = Some(2 * GIB);
+    let most = (8 * GIB) as f64 * SHARE;
+    assert!(planned(&held, &Wish::default()).iter().all(|one| one.memory_bytes as f64 <= most));
+    let one = &planned(&held, &Wish::default())[0];
+    assert!(input(one, RESERVE) <= (8 * GIB - one.memory_bytes) / 2, "all that is planned can be taken");
+    // Little memory: a quarter stays free, chunks are small.
+    let mut little = machine(3 * GIB);
+    little.nodes.truncate(1);
+    little.memory.available_bytes = Some(3 * GIB);
+    let one = &planned(&little, &Wish::default())[0];
+    assert!(one.memory_bytes <= 3 * GIB / 4 * 3 && input(one, CHUNK_BYTES) >= CHUNK_LEAST);
+    little.memory.available_bytes = None;
+    assert!(planned(&little, &Wish::default())[0].unmet.as_ref().is_some_and(|why| why.contains("free")));
+}
+
+#[test]
+fn chunks_by_memory_and_caches() {
+    assert_eq!(chunk_bytes(100 * GIB, 32 * MIB), 256 * MIB);
+    assert_eq!(chunk_bytes(400 * GIB, 2 * GIB), GIB);
+    assert_eq!(chunk_bytes(4 * GIB, 32 * MIB), 128 * MIB);
+    assert_eq!(chunk_bytes(GIB, 32 * MIB), CHUNK_LEAST);
+    assert_eq!(chunk_bytes(1024 * GIB, 32 * MIB), 2 * GIB);
+    assert_eq!(whole_parts(256 * MIB, 12), 12 * 20 * MIB);
+    assert_eq!(whole_parts(MIB, 3), 3 * 320 * 1024);
+}
+
+#[test]
+fn orders_are_new_and_keep_their_distance() {
+    let mut rng = fastrand::Rng::with_seed(1);
+    let mut before: Vec<u64> = Vec::new();
+    for _ in 0..50 {
+        let next = order(40, &before, &mut rng);
+        let mut sorted = next.clone();
+        sorted.sort_unstable();
+        assert!(sorted.into_iter().eq(0..40) && next != before);
+        let late = before.len().saturating_sub(5);
+        assert!(next[..5].iter().all(|chunk| !before[late..].contains(chunk)));
+        before = next;
+    }
+    assert_eq!(order(1, &[0], &mut rng), [0]);
+}
+
+#[test]
+fn slow_regions_are_planted_by_words() {
+    let plant = Plant::parse("slow:25%@1.33").expect("a plant");
+    assert_eq!(plant, Plant { share: 0.25, ratio: 1.33 });
+    assert_eq!(plant.chunks(40), 10..20);
+    assert_eq!(Plant { share: 1.0, ratio: 2.0 }.chunks(8), 0..8);
+    for wrong in ["", "slow:25@2", "slow:120%@2", "slow:20%@0.5", "fast:20%@2"] {
+        assert!(Plant::parse(wrong).is_err(), "{wrong}");
+    }
+}
+
+/// Forty chunks of 1 MiB: what they hold is read right, whatever their bandwidth.
+#[test]
+fn a_small_map_has_a_series_a_chunk() {
+    let mut own = rehearsal::this_machine();
+    own.memory.available_bytes = Some(GIB);
+    let wish = Wish { max: Some(40 * MIB), chunk: Some(MIB), rounds: 3, ..Wish::default() };
+    let floor = Floor::of(&own);
+    let windows = Windows { window_ns: 1e6, count: 3, warm_up: 1, limit_s: 1.0 };
+    let memory_bytes = GIB;
+    let scope = Scope { machine: &own, floor: &floor, depth: Depth::Full, memory_bytes, windows, all: false };
+    let mut case = cases(&BENCHMARKS[0], &scope, &wish).remove(0).case;
+    let (samples, reason) = rehearsal::visit(&case);
+    assert_eq!(reason, None);
+    let of = |metric: &str| samples.iter().filter(|one| one.metrics == [metric]).collect::<Vec<_>>();
+    let chunks = of(&ids::metric::BANDWIDTH);
+    assert!(chunks.len() >= 32 && chunks.iter().filter(|one| !one.point.is_empty()).count() == chunks.len());
+    assert!(chunks.iter().all(|one| one.len() == 4 && one.warm_up == 1));
+    assert!(of(&ids::metric::TYPICAL).len() == 1 && of(&ids::metric::TYPICAL)[0].len() == 4);
+    // Root sees where it lies, others do not.
+    let places = of(&ids::metric::PHYSICAL);
+    assert!(places.is_empty() || places[0].len() == chunks.len());
+    // More must stay free than there is: not a chunk is taken.
+    case.inputs.insert(RESERVE.to_string(), (1u64 << 60).to_string());
+    let (none, reason) = rehearsal::visit(&case);
+    assert!(none.is_empty() && reason.is_some_and(|reason| reason.text().contains("memory ran short")));
+}

@@ -1,0 +1,83 @@
+//! Memory parallelism: how many loads a core has under way at once.
+
+use super::memory::{beyond_caches, note_memory, resident};
+use super::{Benchmark, Candidate, Depth, Param, Point, Range, Sampler, Scope, View, check_answer, point};
+use kernels::{Chain, TOGETHER, walk_together};
+use model::vocabulary::memory as ids;
+use model::{Better, Case, Form, Metric, Pages, Params};
+
+pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
+    id: ids::PARALLELISM,
+    title: "Memory parallelism",
+    about: "One task follows 1 to 32 independent chains of dependent loads through a block beyond the last-level cache, \
+            a load of each chain in turn. Loads of one chain wait for each other, loads of different chains do not: the \
+            time per load falls until the core cannot keep more misses under way. Random order on huge pages; all \
+            chains are one cycle entered at even distances, so that no chain profits from what another fetched.",
+    reading: "The time per load of one chain divided by the smallest time per load is the number of misses that the core \
+              overlaps: 10 to 16 on older cores, 16 to 48 on recent ones. That number times 64 bytes over the latency \
+              is all that one core can draw by plain loads: why one task cannot fill a server's memory channels.",
+    source: file!(),
+    metrics: &[Metric::new(
+        ids::metric::LATENCY,
+        "time per load",
+        "ns",
+        Better::Lower,
+        Form::TimePerWork { scale: 1.0 },
+    )],
+    params: &[Param {
+        name: ids::param::CHAINS,
+        about: "independent chains",
+        range: Range::Int { min: 1, max: 32 },
+    }],
+    view: &View::Curve { x: std::borrow::Cow::Borrowed(ids::param::CHAINS.as_str()), log: true },
+    from: Depth::Standard,
+    hidden: false,
+    budget_s: None,
+    cases,
+    points,
+    run,
+}];
+
+const LINE_BYTES: usize = 64;
+
+/// Each number of chains divides it: starts at even distances for all of them.
+const PARTS: usize = 96;
+
+fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
+    let placement = match scope.floor.one_cpu("task") {
+        Ok(placement) => placement.pages(Pages::Huge),
+        Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
+    };
+    // Half for the numbers of the lines; the lines of a chain are counted in 32 bits.
+    let bytes = beyond_caches(scope, &placement, 2).min(128 << 30);
+    let seconds = scope.seconds(TOGETHER.len(), 1.0, bytes as f64 / LINE_BYTES as f64 * 60e-9);
+    let mut candidate = Candidate::new(bench.id, placement, 62, seconds);
+    candidate.case.inputs.insert(ids::param::BYTES.into(), bytes.to_string());
+    vec![candidate.memory(bytes + bytes / 16)]
+}
+
+fn points(_: &Case) -> Vec<Params> {
+    TOGETHER.iter().map(|chains| point(ids::param::CHAINS, *chains as u64)).collect()
+}
+
+fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
+    let bytes = super::memory::sizes_of(case).first().copied().unwrap_or(64 << 20);
+    let nodes = case.placement.seats.first().map_or_else(Default::default, |seat| seat.mem_nodes.clone());
+    let mut memory = resident(bytes, case.placement.pages, &nodes, |index| index as u64)?;
+    note_memory(sampler, &memory, &nodes);
+    let parts = Chain::random_parts(memory.words_mut(), LINE_BYTES, PARTS, sampler.seed());
+    let lines = parts[0].lines() as u64;
+    for count in TOGETHER {
+        let mut chains: Vec<Chain> = parts.iter().step_by(PARTS / count).cloned().collect();
+        sampler.time(
+            Point::new(ids::metric::LATENCY, count as f64).at(point(ids::param::CHAINS, count as u64)),
+            |turns| {
+                walk_together(&mut chains, turns);
+            },
+        )?;
+    }
+    // All starts lie on one cycle: the last chain comes round when it has gone all of it.
+    let mut whole = parts[PARTS - 1..].to_vec();
+    walk_together(&mut whole, lines);
+    check_answer(whole[0].at_start(), || format!("the chain through {bytes} bytes did not close"))
+}

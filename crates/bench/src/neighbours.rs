@@ -1,0 +1,233 @@
+//! Whoever keeps the CPUs beside a measurement busy: the same work, a spinner or a stream, from before the first window
+//! until after the last.
+//!
+//! The visit's process becomes their caretaker and measures in a child of its own, so that benchmarks meet no children
+//! that are not theirs. It waits for all of them, and their CPU time becomes that of the visit.
+
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use rustix::process::WaitOptions;
+
+use super::{Benchmark, Order, Sampler};
+use kernels::{self, Op};
+use model::{Beside, Case, CpuSet, Pages};
+use sys::affinity;
+use sys::mapping::Mapping;
+use sys::process::{self, Child};
+use sys::sched::{Policy, set_policy};
+use sys::shared::{SharedWords, WORDS_PER_LINE};
+
+/// Neighbours that are at work; they end when this is dropped.
+pub struct Neighbours {
+    // In this order they go: all are killed before what they left is waited for.
+    children: Vec<Child>,
+    _orphans: Orphans,
+    board: Board,
+    beside: Beside,
+}
+
+/// How long neighbours may take to be at work: the same work has built its memory and measured its first point by then.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How often the caretaker looks whether all are alive.
+const LOOK: Duration = Duration::from_millis(3);
+const SELDOM: Duration = Duration::from_millis(20);
+/// How long what killed neighbours had started may take to leave.
+const LEAVE: Duration = Duration::from_secs(2);
+/// A neighbour that streams moves this many bytes again and again: beyond every private cache.
+const STREAMED: usize = 64 << 20;
+
+const FAILED: i32 = 1;
+
+/// What one neighbour does, and on which CPU its first task is.
+type Work<'a> = (CpuSet, Box<dyn Fn(&Board) -> anyhow::Result<()> + 'a>);
+
+impl Neighbours {
+    /// Starts those that a case wants and waits until all are at work; `None` where it wants none. The caller moves to
+    /// their CPUs, and adopts what they leave.
+    pub fn start(benchmark: &Benchmark, order: &Order) -> anyhow::Result<Option<Neighbours>> {
+        let works = works(benchmark, order);
+        if works.is_empty() {
+            return Ok(None);
+        }
+        process::adopt_orphans().context("cannot adopt the children of the neighbours")?;
+        let all: CpuSet = works.iter().flat_map(|(cpus, _)| cpus.iter().collect::<Vec<u32>>()).collect();
+        // Never on a measured CPU, but where the neighbours are there, too.
+        affinity::pin(&all)
+            .with_context(|| format!("cannot move to CPUs {all}, beside the measured ones"))?;
+        let board = Board { words: SharedWords::new(WORDS_PER_LINE)? };
+        let beside = order.case.placement.beside;
+        let mut neighbours = Neighbours { children: Vec::new(), _orphans: Orphans, board, beside };
+        for (cpus, work) in &works {
+            let board = &neighbours.board;
+            let child =
+                process::fork(|| match affinity::pin(cpus).map_err(Into::into).and_then(|()| work(board)) {
+                    Ok(()) => 0,
+                    Err(_) => FAILED,
+                });
+            neighbours.children.push(child.context("cannot fork a neighbour")?);
+        }
+        let begin = Instant::now();
+        while (neighbours.board.at_work().load(Ordering::Acquire) as usize) < works.len() {
+            neighbours.check()?;
+            if begin.elapsed() > PATIENCE {
+                bail!("the neighbours were not at work after {PATIENCE:?}");
+            }
+            std::thread::sleep(LOOK);
+        }
+        Ok(Some(neighbours))
+    }
+
+    /// Measures in a child while they work, and ends them. An error when one of them, or the child, ended otherwise.
+    pub fn attend(mut self, measure: impl FnOnce() -> i32) -> anyhow::Result<()> {
+        let mut measuring = process::fork(measure).context("cannot fork the measurement")?;
+        // Who looks from a measured CPU looks seldom.
+        let look = if self.beside == Beside::Awake { SELDOM } else { LOOK };
+        let status = loop {
+            if let Some(status) = measuring.ended()? {
+                break status;
+            }
+            self.check()?;
+            std::thread::sleep(look);
+        };
+        match status.success() {
+            true => Ok(()),
+            false => bail!("the measurement beside busy neighbours ended with {status}"),
+        }
+    }
+
+    fn check(&mut self) -> anyhow::Result<()> {
+        for child in &mut self.children {
+            if let Some(status) = child.ended()? {
+                bail!("a neighbour ended before it was told to ({status})");
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What killed neighbours had started comes to us, and is waited for.
+struct Orphans;
+
+impl Drop for Orphans {
+    fn drop(&mut self) {
+        let begin = Instant::now();
+        while let Ok(status) = rustix::process::wait(WaitOptions::NOHANG) {
+            match status {
+                Some(_) => {}
+                None if begin.elapsed() < LEAVE => std::thread::sleep(Duration::from_micros(200)),
+                None => break,
+            }
+        }
+    }
+}
+
+/// A count of those at work; they end by being killed.
+struct Board {
+    words: SharedWords,
+}
+
+impl Board {
+    fn at_work(&self) -> &AtomicU32 {
+        self.words.half_word(0)
+    }
+}
+
+/// A neighbour for each CPU; of the same work one for each whole set of seats.
+fn works<'a>(benchmark: &'a Benchmark, order: &'a Order) -> Vec<Work<'a>> {
+    let placement = &order.case.placement;
+    let each = |work: fn(&Board) -> anyhow::Result<()>| -> Vec<Work<'a>> {
+        let cpus = CpuSet::union_of(&placement.neighbours);
+        cpus.iter().map(|cpu| (CpuSet::one(cpu), Box::new(work) as _)).collect()
+    };
+    match placement.beside {
+        Beside::Idle => Vec::new(),
+        Beside::Spinner => each(spin),
+        Beside::Stream => each(stream),
+        Beside::Awake => each(stay_awake),
+        Beside::SameWork => twins(&order.case)
+            .into_iter()
+            .map(|case| {
+                let cpus = case.placement.seats.first().map(|seat| seat.cpus.clone()).unwrap_or_default();
+                let order = Order { case, ..order.clone() };
+                let work = move |board: &Board| same_work(benchmark, &order, board);
+                (cpus, Box::new(work) as _)
+            })
+            .collect(),
+    }
+}
+
+/// The case on the CPUs beside its seats: once for each rank of siblings that all its seats have.
+fn twins(case: &Case) -> Vec<Case> {
+    let placement = &case.placement;
+    let ranks = placement.neighbours.iter().map(CpuSet::len).min().unwrap_or(0);
+    let twin = |rank: usize| {
+        let mut twin = case.clone();
+        (twin.placement.beside, twin.placement.neighbours) = (Beside::Idle, Vec::new());
+        for (seat, cpus) in twin.placement.seats.iter_mut().zip(&placement.neighbours) {
+            seat.cpus = cpus.iter().nth(rank).map(CpuSet::one).unwrap_or_default();
+        }
+        twin
+    };
+    (0..ranks).map(twin).collect()
+}
+
+/// A busy loop that looks at a word of memory: one step a cycle, and no pause that would leave the core to its sibling.
+fn spin(board: &Board) -> anyhow::Result<()> {
+    board.at_work().fetch_add(1, Ordering::AcqRel);
+    while board.at_work().load(Ordering::Relaxed) > 0 {}
+    Ok(())
+}
+
+/// Runs whenever nobody else wants the CPU, so that it does not sleep; pauses leave the core to an SMT sibling.
+fn stay_awake(board: &Board) -> anyhow::Result<()> {
+    set_policy(Policy::Idle).context("cannot become a task of lowest priority (SCHED_IDLE)")?;
+    board.at_work().fetch_add(1, Ordering::AcqRel);
+    while board.at_work().load(Ordering::Relaxed) > 0 {
+        std::hint::spin_loop();
+    }
+    Ok(())
+}
+
+/// Reads memory beyond the caches as fast as the core can.
+fn stream(board: &Board) -> anyhow::Result<()> {
+    let stream = kernels::streams(Op::Load).into_iter().next().context("no way to read is known")?;
+    let mut memory = Mapping::private(STREAMED, Pages::AsGiven, &CpuSet::default())?;
+    memory.words_mut().fill(1);
+    board.at_work().fetch_add(1, Ordering::AcqRel);
+    while board.at_work().load(Ordering::Relaxed) > 0 {
+        std::hint::black_box(stream.run(memory.words_mut(), 1, 0));
+    }
+    Ok(())
+}
+
+/// The case itself, again and again; at work from its first samples on.
+fn same_work(benchmark: &Benchmark, order: &Order, board: &Board) -> anyhow::Result<()> {
+    let mut sink = Sink { told: false, board };
+    loop {
+        let mut sampler = Sampler::new(order, &mut sink);
+        (benchmark.run)(&order.case, &mut sampler)?;
+    }
+}
+
+/// Takes the samples of a neighbour, which nobody wants; the first one says that it is at work.
+struct Sink<'a> {
+    told: bool,
+    board: &'a Board,
+}
+
+impl Write for Sink<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !self.told {
+            self.told = true;
+            self.board.at_work().fetch_add(1, Ordering::AcqRel);
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,446 @@
+//! The client's side: finds the other end, or forks one, and runs tests with it.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, sockopt};
+
+use super::TO;
+use super::conduct::{Place, conduct, tune, tune_connected};
+use super::link::Link;
+use super::session::{self, Host};
+use super::way::Way;
+use super::wire::{HELLO_BYTES, Hello, Keys, VERDICT_BYTES, VERSION, Verdict};
+use super::words::{Account, Echo, Protocol, Reply, Report, Request, Side, Transfer};
+use crate::check_answer;
+use model::{Case, CpuSet, Seat};
+use sys::affinity;
+use sys::process::{self, Child};
+use sys::random::random;
+
+/// The other end, ready for one test after another.
+pub struct Peer {
+    link: Link,
+    /// Of this end.
+    pub place: Place,
+    /// CPUs that the other end is told to use: where it is on this machine.
+    cpus: Vec<u32>,
+    /// CPUs that it told to have used.
+    used: CpuSet,
+    test: u32,
+    /// Lives as long as this one.
+    _forked: Option<Child>,
+}
+
+/// How long connecting and each step of proving oneself may take.
+const CONNECT: Duration = Duration::from_secs(5);
+/// A server may be busy with the visit before this one, or with somebody else's.
+const BUSY: Duration = Duration::from_secs(15);
+const BUSY_PAUSE: Duration = Duration::from_millis(100);
+/// What the other end takes to prepare or to tell.
+const ANSWER: Duration = Duration::from_secs(20);
+/// A datagram that was not heard is said again after this, and for so long: a little less than the other end waits.
+const AGAIN: Duration = Duration::from_millis(100);
+const GREETING: Duration = Duration::from_secs(4);
+
+impl Peer {
+    /// The other end of a case: the host that it names, or a process on its second seat. Further seats are this end's; over loopback
+    /// the second one of messages is the other end's.
+    pub fn of(case: &Case, token: Option<&str>) -> anyhow::Result<Peer> {
+        let seats = &case.placement.seats;
+        let [first, second, ..] = seats.as_slice() else {
+            bail!("a network test needs two seats, not {}", seats.len());
+        };
+        let (messages, loads): (Vec<&Seat>, Vec<&Seat>) =
+            seats.iter().filter(|seat| seat.host.is_none()).partition(|seat| seat.role == super::MESSAGES);
+        let of = |seat: &&Seat| seat.cpus.clone();
+        let mut place = Place { messages: messages.first().map(of), ..Place::default() };
+        let (link, forked, cpus) = match case.inputs.get(TO) {
+            Some(to) => {
+                let token = token.context("the other host's token is missing (--token)")?;
+                let link = dial(to, token)?;
+                place.interface = session::interface_to(link.peer()?);
+                place.seats = loads.iter().map(of).collect();
+                (link, None, Vec::new())
+            }
+            None => {
+                let theirs = messages.get(1).map(of);
+                let (link, child) = forked(&second.cpus, theirs)?;
+                place.seats = vec![first.cpus.clone()];
+                (link, Some(child), second.cpus.iter().collect())
+            }
+        };
+        Ok(Peer { link, place, cpus, used: CpuSet::default(), test: 0, _forked: forked })
+    }
+
+    /// Where another host's tasks sat, in words; of a process of our own the placement tells.
+    pub fn seats_there(&self) -> Option<String> {
+        let told = self._forked.is_none() && !self.used.is_empty();
+        told.then(|| format!("the other end's tasks sat on its CPUs {}", self.used))
+    }
+
+    /// What is known by now of the way to another host; over loopback nothing depends on it.
+    pub fn way(&self) -> Way {
+        let told = self.link.told().filter(|_| self._forked.is_none());
+        told.zip(self.link.peer().ok()).map(|(told, to)| Way::of(&told, to.ip())).unwrap_or_default()
+    }
+
+    /// What the other host tells of itself and of its way to us.
+    pub fn describe(&mut self) -> anyhow::Result<String> {
+        self.link.send(&Request::Describe)?;
+        match self.answer()? {
+            Reply::Description(text) => Ok(text),
+            other => bail!("the other end answered {other:?}"),
+        }
+    }
+
+    fn answer(&mut self) -> anyhow::Result<Reply> {
+        match self.link.receive(ANSWER)?.context("the other end left")? {
+            Reply::Refused(why) => Err(Refusal(why).into()),
+            reply => Ok(reply),
+        }
+    }
+
+    fn port(&mut self) -> anyhow::Result<SocketAddr> {
+        match self.answer()? {
+            Reply::Port(port) => {
+                // With its scope, without which a link-local address is none.
+                let mut to = self.link.peer()?;
+                to.set_port(port);
+                Ok(to)
+            }
+            other => bail!("the other end answered {other:?} instead of a port"),
+        }
+    }
+
+    fn ready(&mut self) -> anyhow::Result<()> {
+        match self.answer()? {
+            Reply::Ready => Ok(()),
+            other => bail!("the other end answered {other:?} and is not ready"),
+        }
+    }
+
+    fn report(&mut self) -> anyhow::Result<Report> {
+        match self.answer()? {
+            Reply::Report(report) => {
+                self.used = self.used.union(&report.cpus.iter().copied().collect());
+                Ok(*report)
+            }
+            other => bail!("the other end answered {other:?} instead of a report"),
+        }
+    }
+
+    /// Connects the streams of a transfer, and the one that echoes if there is to be one.
+    pub fn prepare(&mut self, mut spec: Transfer) -> anyhow::Result<Prepared<'_>> {
+        self.test += 1;
+        (spec.test, spec.cpus) = (self.test, self.cpus.clone());
+        self.link.send(&Request::Transfer(spec.clone()))?;
+        let to = self.port()?;
+        let mut sockets = Vec::new();
+        for stream in 0..spec.streams + u32::from(spec.echo) {
+            let connected = self.data(spec.protocol, to, stream, &|socket| tune(&spec, socket));
+            let socket = match connected {
+                Ok(socket) => socket,
+                Err(error) if error.is::<Refusal>() => return Err(error),
+                // What the other end has to say of it is nearer to the cause.
+                Err(error) => return Err(self.answer().err().unwrap_or(error)),
+            };
+            sockets.push(socket);
+        }
+        let echo = if spec.echo { sockets.pop() } else { None };
+        for socket in &sockets {
+            tune_connected(&spec, socket)?;
+        }
+        self.ready()?;
+        Ok(Prepared { peer: self, spec, sockets, echo })
+    }
+
+    /// One data connection.
+    fn data(
+        &mut self,
+        protocol: Protocol,
+        to: SocketAddr,
+        stream: u32,
+        tune: &dyn Fn(&OwnedFd) -> anyhow::Result<()>,
+    ) -> anyhow::Result<OwnedFd> {
+        let cookie = self.link.keys.cookie(self.test, stream);
+        let family = if to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let kind = if protocol == Protocol::Tcp { SocketType::STREAM } else { SocketType::DGRAM };
+        let socket = rustix::net::socket_with(family, kind, SocketFlags::CLOEXEC, None)
+            .context("cannot make a socket")?;
+        tune(&socket)?;
+        let limit = |which, time| {
+            sockopt::set_socket_timeout(&socket, which, time).context("cannot set a socket's time limit")
+        };
+        limit(sockopt::Timeout::Send, Some(CONNECT))?;
+        rustix::net::connect(&socket, &to).with_context(|| {
+            format!("cannot connect to port {} there: does a firewall stand between?", to.port())
+        })?;
+        limit(sockopt::Timeout::Send, None)?;
+        match protocol {
+            Protocol::Tcp => {
+                rustix::net::send(&socket, &cookie, SendFlags::NOSIGNAL).context("the other end is gone")?;
+            }
+            Protocol::Udp => self.greet(&socket, &cookie, stream, to.port())?,
+        }
+        Ok(socket)
+    }
+
+    /// Says the cookie until the other end has heard it, of which it tells over the link: what is lost is said again.
+    fn greet(&mut self, socket: &OwnedFd, cookie: &[u8], stream: u32, port: u16) -> anyhow::Result<()> {
+        let begin = Instant::now();
+        while begin.elapsed() < GREETING {
+            match rustix::net::send(socket, cookie, SendFlags::empty()) {
+                Ok(_) | Err(Errno::CONNREFUSED | Errno::NOBUFS) => {}
+                Err(error) => return Err(error).context("cannot send over UDP"),
+            }
+            if !self.link.has_news(AGAIN)? {
+                continue;
+            }
+            match self.answer()? {
+                Reply::Heard(heard) if heard == stream => return Ok(()),
+                other => bail!("the other end answered {other:?} to a datagram of stream {stream}"),
+            }
+        }
+        bail!("nothing arrives over UDP at port {port} there: does a firewall stand between?")
+    }
+
+    /// A connection whose messages come back.
+    pub fn echo(&mut self, protocol: Protocol, congestion: Option<&str>) -> anyhow::Result<OwnedFd> {
+        self.test += 1;
+        let spec = self.small(protocol, congestion);
+        self.link.send(&Request::Echo(spec))?;
+        let to = self.port()?;
+        let socket = self.data(protocol, to, 0, &|_| Ok(()))?;
+        if protocol == Protocol::Tcp {
+            sockopt::set_tcp_nodelay(&socket, true).context("cannot set TCP_NODELAY")?;
+            if let Some(name) = congestion {
+                sockopt::set_tcp_congestion(&socket, name).with_context(|| {
+                    format!("this kernel does not let us use congestion control {name:?}")
+                })?;
+            }
+        }
+        self.ready()?;
+        Ok(socket)
+    }
+
+    /// Where connections are accepted, given a byte and forgotten.
+    pub fn greeter(&mut self) -> anyhow::Result<SocketAddr> {
+        self.test += 1;
+        let spec = self.small(Protocol::Tcp, None);
+        self.link.send(&Request::Greet(spec))?;
+        let to = self.port()?;
+        self.ready()?;
+        Ok(to)
+    }
+
+    fn small(&self, protocol: Protocol, congestion: Option<&str>) -> Echo {
+        Echo {
+            test: self.test,
+            protocol,
+            congestion: congestion.map(str::to_string),
+            cpus: self.cpus.clone(),
+        }
+    }
+
+    /// Ends an echo, or greeting, and tells what it cost the other end.
+    pub fn stop(&mut self) -> anyhow::Result<Account> {
+        self.link.send(&Request::Stop)?;
+        Ok(self.report()?.account)
+    }
+
+    /// Waits for so long, unless the other end leaves before.
+    pub fn pause(&self, duration: Duration) -> anyhow::Result<()> {
+        self.link.pause(duration)
+    }
+}
+
+/// What the other end says instead of doing what it was asked for; nothing follows.
+#[derive(Debug)]
+struct Refusal(String);
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        write!(f, "the other end: {}", self.0)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// A transfer whose streams are connected.
+pub struct Prepared<'p> {
+    peer: &'p mut Peer,
+    spec: Transfer,
+    sockets: Vec<OwnedFd>,
+    pub echo: Option<OwnedFd>,
+}
+
+/// What both ends saw of a transfer.
+pub struct Outcome {
+    pub spec: Transfer,
+    pub local: Report,
+    pub remote: Report,
+}
+
+impl Prepared<'_> {
+    pub fn run(self) -> anyhow::Result<Outcome> {
+        self.run_beside(&mut |peer, duration| peer.pause(duration))
+    }
+
+    /// The same, with something to do in place of waiting, for as long as told.
+    pub fn run_beside(
+        self,
+        meanwhile: &mut dyn FnMut(&Peer, Duration) -> anyhow::Result<()>,
+    ) -> anyhow::Result<Outcome> {
+        let Prepared { peer, spec, sockets, echo } = self;
+        peer.link.send(&Request::Go)?;
+        let place = peer.place.clone();
+        let local =
+            conduct(&spec, Side::Client, &sockets, &place, &mut |duration| meanwhile(peer, duration))?;
+        // Of what was given up, the other end learns by the end of the connections.
+        drop((sockets, echo));
+        let remote = peer.report()?;
+        let outcome = Outcome { spec, local, remote };
+        outcome.check()?;
+        Ok(outcome)
+    }
+}
+
+impl Outcome {
+    /// What was sent has arrived, and nothing else.
+    fn check(&self) -> anyhow::Result<()> {
+        let (local, remote) = (&self.local, &self.remote);
+        for (end, report) in [("this end", local), ("the other end", remote)] {
+            if let Some(wrong) = &report.wrong {
+                check_answer(false, || format!("{end}: {wrong}"))?;
+            }
+        }
+        for (sender, receiver) in [(local, remote), (remote, local)] {
+            let whole = local.drained && remote.drained;
+            let right = match self.spec.protocol {
+                Protocol::Tcp if whole => sender.sent == receiver.received,
+                _ => receiver.received <= sender.sent,
+            };
+            check_answer(right, || {
+                format!("{} bytes were sent, and {} arrived", sender.sent, receiver.received)
+            })?;
+        }
+        let marks = self.spec.beat.warm_up + self.spec.beat.count + 1;
+        check_answer(local.marks.len() == marks && remote.marks.len() == marks, || {
+            format!("the ends counted {} and {} windows of {marks}", local.marks.len(), remote.marks.len())
+        })
+    }
+}
+
+/// An other end on this machine: the same code as the server's, in a process on these CPUs, reached over loopback.
+fn forked(cpus: &CpuSet, messages: Option<CpuSet>) -> anyhow::Result<(Link, Child)> {
+    const LOOPBACK: &str =
+        "the loopback interface may be down (`ip link set lo up`), or sockets forbidden here";
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context(LOOPBACK)?;
+    let address = listener.local_addr().context(LOOPBACK)?;
+    let stream = TcpStream::connect_timeout(&address, CONNECT).context(LOOPBACK)?;
+    let own = stream.local_addr().context(LOOPBACK)?;
+    // Anybody on this machine may have been quicker.
+    let theirs = loop {
+        let (theirs, from) = listener.accept().context(LOOPBACK)?;
+        if from == own {
+            break theirs;
+        }
+    };
+    let secret: [u8; 32] = random().context("no random numbers")?;
+    let keys = Keys::of("", &secret, &random().context("no random numbers")?);
+    let (mut ends, for_them) = (Some((stream, theirs)), keys.clone());
+    let child = process::fork(|| {
+        // It keeps its own end only: by the end of the other it learns that we are gone.
+        let theirs = ends.take().map(|(_, theirs)| theirs);
+        let served = affinity::pin(cpus).map_err(anyhow::Error::from).and_then(|()| {
+            let link = Link::new(theirs.context("no stream")?, for_them, Side::Server)?;
+            let place = Place { seats: vec![cpus.clone()], messages: messages.clone(), interface: None };
+            session::attend(link, &Host { place, port: 0, describe: &|_| String::new() })
+        });
+        i32::from(served.is_err())
+    })
+    .context("cannot fork the other end")?;
+    let (stream, _) = ends.take().context("no stream")?;
+    Ok((Link::new(stream, keys, Side::Client)?, child))
+}
+
+/// Reaches a server, proves to know its token and sees that it does, too.
+pub fn dial(to: &str, token: &str) -> anyhow::Result<Link> {
+    let addresses: Vec<SocketAddr> =
+        to.to_socket_addrs().with_context(|| format!("cannot find the address of {to}"))?.collect();
+    let begin = Instant::now();
+    loop {
+        match knock(to, &addresses, token)? {
+            Some(link) => return Ok(link),
+            None if begin.elapsed() > BUSY => {
+                bail!("{to} is busy with another session; it serves one at a time")
+            }
+            None => std::thread::sleep(BUSY_PAUSE),
+        }
+    }
+}
+
+/// `None`: busy.
+fn knock(to: &str, addresses: &[SocketAddr], token: &str) -> anyhow::Result<Option<Link>> {
+    let mut stream = None;
+    let mut failed = None;
+    for address in addresses {
+        match TcpStream::connect_timeout(address, CONNECT) {
+            Ok(connected) => {
+                stream = Some(connected);
+                break;
+            }
+            Err(error) => failed = Some(error),
+        }
+    }
+    let Some(mut stream) = stream else {
+        let why = failed.map_or("it has no address".to_string(), |error| error.to_string());
+        bail!("cannot reach {to} ({why}): does `assay serve` run there, and is the port open?");
+    };
+    stream.set_read_timeout(Some(CONNECT)).context("cannot set SO_RCVTIMEO")?;
+    stream.set_write_timeout(Some(CONNECT)).context("cannot set SO_SNDTIMEO")?;
+    stream.set_nodelay(true).context("cannot set TCP_NODELAY")?;
+    let nonce = random().context("no random numbers")?;
+    let silent = |error: std::io::Error| match error.kind() {
+        ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => {
+            anyhow::anyhow!(
+                "{to} closed the connection before it had answered: is it too busy, or no `assay serve`?"
+            )
+        }
+        ErrorKind::WouldBlock => anyhow::anyhow!("{to} does not answer: is it an `assay serve`?"),
+        _ => anyhow::Error::new(error).context(format!("while talking to {to}")),
+    };
+    stream.write_all(&Hello { version: VERSION, nonce }.bytes()).map_err(silent)?;
+    let mut bytes = [0u8; HELLO_BYTES];
+    stream.read_exact(&mut bytes).map_err(silent)?;
+    let hello = Hello::parse(&bytes).map_err(anyhow::Error::msg)?.context("a hello that is too short")?;
+    hello.agrees().map_err(|why| anyhow::anyhow!("{to}: {why}"))?;
+    let keys = Keys::of(token, &nonce, &hello.nonce);
+    stream.write_all(&keys.client).map_err(silent)?;
+    let mut bytes = [0u8; VERDICT_BYTES];
+    stream.read_exact(&mut bytes).map_err(silent)?;
+    match Verdict::parse(&bytes, &keys).map_err(|why| anyhow::anyhow!("{to}: {why}"))? {
+        Verdict::Welcome => Link::new(stream, keys, Side::Client).map(Some),
+        Verdict::Busy => Ok(None),
+        Verdict::WrongToken => bail!("{to} does not take this token: it shows the right one where it runs"),
+    }
+}
+
+/// What a server tells of its machine, and of its way to us.
+pub fn remote_description(to: &str, token: &str) -> anyhow::Result<(String, SocketAddr)> {
+    let link = dial(to, token)?;
+    let address = link.peer()?;
+    let (place, cpus, used) = Default::default();
+    let mut peer = Peer { link, place, cpus, used, test: 0, _forked: None };
+    let mut text = peer.describe()?;
+    // What this end knows of the way there, in the lines that it is described by.
+    if let Some(trip) = peer.way().round_trip {
+        text.push_str(&format!("\nround_trip_us {}\n", trip.as_micros()));
+    }
+    Ok((text, address))
+}

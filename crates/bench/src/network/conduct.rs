@@ -1,0 +1,376 @@
+//! One end of a transfer: starts its tasks, reads their counts at the edges of windows, and accounts for what it cost.
+//! The same code runs at both ends.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use rustix::net::sockopt;
+
+use super::streams::{Flow, Streams};
+use super::words::{Account, Direction, Mark, Protocol, Report, Sending, Side, Transfer};
+use super::workers::{Board, Task};
+use machine::network;
+use model::CpuSet;
+use snapshot::network as files;
+use sys::counters::{NetworkCounters, NetworkTotals};
+use sys::process::{self, Child};
+use sys::tcp::{self, TcpInfo};
+use sys::{affinity, datagrams};
+
+/// Where an end's tasks sit, and what it looks at.
+#[derive(Clone, Debug, Default)]
+pub struct Place {
+    /// One after another, in turn.
+    pub seats: Vec<CpuSet>,
+    /// Where messages are sent, or sent back, beside a load.
+    pub messages: Option<CpuSet>,
+    /// Whose drops are counted; none over loopback.
+    pub interface: Option<String>,
+}
+
+impl Place {
+    pub fn seat(&self, task: usize) -> Option<&CpuSet> {
+        self.seats.get(task % self.seats.len().max(1))
+    }
+
+    /// CPUs that so many tasks use.
+    pub fn cpus(&self, tasks: usize) -> CpuSet {
+        (0..tasks).filter_map(|task| self.seat(task)).flat_map(|cpus| cpus.iter()).collect()
+    }
+}
+
+/// CPUs that handle the packets of an interface: tasks beside them have time while those have none.
+fn packet_cpus(interface: Option<&str>) -> CpuSet {
+    let end = interface.and_then(|name| network::end(&files::of_interface(name)));
+    end.map(|end| end.packet_cpus()).unwrap_or_default()
+}
+
+/// How an end waits: until the time is over, or an error because the other end is gone.
+pub type Pause<'a> = &'a mut dyn FnMut(Duration) -> anyhow::Result<()>;
+
+/// What is still on its way when the senders stop may take as long as the transfer did, within these bounds: a full send
+/// buffer would take longer than all that is measured where a window, or losses, let little through.
+const DRAIN: [Duration; 2] = [Duration::from_millis(300), Duration::from_secs(3)];
+/// Datagrams come no more when none came for so long.
+const QUIET: Duration = Duration::from_millis(30);
+/// A look at whether tasks have ended.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// Who does what at this end.
+struct Job {
+    stream: u32,
+    sends: bool,
+}
+
+fn jobs(spec: &Transfer, side: Side) -> Vec<Job> {
+    let (sends, receives) = match (spec.direction, side) {
+        (Direction::Both, _) => (true, true),
+        (Direction::Send, Side::Client) | (Direction::Receive, Side::Server) => (true, false),
+        _ => (false, true),
+    };
+    let each = |stream| {
+        let ways = [(sends, true), (receives, false)].into_iter().filter(|(does, _)| *does);
+        ways.map(move |(_, sends)| Job { stream, sends })
+    };
+    (0..spec.streams).flat_map(each).collect()
+}
+
+/// Jobs by the process that does them: over TCP those of a direction that share a single CPU, else each alone.
+fn crews(spec: &Transfer, place: &Place, jobs: &[Job]) -> Vec<Vec<usize>> {
+    let mut crews: Vec<Vec<usize>> = Vec::new();
+    for (number, job) in jobs.iter().enumerate() {
+        let seat = place.seat(number).filter(|cpus| cpus.len() == 1 && spec.protocol == Protocol::Tcp);
+        let joins = |crew: &&mut Vec<usize>| {
+            seat.is_some() && place.seat(crew[0]) == seat && jobs[crew[0]].sends == job.sends
+        };
+        match crews.iter_mut().find(joins) {
+            Some(crew) => crew.push(number),
+            None => crews.push(vec![number]),
+        }
+    }
+    crews
+}
+
+/// Sets what a test asks for on a socket, before it is connected.
+pub fn tune(spec: &Transfer, socket: impl AsFd) -> anyhow::Result<()> {
+    if let Some([sends, receives]) = spec.buffers {
+        // Beyond the system's limit the kernel takes less without a word; the report says what there was.
+        sockopt::set_socket_send_buffer_size(&socket, sends as usize).context("cannot set SO_SNDBUF")?;
+        sockopt::set_socket_recv_buffer_size(&socket, receives as usize).context("cannot set SO_RCVBUF")?;
+    }
+    if spec.protocol == Protocol::Udp {
+        if spec.buffers.is_none() {
+            let _ = sockopt::set_socket_recv_buffer_size(&socket, 8 << 20);
+        }
+        // Fails before Linux 5.0: then every datagram comes alone. Before the first one comes, so that all buffers are alike.
+        let _ = datagrams::coalesce(socket.as_fd());
+        let tick = Some(Duration::from_millis(20));
+        sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, tick)
+            .context("cannot set SO_RCVTIMEO")?;
+    }
+    Ok(())
+}
+
+/// Sets what only a connected socket takes.
+pub fn tune_connected(spec: &Transfer, socket: impl AsFd) -> anyhow::Result<()> {
+    if spec.protocol == Protocol::Tcp {
+        if let Some(name) = &spec.congestion {
+            sockopt::set_tcp_congestion(&socket, name)
+                .with_context(|| format!("this kernel does not let us use congestion control {name:?}"))?;
+        }
+        if let Some(rate) = spec.rate {
+            let bytes = rate / 8.0 / f64::from(spec.streams);
+            tcp::pace(socket.as_fd(), bytes as u64).context("cannot set SO_MAX_PACING_RATE")?;
+        }
+    }
+    Ok(())
+}
+
+/// One end's part of a transfer over these connected sockets, one a stream.
+pub fn conduct(
+    spec: &Transfer,
+    side: Side,
+    sockets: &[OwnedFd],
+    place: &Place,
+    pause: Pause,
+) -> anyhow::Result<Report> {
+    let jobs = jobs(spec, side);
+    let board = Board::new(jobs.len()).context("cannot map memory to share")?;
+    let burn = spec.burn[usize::from(side == Side::Server)];
+    ensure!(sockets.len() >= spec.streams as usize, "a stream without a socket");
+    let mut tasks = Vec::new();
+    for crew in crews(spec, place, &jobs) {
+        let child = process::fork(|| {
+            if place.seat(crew[0]).is_some_and(|cpus| affinity::pin(cpus).is_err()) {
+                return 1;
+            }
+            let socket = |number: &usize| &sockets[jobs[*number].stream as usize];
+            let job = &jobs[crew[0]];
+            match spec.protocol {
+                Protocol::Tcp => {
+                    let flows = crew.iter().map(|number| Flow::new(socket(number), *number)).collect();
+                    let streams = Streams { board: &board, flows, burn };
+                    if job.sends { streams.send(spec.bytes) } else { streams.receive(spec.bytes) }
+                }
+                Protocol::Udp => {
+                    let task = Task { board: &board, number: crew[0], burn };
+                    match job.sends {
+                        true => task.send(spec, socket(&crew[0]), job.stream),
+                        false => task.receive(spec, socket(&crew[0]), job.stream),
+                    }
+                }
+            }
+            0
+        });
+        tasks.push(child.context("cannot fork a task")?);
+    }
+    let begin = Instant::now();
+    let look = |marks: &mut Vec<Mark>| marks.push(mark(begin, &board, &jobs));
+    let senders: Vec<&OwnedFd> = match spec.protocol {
+        Protocol::Udp => Vec::new(),
+        Protocol::Tcp => {
+            jobs.iter().filter(|job| job.sends).map(|job| &sockets[job.stream as usize]).collect()
+        }
+    };
+    let pids: Vec<u32> = tasks.iter().map(Child::id).collect();
+    let handling = packet_cpus(place.interface.as_deref());
+    let receivers: Vec<&OwnedFd> = match spec.protocol {
+        Protocol::Tcp => Vec::new(),
+        Protocol::Udp => {
+            jobs.iter().filter(|job| !job.sends).map(|job| &sockets[job.stream as usize]).collect()
+        }
+    };
+    let mut counters = NetworkCounters::open(&pids, &place.cpus(jobs.len()), place.interface.as_deref());
+    let window = Duration::from_millis(spec.beat.window_ms);
+    let windows = spec.beat.warm_up + spec.beat.count;
+    let mut marks = Vec::with_capacity(windows + 1);
+    look(&mut marks);
+    let mut read = || (counters.read(), counters.softirqs(&handling), dropped(&receivers));
+    let mut before: (_, Vec<TcpInfo>, Instant) = (read(), told(&senders), begin);
+    for edge in 1..=windows {
+        pause((window * edge as u32).saturating_sub(begin.elapsed()))?;
+        look(&mut marks);
+        if edge == spec.beat.warm_up {
+            // The time spans what is counted: nobody runs, or waits, for longer than it lasts.
+            let now = Instant::now();
+            before = (read(), told(&senders), now);
+        }
+    }
+    let now = read();
+    let elapsed = before.2.elapsed().as_secs_f64();
+    let used = now.0.since(before.0.0);
+    let handled = busiest(&before.0.1, &now.1);
+    let thrown_away = thrown_away(&used, before.0.2.as_deref(), now.2.as_deref());
+    let tcp = sending(&before.1, &senders, elapsed);
+    // The other end's last window is over a little later than ours.
+    if !senders.is_empty() || spec.protocol == Protocol::Udp {
+        pause(window / 2 + Duration::from_millis(3))?;
+    }
+    board.stop_senders();
+    let drained = drain(spec, &board, &jobs, pause)?;
+    let receive_buffer = jobs.iter().find(|job| !job.sends).and_then(|job| {
+        sockopt::socket_recv_buffer_size(&sockets[job.stream as usize]).ok().map(|bytes| bytes as f64)
+    });
+    if !drained {
+        // What waits in the kernel must not go on while something else is measured.
+        for socket in sockets {
+            let _ = sockopt::set_socket_linger(socket, Some(Duration::ZERO));
+        }
+    }
+    drop(tasks);
+    // Buffers are counted there, and messages are lost.
+    let all_receivers = (0..jobs.len()).filter(|task| !jobs[*task].sends);
+    let lost = thrown_away
+        .filter(|_| !receivers.is_empty())
+        .map(|buffers| buffers * board.messages_a_buffer(all_receivers));
+    let drops = match (used.drops, lost) {
+        (None, None) => None,
+        (packets, messages) => Some(packets.unwrap_or(0.0) + messages.unwrap_or(0.0)),
+    };
+    let count = |of: &dyn Fn(usize) -> u64, sends: bool| -> u64 {
+        (0..jobs.len()).filter(|task| jobs[*task].sends == sends).map(of).sum()
+    };
+    let wrong = (0..jobs.len()).find_map(|task| board.wrong(task)).map(|at| match spec.protocol {
+        Protocol::Tcp => format!("what came at byte {} or soon after is not what was sent", at - 1),
+        Protocol::Udp => format!("message {at} that came is none that was sent"),
+    });
+    let seats = place.cpus(jobs.len());
+    let cpus = seats.len().max(1) as f64;
+    let share = |value: Option<f64>, of: f64| value.map(|value| value / (elapsed * of));
+    Ok(Report {
+        marks,
+        sent: count(&|task| board.bytes(task), true),
+        received: count(&|task| board.bytes(task), false),
+        sent_messages: count(&|task| board.messages(task), true),
+        received_messages: count(&|task| board.messages(task), false),
+        reordered: count(&|task| board.reordered(task), false),
+        duplicated: count(&|task| board.duplicated(task), false),
+        drained,
+        wrong,
+        account: Account {
+            busy: share(used.run_ns.map(|ns| ns / 1e9), cpus),
+            softirq: share(used.softirq_s, cpus).into_iter().chain(share(handled, 1.0)).reduce(f64::max),
+            // The kernel tells of a wait when it ends: one that began before the counted time is told whole.
+            wait: share(used.wait_ns.map(|ns| ns / 1e9), pids.len() as f64).map(|share| share.min(1.0)),
+            throttled: share(used.throttled_s, 1.0),
+            drops: share(drops, 1.0),
+        },
+        tcp,
+        receive_buffer,
+        congestion: senders.first().and_then(|socket| sockopt::tcp_congestion(socket).ok()),
+        cpus: seats.iter().collect(),
+    })
+}
+
+/// Buffers that each of these sockets has thrown away so far; `None` where the kernel does not tell.
+fn dropped(receivers: &[&OwnedFd]) -> Option<Vec<u32>> {
+    receivers.iter().map(|socket| datagrams::dropped(socket.as_fd()).ok()).collect()
+}
+
+/// What sockets threw away meanwhile: our own, and where a kernel does not tell theirs, anybody's.
+fn thrown_away(used: &NetworkTotals, before: Option<&[u32]>, now: Option<&[u32]>) -> Option<f64> {
+    let own = before.zip(now).map(|(before, now)| {
+        let each = before.iter().zip(now).map(|(then, now)| f64::from(now.wrapping_sub(*then)));
+        each.sum::<f64>()
+    });
+    own.or(used.full_sockets)
+}
+
+/// The most that a CPU spent meanwhile, s.
+fn busiest(before: &[f64], now: &[f64]) -> Option<f64> {
+    let each = before.iter().zip(now).map(|(then, now)| now - then);
+    each.filter(|spent| spent.is_finite()).reduce(f64::max)
+}
+
+fn mark(begin: Instant, board: &Board, jobs: &[Job]) -> Mark {
+    let sum = |sends: bool| -> u64 {
+        (0..jobs.len()).filter(|task| jobs[*task].sends == sends).map(|task| board.bytes(task)).sum()
+    };
+    let (sent, received) = (sum(true), sum(false));
+    Mark { ns: begin.elapsed().as_nanos() as f64, sent, received }
+}
+
+/// Waits for what is on its way; whether all of it was read to its end.
+fn drain(spec: &Transfer, board: &Board, jobs: &[Job], pause: Pause) -> anyhow::Result<bool> {
+    let begin = Instant::now();
+    let longest = Duration::from_secs_f64(spec.beat.seconds()).clamp(DRAIN[0], DRAIN[1]);
+    if spec.protocol == Protocol::Udp {
+        let all = || (0..jobs.len()).map(|task| board.bytes(task)).sum::<u64>();
+        let (mut last, mut since) = (all(), Instant::now());
+        while since.elapsed() < QUIET && begin.elapsed() < longest {
+            pause(QUIET / 2)?;
+            if all() != last {
+                (last, since) = (all(), Instant::now());
+            }
+        }
+        board.stop_receivers();
+    }
+    while (0..jobs.len()).any(|task| !board.ended(task)) {
+        if begin.elapsed() > longest {
+            return Ok(false);
+        }
+        pause(LOOK)?;
+    }
+    Ok((0..jobs.len()).all(|task| board.whole(task)))
+}
+
+fn told(senders: &[&OwnedFd]) -> Vec<TcpInfo> {
+    senders.iter().filter_map(|socket| tcp::tcp_info(socket.as_fd()).ok()).collect()
+}
+
+/// What TCP said of the senders since `before`.
+fn sending(before: &[TcpInfo], senders: &[&OwnedFd], elapsed: f64) -> Option<Sending> {
+    let now = told(senders);
+    if now.is_empty() || now.len() != before.len() {
+        return None;
+    }
+    let count = now.len() as f64;
+    let mean = |of: &dyn Fn(&TcpInfo) -> f64| now.iter().map(of).sum::<f64>() / count;
+    let pairs = || before.iter().zip(&now);
+    let share = |of: &dyn Fn(&TcpInfo) -> Option<u64>| -> Option<f64> {
+        let each: Option<Vec<f64>> =
+            pairs().map(|(then, now)| Some((of(now)?.saturating_sub(of(then)?)) as f64 / 1e6)).collect();
+        Some((each?.iter().sum::<f64>() / count / elapsed).min(1.0))
+    };
+    let segments = |of: &dyn Fn(&TcpInfo) -> Option<u32>| -> Option<f64> {
+        let each: Option<Vec<f64>> =
+            pairs().map(|(then, now)| Some(f64::from(of(now)?.wrapping_sub(of(then)?)))).collect();
+        Some(each?.iter().sum::<f64>() / elapsed)
+    };
+    let rates: Option<Vec<u64>> = now.iter().map(|info| info.delivery_rate).collect();
+    let buffers = senders.iter().filter_map(|socket| sockopt::socket_send_buffer_size(socket).ok());
+    Some(Sending {
+        retransmits: segments(&|info| Some(info.retransmits)).unwrap_or(0.0),
+        duplicates: segments(&|info| info.duplicates),
+        rwnd_limited: share(&|info| info.rwnd_limited_us),
+        sndbuf_limited: share(&|info| info.sndbuf_limited_us),
+        busy: share(&|info| info.busy_us),
+        cwnd: mean(&|info| f64::from(info.cwnd)),
+        rtt_us: mean(&|info| f64::from(info.rtt_us)),
+        rtt_min_us: now.iter().filter_map(|info| info.min_rtt_us).min().map(f64::from),
+        delivery_rate: rates.map(|rates| rates.iter().sum::<u64>() as f64 * 8.0),
+        send_buffer: buffers.max().map(|bytes| bytes as f64),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_busiest_cpu_at_the_card_counts() {
+        assert_eq!(busiest(&[1.0, 5.0], &[1.5, 5.1]), Some(0.5));
+        assert_eq!(busiest(&[1.0, f64::NAN], &[1.5, 9.0]), Some(0.5), "a CPU that is not told");
+        assert_eq!(busiest(&[], &[]), None, "no card, as over loopback");
+        assert!(packet_cpus(Some("lo")).is_empty() && packet_cpus(None).is_empty());
+    }
+
+    #[test]
+    fn our_own_sockets_come_before_everybodys() {
+        let used = NetworkTotals { full_sockets: Some(900.0), ..NetworkTotals::default() };
+        let of = |before: &[u32], now: &[u32]| thrown_away(&used, Some(before), Some(now));
+        assert_eq!(of(&[5, u32::MAX], &[8, 1]), Some(5.0), "a counter that began anew");
+        assert_eq!(thrown_away(&used, None, None), Some(900.0));
+    }
+}

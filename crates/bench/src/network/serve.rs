@@ -1,0 +1,312 @@
+//! `assay serve`'s listener: lets in whoever knows the token, one at a time, and stays what it is whoever else comes.
+//!
+//! Strangers cost a place among a bounded number of guests that have not yet proved themselves, for two seconds at most;
+//! the oldest make room for new ones, those of the same address first. A session runs in a process of its own: whatever
+//! happens to it, this one goes on. Nothing here waits for a single guest.
+
+use std::collections::VecDeque;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use super::conduct::Place;
+use super::door::knocks;
+use super::link::{Link, canonical};
+use super::session::{self, Host};
+use super::wire::{HELLO_BYTES, Hello, Keys, PROOF_BYTES, VERSION, Verdict, equal};
+use super::words::{Reply, Side};
+use sys::process::{self, Child};
+use sys::random::random;
+
+/// What a server does and for how long.
+pub struct Service<'a> {
+    pub listener: TcpListener,
+    pub token: String,
+    /// Ends when nobody was served for so long.
+    pub idle: Duration,
+    /// A session takes no longer.
+    pub session: Duration,
+    /// Where the tasks of a session with this client sit.
+    pub place: &'a dyn Fn(SocketAddr) -> Place,
+    pub describe: &'a dyn Fn(SocketAddr) -> String,
+}
+
+/// What a server has to tell people.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    Began(SocketAddr),
+    Ended(SocketAddr, Duration),
+    /// It took longer than a session may.
+    TooLong(SocketAddr),
+    /// Somebody who did not prove himself, or for whom there was no process, and why not.
+    Refused(SocketAddr, String),
+    /// Somebody is there whom it cannot let in, and why not; told once.
+    Full(String),
+}
+
+/// Guests that have not yet proved themselves, in all and of one address.
+const GUESTS: usize = 64;
+const OF_ONE_ADDRESS: usize = 32;
+/// They have so long.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Accepted in one go before the others are looked at.
+const AT_ONCE: usize = 32;
+/// Where nobody can be let in, nobody is looked for so long.
+const REST: Duration = Duration::from_millis(250);
+/// A look at the clock at least this often.
+const TICK: Duration = Duration::from_millis(500);
+
+struct Guest {
+    stream: TcpStream,
+    from: SocketAddr,
+    since: Instant,
+    heard: Vec<u8>,
+    nonce: [u8; 32],
+    keys: Option<Keys>,
+}
+
+/// What became of a guest.
+enum Became {
+    Waiting,
+    Welcome(Keys),
+    Gone(Option<String>),
+}
+
+struct Running {
+    child: Child,
+    ended: Option<OwnedFd>,
+    from: SocketAddr,
+    since: Instant,
+}
+
+/// Serves until nobody has come for long enough; `tell` is called for what people may want to know.
+pub fn run(service: Service, tell: &mut dyn FnMut(Event)) -> anyhow::Result<()> {
+    service.listener.set_nonblocking(true).context("cannot listen without waiting")?;
+    let mut guests: Vec<Guest> = Vec::new();
+    let mut running: Option<Running> = None;
+    let mut idle_since = Instant::now();
+    let (mut rests_until, mut full) = (None, false);
+    loop {
+        if let Some(session) = &mut running {
+            let over = session.since.elapsed() > service.session;
+            if over || session.child.ended()?.is_some() {
+                tell(match over {
+                    true => Event::TooLong(session.from),
+                    false => Event::Ended(session.from, session.since.elapsed()),
+                });
+                // Its tasks die with it.
+                running = None;
+                idle_since = Instant::now();
+                rests_until = None;
+            }
+        } else if idle_since.elapsed() > service.idle {
+            return Ok(());
+        }
+        rests_until = rests_until.filter(|until| *until > Instant::now());
+        wait(&service, &guests, &running, idle_since, rests_until)?;
+        if rests_until.is_none()
+            && let Err(error) = accept(&service.listener, &mut guests)
+        {
+            rests_until = Some(Instant::now() + REST);
+            if !std::mem::replace(&mut full, true) {
+                tell(Event::Full(error.to_string()));
+            }
+        }
+        let mut kept = Vec::new();
+        let mut rest = VecDeque::from(std::mem::take(&mut guests));
+        while let Some(mut guest) = rest.pop_front() {
+            let became = match guest.since.elapsed() > PATIENCE {
+                true => Became::Gone(Some("it did not prove itself in time".to_string())),
+                false => guest.go_on(&service.token, running.is_some()),
+            };
+            match became {
+                Became::Waiting => kept.push(guest),
+                Became::Gone(None) => {}
+                Became::Gone(Some(why)) => tell(Event::Refused(guest.from, why)),
+                Became::Welcome(keys) => {
+                    // The child keeps nothing of the other guests'.
+                    let others = (&mut kept, &mut rest);
+                    let Guest { stream, from, .. } = guest;
+                    let begun = begin(&service, stream, from, keys, || {
+                        drop((std::mem::take(others.0), std::mem::take(others.1)))
+                    });
+                    match begun {
+                        Ok(begun) => {
+                            running = Some(begun);
+                            tell(Event::Began(from));
+                        }
+                        // A limit that others reached, perhaps: the next one may have more luck.
+                        Err(error) => tell(Event::Refused(from, format!("{error:#}"))),
+                    }
+                }
+            }
+        }
+        guests = kept;
+    }
+}
+
+/// Until something has come, has ended or is due.
+fn wait(
+    service: &Service,
+    guests: &[Guest],
+    running: &Option<Running>,
+    idle_since: Instant,
+    rests_until: Option<Instant>,
+) -> anyhow::Result<()> {
+    let mut polled = Vec::new();
+    // Who waits there wakes nobody who cannot let him in.
+    polled.extend(rests_until.is_none().then(|| PollFd::new(&service.listener, PollFlags::IN)));
+    polled.extend(guests.iter().map(|guest| PollFd::new(&guest.stream, PollFlags::IN)));
+    let ended = running.as_ref().and_then(|session| session.ended.as_ref());
+    polled.extend(ended.map(|ended| PollFd::from_borrowed_fd(ended.as_fd(), PollFlags::IN)));
+    // Without a descriptor for its end a session is looked at more often.
+    let tick = match running {
+        Some(session) if session.ended.is_none() => TICK / 10,
+        Some(_) => TICK,
+        None => TICK.min(service.idle.saturating_sub(idle_since.elapsed()) + Duration::from_millis(1)),
+    };
+    let tick = rests_until.map_or(tick, |until| tick.min(until.saturating_duration_since(Instant::now())));
+    let time = Timespec { tv_sec: tick.as_secs() as _, tv_nsec: tick.subsec_nanos() as _ };
+    match poll(&mut polled, Some(&time)) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(error).context("cannot wait for guests"),
+    }
+}
+
+/// An error: nobody can be let in just now.
+fn accept(listener: &TcpListener, guests: &mut Vec<Guest>) -> io::Result<()> {
+    for _ in 0..AT_ONCE {
+        let (stream, from) = match listener.accept() {
+            Ok(accepted) => accepted,
+            Err(error) => match Errno::from_io_error(&error) {
+                Some(Errno::AGAIN) => return Ok(()),
+                // Gone again.
+                Some(Errno::INTR | Errno::CONNABORTED) => continue,
+                // Without a descriptor left the kernel says so even where nobody is there.
+                _ if !knocks(listener) => return Ok(()),
+                // Who has proved nothing leaves his place to the next one.
+                Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) if !guests.is_empty() => {
+                    guests.remove(0);
+                    continue;
+                }
+                _ => return Err(error),
+            },
+        };
+        let from = canonical(from);
+        let nonce = random()?;
+        if stream.set_nonblocking(true).is_err() {
+            continue;
+        }
+        let same = guests.iter().filter(|guest| guest.from.ip() == from.ip()).count();
+        let oldest = match (same >= OF_ONE_ADDRESS, guests.len() >= GUESTS) {
+            (true, _) => guests.iter().position(|guest| guest.from.ip() == from.ip()),
+            (false, true) => Some(0),
+            (false, false) => None,
+        };
+        if let Some(oldest) = oldest {
+            guests.remove(oldest);
+        }
+        guests.push(Guest { stream, from, since: Instant::now(), heard: Vec::new(), nonce, keys: None });
+    }
+    Ok(())
+}
+
+impl Guest {
+    /// Takes what it has said meanwhile.
+    fn go_on(&mut self, token: &str, busy: bool) -> Became {
+        loop {
+            let mut piece = [0u8; HELLO_BYTES];
+            let wanted = if self.keys.is_some() { PROOF_BYTES } else { HELLO_BYTES };
+            match self.stream.read(&mut piece[..wanted - self.heard.len()]) {
+                Ok(0) => return Became::Gone(None),
+                Ok(count) => self.heard.extend_from_slice(&piece[..count]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Became::Waiting,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(_) => return Became::Gone(None),
+            }
+            let became = match &self.keys {
+                None => self.hello(token),
+                Some(keys) if self.heard.len() == PROOF_BYTES => {
+                    let right = equal(&self.heard, &keys.client);
+                    let verdict = match (right, busy) {
+                        (false, _) => Verdict::WrongToken,
+                        (true, true) => Verdict::Busy,
+                        (true, false) => Verdict::Welcome,
+                    };
+                    let told = self.stream.write_all(&verdict.bytes(keys));
+                    match verdict {
+                        Verdict::Welcome if told.is_ok() => Became::Welcome(keys.clone()),
+                        Verdict::WrongToken => Became::Gone(Some("its token is wrong".to_string())),
+                        _ => Became::Gone(None),
+                    }
+                }
+                Some(_) => Became::Waiting,
+            };
+            if !matches!(became, Became::Waiting) {
+                return became;
+            }
+        }
+    }
+
+    fn hello(&mut self, token: &str) -> Became {
+        let theirs = match Hello::parse(&self.heard) {
+            Ok(None) => return Became::Waiting,
+            Ok(Some(hello)) => hello,
+            Err(_) => return Became::Gone(Some("it speaks something else".to_string())),
+        };
+        let ours = Hello { version: VERSION, nonce: self.nonce };
+        // A few bytes into an empty buffer: who cannot take them is gone. Another version is told by the hello itself.
+        if self.stream.write_all(&ours.bytes()).is_err() {
+            return Became::Gone(None);
+        }
+        if let Err(why) = theirs.agrees() {
+            return Became::Gone(Some(why));
+        }
+        self.keys = Some(Keys::of(token, &theirs.nonce, &self.nonce));
+        self.heard.clear();
+        Became::Waiting
+    }
+}
+
+/// Starts a session in a process of its own.
+fn begin(
+    service: &Service,
+    stream: TcpStream,
+    from: SocketAddr,
+    keys: Keys,
+    let_go: impl FnOnce(),
+) -> anyhow::Result<Running> {
+    let port = service.listener.local_addr().map_or(0, |address| address.port());
+    let mut stream = Some(stream);
+    let theirs = keys.clone();
+    let child = process::fork(|| {
+        let_go();
+        let host = Host {
+            place: (service.place)(from),
+            port: port.checked_add(1).unwrap_or(0),
+            describe: service.describe,
+        };
+        let link =
+            stream.take().context("no stream").and_then(|stream| Link::new(stream, theirs, Side::Server));
+        match link.and_then(|link| session::attend(link, &host)) {
+            Ok(()) => 0,
+            Err(_) => 1,
+        }
+    });
+    let child = child.context("no process for a session: is there a limit (ulimit -u, pids.max)?");
+    if let (Err(error), Some(stream)) = (&child, stream) {
+        // A few bytes into an empty buffer: nobody is waited for.
+        let told = Reply::Refused(format!("{error:#}"));
+        let _ = Link::new(stream, keys, Side::Server).and_then(|mut link| link.send(&told));
+    }
+    let child = child?;
+    let pid = Pid::from_raw(child.id() as i32);
+    let ended = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+    Ok(Running { child, ended, from, since: Instant::now() })
+}

@@ -1,0 +1,481 @@
+//! Nexmark on a real Flink cluster: one visit is one cluster, and one job that walks all rates.
+
+use std::borrow::Cow;
+use std::path::PathBuf;
+
+use anyhow::{Context, ensure};
+
+use super::{Benchmark, Candidate, Depth, JOB, Param, Range, Sampler, Scope, View, file, point};
+use crate::placement::Distance;
+use model::vocabulary::nexmark as ids;
+use model::vocabulary::{BenchId, MetricId};
+use model::{Better, Case, CpuSet, Form, Metric, Params, Placement, Seat};
+use sys::process;
+
+mod cluster;
+mod field;
+mod gauge;
+mod rest;
+mod walk;
+mod wish;
+
+use cluster::Plan;
+use field::{Field, Walked};
+pub use rest::{Overview, Rest as JobManager};
+use walk::{LOADS, Length};
+use wish::Wish;
+
+/// The group of these rows.
+pub const NEXMARK: &str = "nexmark";
+
+/// What a job is run with, which the verb finds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Flink {
+    /// The program with the queries.
+    pub jar: PathBuf,
+    pub on: On,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum On {
+    /// A cluster that each visit starts: by this program, from this distribution, at this REST port if any.
+    Own { java: PathBuf, home: PathBuf, port: Option<u16> },
+    /// One that runs: its REST address, slots that are free, and how far apart its metrics are, s.
+    Running { address: String, slots: u64, apart_s: f64 },
+}
+
+/// Names of a case's inputs.
+const JAR: &str = "jar";
+const JAVA: &str = "java";
+const HOME: &str = "flink";
+const PORT: &str = "port";
+const SLOTS: &str = "slots";
+const APART: &str = "metrics_apart_s";
+const ELSEWHERE: &str = "elsewhere";
+const ROUNDS: &str = "rounds";
+const STEP: &str = "step_s";
+const WARM_UP: &str = "warm_up_s";
+
+/// Roles of the seats: one for each CPU of the TaskManager, and those of all that goes with it.
+const TASKMANAGER: &str = "taskmanager";
+const JOBMANAGER: &str = "jobmanager";
+
+/// CPUs that are kept for the JobManager and the driver where there are so many more: starting it is all that it does.
+const MOST_ELSEWHERE: usize = 2;
+
+/// Until the job's events flow, and from their end until nothing is left, s: as seen on two busy CPUs.
+const AROUND_S: f64 = 32.0;
+
+/// From start to report in five minutes, the wait for quiet and the report among them.
+const BUDGET_S: f64 = 270.0;
+
+const fn value(name: MetricId, title: &'static str, unit: &'static str, better: Better) -> Metric {
+    Metric::new(name, title, unit, better, Form::Value).aside()
+}
+
+const METRICS: &[Metric] = &[
+    Metric::new(ids::metric::RATE, "events", "1/s", Better::Higher, Form::WorkPerTime { scale: 1e9 }),
+    value(ids::metric::CPU, "busy share of the TaskManager's CPUs", "%", Better::Lower),
+    value(ids::metric::CPU_TICKS, "the same as top adds it up", "%", Better::Neither),
+    value(ids::metric::PROCESS_CPU, "CPU share of the TaskManager's process", "%", Better::Neither),
+    Metric::new(
+        ids::metric::COST,
+        "CPU time an event",
+        "us",
+        Better::Lower,
+        Form::TimePerWork { scale: 1e-3 },
+    )
+    .aside(),
+    value(ids::metric::ATTAINMENT, "events for each % of CPU", "1/s", Better::Higher),
+    value(ids::metric::TARGET, "events that were to be", "1/s", Better::Neither),
+    value(ids::metric::ACHIEVED, "share of the target", "%", Better::Higher),
+    value(ids::metric::LATE, "behind the schedule", "ms", Better::Lower),
+    value(ids::metric::OTHERS, "CPU share of others on these CPUs", "%", Better::Neither),
+    value(ids::metric::STEAL, "CPU share that the hypervisor took", "%", Better::Neither),
+    value(ids::metric::REJECTED, "windows not used", "", Better::Neither),
+    value(ids::metric::RESTARTS, "restarts of the TaskManager", "", Better::Neither),
+];
+
+const PARAMS: &[Param] = &[Param {
+    name: ids::param::LOAD,
+    about: "percent of the greatest rate",
+    range: Range::Int { min: 1, max: 100 },
+}];
+
+const ABOUT: &str = "A standalone Flink cluster is started on loopback: a TaskManager pinned to the CPUs of the placement with a \
+     slot for each, the serial collector and a fixed heap whatever their number; JobManager and driver on other CPUs where \
+     some are left. One job generates Nexmark's events (1 person, 3 auctions, 46 bids), paced inside its source, and walks \
+     all loads, so that compiled code stays warm: 12 s as fast as it can to warm up, then rounds of 10, 20, 35, 50, 65 and \
+     80 % of the last greatest rate and 100 % (as fast as it can), in an order drawn anew. Rate and CPU time come from \
+     one reading inside the TaskManager: the count, its own clock, /proc/stat of its CPUs and /proc/PID/stat at one \
+     instant. A window lies between two readings of one step, 1.5 s or more after its beginning. Windows are not used \
+     where readings did not advance, or where others and the hypervisor had more than 5 % of these CPUs. With \
+     `--jobmanager` a cluster that runs already is used.";
+
+const READING: &str = "Load 100 is the capacity of these CPUs. `cpu` is what their idle time leaves, by /proc/stat; `cpu_ticks` is what `top` adds up, which is off where a kernel charges whole ticks to who \
+     runs at them and work wakes by timers. Where half the load costs more than half \
+     of the CPU share of full load, a fixed part is paid at any rate; where it costs less, CPU% hides that the second half \
+     is dearer, as on two threads of one core. `same-llc` (or what else is farther than a sibling) does the same on two \
+     cores: what `smt-sibling` shows beyond it is SMT's. `attainment` is events for each percent of CPU. Never extrapolate \
+     from CPU% at light load: plan with a margin below load 100. `achieved` below 100 % at a load under 100, or growing \
+     `late`, means that the CPUs were not its own.";
+
+const TRADE: &View = &View::Trade {
+    x: Cow::Borrowed(ids::metric::CPU.as_str()),
+    y: Cow::Borrowed(ids::metric::RATE.as_str()),
+};
+
+const fn row(id: BenchId, title: &'static str, about: &'static str) -> Benchmark {
+    Benchmark {
+        id,
+        title,
+        about,
+        reading: READING,
+        source: file!(),
+        metrics: METRICS,
+        params: PARAMS,
+        view: TRADE,
+        from: Depth::Full,
+        budget_s: Some(BUDGET_S),
+        cases,
+        points: |_| LOADS.iter().map(|load| point(ids::param::LOAD, *load)).collect(),
+        run,
+        ..Benchmark::PINNED
+    }
+}
+
+pub const BENCHMARKS: &[Benchmark] = &[
+    row(ids::Q0, "Nexmark Q0 on Flink (bids pass through)", ABOUT),
+    row(ids::Q1, "Nexmark Q1 on Flink (prices converted)", ABOUT),
+    row(ids::Q2, "Nexmark Q2 on Flink (a few auctions picked)", ABOUT),
+];
+
+/// How much a visit walks in each depth.
+fn length(depth: Depth) -> Length {
+    match depth {
+        Depth::Quick => Length { rounds: 1, step_s: 3.5, warm_up_s: 6.0 },
+        Depth::Standard => Length { rounds: 2, step_s: 5.0, warm_up_s: 12.0 },
+        Depth::Full => Length { rounds: 3, step_s: 5.0, warm_up_s: 12.0 },
+    }
+}
+
+/// Q0 before all others, and of each the pair that shows SMT with its control before the whole machine.
+fn priority(id: BenchId, index: usize) -> u32 {
+    let query = id.bytes().last().map_or(0, |digit| u32::from(digit.saturating_sub(b'0')));
+    60_u32.saturating_sub(8 * query + index as u32)
+}
+
+fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
+    let walk = length(scope.depth);
+    let places = places(scope);
+    let candidates = places.into_iter().enumerate().map(|(index, (name, place))| {
+        let placement = match place.and_then(|place| with_memory(scope, place)) {
+            Ok(place) => place,
+            Err(why) => return Candidate::unmet(bench.id, name, why),
+        };
+        let (placement, elsewhere) = with_jobmanager(scope, placement);
+        let seconds = AROUND_S + walk.seconds();
+        let mut candidate = Candidate::new(bench.id, placement, priority(bench.id, index), seconds);
+        candidate.case.inputs.insert(ELSEWHERE.into(), elsewhere.to_string());
+        if shares_its_cpus(&candidate.case) {
+            let told = "no CPU is left for it and the driver: they use the TaskManager's";
+            candidate.case.inputs.insert(JOBMANAGER.into(), told.into());
+        }
+        told(&mut candidate, walk);
+        file::in_directory(scope, candidate)
+    });
+    candidates.collect()
+}
+
+fn told(candidate: &mut Candidate, walk: Length) {
+    let inputs = [
+        (ROUNDS, walk.rounds.to_string()),
+        (STEP, walk.step_s.to_string()),
+        (WARM_UP, walk.warm_up_s.to_string()),
+    ];
+    candidate.case.inputs.extend(inputs.map(|(name, value)| (name.to_string(), value)));
+}
+
+/// One thread of a core, both, two cores (the control), all CPUs.
+fn places(scope: &Scope) -> Vec<(&'static str, Result<Placement, String>)> {
+    let floor = scope.floor;
+    let mut places = vec![("one-cpu", floor.one_cpu(TASKMANAGER))];
+    let mut control: Option<Placement> = None;
+    for (distance, pair) in floor.pairs([TASKMANAGER, TASKMANAGER]) {
+        match distance {
+            Distance::SameCpu => {}
+            Distance::SmtSibling => places.push((distance.name(), pair)),
+            _ if control.is_none() => control = pair.ok(),
+            _ => {}
+        }
+    }
+    places.extend(control.map(|pair| (apart(&pair), Ok(pair))));
+    let all = floor.all(TASKMANAGER);
+    let same = places.iter().find_map(|(name, place)| {
+        place.as_ref().ok().filter(|place| place.cpus() == all.cpus()).map(|_| *name)
+    });
+    places.push((
+        "all",
+        match same {
+            Some(name) => Err(format!("all CPUs are those of {name}")),
+            None if all.seats.is_empty() => Err("no CPU is known to be usable".to_string()),
+            None => Ok(all),
+        },
+    ));
+    places
+}
+
+/// The name of a pair that was found.
+fn apart(pair: &Placement) -> &'static str {
+    let named = |distance: &Distance| distance.name() == pair.name;
+    Distance::ALL.into_iter().find(named).map_or("other-cpu", Distance::name)
+}
+
+/// Whether a cluster of this size has room in memory.
+fn with_memory(scope: &Scope, placement: Placement) -> Result<Placement, String> {
+    let limits = &scope.machine.limits;
+    let in_group =
+        limits.memory_bytes.map(|limit| limit.saturating_sub(limits.memory_used_bytes.unwrap_or(0)));
+    let free = [scope.machine.memory.available_bytes, in_group].into_iter().flatten().min();
+    let needs = cluster::memory(placement.seats.len());
+    match free {
+        Some(free) if free < needs => Err(format!(
+            "memory: a Flink cluster of {} slots needs {} MiB, {} MiB are free",
+            placement.seats.len(),
+            needs >> 20,
+            free >> 20
+        )),
+        _ => Ok(placement),
+    }
+}
+
+/// With seats for JobManager and driver off the TaskManager's cores; where none are left they sit everywhere.
+fn with_jobmanager(scope: &Scope, mut placement: Placement) -> (Placement, CpuSet) {
+    let seats = placement.cpus();
+    let left = scope.floor.cpus().difference(&seats);
+    let sibling = |cpu: &u32| seats.iter().any(|own| scope.floor.distance(own, *cpu) == Distance::SmtSibling);
+    let off_core: CpuSet = left.iter().filter(|cpu| !sibling(cpu)).collect();
+    let elsewhere: CpuSet =
+        if off_core.is_empty() { &left } else { &off_core }.iter().take(MOST_ELSEWHERE).collect();
+    if elsewhere.is_empty() {
+        return (placement, seats);
+    }
+    placement.seats.extend(elsewhere.iter().map(|cpu| Seat {
+        role: JOBMANAGER.into(),
+        host: None,
+        cpus: CpuSet::one(cpu),
+        mem_nodes: CpuSet::default(),
+    }));
+    (placement, elsewhere)
+}
+
+impl Flink {
+    /// What these candidates become with it: each with what it needs, or one for each query where a cluster runs.
+    pub fn supply(&self, candidates: Vec<Candidate>, scope: &Scope) -> Vec<Candidate> {
+        let running = |bench: BenchId| -> Option<Candidate> {
+            let On::Running { address, slots, apart_s } = &self.on else { return None };
+            let seat = Seat {
+                role: TASKMANAGER.into(),
+                host: Some(address.clone()),
+                cpus: CpuSet::default(),
+                mem_nodes: CpuSet::default(),
+            };
+            let placement = Placement {
+                name: "free".into(),
+                seats: vec![seat],
+                pages: Default::default(),
+                beside: Default::default(),
+                neighbours: Vec::new(),
+            };
+            let walk = length(scope.depth);
+            let seconds = AROUND_S + walk.for_readings_apart(*apart_s).seconds();
+            let mut candidate = Candidate::new(bench, placement, priority(bench, 0), seconds);
+            told(&mut candidate, walk);
+            candidate.case.inputs.insert(SLOTS.into(), slots.to_string());
+            candidate.case.inputs.insert(APART.into(), apart_s.to_string());
+            candidate.case.inputs.insert(JAR.into(), self.jar.display().to_string());
+            Some(candidate)
+        };
+        let (own, mut all): (Vec<Candidate>, Vec<Candidate>) =
+            candidates.into_iter().partition(|candidate| is_nexmark(&candidate.case));
+        match &self.on {
+            On::Running { .. } => {
+                let asked = |bench: &&Benchmark| own.iter().any(|candidate| candidate.case.bench == bench.id);
+                all.extend(BENCHMARKS.iter().filter(asked).filter_map(|bench| running(bench.id)));
+            }
+            On::Own { java, home, port } => all.extend(own.into_iter().map(|mut candidate| {
+                if candidate.unmet.is_none() {
+                    let inputs = &mut candidate.case.inputs;
+                    inputs.insert(JAR.into(), self.jar.display().to_string());
+                    inputs.insert(JAVA.into(), java.display().to_string());
+                    inputs.insert(HOME.into(), home.display().to_string());
+                    inputs.extend(port.map(|port| (PORT.to_string(), port.to_string())));
+                }
+                candidate
+            })),
+        }
+        all
+    }
+}
+
+/// Whether a case is one of these rows.
+pub fn is_nexmark(case: &Case) -> bool {
+    BENCHMARKS.iter().any(|bench| bench.id == case.bench)
+}
+
+/// Whether JobManager and driver share the TaskManager's CPUs because there are no others.
+pub fn shares_its_cpus(case: &Case) -> bool {
+    is_nexmark(case)
+        && case.inputs.contains_key(ELSEWHERE)
+        && !case.placement.seats.iter().any(|seat| seat.role == JOBMANAGER)
+}
+
+/// The REST address of another's cluster, where a case runs on one.
+pub fn cluster_of(case: &Case) -> Option<String> {
+    let mut seats = case.placement.seats.iter().filter(|seat| seat.role == TASKMANAGER);
+    seats.find_map(|seat| seat.host.clone())
+}
+
+/// What a visit is told.
+struct Told {
+    query: String,
+    jar: PathBuf,
+    length: Length,
+    parallelism: u64,
+    on: Target,
+}
+
+enum Target {
+    Own(Plan),
+    Running {
+        address: String,
+        /// The number that the job gets.
+        job: String,
+    },
+}
+
+impl Told {
+    fn of(case: &Case) -> anyhow::Result<Told> {
+        let input = |name: &str| case.inputs.get(name).map(String::as_str);
+        let number = |name: &str| -> anyhow::Result<f64> {
+            let number =
+                input(name).and_then(|text| text.parse().ok()).filter(|n: &f64| n.is_finite() && *n > 0.0);
+            number.with_context(|| format!("the case has no number {name}"))
+        };
+        let jar =
+            input(JAR).context("no Flink is known to this verb: `assay run --only nexmark` finds one")?;
+        let mut length =
+            Length { rounds: number(ROUNDS)? as u32, step_s: number(STEP)?, warm_up_s: number(WARM_UP)? };
+        let seats = case.placement.seats.iter().filter(|seat| seat.role == TASKMANAGER);
+        let cpus: CpuSet = seats.clone().flat_map(|seat| seat.cpus.iter().collect::<Vec<u32>>()).collect();
+        let (parallelism, on) = match cluster_of(case) {
+            Some(address) => {
+                length = length.for_readings_apart(number(APART)?);
+                // Whoever runs a case by hand keeps no journal.
+                let job = input(JOB).map_or_else(field::any_number, str::to_string);
+                (number(SLOTS)? as u64, Target::Running { address, job })
+            }
+            None => {
+                ensure!(!cpus.is_empty(), "the case has no CPUs for a TaskManager");
+                let own = |name: &str| {
+                    input(name).map(PathBuf::from).with_context(|| format!("the case does not tell {name}"))
+                };
+                let elsewhere = input(ELSEWHERE).and_then(CpuSet::parse_list);
+                let plan = Plan {
+                    java: own(JAVA)?,
+                    flink: own(HOME)?,
+                    dir: file::directory_of(case),
+                    elsewhere: elsewhere.filter(|cpus| !cpus.is_empty()).unwrap_or_else(|| cpus.clone()),
+                    port: input(PORT).map(str::parse).transpose().context("the port is no number")?,
+                    seats: cpus,
+                };
+                (plan.seats.len() as u64, Target::Own(plan))
+            }
+        };
+        let query = case.bench.rsplit('.').next().unwrap_or_default().to_string();
+        Ok(Told { query, jar: jar.into(), length, parallelism, on })
+    }
+}
+
+fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
+    let told = Told::of(case)?;
+    process::adopt_orphans().context("cannot adopt what Flink leaves")?;
+    process::be_asked_when_the_parent_ends()?;
+    let _tree = Tree;
+    let mut wish = Wish::heard()?;
+    let steps = told.length.steps(sampler.seed());
+    let mut field = Field::enter(told, sampler.seed(), &mut wish)?;
+    let walked = field.walk(steps, &mut wish);
+    // Whatever came of it, the job and the cluster end before anything is said of it.
+    drop(field);
+    emit(&walked?, sampler)
+}
+
+/// All that was started here; killed and waited for when this goes.
+struct Tree;
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        // What does not leave in this time sits in the kernel; whoever started us tries again.
+        let _ = process::end_descendants(std::time::Duration::from_secs(5));
+    }
+}
+
+fn emit(walked: &Walked, sampler: &mut Sampler) -> anyhow::Result<()> {
+    let used = walked.windows.iter().filter(|(_, window)| window.is_ok()).count();
+    ensure!(used > 0, "no window of {} can be used: {}", walked.windows.len(), walked.rejections());
+    for load in LOADS {
+        let of_load = || walked.windows.iter().filter(move |(step, _)| step.load == load);
+        let windows: Vec<&walk::Window> = of_load().filter_map(|(_, window)| window.as_ref().ok()).collect();
+        let at = || -> Params { point(ids::param::LOAD, load) };
+        let ns: Vec<f64> = windows.iter().map(|window| window.ns).collect();
+        if !windows.is_empty() {
+            let events: Vec<f64> = windows.iter().map(|window| window.events).collect();
+            sampler.windows_timed(at(), ids::metric::RATE, (events, ns.clone()), 0)?;
+            let costs: Option<(Vec<f64>, Vec<f64>)> = windows
+                .iter()
+                .map(|window| Some((window.events, window.process_cpus? * window.ns)))
+                .collect();
+            if let Some(costs) = costs.filter(|(events, _)| events.iter().all(|events| *events > 0.0)) {
+                sampler.windows_timed(at(), ids::metric::COST, costs, 0)?;
+            }
+            for (metric, value) in VALUES {
+                // What is unknown in one window is left out: unknown is better than misplaced.
+                let values: Option<Vec<f64>> = windows.iter().map(|window| value(window)).collect();
+                if let Some(values) = values {
+                    sampler.windows_timed(at(), metric, (values, ns.clone()), 0)?;
+                }
+            }
+        }
+        let all_ns = of_load().map(|(step, _)| step.seconds * 1e9).sum();
+        let rejected = of_load().filter(|(_, window)| window.is_err()).count();
+        sampler.value(at(), ids::metric::REJECTED, rejected as f64, all_ns)?;
+        let restarts = walked.restarts.iter().filter(|step| step.load == load).count();
+        sampler.value(at(), ids::metric::RESTARTS, restarts as f64, all_ns)?;
+    }
+    Ok(())
+}
+
+type ValueOf = fn(&walk::Window) -> Option<f64>;
+
+/// What a window says beside its rate and the cost of an event.
+const VALUES: [(MetricId, ValueOf); 9] = [
+    (ids::metric::CPU, |window| Some(window.cpu? * 100.0)),
+    (ids::metric::CPU_TICKS, |window| Some(window.cpu_ticks? * 100.0)),
+    (ids::metric::PROCESS_CPU, |window| Some(window.process_cpus? * 100.0)),
+    (ids::metric::ATTAINMENT, |window| {
+        let percent = window.cpu? * 100.0;
+        (percent > 0.0).then(|| window.rate() / percent)
+    }),
+    (ids::metric::TARGET, |window| window.target),
+    (ids::metric::ACHIEVED, |window| {
+        let target = window.target.filter(|target| *target > 0.0)?;
+        Some(window.rate() / target * 100.0)
+    }),
+    (ids::metric::LATE, |window| Some(window.late_ms)),
+    (ids::metric::OTHERS, |window| Some(window.others? * 100.0)),
+    (ids::metric::STEAL, |window| Some(window.steal? * 100.0)),
+];
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,228 @@
+//! Seeded fake samples for every benchmark, so that the whole pipeline can be run and compared byte by byte.
+//!
+//! A series' level comes from its name, each process shifts it a little, each window scatters around it; `free`
+//! placements hop between two levels. Nothing here looks at the machine.
+
+use std::f64::consts::TAU;
+use std::io::Write;
+
+use super::{Benchmark, Line, Order};
+use model::vocabulary::ParamId;
+use model::vocabulary::{disk, file, memory, memory_map};
+use model::{
+    Beside, Better, Case, Covariates, Form, Histogram, Metric, Packed, Params, ProcessFacts, Samples,
+    fingerprint,
+};
+
+/// Relative spread between processes and between windows of one process.
+const BETWEEN: f64 = 0.004;
+const WITHIN: f64 = 0.006;
+const PRETENDED_GHZ: f64 = 3.0;
+
+/// What a child would have said.
+fn lines(bench: &Benchmark, order: &Order, seed: u64) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for point in (bench.points)(&order.case) {
+        for metric in bench.metrics.iter().filter(|metric| is_there(bench, &point, metric)) {
+            lines.push(Line::Samples(Box::new(samples(order, &point, metric, seed))));
+        }
+    }
+    lines.push(Line::Process(ProcessFacts {
+        huge_share: bench.id.starts_with("memory.").then_some(1.0),
+        remote_share: bench.id.starts_with("memory.").then_some(0.0),
+        variant: Some("pretended".to_string()),
+        ..ProcessFacts::default()
+    }));
+    lines.push(Line::Done(None));
+    lines
+}
+
+/// A memory map has bandwidths of its chunks, and its other metrics once.
+fn is_there(bench: &Benchmark, point: &Params, metric: &Metric) -> bool {
+    bench.id != memory_map::MAP
+        || (metric.name == memory::metric::BANDWIDTH) == point.contains_key(memory_map::param::CHUNK)
+            && metric.form != Form::Value
+}
+
+/// Says it.
+pub fn write(bench: &Benchmark, order: &Order, seed: u64, out: &mut dyn Write) -> anyhow::Result<()> {
+    for line in lines(bench, order, seed) {
+        writeln!(out, "{}", serde_json::to_string(&line)?)?;
+    }
+    Ok(())
+}
+
+fn samples(order: &Order, point: &Params, metric: &Metric, seed: u64) -> Samples {
+    let key = order.case.series_key(point, &metric.name);
+    // In company a case is the same case, and slower.
+    let mut alone = order.case.clone();
+    (alone.placement.beside, alone.knobs) = (Beside::Idle, Default::default());
+    let mut level_random = fastrand::Rng::with_seed(mix(&alone.series_key(point, &metric.name), seed));
+    let mut random = fastrand::Rng::with_seed(mix(&key, seed ^ order.seed));
+    let slower = match (order.case.placement.beside, metric.better) {
+        (Beside::Idle, _) | (_, Better::Neither) => 1.0,
+        (_, Better::Lower) => slower(order.case.placement.beside),
+        (_, Better::Higher) => 1.0 / slower(order.case.placement.beside),
+    };
+    let level = slower * level(&order.case, metric, point, &mut level_random);
+    let mut process_level = level * (BETWEEN * normal(&mut random)).exp();
+    let free = order.case.placement.name == "free";
+    if free && random.f64() < 0.5 {
+        process_level *= 0.4;
+    }
+    let windows = order.windows.warm_up + order.windows.count;
+    let ns = order.windows.window_ns;
+    let values: Vec<f64> =
+        (0..windows).map(|_| process_level * (WITHIN * normal(&mut random)).exp()).collect();
+    let mut histograms = Vec::new();
+    let work: Vec<f64> = match metric.form {
+        Form::WorkPerTime { scale } => values.iter().map(|value| value * ns / scale).collect(),
+        Form::TimePerWork { scale } => values.iter().map(|value| ns * scale / value).collect(),
+        Form::CyclesPerWork => values.iter().map(|value| ns * PRETENDED_GHZ / value).collect(),
+        Form::Value => values.iter().map(|value| value.min(1.0)).collect(),
+        Form::Quantile { scale, .. } => {
+            histograms = values.iter().map(|value| spread(value / scale)).collect();
+            values.iter().map(|_| 1000.0).collect()
+        }
+    };
+    Samples {
+        point: point.clone(),
+        metrics: vec![metric.name.to_string()],
+        warm_up: order.windows.warm_up,
+        work: Packed::pack(work),
+        ns: vec![ns; windows],
+        beside: Covariates {
+            involuntary: Some(Packed::Same(0.0)),
+            clock_ghz: Some(Packed::Same(PRETENDED_GHZ)),
+            ..Covariates::default()
+        },
+        histograms,
+        linearity: Some(0.001),
+    }
+}
+
+/// How many times as long anything takes beside a busy neighbour.
+fn slower(beside: Beside) -> f64 {
+    match beside {
+        Beside::Idle => 1.0,
+        Beside::Spinner => 1.3,
+        // Nobody has to be woken from idle.
+        Beside::Awake => 0.5,
+        Beside::SameWork | Beside::Stream => 1.5,
+    }
+}
+
+/// A plausible level: curves have the shape of a healthy machine's, everything else is a number drawn once for the
+/// series.
+fn level(case: &Case, metric: &Metric, point: &Params, random: &mut fastrand::Rng) -> f64 {
+    let drawn = (random.f64() * 3.0).exp();
+    if metric.unit == "GHz" {
+        return PRETENDED_GHZ;
+    }
+    // The device moves what it is asked for.
+    if metric.name == disk::metric::DEVICE_SHARE {
+        return 1.0;
+    }
+    let text = |name: ParamId| case.params.get(name).and_then(|value| value.text());
+    let at = |name: ParamId| point.get(name).and_then(|value| value.number());
+    if let Some(cycles) = text(memory::param::SOURCE).and_then(cycles_from) {
+        return if metric.form == Form::CyclesPerWork { cycles } else { cycles / PRETENDED_GHZ };
+    }
+    match metric.form {
+        Form::TimePerWork { .. } => {
+            if let Some(bytes) = at(memory::param::BYTES) {
+                return latency_of_block(case, bytes);
+            }
+            let others = [
+                at(memory::param::PAGES)
+                    .map(|pages| latency_of_pages(pages, text(memory::param::LAYOUT) == Some("spread"))),
+                at(memory::param::OFFSET)
+                    .map(|offset| if offset < 64.0 { MEMORY_NS / 2.0 + 0.7 } else { MEMORY_NS }),
+                at(memory::param::CHAINS).map(|chains| MEMORY_NS / chains.min(12.0)),
+                at(memory::param::PAUSE)
+                    .map(|pause| MEMORY_NS * (1.0 + 0.1 * load(pause) + 1.5 * load(pause).powi(8))),
+            ];
+            others.into_iter().flatten().next().unwrap_or(drawn)
+        }
+        Form::WorkPerTime { scale } => {
+            let others = [
+                // Files: out of the cache a disk's, else a copy's.
+                text(file::param::CACHE).filter(|_| case.bench.starts_with("file.")).map(cached),
+                at(memory::param::BYTES).map(|bytes| 200.0 / (1.0 + bytes / 1e6).sqrt()),
+                at(memory::param::PAUSE).map(|pause| 18.0 * load(pause)),
+                // All cores alike.
+                at(memory::param::CPU).map(|_| 180.0),
+                // A map of one speed.
+                (case.bench == memory_map::MAP).then_some(40.0),
+                (scale >= 1e6).then_some(1e4 * drawn),
+            ];
+            others.into_iter().flatten().next().unwrap_or(drawn)
+        }
+        Form::Value => 0.5,
+        _ => drawn,
+    }
+}
+
+/// GB/s of a file.
+fn cached(cache: &str) -> f64 {
+    if cache == "cold" { 1.2 } else { 7.0 }
+}
+
+const MEMORY_NS: f64 = 95.0;
+
+/// Caches as servers have them; the last one, whatever its size, is a good half of the largest block.
+fn latency_of_block(case: &Case, bytes: f64) -> f64 {
+    let sizes = case.inputs.get("bytes").map_or("", String::as_str).split(',');
+    let largest = sizes.filter_map(|size| size.parse().ok()).fold(bytes, f64::max);
+    match bytes {
+        b if b <= 49152.0 => 1.4,
+        b if b <= f64::from(2 << 20) => 4.5,
+        b if b <= largest / 1.9 => 20.0,
+        _ => MEMORY_NS,
+    }
+}
+
+/// 64 and 1536 translations at hand.
+fn latency_of_pages(pages: f64, spread: bool) -> f64 {
+    match pages {
+        pages if !spread || pages <= 64.0 => 1.4,
+        pages if pages <= 1536.0 => 3.7,
+        _ => 12.0,
+    }
+}
+
+/// Share of the full load that pauses leave.
+fn load(pause: f64) -> f64 {
+    1.0 / (1.0 + pause / 60.0)
+}
+
+/// Core cycles of a load from there.
+fn cycles_from(source: &str) -> Option<f64> {
+    Some(match source {
+        "l1" => 5.0,
+        "l2" => 14.0,
+        "l3" => 60.0,
+        "core-shared" => 150.0,
+        "core-modified" => 180.0,
+        "dram" => MEMORY_NS * PRETENDED_GHZ,
+        "l3-remote" => 350.0,
+        "dram-remote" => 480.0,
+        _ => return None,
+    })
+}
+
+/// A histogram whose every value is near `ns`.
+fn spread(ns: f64) -> Histogram {
+    let at = |factor: f64| (ns * factor) as u64;
+    Histogram { ns: vec![at(0.9), at(1.0), at(1.1)], count: vec![300, 699, 1] }
+}
+
+fn mix(key: &str, seed: u64) -> u64 {
+    fingerprint(&format!("{key} {seed}"))
+}
+
+/// A standard normal number (Box and Muller).
+fn normal(random: &mut fastrand::Rng) -> f64 {
+    let (radius, angle) = (random.f64().max(f64::MIN_POSITIVE), random.f64());
+    (-2.0 * radius.ln()).sqrt() * (TAU * angle).cos()
+}

@@ -1,0 +1,341 @@
+//! Starting programs and threads.
+
+use anyhow::{Context, bail};
+use model::vocabulary::kernel as ids;
+
+use super::resident::{self, Resident};
+use super::{
+    Benchmark, Candidate, Depth, LATENCY_US, Param, Point, Range, Sampler, Scope, check_answer, point,
+};
+use model::{Case, Metric, Pages, Params, Placement};
+use sys::program::{self, Program};
+use sys::spawn::{self, Stack, Way};
+
+pub const BENCHMARKS: &[Benchmark] = &[
+    Benchmark {
+        id: ids::PROCESS_VFORK_EXEC,
+        title: "Starting a program by vfork and exec",
+        about: "The quickest way to start a program: a child that borrows the parent's memory instead of copying it \
+                (clone with CLONE_VM and CLONE_VFORK, which is what vfork asks of the kernel, here on a stack of its \
+                own), execve, the program ends at once, the parent reaps it. The environment is empty. The program \
+                `minimal` is a static executable of 200 bytes that we write into memory ourselves (memfd): all it does \
+                is to end, so nearly all is the kernel's work. `true` is the machine's own /bin/true, which on most \
+                systems a dynamic linker loads first. Every child must end with the code that its program ends with.",
+        reading: "50 to 300 us for the minimal program, several hundred more where a dynamic linker works: it maps, \
+                  relocates and faults in its libraries each time. With the minimal program what remains is the address \
+                  space, which exec makes and the end takes down. Guests pay more for it (nested page tables), and so do \
+                  kernels with page-table isolation. The parent's page tables are not copied, other than by fork: with \
+                  resident_mb of written memory in the parent it takes as long as without.",
+        metrics: &[LATENCY_US],
+        params: PARAMS,
+        cases: |bench, scope| starting(bench, scope, 60, STRETCH, &RESIDENT_MB_IF_DEEP),
+        points,
+        run: |case, sampler| {
+            let stack = Stack::new().context("cannot map a stack")?;
+            start(case, sampler, &How { way: Way::Vfork(&stack), by_shell: false, stretch: STRETCH })
+        },
+        source: file!(),
+        ..Benchmark::PINNED
+    },
+    Benchmark {
+        id: ids::PROCESS_SPAWN,
+        title: "Starting a program by posix_spawn",
+        about: "The C library's own way to start a program, which most shells and languages use by now: posix_spawn, \
+                the program ends at once, the parent reaps it. In glibc it is process.vfork-exec with a stack mapped \
+                and signals blocked around it for each child. The programs are those of process.vfork-exec, the \
+                environment is empty, and every child's exit code is checked.",
+        reading: "A few us above process.vfork-exec: the C library's precautions. Where it lies near process.exec of a \
+                  large parent instead, the C library copies the parent's memory (glibc before 2.24 did).",
+        metrics: &[LATENCY_US],
+        params: PARAMS,
+        cases: |bench, scope| starting(bench, scope, 55, STRETCH, &RESIDENT_MB_IF_DEEP),
+        points,
+        run: |case, sampler| {
+            start(case, sampler, &How { way: Way::Spawn, by_shell: false, stretch: STRETCH })
+        },
+        source: file!(),
+        ..Benchmark::PINNED
+    },
+    Benchmark {
+        id: ids::PROCESS_EXEC,
+        title: "Starting a program by fork and exec",
+        about: "The classic way to start a program: fork copies the parent's page tables, the child calls execve, which \
+                throws the copy away, the program ends at once, the parent reaps it (lmbench's fork+execve). The \
+                programs are those of process.vfork-exec (lmbench starts a small program of its own that a dynamic \
+                linker loads: `true` is the nearer one), the environment is empty, and every child's exit code is \
+                checked. The parent is as small as our own program, and on one CPU also holds resident_mb of written memory in \
+                base pages; per_gb is the slope of a straight line through these.",
+        reading: "process.fork plus the price of exec: 100 to 600 us for the minimal program, up to a millisecond for a \
+                  dynamic one. What it is above process.vfork-exec is the copy that exec throws away: 5 to 20 ms \
+                  for each GB of the parent, in guests up to 40.",
+        metrics: COPYING,
+        params: PARAMS,
+        cases: |bench, scope| starting(bench, scope, 75, STRETCH, &RESIDENT_MB),
+        points,
+        run: |case, sampler| start(case, sampler, &How { way: Way::Fork, by_shell: false, stretch: STRETCH }),
+        source: file!(),
+        ..Benchmark::PINNED
+    },
+    Benchmark {
+        id: ids::PROCESS_SHELL,
+        title: "Starting a program by the shell",
+        about: "fork, then /bin/sh -c of a program of process.vfork-exec, as system() and scripts do it (lmbench's \
+                fork+/bin/sh, whose program a dynamic linker loads: `true` is the nearer one): the shell is loaded by the \
+                dynamic linker, starts, reads the line, finds the program, becomes it or forks a child for it, and hands \
+                its exit code on. The environment is empty. The exit code is checked. resident_mb and per_gb are those of process.exec.",
+        reading: "0.5 to 2 ms with a small shell (dash, busybox), two to three times as much where /bin/sh is bash: \
+                  compare machines with one and the same shell only. Shells that fork once more for the last command \
+                  pay for one more process.",
+        metrics: COPYING,
+        params: PARAMS,
+        cases: by_shell_cases,
+        points,
+        run: |case, sampler| {
+            start(case, sampler, &How { way: Way::Fork, by_shell: true, stretch: SHELL_STRETCH })
+        },
+        source: file!(),
+        ..Benchmark::PINNED
+    },
+    Benchmark {
+        id: ids::PROCESS_THREAD,
+        title: "Starting a thread",
+        about: "pthread_create of a thread that adds one to a count and ends, and pthread_join. Its stack has 1 MiB, which \
+                glibc keeps for the next thread, so that after the first one no memory is mapped. The count is checked.",
+        reading: "10 to 40 us pinned to one CPU, where the new thread waits until its maker sleeps in join: one clone, two \
+                  switches, one futex. Free to run anywhere, the new thread may start on another CPU, whose wake-up \
+                  (an interrupt to an idle CPU, dear in guests) comes on top.",
+        metrics: &[LATENCY_US],
+        cases: |bench, scope| seated(bench, scope, 70, Depth::Standard, STRETCH),
+        run: threads,
+        source: file!(),
+        ..Benchmark::PINNED
+    },
+];
+
+const PARAMS: &[Param] = &[
+    Param {
+        name: ids::param::PROGRAM,
+        about: "what is started: our own static program of 200 bytes, or the machine's /bin/true",
+        range: Range::Choice(&["minimal", "true"]),
+    },
+    resident::PARAM,
+];
+
+const COPYING: &[Metric] = &[LATENCY_US, resident::PER_GB.aside()];
+
+/// Memory of the parent, MiB, beside none.
+const RESIDENT_MB: [(u64, Depth); 3] = [(64, Depth::Standard), (256, Depth::Standard), (1024, Depth::Full)];
+/// The same for ways that copy nothing or take long: they have nothing to add where time is short.
+const RESIDENT_MB_IF_DEEP: [(u64, Depth); 2] = [(64, Depth::Full), (1024, Depth::Full)];
+
+/// A process takes 0.1 to 1 ms: windows of at least ten.
+pub const STRETCH: f64 = 2.0;
+const SHELL_STRETCH: f64 = 5.0;
+
+/// Pinned to one CPU, parent and child alike; from `free_from` on also where the scheduler puts them.
+pub fn seated(
+    bench: &Benchmark,
+    scope: &Scope,
+    priority: u32,
+    free_from: Depth,
+    stretch: f64,
+) -> Vec<Candidate> {
+    let candidate = |name, placement: Result<Placement, String>, priority| match placement {
+        Ok(placement) => Candidate::new(bench.id, placement, priority, scope.seconds(1, stretch, 0.002)),
+        Err(why) => Candidate::unmet(bench.id, name, why),
+    };
+    let mut candidates = vec![candidate("one-cpu", scope.floor.one_cpu("task"), priority)];
+    if scope.depth >= free_from {
+        candidates.push(candidate("free", scope.floor.free(&["task"]), priority - 15));
+    }
+    candidates
+}
+
+/// Every program, and on one CPU parents of these MiB.
+fn starting(
+    bench: &Benchmark,
+    scope: &Scope,
+    priority: u32,
+    stretch: f64,
+    resident_mb: &[(u64, Depth)],
+) -> Vec<Candidate> {
+    let with_true = scope.depth >= Depth::Standard && program::is_executable(program::TRUE);
+    let programs = if with_true { "minimal,true" } else { "minimal" };
+    let mut candidates = seated(bench, scope, priority, Depth::Standard, stretch);
+    for candidate in &mut candidates {
+        candidate.case.inputs.insert("programs".into(), programs.into());
+        candidate.seconds *= if with_true { 2.0 } else { 1.0 };
+        if candidate.case.placement.name == "one-cpu" {
+            resident::plan(candidate, scope, resident_mb, stretch);
+        }
+    }
+    candidates
+}
+
+fn programs(case: &Case) -> impl Iterator<Item = &str> {
+    case.inputs.get("programs").map_or("minimal", String::as_str).split(',')
+}
+
+fn points(case: &Case) -> Vec<Params> {
+    let larger = resident::sizes(case).into_iter().map(larger);
+    programs(case).map(|name| point(ids::param::PROGRAM, name)).chain(larger).collect()
+}
+
+/// The smallest program, started by a parent that holds so much.
+fn larger(mb: u64) -> Params {
+    let mut at = point(ids::param::PROGRAM, "minimal");
+    at.extend(point(resident::PARAM.name, mb));
+    at
+}
+
+fn program_of(name: &str) -> anyhow::Result<Program> {
+    Ok(match name {
+        "minimal" => Program::minimal()?,
+        "true" => Program::at(program::TRUE, &[c"true"], 0),
+        other => bail!("no program is called {other:?}"),
+    })
+}
+
+/// How programs are started.
+struct How<'a> {
+    way: Way<'a>,
+    /// Through `sh -c`.
+    by_shell: bool,
+    stretch: f64,
+}
+
+/// Starts each program by a small parent, then the smallest one by larger and larger parents.
+fn start(case: &Case, sampler: &mut Sampler, how: &How) -> anyhow::Result<()> {
+    let mut parent = Resident::of(case, Pages::Base)?;
+    for name in programs(case) {
+        let ns = one(sampler, name, point(ids::param::PROGRAM, name), how)?;
+        if name == "minimal" {
+            parent.took(0, ns);
+        }
+    }
+    for mb in resident::sizes(case) {
+        parent.grow(mb)?;
+        let ns = one(sampler, "minimal", larger(mb), how)?;
+        parent.took(mb, ns);
+    }
+    if !resident::sizes(case).is_empty() {
+        parent.note(sampler);
+    }
+    // The other ways copy nothing: there is no slope to tell.
+    if matches!(how.way, Way::Fork) {
+        parent.per_gb(sampler)?;
+    }
+    no_child_left()
+}
+
+fn one(sampler: &mut Sampler, name: &str, at: Params, how: &How) -> anyhow::Result<f64> {
+    // Its file must stay open as long as a shell is to find it.
+    let program = program_of(name)?;
+    let at = Point::new(ids::metric::LATENCY, 1.0).at(at).stretch(how.stretch);
+    match how.by_shell {
+        true => measure(sampler, at, how.way, &program.by_shell()),
+        false => measure(sampler, at, how.way, &program),
+    }
+}
+
+/// Times starts of one program, ns each, and checks how each child ended.
+fn measure(sampler: &mut Sampler, at: Point, way: Way, program: &Program) -> anyhow::Result<f64> {
+    let clock = sampler.clock();
+    sampler.time_by(at, |starts| {
+        let begin = clock.now();
+        for _ in 0..starts {
+            let ended = spawn::start(way, program)
+                .with_context(|| format!("cannot start {}", program.path().to_string_lossy()))?;
+            if !program.is_right(ended.code()) {
+                check_answer(false, || format!("{} ended with {ended}", program.path().to_string_lossy()))?;
+            }
+        }
+        Ok(clock.now() - begin)
+    })
+}
+
+/// Every child was reaped where it was started: none may be left, dead or alive.
+pub fn no_child_left() -> anyhow::Result<()> {
+    check_answer(spawn::has_no_child(), || "a child was left that nobody has reaped".to_string())
+}
+
+fn by_shell_cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
+    match program::is_executable(program::SHELL) {
+        true => starting(bench, scope, 65, SHELL_STRETCH, &RESIDENT_MB_IF_DEEP),
+        false => vec![Candidate::unmet(bench.id, "one-cpu", "this system has no /bin/sh".to_string())],
+    }
+}
+
+fn threads(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
+    let clock = sampler.clock();
+    sampler.time_by(Point::new(ids::metric::LATENCY, 1.0), |threads| {
+        let begin = clock.now();
+        let counted = spawn::threads(threads).context("cannot start a thread")?;
+        let ns = clock.now() - begin;
+        check_answer(counted == threads, || format!("{counted} of {threads} threads have run"))?;
+        Ok(ns)
+    })?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{WrongAnswer, rehearsal};
+    use super::*;
+    use model::Form;
+
+    #[test]
+    fn every_way_is_measured_and_leaves_no_child() {
+        for id in [
+            ids::PROCESS_VFORK_EXEC,
+            ids::PROCESS_SPAWN,
+            ids::PROCESS_EXEC,
+            ids::PROCESS_SHELL,
+            ids::PROCESS_THREAD,
+        ] {
+            let cases = rehearsal::cases(id, Depth::Standard);
+            assert!(cases.iter().any(|case| case.placement.name == "one-cpu"), "{id}");
+            for case in cases {
+                rehearsal::visit_all(&case);
+                assert!(spawn::has_no_child(), "{id}");
+            }
+        }
+    }
+
+    #[test]
+    fn only_ways_that_copy_have_a_slope() {
+        for (id, copies) in
+            [(ids::PROCESS_EXEC, true), (ids::PROCESS_SHELL, true), (ids::PROCESS_SPAWN, false)]
+        {
+            let case = rehearsal::cases(id, Depth::Full).remove(0);
+            // A rehearsal may use 128 MiB.
+            assert_eq!(case.inputs["resident_mb"], "64", "{id}");
+            let samples = rehearsal::visit_all(&case);
+            let slopes = samples.iter().filter(|one| one.metrics == [ids::metric::PER_GB]);
+            let slopes: Vec<f64> = slopes.flat_map(|one| one.values(Form::Value)).collect();
+            assert_eq!(slopes.len(), usize::from(copies), "{id}");
+            assert!(slopes.iter().all(|slope| slope.is_finite()), "{id}: {slopes:?}");
+            let free = rehearsal::cases(id, Depth::Full).pop().expect("a case");
+            assert!(free.placement.name == "free" && resident::sizes(&free).is_empty(), "{id}");
+        }
+    }
+
+    #[test]
+    fn a_program_that_ends_otherwise_is_a_wrong_answer() {
+        let false_one = Program::at(program::TRUE, &[c"true"], 1);
+        let error = rehearsal::with_sampler(|sampler| {
+            measure(sampler, Point::new(ids::metric::LATENCY, 1.0), Way::Spawn, &false_one).map(drop)
+        });
+        let error = error.expect_err("it ends with 0, not with 1");
+        let wrong = error.downcast_ref::<WrongAnswer>().expect("a wrong answer");
+        assert!(wrong.to_string().contains("exit status: 0"), "{wrong}");
+    }
+
+    #[test]
+    fn a_child_that_nobody_reaped_is_a_wrong_answer() {
+        let left = sys::process::fork(|| 0).expect("a child");
+        assert!(no_child_left().is_err());
+        drop(left);
+        no_child_left().expect("none is left");
+    }
+}

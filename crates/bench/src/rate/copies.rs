@@ -1,0 +1,313 @@
+//! Copies of a component side by side: made, started together, timed, and each one's answer checked.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use super::{ALLOCATIONS, FLIPPED, ITERATIONS, nodes, number};
+use crate::memory::huge_share_of;
+use crate::sampler::whole::Piece;
+use crate::{Point, Sampler, WrongAnswer, median, point};
+use kernels::rate::{Component, STANDARD_BYTES};
+use model::vocabulary::MetricId;
+use model::vocabulary::rate as ids;
+use model::{Case, CpuSet, Params, SUSPECT, Value};
+use sys::block::Room;
+use sys::counters::{frames_at, free_blocks};
+use sys::team::{Body, Lap, Team};
+
+/// A piece of work in a large room takes minutes; what hangs, the visit's own limit ends.
+const PATIENCE: Duration = Duration::from_secs(3600);
+
+// What the leader asks of every copy.
+const ITERATE: u64 = 0;
+const ANSWER: u64 = 1;
+const UNITS: u64 = 2;
+const BYTES: u64 = 3;
+/// Share of the arrays that huge pages back, in millionths; `u64::MAX` where nobody knows.
+const HUGE: u64 = 4;
+/// Physical address of the middle one of its pages, MiB; `u64::MAX` where nobody tells (it takes root).
+const PHYSICAL: u64 = 5;
+/// Pages of each array that are looked up.
+const LOOKS: usize = 64;
+
+/// A copy's answer where its own mathematics do not hold.
+const BROKEN: u64 = 0;
+
+pub fn run(component: &'static Component, case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
+    let (allocations, iterations) = (number(case, ALLOCATIONS, 1), number(case, ITERATIONS, 1));
+    let mib = case.params.get(ids::param::MIB).and_then(Value::int).unwrap_or((STANDARD_BYTES >> 20) as i64);
+    let room = (mib.max(1) as u64) << 20;
+    let seats: Vec<CpuSet> = case.placement.seats.iter().map(|seat| seat.cpus.clone()).collect();
+    let mut ballot = Ballot::new(&seats, known(component, room));
+    let flipped: Option<usize> = case.inputs.get(FLIPPED).and_then(|text| text.parse().ok());
+    let mut of_nodes: BTreeMap<u32, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
+    let mut team: Option<(Team, f64)> = None;
+    let mut notes: Vec<(MetricId, Params, f64)> = Vec::new();
+    let mut facts = (0, None);
+    let clock = sampler.clock();
+    let at = Point::new(ids::metric::RATE, 1.0).times(ids::metric::RATIO, 1.0 / component.reference);
+    sampler.whole_pieces(
+        at,
+        &[ids::metric::COPY_SPREAD, ids::metric::SLOWEST_CPU],
+        (allocations * iterations) as usize,
+        |piece| {
+            if (piece as u64).is_multiple_of(iterations) {
+                // The last copies give their memory back before the next ask for theirs.
+                drop(team.take());
+                for (at, share) in huge_free(case) {
+                    notes.push((ids::metric::HUGE_FREE, at, share));
+                }
+                let mut fresh = start(component, case, &seats, room, clock)?;
+                let ask = |team: &mut Team, what| -> anyhow::Result<Vec<u64>> {
+                    Ok(team.round(what)?.iter().map(|lap| lap.answer).collect())
+                };
+                let bytes: u64 = ask(&mut fresh, BYTES)?.iter().sum();
+                let huge = ask(&mut fresh, HUGE)?.into_iter().filter(|share| *share != u64::MAX).min();
+                facts = (bytes, huge.map(|share| share as f64 / 1e6));
+                let units = ask(&mut fresh, UNITS)?[0] as f64;
+                team = Some((fresh, units));
+            }
+            let Some((team, units)) = &mut team else { anyhow::bail!("no copies were started") };
+            let laps = team.round(ITERATE)?;
+            let mut answers = ask(team, ANSWER)?;
+            if (piece as u64).is_multiple_of(iterations) {
+                let known = ask(team, PHYSICAL)?.into_iter().filter(|mib| *mib != u64::MAX);
+                let mib: Vec<f64> = known.map(|mib| mib as f64).collect();
+                notes.extend(
+                    (!mib.is_empty()).then(|| (ids::metric::PHYSICAL, Params::new(), median(mib) / 1024.0)),
+                );
+            }
+            if piece == 0 {
+                // By now every array was touched.
+                let bytes: u64 = ask(team, BYTES)?.iter().sum();
+                let huge = ask(team, HUGE)?.into_iter().filter(|share| *share != u64::MAX).min();
+                facts = (bytes, huge.map(|share| share as f64 / 1e6));
+            }
+            if let Some(answer) = flipped.and_then(|copy| answers.get_mut(copy)) {
+                *answer ^= 1 << 17;
+            }
+            ballot.cast(&answers);
+            for node in nodes(case) {
+                let there = |index: &usize| case.placement.seats[*index].mem_nodes.contains(node);
+                let own: Vec<Lap> = (0..laps.len()).filter(there).map(|index| laps[index]).collect();
+                let (work, ns) = of_nodes.entry(node).or_default();
+                work.push(*units * own.len() as f64);
+                ns.push(wall_ns(&own));
+            }
+            let (spread, slowest) = spread(&laps);
+            let cpu = seats[slowest].first().map_or(f64::NAN, f64::from);
+            Ok(Piece { work: *units * laps.len() as f64, ns: wall_ns(&laps), notes: vec![spread, cpu] })
+        },
+    )?;
+    for (node, windows) in of_nodes {
+        sampler.windows_timed(point(ids::param::NODE, u64::from(node)), ids::metric::RATE, windows, 0)?;
+    }
+    // A window for each set of arrays.
+    while let Some((metric, at, _)) = notes.first().cloned() {
+        let (own, others): (Vec<_>, Vec<_>) =
+            notes.into_iter().partition(|(name, point, _)| *name == metric && *point == at);
+        let values: Vec<f64> = own.into_iter().map(|(.., value)| value).collect();
+        let ns = vec![1.0; values.len()];
+        sampler.windows_timed(at, metric, (values, ns), 0)?;
+        notes = others;
+    }
+    let process = sampler.facts();
+    (process.memory_bytes, process.huge_share) = (Some(facts.0), facts.1);
+    ballot.verdict().map_err(|what| WrongAnswer(what).into())
+}
+
+/// What every copy answers to a question.
+fn ask(team: &mut Team, what: u64) -> anyhow::Result<Vec<u64>> {
+    Ok(team.round(what)?.iter().map(|lap| lap.answer).collect())
+}
+
+/// The stored answer, where there is one for such a room.
+fn known(component: &Component, room: u64) -> Option<u64> {
+    (room == STANDARD_BYTES || !component.character.fills_memory()).then_some(component.answer)
+}
+
+fn start(
+    component: &'static Component,
+    case: &Case,
+    seats: &[CpuSet],
+    bytes: u64,
+    clock: sys::clock::Clock,
+) -> anyhow::Result<Team> {
+    let pages = case.placement.pages;
+    Team::start_patient(seats, clock, PATIENCE, |index| -> anyhow::Result<Body> {
+        let mut room = Room::on(bytes, pages, case.placement.seats[index].mem_nodes.clone());
+        let mut work = (component.make)(&mut room)?;
+        Ok(Box::new(move |what| match what {
+            ITERATE => {
+                work.iterate();
+                0
+            }
+            ANSWER => work.answer().unwrap_or(BROKEN),
+            UNITS => work.units(),
+            BYTES => work.bytes(),
+            PHYSICAL => physical_mib(&room.taken).unwrap_or(u64::MAX),
+            _ => huge_share_of(&room.taken).map_or(u64::MAX, |share| (share * 1e6) as u64),
+        }))
+    })
+}
+
+/// The middle one of the physical addresses of these ranges' pages, MiB.
+fn physical_mib(taken: &[(usize, usize)]) -> Option<u64> {
+    let page = rustix::param::page_size() as u64;
+    let frames = taken.iter().filter_map(|range| frames_at(*range, LOOKS).ok()).flatten().flatten();
+    let mib: Vec<f64> = frames.map(|frame| ((frame * page) >> 20) as f64).collect();
+    (!mib.is_empty()).then(|| median(mib) as u64)
+}
+
+/// From the first start to the last end.
+fn wall_ns(laps: &[Lap]) -> f64 {
+    let start = laps.iter().map(|lap| lap.start_ns).fold(f64::INFINITY, f64::min);
+    laps.iter().map(|lap| lap.end_ns).fold(f64::NEG_INFINITY, f64::max) - start
+}
+
+/// By how many percent the slowest copy took longer than the median one, and which it is.
+fn spread(laps: &[Lap]) -> (f64, usize) {
+    let took: Vec<f64> = laps.iter().map(|lap| lap.end_ns - lap.start_ns).collect();
+    let slowest = (0..took.len()).max_by(|one, other| took[*one].total_cmp(&took[*other])).unwrap_or(0);
+    let middle = median(took.clone());
+    (100.0 * (took.get(slowest).copied().unwrap_or(middle) / middle - 1.0), slowest)
+}
+
+/// Share of the free memory that lies in blocks of 2 MiB or more, percent: of the whole, and of each node of the copies
+/// where these are several.
+fn huge_free(case: &Case) -> Vec<(Params, f64)> {
+    let wanted = nodes(case);
+    let free = free_blocks(Path::new("/"));
+    let share = |of: &dyn Fn(u32) -> bool| {
+        let own = free.iter().filter(|(node, _)| of(**node));
+        let (huge, all) =
+            own.fold((0.0, 0.0), |(huge, all), (_, free)| (huge + free.huge_bytes, all + free.bytes));
+        (all > 0.0).then(|| 100.0 * huge / all)
+    };
+    let whole = share(&|_| true).map(|share| (Params::new(), share));
+    let each = wanted
+        .iter()
+        .filter_map(|node| Some((point(ids::param::NODE, u64::from(*node)), share(&|id| id == *node)?)));
+    whole.into_iter().chain(each).collect()
+}
+
+/// What copies answered, and who is in the minority.
+struct Ballot<'a> {
+    seats: &'a [CpuSet],
+    known: Option<u64>,
+    /// Answers of each copy, in the order in which it gave them.
+    cast: Vec<Vec<u64>>,
+}
+
+impl Ballot<'_> {
+    fn new(seats: &[CpuSet], known: Option<u64>) -> Ballot<'_> {
+        Ballot { seats, known, cast: vec![Vec::new(); seats.len()] }
+    }
+
+    fn cast(&mut self, answers: &[u64]) {
+        self.cast.iter_mut().zip(answers).for_each(|(own, answer)| own.push(*answer));
+    }
+
+    /// What is right: the stored answer, else what more than half of all answers are.
+    fn right(&self) -> Option<u64> {
+        let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
+        self.cast.iter().flatten().filter(|answer| **answer != BROKEN).for_each(|answer| {
+            *counts.entry(*answer).or_default() += 1;
+        });
+        let all: usize = self.cast.iter().map(Vec::len).sum();
+        let majority = counts.into_iter().find(|(_, count)| 2 * count > all).map(|(answer, _)| answer);
+        self.known.or(majority)
+    }
+
+    /// Which copies computed something else, with their CPUs.
+    fn verdict(&self) -> Result<(), String> {
+        let right = self.right();
+        let wrong = |answers: &[u64]| answers.iter().filter(|answer| Some(**answer) != right).count();
+        let faulty: Vec<(usize, usize)> = self
+            .cast
+            .iter()
+            .enumerate()
+            .map(|(copy, answers)| (copy, wrong(answers)))
+            .filter(|(_, wrong)| *wrong > 0)
+            .collect();
+        if faulty.is_empty() {
+            return Ok(());
+        }
+        let copies = self.cast.len();
+        let names: Vec<String> = faulty
+            .iter()
+            .take(8)
+            .map(|(copy, wrong)| {
+                let all = self.cast[*copy].len();
+                format!("copy {copy} on CPU {}: {wrong} of {all} answers", self.seats[*copy])
+            })
+            .collect();
+        let first = self.cast[faulty[0].0].iter().find(|answer| Some(**answer) != right).copied();
+        let what = match (first, right) {
+            (Some(BROKEN), _) => "its result breaks the problem's own mathematics".to_string(),
+            (Some(other), Some(right)) if self.known.is_some() => {
+                format!("checksum {other:016x}, where every CPU must get {right:016x}")
+            }
+            (Some(other), Some(right)) => format!("checksum {other:016x}, where the others got {right:016x}"),
+            _ => "no more than half of the answers agree".to_string(),
+        };
+        // Where all are wrong, or nobody knows who is, no core stands out.
+        let suspects = match (right, faulty.as_slice()) {
+            (Some(_), some) if some.len() < copies => {
+                let cpus: CpuSet = some.iter().flat_map(|(copy, _)| self.seats[*copy].iter()).collect();
+                format!("; {SUSPECT}{cpus}")
+            }
+            _ => String::new(),
+        };
+        Err(format!("{}: {what}{suspects}", names.join(", ")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seats() -> Vec<CpuSet> {
+        (4..8).map(CpuSet::one).collect()
+    }
+
+    fn verdict(known: Option<u64>, rounds: &[[u64; 4]]) -> Result<(), String> {
+        let seats = seats();
+        let mut ballot = Ballot::new(&seats, known);
+        rounds.iter().for_each(|answers| ballot.cast(answers));
+        ballot.verdict()
+    }
+
+    #[test]
+    fn the_minority_is_suspected() {
+        assert_eq!(verdict(None, &[[7; 4], [7; 4]]), Ok(()));
+        let one = verdict(None, &[[7; 4], [7, 7, 9, 7]]).expect_err("copy 2");
+        assert!(
+            one.contains("copy 2 on CPU 6: 1 of 2 answers") && one.ends_with(&format!("{SUSPECT}6")),
+            "{one}"
+        );
+        let torn = verdict(None, &[[7, 7, 9, 9]]).expect_err("nobody knows");
+        assert!(!torn.contains(SUSPECT), "{torn}");
+        let broken = verdict(None, &[[7, BROKEN, 7, 7]]).expect_err("copy 1");
+        assert!(broken.contains("mathematics") && broken.ends_with(&format!("{SUSPECT}5")), "{broken}");
+    }
+
+    #[test]
+    fn a_stored_answer_beats_any_majority() {
+        assert_eq!(verdict(Some(7), &[[7; 4]]), Ok(()));
+        let most = verdict(Some(7), &[[9, 9, 9, 7]]).expect_err("three are wrong");
+        assert!(most.ends_with(&format!("{SUSPECT}4-6")), "{most}");
+        let all = verdict(Some(7), &[[9; 4]]).expect_err("all are wrong");
+        assert!(!all.contains(SUSPECT), "{all}");
+    }
+
+    #[test]
+    fn the_slowest_copy_and_the_wall() {
+        let lap = |start_ns: f64, end_ns: f64| Lap { start_ns, end_ns, answer: 0 };
+        let laps = [lap(0.0, 10.0), lap(1.0, 11.0), lap(1.0, 16.0)];
+        assert_eq!(wall_ns(&laps), 16.0);
+        let (percent, slowest) = spread(&laps);
+        assert_eq!((percent.round(), slowest), (50.0, 2));
+    }
+}

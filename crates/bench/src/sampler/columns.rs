@@ -1,0 +1,77 @@
+//! What is noted around each window, and windows as they come, in columns.
+
+use model::{Covariates, Packed, Params, Samples};
+use sys::clock;
+
+/// What is noted around a window.
+pub struct Gauge {
+    pub cpu: Option<u32>,
+    pub usage: clock::Usage,
+    pub wait_ns: Option<f64>,
+    pub steal_ms: Option<f64>,
+}
+
+/// Windows as they come, in columns.
+#[derive(Default)]
+pub struct Columns {
+    pub work: Vec<f64>,
+    pub ns: Vec<f64>,
+    pub cpu_start: Vec<Option<f64>>,
+    pub cpu_end: Vec<Option<f64>>,
+    pub voluntary: Vec<Option<f64>>,
+    pub involuntary: Vec<Option<f64>>,
+    pub faults: Vec<Option<f64>>,
+    pub wait_ns: Vec<Option<f64>>,
+    pub steal_ms: Vec<Option<f64>>,
+    pub clock_ghz: Vec<Option<f64>>,
+}
+
+impl Columns {
+    pub fn push(&mut self, before: &Gauge, after: &Gauge, work: f64, ns: f64) {
+        let minus = |now: Option<f64>, then: Option<f64>| Some(now? - then?);
+        self.work.push(work);
+        self.ns.push(ns);
+        self.cpu_start.push(before.cpu.map(f64::from));
+        self.cpu_end.push(after.cpu.map(f64::from));
+        self.voluntary.push(Some((after.usage.voluntary - before.usage.voluntary) as f64));
+        self.involuntary.push(Some((after.usage.involuntary - before.usage.involuntary) as f64));
+        self.faults.push(Some((after.usage.faults - before.usage.faults) as f64));
+        self.wait_ns.push(minus(after.wait_ns, before.wait_ns));
+        // Stolen time belongs to a CPU: a window that changed CPUs has none that could be told.
+        let stayed = before.cpu == after.cpu;
+        self.steal_ms.push(minus(after.steal_ms, before.steal_ms).filter(|_| stayed));
+    }
+
+    pub fn samples(
+        self,
+        point: Params,
+        metrics: Vec<String>,
+        warm_up: usize,
+        linearity: Option<f64>,
+    ) -> Samples {
+        // A column with a hole in it is left out: unknown is better than misplaced.
+        let pack = |column: Vec<Option<f64>>| {
+            let values: Option<Vec<f64>> = column.into_iter().collect();
+            values.filter(|values| !values.is_empty()).map(Packed::pack)
+        };
+        Samples {
+            point,
+            metrics,
+            warm_up,
+            work: Packed::pack(self.work),
+            ns: self.ns,
+            beside: Covariates {
+                cpu_start: pack(self.cpu_start),
+                cpu_end: pack(self.cpu_end),
+                voluntary: pack(self.voluntary),
+                involuntary: pack(self.involuntary),
+                faults: pack(self.faults),
+                wait_ns: pack(self.wait_ns),
+                steal_ms: pack(self.steal_ms),
+                clock_ghz: pack(self.clock_ghz),
+            },
+            histograms: Vec::new(),
+            linearity,
+        }
+    }
+}

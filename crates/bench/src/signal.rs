@@ -1,0 +1,162 @@
+//! Signals: installing a handler, sending, catching, and faults that arrive as signals.
+
+use anyhow::Context;
+use model::vocabulary::kernel as ids;
+
+use super::syscall::answers;
+use super::{Benchmark, Candidate, Point, Sampler, Scope, View, check_answer, pinned};
+use kernels::Faults;
+use model::{Better, Case, Form, Metric, Params};
+use sys::mapping::Mapping;
+use sys::signals::{Counted, Ignored, send};
+
+const NS: Form = Form::TimePerWork { scale: 1.0 };
+
+pub const BENCHMARKS: &[Benchmark] = &[
+    Benchmark {
+        id: ids::SIGNAL_HANDLER,
+        title: "Signal to a handler",
+        about: "One process that sends SIGUSR1 to itself. `latency`: kill, and the handler has run when it is back. \
+                `install`: sigaction alone, with the same handler each time. `send`: kill alone, while the signal is \
+                ignored, so that nothing is delivered. `total`: one turn that installs, sends and handles. `handle` \
+                is total less install less send, parts of the same visit: the price of delivery, of running the \
+                handler and of coming back. (lmbench's handler overhead is latency less a kill with signal 0.) The \
+                handler counts in memory; as many must be caught as were sent, and none while the signal is ignored.",
+        reading: "install and send are system calls of 0.1 to 0.4 us; latency 0.5 to 2 us, most of it saving and \
+                  restoring the registers of the interrupted program (the wider its vector registers, the more) and \
+                  the call that returns from the handler. A protection fault (signal.protection-fault) is another \
+                  scenario: it is raised by the CPU, not sent, so the two figures are not to be compared or \
+                  subtracted.",
+        source: file!(),
+        metrics: &[
+            Metric::new(ids::metric::LATENCY, "signal sent and handled", "ns", Better::Lower, NS),
+            Metric::new(ids::metric::INSTALL, "handler installed", "ns", Better::Lower, NS),
+            Metric::new(ids::metric::SEND, "signal sent while ignored", "ns", Better::Lower, NS),
+            Metric::new(ids::metric::TOTAL, "installed, sent and handled", "ns", Better::Lower, NS).aside(),
+            Metric::new(
+                ids::metric::HANDLE,
+                "total less install less send",
+                "ns",
+                Better::Lower,
+                Form::Value,
+            )
+            .aside(),
+        ],
+        view: &View::Wide,
+        cases,
+        run: handler,
+        ..Benchmark::PINNED
+    },
+    Benchmark {
+        id: ids::SIGNAL_PROTECTION_FAULT,
+        title: "Protection fault",
+        about: "Writes to a page that may only be read. Each write faults: the CPU traps, the kernel finds the access \
+                forbidden and sends SIGSEGV, the handler counts it, sets the program on behind the write and returns. \
+                One fault with all of that. Each write must have faulted, and the page must hold what it held.",
+        reading: "0.5 to 2 us: an exception, the search for the memory area, then delivery and return as for any \
+                  signal. The price of garbage collectors and checkpointers that watch memory by protecting it. It is \
+                  another scenario than signal.handler, in which nothing faults and which makes a system call to \
+                  send: not to be compared with it. (lmbench subtracts its handler overhead from its protection \
+                  fault; this figure is whole.)",
+        source: file!(),
+        metrics: &[Metric::new(ids::metric::LATENCY, "fault, handler and return", "ns", Better::Lower, NS)],
+        cases,
+        run: protection_fault,
+        ..Benchmark::PINNED
+    },
+];
+
+fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
+    let mut candidates = pinned(bench, scope);
+    for candidate in candidates.iter_mut().filter(|candidate| candidate.unmet.is_none()) {
+        let timed = bench.metrics.iter().filter(|metric| metric.form == NS).count();
+        candidate.seconds = scope.seconds(timed, 1.0, 0.0);
+        candidate.priority = 70;
+    }
+    candidates
+}
+
+fn handler(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
+    let own = rustix::process::getpid();
+    let handler = Counted::install().context("cannot install a handler for SIGUSR1")?;
+    let mut sent = 0u64;
+    let mut send_counted = || {
+        sent += 1;
+        send(own)
+    };
+    let at = |metric| Point::new(metric, 1.0);
+    let install_again = || handler.install_again().map_err(errno);
+    let before = handler.caught();
+    answers(sampler, at(ids::metric::LATENCY), "kill", (), &mut send_counted)?;
+    let install = answers(
+        sampler,
+        at(ids::metric::INSTALL),
+        "sigaction with our handler before it",
+        true,
+        install_again,
+    )?;
+    let total = answers(sampler, at(ids::metric::TOTAL), "sigaction and kill", true, || {
+        let was_ours = install_again()?;
+        send_counted()?;
+        Ok(was_ours)
+    })?;
+    all_caught(sent, handler.caught() - before)?;
+    let ignored = Ignored::set().context("cannot ignore SIGUSR1")?;
+    let send = answers(sampler, at(ids::metric::SEND), "kill with an ignored signal", (), || send(own))?;
+    drop(ignored);
+    all_caught(sent, handler.caught() - before)?;
+    sampler.value(Params::new(), ids::metric::HANDLE, total - install - send, 0.0)
+}
+
+fn errno(error: std::io::Error) -> rustix::io::Errno {
+    rustix::io::Errno::from_io_error(&error).unwrap_or(rustix::io::Errno::IO)
+}
+
+fn all_caught(sent: u64, caught: u64) -> anyhow::Result<()> {
+    check_answer(sent == caught, || format!("{sent} signals were sent and {caught} caught"))
+}
+
+/// What the protected page holds, and what is tried to be written.
+const KEPT: u64 = 0x5a5a_5a5a_5a5a_5a5a;
+const TRIED: u8 = 0xff;
+
+fn protection_fault(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
+    let mut page = Mapping::guarded(rustix::param::page_size()).context("cannot map a page")?;
+    page.words_mut().fill(KEPT);
+    page.set_writable(false).context("cannot protect a page")?;
+    let mut faults = Faults::on(&mut page).context("cannot install a handler for SIGSEGV")?;
+    let (mut tried, mut faulted) = (0, 0);
+    sampler.time(Point::new(ids::metric::LATENCY, 1.0), |n| {
+        faulted += faults.write(TRIED, n);
+        tried += n;
+    })?;
+    check_answer(tried == faulted, || format!("{tried} forbidden writes faulted {faulted} times"))?;
+    check_answer(faults.memory().words().iter().all(|word| *word == KEPT), || {
+        "a write to a page that may only be read came through".to_string()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::WrongAnswer;
+    use crate::rehearsal::visit_row;
+
+    #[test]
+    fn signals_and_faults_can_be_visited_and_the_difference_is_that_of_its_parts() {
+        let samples = visit_row(ids::SIGNAL_HANDLER);
+        let of = |name: &str| samples.iter().find(|one| one.metrics[0] == name).expect("sampled");
+        let median = |name: &str| crate::median(of(name).values(NS).split_off(1));
+        let handle = of("handle").values(Form::Value)[0];
+        let expected = median("total") - median("install") - median("send");
+        assert!((handle / expected - 1.0).abs() < 1e-6, "{handle} {expected}");
+        visit_row(ids::SIGNAL_PROTECTION_FAULT);
+    }
+
+    #[test]
+    fn a_lost_signal_is_a_wrong_answer() {
+        assert!(all_caught(7, 7).is_ok());
+        let error = all_caught(7, 6).expect_err("one was lost");
+        assert!(error.downcast_ref::<WrongAnswer>().is_some(), "{error}");
+    }
+}

@@ -1,0 +1,84 @@
+//! Asking what time it is, with and without entering the kernel.
+
+use std::hint::black_box;
+
+use crate::{Benchmark, LATENCY_NS, Param, Point, Range, Sampler, check_answer, point};
+use model::vocabulary::kernel as ids;
+use model::{Better, Case, Form, Metric, Params};
+use sys::clock;
+
+pub const CLOCK_GETTIME: Benchmark = Benchmark {
+    id: ids::SYSCALL_CLOCK_GETTIME,
+    title: "Time of day",
+    about: "Reads the monotonic clock in two ways. way=vdso: as every program does, by the C library, which reads the \
+            CPU's counter in code that the kernel maps into each process and stays out of the kernel, if the kernel \
+            keeps time by a counter that can be read there. way=kernel: by a system call. `ratio` is kernel over \
+            vdso, both of the same visit. Readings must never run backwards, and the two ways must agree: readings by \
+            the library lie between readings by the kernel taken before and after.",
+    reading: "vdso 15 to 40 ns, kernel 20 to 70 ns above syscall.getpid. A ratio near 1 says that reading the time \
+              enters the kernel: the clock source is not the CPU's counter (hpet, acpi_pm, xen), and every program \
+              that logs or measures pays for it: 10 to 100 times the price. `assay machine` names the clock source.",
+    source: file!(),
+    metrics: &[
+        LATENCY_NS,
+        Metric::new(ids::metric::RATIO, "by the kernel over by the vDSO", "x", Better::Neither, Form::Value)
+            .aside(),
+    ],
+    params: &[Param {
+        name: ids::param::WAY,
+        about: "how the clock is read",
+        range: Range::Choice(&["vdso", "kernel"]),
+    }],
+    points,
+    run,
+    ..Benchmark::PINNED
+};
+
+fn points(_: &Case) -> Vec<Params> {
+    ["vdso", "kernel"].map(|way| point(ids::param::WAY, way)).to_vec()
+}
+
+fn run(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
+    let vdso = read_by(sampler, "vdso", clock::monotonic_by_library)?;
+    let kernel = read_by(sampler, "kernel", clock::monotonic_by_kernel)?;
+    sampler.value(point(ids::param::WAY, "kernel"), ids::metric::RATIO, kernel / vdso, 0.0)?;
+    let readings =
+        [clock::monotonic_by_kernel(), clock::monotonic_by_library(), clock::monotonic_by_kernel()];
+    agree(readings)
+}
+
+/// Times a way of reading the clock and checks that it moves, and only forwards.
+fn read_by(sampler: &mut Sampler, way: &str, now: fn() -> u64) -> anyhow::Result<f64> {
+    let first = now();
+    let (mut last, mut backwards) = (first, 0u64);
+    let ns = sampler.time(Point::new(ids::metric::LATENCY, 1.0).at(point(ids::param::WAY, way)), |n| {
+        for _ in 0..n {
+            let next = black_box(now());
+            backwards += u64::from(next < last);
+            last = next;
+        }
+    })?;
+    check_answer(backwards == 0 && last > first, || {
+        format!("the clock by {way} went from {first} to {last} ns, {backwards} times backwards")
+    })?;
+    Ok(ns)
+}
+
+/// The library's reading lies between the kernel's before and after it.
+fn agree([before, between, after]: [u64; 3]) -> anyhow::Result<()> {
+    check_answer(before <= between && between <= after, || {
+        format!("the library read {between} ns while the kernel said {before} to {after} ns")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reading_outside_the_kernels_is_wrong() {
+        assert!(agree([5, 5, 6]).is_ok());
+        assert!(agree([5, 4, 6]).is_err());
+        assert!(agree([5, 7, 6]).is_err());
+    }
+}

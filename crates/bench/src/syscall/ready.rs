@@ -1,0 +1,152 @@
+//! Which of many descriptors is ready: select, poll and epoll on the same ones.
+
+use std::borrow::Cow;
+use std::os::fd::{AsFd, OwnedFd};
+
+use anyhow::Context;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, epoll};
+use rustix::process::{Resource, getrlimit};
+
+use super::answers;
+use crate::{
+    Benchmark, Candidate, Depth, Param, Point, Range, Sampler, Scope, View, check_answer, pinned, point,
+};
+use model::vocabulary::kernel as ids;
+use model::{Case, Params};
+
+pub const SELECT: Benchmark = Benchmark {
+    id: ids::SYSCALL_SELECT,
+    title: "Select",
+    about: "select on n descriptors without waiting. All are event counters (eventfd) of which one, the last, can be \
+            read; each answer must say so. The kernel looks at every one of them, and copies three sets of bits in \
+            and out. Libraries reach it as pselect6, so does this.",
+    run: select,
+    ..ROW
+};
+
+pub const POLL: Benchmark = Benchmark {
+    id: ids::SYSCALL_POLL,
+    title: "Poll",
+    about: "poll on n descriptors without waiting, the same as for syscall.select: event counters of which one, the \
+            last, can be read; each answer must name it. The kernel looks at every one, and copies 8 bytes for each \
+            in and out. Made as ppoll.",
+    run: poll,
+    ..ROW
+};
+
+pub const EPOLL: Benchmark = Benchmark {
+    id: ids::SYSCALL_EPOLL,
+    title: "Epoll",
+    about: "epoll_wait without waiting, with n descriptors registered once before, the same as for syscall.select: \
+            event counters of which one can be read and stays so (level-triggered); each answer must name it. The \
+            kernel looks only at those that became ready.",
+    run: wait,
+    ..ROW
+};
+
+const ROW: Benchmark = Benchmark {
+    reading: "select and poll rise with n, 5 to 20 ns for each descriptor (a socket costs more than these event \
+              counters); epoll must be flat, 0.1 to 0.3 us. Where the curves cross a program should change: some ten \
+              descriptors. Steps upwards in a poll curve are allocations (beyond about 30 descriptors the kernel's \
+              own stack does not suffice).",
+    source: file!(),
+    params: &[Param { name: ids::param::FDS, about: "descriptors", range: Range::Int { min: 1, max: 1000 } }],
+    view: &View::Curve { x: Cow::Borrowed(ids::param::FDS.as_str()), log: true },
+    cases,
+    points,
+    ..Benchmark::PINNED
+};
+
+const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+
+/// Descriptors that a visit holds beside those it asks about, generously.
+const OTHERS: u64 = 24;
+
+/// Each visit measures the whole curve. More than 1024 are beyond select, and by default beyond a process.
+fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
+    let wanted: &[u64] = match scope.depth {
+        Depth::Quick => &[10, 100],
+        _ => &[10, 20, 50, 100, 200, 500, 1000],
+    };
+    let allowed = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX).saturating_sub(OTHERS);
+    let counts: Vec<u64> = wanted.iter().copied().filter(|count| *count <= allowed).collect();
+    if counts.is_empty() {
+        let why = format!("this process may open only {allowed} further files (ulimit -n)");
+        return vec![Candidate::unmet(bench.id, "one-cpu", why)];
+    }
+    let mut candidates = pinned(bench, scope);
+    for candidate in candidates.iter_mut().filter(|candidate| candidate.unmet.is_none()) {
+        candidate.priority = 70;
+        let list = counts.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
+        candidate.case.inputs.insert(ids::param::FDS.into(), list);
+        candidate.seconds = scope.seconds(counts.len(), 1.0, 0.0);
+    }
+    candidates
+}
+
+fn counts(case: &Case) -> Vec<u64> {
+    let list = case.inputs.get(&*ids::param::FDS).map_or("", String::as_str);
+    list.split(',').filter_map(|count| count.parse().ok()).collect()
+}
+
+fn points(case: &Case) -> Vec<Params> {
+    counts(case).into_iter().map(|count| point(ids::param::FDS, count)).collect()
+}
+
+fn at(count: u64) -> Point {
+    Point::new(ids::metric::LATENCY, 1.0).at(point(ids::param::FDS, count))
+}
+
+/// As many event counters, all empty but the last.
+fn descriptors(count: u64) -> anyhow::Result<Vec<OwnedFd>> {
+    let one = |index| rustix::event::eventfd(u32::from(index + 1 == count), EventfdFlags::CLOEXEC);
+    (0..count)
+        .map(|index| one(index).with_context(|| format!("cannot make event counter {index} of {count}")))
+        .collect()
+}
+
+fn select(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
+    for count in counts(case) {
+        let all = descriptors(count)?;
+        let mut set = sys::ready::ReadSet::of(all.iter().map(AsFd::as_fd));
+        answers(sampler, at(count), "select", 1, || {
+            set.ask()
+                .map_err(|error| rustix::io::Errno::from_io_error(&error).unwrap_or(rustix::io::Errno::IO))
+        })?;
+        check_answer(all.last().is_some_and(|last| set.named(last)), || {
+            format!("of {count} descriptors select named another than the one that is ready")
+        })?;
+    }
+    Ok(())
+}
+
+fn poll(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
+    for count in counts(case) {
+        let all = descriptors(count)?;
+        let mut asked: Vec<PollFd> = all.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
+        answers(sampler, at(count), "poll", (1, true), || {
+            let ready = rustix::event::poll(&mut asked, Some(&AT_ONCE))?;
+            Ok((ready, asked.last().is_some_and(|last| last.revents() == PollFlags::IN)))
+        })?;
+    }
+    Ok(())
+}
+
+fn wait(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
+    for count in counts(case) {
+        let all = descriptors(count)?;
+        let set = epoll::create(epoll::CreateFlags::CLOEXEC).context("cannot make an epoll set")?;
+        for (fd, name) in all.iter().zip(1..) {
+            epoll::add(&set, fd, epoll::EventData::new_u64(name), epoll::EventFlags::IN)
+                .with_context(|| format!("cannot register descriptor {name} of {count}"))?;
+        }
+        // Room for more than the one that is ready, as programs have it.
+        let nothing = epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) };
+        let mut events = [nothing; 16];
+        answers(sampler, at(count), "epoll_wait", (1, count), || {
+            let ready = epoll::wait(&set, &mut events, Some(&AT_ONCE))?;
+            Ok((ready, { events[0].data }.u64()))
+        })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,312 @@
+//! How late a sleeping task wakes up.
+
+use std::num::NonZeroU64;
+use std::os::fd::OwnedFd;
+
+use anyhow::{Context, bail};
+use rustix::thread::{ClockId, Timespec, clock_nanosleep_absolute};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, clock_gettime, timerfd_create,
+    timerfd_settime,
+};
+
+use super::{Benchmark, Candidate, Depth, Param, Range, Sampler, Scope, View, check_answer, histogram};
+use model::vocabulary::MetricId;
+use model::vocabulary::kernel as ids;
+use model::{Better, Case, Form, Metric, Params, Value};
+use sys::sched::{self, Policy};
+
+pub const BENCHMARKS: &[Benchmark] = &[
+    Benchmark {
+        id: ids::TIMER_NANOSLEEP,
+        title: "Waking up from a sleep",
+        about: "How much later than asked a task runs again, as cyclictest measures it: it sleeps until a moment of \
+                CLOCK_MONOTONIC (clock_nanosleep, absolute), reads the clock, and goes on to the next moment, 250 us \
+                later, at least 100 times a window. The CPU idles in between. By scheduling policy: `other` as tasks \
+                usually are, `batch`, `idle`, and `fifo` at priority 80. Only real-time policies are woken exactly: all \
+                others are given the timer slack, by default 50 us, which the kernel may use to join timers (set to the \
+                default here, or to `slack_ns`). No wake-up may come before its moment, which is checked.",
+        reading: "`other`: 50 us of slack and then 2 to 10 us; `fifo`, and `other` with 1 ns of slack: 2 to 10 us, in \
+                  guests 10 to 60 (the interrupt and the wake-up from idle go by the hypervisor). Deep idle states add \
+                  their exit latency, up to hundreds of us; a busy CPU adds nothing for `fifo` and up to a time slice for \
+                  the others. The minimum is the bare path; the median what a program sees; p99 and the maximum (the \
+                  worst of a window, in the middle of all windows; worst: of a whole visit, which is nearer to what cyclictest \
+                  calls max) are interruptions: interrupts, firmware, the \
+                  hypervisor.",
+        run: nanosleep,
+        ..ROW
+    },
+    Benchmark {
+        id: ids::TIMER_TIMERFD,
+        title: "Waking up by a timer descriptor",
+        about: "The same by a timerfd that expires every 250 us: the task sleeps in read, which tells how often the timer \
+                has expired meanwhile; the lateness is that of the first of these. Timer descriptors know no timer slack. \
+                The expirations that were read must be those of the time that has passed.",
+        reading: "As timer.nanosleep with `fifo`: 2 to 10 us, in guests 10 to 60, since no slack is added whatever the \
+                  policy; a little more for read's own way. Event loops wait like this.",
+        run: timerfd,
+        ..ROW
+    },
+];
+
+const ROW: Benchmark = Benchmark {
+    metrics: &[
+        lateness(ids::metric::LATENESS_P50, "late, median", 0.5),
+        lateness(ids::metric::LATENESS_MIN, "late, least", 0.0).aside(),
+        lateness(ids::metric::LATENESS_P99, "late, 99th percentile", 0.99).aside(),
+        lateness(ids::metric::LATENESS_MAX, "late, worst of a window", 1.0).aside(),
+        Metric::new(ids::metric::LATENESS_WORST, "late, worst of a visit", "us", Better::Lower, Form::Value)
+            .aside(),
+    ],
+    params: &[
+        Param {
+            name: ids::param::POLICY,
+            about: "scheduling policy of the sleeper",
+            range: Range::Choice(Policy::NAMES),
+        },
+        Param {
+            name: ids::param::SLACK_NS,
+            about: "timer slack, ns; where it is not given, the kernel's default of 50 us",
+            range: Range::Int { min: 1, max: 1_000_000_000 },
+        },
+    ],
+    view: &View::Wide,
+    cases,
+    source: file!(),
+    ..Benchmark::PINNED
+};
+
+const fn lateness(name: MetricId, title: &'static str, q: f64) -> Metric {
+    Metric::new(name, title, "us", Better::Lower, Form::Quantile { q, scale: 1e-3 })
+}
+
+const PERIOD_NS: u64 = 250_000;
+/// What the kernel gives every task that does not ask for another one.
+const DEFAULT_SLACK_NS: u64 = 50_000;
+/// Wake-ups of a window: a hundred have a 99th percentile.
+const WAKE_UPS: u64 = 100;
+/// A window that takes this many times as long as it should ends early: somebody else has the CPU.
+const PATIENCE: u64 = 8;
+
+/// Quick: what there is without asking, and what real-time tasks get; the rest is for deeper profiles.
+fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
+    let by_slack = bench.id == ids::TIMER_NANOSLEEP;
+    let wanted = [
+        ("other", None, 70, Depth::Quick),
+        ("fifo", None, 55, if by_slack { Depth::Quick } else { Depth::Standard }),
+        ("other", Some(1u64), 45, Depth::Standard),
+        ("batch", None, 40, Depth::Standard),
+        ("idle", None, 40, Depth::Standard),
+    ];
+    let wanted = wanted.into_iter().filter(|(policy, slack, _, from)| {
+        *from <= scope.depth && (by_slack || slack.is_none() && ["other", "fifo"].contains(policy))
+    });
+    let windows = (scope.windows.count + scope.windows.warm_up) as f64;
+    let seconds = windows * (wake_ups(scope.windows.window_ns) * PERIOD_NS) as f64 / 1e9;
+    let candidate = |(name, slack, priority, _): (&str, Option<u64>, u32, Depth)| {
+        let refused = Policy::named(name).and_then(sched::refused);
+        let candidate = match (scope.floor.one_cpu("task"), refused) {
+            (Err(why), _) | (Ok(_), Some(why)) => Candidate::unmet(bench.id, "one-cpu", why),
+            (Ok(placement), None) => {
+                Candidate::new(bench.id, placement, priority, scope.seconds(0, 1.0, seconds))
+            }
+        };
+        let candidate = candidate.param(ids::param::POLICY, name);
+        match slack {
+            Some(ns) => candidate.param(ids::param::SLACK_NS, ns),
+            None => candidate,
+        }
+    };
+    wanted.map(candidate).collect()
+}
+
+/// Longer windows have more wake-ups.
+fn wake_ups(window_ns: f64) -> u64 {
+    WAKE_UPS.max((10.0 * window_ns) as u64 / PERIOD_NS)
+}
+
+/// Becomes the sleeper that the case asks for.
+fn become_sleeper(case: &Case) -> anyhow::Result<()> {
+    let slack =
+        case.params.get(ids::param::SLACK_NS).and_then(Value::int).and_then(|ns| u64::try_from(ns).ok());
+    let slack = NonZeroU64::new(slack.unwrap_or(DEFAULT_SLACK_NS)).context("timer slack cannot be 0")?;
+    sched::set_timer_slack(slack).context("cannot set the timer slack")?;
+    let name = case.params.get(ids::param::POLICY).and_then(Value::text).unwrap_or("other");
+    let policy = Policy::named(name).with_context(|| format!("no policy is called {name:?}"))?;
+    sched::set_policy(policy).with_context(|| format!("cannot be scheduled as {name}"))
+}
+
+fn now_ns() -> u64 {
+    let now = clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+fn timespec(ns: u64) -> Timespec {
+    Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 }
+}
+
+fn nanosleep(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
+    become_sleeper(case)?;
+    measure(sampler, |wanted| {
+        let mut latenesses = Vec::with_capacity(wanted as usize);
+        let begin = now_ns();
+        let mut moment = begin + PERIOD_NS;
+        while (latenesses.len() as u64) < wanted && moment < begin + wanted * PERIOD_NS * PATIENCE {
+            match clock_nanosleep_absolute(ClockId::Monotonic, &timespec(moment)) {
+                Ok(()) => {}
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(error) => return Err(error).context("cannot sleep"),
+            }
+            let now = now_ns();
+            latenesses.push(late(moment, now)?);
+            // Moments that have passed meanwhile are left out: nobody slept until them.
+            moment = next_moment(moment, now);
+        }
+        Ok(latenesses)
+    })
+}
+
+/// The first moment of the grid that lies at least half a period ahead: nearer ones are no sleep.
+fn next_moment(last: u64, now: u64) -> u64 {
+    let passed = (now + PERIOD_NS / 2).saturating_sub(last) / PERIOD_NS;
+    last + (passed + 1).max(1) * PERIOD_NS
+}
+
+fn timerfd(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
+    become_sleeper(case)?;
+    let timer =
+        timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC).context("cannot make a timerfd")?;
+    measure(sampler, |wanted| {
+        let mut latenesses = Vec::with_capacity(wanted as usize);
+        let begin = now_ns();
+        let every = Itimerspec { it_interval: timespec(PERIOD_NS), it_value: timespec(begin + PERIOD_NS) };
+        timerfd_settime(&timer, TimerfdTimerFlags::ABSTIME, &every).context("cannot set a timerfd")?;
+        let mut expired = 0;
+        while (latenesses.len() as u64) < wanted && expired < wanted * PATIENCE {
+            let before = now_ns();
+            let more = expirations(&timer)?;
+            let now = now_ns();
+            latenesses.push(late(begin + (expired + 1) * PERIOD_NS, now)?);
+            expired += more;
+            let due = |at: u64| (at - begin) / PERIOD_NS;
+            check_answer(more > 0 && (due(before)..=due(now)).contains(&expired), || {
+                let (least, most) = (due(before), due(now));
+                format!("the timer counts {expired} expirations where the clock has {least} to {most}")
+            })?;
+        }
+        let off = Itimerspec { it_interval: timespec(0), it_value: timespec(0) };
+        timerfd_settime(&timer, TimerfdTimerFlags::empty(), &off).context("cannot stop a timerfd")?;
+        Ok(latenesses)
+    })
+}
+
+/// Sleeps until the timer has expired; returns how often it has since it was read last.
+fn expirations(timer: &OwnedFd) -> anyhow::Result<u64> {
+    let mut count = [0u8; 8];
+    loop {
+        match rustix::io::read(timer, &mut count) {
+            Ok(8) => return Ok(u64::from_ne_bytes(count)),
+            Ok(bytes) => bail!("a timerfd gave {bytes} of 8 bytes"),
+            Err(rustix::io::Errno::INTR) => continue,
+            Err(error) => return Err(error).context("cannot read a timerfd"),
+        }
+    }
+}
+
+/// How late it is, ns; a wake-up before its moment is a wrong answer.
+fn late(moment: u64, now: u64) -> anyhow::Result<u64> {
+    check_answer(now >= moment, || format!("woken {} ns before the moment asked for", moment.abs_diff(now)))?;
+    Ok(now - moment)
+}
+
+/// Emits the histograms of windows of wake-ups.
+fn measure(
+    sampler: &mut Sampler,
+    mut window: impl FnMut(u64) -> anyhow::Result<Vec<u64>>,
+) -> anyhow::Result<()> {
+    let wanted = wake_ups(sampler.windows().window_ns);
+    let clock = sampler.clock();
+    let metrics = [
+        ids::metric::LATENESS_P50,
+        ids::metric::LATENESS_MIN,
+        ids::metric::LATENESS_P99,
+        ids::metric::LATENESS_MAX,
+    ];
+    let (mut to_warm_up, mut worst_ns) = (sampler.windows().warm_up, 0);
+    sampler.histograms(Params::new(), &metrics, &[], || {
+        let begin = clock.now();
+        let latenesses = window(wanted)?;
+        match to_warm_up {
+            0 => worst_ns = latenesses.iter().copied().fold(worst_ns, u64::max),
+            _ => to_warm_up -= 1,
+        }
+        Ok((histogram(latenesses.into_iter())?, clock.now() - begin, Vec::new()))
+    })?;
+    sampler.value(Params::new(), ids::metric::LATENESS_WORST, worst_ns as f64 / 1e3, 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{WrongAnswer, rehearsal};
+    use super::*;
+
+    #[test]
+    fn every_policy_that_is_allowed_is_measured() {
+        for id in [ids::TIMER_NANOSLEEP, ids::TIMER_TIMERFD] {
+            for case in rehearsal::cases(id, Depth::Standard) {
+                let samples = rehearsal::visit_all(&case);
+                let [samples, worst] = samples.as_slice() else {
+                    panic!("{}: {}", case.key(), samples.len())
+                };
+                let counts: Vec<u64> = samples.histograms.iter().map(|one| one.total()).collect();
+                // A window ends early when others keep the CPU, never with more than was asked.
+                assert!(counts.iter().all(|count| (1..=WAKE_UPS).contains(count)), "{counts:?}");
+                let quantile = |q| samples.values(Form::Quantile { q, scale: 1.0 })[1];
+                assert!(quantile(0.0) <= quantile(0.5) && quantile(0.5) <= quantile(1.0));
+                let most = samples.values(Form::Quantile { q: 1.0, scale: 1e-3 });
+                let most = most[samples.warm_up..].iter().copied().fold(0.0, f64::max);
+                // Histograms round up, by a thousandth at most.
+                assert!((worst.values(Form::Value)[0] / most - 1.0).abs() < 2e-3, "{worst:?} {most}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_case_sets_its_slack() {
+        for slack in [None, Some(1u64), Some(70_000)] {
+            let mut case = rehearsal::cases(ids::TIMER_NANOSLEEP, Depth::Quick).remove(0);
+            if let Some(ns) = slack {
+                case.params.insert(ids::param::SLACK_NS, ns);
+            }
+            become_sleeper(&case).expect("everybody may");
+            let now = rustix::thread::current_timer_slack().expect("known");
+            assert_eq!(now, slack.unwrap_or(DEFAULT_SLACK_NS));
+        }
+    }
+
+    #[test]
+    fn policies_that_are_refused_are_said_to_be() {
+        let candidates = rehearsal::candidates(ids::TIMER_NANOSLEEP, Depth::Quick);
+        let keys: Vec<String> = candidates.iter().map(|one| one.case.key()).collect();
+        assert_eq!(keys, ["timer.nanosleep@one-cpu?policy=other", "timer.nanosleep@one-cpu?policy=fifo"]);
+        assert!(candidates[0].unmet.is_none());
+        let refused = sched::refused(Policy::Fifo);
+        assert_eq!(candidates[1].unmet.is_some(), refused.is_some());
+    }
+
+    #[test]
+    fn moments_stay_on_their_grid_and_ahead() {
+        let p = PERIOD_NS;
+        assert_eq!(next_moment(10 * p, 10 * p + 1), 11 * p);
+        assert_eq!(next_moment(10 * p, 10 * p + p / 2 - 1), 11 * p);
+        assert_eq!(next_moment(10 * p, 10 * p + p / 2), 12 * p, "a quarter of a period would be left");
+        assert_eq!(next_moment(10 * p, 15 * p + 1), 16 * p);
+    }
+
+    #[test]
+    fn a_wake_up_before_its_moment_is_a_wrong_answer() {
+        assert_eq!(late(1000, 1700).expect("late"), 700);
+        let error = late(1000, 999).expect_err("early");
+        assert!(error.is::<WrongAnswer>() && error.to_string().contains("1 ns before"), "{error}");
+    }
+}

@@ -1,0 +1,277 @@
+//! N copies of one test at once, as the suite's `-c N` runs them: a common start, a common window, and the sum of what
+//! each did in a second.
+
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use anyhow::{Context, bail, ensure};
+use rustix::pipe::PipeFlags;
+
+use super::super::process::no_child_left;
+use super::super::{Point, Sampler, WrongAnswer};
+use super::COPIES;
+use model::vocabulary::unixbench as ids;
+use model::{Case, CpuSet, Params, Placement, Value};
+use sys::clock::Clock;
+use sys::shared::{SharedWords, WORDS_PER_LINE};
+use sys::team::{Body, Team};
+
+/// The most copies of a case: as many as the suite's own newer versions allow.
+pub const MOST: i64 = 1024;
+
+/// What one copy does.
+pub trait Test {
+    /// So many loops, or the reason why they cannot be believed.
+    fn work(&mut self, loops: u64) -> anyhow::Result<()>;
+    /// What can only be checked when all copies are done.
+    fn finish(&mut self) -> anyhow::Result<()> {
+        Ok(())
+    }
+}
+
+impl<F: FnMut(u64) -> anyhow::Result<()>> Test for F {
+    fn work(&mut self, loops: u64) -> anyhow::Result<()> {
+        self(loops)
+    }
+}
+
+pub type Loops = Box<dyn Test>;
+
+/// How many copies a case asks for, 1 where it does not say.
+pub fn of(case: &Case) -> anyhow::Result<usize> {
+    let copies = case.params.get(COPIES.name).map_or(Some(1), Value::int);
+    match copies {
+        Some(copies) if (1..=MOST).contains(&copies) => Ok(copies as usize),
+        _ => bail!("copies must be a number from 1 to {MOST}"),
+    }
+}
+
+/// The same case with so many copies, and seats for them. The seats of one copy are repeated.
+pub fn with_copies(case: &Case, copies: u64) -> Case {
+    let now = of(case).unwrap_or(1);
+    let each = (case.placement.seats.len() / now).max(1);
+    let seats = case.placement.seats.iter().cycle().take(each * copies as usize).cloned().collect();
+    let params: Params =
+        case.params.clone().into_iter().chain([(COPIES.name.to_string(), copies.into())]).collect();
+    Case { placement: Placement { seats, ..case.placement.clone() }, params, ..case.clone() }
+}
+
+/// The seats of one copy, which has `each` tasks: those that it is given, or the first ones again where a placement has
+/// fewer than there are copies.
+pub fn seats(placement: &Placement, copy: usize, each: usize) -> Placement {
+    let own = placement.seats.iter().cycle().skip(copy * each % placement.seats.len().max(1)).take(each);
+    Placement { seats: own.cloned().collect(), ..placement.clone() }
+}
+
+/// A copy that has done its part goes on so that the others are not left to work undisturbed: in pieces of this share
+/// of it,
+const PIECES: u64 = 64;
+/// and not for ever if another one has died, ns.
+const PATIENCE_NS: f64 = 20e9;
+
+/// How the copies of a test are timed.
+pub struct Timing {
+    /// Window length in units of the usual one.
+    pub stretch: f64,
+    /// Work of one loop, in the score's unit of work.
+    pub work: f64,
+    /// Tasks of a copy, which have a seat each; the first one's is the copy's own.
+    pub tasks: usize,
+}
+
+/// Times `score`: `build` makes each copy's loops, in the copy's own process.
+pub fn measure(
+    case: &Case,
+    sampler: &mut Sampler,
+    timing: Timing,
+    build: impl Fn(usize) -> anyhow::Result<Loops>,
+) -> anyhow::Result<()> {
+    let copies = of(case)?;
+    ensure!(!case.placement.seats.is_empty(), "no seat for any copy");
+    let clock = sampler.clock();
+    let own_seat = |copy| seats(&case.placement, copy, timing.tasks).seats.swap_remove(0).cpus;
+    let cpus: Vec<CpuSet> = (0..copies).map(own_seat).collect();
+    let board = Rc::new(Board::new(copies as u64)?);
+    let build = |copy| -> anyhow::Result<Body> { Ok(copy_of(board.clone(), clock, build(copy)?)) };
+    let mut team = Team::start(&cpus, clock, build)?;
+    sampler.time_counted(Point::new(ids::metric::SCORE, timing.work).stretch(timing.stretch), |loops| {
+        board.clear();
+        let laps = team.round(loops);
+        board.complaint()?;
+        let laps = laps?;
+        let start = laps.iter().fold(f64::INFINITY, |start, lap| start.min(lap.start_ns));
+        let window = laps.iter().fold(0.0, |end: f64, lap| end.max(lap.end_ns)) - start;
+        // Each copy by its own clock, as the suite adds up what each says of itself.
+        let done = laps.iter().map(|lap| lap.answer as f64 * window / (lap.end_ns - lap.start_ns));
+        Ok((window, done.sum::<f64>() * timing.work))
+    })?;
+    let laps = team.round(FINISH);
+    board.complaint()?;
+    laps?;
+    drop(team);
+    no_child_left()
+}
+
+/// The round that has no loops.
+const FINISH: u64 = 0;
+
+/// A copy's part in a round: `loops` loops, then as many more as the slowest copy gives it time for. It answers how many
+/// it has done.
+fn copy_of(board: Rc<Board>, clock: Clock, mut work: Loops) -> Body {
+    Box::new(move |loops| {
+        if loops == FINISH {
+            if let Err(error) = work.finish() {
+                board.complain(&error);
+            }
+            return 0;
+        }
+        let mut worked = work.work(loops);
+        board.done().fetch_add(1, Ordering::AcqRel);
+        let (mut done, end) = (loops, clock.now() + PATIENCE_NS);
+        let piece = (loops / PIECES).max(1);
+        while worked.is_ok() && board.done().load(Ordering::Acquire) < board.copies && clock.now() < end {
+            worked = work.work(piece);
+            done += piece;
+        }
+        if let Err(error) = worked {
+            board.complain(&error);
+        }
+        done
+    })
+}
+
+/// What the copies share: how many have done their part of a round, how many cannot go on, and why.
+struct Board {
+    words: SharedWords,
+    copies: u64,
+    says: std::os::fd::OwnedFd,
+    heard: std::os::fd::OwnedFd,
+}
+
+const WRONG: u64 = 1 << 32;
+
+impl Board {
+    fn new(copies: u64) -> anyhow::Result<Board> {
+        let words = SharedWords::new(2 * WORDS_PER_LINE).context("cannot map memory to share")?;
+        // Nobody may wait here: a reason that finds no room is lost, and the first one does.
+        let flags = PipeFlags::CLOEXEC | PipeFlags::NONBLOCK;
+        let (heard, says) = rustix::pipe::pipe_with(flags).context("cannot make a pipe")?;
+        Ok(Board { words, copies, says, heard })
+    }
+
+    fn done(&self) -> &AtomicU64 {
+        self.words.word(0)
+    }
+
+    /// Failures, and in the upper half wrong answers.
+    fn failed(&self) -> &AtomicU64 {
+        self.words.word(WORDS_PER_LINE)
+    }
+
+    fn clear(&self) {
+        self.done().store(0, Ordering::Release);
+    }
+
+    fn complain(&self, error: &anyhow::Error) {
+        let wrong = error.downcast_ref::<WrongAnswer>().is_some();
+        let mut text = format!("{error:#}").into_bytes();
+        // What a pipe takes in one piece.
+        text.truncate(1024);
+        let _ = rustix::io::write(&self.says, &text);
+        self.failed().fetch_add(if wrong { WRONG } else { 1 }, Ordering::AcqRel);
+    }
+
+    /// The error of the first copy that could not go on.
+    fn complaint(&self) -> anyhow::Result<()> {
+        let failed = self.failed().load(Ordering::Acquire);
+        if failed == 0 {
+            return Ok(());
+        }
+        let mut text = vec![0; 4096];
+        let length = rustix::io::read(&self.heard, &mut text).unwrap_or(0);
+        let text = String::from_utf8_lossy(&text[..length]).into_owned();
+        match failed < WRONG {
+            true => bail!(text),
+            false => Err(WrongAnswer(text).into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::rehearsal;
+    use super::*;
+    use crate::{Depth, check_answer};
+    use model::{Form, Reason};
+
+    fn case(copies: u64) -> Case {
+        with_copies(&rehearsal::cases(ids::SYSCALL, Depth::Quick).remove(0), copies)
+    }
+
+    fn timing() -> Timing {
+        Timing { stretch: 1.0, work: 1.0, tasks: 1 }
+    }
+
+    #[test]
+    fn copies_are_given_seats_and_a_name_of_their_own() {
+        let one = case(1);
+        assert_eq!(one.placement.seats.len(), 1);
+        let many = with_copies(&one, 5);
+        assert_eq!((of(&many).expect("a number"), many.placement.seats.len()), (5, 5));
+        assert!(many.key().ends_with("?copies=5"), "{}", many.key());
+        assert_eq!(with_copies(&many, 1), one);
+        let pair = rehearsal::cases(ids::CONTEXT1, Depth::Quick).remove(0);
+        let pairs = with_copies(&pair, 3);
+        assert_eq!(pairs.placement.seats.len(), 6);
+        assert_eq!(seats(&pairs.placement, 2, 2).seats[1].role, "pong");
+        for wrong in [0, MOST as u64 + 1] {
+            assert!(of(&with_copies(&one, wrong)).is_err(), "{wrong}");
+        }
+    }
+
+    /// Every copy sleeps, so that CPUs are no matter: twice the copies do twice the work in the same time.
+    #[test]
+    fn the_rates_of_all_copies_are_added() {
+        let score = |copies| {
+            let build = |_| -> anyhow::Result<Loops> {
+                Ok(Box::new(|loops: u64| {
+                    std::thread::sleep(std::time::Duration::from_micros(500 * loops));
+                    Ok(())
+                }))
+            };
+            let case = case(copies);
+            let (samples, reason) =
+                rehearsal::sampled(&case, |sampler| measure(&case, sampler, timing(), build));
+            assert_eq!(reason, None);
+            samples[0].values(Form::WorkPerTime { scale: 1e9 }).into_iter().fold(0.0, f64::max)
+        };
+        let (one, four) = (score(1), score(4));
+        assert!((2.0..8.0).contains(&(four / one)), "{one} and {four} loops a second");
+    }
+
+    #[test]
+    fn a_copy_that_goes_wrong_says_why_and_ends_the_visit() {
+        for wrong in [0, 2] {
+            let build = |copy| -> anyhow::Result<Loops> {
+                let mut calls = 0;
+                Ok(Box::new(move |loops: u64| {
+                    calls += 1;
+                    std::thread::sleep(std::time::Duration::from_micros(100 * loops.min(100)));
+                    check_answer(copy != wrong || calls < 5, || format!("planted in copy {copy}"))
+                }))
+            };
+            let case = case(3);
+            let (_, reason) = rehearsal::sampled(&case, |sampler| measure(&case, sampler, timing(), build));
+            assert_eq!(reason, Some(Reason::WrongAnswer(format!("planted in copy {wrong}"))));
+        }
+    }
+
+    #[test]
+    fn a_copy_that_fails_otherwise_is_no_wrong_answer() {
+        let build = |_| -> anyhow::Result<Loops> { Ok(Box::new(|_: u64| bail!("the planted reason"))) };
+        let case = case(2);
+        let (_, reason) = rehearsal::sampled(&case, |sampler| measure(&case, sampler, timing(), build));
+        let Some(Reason::Failed(why)) = reason else { panic!("{reason:?}") };
+        assert!(why.contains("the planted reason"), "{why}");
+    }
+}

@@ -1,0 +1,91 @@
+//! `assay case` (hidden): one visit. Reads an order on standard input, writes sample lines on standard output, so any
+//! single case can also be run by hand, under `perf` or a debugger.
+
+use std::io::{Read, Write};
+use std::process::ExitCode;
+
+use anyhow::{Context, ensure};
+
+use super::output;
+use bench::{self, Benchmark, Leaves, Neighbours, Order, Sampler, leaves};
+use knobs::task;
+use sys::{affinity, counters, process};
+
+#[derive(clap::Args)]
+pub struct Args {}
+
+/// An order is a case: a few KiB, on a host of thousands of CPUs a few hundred.
+const LONGEST_ORDER: u64 = 16 << 20;
+
+pub fn run(_: Args) -> anyhow::Result<ExitCode> {
+    // When the parent goes, so do we: nothing is left running. (By hand, from a shell, that is just as well.)
+    if let Some(parent) = rustix::process::getppid() {
+        process::die_with(parent).context("cannot tie this process to its parent")?;
+    }
+    counters::be_first_to_die();
+    process::name_as(c"assay");
+    let mut text = String::new();
+    std::io::stdin().take(LONGEST_ORDER).read_to_string(&mut text).context("cannot read the order")?;
+    ensure!(!text.trim().is_empty(), "no order on standard input; `assay run --dry-run --json` lists cases");
+    let order: Order =
+        serde_json::from_str(&text).context("the order on standard input cannot be understood")?;
+    // The session may have ended before the kernel tied this process to it.
+    let parent = rustix::process::getppid().map(|parent| parent.as_raw_pid().unsigned_abs());
+    ensure!(order.parent.is_none() || order.parent == parent, "who ordered this visit is gone");
+    let benchmark = bench::find(&order.case.bench)
+        .with_context(|| format!("no benchmark is called {:?}", order.case.bench))?;
+
+    let mut out = std::io::stdout().lock();
+    if let Some(seed) = order.pretend {
+        return bench::pretend::write(benchmark, &order, seed, &mut out).map(|()| ExitCode::SUCCESS);
+    }
+    if leaves(&order.case) == Some(Leaves::Programs) {
+        drop(out);
+        return keep(benchmark, &order);
+    }
+    match Neighbours::start(benchmark, &order)? {
+        None => visit(benchmark, &order, &mut out)?,
+        Some(neighbours) => neighbours.attend(|| match visit(benchmark, &order, &mut out) {
+            Ok(()) => 0,
+            Err(_) => 1,
+        })?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A visit that runs programs of others: in a child, and this process sees to it that they end.
+fn keep(benchmark: &Benchmark, order: &Order) -> anyhow::Result<ExitCode> {
+    ensure!(
+        counters::descendants(std::process::id()).is_empty(),
+        "this process has children from before it became assay, which would end with the program: start it without"
+    );
+    // It is small, and must outlive them.
+    counters::die_as_the_parent_does();
+    let visit = || {
+        counters::be_first_to_die();
+        match visit(benchmark, order, &mut std::io::stdout().lock()) {
+            Ok(()) => 0,
+            Err(error) => {
+                output::tell(&format!("assay: {error:#}"));
+                1
+            }
+        }
+    };
+    process::kept(visit).map(process::end_as).context("cannot keep the visit's process")
+}
+
+/// The benchmark's own run, and all that is said of it.
+fn visit(benchmark: &Benchmark, order: &Order, out: &mut dyn Write) -> anyhow::Result<()> {
+    let mut sampler = Sampler::new(order, out);
+    let placed = seat(order).and_then(|()| task::apply(&order.case.knobs));
+    let result = placed.and_then(|()| (benchmark.run)(&order.case, &mut sampler));
+    sampler.facts().migrations = counters::own_migrations();
+    sampler.finish(result.err().map(bench::reason))
+}
+
+/// The first seat is this process's own, unless it is another host's.
+fn seat(order: &Order) -> anyhow::Result<()> {
+    let first = order.case.placement.seats.first();
+    let Some(seat) = first.filter(|seat| seat.host.is_none()) else { return Ok(()) };
+    affinity::pin(&seat.cpus).with_context(|| format!("cannot pin to CPUs {}", seat.cpus))
+}

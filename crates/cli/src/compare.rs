@@ -1,0 +1,158 @@
+//! `assay compare`: results against one of them.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use super::results::load;
+use super::{files, output};
+use compare::{Arm, Comparison, Options, compare};
+use report::{comparing, comparison, html, json, markdown, text};
+use stats::compare::LEAST_MARGIN;
+
+/// Compare results: runs, saved reports, or result files of other tools
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  assay compare before.assay.jsonl after.assay.jsonl      B against A, environment differences first
+  assay compare base.assay.jsonl b.assay.jsonl c.json     two others, each against the first
+  assay compare runs-of-a/ runs-of-b/                     folders of runs: one arm each
+  assay compare A B --only ipc,memory.bandwidth           these only
+  assay compare A B --common-clock                        as if both had run at A's core clock
+  assay compare A B --again A2                            A2 is what A is, once more
+  assay compare summary.out RUN                           what lmbench said once against a run
+  assay compare 'summary.out#2' RUN                       the second host of a file of several
+
+A metric is faster or slower only where its whole 95 % interval lies outside the margin, the
+interval includes what whole runs differ by, p holds after Benjamini and Hochberg's correction for
+all metrics, and nothing from outside disturbed either of the two.
+
+Exits with 0 where everything that both have was compared, whatever came out. Exits with 4 where
+nothing could be compared, and where a headline metric that both measured was refused because their
+conditions differ (placement, pages, neighbours, knobs, invented samples, a number that one of the
+two rejects); --allow-refused makes that 0. Imported figures conclude nothing by themselves, so that
+a refused one counts only where --only names it. Exits with 3 where a file cannot be used.")]
+pub struct Args {
+    /// The one to compare with
+    #[arg(value_name = "A")]
+    a: PathBuf,
+    /// The ones that are compared with it
+    #[arg(value_name = "B", required = true, num_args = 1..)]
+    others: Vec<PathBuf>,
+    /// Per cent within which a metric counts as the same
+    #[arg(long, value_name = "PERCENT", default_value_t = LEAST_MARGIN * 100.0, value_parser = margin)]
+    margin: f64,
+    /// Only these groups, benchmarks or series, separated by commas
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    only: Vec<String>,
+    /// Scale what the core's clock decides to A's clock, visit by visit; memory, disk, network and whatever waits stay as
+    /// they were measured
+    #[arg(long)]
+    common_clock: bool,
+    /// Another result of what A is: a metric counts as the same within twice what these two differ by
+    #[arg(long, value_name = "A2")]
+    again: Option<PathBuf>,
+    /// Exit with 0 although metrics were refused, as long as something was compared
+    #[arg(long)]
+    allow_refused: bool,
+    /// Show all metrics, not only those of the parts that moved
+    #[arg(long)]
+    all: bool,
+    /// Print JSON (always with all metrics)
+    #[arg(long)]
+    json: bool,
+    /// Write a page (.html), Markdown (.md) or JSON (.json) instead of printing
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+/// Something could not be compared.
+const NOT_COMPARABLE: u8 = 4;
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let chosen = |path: &PathBuf| load(path).map(|arm| only(arm, &args.only));
+    let a = chosen(&args.a)?;
+    let others = args.others.iter().map(chosen).collect::<anyhow::Result<Vec<Arm>>>()?;
+    let options = Options {
+        margin: args.margin / 100.0,
+        common_clock: args.common_clock,
+        again: args.again.as_ref().map(chosen).transpose()?,
+    };
+    let found: Vec<Comparison> = others.iter().map(|b| compare(&a, b, &options)).collect();
+    present(&args, &found)?;
+    let names_them = !args.only.is_empty();
+    let mut code = ExitCode::SUCCESS;
+    for one in &found {
+        let [_, file] = &one.names[1];
+        let refused = one.refuses() && (!one.imported || names_them);
+        match (one.metrics.is_empty(), refused && !args.allow_refused) {
+            (true, _) => {
+                output::tell(&format!(
+                    "assay: {file} has nothing that can be compared with {}",
+                    one.names[0][1]
+                ));
+            }
+            (false, true) => output::tell(&format!(
+                "assay: {file}: {}; --allow-refused accepts that",
+                comparing::refused_words(one)
+            )),
+            (false, false) => continue,
+        }
+        code = ExitCode::from(NOT_COMPARABLE);
+    }
+    Ok(code)
+}
+
+fn present(args: &Args, found: &[Comparison]) -> anyhow::Result<()> {
+    let output_of = || comparison::outputs(found);
+    let Some(file) = &args.out else {
+        return match args.json {
+            true => output::print_json(&output_of()),
+            false => {
+                let style = output::style(std::io::IsTerminal::is_terminal(&std::io::stdout()));
+                output::print_text(&text::render(&comparing::report(found, args.all)?, style))
+            }
+        };
+    };
+    let report = || comparing::report(found, true);
+    files::write_named(file, |out| {
+        match file.extension().and_then(|extension| extension.to_str()) {
+            Some("json") => out.write_all(json::pretty(&output_of())?.as_bytes())?,
+            Some("md") => out.write_all(markdown::render(&report()?).as_bytes())?,
+            _ => html::write(&report()?, out)?,
+        }
+        Ok(())
+    })?;
+    output::tell(&format!("  saved {}", file.display()));
+    Ok(())
+}
+
+/// What the names choose of an arm: groups, benchmarks, whole keys and what keys begin with.
+fn only(mut arm: Arm, names: &[String]) -> Arm {
+    let chosen = |key: &str| {
+        names.iter().any(|name| {
+            let rest = key.strip_prefix(name.as_str());
+            rest.is_some_and(|rest| {
+                rest.is_empty() || !rest.starts_with(|c: char| c.is_alphanumeric() || c == '-')
+            })
+        })
+    };
+    // Where tasks were is looked up for whatever is left.
+    if !names.is_empty() {
+        arm.members.retain(|member| chosen(&member.key) || member.tells_occupancy());
+    }
+    arm
+}
+
+fn margin(text: &str) -> Result<f64, String> {
+    let margin: f64 =
+        text.trim_end_matches('%').parse().map_err(|_| format!("{text:?} is no number of per cent"))?;
+    match (0.01..=100.0).contains(&margin) {
+        true => Ok(margin),
+        false => Err("a margin lies between 0.01 and 100 per cent".to_string()),
+    }
+}
+
+/// For `report --beside`: one older result against the run.
+pub fn beside(old: &Path, new: &Arm) -> anyhow::Result<Comparison> {
+    Ok(compare(&load(old)?, new, &Options::default()))
+}

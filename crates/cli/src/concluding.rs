@@ -1,0 +1,132 @@
+//! How a measurement ends: what was measured is kept where it stands or saved elsewhere, judged, shown and reported.
+
+use std::cell::Cell;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::bail;
+
+use super::measure_args::MeasureArgs;
+use super::{files, output};
+use diagnose::{self, Diagnosis};
+use model::Record;
+use model::run_file::Writer;
+use report::block::Report;
+use report::html;
+use session::measure::Ended;
+
+/// Looks between visits after a run file, which somebody may have removed, moved, cut or written to.
+pub struct Lookout<'a> {
+    args: &'a MeasureArgs,
+    /// That it can be saved nowhere is said once.
+    told: Cell<bool>,
+}
+
+impl Lookout<'_> {
+    pub fn of(args: &MeasureArgs) -> Lookout<'_> {
+        Lookout { args, told: Cell::new(false) }
+    }
+
+    /// What is to be said.
+    pub fn look(&self, writer: &mut Writer) -> Option<String> {
+        let why = writer.lost()?;
+        match save(self.args, writer, &why) {
+            Ok(saved) => Some(format!("{saved}, where measuring goes on")),
+            Err(_) if self.told.replace(true) => None,
+            Err(error) => Some(format!("{error:#}: measuring goes on, and saving it is tried again")),
+        }
+    }
+}
+
+/// Saves a run file to which somebody did something where it can be found, and says where.
+pub fn keep(args: &MeasureArgs, writer: &mut Writer) -> anyhow::Result<()> {
+    if let Some(why) = writer.lost_or_changed() {
+        output::tell(&format!("  {}", save(args, writer, &why)?));
+    }
+    Ok(())
+}
+
+/// In --out, beside that, in the current folder or in the system's temporary one.
+fn save(args: &MeasureArgs, writer: &mut Writer, why: &str) -> anyhow::Result<String> {
+    let above = args.out.parent().unwrap_or(Path::new("/")).to_path_buf();
+    let others = [above, PathBuf::from("."), std::env::temp_dir()];
+    match writer.save_elsewhere(&args.out, &others) {
+        Ok(from) => Ok(format!(
+            "{} {why}: all that was measured is saved as {}",
+            from.display(),
+            writer.path().display()
+        )),
+        Err(places) => {
+            bail!("{} {why}, and could be saved nowhere else ({places})", writer.path().display())
+        }
+    }
+}
+
+/// How a study ended, and its run; none where nothing was measured.
+pub struct Finished {
+    pub code: ExitCode,
+    pub diagnosis: Option<Diagnosis>,
+}
+
+/// Reads the run back as everybody else would, judges it, closes it with its summary and reports.
+pub fn conclude(args: &MeasureArgs, writer: &mut Writer, ended: Ended) -> anyhow::Result<Finished> {
+    let (run, mut closed) = match (keep(args, writer), writer.read()) {
+        (kept, Ok(run)) => (run, kept),
+        (kept, Err(error)) => return Err(kept.err().unwrap_or(error)),
+    };
+    let mut diagnosis = diagnose::diagnose(run);
+    let stopped = ended == Ended::Interrupted;
+    if !stopped {
+        let summary = diagnosis.summary();
+        closed = closed.and_then(|()| writer.append(&Record::Summary(Box::new(summary.clone()))));
+        closed = closed.and_then(|()| keep(args, writer));
+        writer.sync();
+        // From here on the run is what its file says: complete.
+        diagnosis.run.summary = closed.is_ok().then_some(summary);
+    }
+    // Results are shown before reports are written, since the disk may be full. A pager may block
+    // here for hours, and the folder may go meanwhile.
+    let shown = output::show(&diagnosis, args.json);
+    closed.and_then(|()| keep(args, writer))?;
+    let report = shown?;
+    let (folder, code) = loop {
+        let folder = output::beside(writer.path(), &None);
+        let code = write_reports(args, &diagnosis, &report, &folder, writer.path(), stopped);
+        // With a run file that had to be saved elsewhere the reports go there, too.
+        keep(args, writer)?;
+        if folder == output::beside(writer.path(), &None) {
+            break (folder, code?);
+        }
+    };
+    if stopped {
+        let next = match args.device.as_ref().is_some_and(|device| device.is_written_to()) {
+            true => "the same command begins afresh, as nothing is written to a device unasked; kept is",
+            false if folder != args.out => "kept is (back in --out the same command goes on with it)",
+            false => "the same command goes on with",
+        };
+        output::tell(&format!("interrupted; {next} {}", writer.path().display()));
+    }
+    Ok(Finished { code, diagnosis: Some(diagnosis) })
+}
+
+/// Writes `report.html` and `report.json` into `dir`, and says what was saved and how the
+/// measurement ended.
+fn write_reports(
+    args: &MeasureArgs,
+    diagnosis: &Diagnosis,
+    report: &Report,
+    dir: &Path,
+    run_file: &Path,
+    stopped: bool,
+) -> anyhow::Result<ExitCode> {
+    let (page, data) = (dir.join("report.html"), dir.join("report.json"));
+    let written = files::write_own(&data, |file| Ok(file.write_all(report.json.as_bytes())?));
+    files::write_own(&page, |file| html::write(report, file)).and(written)?;
+    let (code, words) = match stopped {
+        true => (130, "interrupted"),
+        false => output::exit(diagnosis, args.fail_on),
+    };
+    let files = [run_file, &page, &data].map(|path| path.display().to_string());
+    output::tell(&format!("\n  saved {}    exit {code} ({words})", files.join(", ")));
+    Ok(ExitCode::from(code))
+}

@@ -1,0 +1,34 @@
+//! `assay diagnose`: judge a saved run again, anywhere, with this version's rules.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use super::{output, results};
+use model::Severity;
+use report::{json, sections, text};
+
+/// Judge a saved run again, on any machine, with this version's rules
+#[derive(clap::Args)]
+pub struct Args {
+    /// A run file (.assay.jsonl, may be gzip-compressed)
+    #[arg(value_name = "RUN")]
+    run: PathBuf,
+    /// Print the results as JSON
+    #[arg(long)]
+    json: bool,
+    /// Exit with 1 when a finding is at least this grave: note, warning or problem
+    #[arg(long, value_name = "SEVERITY")]
+    fail_on: Option<Severity>,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let diagnosis = diagnose::diagnose(results::run(&args.run)?);
+    match args.json {
+        true => output::print_json(&json::output(&diagnosis))?,
+        false => {
+            let style = output::style(std::io::IsTerminal::is_terminal(&std::io::stdout()));
+            output::print_text(&text::render(&sections::compose(&diagnosis)?, style))?;
+        }
+    }
+    Ok(output::exit_code(&diagnosis, args.fail_on))
+}

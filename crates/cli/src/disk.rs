@@ -1,0 +1,117 @@
+//! The options of disk rows: what is wanted of them instead of the profile's blocks, depths, jobs, engine, time and rate.
+
+use super::measure_args;
+use bench::{Benchmark, Candidate, DiskWish, MOST_DISK_JOBS, Scope, disk_cases};
+
+#[derive(clap::Args, Default)]
+pub struct DiskArgs {
+    /// Sizes of an I/O in disk.sequential and disk.random, like 4k,64k,1M (512 bytes to 8 MiB), instead of the profile's
+    #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = block)]
+    block: Vec<u64>,
+    /// I/Os in flight of each job in disk.sequential and disk.random, like 1,32, instead of the profile's
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1024))]
+    depth: Vec<u32>,
+    /// Jobs of disk.sequential and disk.random at once (1 to 64), pinned to a core each, evenly, while there are cores, each with a file of its own
+    #[arg(long, value_name = "N", value_parser = jobs)]
+    jobs: Option<usize>,
+    /// I/Os that fall due a second in disk.paced, instead of the profile's
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    io_rate: Option<u64>,
+    /// How I/O is asked for in disk.sequential, disk.random, disk.paced and disk.sustained: uring (the usual one), polled (the device is asked again and
+    /// again, where it has queues for that), psync (pread and pwrite, one at a time)
+    #[arg(long, value_name = "ENGINE", value_parser = ["uring", "polled", "psync"])]
+    engine: Option<String>,
+    /// How long each point of disk.sequential, disk.random, disk.paced and disk.sustained counts in a visit, in whole seconds, like 10s or
+    /// 5m: longer ones show a cache or credits that run out, and back more percentiles
+    #[arg(long, value_name = "TIME", value_parser = whole_seconds)]
+    io_time: Option<u64>,
+}
+
+/// As a time on any command line, from a second to an hour.
+fn whole_seconds(text: &str) -> Result<u64, String> {
+    let time = measure_args::duration(text)?;
+    let whole = time.subsec_nanos() == 0 && (1..=3600).contains(&time.as_secs());
+    whole.then_some(time.as_secs()).ok_or_else(|| "a time of whole seconds, from 1s to 1h".to_string())
+}
+
+const SMALLEST: u64 = 512;
+const LARGEST: u64 = 8 << 20;
+
+/// `4096`, `4k`, `1M`: whole sectors.
+fn block(text: &str) -> Result<u64, String> {
+    let number = text.trim_end_matches(['k', 'K', 'm', 'M']);
+    let factor = match &text[number.len()..] {
+        "" => 1,
+        "k" | "K" => 1 << 10,
+        "m" | "M" => 1 << 20,
+        _ => 0,
+    };
+    let bytes = number.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
+    let fits = |bytes: &u64| (SMALLEST..=LARGEST).contains(bytes) && bytes.is_multiple_of(SMALLEST);
+    bytes.filter(fits).ok_or_else(|| "a block is a multiple of 512 bytes up to 8M, like 4k or 1M".to_string())
+}
+
+/// `1` to `64`.
+fn jobs(text: &str) -> Result<usize, String> {
+    let jobs = text.parse::<usize>().ok().filter(|jobs| (1..=MOST_DISK_JOBS).contains(jobs));
+    jobs.ok_or_else(|| {
+        format!(
+            "there are 1 to {MOST_DISK_JOBS} jobs: more of them would measure the scheduler, and not the disk"
+        )
+    })
+}
+
+impl DiskArgs {
+    fn wish(&self) -> DiskWish {
+        let (blocks, depths) = (self.block.clone(), self.depth.clone());
+        let engine = match self.engine.as_deref() {
+            Some("uring") => Some("uring"),
+            Some("polled") => Some("polled"),
+            Some("psync") => Some("psync"),
+            _ => None,
+        };
+        DiskWish { blocks, depths, jobs: self.jobs, rate: self.io_rate, engine, seconds: self.io_time }
+    }
+
+    /// What of it none of these rows could do, in words.
+    pub fn refused(&self, benches: &[&Benchmark]) -> Option<String> {
+        self.wish().refused(benches)
+    }
+
+    /// The candidates of a plan, those of the disk as they are wanted.
+    pub fn supply(&self, candidates: Vec<Candidate>, scope: &Scope) -> Vec<Candidate> {
+        disk_cases(candidates, &self.wish(), scope)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_whole_sectors() {
+        assert_eq!((block("4k"), block("1M"), block("512")), (Ok(4096), Ok(1 << 20), Ok(512)));
+        for wrong in ["", "k", "0", "100", "16M", "4kk", "4g", "-1", "99999999999999999999M"] {
+            assert!(block(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn times_are_whole_seconds() {
+        assert_eq!(
+            (whole_seconds("10s"), whole_seconds("5m"), whole_seconds("1h")),
+            (Ok(10), Ok(300), Ok(3600))
+        );
+        for wrong in ["0.5s", "1.5s", "2h", "0", "", "10d"] {
+            assert!(whole_seconds(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn jobs_are_one_to_64() {
+        assert_eq!((jobs("1"), jobs("64")), (Ok(1), Ok(64)));
+        for wrong in ["0", "65", "-1", "", "two"] {
+            assert!(jobs(wrong).is_err_and(|why| why.contains("1 to 64")), "{wrong:?}");
+        }
+    }
+}

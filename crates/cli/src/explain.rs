@@ -1,0 +1,236 @@
+//! `assay explain ID`: what a benchmark, a rule, a verdict or another topic means, from the very row that does it.
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+use super::output;
+use bench::{self, Benchmark};
+use compare::peers;
+use diagnose::{Rule, rules};
+use import::{own, repeats, speccpu};
+use model::VerdictKind;
+use report::plain::lines;
+
+/// Explain a benchmark, a rule, a verdict or how something is computed
+#[derive(clap::Args)]
+pub struct Args {
+    /// A group (memory), a benchmark (memory.latency), a rule (background-load), a verdict (imprecise) or a topic (utilization); without it: what there is
+    #[arg(value_name = "ID")]
+    id: Option<String>,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let width = output::style(std::io::stdout().is_terminal()).width;
+    let Some(id) = args.id else {
+        output::print_text(&contents(width))?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    // A series' key names its benchmark before the @.
+    let wanted = &id.split('@').next().unwrap_or(&id).to_lowercase();
+    let text = bench::find(wanted)
+        .map(|bench| benchmark(bench, width))
+        .or_else(|| rules().find(|rule| rule.id == *wanted).map(|rule| self::rule(rule, width)))
+        .or_else(|| verdict(wanted, width))
+        .or_else(|| topic(wanted, width))
+        .or_else(|| group(wanted));
+    match text {
+        Some(text) => {
+            output::print_text(&text)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        None => {
+            output::tell(&format!("assay: nothing is called {id:?}\n\n{}", contents(width)));
+            Ok(ExitCode::from(2))
+        }
+    }
+}
+
+fn contents(width: usize) -> String {
+    let benches: Vec<String> = session::plan::shown().map(|bench| bench.id.to_string()).collect();
+    let rules: Vec<String> = rules().map(|rule| rule.id.to_string()).collect();
+    let verdicts: Vec<String> = VERDICTS.iter().map(|(kind, _)| word(*kind)).collect();
+    let list = |title: &str, ids: &[String]| {
+        let text = format!("{title}: {}", ids.join(", "));
+        lines(&text, width.clamp(40, 100)).iter().map(|line| format!("{line}\n")).collect::<String>()
+    };
+    let topics: Vec<String> = TOPICS.iter().map(|topic| topic.id.to_string()).collect();
+    list("benchmarks", &benches)
+        + &list("rules", &rules)
+        + &list("verdicts", &verdicts)
+        + &list("topics", &topics)
+}
+
+/// The benchmarks of a group, by name and title.
+fn group(wanted: &str) -> Option<String> {
+    let own = session::plan::shown().filter(|bench| bench.group() == wanted);
+    let lines: Vec<String> = own.map(|bench| format!("  {}: {}\n", bench.id, bench.title)).collect();
+    (!lines.is_empty()).then(|| format!("Group {wanted}\n{}", lines.concat()))
+}
+
+fn benchmark(bench: &Benchmark, width: usize) -> String {
+    let mut text = format!("{}: {}\n\n", bench.id, bench.title);
+    text.push_str(&section("What it measures", bench.about, width));
+    text.push_str(&section("How to read it", bench.reading, width));
+    text.push_str("Metrics\n");
+    for metric in bench.metrics {
+        let better = match metric.better {
+            model::Better::Higher => "higher is better",
+            model::Better::Lower => "lower is better",
+            model::Better::Neither => "neither side is better",
+        };
+        let unit = if metric.unit.is_empty() { "share" } else { metric.unit.as_ref() };
+        text.push_str(&format!("  {}: {}, {unit}, {better}\n", metric.name, metric.title));
+    }
+    if !bench.params.is_empty() {
+        text.push_str("\nParameters\n");
+        for param in bench.params {
+            let said = format!("{}: {} ({})", param.name, param.about, param.range);
+            text.push_str(&indented(&said, width));
+        }
+    }
+    text.push_str(&format!("\nMeasure it: assay run --only {}\nSource: {}\n", bench.id, bench.source));
+    text
+}
+
+fn rule(rule: &Rule, width: usize) -> String {
+    let mut text = format!("{}: {}\n\n", rule.id, rule.title);
+    text.push_str(&section("What it finds, and why it matters", rule.about, width));
+    text.push_str(&section("When it fires", rule.method, width));
+    text.push_str(&format!("Source: {}\n", rule.source));
+    text
+}
+
+const VERDICTS: &[(VerdictKind, &str)] = &[
+    (
+        VerdictKind::Trusted,
+        "The interval of the median is as narrow as the profile asks, and no test found drift, modes or \
+        dependence; no rule objected. Use the number.",
+    ),
+    (
+        VerdictKind::TrustedWithCause,
+        "The number can be used, and something that moved it or limits its meaning is known: the \
+        reason names it.",
+    ),
+    (
+        VerdictKind::Imprecise,
+        "Too few processes, or too wide a spread, for the precision asked: the reason says how many more \
+        would do. The median is the best guess there is; do not rest small differences on it.",
+    ),
+    (
+        VerdictKind::Multimodal,
+        "The series has several values. Use none of them before you know what chooses: the reason lists \
+        them with their shares.",
+    ),
+    (
+        VerdictKind::Drifting,
+        "The series was still moving when measuring ended. Its median depends on when it was measured.",
+    ),
+    (
+        VerdictKind::Rejected,
+        "The number must not be used: a wrong answer, a value above a physical ceiling, or an environment that \
+        made it worthless.",
+    ),
+    (
+        VerdictKind::Skipped,
+        "Not measured: this machine or this user lacks something, or the budget ended before its turn.",
+    ),
+    (VerdictKind::Unverified, "Imported from another tool: nobody watched while it was measured."),
+];
+
+/// What is neither measured nor judged by one row; the text stands beside what computes it.
+struct Topic {
+    id: &'static str,
+    title: &'static str,
+    sections: &'static [(&'static str, &'static str)],
+    source: &'static str,
+}
+
+const TOPICS: &[Topic] = &[
+    Topic {
+        id: "utilization",
+        title: "how much of its cores a machine with SMT uses",
+        sections: stats::smt::EXPLAINED,
+        source: "crates/stats/src/smt.rs",
+    },
+    Topic {
+        id: speccpu::HEADLINE_DIFFERS,
+        title: "a SPEC CPU2017 headline that its own rows do not give",
+        sections: speccpu::HEADLINE_EXPLAINED,
+        source: "crates/import/src/speccpu/score.rs",
+    },
+    Topic {
+        id: speccpu::INVALID_RESULT,
+        title: "a SPEC CPU2017 result that its own tools call invalid",
+        sections: speccpu::INVALID_EXPLAINED,
+        source: "crates/import/src/speccpu/score.rs",
+    },
+    Topic {
+        id: own::FAILED_IO,
+        title: "an imported result with I/O that failed",
+        sections: own::FAILED_EXPLAINED,
+        source: "crates/import/src/own.rs",
+    },
+    Topic {
+        id: own::FIGURES_DISAGREE,
+        title: "an imported result whose figures contradict each other",
+        sections: own::DISAGREE_EXPLAINED,
+        source: "crates/import/src/own.rs",
+    },
+    Topic {
+        id: own::INTERRUPTED,
+        title: "an imported result of a run that was stopped",
+        sections: own::INTERRUPTED_EXPLAINED,
+        source: "crates/import/src/own.rs",
+    },
+    Topic {
+        id: own::GENERATOR_BOUND,
+        title: "an imported result of a CPU that is read as one of a network",
+        sections: own::BOUND_EXPLAINED,
+        source: "crates/import/src/own.rs",
+    },
+    Topic {
+        id: peers::SLOW,
+        title: "a host that is slower than its peers",
+        sections: peers::SLOW_EXPLAINED,
+        source: "crates/compare/src/peers/outliers.rs",
+    },
+    Topic {
+        id: peers::DRIFT,
+        title: "hosts that should be equal and are not",
+        sections: peers::DRIFT_EXPLAINED,
+        source: "crates/compare/src/peers/groups.rs",
+    },
+    Topic {
+        id: repeats::RULE,
+        title: "SPEC CPU2017 runs of one machine that lie apart",
+        sections: repeats::EXPLAINED,
+        source: "crates/import/src/repeats.rs",
+    },
+];
+
+fn topic(wanted: &str, width: usize) -> Option<String> {
+    let topic = TOPICS.iter().find(|topic| topic.id == wanted)?;
+    let sections = topic.sections.iter().map(|(title, about)| section(title, about, width));
+    let sections: String = sections.collect();
+    Some(format!("{}: {}\n\n{sections}Source: {}\n", topic.id, topic.title, topic.source))
+}
+
+/// A verdict as the JSON contract writes it.
+fn word(kind: VerdictKind) -> String {
+    serde_json::to_value(kind).ok().and_then(|value| Some(value.as_str()?.to_string())).unwrap_or_default()
+}
+
+fn verdict(id: &str, width: usize) -> Option<String> {
+    let (kind, about) = VERDICTS.iter().find(|(kind, _)| word(*kind) == id || kind.words() == id)?;
+    Some(section(&format!("Verdict {}", kind.words()), about, width))
+}
+
+fn section(title: &str, about: &str, width: usize) -> String {
+    format!("{title}\n{}\n", indented(about, width))
+}
+
+/// Broken into lines, two columns in.
+fn indented(text: &str, width: usize) -> String {
+    let room = width.clamp(40, 100) - 2;
+    lines(text, room).iter().map(|line| format!("  {line}\n")).collect()
+}

@@ -1,0 +1,313 @@
+//! `assay explain-profile`: which knob of a profile is responsible for how much of what the profile does.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+
+use super::measure_args::MeasureArgs;
+use super::measuring::{Host, measure_study_of};
+use super::sweep::{base, headline, named_benchmark};
+use super::{output, results};
+use bench::{Benchmark, Candidate, Scope};
+use knobs::Knobs;
+use knobs::profile::{self, Profile as Settings, Setting};
+use knobs::table::Named;
+use model::factors::{Factor, Factors, LeftOut};
+use model::{Header, Planned, Run, sweep::set_param};
+use report::plain::plain;
+use session::plan::Profile;
+use session::plan::factors::{ALL_PAIRS, MOST, cases, masks};
+use session::plan::sweep::{named, param_values};
+
+/// Find which knobs of a profile are responsible for what it does to a benchmark
+#[derive(clap::Args)]
+#[command(
+    mut_arg("only", |arg| arg.hide(true)),
+    mut_arg("drop_caches", |arg| arg.hide(true)),
+    mut_arg("all", |arg| arg.hide(true)),
+    after_help = "\
+A profile is a folder of tuned's (its tuned.conf is read with all that it includes), or a list of NAME=VALUE lines as in sysctl.conf or from `sysctl -a`; \
+the names of `assay knobs` will do too. Without --before the machine's own settings of now are what is before. \
+What differs and exists on this kernel is measured: none of it turned, all of it, each knob alone, and pairs of the strong ones (of up to four \
+knobs all pairs; of more, in a second run). The rest is listed with the reason. All is put back at the end, as in `assay sweep`.
+Examples:
+  assay explain-profile --after /usr/lib/tuned/throughput-performance --bench hackbench --dry-run
+  assay explain-profile --before off.conf --after on.conf --bench hackbench --param groups=4
+Exit codes as those of `assay sweep`"
+)]
+pub struct Args {
+    /// The settings before (default: the machine's own)
+    #[arg(long, value_name = "PROFILE")]
+    before: Option<PathBuf>,
+    /// The settings after
+    #[arg(long, value_name = "PROFILE")]
+    after: PathBuf,
+    /// What is measured: hackbench, or a benchmark of `assay list`
+    #[arg(long, value_name = "BENCH")]
+    bench: String,
+    /// A parameter of the benchmark
+    #[arg(long = "param", value_name = "NAME=VALUE")]
+    params: Vec<String>,
+    /// Where the benchmark's tasks run (default: free, else the first placement there is)
+    #[arg(long, value_name = "PLACEMENT")]
+    placement: Option<String>,
+    #[command(flatten)]
+    measure: MeasureArgs,
+}
+
+/// Passes that each setting gets, by profile: contrasts of few are wide.
+const PASSES: [(&str, u32); 3] = [("quick", 6), ("standard", 12), ("full", 24)];
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let knobs = Knobs::of(&args.measure.root).watched();
+    let alone = match args.measure.dry_run || args.measure.pretend.is_some() {
+        true => None,
+        false => {
+            // What is there now is so only after what a killed session left is put back.
+            let alone = knobs.alone()?;
+            for line in knobs.put_back_what_was_left().context("an experiment cannot begin")? {
+                output::tell(&format!("  {line}"));
+            }
+            Some(alone)
+        }
+    };
+    let (bench, factors) = match understood(&args, &knobs) {
+        Ok(understood) => understood,
+        // All of it is a mistake of usage.
+        Err(error) => {
+            output::tell(&format!("assay: {error:#}"));
+            return Ok(ExitCode::from(2));
+        }
+    };
+    tell_left_out(&factors);
+    if factors.factors.is_empty() {
+        output::tell("assay: nothing differs that can be turned here: there is nothing to measure");
+        return Ok(ExitCode::from(3));
+    }
+    let count = factors.factors.len();
+    let everything: Vec<usize> = (0..count).collect();
+    if let Some(strong) = interrupted_pairs(&args, &factors) {
+        output::tell("the pairs of the strong knobs were begun: going on with them");
+        return measured(&args, bench, &factors, &masks(count, &strong));
+    }
+    let pairs: &[usize] = if count <= ALL_PAIRS { &everything } else { &[] };
+    let code = measured(&args, bench, &factors, &masks(count, pairs))?;
+    if count <= ALL_PAIRS || code != ExitCode::SUCCESS || alone.is_none() {
+        return Ok(code);
+    }
+    let strong = strong(&args)?;
+    if strong.len() < 2 {
+        output::tell("fewer than two knobs are strong: no pairs to measure");
+        return Ok(code);
+    }
+    output::tell(&format!("{} strong knobs: their pairs are measured in a second run", strong.len()));
+    measured(&args, bench, &factors, &masks(count, &strong))
+}
+
+fn understood(args: &Args, knobs: &Knobs) -> anyhow::Result<(&'static Benchmark, Factors)> {
+    ensure!(args.measure.only.is_empty(), "--only is for `assay run`; --bench names the benchmark");
+    ensure!(!args.measure.drop_caches, "--drop-caches is for `assay run`");
+    let bench = named_benchmark(&args.bench)?;
+    let before = match &args.before {
+        Some(path) => profile::read(path)?,
+        None => Settings { name: "now".into(), settings: Vec::new(), remarks: Vec::new() },
+    };
+    let after = profile::read(&args.after)?;
+    let target = headline(bench).with_context(|| format!("{} has no headline metric", bench.id))?;
+    let (mut factors, mut left_out) = (Vec::new(), Vec::new());
+    let invented = args.measure.pretend.is_some();
+    for difference in profile::differences(&before, &after) {
+        // What neither sets, or only the one before, the one after leaves as it finds it.
+        let why = match &difference.knob {
+            None => why_no_knob(&difference, &before, &after),
+            Some(knob) => {
+                let values = [difference.before.as_deref(), difference.after.as_deref()];
+                match factor(knobs, knob, values, invented) {
+                    Ok(Some(factor)) => {
+                        factors.push(factor);
+                        continue;
+                    }
+                    // Lists of all sysctls are full of these.
+                    Ok(None) => continue,
+                    Err(why) => why,
+                }
+            }
+        };
+        let name = difference.knob.clone().unwrap_or(difference.name.clone());
+        left_out.push(LeftOut { name, before: difference.before, after: difference.after, why });
+    }
+    ensure!(factors.len() <= MOST, "{} knobs differ; at most {MOST} can be told apart", factors.len());
+    let remarks = before.remarks.iter().chain(&after.remarks).cloned().collect();
+    Ok((bench, Factors { before: before.name, after: after.name, target, factors, left_out, remarks }))
+}
+
+/// A knob with both its values here; `None` where they are the same; an error says why it cannot be turned.
+fn factor(
+    knobs: &Knobs,
+    name: &str,
+    values: [Option<&str>; 2],
+    invented: bool,
+) -> Result<Option<Factor>, String> {
+    let known = Named::of(name).ok_or_else(|| "is no knob that Assay knows".to_string())?;
+    let now = if invented { None } else { Some(knobs.current(name)?) };
+    let value = |wanted: Option<&str>| match (wanted, &now) {
+        (Some(wanted), now) => known.values().canonical(name, chosen(wanted, now.as_deref())),
+        (None, Some(now)) => Ok(now.clone()),
+        (None, None) => Err("its value of now is not known".to_string()),
+    };
+    let [before, after] = values.map(value);
+    let (before, after) = (before?, after?);
+    if before == after {
+        return Ok(None);
+    }
+    for value in [&before, &after] {
+        if let Some(why) = knobs.unmet(name, value).filter(|_| !invented) {
+            return Err(why);
+        }
+    }
+    Ok(Some(Factor { name: name.to_string(), before, after }))
+}
+
+/// tuned writes bounds (`>10`: at least) and lists of which the first that there is counts (`schedutil|ondemand`).
+fn chosen<'v>(wanted: &'v str, now: Option<&'v str>) -> &'v str {
+    let number = |text: &str| text.trim().parse::<i128>().ok();
+    if let Some(bound) = wanted.strip_prefix(['>', '<']) {
+        let keeps = now.filter(|now| match (number(now), number(bound)) {
+            (Some(now), Some(bound)) => now != bound && (now > bound) == wanted.starts_with('>'),
+            _ => false,
+        });
+        return keeps.unwrap_or(bound.trim());
+    }
+    wanted.split('|').next().unwrap_or(wanted).trim()
+}
+
+fn tell_left_out(factors: &Factors) {
+    let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "not said".to_string());
+    for factor in &factors.factors {
+        output::tell(&format!("  {}: {} before, {} after", factor.name, factor.before, factor.after));
+    }
+    for left in &factors.left_out {
+        let text = format!(
+            "  left out: {} ({} before, {} after): {}",
+            left.name,
+            value(&left.before),
+            value(&left.after),
+            left.why
+        );
+        output::tell(&plain(&text, 400));
+    }
+    for remark in &factors.remarks {
+        output::tell(&format!("  {}", plain(remark, 400)));
+    }
+}
+
+/// Measures these settings and reports.
+fn measured(
+    args: &Args,
+    bench: &'static Benchmark,
+    factors: &Factors,
+    masks: &[u64],
+) -> anyhow::Result<ExitCode> {
+    let measure = &args.measure;
+    let mut profile: Profile = measure.profile()?;
+    let passes = PASSES.iter().find(|(name, _)| *name == profile.name).map_or(12, |(_, passes)| *passes);
+    (profile.passes_min, profile.passes_max) = (passes, passes);
+    let host = Host::look(measure)?;
+    let scope = host.scope(&profile, false);
+    let mut base = base(bench, &scope, args.placement.as_deref())?;
+    for word in &args.params {
+        let (name, words) = named(word)?;
+        let values = param_values(bench, name, words).with_context(|| format!("--param {word}"))?;
+        ensure!(values.len() == 1, "--param {word}: one value, this is no sweep");
+        ensure!(
+            base.case.params.named(name).is_some(),
+            "{name} is no parameter of a whole visit of {}",
+            bench.id
+        );
+        set_param(&mut base.case.params, name, &values[0]);
+    }
+    base.seconds = super::sweep::seconds(&base.case, base.seconds, host.floor.cpus().len());
+    if measure.budget.is_none() {
+        const AROUND_S: f64 = 0.5;
+        const SPARE: f64 = 3.0;
+        let needs = masks.len() as f64 * (base.seconds + AROUND_S) * f64::from(passes);
+        profile.budget_s = Duration::from_secs_f64(needs * SPARE).as_secs_f64();
+    }
+    profile.budget_per_group = false;
+    let study = |_: Vec<Candidate>, _: &Scope, _: &Host| cases(&base, &factors.factors, masks);
+    let amend = |header: &mut Header| header.factors = Some(factors.clone());
+    measure_study_of(measure, profile, &[bench], &study, &amend)
+}
+
+/// The strong knobs of the run that was just measured, in the order of the knobs: whoever goes on must find the same plan.
+fn strong(args: &Args) -> anyhow::Result<Vec<usize>> {
+    let run = results::latest(&args.measure.out)?;
+    let diagnosis = diagnose::diagnose(run);
+    let shared = diagnosis.shared_out().context("the first run cannot be shared out")?;
+    let mut strong = shared.shares.strong();
+    strong.sort_unstable();
+    Ok(strong)
+}
+
+/// The knobs whose pairs an interrupted second run of this very experiment was measuring.
+fn interrupted_pairs(args: &Args, factors: &Factors) -> Option<Vec<usize>> {
+    if args.measure.new || args.measure.dry_run || factors.factors.len() <= ALL_PAIRS {
+        return None;
+    }
+    let run = results::latest(&args.measure.out).ok()?;
+    let same = run.summary.is_none() && run.header.factors.as_ref() == Some(factors);
+    same.then(|| paired(&run, &factors.factors)).filter(|paired| !paired.is_empty())
+}
+
+/// The knobs that a run's plan turns two at a time, where it turns more in all.
+fn paired(run: &Run, factors: &[Factor]) -> Vec<usize> {
+    let turned = |planned: &Planned| -> Vec<usize> {
+        let own = |factor: &Factor| planned.case.knobs.get(&factor.name) == Some(&factor.after);
+        (0..factors.len()).filter(|index| own(&factors[*index])).collect()
+    };
+    let pairs = run.header.plan.iter().map(turned).filter(|turned| turned.len() == 2);
+    let mut all: Vec<usize> = pairs.flatten().collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// Why a difference is no knob's, by the words of the setting that it is of.
+fn why_no_knob(difference: &profile::Difference, before: &Settings, after: &Settings) -> String {
+    let same = |setting: &&Setting| setting.name == difference.name && setting.section == difference.section;
+    let setting = after.settings.iter().chain(&before.settings).find(same);
+    setting.and_then(profile::why_no_knob).unwrap_or_else(|| "is no knob".to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use session::plan::factors;
+    use testkit as run_of;
+
+    #[test]
+    fn an_interrupted_second_run_tells_whose_pairs_it_measured() {
+        let names = ["a", "b", "c", "d", "e"];
+        let factor = |name: &&str| Factor { name: name.to_string(), before: "0".into(), after: "1".into() };
+        let own: Vec<Factor> = names.iter().map(factor).collect();
+        let planned = |masks: Vec<u64>| {
+            let mut run = run_of::run(masks.len(), Vec::new());
+            let plan = run.header.plan.clone();
+            let base = Candidate {
+                case: plan[0].case.clone(),
+                priority: 1,
+                seconds: 1.0,
+                memory_bytes: 0,
+                unmet: None,
+            };
+            for (planned, candidate) in run.header.plan.iter_mut().zip(factors::cases(&base, &own, &masks)) {
+                planned.case = candidate.case;
+            }
+            run
+        };
+        assert_eq!(paired(&planned(masks(5, &[0, 3, 4])), &own), [0, 3, 4]);
+        assert!(paired(&planned(masks(5, &[])), &own).is_empty());
+    }
+}

@@ -1,0 +1,146 @@
+//! `assay hackbench`: with the options and the lines of rt-tests, and on wish measured as everything else is.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context;
+
+use super::measure_args::MeasureArgs;
+use super::measuring::{Host, measure_study_of};
+use super::output;
+use bench::{self, Candidate, Hackbench, Ran, Scope};
+use model::vocabulary::hackbench as ids;
+
+/// Run hackbench, with the options and the lines of rt-tests; with --runs, measured and judged
+#[derive(clap::Args)]
+#[command(
+    mut_arg("only", |arg| arg.hide(true)),
+    mut_arg("drop_caches", |arg| arg.hide(true)),
+    mut_arg("dir", |arg| arg.hide(true)),
+    mut_arg("all", |arg| arg.hide(true)),
+    after_help = "\
+Without --runs, one run: the three lines of rt-tests' hackbench on standard output, so that scripts carry over, and what the \
+kernel counted for its tasks on standard error. With --runs (or --latency, --json, --dry-run) each run is a visit of its own, with verdicts, \
+findings and a report, as `assay run --only sched.hackbench` gives them for the default parameters.
+Each of -g groups has as many senders as receivers (-f of each); every sender writes -l messages of -s bytes to every receiver of its group.
+Examples:
+  assay hackbench -g 4 -l 500 -p -T       one run: 4 groups of threads over pipes
+  assay hackbench --runs 20 -p            twenty runs, judged
+  assay hackbench --latency -g 2          how long messages take
+  assay sweep hackbench --knob slice_ns=0.5ms..8ms:log5    what the scheduler's knobs do to it
+Exit codes: 0 it ran, 2 usage, 3 it failed; with --runs as those of `assay run`"
+)]
+pub struct Args {
+    /// Groups of senders and receivers
+    #[arg(short, long, value_name = "N", default_value_t = Hackbench::default().groups, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    groups: u64,
+    /// Senders, and receivers, of a group
+    #[arg(short, long, value_name = "N", default_value_t = Hackbench::default().fds, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    fds: u64,
+    /// Messages from each sender to each receiver
+    #[arg(short, long, value_name = "N", default_value_t = Hackbench::default().loops, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    loops: u64,
+    /// Size of a message, bytes
+    #[arg(short = 's', long = "datasize", value_name = "BYTES", default_value_t = Hackbench::default().bytes, value_parser = clap::value_parser!(u64).range(1..=1 << 24))]
+    bytes: u64,
+    /// Threads instead of processes
+    #[arg(short = 'T', long, overrides_with = "process")]
+    threads: bool,
+    /// Processes (as without it)
+    #[arg(short = 'P', long, overrides_with = "threads")]
+    process: bool,
+    /// Through pipes instead of pairs of sockets
+    #[arg(short, long, conflicts_with = "inet")]
+    pipe: bool,
+    /// Through TCP over the loopback device
+    #[arg(short, long)]
+    inet: bool,
+    /// Measure this many runs (default of --latency, --json and --dry-run: those of the profile)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    runs: Option<u32>,
+    /// Every message tells when it was sent: latencies instead of one time
+    #[arg(long)]
+    latency: bool,
+    #[command(flatten)]
+    measure: MeasureArgs,
+}
+
+/// Beside what a visit takes by its estimate.
+const SPARE: f64 = 4.0;
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let options = options(&args);
+    let Args { runs, latency, mut measure, .. } = args;
+    if !measure.only.is_empty() || measure.drop_caches {
+        output::tell("assay: --only and --drop-caches are for `assay run`");
+        return Ok(ExitCode::from(2));
+    }
+    let measured = runs.is_some() || latency || measure.json || measure.dry_run || measure.pretend.is_some();
+    if !measured {
+        return once(&options);
+    }
+    let id = if latency { ids::MESSAGING } else { ids::HACKBENCH };
+    let benches = [bench::find(&id).with_context(|| format!("the row {id} is missing"))?];
+    let mut profile = measure.profile()?;
+    if let Some(runs) = runs {
+        (profile.passes_min, profile.passes_max) = (runs, runs);
+    }
+    let params = options.params();
+    if measure.budget.is_none() {
+        let seconds = Hackbench::seconds(&params, 1) * f64::from(profile.passes_max) * SPARE;
+        profile.budget_s = profile.budget_s.max(seconds);
+        measure.budget = Some(Duration::from_secs_f64(profile.budget_s));
+    }
+    let study = |candidates: Vec<Candidate>, scope: &Scope, _: &Host| {
+        let mut first: Vec<Candidate> = candidates.into_iter().take(1).collect();
+        for candidate in &mut first {
+            candidate.case.params = params.clone();
+            candidate.seconds = Hackbench::seconds(&params, scope.floor.cpus().len());
+        }
+        first
+    };
+    measure_study_of(&measure, profile, &benches, &study, &|_| {})
+}
+
+fn options(args: &Args) -> Hackbench {
+    Hackbench {
+        groups: args.groups,
+        fds: args.fds,
+        loops: args.loops,
+        bytes: args.bytes,
+        tasks: if args.threads { "thread" } else { "process" },
+        transport: match (args.pipe, args.inet) {
+            (true, _) => "pipe",
+            (_, true) => "inet",
+            _ => "socket",
+        },
+    }
+}
+
+/// The classic's own lines, then what it never told.
+fn once(options: &Hackbench) -> anyhow::Result<ExitCode> {
+    let mode = if options.tasks == "thread" { "threaded" } else { "process" };
+    let (groups, each) = (options.groups, options.fds * 2);
+    output::print_text(&format!(
+        "Running in {mode} mode with {groups} groups using {each} file descriptors each (== {} tasks)\n\
+         Each sender will pass {} messages of {} bytes\n",
+        groups * each,
+        options.loops,
+        options.bytes
+    ))?;
+    let ran = bench::hackbench_once(options).context("hackbench")?;
+    output::print_text(&format!("Time: {:.3}\n", ran.wall_ns / 1e9))?;
+    output::tell(&counted(&ran));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What the kernel counted, in a line.
+fn counted(ran: &Ran) -> String {
+    let mut words = vec![
+        format!("{} voluntary and {} involuntary switches", ran.voluntary, ran.involuntary),
+        format!("{:.3} s user and {:.3} s system time", ran.user_ms / 1e3, ran.system_ms / 1e3),
+    ];
+    words.extend(ran.migrations.map(|count| format!("{count} migrations")));
+    words.extend(ran.wait_ns.map(|ns| format!("{:.3} s waited for a CPU by all tasks together", ns / 1e9)));
+    format!("  {}", words.join(", "))
+}

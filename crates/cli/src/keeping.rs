@@ -1,0 +1,31 @@
+//! Before measuring: what killed sessions have left is put back and ended, and what this one may leave is noted.
+
+use super::{leftovers, output};
+use bench::leaves;
+use knobs::Knobs;
+use model::Planned;
+use session::objects::{self, Cleared, Keep};
+
+/// Whoever was killed before us may have left kernel knobs turned, and more.
+pub fn put_back_what_was_left(knobs: &Knobs) {
+    let Cleared { said, failed } = objects::clear(knobs.folder());
+    said.iter().chain(&failed).for_each(|line| output::tell(&format!("  {line}")));
+    match knobs.put_back_what_was_left() {
+        Ok(said) => said.iter().for_each(|line| output::tell(&format!("  {line}"))),
+        // A run that turns no knob itself needs nothing put back; one that does is refused to.
+        Err(error) => output::tell(&format!(
+            "  {error:#}; kernel settings that a session which was killed has changed may still be changed, and what is measured now \
+             is measured with them"
+        )),
+    }
+}
+
+/// Keeps what the visits of a plan would leave.
+pub fn keep_for(knobs: &Knobs, planned: &[Planned]) -> Keep {
+    let keep = Keep::of(knobs);
+    let runnable = || planned.iter().filter(|planned| planned.unmet.is_none());
+    let places = leftovers::worked_in(runnable()).map(|place| place.canonicalize().unwrap_or(place));
+    let said = keep.prepare(runnable().filter_map(|planned| leaves(&planned.case)), places.collect());
+    said.iter().for_each(|line| output::tell(&format!("  {line}")));
+    keep
+}

@@ -1,0 +1,134 @@
+//! The verbs: one file each with its arguments and its `run`.
+//!
+//! Invariant: the only crate that prints or chooses an exit code.
+
+#![forbid(unsafe_code)]
+
+mod case;
+mod compare;
+mod concluding;
+mod device;
+mod diagnose;
+mod disk;
+mod dry_run;
+mod explain;
+mod explain_profile;
+mod files;
+mod guard;
+mod hackbench;
+mod import;
+mod keeping;
+mod knobs;
+mod leftovers;
+mod list;
+mod machine;
+mod measure_args;
+mod measuring;
+mod memory_map;
+mod network;
+mod nexmark;
+mod output;
+mod peers;
+mod progress;
+mod rate;
+mod report;
+mod restore;
+mod results;
+mod run;
+mod schema;
+mod serve;
+mod setup;
+mod shell;
+mod signals;
+mod smt;
+mod start;
+mod sweep;
+mod unixbench;
+mod utilization;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+pub use output::{complain, tell};
+pub use start::start;
+
+/// Tells the truth about a Linux server: measures it, and says for every number whether it can be believed, what
+/// moved it and which experiment shows that
+#[derive(Parser)]
+#[command(
+    name = "assay",
+    version,
+    propagate_version = true,
+    arg_required_else_help = true,
+    max_term_width = 100
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    Run(run::Args),
+    Serve(serve::Args),
+    List(list::Args),
+    Knobs(knobs::Args),
+    Machine(machine::Args),
+    Explain(explain::Args),
+    Diagnose(diagnose::Args),
+    Report(report::Args),
+    Restore(restore::Args),
+    Setup(setup::Args),
+    Sweep(sweep::Args),
+    ExplainProfile(explain_profile::Args),
+    Smt(smt::Args),
+    Rate(rate::Args),
+    Memmap(memory_map::Args),
+    Utilization(utilization::Args),
+    Guard(guard::Args),
+    Hackbench(hackbench::Args),
+    Unixbench(unixbench::Args),
+    Import(import::Args),
+    Compare(compare::Args),
+    Peers(peers::Args),
+    Schema(schema::Args),
+    Completions(shell::CompletionArgs),
+    Man(shell::ManArgs),
+    /// Measure one case: an order on standard input, sample lines on standard output
+    #[command(hide = true)]
+    Case(case::Args),
+}
+
+impl Cli {
+    pub fn run(self) -> anyhow::Result<ExitCode> {
+        match self.verb {
+            Verb::Run(args) => run::run(args),
+            Verb::Serve(args) => serve::run(args),
+            Verb::List(args) => list::run(args),
+            Verb::Knobs(args) => knobs::run(args),
+            Verb::Machine(args) => machine::run(args),
+            Verb::Explain(args) => explain::run(args),
+            Verb::Diagnose(args) => diagnose::run(args),
+            Verb::Report(args) => report::run(args),
+            Verb::Restore(args) => restore::run(args),
+            Verb::Setup(args) => setup::run(args),
+            Verb::Sweep(args) => sweep::run(args),
+            Verb::ExplainProfile(args) => explain_profile::run(args),
+            Verb::Smt(args) => smt::run(args),
+            Verb::Rate(args) => rate::run(args),
+            Verb::Memmap(args) => memory_map::run(args),
+            Verb::Utilization(args) => utilization::run(args),
+            Verb::Guard(args) => guard::run(args),
+            Verb::Hackbench(args) => hackbench::run(args),
+            Verb::Unixbench(args) => unixbench::run(args),
+            Verb::Import(args) => import::run(args),
+            Verb::Compare(args) => compare::run(args),
+            Verb::Peers(args) => peers::run(args),
+            Verb::Schema(args) => schema::run(args),
+            Verb::Completions(args) => shell::completions(args),
+            Verb::Man(args) => shell::man(args),
+            Verb::Case(args) => case::run(args),
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! `assay machine`: what this host, a captured tree or a cpuid dump is.
+
+use std::io::{IsTerminal, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{files, output};
+use bench::network_path;
+use machine::{self, Machine, Summary};
+use model::run_file::{self, Limits};
+use model::vocabulary::{host as ids, network::probe as network};
+use model::{BLANKED, Entry, Header, Snapshot};
+use report::text_machine::{self, Style};
+use snapshot::disk;
+
+/// Show what a machine is: packages, cores, caches, NUMA, memory and its modules, kernel, clock, power, limits, network
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  assay machine                          this host
+  assay machine --root sosreport-db7/    a captured tree: /proc and /sys of another machine
+  assay machine --dir /var/lib/db        the same with the disk below that directory, down to the devices
+  assay machine --save db7.json.gz       keep what was read, to look at it elsewhere:
+  assay machine --from db7.json.gz --json
+  sudo dmidecode >db7.txt                memory modules need root: which slot is on which channel, is that
+  assay machine --dmi db7.txt            balanced, and what to move")]
+pub struct Args {
+    /// Print JSON (the whole machine, and a `summary` of the few numbers that scripts want)
+    #[arg(long)]
+    json: bool,
+    /// Also write what was read, so that --from can show it elsewhere (compressed if FILE ends in .gz)
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
+    /// Show a machine that --save wrote instead of this one
+    #[arg(long, value_name = "FILE", group = "source")]
+    from: Option<PathBuf>,
+    /// Show the machine whose /proc and /sys were copied below DIR (a sosreport, a container's root)
+    #[arg(long, value_name = "DIR", group = "source")]
+    root: Option<PathBuf>,
+    /// Show what x86 processors say themselves: DIR has a file puN of CPUID leaves per CPU (hwloc-gather-cpuid)
+    #[arg(long, value_name = "DIR", group = "source")]
+    cpuid: Option<PathBuf>,
+    /// Take the memory modules from FILE: all that dmidecode prints, or what `dmidecode --dump-bin` wrote. Without --from or
+    /// --root nothing else is shown of that machine
+    #[arg(long, value_name = "FILE")]
+    dmi: Option<PathBuf>,
+    /// Show the disk below this directory (default: the one that `assay run` would write to)
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["source", "dmi"])]
+    dir: Option<PathBuf>,
+    /// Show this block device as the disk; it is not opened
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["source", "dmi", "dir"])]
+    device: Option<PathBuf>,
+    /// Draw boxes with ASCII characters only
+    #[arg(long)]
+    ascii: bool,
+}
+
+/// What `--json` prints.
+#[derive(Serialize, JsonSchema)]
+pub struct Report {
+    pub summary: Summary,
+    #[serde(flatten)]
+    pub machine: Machine,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let snapshot = read(&args)?;
+    if let Some(path) = &args.save {
+        save(&snapshot, path)?;
+    }
+    let machine = Machine::from(&snapshot);
+    let blank = machine.is_blank();
+    match args.json {
+        true => {
+            let report = Report { summary: machine.summary(), machine };
+            output::print_json(&report)?;
+        }
+        false => output::print_text(&text_machine::draw(&machine, style(args.ascii)))?,
+    }
+    if blank {
+        output::tell(&format!("assay: {}", nothing_read(&args)));
+        return Ok(ExitCode::from(3));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn read(args: &Args) -> anyhow::Result<Snapshot> {
+    let elsewhere = args.from.is_some() || args.root.is_some() || args.cpuid.is_some();
+    let mut snapshot = match args.dmi.is_some() && !elsewhere {
+        true => Snapshot::default(),
+        false => read_machine(args)?,
+    };
+    if let Some(path) = &args.dmi {
+        let (name, entry) = dmi_entry(path)?;
+        snapshot.entries.insert(name.to_string(), entry);
+    }
+    snapshot.blank();
+    Ok(snapshot)
+}
+
+/// A printout or a dump of SMBIOS tables larger than this is none.
+const LARGEST_DMI: u64 = 16 << 20;
+
+/// What a file of `--dmi` stands for in a snapshot.
+fn dmi_entry(path: &Path) -> anyhow::Result<(&'static str, Entry)> {
+    let shown = path.display();
+    let advice =
+        "it should hold all that `sudo dmidecode` prints, or what `sudo dmidecode --dump-bin FILE` writes";
+    let file = run_file::open(path).context(advice)?;
+    let mut bytes = Vec::new();
+    let read = file.take(LARGEST_DMI + 1).read_to_end(&mut bytes);
+    read.with_context(|| format!("{shown} cannot be read: {advice}"))?;
+    if bytes.len() as u64 > LARGEST_DMI {
+        bail!("{shown} is larger than {} MiB: {advice}", LARGEST_DMI >> 20);
+    }
+    if bytes.is_empty() {
+        bail!("{shown} is empty: {advice}");
+    }
+    if let Some(table) = machine::table_of(&bytes) {
+        return Ok((machine::TABLES, Entry::Bytes(table.to_vec())));
+    }
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    if machine::is_printout(&text) {
+        return Ok((machine::PRINTOUT, Entry::Text(text)));
+    }
+    let denied = ["Permission denied", "not permitted"].iter().any(|words| text.contains(words));
+    match denied {
+        true => bail!(
+            "{shown} holds no tables but dmidecode's complaint that it may not read them: run it as root; {advice}"
+        ),
+        false => bail!("{shown} is neither a printout of dmidecode nor a dump of SMBIOS tables: {advice}"),
+    }
+}
+
+fn read_machine(args: &Args) -> anyhow::Result<Snapshot> {
+    if let Some(path) = &args.from {
+        return saved_snapshot(path);
+    }
+    let folder = args.root.as_deref().or(args.cpuid.as_deref());
+    if let Some(folder) = folder {
+        std::fs::read_dir(folder)
+            .with_context(|| format!("{} cannot be read as a folder", folder.display()))?;
+    }
+    Ok(match (&args.root, &args.cpuid) {
+        (Some(root), _) => {
+            let mut snapshot = snapshot::read(root);
+            if let Some(text) = disk::of_tree(root) {
+                disk::store(&mut snapshot, text);
+            }
+            snapshot
+        }
+        (_, Some(dump)) => snapshot::read_cpuid(dump),
+        _ => {
+            let mut snapshot = live_snapshot(Path::new("/"));
+            let way = Entry::Text(network_path::describe(None, network_path::Probe::Nothing));
+            snapshot.entries.insert(network::NETWORK.to_string(), way);
+            match &args.device {
+                Some(path) => {
+                    disk::store(&mut snapshot, super::device::Device::look(path)?.described(Path::new("/")))
+                }
+                None => add_disk(&mut snapshot, Path::new("/"), args.dir.as_deref())?,
+            }
+            let way = Entry::Text(network_path::describe(None, network_path::Probe::Nothing));
+            snapshot.entries.insert(network::NETWORK.to_string(), way);
+            snapshot
+        }
+    })
+}
+
+/// This host (or what stands in for it below `root`), with what no file tells added where it is really this host.
+pub fn live_snapshot(root: &Path) -> Snapshot {
+    let mut snapshot = snapshot::read(root);
+    if root == Path::new("/") {
+        add_probes(&mut snapshot);
+    }
+    snapshot
+}
+
+/// The disk below a directory, or below the system's temporary one; who names a directory wants that one.
+pub fn add_disk(snapshot: &mut Snapshot, root: &Path, directory: Option<&Path>) -> anyhow::Result<()> {
+    let named = directory.map_or_else(std::env::temp_dir, Path::to_path_buf);
+    let found = named.canonicalize().and_then(|path| Ok((path.metadata()?.dev(), path)));
+    match found {
+        Ok((number, path)) => {
+            let number = format!("{}:{}", rustix::fs::major(number), rustix::fs::minor(number));
+            let path = path.to_string_lossy();
+            disk::store(
+                snapshot,
+                disk::describe(root, &disk::Subject::Directory { path: &path, number: Some(&number) }),
+            );
+            Ok(())
+        }
+        Err(error) if directory.is_some() => {
+            Err(error).with_context(|| format!("cannot open the directory {}", named.display()))
+        }
+        Err(_) => Ok(()),
+    }
+}
+
+fn add_probes(snapshot: &mut Snapshot) {
+    if let Ok(cpus) = sys::affinity::allowed() {
+        snapshot.entries.insert(ids::probe::AFFINITY.to_string(), Entry::Text(cpus.to_string()));
+    }
+    sys::cpuid::probe(snapshot);
+}
+
+fn nothing_read(args: &Args) -> String {
+    match (&args.root, &args.cpuid, &args.from) {
+        (None, None, None) if args.dmi.is_some() => {
+            "no memory slot is told of there: give all that dmidecode prints (without -t)".to_string()
+        }
+        (Some(root), ..) => format!(
+            "nothing about a machine was found below {}: it should hold copies of /proc and /sys",
+            root.display()
+        ),
+        (_, Some(dump), _) => format!(
+            "no CPUID leaves were found in {}: it should hold files pu0, pu1, ... with lines \
+             'mask eax ebx ecx edx => eax ebx ecx edx'",
+            dump.display()
+        ),
+        (.., Some(file)) => format!("{} holds nothing about a machine", file.display()),
+        _ => "neither /proc nor /sys tells anything: are they mounted?".to_string(),
+    }
+}
+
+/// A saved snapshot larger than this, uncompressed, is refused: it would not be one of ours.
+const LARGEST: u64 = 256 << 20;
+
+/// A snapshot that `--save` wrote.
+pub fn saved_snapshot(path: &Path) -> anyhow::Result<Snapshot> {
+    let whole = run_file::unpacked(run_file::open(path)?, &Limits::default());
+    let mut text = String::new();
+    let read = whole.and_then(|whole| whole.take(LARGEST + 1).read_to_string(&mut text));
+    let advice = "it should be a file that `assay machine --save` wrote";
+    let size = read.with_context(|| format!("{} cannot be read: {advice}", path.display()))?;
+    if size as u64 > LARGEST {
+        bail!("{} is larger than {} MiB: {advice}", path.display(), LARGEST >> 20);
+    }
+    serde_json::from_str(&text).with_context(|| format!("{} is no snapshot: {advice}", path.display()))
+}
+
+/// Whether the file of an interrupted run holds what was blanked when it was read; if so, says why it is not gone on with.
+pub fn holds_secrets(old: &Header) -> bool {
+    let holds = old.snapshot.get(BLANKED).is_some();
+    if holds {
+        output::tell(&format!(
+            "  the run of {} is not gone on with: its file holds serial numbers or ids, as files of older versions do",
+            old.started
+        ));
+    }
+    holds
+}
+
+fn save(snapshot: &Snapshot, path: &Path) -> anyhow::Result<()> {
+    let compressed = path.extension().is_some_and(|extension| extension == "gz");
+    files::write_named(path, |file| {
+        match compressed {
+            true => {
+                let mut encoder = GzEncoder::new(file, Compression::default());
+                serde_json::to_writer(&mut encoder, snapshot)?;
+                encoder.finish()?;
+            }
+            false => serde_json::to_writer(file, snapshot)?,
+        }
+        Ok(())
+    })
+}
+
+fn style(ascii: bool) -> Style {
+    let style = output::style(std::io::stdout().is_terminal());
+    Style { unicode: style.unicode && !ascii, ..style }
+}

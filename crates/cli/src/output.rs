@@ -1,0 +1,133 @@
+//! What verbs print: text for people, JSON for programs.
+
+use std::borrow::Cow;
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use serde::Serialize;
+
+use diagnose::Diagnosis;
+use machine::Machine;
+use model::{Header, Severity};
+use report::block::Report;
+use report::plain::{ascii, plain};
+use report::text::{self, Style};
+use report::{json, sections};
+
+/// How text should look on a stream.
+pub fn style(terminal: bool) -> Style {
+    let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let size = || rustix::termios::tcgetwinsize(std::io::stderr()).ok().map(|size| usize::from(size.ws_col));
+    let width = columns.or_else(|| size().filter(|_| terminal)).filter(|width| *width >= 40).unwrap_or(120);
+    Style { color: terminal && !no_color && !dumb_terminal(), unicode: unicode(), width }
+}
+
+/// A terminal that knows no escape sequences: neither colours nor lines that are drawn again.
+pub fn dumb_terminal() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
+}
+
+/// Whether the user's locale speaks UTF-8; one that says nothing is taken to.
+fn unicode() -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
+    locale.is_none_or(|locale| locale.to_ascii_lowercase().replace('-', "").contains("utf8"))
+}
+
+/// Text as the user's locale can show it.
+fn shown(text: &str) -> Cow<'_, str> {
+    if unicode() { Cow::Borrowed(text) } else { Cow::Owned(ascii(text)) }
+}
+
+/// Lines for people on standard error, which may quote what a stranger wrote into a file. That nobody is there to read it (a closed pipe, a full disk) must not end a
+/// measurement.
+pub fn tell(text: &str) {
+    let lines: Vec<String> = text.split('\n').map(|line| plain(line, usize::MAX)).collect();
+    let _ = writeln!(std::io::stderr().lock(), "{}", shown(&lines.join("\n")));
+}
+
+/// What ended a verb, as one line: it may quote what a stranger wrote into a file.
+pub fn complain(error: &anyhow::Error) -> ExitCode {
+    tell(&format!("assay: {}", plain(&format!("{error:#}"), 4000)));
+    ExitCode::from(3)
+}
+
+/// Text for people on standard output.
+pub fn print_text(text: &str) -> anyhow::Result<()> {
+    print(&shown(text))
+}
+
+/// Writes to standard output; a closed pipe (`| head`) is no failure.
+pub fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(error).context("cannot write to standard output")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// JSON of anything, for people to read too.
+pub fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
+    print(&json::pretty(value)?)
+}
+
+/// The first lines of a measuring verb: which machine, how long.
+pub fn greet(machine: &Machine, header: &Header, pretended: bool) {
+    let runnable = header.plan.iter().filter(|planned| planned.unmet.is_none()).count();
+    let cpus = machine.cpus.online.len();
+    tell(&format!(
+        "{}: measuring {} on {}, at most {:.0} s{}",
+        plain(&header.host, 60),
+        counted(runnable, "case"),
+        counted(cpus, "CPU"),
+        header.budget_s,
+        if pretended { " (invented samples)" } else { "" }
+    ));
+}
+
+/// `1 case`, `2 cases`.
+pub fn counted(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+/// Renders a diagnosis: text (or JSON) on standard output. What is left to be saved.
+pub fn show(diagnosis: &Diagnosis, as_json: bool) -> anyhow::Result<Report> {
+    let report = sections::compose(diagnosis)?;
+    match as_json {
+        true => {
+            print_json(&json::output(diagnosis))?;
+            tell(text::render(&report, style(std::io::stderr().is_terminal())).trim_end());
+        }
+        false => print_text(&text::render(&report, style(std::io::stdout().is_terminal())))?,
+    }
+    Ok(report)
+}
+
+/// The exit code of a verb that judged a run.
+pub fn exit_code(diagnosis: &Diagnosis, fail_on: Option<Severity>) -> ExitCode {
+    ExitCode::from(exit(diagnosis, fail_on).0)
+}
+
+/// The same with what it means.
+pub fn exit(diagnosis: &Diagnosis, fail_on: Option<Severity>) -> (u8, &'static str) {
+    let gravest = diagnosis.findings.iter().map(|finding| finding.severity).max();
+    if !diagnosis.has_usable_numbers() {
+        return (3, "nothing could be measured validly");
+    }
+    match fail_on.is_some_and(|limit| gravest.is_some_and(|gravest| gravest >= limit)) {
+        true => (1, "a finding reached --fail-on"),
+        false => (0, "measured"),
+    }
+}
+
+/// Where a verb that reads a run file puts what it makes: the folder given, or the run file's own.
+pub fn beside(run_file: &Path, out: &Option<PathBuf>) -> PathBuf {
+    let own = run_file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    out.clone().unwrap_or_else(|| own.to_path_buf())
+}

@@ -1,0 +1,168 @@
+//! `assay peers`: hosts held against hosts of the same make-up, by the summaries that end their run files.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use anyhow::Context;
+
+use super::results::{self, Held};
+use super::{files, output};
+use compare::peers::{self, Fleet, Peers, Result};
+use model::Severity;
+use model::run_file;
+use report::peers as shown;
+use report::{html, json, markdown, text};
+use sys::thread;
+
+/// Hold hosts against hosts of the same make-up: who is slower than its peers, in what, and what differs about it
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  assay peers runs/                        all runs below a folder, the newest of each host
+  assay peers runs/*.assay.jsonl.gz        compressed ones
+  assay peers a/report.json b/report.json  saved reports
+  assay peers results/CPU2017.*.csv        SPEC CPU2017 results of many hosts
+  assay peers runs/ --out fleet.html       as a page (.md: Markdown, .json)
+
+Of a run file only the summary at its end is read. Hosts are peers where processor, cores, memory,
+slots and kernel are the same, as far as they are told; at least eight make a group in which
+somebody can be called an outlier. Smaller groups are held against the larger one that differs in
+the fewest fields. `assay explain slow-among-peers` says when a host is flagged.
+
+Exit codes: 0 held against each other, 1 finding at or above --fail-on, 2 usage, 3 no result could
+be used, 4 no group has eight hosts")]
+pub struct Args {
+    /// Run files (.assay.jsonl, .gz), saved reports, SPEC CPU2017 results, and folders of runs
+    #[arg(value_name = "RUNS", required = true)]
+    runs: Vec<PathBuf>,
+    /// Exit with 1 when a finding is at least this grave: note, warning or problem
+    #[arg(long, value_name = "SEVERITY")]
+    fail_on: Option<Severity>,
+    /// Show every host, group and finding
+    #[arg(long)]
+    all: bool,
+    /// Print JSON (always with every host)
+    #[arg(long)]
+    json: bool,
+    /// Write a page (.html), Markdown (.md) or JSON (.json) instead of printing
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+/// No group is large enough.
+const NOT_JUDGED: u8 = 4;
+
+/// Files whose summaries are in memory at once.
+const AT_ONCE: usize = 256;
+
+/// Folders below each other that are looked into.
+const DEEPEST: usize = 8;
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let mut files = Vec::new();
+    for path in &args.runs {
+        match path.is_dir() {
+            true => folder(path, DEEPEST, &mut files)?,
+            false => files.push(path.clone()),
+        }
+    }
+    let mut fleet = Fleet::default();
+    // A summary unpacked takes ten times what is kept of it.
+    for some in files.chunks(AT_ONCE) {
+        for found in read_all(some) {
+            match found {
+                Ok(results) => results.into_iter().for_each(|result| fleet.add(result)),
+                Err(left_out) => fleet.left_out.push(left_out),
+            }
+        }
+    }
+    let found = peers::judge(fleet);
+    present(&args, &found)?;
+    if found.fleet.hosts.is_empty() {
+        let why =
+            found.fleet.left_out.first().map_or(String::new(), |(file, why)| format!("; {file}: {why}"));
+        output::tell(&format!("assay: none of {} could be used{why}", output::counted(files.len(), "file")));
+        return Ok(ExitCode::from(3));
+    }
+    let gravest = found.findings.iter().map(|finding| finding.severity).max();
+    if args.fail_on.is_some_and(|limit| gravest.is_some_and(|gravest| gravest >= limit)) {
+        return Ok(ExitCode::from(1));
+    }
+    Ok(match found.judged() {
+        0 => ExitCode::from(NOT_JUDGED),
+        _ => ExitCode::SUCCESS,
+    })
+}
+
+fn present(args: &Args, found: &Peers) -> anyhow::Result<()> {
+    let Some(file) = &args.out else {
+        return match args.json {
+            true => output::print_json(&shown::output(found)),
+            false => {
+                let style = output::style(std::io::IsTerminal::is_terminal(&std::io::stdout()));
+                output::print_text(&text::render(&shown::report(found, args.all)?, style))
+            }
+        };
+    };
+    files::write_named(file, |out| {
+        match file.extension().and_then(|extension| extension.to_str()) {
+            Some("json") => out.write_all(json::pretty(&shown::output(found))?.as_bytes())?,
+            Some("md") => out.write_all(markdown::render(&shown::report(found, args.all)?).as_bytes())?,
+            _ => html::write(&shown::report(found, args.all)?, out)?,
+        }
+        Ok(())
+    })?;
+    output::tell(&format!("  saved {}", file.display()));
+    Ok(())
+}
+
+/// The run files of a folder and of those below it, by name.
+fn folder(path: &Path, deepest: usize, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
+    let entries =
+        std::fs::read_dir(path).with_context(|| format!("cannot read the folder {}", path.display()))?;
+    let mut entries: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    entries.sort();
+    for entry in entries {
+        let name = entry.to_string_lossy();
+        let is_run = name.trim_end_matches(".gz").ends_with(run_file::EXTENSION);
+        // A link to a folder may lead back.
+        let is_folder = deepest > 0 && entry.is_dir() && !entry.is_symlink();
+        match (is_folder, is_run && entry.is_file()) {
+            (true, _) => folder(&entry, deepest - 1, files)?,
+            (false, true) => files.push(entry),
+            (false, false) => {}
+        }
+    }
+    Ok(())
+}
+
+/// What a file holds, or the file and why it cannot be used.
+type Read = std::result::Result<Vec<Result>, (String, String)>;
+
+/// What all files hold, in their order, read on all CPUs.
+fn read_all(files: &[PathBuf]) -> Vec<Read> {
+    let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(files.len())));
+    let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get()).min(files.len());
+    thread::together(threads, || {
+        while let Some((place, path)) = {
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            files.get(place).map(|path| (place, path))
+        } {
+            let read = read(path).map_err(|error| (path.display().to_string(), format!("{error:#}")));
+            found.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((place, read));
+        }
+    });
+    let mut found = found.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    found.sort_by_key(|(place, _)| *place);
+    found.into_iter().map(|(_, read)| read).collect()
+}
+
+/// The results in a file: of a run its summary alone, of anything else what `compare` would take.
+fn read(path: &Path) -> anyhow::Result<Vec<Result>> {
+    Ok(match results::held(path)? {
+        Held::Summary(summary) => vec![Result::from((*summary, path.display().to_string()))],
+        Held::Arms(arms) => arms.iter().map(Result::from).collect(),
+    })
+}

@@ -1,0 +1,129 @@
+//! What people see while something is measured: one line that is redrawn between visits, or plain lines where there
+//! is no terminal. Nothing is ever drawn by a timer: a redraw in the middle of a window would be measured.
+
+use std::collections::BTreeSet;
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::output::{self, tell};
+use report::plain::plain;
+use session::measure::Progress;
+
+pub struct Display {
+    bar: Option<ProgressBar>,
+    /// Without a terminal each case is named once.
+    named: BTreeSet<String>,
+}
+
+/// A longer key than this is cut in its middle: knobs, by which a sweep's cells differ, are at its end.
+const KEY_MAX: usize = 100;
+const KEY_BEGIN: usize = 30;
+
+fn short(key: &str) -> String {
+    let whole: Vec<char> = plain(key, usize::MAX).chars().collect();
+    if whole.len() <= KEY_MAX {
+        return whole.into_iter().collect();
+    }
+    let (begin, end) = (&whole[..KEY_BEGIN], &whole[whole.len() - (KEY_MAX - KEY_BEGIN - 1)..]);
+    begin.iter().chain(&['…']).chain(end).collect()
+}
+
+impl Display {
+    pub fn new() -> Display {
+        let redrawable = std::io::stderr().is_terminal() && !output::dumb_terminal();
+        let bar = redrawable.then(|| {
+            let bar = ProgressBar::new(0).with_style(look("  {wide_msg}"));
+            bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(255));
+            bar
+        });
+        Display { bar, named: BTreeSet::new() }
+    }
+
+    pub fn show(&mut self, progress: Progress) {
+        match progress {
+            Progress::Waiting { why, since } => match &self.bar {
+                Some(bar) => {
+                    bar.set_style(look("  {wide_msg}"));
+                    bar.set_message(format!("waiting for a quiet machine, {} s: {why}", since.as_secs()));
+                    bar.tick();
+                }
+                None if since.as_secs() % 10 == 1 => {
+                    tell(&format!("  waiting for a quiet machine, {} s so far: {why}", since.as_secs()));
+                }
+                None => {}
+            },
+            Progress::Visit { key, done, of, left } => match &self.bar {
+                Some(bar) => {
+                    bar.set_style(look("  {pos}/{len} {bar:24} {wide_msg}"));
+                    bar.set_length(of as u64);
+                    bar.set_position(done as u64);
+                    bar.set_message(format!("{} left  {}", seconds(left), short(key)));
+                    bar.tick();
+                }
+                None => {
+                    if self.named.insert(key.to_string()) {
+                        let (key, left) = (short(key), seconds(left));
+                        tell(&format!("  measuring {key}  ({done} of about {of} visits done, {left} left)"));
+                    }
+                }
+            },
+            Progress::Failed { key, reason } => {
+                self.line(&format!("  ! {}: {}", short(key), plain(reason.text(), 300)));
+            }
+            Progress::Said(text) => self.line(&format!("  ! {text}")),
+        }
+    }
+
+    /// A line that stays.
+    fn line(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.println(text),
+            None => tell(text),
+        }
+    }
+
+    pub fn end(self) {
+        if let Some(bar) = self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// A line of this shape, cut to the terminal's width.
+fn look(template: &str) -> ProgressStyle {
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    match output::style(true).unicode {
+        true => style,
+        false => style.progress_chars("#>-"),
+    }
+}
+
+fn seconds(time: Duration) -> String {
+    match time.as_secs() {
+        s if s < 120 => format!("{s} s"),
+        s => format!("{} min", s.div_ceil(60)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_of_a_sweep_are_told_apart() {
+        let params = "bytes=100,fds=20,groups=10,loops=100,tasks=process,transport=socket";
+        let key = |ns: u32| {
+            format!("sched.hackbench({params})@free!min_granularity_ns={ns},wakeup_granularity_ns=0")
+        };
+        let shown = short(&key(2_250_000));
+        assert_eq!(shown.chars().count(), KEY_MAX);
+        assert!(
+            shown.starts_with("sched.hackbench(bytes=") && shown.ends_with("wakeup_granularity_ns=0"),
+            "{shown}"
+        );
+        assert_ne!(shown, short(&key(100_000)));
+        assert_eq!((short("a@b"), short("a\x1b@b")), ("a@b".to_string(), "a\\x1b@b".to_string()));
+    }
+}

@@ -1,0 +1,274 @@
+//! `assay rate`: copies of real programs' kernels, and whether they repeat.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::builder::PossibleValuesParser;
+
+use super::concluding::Finished;
+use super::measure_args::MeasureArgs;
+use super::measuring::{Host, study_to_file};
+use super::{output, results};
+use bench::{self, Benchmark, Candidate, Depth, RateSuite, Scope};
+use diagnose::Diagnosis;
+use diagnose::suite::{Past, suite};
+use kernels::rate::{COMPONENTS, Component};
+use model::vocabulary::rate::probe::RATE_HISTORY;
+use model::{CpuSet, Entry, Header};
+use session::plan;
+use stats::repeat::APART;
+
+/// Measure copies of real programs' kernels at once, and read whether and why they repeat
+#[derive(clap::Args)]
+#[command(after_help = "\
+A suite in the manner of SPEC CPU's rate: a copy of each component on every core, each with memory of its own on its own \
+node, all started together; every copy checks its answer after every piece of work, so that the suite is a screen for faulty cores \
+too. Each figure is given as a ratio to one copy on a stored reference machine; their geometric mean is the suite's. What moves a component from \
+run to run is read from the order of its runs and from where its variance sits. Earlier runs in the folder of --out are its \
+history. --quick takes up to 5 minutes, the standard form about 25; larger footprints take longer.
+Examples:
+  assay rate --quick                          the suite in minutes
+  assay rate --component bwaves,triad         these components
+  assay rate --footprint 12G                  12 GiB on each NUMA node, shared by its copies
+  assay rate --quick --escalate               what does not repeat once more, with a larger footprint
+Exit codes as those of `assay run`")]
+pub struct Args {
+    /// Components, with commas (default: all)
+    #[arg(long = "component", value_name = "NAME", value_delimiter = ',', value_parser = PossibleValuesParser::new(names()))]
+    components: Vec<String>,
+    /// Memory of the copies of a NUMA node together, like 512M or 12G; max: as much as may be used
+    #[arg(long, value_name = "SIZE", value_parser = footprint)]
+    footprint: Option<Footprint>,
+    /// A copy on every CPU instead of one on every core
+    #[arg(long, conflicts_with = "cpus")]
+    threads: bool,
+    /// A copy on each of these CPUs, like 0-3,8
+    #[arg(long, value_name = "CPUS", value_parser = cpus)]
+    cpus: Option<CpuSet>,
+    /// Only on this NUMA node
+    #[arg(long, value_name = "NODE")]
+    node: Option<u32>,
+    /// Pieces of work on the same arrays
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100))]
+    iterations: Option<u64>,
+    /// Fresh arrays in each process
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100))]
+    allocations: Option<u64>,
+    /// Measure components whose runs lie more than 5 % apart once more, with a larger footprint
+    #[arg(long)]
+    escalate: bool,
+    #[command(flatten)]
+    measure: MeasureArgs,
+}
+
+fn names() -> impl Iterator<Item = &'static str> {
+    COMPONENTS.iter().map(Component::name)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Footprint {
+    Bytes(u64),
+    Most,
+}
+
+/// `512M`, `12G`, `1T` (powers of 1024), `max`.
+fn footprint(text: &str) -> Result<Footprint, String> {
+    let wrong = || "a footprint is a size like 512M, 12G or 1T, or max".to_string();
+    if text == "max" {
+        return Ok(Footprint::Most);
+    }
+    let unit = text.chars().last().ok_or_else(wrong)?;
+    let shift = match unit.to_ascii_uppercase() {
+        'M' => 20,
+        'G' => 30,
+        'T' => 40,
+        _ => return Err(wrong()),
+    };
+    let number: f64 = text[..text.len() - unit.len_utf8()].parse().map_err(|_| wrong())?;
+    let bytes = number * (1u64 << shift) as f64;
+    (bytes >= (16 << 20) as f64 && bytes < 1e17)
+        .then_some(Footprint::Bytes(bytes as u64))
+        .ok_or_else(|| "a footprint is at least 16M a node, and no more than memory can be".to_string())
+}
+
+fn cpus(text: &str) -> Result<CpuSet, String> {
+    let set = CpuSet::parse_list(text).filter(|set| !set.is_empty());
+    set.ok_or_else(|| "CPUs are numbers and ranges with commas, like 0-3,8".to_string())
+}
+
+/// Seconds of the suite, memory of a copy, fresh arrays, and pieces of work on each, by profile.
+const FORMS: [(Depth, f64, u64, u64, u64); 3] = [
+    (Depth::Quick, 270.0, 256, 1, 2),
+    (Depth::Standard, 1500.0, 512, 2, 3),
+    (Depth::Full, 5400.0, 1024, 2, 3),
+];
+/// The least room that every component has.
+const LEAST_MIB: u64 = 16;
+/// By how much `--escalate` enlarges the footprint, where memory allows.
+const LARGER: u64 = 4;
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    if !args.measure.only.is_empty() {
+        output::tell("assay: assay rate measures the rows rate.*; --component names some of them");
+        return Ok(ExitCode::from(2));
+    }
+    let wanted = |bench: &&Benchmark| {
+        let name = bench.id.strip_prefix("rate.").unwrap_or_default();
+        bench.group() == "rate"
+            && (args.components.is_empty() || args.components.iter().any(|one| one == name))
+    };
+    let benches: Vec<&Benchmark> = bench::all().filter(wanted).collect();
+    let first = session(&args, &benches, args.footprint)?;
+    let Some(apart) = args.escalate.then(|| first.diagnosis.as_ref().and_then(apart_in)).flatten() else {
+        return Ok(first.code);
+    };
+    if apart.names.is_empty() {
+        output::tell("assay: no component's runs lie more than 5 % apart: nothing to escalate");
+        return Ok(first.code);
+    }
+    let larger: Vec<&Benchmark> =
+        benches.into_iter().filter(|bench| apart.names.iter().any(|name| bench.id == *name)).collect();
+    output::tell(&format!(
+        "assay: {} once more, with {} MiB for each node's copies",
+        apart.names.join(", "),
+        (apart.node_bytes * LARGER) >> 20
+    ));
+    Ok(session(&args, &larger, Some(Footprint::Bytes(apart.node_bytes * LARGER)))?.code)
+}
+
+/// Components whose runs lie apart, and what each node's copies had.
+struct Apart {
+    names: Vec<String>,
+    node_bytes: u64,
+}
+
+fn apart_in(diagnosis: &Diagnosis) -> Option<Apart> {
+    // An interrupted run is gone on with, not enlarged.
+    diagnosis.run.summary.as_ref()?;
+    let suite = suite(&diagnosis.run, &diagnosis.series)?;
+    let far = |part: &&diagnose::suite::Part| {
+        [&part.runs, &part.history].into_iter().flatten().any(|runs| runs.apart > APART)
+    };
+    let names = suite.parts.iter().filter(far).map(|part| part.rate.series.case.bench.to_string()).collect();
+    let node_bytes = suite.parts.iter().map(|part| {
+        let seats = &part.rate.series.case.placement.seats;
+        let first = seats.first().map(|seat| seat.mem_nodes.clone()).unwrap_or_default();
+        let copies = seats.iter().filter(|seat| seat.mem_nodes == first).count() as u64;
+        (part.mib() << 20) * copies
+    });
+    Some(Apart { names, node_bytes: node_bytes.max()? })
+}
+
+/// One session of the suite.
+fn session(args: &Args, benches: &[&Benchmark], footprint: Option<Footprint>) -> anyhow::Result<Finished> {
+    let usual = args.measure.profile()?;
+    let (_, budget_s, mib, allocations, iterations) =
+        FORMS.into_iter().find(|(depth, ..)| *depth == usual.depth).unwrap_or(FORMS[1]);
+    let suite = RateSuite {
+        mib,
+        allocations: args.allocations.unwrap_or(allocations),
+        iterations: args.iterations.unwrap_or(iterations),
+        threads: args.threads,
+        cpus: args.cpus.clone(),
+        node: args.node,
+    };
+    let look = Host::look(&args.measure)?;
+    let profile = plan::Profile {
+        // What a quick suite may touch is for its footprint to say.
+        depth: Depth::Full,
+        budget_s: if args.measure.budget.is_some() { usual.budget_s } else { budget_s },
+        budget_per_group: false,
+        passes_min: usual.passes_min.min(6),
+        precision: usual.precision.max(0.02),
+        ..usual
+    };
+    let scope = look.scope(&profile, false);
+    let suite = fitted(suite, footprint, &scope);
+    let mut profile = profile;
+    if footprint.is_some() && args.measure.budget.is_none() {
+        let all = benches.iter().flat_map(|bench| bench::rate_cases(bench, &scope, &suite));
+        let needs_s: f64 = all.map(|candidate| profile.seconds_of(candidate.seconds)).sum();
+        profile.budget_s = profile.budget_s.max(needs_s * 1.2);
+    }
+    let study = |_: Vec<Candidate>, scope: &Scope, _: &Host| -> Vec<Candidate> {
+        benches.iter().flat_map(|bench| bench::rate_cases(bench, scope, &suite)).collect()
+    };
+    let history = history(&args.measure.out, look.machine.host.as_deref());
+    let amend = |header: &mut Header| {
+        header.snapshot.entries.insert(RATE_HISTORY.to_string(), Entry::Text(history.clone()));
+    };
+    study_to_file(&args.measure, profile, benches, &study, &amend)
+}
+
+/// The suite with as much memory for each copy as was asked for, or as there is.
+fn fitted(suite: RateSuite, footprint: Option<Footprint>, scope: &Scope) -> RateSuite {
+    let (copies, on_a_node) = bench::rate_copies(scope, &suite);
+    let most = (scope.memory_bytes / copies.max(1)) >> 20;
+    let mib = match footprint {
+        Some(Footprint::Most) => most,
+        // More than there is is refused by the plan, which says so.
+        Some(Footprint::Bytes(bytes)) => (bytes / on_a_node.max(1)) >> 20,
+        None => suite.mib.min(most),
+    };
+    RateSuite { mib: mib.max(LEAST_MIB), ..suite }
+}
+
+/// Earlier suites in more than this many files are history that nobody reads.
+const MOST_PAST: usize = 200;
+
+/// What this host's complete runs in a folder came to, a line each.
+fn history(out: &Path, host: Option<&str>) -> String {
+    let Ok(entries) = std::fs::read_dir(out) else { return String::new() };
+    let mut files: Vec<PathBuf> =
+        entries.flatten().map(|entry| entry.path()).filter(|path| is_run(path)).collect();
+    files.sort();
+    let latest = files.iter().rev().take(MOST_PAST).rev();
+    latest.filter_map(|file| past_of(file, host)).filter_map(|past| serde_json::to_string(&past).ok()).fold(
+        String::new(),
+        |mut text, line| {
+            text.push_str(&line);
+            text.push('\n');
+            text
+        },
+    )
+}
+
+fn is_run(path: &Path) -> bool {
+    path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.contains(".assay.jsonl"))
+}
+
+fn past_of(file: &Path, host: Option<&str>) -> Option<Past> {
+    let run = results::read(file).ok()?;
+    let summary = run.summary.as_ref()?;
+    if run.header.pretend.is_some() || Some(run.header.host.as_str()) != host {
+        return None;
+    }
+    let rates = summary
+        .series
+        .iter()
+        .filter(|series| series.key.starts_with("rate.") && series.key.ends_with("#rate"));
+    let medians: BTreeMap<String, f64> =
+        rates.filter_map(|series| Some((series.key.clone(), series.median?))).collect();
+    (!medians.is_empty()).then(|| Past {
+        started: run.header.started.clone(),
+        boot_id: run.header.boot_id.clone(),
+        uptime_s: run.header.uptime_s,
+        medians,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn footprints() {
+        assert_eq!(footprint("12G"), Ok(Footprint::Bytes(12 << 30)));
+        assert_eq!(footprint("0.5g"), Ok(Footprint::Bytes(512 << 20)));
+        assert_eq!(footprint("max"), Ok(Footprint::Most));
+        for wrong in ["", "12", "G", "1M", "-3G", "12GB", "nanG", "9e9T", "é"] {
+            assert!(footprint(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Results as sides of a comparison: run files, saved reports, foreign result files, compressed or not, and folders of runs.
+//! What a file is, is told by how it begins, never by its name, and no more of it is read than such a file can have.
+
+use std::io::{BufRead, BufReader, Cursor, Read};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail, ensure};
+
+use super::output;
+use compare::Arm;
+use model::run_file::{self, Limits};
+use model::{Run, Summary};
+
+/// A saved report is no larger: that of a 512-CPU host's full profile takes a tenth of it.
+const LARGEST_REPORT: u64 = 512 << 20;
+
+/// So much of a file tells what it is.
+const BEGIN: u64 = 4096;
+
+/// So many damages of one file are shown; of the others, only how many there are.
+const TOLD: usize = 3;
+
+/// More runs than this in a folder are not one result.
+const MOST_RUNS: usize = 200;
+
+/// A run file, a saved report or a foreign result; `FILE#2` is the second host's result in a file of several. A folder is
+/// all runs in it.
+pub fn load(path: &Path) -> anyhow::Result<Arm> {
+    let (path, number) = numbered(path);
+    if path.is_dir() {
+        return folder(&path);
+    }
+    let shown = path.display().to_string();
+    arm(run_file::open(&path)?, &shown, number).with_context(|| format!("{shown} cannot be compared"))
+}
+
+/// What a file holds for whoever looks at summaries: of a run its own, of anything else all results in it.
+pub enum Held {
+    Summary(Box<Summary>),
+    Arms(Vec<Arm>),
+}
+
+/// What is in a file.
+pub fn held(path: &Path) -> anyhow::Result<Held> {
+    let shown = path.display().to_string();
+    let source = run_file::open(path)?;
+    let is_file = source.is_file();
+    let (begun, rest) = begin(source)?;
+    let marks = begun.iter().filter(|byte| !byte.is_ascii_whitespace()).take(9);
+    if marks.copied().eq(*b"{\"header\"") {
+        // Of a file only its end is read; of what is read once, all goes by.
+        let summary = match is_file {
+            true => run_file::summary(&mut run_file::open(path)?),
+            false => run_file::last_summary(rest),
+        };
+        return Ok(Held::Summary(Box::new(summary?)));
+    }
+    if begun.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{') && !import::is_json(&begun) {
+        return Ok(Held::Arms(vec![saved(rest, &shown)?]));
+    }
+    let all = import::read(&foreign(rest)?)?;
+    Ok(Held::Arms(all.iter().map(|one| Arm::imported(one, &shown)).collect()))
+}
+
+/// The run in a file; of another tool's result it says what can be done with that.
+pub fn run(path: &Path) -> anyhow::Result<Run> {
+    let shown = path.display();
+    let cannot = || format!("{shown} is not a run file that can be used");
+    let (begun, rest) = begin(run_file::open(path)?).with_context(cannot)?;
+    if import::is_json(&begun) {
+        let file = diagnose::words::shell(&shown.to_string());
+        bail!(
+            "{shown} is a result of another tool and no run of Assay; read it with `assay import {file}`, or put it beside a run \
+             with `assay report RUN --beside {file}`"
+        );
+    }
+    Ok(told(run_file::parse(rest).with_context(cannot)?, &shown.to_string()))
+}
+
+/// A run, after a word about what of its file cannot be read, whatever is made of it.
+fn told(run: Run, shown: &str) -> Run {
+    let damage = &run.damage;
+    damage.iter().take(TOLD).for_each(|text| output::tell(&format!("assay: {shown}: {text}")));
+    if let Some(more @ 1..) = damage.len().checked_sub(TOLD) {
+        output::tell(&format!(
+            "assay: {shown}: {more} more damages (`assay diagnose --json` on it names all)"
+        ));
+    }
+    run
+}
+
+/// The run of a folder that was written last.
+pub fn latest(folder: &Path) -> anyhow::Result<Run> {
+    let shown = folder.display().to_string();
+    let entries = std::fs::read_dir(folder).with_context(|| format!("cannot read the folder {shown}"))?;
+    let runs = entries.flatten().filter_map(|entry| {
+        let is_run = entry.file_name().to_str().is_some_and(|name| name.ends_with(".assay.jsonl"));
+        Some((entry.metadata().ok()?.modified().ok()?, entry.path())).filter(|_| is_run)
+    });
+    let (_, newest) = runs.max().with_context(|| format!("there is no run in {shown}"))?;
+    read(&newest)
+}
+
+/// The run in a file that is known to be one by its name.
+pub fn read(path: &Path) -> anyhow::Result<Run> {
+    Ok(told(run_file::read(path)?, &path.display().to_string()))
+}
+
+/// What a folder's runs come to as one arm.
+fn folder(path: &Path) -> anyhow::Result<Arm> {
+    let shown = path.display().to_string();
+    let entries = std::fs::read_dir(path).with_context(|| format!("cannot read the folder {shown}"))?;
+    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    let is_run = |path: &PathBuf| {
+        let name = path.to_string_lossy();
+        name.trim_end_matches(".gz").ends_with(run_file::EXTENSION) && path.is_file()
+    };
+    files.retain(is_run);
+    files.sort();
+    ensure!(!files.is_empty(), "the folder {shown} holds no run ({})", run_file::EXTENSION);
+    ensure!(
+        files.len() <= MOST_RUNS,
+        "the folder {shown} holds {} runs; {MOST_RUNS} are the most",
+        files.len()
+    );
+    let runs = files.iter().map(|file| load(file)).collect::<anyhow::Result<Vec<Arm>>>()?;
+    match Arm::of_runs(runs, &shown) {
+        Ok(arm) => Ok(arm),
+        Err(why) => bail!("the runs in the folder {shown} are not one result: {why}; name one run of it"),
+    }
+}
+
+fn arm(file: impl Read, shown: &str, number: Option<usize>) -> anyhow::Result<Arm> {
+    let (begin, rest) = begin(file)?;
+    plain(&begin, rest, shown, number)
+}
+
+/// What a foreign result file holds; one byte more than may be tells a larger one apart.
+fn foreign(rest: impl Read) -> anyhow::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    rest.take(import::LARGEST as u64 + 1).read_to_end(&mut bytes).context("cannot read it")?;
+    Ok(bytes)
+}
+
+/// How a file begins, unpacked, and all of it to be read: also of what can be read only once.
+fn begin<'f>(file: impl Read + 'f) -> anyhow::Result<(Vec<u8>, impl BufRead + 'f)> {
+    let mut file = run_file::unpacked(file, &Limits::default()).context("cannot read it")?;
+    let mut begin = Vec::new();
+    file.by_ref().take(BEGIN).read_to_end(&mut begin).context("cannot read it")?;
+    Ok((begin.clone(), Cursor::new(begin).chain(file)))
+}
+
+fn plain(begin: &[u8], rest: impl BufRead, shown: &str, number: Option<usize>) -> anyhow::Result<Arm> {
+    let mut marks = begin.iter().filter(|byte| !byte.is_ascii_whitespace());
+    if marks.next() == Some(&b'{') && !import::is_json(begin) {
+        let named: Vec<u8> = marks.take(8).copied().collect();
+        return match named.as_slice() {
+            b"\"header\"" => {
+                let run = run_file::parse(rest).context("it is not a run file that can be used")?;
+                Ok(Arm::measured(&diagnose::diagnose(told(run, shown)), shown))
+            }
+            _ => saved(rest, shown),
+        };
+    }
+    let all = import::read(&foreign(rest)?)?;
+    match (number, all.as_slice()) {
+        (Some(number), all) => {
+            let one = number.checked_sub(1).and_then(|place| all.get(place));
+            let one =
+                one.with_context(|| format!("it holds {} results; there is no #{number}", all.len()))?;
+            Ok(Arm::imported(one, &format!("{shown}#{number}")))
+        }
+        (None, [one]) => Ok(Arm::imported(one, shown)),
+        (None, all) => {
+            let hosts = all.iter().take(20).enumerate();
+            let hosts: Vec<String> = hosts.map(|(at, one)| format!("#{} {}", at + 1, one.host)).collect();
+            bail!("it holds results of {} hosts: name one as {shown}#1 ({})", all.len(), hosts.join(", "))
+        }
+    }
+}
+
+fn saved(rest: impl Read, shown: &str) -> anyhow::Result<Arm> {
+    let mut limited = BufReader::new(rest.take(LARGEST_REPORT));
+    let json: serde_json::Value = match serde_json::from_reader(&mut limited) {
+        Ok(json) => json,
+        Err(_) if limited.get_ref().limit() == 0 => {
+            bail!("it has more than {} MB; no report is that large", LARGEST_REPORT >> 20)
+        }
+        Err(error) if error.is_eof() => bail!("it is cut off: {error}"),
+        Err(error) => bail!("it is neither a run nor a report: {error}"),
+    };
+    Arm::saved(json, shown)
+}
+
+/// The number behind `#`, where no file has the whole name.
+fn numbered(path: &Path) -> (PathBuf, Option<usize>) {
+    let parts = path.to_str().filter(|_| !path.exists()).and_then(|text| text.rsplit_once('#'));
+    match parts.and_then(|(file, number)| Some((PathBuf::from(file), number.parse().ok()?))) {
+        Some((file, number)) => (file, Some(number)),
+        None => (path.to_path_buf(), None),
+    }
+}

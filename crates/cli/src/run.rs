@@ -1,0 +1,154 @@
+//! `assay run`: evaluate this machine.
+
+use std::process::ExitCode;
+
+use super::device::DeviceArgs;
+use super::disk::DiskArgs;
+use super::measure_args::MeasureArgs;
+use super::measuring::{Host, measure_study, measure_study_of};
+use super::network::NetworkArgs;
+use super::nexmark::{FlinkArgs, Found};
+use super::output;
+use bench::{self, Benchmark, Candidate, NETWORK, Scope};
+use model::vocabulary::nexmark::probe::FLINK;
+use model::{Entry, Header};
+use session::plan;
+
+/// Evaluate this machine: measure, judge, report
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  assay run --quick                       the essentials in 90 s
+  assay run --only memory --only ipc.pipe the memory group and one benchmark
+  assay run --only nexmark                Flink under rising load (`assay setup flink` first), in 5 minutes
+  assay run --only disk --dir /var/lib/db the disk below that directory, by files of our own
+  assay run --only disk --dir /data --block 4k --depth 1,32
+                                         the disk below a directory, by blocks and depths of your own
+  assay run --only disk --device /dev/vdb a whole device, which is only read
+  assay run --only network --to HOST      bandwidth and latency to a host where `assay serve` runs
+  assay run --dry-run                     what would be done, and how long it would take
+  assay run --json > result.json          for programs
+The same command goes on with an interrupted run: Ctrl-C or kill -9 costs it at most the visit that is being measured, a power \
+cut what was measured since the last pass ended or in the last 10 s.
+Exit codes: 0 measured, 1 finding at or above --fail-on, 2 usage, 3 an error (a full disk at the end: results are shown \
+first) or nothing valid measured, 130 interrupted")]
+pub struct Args {
+    #[command(flatten)]
+    measure: MeasureArgs,
+    #[command(flatten)]
+    flink: FlinkArgs,
+    #[command(flatten)]
+    raw: DeviceArgs,
+    #[command(flatten)]
+    disk: DiskArgs,
+    #[command(flatten)]
+    network: NetworkArgs,
+}
+
+pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
+    let depth = args.measure.profile()?.depth;
+    let benches = match plan::select(&args.measure.only, depth) {
+        Ok(benches) => benches,
+        // A name that does not exist is a mistake of usage.
+        Err(error) => {
+            output::tell(&format!("assay: {error:#}"));
+            return Ok(ExitCode::from(2));
+        }
+    };
+    if args.raw.any() && benches.iter().any(|bench| bench.group() != "disk") {
+        output::tell("assay: --device belongs to the disk rows alone: add --only disk, or some of them");
+        return Ok(ExitCode::from(2));
+    }
+    if let Some(why) = args.disk.refused(&benches) {
+        output::tell(&format!("assay: {why}"));
+        return Ok(ExitCode::from(2));
+    }
+    match args.raw.settle(args.measure.dry_run) {
+        Ok(device) => args.measure.device = device.map(Box::new),
+        Err(error) => {
+            output::tell(&format!("assay: {error:#}"));
+            return Ok(ExitCode::from(2));
+        }
+    }
+    let networked = benches.iter().any(|bench| bench.group() == NETWORK);
+    if args.network.any() && !networked {
+        output::tell(
+            "assay: --to, --rate, --congestion and --streams belong to the network rows: add --only network",
+        );
+        return Ok(ExitCode::from(2));
+    }
+    if let Some(why) = args.network.refused() {
+        output::tell(&format!("assay: {why}"));
+        return Ok(ExitCode::from(2));
+    }
+    if networked && args.measure.pretend.is_none() {
+        args.measure.network = Some(Box::new(args.network.settle(args.measure.dry_run)?));
+    }
+    let on_flink = |bench: &&&Benchmark| bench.group() == bench::NEXMARK;
+    match benches.iter().filter(on_flink).count() {
+        0 if args.flink.any() => {
+            output::tell(
+                "assay: --flink-home, --java, --jobmanager, --nexmark-jar and --flink-port belong to nexmark: add --only nexmark",
+            );
+            Ok(ExitCode::from(2))
+        }
+        0 => measure_study(&args.measure, &benches, &|candidates, scope, _| {
+            args.disk.supply(candidates, scope)
+        }),
+        // Who asks for nothing else wants to know at once what is missing.
+        some => with_flink(&args, &benches, some == benches.len() || args.flink.any()),
+    }
+}
+
+fn with_flink(args: &Args, benches: &[&Benchmark], needed: bool) -> anyhow::Result<ExitCode> {
+    let mut profile = args.measure.profile()?;
+    if args.measure.budget.is_none() {
+        profile = profile.with_own_budget(benches);
+    }
+    // Invented samples need no cluster.
+    let found = match args.measure.pretend {
+        Some(_) => None,
+        None => Some(args.flink.find()),
+    };
+    let found = match found {
+        Some(Err(error)) if needed => return Err(error),
+        found => found,
+    };
+    let supplied = |candidates: Vec<Candidate>, scope: &Scope, _: &Host| {
+        args.disk.supply(supplied(&found, candidates, scope), scope)
+    };
+    let amend = |header: &mut Header| {
+        if let Some(Ok(found)) = &found {
+            header.snapshot.entries.insert(FLINK.to_string(), Entry::Text(found.told.clone()));
+        }
+    };
+    measure_study_of(&args.measure, profile, benches, &supplied, &amend)
+}
+
+fn supplied(
+    found: &Option<anyhow::Result<Found>>,
+    candidates: Vec<Candidate>,
+    scope: &Scope,
+) -> Vec<Candidate> {
+    match found {
+        None => candidates,
+        Some(Ok(found)) => {
+            let all = found.flink.supply(candidates, scope);
+            for candidate in all.iter().filter(|one| one.unmet.is_none() && bench::shares_its_cpus(&one.case))
+            {
+                output::tell(&format!(
+                    "  {}: no CPU is left for the JobManager and the driver; they use the TaskManager's",
+                    candidate.case.key()
+                ));
+            }
+            all
+        }
+        Some(Err(why)) => {
+            let mut all = candidates;
+            for candidate in all.iter_mut().filter(|one| bench::is_nexmark(&one.case)) {
+                candidate.unmet = candidate.unmet.take().or_else(|| Some(format!("{why:#}")));
+            }
+            all
+        }
+    }
+}

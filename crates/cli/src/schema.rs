@@ -1,0 +1,35 @@
+//! `assay schema`: the JSON Schemas of what Assay reads and writes.
+
+use std::process::ExitCode;
+
+use schemars::schema_for;
+
+use super::{dry_run, list, machine, output, utilization};
+use model::Line;
+use report::json::Output;
+use report::{comparison, imported, peers};
+
+/// Print the JSON Schema of a format
+#[derive(clap::Args)]
+pub struct Args {
+    /// results (run --json, report.json), run-file (one line of it), machine, list, dry-run, import, compare, peers or utilization
+    #[arg(value_name = "FORMAT", default_value = "results",
+          value_parser = ["results", "run-file", "machine", "list", "dry-run", "import", "compare", "peers", "utilization"])]
+    format: String,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let schema = match args.format.as_str() {
+        "run-file" => schema_for!(Line),
+        "machine" => schema_for!(machine::Report),
+        "list" => schema_for!(Vec<list::Listed>),
+        "compare" => schema_for!(comparison::Output),
+        "peers" => schema_for!(peers::Output),
+        "import" => schema_for!(imported::Output),
+        "utilization" => schema_for!(utilization::Report),
+        "dry-run" => schema_for!(dry_run::DryRun),
+        _ => schema_for!(Output),
+    };
+    output::print_json(&schema)?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,199 @@
+//! `assay serve`: the other end of a network test.
+
+use std::io::ErrorKind;
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context;
+
+use super::network::{PORT, address, given, is_link_local, weakness};
+use super::{measure_args, output};
+use bench::network_path::{self, Probe};
+use bench::network_seats as seats;
+use bench::network_serve::{self as serve, Event, Service};
+use bench::placement::Floor;
+use machine::Machine;
+use sys::random::random;
+
+/// Be the other end of a network test: `assay run --only network --to HOST` on another host
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  assay serve --bind 0.0.0.0               wait for the other host, on all addresses of this one
+  assay serve --bind 10.0.0.5 --for 2h     on one address, for two hours without a guest
+It prints a token, anew each time. One session at a time; uses the port and the one after it, TCP and UDP. Ctrl-C ends it.
+
+Protected: nobody without the token can make this host send or receive anything. Both ends prove to know it and never send \
+it; what they tell each other can be neither changed nor said again, and connections for data prove to be of the session.
+
+Not protected: nothing is encrypted, so whoever sees the packets can read all but the token, and whoever can change them \
+can spoil a measurement or end it. Whoever records a session's begin can try tokens at home: 22 random characters \
+withstand that, shorter ones do not. And whoever reaches the port can get in the way of measuring (denial of service): \
+open it for the other host alone, and for as long as you measure.")]
+pub struct Args {
+    /// Address to listen on; 0.0.0.0 or :: are all of this host's, a link-local one needs its interface (fe80::1%eth0)
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1", value_parser = address)]
+    bind: SocketAddr,
+    /// Port to listen on; data takes the next one; 0: any
+    #[arg(long, value_name = "PORT", default_value_t = PORT)]
+    port: u16,
+    /// Token to ask for instead of a random one; better in the environment as ASSAY_TOKEN, where nobody else sees it
+    #[arg(long, value_name = "TOKEN")]
+    token: Option<String>,
+    /// Take a token of one's own that has fewer than 22 characters, or fewer than 8 different ones (the other end needs --weak-token as well)
+    #[arg(long)]
+    weak_token: bool,
+    /// End when nobody has come for so long
+    #[arg(long = "for", value_name = "TIME", default_value = "1h", value_parser = measure_args::duration)]
+    idle: Duration,
+    /// A session may take so long
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = measure_args::duration, hide = true)]
+    session: Duration,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let token = match given(args.token) {
+        Some(token) => {
+            if let Some(why) = weakness(&token, args.weak_token) {
+                output::tell(&format!("assay: {why}"));
+                return Ok(ExitCode::from(2));
+            }
+            token
+        }
+        None => new_token()?,
+    };
+    let mut bind = args.bind;
+    bind.set_port(args.port);
+    let listener = TcpListener::bind(bind).map_err(|error| cannot_listen(bind, error))?;
+    let address = listener.local_addr().context("cannot tell the port")?;
+    let machine = Machine::from(&snapshot::read(Path::new("/")));
+    let floor = Floor::of(&machine);
+    output::print(&greeting(address, &token, args.idle))?;
+    let service = Service {
+        listener,
+        token,
+        idle: args.idle,
+        session: args.session,
+        place: &|to| seats::towards(&machine, &floor, to),
+        describe: &|to| {
+            let seats = seats::towards(&machine, &floor, to).seats;
+            let seats: Vec<String> = seats.iter().map(|cpus| cpus.to_string()).collect();
+            format!("{}seats {}\n", network_path::describe(Some(to), Probe::Datagram), seats.join(","))
+        },
+    };
+    let (mut refusals, mut guest) = (0u64, None);
+    serve::run(service, &mut |event| match event {
+        // A run has a session for each of its visits.
+        Event::Began(from) if guest == Some(from.ip()) => {}
+        Event::Began(from) => {
+            guest = Some(from.ip());
+            output::tell(&format!("  sessions with {} from now on", from.ip()));
+        }
+        Event::Ended(..) => {}
+        Event::TooLong(from) => {
+            output::tell(&format!("  session with {} ended: it took longer than it may", from.ip()))
+        }
+        Event::Full(error) => output::tell(&format!(
+            "  somebody is there who cannot be let in ({error}): is there a limit (ulimit -n)? It looks again and again"
+        )),
+        Event::Refused(from, why) => {
+            refusals += 1;
+            // Of many, a few words.
+            if refusals <= LOUD || refusals.is_power_of_two() {
+                output::tell(&format!("  refused {}: {why} ({refusals} so far)", from.ip()));
+            }
+        }
+    })?;
+    output::tell(&format!("nobody came for {} s: the end", args.idle.as_secs()));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// So many refusals are told one by one.
+const LOUD: u64 = 8;
+
+fn new_token() -> anyhow::Result<String> {
+    let bytes: [u8; 16] = random().context("no random numbers")?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Why not, and what would help.
+fn cannot_listen(bind: SocketAddr, error: std::io::Error) -> anyhow::Error {
+    let help = match error.kind() {
+        ErrorKind::AddrInUse => {
+            ": somebody listens there, another `assay serve` perhaps: end that, or choose another port (--port)"
+        }
+        ErrorKind::AddrNotAvailable => {
+            ": this host has no such address (`ip address` lists those that it has)"
+        }
+        ErrorKind::PermissionDenied => ": choose a port above 1023 (--port)",
+        _ => "",
+    };
+    anyhow::anyhow!("cannot listen on {} port {} ({error}){help}", bind.ip(), bind.port())
+}
+
+fn greeting(address: SocketAddr, token: &str, idle: Duration) -> String {
+    let port = match address.port() {
+        PORT => String::new(),
+        port => format!(":{port}"),
+    };
+    let (host, where_) = match address.ip() {
+        ip if ip.is_unspecified() => ("HOST".to_string(), "all addresses of this host"),
+        ip if ip.is_loopback() => (shown(ip), "this host only (--bind 0.0.0.0 for others)"),
+        ip => (shown(ip), "this address"),
+    };
+    let weak = if weakness(token, false).is_some() { " --weak-token" } else { "" };
+    format!(
+        "assay serves network tests on {address}, for {where_}\ntoken {token}\nOn the other host:\n  ASSAY_TOKEN={token} \
+         assay run --only network --to {host}{port}{weak}\nor, where nobody else sees arguments:\n  assay run --only network --to \
+         {host}{port} --token {token}{weak}\nEnds by itself when nobody came for {} s; Ctrl-C ends it at once.\n",
+        idle.as_secs()
+    )
+}
+
+/// An address as it stands before a port.
+fn shown(ip: IpAddr) -> String {
+    match ip {
+        // Its interface has a name of its own on the other host.
+        IpAddr::V6(ip) if is_link_local(ip.into()) => format!("[{ip}%INTERFACE]"),
+        IpAddr::V4(ip) => ip.to_string(),
+        IpAddr::V6(ip) => format!("[{ip}]"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_the_way_of_listening_is_told_with_what_helps() {
+        let told = |bind: &str, kind: ErrorKind| {
+            cannot_listen(bind.parse().expect("an address"), kind.into()).to_string()
+        };
+        let taken = told("127.0.0.1:4711", ErrorKind::AddrInUse);
+        assert!(
+            taken.contains("port 4711")
+                && taken.contains("--port")
+                && taken.contains("another `assay serve`")
+        );
+        let foreign = told("[2001:db8::1]:4711", ErrorKind::AddrNotAvailable);
+        assert!(foreign.contains("no such address") && !foreign.contains("--port"), "{foreign}");
+    }
+
+    #[test]
+    fn the_command_for_the_other_host_is_told() {
+        const TOKEN: &str = "22-characters-or-more--";
+        let of = |address: &str, token: &str| {
+            greeting(address.parse().expect("an address"), token, Duration::from_secs(5))
+        };
+        let told = |address: &str| of(address, TOKEN);
+        assert!(told("10.0.0.5:4711").contains(&format!("--to 10.0.0.5 --token {TOKEN}\n")));
+        assert!(of("10.0.0.5:4711", "short").contains("--to 10.0.0.5 --token short --weak-token\n"));
+        assert!(told("0.0.0.0:99").contains(&format!("--to HOST:99 --token {TOKEN}\n")));
+        assert!(told("[::1]:99").contains("--to [::1]:99"));
+        assert!(told("[fe80::1%3]:99").contains("--to [fe80::1%INTERFACE]:99"));
+        assert!(told("127.0.0.1:4711").contains("this host only"));
+        assert_ne!(new_token().expect("a token"), new_token().expect("another"));
+    }
+}

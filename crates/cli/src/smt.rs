@@ -1,0 +1,157 @@
+//! `assay smt`: what the second threads of a core give and cost.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use super::measure_args::MeasureArgs;
+use super::measuring::{Host, measure_study, measure_study_of};
+use super::output;
+use bench::{self, Candidate, Depth, Scope};
+use knobs::Knobs;
+use model::vocabulary::smt::LOAD;
+use session::plan;
+
+/// Measure what CPU% hides: work at rising load by one thread of a core, by both, by separate cores
+#[derive(clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+#[command(after_help = "\
+Fixed work at seven levels of load, by one SMT sibling, by both, by two cores side by side and far apart, by all; at full \
+load for eight kinds of work. What comes out: how much the second thread gives, how much of the machine is really used \
+when CPU% says half, how much more work fits, and where the curve bends. Takes up to 3 minutes on a small machine; nothing is changed. \
+Without SMT it is the same study of two cores, and says so.
+Examples:
+  assay smt                       the study
+  assay smt --fine                twenty levels
+  assay smt --kind loop,chase     two kinds of work
+  assay smt table                 which system calls pay for a busy sibling
+  assay utilization               how full this machine is now, in the light of it
+  assay compare A B               two machines' curves, scaled to a common clock
+Exit codes as those of `assay run`")]
+pub struct Args {
+    #[command(subcommand)]
+    study: Option<Study>,
+    #[command(flatten)]
+    load: LoadArgs,
+}
+
+#[derive(clap::Subcommand)]
+enum Study {
+    Table(TableArgs),
+}
+
+#[derive(clap::Args)]
+pub struct LoadArgs {
+    /// Twenty levels of load instead of seven
+    #[arg(long)]
+    fine: bool,
+    /// Kinds of work, with commas (default: all; `loop` always has all levels)
+    #[arg(long = "kind", value_name = "KIND", value_delimiter = ',',
+        value_parser = clap::builder::PossibleValuesParser::new(bench::Kind::NAMES))]
+    kinds: Vec<String>,
+    /// Percent of the capacity to be kept free, for the report's bottom line
+    #[arg(long, value_name = "PERCENT", default_value_t = 20, value_parser = clap::value_parser!(u8).range(0..=90))]
+    margin: u8,
+    #[command(flatten)]
+    measure: MeasureArgs,
+}
+
+/// Measure the baseline with the siblings idle, at the same work, spinning, and with SMT off, side by side
+#[derive(clap::Args)]
+#[command(after_help = "\
+Each case is measured alone, beside the same work and beside a spinner on the SMT siblings of its CPUs, and with SMT \
+switched off; what runs wherever the scheduler likes with SMT on and off only. Without --budget that takes up to 8 minutes with \
+--quick, up to an hour in the standard profile. On a machine without SMT the neighbours are the nearest other cores, and the report says so.
+Switching SMT needs root. It is done by the kernel's own control, /sys/devices/system/cpu/smt/control, once a pass; the \
+value before is noted in a journal first and put back at the end, by Ctrl-C too; after kill -9 by the next run or by \
+`assay restore`. While SMT is off the CPUs that go are offline for everybody: what others have pinned to them alone is \
+moved and not moved back, and cpusets of cgroup version 1 lose these CPUs for good.
+Examples:
+  assay smt table --dry-run               what would be done and changed
+  assay smt table --quick                 the essentials
+  assay smt table --only syscall,ipc.pipe only these
+Exit codes as those of `assay run`")]
+pub struct TableArgs {
+    #[command(flatten)]
+    measure: MeasureArgs,
+}
+
+/// The groups of the operating-system baseline.
+const GROUPS: [&str; 10] =
+    ["syscall", "signal", "process", "vm", "timer", "lock", "ipc", "sched", "file", "cpu"];
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    match args.study {
+        Some(Study::Table(args)) => table(args),
+        None => load(args.load),
+    }
+}
+
+/// Seconds of the study in each profile; a fine one takes three times as long.
+const STUDY_S: [(Depth, f64); 3] = [(Depth::Quick, 60.0), (Depth::Standard, 160.0), (Depth::Full, 570.0)];
+
+fn load(args: LoadArgs) -> anyhow::Result<ExitCode> {
+    let LoadArgs { fine, kinds, margin, measure } = args;
+    if !measure.only.is_empty() {
+        output::tell("assay: assay smt measures one benchmark, smt.load; --kind names kinds of work");
+        return Ok(ExitCode::from(2));
+    }
+    let usual = measure.profile()?;
+    let budget_s = STUDY_S.iter().find(|(depth, _)| *depth == usual.depth).map_or(160.0, |(_, s)| *s);
+    let profile = plan::Profile {
+        budget_s: match measure.budget {
+            Some(_) => usual.budget_s,
+            None if fine => budget_s * 3.0,
+            None => budget_s,
+        },
+        budget_per_group: false,
+        // A visit holds all levels: six have an interval, and three minutes narrow few to 1 %.
+        passes_min: usual.passes_min.min(6),
+        precision: usual.precision.max(0.02),
+        ..usual
+    };
+    let levels = if fine { bench::FINE_LEVELS } else { bench::USUAL_LEVELS };
+    let row = bench::find(&LOAD).ok_or_else(|| anyhow::anyhow!("{} is not there", LOAD))?;
+    let study = |_: Vec<Candidate>, scope: &Scope, _: &Host| {
+        plan::smt::load(bench::smt_cases(row, scope, levels), &kinds, margin)
+    };
+    measure_study_of(&measure, profile, &[row], &study, &|_| {})
+}
+
+fn table(args: TableArgs) -> anyhow::Result<ExitCode> {
+    let TableArgs { measure: mut args } = args;
+    if args.only.is_empty() {
+        let known = |group: &&str| plan::shown().any(|bench| bench.group() == *group);
+        args.only = GROUPS.into_iter().filter(known).map(str::to_string).collect();
+    }
+    let benches = match plan::select(&args.only, args.profile()?.depth) {
+        Ok(benches) => benches,
+        // A name that does not exist is a mistake of usage.
+        Err(error) => {
+            output::tell(&format!("assay: {error:#}"));
+            return Ok(ExitCode::from(2));
+        }
+    };
+    if args.budget.is_none() {
+        let budget_s = args.profile()?.for_run_of(&benches).budget_s * plan::smt::times();
+        args.budget = Some(Duration::from_secs_f64(budget_s));
+    }
+    let knobs = Knobs::of(&args.root);
+    let invented = args.pretend.is_some();
+    let variants = |candidates: Vec<Candidate>, scope: &Scope, host: &Host| {
+        let no_switch = no_switch(&knobs, host, invented);
+        plan::smt::table(candidates, scope, no_switch.as_deref())
+    };
+    measure_study(&args, &benches, &variants)
+}
+
+/// Why SMT cannot be switched off here.
+fn no_switch(knobs: &Knobs, host: &Host, invented: bool) -> Option<String> {
+    match (host.machine.cpus.smt_control.as_deref(), invented) {
+        (Some("off"), _) => {
+            Some("SMT is off already, by nosmt at boot or by hand: nothing to compare".to_string())
+        }
+        (Some("on"), true) => None,
+        (told, true) => Some(format!("this machine's SMT control is {}", told.unwrap_or("not there"))),
+        (_, false) => knobs.unmet("smt", "off"),
+    }
+}

@@ -1,0 +1,68 @@
+//! From `main` to a verb and back to an exit code: what the process needs to hold its own, then the verb.
+
+use std::ffi::c_int;
+use std::panic::PanicHookInfo;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Parser;
+use signal_hook::consts::{SIGXCPU, SIGXFSZ};
+
+use super::{Cli, complain, output};
+use report::plain::plain;
+use sys::{events, start};
+
+/// An error, as everywhere.
+const ERROR: c_int = 3;
+
+const TIME_IS_OVER: &str = "assay: the CPU time that a process may take here is used up (ulimit -t). Raise the limit; what a run \
+                             has measured is in its file\n";
+
+/// Runs what the arguments ask for. Its own part is small: it runs on whatever stack there is, and says so where that is too
+/// little.
+pub fn start() -> c_int {
+    std::panic::set_hook(Box::new(end_with_a_fault));
+    start::ignore_broken_pipes();
+    if let Err(error) = start::open_streams() {
+        output::tell(&format!(
+            "assay: a standard stream is closed, and neither /dev/null nor a pipe can be opened in its place: {error}"
+        ));
+        return ERROR;
+    }
+    if let Err(why) = start::check_stack() {
+        output::tell(&format!("assay: {why}"));
+        return ERROR;
+    }
+    // Where these are refused the signals end us as they always did.
+    if events::end_on(SIGXCPU, TIME_IS_OVER, ERROR).is_ok() {
+        start::warn_of_cpu_limit();
+    }
+    // Caught, a file size limit (ulimit -f) is an error of writing like a full disk instead of our death.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
+    std::process::exit(run())
+}
+
+#[inline(never)]
+fn run() -> c_int {
+    let code = Cli::parse().run().unwrap_or_else(|error| complain(&error));
+    // The standard library tells the number behind an exit code to nobody.
+    (0..=u8::MAX).find(|number| ExitCode::from(*number) == code).map_or(ERROR, c_int::from)
+}
+
+/// A fault of ours ends in words and an exit code, too. Nothing is unwound: a visit's parent and the watchdog of turned
+/// knobs clean up after us.
+fn end_with_a_fault(panic: &PanicHookInfo) {
+    let words = panic.payload_as_str().unwrap_or("it says nothing");
+    let place = panic.location().map(|place| format!(" ({}:{})", place.file(), place.line()));
+    output::tell(&format!(
+        "assay: this is a fault of Assay: {}{}. Please report it, with this line, what was called and version {}",
+        plain(words, 1000),
+        place.unwrap_or_default(),
+        env!("CARGO_PKG_VERSION")
+    ));
+    let trace = std::backtrace::Backtrace::capture();
+    if trace.status() == std::backtrace::BacktraceStatus::Captured {
+        output::tell(&trace.to_string());
+    }
+    signal_hook::low_level::exit(ERROR)
+}

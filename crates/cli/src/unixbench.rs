@@ -1,0 +1,86 @@
+//! `assay unixbench`: the UnixBench index in its own form, and what stands behind it.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use super::measure_args::MeasureArgs;
+use super::measuring::{Host, measure_study};
+use super::output;
+use bench::{self, Benchmark, Candidate, Scope};
+use session::plan;
+
+/// Measure the UnixBench index: its twelve tests, classic and with context switching pinned
+#[derive(clap::Args)]
+#[command(after_help = "\
+Without -c there are two rounds, as with `./Run`: one copy of each test, then one for each usable CPU. The tests are Assay's \
+own, written after their published descriptions; scores stand beside those of UnixBench, whose reports `assay compare` and \
+`assay report --beside` take as they are. Context switching is measured where the scheduler puts its two tasks (classic), on \
+one CPU and on the two nearest CPUs, and the index is given for each.
+Tests: dhry2reg, whetstone-double, execl, fstime, fsbuffer, fsdisk, pipe, context1, spawn, shell1, shell8, syscall. Sets: \
+index (also index2; all of them), system (without the first two), oldsystem, fs, shell.
+Examples:
+  assay unixbench --quick                 the index in 2 minutes
+  assay unixbench context1 -c 1           one test, one copy
+  assay unixbench -c 1 -c 8               one copy, then eight
+  assay compare old-report.txt RUN        an old UnixBench report against this run
+Exit codes as those of `assay run`")]
+pub struct Args {
+    /// Tests or sets of them, by the names that `./Run` takes (default: index)
+    #[arg(value_name = "TEST")]
+    tests: Vec<String>,
+    /// Copies of each test that run at once; again for further rounds (default: 1, and one for each usable CPU)
+    #[arg(short = 'c', long = "copies", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024))]
+    copies: Vec<u64>,
+    #[command(flatten)]
+    measure: MeasureArgs,
+}
+
+/// Seconds that two rounds take with --quick: the profile's own are for a run without these tests.
+const QUICK_S: f64 = 110.0;
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let Args { tests, mut copies, mut measure } = args;
+    let mut seen = Vec::new();
+    copies.retain(|copies| {
+        !seen.contains(copies) && {
+            seen.push(*copies);
+            true
+        }
+    });
+    let profile = measure.profile()?;
+    let benches = match benches(&tests, &measure) {
+        Ok(benches) => benches,
+        // A name that does not exist is a mistake of usage.
+        Err(why) => {
+            output::tell(&format!("assay: {why}"));
+            return Ok(ExitCode::from(2));
+        }
+    };
+    if measure.budget.is_none() {
+        let usual_s = profile.for_run_of(&benches).budget_s;
+        let two_s = if profile.depth == bench::Depth::Quick { QUICK_S } else { usual_s };
+        // More than two rounds need more time.
+        let rounds = copies.len().max(2) as f64 / 2.0;
+        measure.budget = Some(Duration::from_secs_f64(two_s * rounds));
+    }
+    let study = |candidates: Vec<Candidate>, scope: &Scope, host: &Host| {
+        let usual = plan::unixbench::usual_copies(host.floor.cpus().len());
+        plan::unixbench::with_copies(candidates, scope, if copies.is_empty() { &usual } else { &copies })
+    };
+    measure_study(&measure, &benches, &study)
+}
+
+/// The rows of the tests; with --only, those that it names too.
+fn benches(tests: &[String], measure: &MeasureArgs) -> Result<Vec<&'static Benchmark>, String> {
+    let tests = plan::unixbench::tests(tests)?;
+    let mut benches: Vec<&Benchmark> = tests.iter().filter_map(|test| bench::find(&test.bench())).collect();
+    if !measure.only.is_empty() {
+        let depth = measure.profile().map_err(|why| format!("{why:#}"))?.depth;
+        let named = plan::select(&measure.only, depth).map_err(|why| format!("{why:#}"))?;
+        benches.retain(|bench| named.iter().any(|other| other.id == bench.id));
+        if benches.is_empty() {
+            return Err("--only names none of the tests that are to run; name tests as arguments".to_string());
+        }
+    }
+    Ok(benches)
+}

@@ -1,0 +1,302 @@
+//! `assay utilization`: what CPU% hides where cores have siblings, live or from a recording.
+
+mod show;
+mod source;
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+
+use super::machine::{live_snapshot, saved_snapshot};
+use super::{files, output, results};
+use diagnose::{self, capacity::yield_of_study};
+use knobs::table::nanoseconds;
+use machine::Machine;
+use stats::smt::{POSSIBLE, Seen, USUAL, Watch, Yield};
+use sys::clock::cpu_ms;
+use sys::counters::units_per_second;
+
+use show::Assumed;
+pub use show::Report;
+use source::{Cores, Live};
+
+/// Say how much of its cores a machine uses, and how far work can grow: what CPU% hides where cores have SMT siblings
+#[derive(clap::Args)]
+#[command(after_help = "\
+Looks at /proc/stat, and at nothing else; changes nothing. `assay explain utilization` has the formula and what it assumes.
+Recordings: successive copies of /proc/stat, each beginning with its line `cpu `, before it a line with the time in seconds if you \
+like. A shell writes one by
+  while sleep 0.02; do date +%s.%N; grep ^cpu /proc/stat; done > FILE
+and --record FILE with the siblings noted. Others say by --machine or --siblings which CPUs share a core.
+Examples:
+  assay utilization                                  the next 5 seconds
+  assay utilization --yield 1.1..1.4                 with the yield of your own work
+  assay utilization --study assay-out/x.assay.jsonl  with what `assay smt` measured here
+  assay utilization --seconds 60 --record day.stat   keep what was seen, and look at it elsewhere:
+  assay utilization --from day.stat --json
+  assay utilization --watch --seconds 15 --prometheus /var/lib/node_exporter/textfile/assay.prom
+Exit codes: 0; 2 mistakes of usage; 3 where nothing can be read; 130 interrupted (what was seen is shown), but 0 with --watch")]
+pub struct Args {
+    /// How long to look; with --watch, how long each figure is of
+    #[arg(long, value_name = "N", default_value = "5", value_parser = seconds)]
+    seconds: Duration,
+    /// Time between two looks; of a recording without times, the time between its copies [default: 20ms; recordings: by
+    /// their counters]
+    #[arg(long, value_name = "TIME", value_parser = every)]
+    every: Option<Duration>,
+    /// Go on until Ctrl-C, a line (and the file of --prometheus) each --seconds
+    #[arg(long, conflicts_with = "from")]
+    watch: bool,
+    /// Judge a recording instead of this machine (may be gzip-compressed)
+    #[arg(long, value_name = "FILE")]
+    from: Option<PathBuf>,
+    /// Also write what is read into a new file
+    #[arg(long, value_name = "FILE", conflicts_with = "from")]
+    record: Option<PathBuf>,
+    /// Which CPUs share a core, by a snapshot of the recorded machine (assay machine --save)
+    #[arg(long, value_name = "FILE", conflicts_with = "siblings", requires = "from")]
+    machine: Option<PathBuf>,
+    /// Which CPUs share a core: those of each, as 0,32/1,33; or none
+    #[arg(long, value_name = "CPUS", value_parser = Siblings::parse)]
+    siblings: Option<Siblings>,
+    /// Work of all siblings of a core over that of one: 1.3, or a range 1.1..1.6
+    #[arg(long = "yield", value_name = "S", value_parser = a_yield, conflicts_with = "study")]
+    yields: Option<Yield>,
+    /// Take the yield that this run of `assay smt` measured: the range over its kinds of work
+    #[arg(long, value_name = "RUN")]
+    study: Option<PathBuf>,
+    /// Clock with few cores busy over the clock with all
+    #[arg(long, value_name = "RATIO", default_value = "1", value_parser = turbo)]
+    turbo: f64,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Write metrics for the textfile collector of Prometheus' node exporter; - prints them instead
+    #[arg(long, value_name = "FILE")]
+    prometheus: Option<PathBuf>,
+    /// Look at the tree below this folder
+    #[arg(long, value_name = "DIR", hide = true, default_value = "/")]
+    root: PathBuf,
+}
+
+#[derive(Clone)]
+struct Siblings(Cores);
+
+impl Siblings {
+    fn parse(text: &str) -> Result<Siblings, String> {
+        source::siblings(text).map(Siblings)
+    }
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let number = text.strip_suffix('s').unwrap_or(text).parse::<f64>().ok();
+    let number = number.filter(|number| (0.01..=1e7).contains(number));
+    number.map(Duration::from_secs_f64).ok_or_else(|| "a number of seconds from 0.01, like 5".to_string())
+}
+
+fn every(text: &str) -> Result<Duration, String> {
+    // Without a unit people mean seconds, not the nanoseconds of kernel knobs.
+    let with_unit = if text.ends_with('s') { text.to_string() } else { format!("{text}s") };
+    let time = nanoseconds(&with_unit).map(Duration::from_nanos);
+    time.filter(|time| (Duration::from_millis(1)..=Duration::from_secs(86_400)).contains(time))
+        .ok_or_else(|| "a time from 1ms to a day, like 20ms or 1s".to_string())
+}
+
+fn a_yield(text: &str) -> Result<Yield, String> {
+    let number = |text: &str| text.trim().parse::<f64>().ok();
+    let (low, high) = match text.split_once("..") {
+        Some((low, high)) => (number(low), number(high)),
+        None => (number(text), number(text)),
+    };
+    let found = low.zip(high).and_then(|(low, high)| Yield::between(low, high));
+    found.ok_or_else(|| {
+        format!("a number from {} to {} like 1.3, or a range like 1.1..1.6", POSSIBLE.start(), POSSIBLE.end())
+    })
+}
+
+fn turbo(text: &str) -> Result<f64, String> {
+    let ratio = text.parse::<f64>().ok().filter(|ratio| (1.0..=4.0).contains(ratio));
+    ratio.ok_or_else(|| "a ratio of clocks from 1 to 4, like 1.15".to_string())
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let prints = args.prometheus.as_deref() == Some(Path::new("-"));
+    if prints && args.json {
+        output::tell("assay: --json and --prometheus - both print to standard output: give one of them");
+        return Ok(ExitCode::from(2));
+    }
+    let every_s = args.every.map(|every| every.as_secs_f64());
+    if args.from.is_none() && args.every.is_some_and(|every| every > args.seconds) {
+        output::tell("assay: --every is longer than --seconds: there would be one look, and two are needed");
+        return Ok(ExitCode::from(2));
+    }
+    let assumed = assumed(&args)?;
+    match &args.from {
+        Some(path) => recorded(path, &args, &assumed, every_s),
+        None => live(&args, &assumed),
+    }
+}
+
+fn assumed(args: &Args) -> anyhow::Result<Assumed> {
+    let (s, from) = match (&args.yields, &args.study) {
+        (Some(s), _) => (*s, "as given".to_string()),
+        (None, Some(path)) => {
+            let diagnosis = diagnose::diagnose(results::run(path)?);
+            let s = yield_of_study(&diagnosis).with_context(|| {
+                let shown = path.display();
+                match diagnosis.run.damage.len() {
+                    0 => format!(
+                        "{shown} has no yield: it should be a run of `assay smt` that measured one sibling and both at full load"
+                    ),
+                    _ => format!("{shown} has no yield in what its damage left of it: use another copy, or measure again"),
+                }
+            })?;
+            (s, format!("measured by {}", path.display()))
+        }
+        (None, None) => (USUAL, "not measured here: `assay smt` measures it".to_string()),
+    };
+    Ok(Assumed { s, from, turbo: args.turbo })
+}
+
+fn recorded(path: &Path, args: &Args, assumed: &Assumed, every_s: Option<f64>) -> anyhow::Result<ExitCode> {
+    let given = match (&args.siblings, &args.machine) {
+        (Some(Siblings(cores)), _) => Some(cores.clone()),
+        (None, Some(file)) => {
+            let told = source::cores_of(&Machine::from(&saved_snapshot(file)?));
+            Some(told.with_context(|| format!("{} does not tell which CPUs share a core", file.display()))?)
+        }
+        (None, None) => None,
+    };
+    let watch = |noted: Option<&str>| {
+        let cores = match (given, noted) {
+            (Some(cores), _) => cores,
+            (None, Some(noted)) => source::siblings(noted).map_err(anyhow::Error::msg)?,
+            (None, None) => bail!(
+                "/proc/stat does not tell which CPUs share a core: add --machine FILE (from `assay machine --save FILE` \
+                 there), --siblings 0,32/1,33, or --siblings none"
+            ),
+        };
+        Ok(Watch::new(cores, UNIT_S, every_s))
+    };
+    let (mut watch, recording) =
+        source::replay(path, watch).with_context(|| format!("{} cannot be judged", path.display()))?;
+    let mut seen = watch.seen();
+    if recording.damaged > 0 {
+        let damaged = recording.damaged;
+        let of = recording.looks + damaged;
+        seen.remarks.insert(
+            0,
+            format!("{damaged} of {of} copies of /proc/stat are cut or damaged and were left out"),
+        );
+    }
+    if let Some(wrong) = wrong_time(&seen) {
+        // Times that the copies have themselves may be rough; one that was given by hand is a mistake.
+        match args.every {
+            Some(_) => bail!("{}: {wrong}; leave --every out, and the counters tell", path.display()),
+            None => seen.remarks.push(wrong),
+        }
+    }
+    let report = Report::of(&path.display().to_string(), &seen, assumed, None);
+    let report = report.with_context(|| {
+        format!(
+            "{} holds no time in which a CPU could be watched: {}",
+            path.display(),
+            seen.remarks.join("; ")
+        )
+    })?;
+    present(&report, args)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// /proc/stat counts in hundredths of a second on all machines that Linux runs on today.
+const UNIT_S: f64 = 0.01;
+
+/// Where the times of looks do not fit the counters.
+fn wrong_time(seen: &Seen) -> Option<String> {
+    let ratio = seen.counted_s / seen.seconds;
+    (seen.counted_s > 0.2 && !(0.8..=1.25).contains(&ratio)).then(|| {
+        format!(
+            "by their times the copies are of {:.2} s, by the CPUs' counters of {:.2} s: shares are by the former",
+            seen.seconds, seen.counted_s
+        )
+    })
+}
+
+fn live(args: &Args, assumed: &Assumed) -> anyhow::Result<ExitCode> {
+    let machine = Machine::from(&live_snapshot(&args.root));
+    let host = machine.host.clone().unwrap_or_else(|| "this host".to_string());
+    let cores = match &args.siblings {
+        Some(Siblings(cores)) => cores.clone(),
+        None => source::cores_of(&machine).context(
+            "this kernel does not tell which CPUs share a core: add --siblings 0,32/1,33, or --siblings none",
+        )?,
+    };
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        // The second one ends at once.
+        signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))
+            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)))
+            .context("cannot catch signals")?;
+    }
+    let mut live = Live::new(&args.root, args.every.unwrap_or(EVERY), stop);
+    if let Some(path) = &args.record {
+        live.record(path, &cores)?;
+    }
+    let mut watch = Watch::new(cores, 1.0 / units_per_second(), None);
+    let mut end = Duration::ZERO;
+    loop {
+        end += args.seconds;
+        let before = cpu_ms().ok();
+        live.until(end, &mut watch)?;
+        let seen = watch.seen();
+        let spent = before.zip(cpu_ms().ok()).map(|(before, after)| (after - before) / 1e3 / seen.seconds);
+        let report = Report::of(&host, &seen, assumed, spent.filter(|cost| cost.is_finite()));
+        match report {
+            Some(report) => present(&report, args)?,
+            None if live.stopped() => {
+                output::tell("assay: interrupted before the second look: nothing was seen")
+            }
+            None => bail!("/proc/stat shows no CPU over any time: {}", seen.remarks.join("; ")),
+        }
+        match (live.stopped(), args.watch) {
+            (true, false) => return Ok(ExitCode::from(130)),
+            (true, true) | (false, false) => return Ok(ExitCode::SUCCESS),
+            (false, true) => {}
+        }
+    }
+}
+
+/// Twice the unit of the counters: shorter windows hold no more.
+const EVERY: Duration = Duration::from_millis(20);
+
+fn present(report: &Report, args: &Args) -> anyhow::Result<()> {
+    let to_stdout = match &args.prometheus {
+        Some(path) if path == Path::new("-") => {
+            output::print(&report.prometheus())?;
+            true
+        }
+        Some(path) => {
+            let text = report.prometheus();
+            files::write_named(path, |file| Ok(file.write_all(text.as_bytes())?))?;
+            false
+        }
+        None => false,
+    };
+    match (args.json, args.watch, to_stdout) {
+        (true, true, _) => output::print(&format!("{}\n", serde_json::to_string(report)?)),
+        (true, false, _) => output::print_json(report),
+        (false, _, true) => {
+            output::tell(&report.headline());
+            Ok(())
+        }
+        (false, true, false) => output::print_text(&format!("{}\n", report.line())),
+        (false, false, false) => {
+            output::print_text(&report.text(output::style(std::io::stdout().is_terminal()).width))
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! What `assay utilization` shows: text, JSON and a textfile for Prometheus' node exporter.
+
+use std::fmt::Write;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::super::output::counted;
+
+use report::plain::{lines, plain};
+use stats::smt::{Bounds, CoreUse, Seen, Used, Yield, clocked_up_to, used};
+
+/// What `utilization --json` prints. Shares are 0..1.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Report {
+    /// The machine, or the recording's file.
+    pub host: String,
+    /// Seconds that were looked at, by how many looks.
+    pub seconds: f64,
+    pub looks: usize,
+    /// Whether any core has siblings that were online.
+    pub smt: bool,
+    #[serde(flatten)]
+    pub whole: Figures,
+    /// The yield of the second thread that was assumed, and whence.
+    #[serde(rename = "yield")]
+    pub yields: Range,
+    pub yield_from: String,
+    /// The highest clock over the clock with everything busy; 1: not known or none.
+    pub turbo: f64,
+    /// Shares of all CPUs' time: taken by the hypervisor; given to guests (part of the busy time).
+    pub stolen: f64,
+    pub guest: f64,
+    pub cores: Vec<OfCore>,
+    /// What was left out, and why.
+    pub remarks: Vec<String>,
+    /// What looking itself cost, as a share of one CPU; null for recordings.
+    pub own_cost: Option<f64>,
+}
+
+/// CPU% and what it hides, of a core or of all.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+pub struct Figures {
+    /// CPU%: mean busy share of the CPUs.
+    pub naive: f64,
+    /// Used share of the cores (U), with its interval.
+    pub used: Range,
+    /// To how many times today's the work can grow, by CPU%; null where nothing runs.
+    pub growth_naive: Option<f64>,
+    /// The same by used cores; null bounds are infinite.
+    pub growth: Option<Range>,
+}
+
+/// One core.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct OfCore {
+    /// Its CPUs that were online, as a list.
+    pub cpus: String,
+    pub package: Option<i64>,
+    #[serde(flatten)]
+    pub figures: Figures,
+    /// Share of the time in which both siblings were busy (of more than two: the mean number of further busy ones, as a
+    /// share of the most).
+    pub together: Range,
+}
+
+/// A value with its bounds; null is infinite.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+pub struct Range {
+    pub low: Option<f64>,
+    pub mid: Option<f64>,
+    pub high: Option<f64>,
+}
+
+impl Range {
+    pub fn of(bounds: Bounds) -> Range {
+        let known = |value: f64| Some(value).filter(|value| value.is_finite());
+        Range { low: known(bounds.lo), mid: known(bounds.mid), high: known(bounds.hi) }
+    }
+
+    fn ends(&self) -> [(&'static str, Option<f64>); 3] {
+        [("low", self.low), ("mid", self.mid), ("high", self.high)]
+    }
+}
+
+impl Figures {
+    fn of(used: Used) -> Figures {
+        Figures {
+            naive: used.naive,
+            used: Range::of(used.used),
+            growth_naive: used.growth_naive(),
+            growth: used.growth().map(Range::of),
+        }
+    }
+}
+
+/// What was assumed.
+pub struct Assumed {
+    pub s: Yield,
+    pub from: String,
+    pub turbo: f64,
+}
+
+impl Report {
+    /// `None` where no core was seen over any time.
+    pub fn of(host: &str, seen: &Seen, assumed: &Assumed, own_cost: Option<f64>) -> Option<Report> {
+        let mut cores: Vec<CoreUse> = seen.cores.iter().map(|core| core.used).collect();
+        clocked_up_to(&mut cores, assumed.turbo);
+        let whole = Figures::of(used(&cores, assumed.s)?);
+        let each = seen.cores.iter().zip(&cores).filter_map(|(watched, core)| {
+            Some(OfCore {
+                cpus: watched.cpus.iter().copied().collect::<model::CpuSet>().to_string(),
+                package: watched.package,
+                figures: Figures::of(used(&[*core], assumed.s)?),
+                together: Range::of(core.t2()),
+            })
+        });
+        Some(Report {
+            host: host.to_string(),
+            seconds: seen.seconds,
+            looks: seen.looks,
+            smt: cores.iter().any(|core| core.threads > 1),
+            whole,
+            yields: Range::of(Bounds { lo: assumed.s.lo, mid: assumed.s.mid, hi: assumed.s.hi }),
+            yield_from: assumed.from.clone(),
+            turbo: assumed.turbo,
+            stolen: seen.stolen,
+            guest: seen.guest,
+            cores: each.collect(),
+            remarks: seen.remarks.clone(),
+            own_cost,
+        })
+    }
+
+    /// "CPU% says 30; work can grow to 1.67 times today's, not 3.33 times".
+    pub fn headline(&self) -> String {
+        let whole = &self.whole;
+        let says = format!("CPU% says {}", percent(whole.naive));
+        let (Some(naive), Some(growth)) = (whole.growth_naive, whole.growth) else {
+            return format!("{says}: nothing runs, so nothing is known of how far work can grow");
+        };
+        if !self.smt {
+            return format!(
+                "{says}, and no core has SMT siblings: that is what is used; work can grow to {} today's",
+                times(Some(naive))
+            );
+        }
+        let range = match times(growth.low) == times(growth.high) {
+            true => String::new(),
+            false => format!(" ({} to {})", number(growth.low), times(growth.high)),
+        };
+        let tail = match growth.high.is_some_and(|high| high < 0.99 * naive) {
+            true => format!(", not {}", times(Some(naive))),
+            false => format!("; CPU% promises {}", times(Some(naive))),
+        };
+        format!("{says}; work can grow to {} today's{range}{tail}", times(growth.mid))
+    }
+
+    /// For people, in lines of this width.
+    pub fn text(&self, width: usize) -> String {
+        let width = width.clamp(40, 120);
+        let wrapped =
+            |text: &str| lines(text, width).iter().map(|line| format!("{line}\n")).collect::<String>();
+        let cpus = self.cores.iter().map(|core| count_of(&core.cpus)).sum::<usize>();
+        let mut text = wrapped(&format!(
+            "{}: {:.1} s in {} at {}, {}",
+            plain(&self.host, 60),
+            self.seconds,
+            counted(self.looks, "look"),
+            counted(self.cores.len(), "core"),
+            counted(cpus, "CPU"),
+        ));
+        text.push_str(&format!("\n{}\n", wrapped(&self.headline())));
+        if self.smt {
+            let used = &self.whole.used;
+            text.push_str(&wrapped(&format!("Cores are used {}, {}", share(used.mid), range_of(used))));
+            text.push_str(&wrapped(&format!("Yield of the second thread: {}", self.yield_words())));
+            if self.turbo > 1.0 {
+                let turbo = times(Some(self.turbo));
+                text.push_str(&wrapped(&format!(
+                    "Clock with few cores busy: up to {turbo} the full machine's"
+                )));
+            }
+            text.push('\n');
+        }
+        text.push_str(&self.table());
+        let mut below = Vec::new();
+        if self.stolen >= 0.005 {
+            let stolen = percent(self.stolen);
+            below.push(format!(
+                "Stolen: {stolen} of the CPUs' time went to others on this host, and could not be had at all"
+            ));
+        }
+        if self.guest >= 0.005 {
+            below.push(format!("Of the CPUs' time {} went to guests", percent(self.guest)));
+        }
+        below.extend(self.remarks.iter().map(|remark| format!("Note: {remark}")));
+        below.extend(self.own_cost.map(|cost| format!("Looking took {} of one CPU", model::percent(cost))));
+        if !below.is_empty() {
+            text.push('\n');
+        }
+        below.iter().for_each(|line| text.push_str(&wrapped(line)));
+        text
+    }
+
+    fn yield_words(&self) -> String {
+        let (low, mid, high) = (number(self.yields.low), number(self.yields.mid), number(self.yields.high));
+        let value = if low == high { mid } else { format!("{low} to {high}, {mid} in the middle") };
+        format!("{value} ({})", self.yield_from)
+    }
+
+    fn table(&self) -> String {
+        let mut cores: Vec<&OfCore> = self.cores.iter().collect();
+        let mut title = String::new();
+        if cores.len() > MOST_LINES {
+            cores.sort_by(|one, other| {
+                other.figures.used.mid.partial_cmp(&one.figures.used.mid).unwrap_or(std::cmp::Ordering::Equal)
+            });
+            cores.truncate(MOST_USED);
+            title = format!("The {MOST_USED} most used of {} cores (--json has all)\n", self.cores.len());
+        }
+        let mut rows = vec![["CPUs", "CPU%", "used", "from", "to", "together"].map(str::to_string)];
+        rows.extend(cores.iter().map(|core| {
+            let used = &core.figures.used;
+            let together = share(core.together.mid);
+            [
+                core.cpus.clone(),
+                percent(core.figures.naive),
+                share(used.mid),
+                share(used.low),
+                share(used.high),
+                together,
+            ]
+        }));
+        let columns = if self.smt { 6 } else { 2 };
+        let widths: Vec<usize> = (0..columns)
+            .map(|at| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0))
+            .collect();
+        let mut text = title;
+        for row in &rows {
+            let _ = write!(text, "  {:<1$}", row[0], widths[0]);
+            row.iter().zip(&widths).skip(1).for_each(|(cell, width)| {
+                let _ = write!(text, "  {cell:>width$}");
+            });
+            text.push('\n');
+        }
+        text
+    }
+
+    /// One line for a moment of a long watch.
+    pub fn line(&self) -> String {
+        format!("{:.0} s: {}", self.seconds, self.headline())
+    }
+
+    /// The text format of Prometheus, for a file in a node exporter's textfile collector.
+    pub fn prometheus(&self) -> String {
+        let mut text = String::new();
+        let mut metric = |name: &str, help: &str, samples: Vec<(String, Option<f64>)>| {
+            let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge");
+            for (labels, value) in samples {
+                let value = value.map_or("+Inf".to_string(), |value| format!("{value:.6}"));
+                let labels = if labels.is_empty() { labels } else { format!("{{{labels}}}") };
+                let _ = writeln!(text, "{name}{labels} {value}");
+            }
+        };
+        let bounds = |range: &Range, more: &str| -> Vec<(String, Option<f64>)> {
+            range.ends().iter().map(|(end, value)| (format!("{more}bound=\"{end}\""), *value)).collect()
+        };
+        let one = |value: f64| vec![(String::new(), Some(value))];
+        let whole = &self.whole;
+        metric(
+            "assay_cpu_naive_utilization_ratio",
+            "Mean busy share of the CPUs, as CPU% has it.",
+            one(whole.naive),
+        );
+        metric(
+            "assay_cpu_smt_utilization_ratio",
+            "Work done over work that all siblings of all cores could do.",
+            bounds(&whole.used, ""),
+        );
+        if let Some(growth) = whole.growth_naive {
+            metric("assay_cpu_naive_growth_ratio", "Growth of today's work that CPU% promises.", one(growth));
+        }
+        if let Some(growth) = &whole.growth {
+            metric(
+                "assay_cpu_growth_ratio",
+                "Growth of today's work until all siblings are busy.",
+                bounds(growth, ""),
+            );
+        }
+        metric(
+            "assay_cpu_smt_yield_ratio",
+            "Assumed work of all siblings over that of one.",
+            bounds(&self.yields, ""),
+        );
+        metric(
+            "assay_cpu_steal_ratio",
+            "Share of the CPUs' time that the hypervisor gave to others.",
+            one(self.stolen),
+        );
+        let labels = |core: &OfCore| {
+            let package = core.package.map_or(String::new(), |package| package.to_string());
+            let first = core.cpus.split(['-', ',']).next().unwrap_or_default();
+            // The first CPU's number names the core: numbers of cores are not unique on every machine.
+            format!("core=\"{first}\",package=\"{package}\",cpus=\"{}\"", core.cpus)
+        };
+        let naive = self.cores.iter().map(|core| (labels(core), Some(core.figures.naive))).collect();
+        metric("assay_core_naive_utilization_ratio", "Mean busy share of a core's CPUs.", naive);
+        let each = |core: &OfCore| bounds(&core.figures.used, &format!("{},", labels(core)));
+        metric(
+            "assay_core_smt_utilization_ratio",
+            "Work that a core did over work that all its siblings could do.",
+            self.cores.iter().flat_map(each).collect(),
+        );
+        metric("assay_cpu_sampled_seconds", "Time that these figures are of.", one(self.seconds));
+        text
+    }
+}
+
+/// More cores than this are shown by the most used ones only.
+const MOST_LINES: usize = 16;
+const MOST_USED: usize = 8;
+
+fn count_of(cpus: &str) -> usize {
+    model::CpuSet::parse_list(cpus).map_or(0, |cpus| cpus.len())
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", 100.0 * share)
+}
+
+fn share(value: Option<f64>) -> String {
+    value.map_or("-".to_string(), percent)
+}
+
+fn range_of(range: &Range) -> String {
+    format!("between {} and {}", share(range.low), share(range.high))
+}
+
+fn number(value: Option<f64>) -> String {
+    match value {
+        Some(value) if value >= 99.5 => format!("{value:.0}"),
+        Some(value) => format!("{value:.2}"),
+        None => "any number of".to_string(),
+    }
+}
+
+fn times(value: Option<f64>) -> String {
+    format!("{} times", number(value))
+}

@@ -1,0 +1,84 @@
+//! What Assay 0.1.0 of November 2026 wrote (`tests/archive`: run files, its JSON reports of them, and
+//! its JSON of the results in `tests/imports`). People have archives: the same numbers, verdicts and
+//! keys must be read from them.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use flate2::read::GzDecoder;
+
+use crate::assay;
+
+fn folder() -> PathBuf {
+    testkit::root().join("tests/archive")
+}
+
+/// The files of a folder whose names end so, with what is before that.
+fn ending(folder: &Path, end: &str) -> Vec<(PathBuf, String)> {
+    let entries = std::fs::read_dir(folder).expect("a folder of the repository").flatten();
+    let named = |path: PathBuf| {
+        let name = path.file_name()?.to_str()?.strip_suffix(end)?.to_string();
+        Some((path, name))
+    };
+    entries.filter_map(|entry| named(entry.path())).collect()
+}
+
+fn unpacked(path: &Path) -> String {
+    let mut text = String::new();
+    let file = File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    GzDecoder::new(file).read_to_string(&mut text).expect("packed text");
+    text
+}
+
+/// Fails where two texts of JSON differ first.
+#[track_caller]
+fn same(what: &str, told: &str, archived: &str) {
+    let mut lines = told.lines().zip(archived.lines()).enumerate();
+    if let Some((number, (now, then))) = lines.find(|(_, (now, then))| now != then) {
+        panic!("{what}, line {}: `{now}`, and it was `{then}`", number + 1);
+    }
+    assert_eq!(told.len(), archived.len(), "{what}: one of both ends early");
+}
+
+fn told(words: &[&str]) -> String {
+    let output = assay().args(words).current_dir(testkit::root()).output().expect("assay runs");
+    assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+#[test]
+fn runs_of_old_are_judged_as_they_were() {
+    let runs = ending(&folder(), ".assay.jsonl.gz");
+    assert_eq!(runs.len(), 5);
+    for (path, name) in runs {
+        let told = told(&["report", path.to_str().expect("a plain path"), "--format", "json"]);
+        same(&name, &told, &unpacked(&folder().join(format!("{name}.json.gz"))));
+    }
+}
+
+#[test]
+fn reports_of_old_are_compared() {
+    for (path, name) in ending(&folder(), ".assay.jsonl.gz") {
+        let report = tempfile::NamedTempFile::with_suffix(".json").expect("a file");
+        std::fs::write(&report, unpacked(&folder().join(format!("{name}.json.gz")))).expect("written");
+        let both = [path.as_path(), report.path()].map(|path| path.to_str().expect("a plain path"));
+        let compared: serde_json::Value =
+            serde_json::from_str(&told(&["compare", both[0], both[1], "--json"])).expect("JSON");
+        let metrics = compared["metrics"].as_array().expect("metrics");
+        assert!(!metrics.is_empty() && metrics.iter().all(|metric| metric["ratio"] == 1.0), "{name}");
+        assert_eq!(compared["only_in_b"], 0, "{name}");
+    }
+}
+
+#[test]
+fn results_of_other_tools_are_read_as_they_were() {
+    let imports = ending(&folder().join("imports"), ".json.gz");
+    assert_eq!(imports.len(), 11);
+    for (path, name) in imports {
+        let mut command = assay();
+        command.args(["import", "--json", &name]).current_dir(testkit::root().join("tests/imports"));
+        let output = command.output().expect("assay runs");
+        same(&name, &String::from_utf8(output.stdout).expect("UTF-8"), &unpacked(&path));
+    }
+}

@@ -1,0 +1,171 @@
+//! From a recorded machine and invented samples to every form of report, compared with what it was.
+//!
+//! The benchmarks are named, so that a new one does not change these files; lines that list all rules are left out, so
+//! that a new rule does not either.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::assay;
+
+/// A whole run with samples invented from a seed, on the recorded machine, into `out`; returns the run file.
+pub fn pretended(seed: u64, out: &Path, more: &[&str]) -> PathBuf {
+    let machine = testkit::root().join("tests/machines/firecracker-guest-2cpu.json");
+    let seed = seed.to_string();
+    let mut command = assay();
+    command.args(["run", "--quick", "--new", "--pretend", &seed]).arg("--from").arg(machine);
+    command.args(["--only", "cpu.clock,memory.bandwidth,memory.latency,ipc.pipe-pingpong"]);
+    let output = command.arg("--out").arg(out).args(more).output().expect("assay runs");
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{error}");
+    let runs = std::fs::read_dir(out).expect("the folder").flatten().map(|entry| entry.path());
+    let mut runs: Vec<PathBuf> =
+        runs.filter(|path| path.to_string_lossy().ends_with(".assay.jsonl")).collect();
+    assert_eq!(runs.len(), 1, "{runs:?}");
+    runs.remove(0)
+}
+
+fn printed(args: &[&str], run: &Path) -> String {
+    let output = assay().args(args).arg(run).env("COLUMNS", "120").output().expect("assay runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+/// Numbers to six digits: the mathematical library may differ in the last bits between systems.
+fn rounded(value: Value) -> Value {
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            let text = format!("{:.5e}", number.as_f64().unwrap_or(0.0));
+            serde_json::json!(text.parse::<f64>().unwrap_or(0.0))
+        }
+        Value::Array(items) => items.into_iter().map(rounded).collect(),
+        Value::Object(fields) => fields.into_iter().map(|(name, value)| (name, rounded(value))).collect(),
+        other => other,
+    }
+}
+
+#[test]
+fn the_terminal_shows_what_it_showed() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let text = printed(&["diagnose"], &pretended(7, dir.path(), &[]));
+    let (head, rest) = text.split_once("\n\n").expect("a heading");
+    let heading = head.lines().next().expect("a line");
+    insta::assert_snapshot!("terminal", format!("{heading}\n\n{rest}"));
+}
+
+#[test]
+fn the_contract_holds_what_it_held() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let run = pretended(7, dir.path(), &[]);
+    let mut json: Value = serde_json::from_str(&printed(&["diagnose", "--json"], &run)).expect("JSON");
+    let problems: Vec<String> =
+        crate::validator("results").iter_errors(&json).map(|problem| problem.to_string()).collect();
+    assert!(problems.is_empty(), "{problems:?}");
+    let saved = std::fs::read_to_string(dir.path().join("report.json")).expect("report.json");
+    let mut saved: Value = serde_json::from_str(&saved).expect("JSON");
+    // report.json was written before the summary closed the run.
+    saved["complete"] = json["complete"].clone();
+    assert_eq!(json, saved, "report.json and diagnose --json are the same contract");
+    for all_rules in ["rules_clean", "rules_not_applicable"] {
+        json[all_rules] = Value::Null;
+    }
+    let series = json["series"].as_array_mut().expect("series");
+    for one in series {
+        one["values"] = serde_json::json!(one["values"].as_array().map(Vec::len));
+    }
+    insta::assert_snapshot!("contract", serde_json::to_string_pretty(&rounded(json)).expect("JSON"));
+}
+
+#[test]
+fn markdown_reads_as_it_read() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let text = printed(&["report", "--format", "markdown"], &pretended(7, dir.path(), &[]));
+    let upto_method = text.split("\n## Method").next().expect("a beginning");
+    let without_checks: Vec<&str> = upto_method
+        .lines()
+        .filter(|line| !["- ✓", "- !", "- ✗", "- ?"].iter().any(|mark| line.starts_with(mark)))
+        .collect();
+    insta::assert_snapshot!("markdown", without_checks.join("\n"));
+}
+
+#[test]
+fn a_run_without_a_map_says_so_and_writes_nothing() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let run = pretended(7, dir.path(), &[]);
+    let file = dir.path().join("map.svg");
+    let ended = assay().arg("report").arg(&run).arg("--map").arg(&file).output().expect("assay runs");
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(3), "{said}");
+    assert!(said.contains("this run has no map to write"), "{said}");
+    assert!(!file.exists());
+    // A picture is no report: both at once are refused.
+    let both = assay().arg("report").arg(&run).args(["--format", "csv", "--map"]).arg(&file).output();
+    assert_eq!(both.expect("assay runs").status.code(), Some(2));
+}
+
+#[test]
+fn csv_has_every_counted_window() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let run = pretended(7, dir.path(), &[]);
+    let csv = printed(&["report", "--format", "csv"], &run);
+    let json: Value = serde_json::from_str(&printed(&["diagnose", "--json"], &run)).expect("JSON");
+    let windows: usize = json["series"]
+        .as_array()
+        .expect("series")
+        .iter()
+        .flat_map(|series| series["values"].as_array().expect("values"))
+        .map(|process| process.as_array().map_or(0, Vec::len))
+        .sum();
+    assert!(windows > 1000);
+    assert_eq!(csv.lines().count(), windows + 1);
+    insta::assert_snapshot!("csv_head", csv.lines().take(3).collect::<Vec<_>>().join("\n"));
+}
+
+#[test]
+fn the_page_holds_the_contract_and_every_section() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let run = pretended(7, dir.path(), &[]);
+    let page = std::fs::read_to_string(dir.path().join("report.html")).expect("report.html");
+    let embedded = report::html::embedded_json(&page).expect("the contract is in the page");
+    let embedded: Value = serde_json::from_str(&embedded).expect("JSON");
+    assert_eq!(embedded["series"].as_array().map(Vec::len), {
+        let json: Value = serde_json::from_str(&printed(&["diagnose", "--json"], &run)).expect("JSON");
+        json["series"].as_array().map(Vec::len)
+    });
+    for section in
+        ["findings", "results", "memory-latency", "samples", "machine", "conditions", "method", "raw"]
+    {
+        assert!(page.contains(&format!("id=\"{section}\"")), "{section}");
+    }
+}
+
+#[test]
+fn a_seed_decides_everything() {
+    let runs: Vec<String> = [7, 7, 8]
+        .into_iter()
+        .map(|seed| {
+            let dir = tempfile::tempdir().expect("a temporary directory");
+            std::fs::read_to_string(pretended(seed, dir.path(), &[])).expect("the run file")
+        })
+        .collect();
+    assert!(runs[0] == runs[1], "equal seeds give equal run files");
+    assert!(runs[0] != runs[2]);
+}
+
+#[test]
+fn every_line_of_a_run_file_follows_the_schema() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let text = std::fs::read_to_string(pretended(3, dir.path(), &[])).expect("the run file");
+    let validator = crate::validator("run-file");
+    let mut kinds = std::collections::BTreeSet::new();
+    for line in text.lines() {
+        let line: Value = serde_json::from_str(line).expect("JSON");
+        let problems: Vec<String> = validator.iter_errors(&line).map(|problem| problem.to_string()).collect();
+        assert!(problems.is_empty(), "{problems:?}");
+        kinds.extend(line.as_object().into_iter().flat_map(|line| line.keys().cloned()));
+    }
+    assert!(["header", "visit", "summary"].iter().all(|kind| kinds.contains(*kind)), "{kinds:?}");
+    let summary = text.lines().last().expect("a last line");
+    assert!(summary.starts_with("{\"summary\"") && summary.len() <= 64 << 10, "{}", summary.len());
+}

@@ -1,0 +1,180 @@
+//! Memory modules by `--dmi`: printouts of real boards where the fixtures are, and tables made by the tests.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::{json as machine, run, text};
+use crate::host::skipped;
+use crate::smbios::Board;
+
+const THREE_ONE: [&str; 8] = ["A1", "A2", "A3", "A4", "B1", "B2", "B3", "B4"];
+
+/// Names that the contract promises.
+fn check_contract(name: &str, machine: &Value) {
+    for dimm in machine["dimms"].as_array().expect("a list") {
+        for field in [
+            "locator",
+            "bank",
+            "size_bytes",
+            "speed_mts",
+            "configured_mts",
+            "socket",
+            "controller",
+            "channel",
+        ] {
+            assert!(dimm.get(field).is_some(), "{name}: no {field} in {dimm}");
+        }
+    }
+    assert!(machine.get("dimm_verdict").is_some(), "{name}");
+    for finding in machine["dimm_findings"].as_array().expect("a list") {
+        for field in ["kind", "severity", "confidence", "text", "move"] {
+            assert!(finding.get(field).is_some(), "{name}: no {field} in {finding}");
+        }
+    }
+}
+
+fn sorted(values: &Value, field: Option<&str>) -> Vec<String> {
+    let values = values.as_array().expect("a list").iter();
+    let mut words: Vec<String> = values
+        .map(|value| field.map_or(value, |field| &value[field]).as_str().expect("a word").to_string())
+        .collect();
+    words.sort();
+    words
+}
+
+#[test]
+fn printouts_of_real_boards() {
+    let folder = testkit::root().join("../shared/fixtures/dmi");
+    if !folder.is_dir() {
+        return skipped("printouts_of_real_boards", format!("{} is missing", folder.display()));
+    }
+    let mut count = 0;
+    let validator = crate::validator("machine");
+    for file in fs::read_dir(&folder).expect("a folder").flatten() {
+        let path = file.path();
+        if !path.to_string_lossy().ends_with(".truth.json") {
+            continue;
+        }
+        let truth: Value = serde_json::from_slice(&fs::read(&path).expect("readable")).expect("JSON");
+        let name = truth["name"].as_str().expect("a name");
+        let dump = folder.join(truth["file"].as_str().expect("a file"));
+        let machine = machine("--dmi", &dump);
+        check_contract(name, &machine);
+        let errors: Vec<String> = validator.iter_errors(&machine).map(|error| error.to_string()).collect();
+        assert!(errors.is_empty(), "{name}: {errors:?}");
+        assert_eq!(machine["dimm_verdict"], truth["judgement"]["verdict"], "{name}");
+        assert_eq!(
+            sorted(&machine["dimm_findings"], Some("kind")),
+            sorted(&truth["findings_mechanical"], None),
+            "{name}"
+        );
+        let shown = text("--dmi", &dump);
+        assert!(
+            shown.contains("memory modules: ") && shown.lines().all(|line| line.chars().count() <= 120),
+            "{shown}"
+        );
+        count += 1;
+    }
+    assert!(count >= 19, "{count} printouts");
+}
+
+#[test]
+fn tables_of_a_board_and_the_move() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let table = Board::dell(2, &THREE_ONE).table();
+    // As dmidecode --dump-bin writes it: the entry point in 32 bytes, the table behind it.
+    let mut dump = b"_SM3_\0\x18\x03\x02\0\x01\0".to_vec();
+    dump.extend((table.len() as u32).to_le_bytes());
+    dump.extend(0x20u64.to_le_bytes());
+    dump.resize(0x20, 0);
+    dump.extend(&table);
+    let tree = crate::synthetic::Tree::new();
+    Board::dell(2, &THREE_ONE).write(&tree);
+    let file = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        fs::write(&path, bytes).expect("written");
+        path
+    };
+    let found = [
+        machine("--dmi", &file("table", &table)),
+        machine("--dmi", &file("dump", &dump)),
+        machine("--root", tree.root()),
+    ];
+    for found in &found {
+        check_contract("made", found);
+        assert_eq!(
+            (&found["dimm_verdict"], &found["dmi"]["product"]),
+            (&json!("unbalanced"), &json!("PowerEdge R740"))
+        );
+        let sockets = found["dimm_sockets"].as_array().expect("a list");
+        for socket in sockets {
+            assert_eq!(socket["dimms_per_controller"], json!({"0": 3, "1": 1}));
+        }
+        assert_eq!(sockets.len(), 2);
+        assert!(
+            found["dimm_move"].as_str().is_some_and(|text| text.contains("A3 to A5, B3 to B5")),
+            "{found:#}"
+        );
+        let slot = &found["dimms"].as_array().expect("a list")[3];
+        let place = json!([slot["locator"], slot["socket"], slot["controller"], slot["channel"]]);
+        assert_eq!(place, json!(["A4", 0, 1, 3]));
+    }
+    let even = machine("--dmi", &file("even", &Board::even(4).table()));
+    assert_eq!((&even["dimm_verdict"], &even["dimm_move"]), (&json!("balanced"), &Value::Null));
+    assert_eq!(even["dimm_sockets"].as_array().map(Vec::len), Some(4));
+}
+
+#[test]
+fn a_printout_beside_a_tree_is_that_machines() {
+    let tree = crate::synthetic::Tree::new();
+    tree.file("/sys/devices/system/cpu/online", "0-3");
+    tree.bytes("/table", &Board::even(1).table());
+    let output = run(&[
+        "--root",
+        tree.root().to_str().expect("a path"),
+        "--dmi",
+        tree.root().join("table").to_str().expect("a path"),
+        "--json",
+    ]);
+    let machine: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!((&machine["summary"]["cpus"], &machine["dimm_verdict"]), (&json!(4), &json!("balanced")));
+}
+
+#[test]
+fn files_that_are_none_are_told_apart() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let said = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        fs::write(&path, bytes).expect("written");
+        let output = run(&["--dmi", path.to_str().expect("a path")]);
+        assert!(output.stdout.is_empty() && !output.status.success(), "{name}");
+        let said = String::from_utf8_lossy(&output.stderr).to_string();
+        assert!(said.contains(name) && said.contains("sudo dmidecode"), "{said}");
+        said
+    };
+    assert!(said("nothing", b"").contains("empty"));
+    assert!(said("notes.txt", b"Memory: 4 modules\n").contains("neither"));
+    assert!(said("random", &[0x9c; 300]).contains("neither"));
+    assert!(said("denied", b"# dmidecode 3.3\n/dev/mem: Permission denied\n").contains("as root"));
+    let missing = run(&["--dmi", "/nonexistent/dmi.txt"]);
+    assert!(String::from_utf8_lossy(&missing.stderr).contains("cannot open"));
+    // A printout without a memory slot (dmidecode -t system).
+    let path = folder.path().join("system");
+    fs::write(&path, "System Information\n\tManufacturer: Dell Inc.\n").expect("written");
+    let output = run(&["--dmi", path.to_str().expect("a path")]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no memory slot"));
+}
+
+#[test]
+fn memory_alone_says_what_is_missing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("t17");
+    let module = "Handle 0x1, DMI type 17, 40 bytes\nMemory Device\n\tSize: 16 GB\n\tLocator: A1\n\tSpeed: 2666 MT/s\n";
+    fs::write(&path, module).expect("written");
+    let machine = machine("--dmi", &path);
+    assert_eq!(machine["dimm_verdict"], Value::Null);
+    let remarks = machine["dimm_remarks"].to_string();
+    assert!(remarks.contains("without -t"), "{remarks}");
+}

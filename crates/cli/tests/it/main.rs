@@ -1,0 +1,54 @@
+//! Assay from the outside: the real program, driven as a user does, and its report in a real browser.
+
+mod archive;
+mod browser;
+mod cli;
+mod compare;
+mod corpus;
+mod disk;
+mod faults;
+mod golden;
+mod guard;
+mod import;
+mod knobs;
+mod lab;
+mod machine;
+mod memmap;
+mod mutations;
+mod nexmark;
+mod objects;
+mod observed;
+mod owned;
+mod peers;
+mod privacy;
+mod refuse;
+mod rules;
+mod runs;
+mod serve;
+mod smbios;
+mod soak;
+mod sweep;
+mod synthetic;
+mod tidy;
+mod unixbench;
+mod utilization;
+mod vocabulary;
+
+use std::process::Command;
+
+use testkit::host;
+
+/// The program, with an environment that says nothing about terminals or languages.
+fn assay() -> Command {
+    let mut command = Command::new(testkit::program());
+    command.env_remove("COLUMNS").env("LANG", "C.UTF-8").env_remove("LC_ALL").env_remove("NO_COLOR");
+    command
+}
+
+/// What checks JSON against one of the schemas that the program publishes.
+fn validator(format: &str) -> jsonschema::Validator {
+    let output = assay().args(["schema", format]).output().expect("assay runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let schema = serde_json::from_slice(&output.stdout).expect("a JSON schema");
+    jsonschema::validator_for(&schema).expect("a valid schema")
+}

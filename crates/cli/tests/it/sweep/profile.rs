@@ -1,0 +1,133 @@
+//! An experiment over a profile of more knobs than are paired at once, two of which are felt, in a made tree.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use super::{interruptible, journal_is_there, kernel, text};
+use crate::runs::{end, page_is_whole, read, run_files, start, visits_so_far};
+use crate::synthetic::Tree;
+
+/// Each with its value before and after.
+const KNOBS: [(&str, &str, &str); 5] = [
+    ("vm.swappiness", "60", "10"),
+    ("vm.dirty_ratio", "20", "40"),
+    ("vm.dirty_background_ratio", "10", "5"),
+    ("vm.vfs_cache_pressure", "100", "50"),
+    ("vm.stat_interval", "1", "10"),
+];
+/// What the first two are felt by: each has every CPU run six tasks more while it is turned, so
+/// that it is felt beside whatever else the machine does.
+const FELT: [usize; 2] = [0, 1];
+
+fn file(knob: &str) -> String {
+    format!("/proc/sys/{}", knob.replace('.', "/"))
+}
+
+fn machine() -> Tree {
+    let tree = kernel("6.1.0-test");
+    for (name, before, _) in KNOBS {
+        tree.file(&file(name), before);
+    }
+    tree
+}
+
+/// Threads that keep all CPUs busy while a knob is turned.
+struct Feeling {
+    ended: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Feeling {
+    fn of(tree: &Tree) -> Feeling {
+        let ended = Arc::new(AtomicBool::new(false));
+        let cpus = std::thread::available_parallelism().map_or(2, usize::from);
+        let each = FELT.iter().flat_map(|knob| std::iter::repeat_n(KNOBS[*knob], 6 * cpus));
+        let threads = each.map(|(name, _, after)| {
+            let (ended, path) = (Arc::clone(&ended), tree.root().join(&file(name)[1..]));
+            std::thread::spawn(move || {
+                while !ended.load(Ordering::Relaxed) {
+                    let turned = fs::read_to_string(&path).is_ok_and(|value| value.trim() == after);
+                    let begin = Instant::now();
+                    while turned && begin.elapsed() < Duration::from_millis(2) {}
+                    if !turned {
+                        std::thread::sleep(Duration::from_millis(1));
+                    }
+                }
+            })
+        });
+        Feeling { threads: threads.collect(), ended }
+    }
+}
+
+impl Drop for Feeling {
+    fn drop(&mut self) {
+        self.ended.store(true, Ordering::Relaxed);
+        self.threads.drain(..).for_each(|thread| drop(thread.join()));
+    }
+}
+
+fn experiment(tree: &Tree, lists: &Path, out: &Path) -> Command {
+    let list = |name: &str, value: fn(&(&str, &str, &str)) -> String| {
+        let lines: Vec<String> = KNOBS.iter().map(|knob| format!("{} = {}\n", knob.0, value(knob))).collect();
+        let path = lists.join(name);
+        fs::write(&path, lines.concat()).expect("a list");
+        path
+    };
+    let mut command = crate::assay();
+    command.args("explain-profile --bench hackbench --quick --force --seed 3 --budget 5m".split(' '));
+    command.args("--param groups=1 --param fds=1 --param loops=2000".split(' '));
+    command.arg("--before").arg(list("before.conf", |knob| knob.1.into()));
+    command.arg("--after").arg(list("after.conf", |knob| knob.2.into()));
+    command.arg("--root").arg(tree.root()).arg("--out").arg(out);
+    command
+}
+
+#[test]
+fn interrupted_while_it_measures_pairs_it_goes_on_with_them() {
+    let (tree, out) = (machine(), tempfile::tempdir().expect("a folder"));
+    let lists = tempfile::tempdir().expect("a folder");
+    let _feeling = Feeling::of(&tree);
+    let before = || KNOBS.iter().all(|(name, before, _)| text(&tree, &file(name)) == *before);
+
+    let mut running = start(&mut interruptible(experiment(&tree, lists.path(), out.path())));
+    running.until("a second run", |_| run_files(out.path()).len() == 2);
+    running.until("some of its visits", |_| visits_so_far(out.path()) >= 5);
+    running.signal(Signal::INT);
+    running
+        .end()
+        .expect(130)
+        .says(&["their pairs are measured in a second run", "interrupted; the same command goes on"]);
+    assert!(before() && !journal_is_there(&tree));
+    let files = run_files(out.path());
+    let (first, kept) = (read(&files[0]), read(&files[1]));
+    assert!(first.summary.is_some() && kept.summary.is_none() && kept.visits.len() >= 5);
+
+    end(&mut experiment(&tree, lists.path(), out.path()))
+        .sane()
+        .says(&["the pairs of the strong knobs were begun: going on with them", "going on with"]);
+    assert!(before() && !journal_is_there(&tree));
+    assert_eq!(run_files(out.path()), files, "no third run");
+    assert_eq!(read(&files[0]).visits, first.visits, "the first is as it was");
+    let whole = read(&files[1]);
+    assert_eq!(whole.visits[..kept.visits.len()], kept.visits);
+    assert!(whole.summary.is_some());
+    let failed: Vec<_> = whole.visits.iter().filter_map(|visit| visit.reason.as_ref()).collect();
+    assert!(failed.is_empty(), "{failed:?}, of {} visits before the interrupt", kept.visits.len());
+    assert_eq!(whole.visits.len(), whole.header.plan.len() * 6, "each setting once a pass");
+    page_is_whole(out.path());
+
+    // The pair of those that are felt is among the pairs.
+    let diagnosis = diagnose::diagnose(whole);
+    let shares = &diagnosis.shared_out().expect("shared out").shares;
+    assert!(shares.pairs.iter().any(|pair| pair.factors == FELT), "{shares:?}");
+    for main in shares.mains.iter().filter(|main| FELT.contains(&main.factor)) {
+        assert!(main.effect.interval.low > 0.0, "{shares:?}");
+    }
+}

@@ -1,0 +1,273 @@
+//! One side of a comparison: its environment and its series, whether it was measured, saved as a report or imported.
+
+use std::collections::BTreeMap;
+
+use super::environment::{self, CLOCK, OR};
+use super::unixbench;
+use diagnose::Diagnosis;
+use import::Imported;
+use model::vocabulary::ipc::metric::OCCUPANCY;
+use model::vocabulary::{RuleId, host as ids};
+use model::{Case, Effect, Finding, Metric, Params, Verdict, VerdictKind};
+use stats::Judged;
+use stats::order::median;
+
+/// A result: of one run, or of several runs of one host.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Arm {
+    pub host: String,
+    /// Where it was read from.
+    pub file: String,
+    pub imported: bool,
+    /// Its samples were invented.
+    pub pretended: bool,
+    /// Runs that it consists of.
+    pub runs: usize,
+    /// Of each of its runs what is equal for one and the same, however it was saved, with the file it was read from; empty
+    /// where nothing tells.
+    pub identities: BTreeMap<String, String>,
+    /// What is wrong with the files themselves, as sentences: cut off, or damaged.
+    pub flaws: Vec<String>,
+    /// The clock that timed it, where that is known.
+    pub clock_source: Option<String>,
+    /// Whether it tells which of its metrics are headlines.
+    pub knows_headlines: bool,
+    /// What is known of the circumstances: label and value. A value that ends in `…` was cut off.
+    pub environment: Vec<(String, String)>,
+    pub members: Vec<Member>,
+}
+
+/// One series of a result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Member {
+    pub key: String,
+    pub case: Case,
+    pub point: Params,
+    pub metric: Metric,
+    /// The benchmark in words, and the metric where it has several.
+    pub title: String,
+    /// Runs that gave its values.
+    pub runs: usize,
+    /// A median for each process, in visiting order.
+    pub medians: Vec<f64>,
+    /// The core clock beside each of them, GHz; not finite where it is not known.
+    pub clocks: Vec<f64>,
+    /// The series' number; not finite where there is none.
+    pub median: f64,
+    /// Its interval and what it counts, for a result that keeps no single values.
+    pub told: Option<([f64; 2], usize)>,
+    pub verdict: Verdict,
+    /// Rules by which something outside disturbed it.
+    pub disturbed: Vec<String>,
+    /// The rule that rejected it, where one did.
+    pub rejected_by: Option<String>,
+    /// How its meaning differs from the key's.
+    pub note: String,
+}
+
+/// Rules of what others did to the machine meanwhile: with one of them against one arm, a difference is no property of
+/// what was compared.
+const OUTSIDE: [RuleId; 6] = [
+    ids::rule::BACKGROUND_LOAD,
+    ids::rule::HIGHER_PRIORITY,
+    ids::rule::MEMORY_PRESSURE,
+    ids::rule::CPU_QUOTA,
+    ids::rule::STEAL,
+    ids::rule::SWAPPING,
+];
+
+impl Arm {
+    /// A run.
+    pub fn measured(diagnosis: &Diagnosis, file: &str) -> Arm {
+        let header = &diagnosis.run.header;
+        let titles: BTreeMap<&str, &model::Title> =
+            header.catalogue.iter().map(|title| (title.id.as_ref(), title)).collect();
+        let title = |judged: &Judged| match titles.get(judged.series.case.bench.as_ref()) {
+            Some(title) if title.metrics.len() > 1 => {
+                format!("{}: {}", title.title, judged.series.metric.title)
+            }
+            Some(title) => title.title.to_string(),
+            None => judged.series.case.bench.to_string(),
+        };
+        let mut arm = Arm {
+            host: header.host.clone(),
+            file: file.to_string(),
+            imported: false,
+            pretended: header.pretend.is_some(),
+            runs: 1,
+            identities: identity(&header.host, &header.started, file),
+            flaws: flaws(file, diagnosis.run.summary.is_some(), &diagnosis.run.damage),
+            clock_source: Some(header.clock.source.clone()),
+            knows_headlines: true,
+            environment: environment::environment(diagnosis),
+            members: diagnosis.series.iter().map(|judged| member(judged, title(judged), "")).collect(),
+        };
+        arm.flaws.extend(diagnosis.run.thinned.iter().map(|thinned| format!("{file}: {}", thinned.words())));
+        arm.blame(&diagnosis.findings);
+        arm.members.extend(unixbench::indices(diagnosis, &arm.members));
+        arm
+    }
+
+    /// A foreign result.
+    pub fn imported(imported: &Imported, file: &str) -> Arm {
+        let told = |(label, value): &(String, String)| match label.as_str() {
+            "mhz" => (CLOCK.to_string(), format!("{value} MHz")),
+            _ => (label.clone(), value.clone()),
+        };
+        let figures = imported.figures.iter();
+        // When it ran tells one result from another, and nothing of the machine.
+        let dates = ["ran", "tested"];
+        let ran = imported.make_up.iter().find(|(label, _)| label == "ran");
+        Arm {
+            host: imported.host.clone(),
+            file: file.to_string(),
+            imported: true,
+            pretended: false,
+            runs: 1,
+            identities: ran.map_or_else(BTreeMap::new, |(_, ran)| identity(&imported.host, ran, file)),
+            flaws: Vec::new(),
+            clock_source: None,
+            knows_headlines: imported.figures.iter().any(|figure| !figure.judged.series.metric.headline),
+            environment: imported
+                .make_up
+                .iter()
+                .filter(|(label, _)| !dates.contains(&label.as_str()))
+                .map(told)
+                .collect(),
+            members: figures.map(|one| member(&one.judged, one.wording.clone(), &one.note)).collect(),
+        }
+    }
+
+    /// Notes by series which findings are against it.
+    pub(super) fn blame(&mut self, findings: &[Finding]) {
+        let mut of_key: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
+        for finding in findings.iter().filter(|finding| finding.effect != Effect::None) {
+            for key in &finding.series {
+                of_key.entry(key).or_default().push(finding);
+            }
+        }
+        for member in &mut self.members {
+            let against = of_key.get(member.key.as_str()).map(Vec::as_slice).unwrap_or_default();
+            let outside = against.iter().map(|finding| &finding.rule);
+            member.disturbed =
+                outside.filter(|rule| OUTSIDE.iter().any(|own| **rule == *own)).cloned().collect();
+            member.disturbed.dedup();
+            let rejecting = against.iter().filter(|finding| finding.effect == Effect::Rejects);
+            member.rejected_by = rejecting.map(|finding| finding.rule.clone()).next();
+        }
+    }
+
+    /// Its series that have a value and are results.
+    pub fn valued(&self) -> impl Iterator<Item = &Member> {
+        self.members.iter().filter(|member| member.median.is_finite() && !member.tells_occupancy())
+    }
+
+    /// Several runs of one host as one arm: what each counted of a series stands side by side. An error says which two
+    /// cannot belong together.
+    pub fn of_runs(runs: Vec<Arm>, file: &str) -> Result<Arm, String> {
+        let mut runs = runs.into_iter();
+        let mut whole = runs.next().ok_or("there is no run")?;
+        for run in runs {
+            if (&run.host, run.pretended) != (&whole.host, whole.pretended) {
+                return Err(format!("{} is of {}, {} of {}", whole.file, whole.host, run.file, run.host));
+            }
+            let known = run.identities.keys().find_map(|identity| whole.identities.get(identity));
+            if let Some(known) = known {
+                return Err(format!("{} is the same run as {known}", run.file));
+            }
+            whole.take(run);
+        }
+        whole.file = file.to_string();
+        Ok(whole)
+    }
+
+    fn take(&mut self, run: Arm) {
+        self.runs += run.runs;
+        self.identities.extend(run.identities);
+        self.flaws.extend(run.flaws);
+        for (label, value) in run.environment {
+            match self.environment.iter_mut().find(|(known, _)| *known == label) {
+                Some((_, known)) if known.split(OR).any(|known| *known == value) => {}
+                Some((_, known)) => known.push_str(&format!("{OR}{value}")),
+                None => self.environment.push((label, value)),
+            }
+        }
+        let places: BTreeMap<String, usize> =
+            self.members.iter().enumerate().map(|(place, member)| (member.key.clone(), place)).collect();
+        for member in run.members {
+            match places.get(&member.key).and_then(|place| self.members.get_mut(*place)) {
+                Some(known) => known.take(member),
+                None => self.members.push(member),
+            }
+        }
+    }
+}
+
+impl Member {
+    /// Whether it says where the tasks of its case were.
+    pub fn tells_occupancy(&self) -> bool {
+        self.metric.name == OCCUPANCY
+    }
+
+    /// What another run has of the same series; a rejected one counts only where all are.
+    fn take(&mut self, other: Member) {
+        let unusable = |member: &Member| !member.verdict.usable() || !member.median.is_finite();
+        match (unusable(self), unusable(&other)) {
+            (_, true) => {}
+            (true, false) => *self = other,
+            (false, false) => {
+                self.runs += other.runs;
+                self.medians.extend(other.medians);
+                self.clocks.extend(other.clocks);
+                self.median = median(&self.medians).unwrap_or(self.median);
+                self.disturbed.extend(other.disturbed);
+                self.disturbed.sort();
+                self.disturbed.dedup();
+                if self.verdict.kind == VerdictKind::Trusted {
+                    self.verdict = other.verdict;
+                }
+            }
+        }
+    }
+}
+
+/// What tells one run from all others, with its file.
+pub(super) fn identity(host: &str, started: &str, file: &str) -> BTreeMap<String, String> {
+    BTreeMap::from([(format!("{host} {started}"), file.to_string())])
+}
+
+/// What is wrong with the file of a run that came to its end (`complete`) or did not.
+pub(super) fn flaws(file: &str, complete: bool, damage: &[String]) -> Vec<String> {
+    let torn = format!("the run in {file} did not come to its end, so that parts of it are missing");
+    let lines = |first: &String| match damage.len() {
+        1 => format!("{file} is damaged: {first}"),
+        count => format!("{file} is damaged in {count} places, the first: {first}"),
+    };
+    (!complete).then_some(torn).into_iter().chain(damage.first().map(lines)).collect()
+}
+
+fn member(judged: &Judged, title: String, note: &str) -> Member {
+    let (series, analysis) = (&judged.series, &judged.analysis);
+    let counted = series.processes.iter().filter_map(|process| Some((median(&process.values)?, process)));
+    let clock = |process: &stats::Process| {
+        let column = process.beside.iter().find(|column| column.name == "clock_ghz");
+        column.and_then(|column| median(&column.values)).unwrap_or(f64::NAN)
+    };
+    let (medians, clocks) = counted.map(|(value, process)| (value, clock(process))).unzip();
+    Member {
+        key: series.key.clone(),
+        case: series.case.clone(),
+        point: series.point.clone(),
+        metric: series.metric.clone(),
+        title,
+        runs: 1,
+        medians,
+        clocks,
+        median: analysis.estimate.as_ref().map_or(f64::NAN, |estimate| estimate.median),
+        told: None,
+        verdict: analysis.verdict.clone(),
+        disturbed: Vec::new(),
+        rejected_by: None,
+        note: note.to_string(),
+    }
+}

@@ -1,0 +1,134 @@
+//! Many metrics as few figures: a ratio for each part of the machine, and one over all.
+//!
+//! A benchmark counts once, however many points and metrics it has, and a part of the machine once, however many benchmarks
+//! look at it: else the part with the longest ladder would be the index.
+
+use std::collections::BTreeMap;
+
+use super::{Compared, Member};
+use stats::index::{Component as Test, geometric_mean, index};
+use stats::order::Interval;
+
+/// A pooled ratio, turned so that above 1 is better.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pooled {
+    /// Geometric mean.
+    pub ratio: f64,
+    /// `None` where one of its metrics has none.
+    pub ci95: Option<[f64; 2]>,
+    /// The lowest and the highest value that leaving one benchmark out gives; `None` of a single one.
+    pub leave_one_out: Option<[f64; 2]>,
+    /// Benchmarks without which it changes sides of 1.
+    pub decided_by: Vec<String>,
+    pub metrics: usize,
+    pub benchmarks: usize,
+}
+
+/// A part of the machine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Component {
+    pub name: String,
+    pub pooled: Pooled,
+    /// The interval (or where there is none the ratio) leaves the margin: worth looking at its metrics.
+    pub moves: bool,
+}
+
+/// The part of the machine that a series is about: the group of its benchmark, memory by what is asked of it.
+pub fn component(member: &Member) -> String {
+    component_of(&member.case.bench, &member.metric.unit)
+}
+
+/// The same by a benchmark's id and the unit of its metric.
+pub fn component_of(bench: &str, unit: &str) -> String {
+    let group = bench.split('.').next().unwrap_or_default();
+    match group {
+        "memory" if unit.ends_with("B/s") => "memory bandwidth".to_string(),
+        "memory" => "memory latency".to_string(),
+        group => group.to_string(),
+    }
+}
+
+/// One benchmark's part.
+struct OfBench {
+    component: String,
+    name: String,
+    ratio: f64,
+    /// Half-widths of ln of the ratio: of each metric's own chance, and of what all metrics of a run share.
+    halves: Option<[f64; 2]>,
+    metrics: usize,
+}
+
+/// The components in alphabetic order, and the index over all.
+pub fn pooled(metrics: &[Compared]) -> (Vec<Component>, Option<Pooled>) {
+    let mut by_bench: BTreeMap<(&str, &str), Vec<&Compared>> = BTreeMap::new();
+    for one in metrics.iter().filter(|one| one.headline && one.turned().is_some()) {
+        by_bench.entry((one.component.as_str(), one.bench.as_str())).or_default().push(one);
+    }
+    let benches: Vec<OfBench> = by_bench.into_iter().filter_map(|(key, all)| of_bench(key, &all)).collect();
+    let mut parts: BTreeMap<&str, Vec<&OfBench>> = BTreeMap::new();
+    for bench in &benches {
+        parts.entry(bench.component.as_str()).or_default().push(bench);
+    }
+    let margin = metrics.iter().map(|one| one.margin).fold(f64::INFINITY, f64::min);
+    let component = |(name, benches): (&&str, &Vec<&OfBench>)| {
+        let pooled = pool(benches, &vec![1.0; benches.len()])?;
+        let edges = [1.0 / (1.0 + margin), 1.0 + margin];
+        let outside = |[low, high]: [f64; 2]| high <= edges[0] || low >= edges[1];
+        let moves = outside(pooled.ci95.unwrap_or([pooled.ratio; 2]));
+        Some(Component { name: name.to_string(), pooled, moves })
+    };
+    let components = parts.iter().filter_map(component).collect();
+    let weights: Vec<f64> =
+        benches.iter().map(|bench| 1.0 / parts[bench.component.as_str()].len() as f64).collect();
+    (components, pool(&benches.iter().collect::<Vec<_>>(), &weights))
+}
+
+fn of_bench((component, bench): (&str, &str), metrics: &[&Compared]) -> Option<OfBench> {
+    let turned: Vec<(f64, Option<Interval>)> = metrics.iter().filter_map(|one| one.turned()).collect();
+    let ratios: Vec<f64> = turned.iter().map(|(ratio, _)| *ratio).collect();
+    let n = ratios.len() as f64;
+    // Half-widths: those of chance add up as squares, what all share adds up as it is.
+    let halves = metrics.iter().zip(&turned).map(|(one, (_, interval))| {
+        let interval = (*interval)?;
+        let all = (interval.high / interval.low).ln() / 2.0;
+        let own = (all.powi(2) - one.shared_half.powi(2)).max(0.0).sqrt();
+        Some([own, one.shared_half])
+    });
+    let halves: Option<Vec<[f64; 2]>> = halves.collect();
+    let halves = halves.map(|halves| {
+        let own = halves.iter().map(|half| half[0].powi(2)).sum::<f64>().sqrt() / n;
+        [own, halves.iter().map(|half| half[1]).sum::<f64>() / n]
+    });
+    let ratio = geometric_mean(&ratios)?;
+    Some(OfBench { component: component.into(), name: bench.into(), ratio, halves, metrics: ratios.len() })
+}
+
+fn pool(benches: &[&OfBench], weights: &[f64]) -> Option<Pooled> {
+    let test = |(bench, weight): (&&OfBench, &f64)| Test {
+        name: bench.name.clone(),
+        ratio: bench.ratio,
+        interval: None,
+        weight: *weight,
+    };
+    let tests: Vec<Test> = benches.iter().zip(weights).map(test).collect();
+    let found = index(&tests, 0.95)?;
+    let total: f64 = weights.iter().sum();
+    let parts: Option<Vec<[f64; 2]>> = benches
+        .iter()
+        .zip(weights)
+        .map(|(bench, weight)| Some(bench.halves?.map(|half| half * weight / total)))
+        .collect();
+    let half = parts.map(|parts| {
+        let own: f64 = parts.iter().map(|half| half[0].powi(2)).sum();
+        let shared: f64 = parts.iter().map(|half| half[1]).sum();
+        own.sqrt().hypot(shared)
+    });
+    Some(Pooled {
+        ratio: found.value,
+        ci95: half.map(|half| [found.value * (-half).exp(), found.value * half.exp()]),
+        leave_one_out: found.leave_one_out.map(|range| [range.low, range.high]),
+        decided_by: found.decided_by,
+        metrics: benches.iter().map(|bench| bench.metrics).sum(),
+        benchmarks: benches.len(),
+    })
+}

@@ -1,0 +1,260 @@
+//! Which series of two results mean the same, and what forbids comparing those that nearly do.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::occupancy::{difference as moved, occupancies};
+use super::unixbench::placed;
+use super::{Arm, Member, Refused};
+use import::lmbench::size_untold;
+use model::{Better, Case, Form, Pages, Params, VerdictKind, figure};
+
+/// Two series that may be compared: A's values times `scale` are in B's unit.
+pub struct Match<'a> {
+    pub a: &'a Member,
+    pub b: &'a Member,
+    pub scale: f64,
+    pub note: Option<String>,
+    /// Whether the two are headlines.
+    pub headline: bool,
+}
+
+impl Match<'_> {
+    /// The pair as one that is not compared.
+    pub fn refused(&self, factor: &str, reason: String) -> Refused {
+        refusal([self.a, self.b], self.headline, factor, reason)
+    }
+
+    /// Runs that gave the values of each of the two.
+    pub fn runs(&self) -> [usize; 2] {
+        [self.a.runs, self.b.runs]
+    }
+}
+
+fn refusal([a, b]: [&Member; 2], headline: bool, factor: &str, reason: String) -> Refused {
+    Refused {
+        key: a.key.clone(),
+        key_b: b.key.clone(),
+        factor: factor.to_string(),
+        conditions: !LACKS.contains(&factor),
+        headline,
+        reason,
+        a: figure(a.median, &a.metric.unit),
+    }
+}
+
+/// Factors that are no difference of conditions, but a lack of what a comparison needs.
+const LACKS: [&str; 3] = ["size", "unit", "value"];
+
+/// Everything but where and on which pages it ran.
+fn subject(member: &Member) -> String {
+    let mut case: Case = member.case.clone();
+    case.placement.name = "".into();
+    case.placement.pages = Pages::AsGiven;
+    case.placement.beside = Default::default();
+    case.knobs.clear();
+    case.series_key(&member.point, &member.metric.name)
+}
+
+/// The same without the point.
+fn curve(member: &Member) -> String {
+    let bare = Member { point: Params::new(), ..member.clone() };
+    subject(&bare)
+}
+
+/// The pairs, in A's order. What is on both sides and must not be compared is added to `refused`.
+pub fn matches<'a>(a: &'a Arm, b: &'a Arm, refused: &mut Vec<Refused>) -> Vec<Match<'a>> {
+    let (mut subjects, mut curves): (BTreeMap<String, Vec<&Member>>, BTreeMap<String, &Member>) =
+        Default::default();
+    for member in b.valued() {
+        subjects.entry(subject(member)).or_default().push(member);
+        curves.entry(curve(member)).or_insert(member);
+    }
+    // An imported size that is not told stands on either side.
+    let untold: BTreeMap<String, &Member> =
+        b.valued().filter(|member| has_no_size(member)).map(|member| (curve(member), member)).collect();
+    let (of_a, of_b, pinned) = (occupancies(a), occupancies(b), pinned(a, b));
+    // Where nobody tells, whatever has a better side is one.
+    let knows = a.knows_headlines || b.knows_headlines;
+    let headline = |x: &Member, y: &Member| {
+        x.metric.headline || y.metric.headline || (!knows && x.metric.better != Better::Neither)
+    };
+    let mut matches = Vec::new();
+    let mut told: Vec<&str> = Vec::new();
+    for member in a.valued() {
+        let refuse = |other: &Member, factor: &str, reason: String| {
+            refusal([member, other], headline(member, other), factor, reason)
+        };
+        let candidates = subjects.get(&subject(member)).map(Vec::as_slice).unwrap_or_default();
+        if candidates.is_empty() || has_no_size(member) {
+            let other = match has_no_size(member) {
+                true => curves.get(&curve(member)).map(|other| (*other, "A")),
+                false => untold.get(&curve(member)).map(|other| (*other, "B")),
+            };
+            if let Some((other, side)) = other {
+                // Once a curve is enough.
+                if !told.contains(&other.key.as_str()) {
+                    told.push(&other.key);
+                    let reason = format!("{side} does not tell at which size it was measured");
+                    refused.push(refuse(other, "size", reason));
+                }
+            }
+            continue;
+        }
+        let imported = a.imported || b.imported;
+        let found = candidates.iter().find_map(|other| Some((*other, forgiven(member, other, imported)?)));
+        let Some((other, note)) = found else {
+            if let Some((other, (factor, reason))) =
+                candidates.iter().find_map(|other| Some((*other, difference(member, other)?)))
+            {
+                refused.push(refuse(other, factor, reason));
+            }
+            continue;
+        };
+        if a.pretended != b.pretended {
+            let reason =
+                format!("the samples of {} were invented (--pretend)", if a.pretended { "A" } else { "B" });
+            refused.push(refuse(other, "samples", reason));
+            continue;
+        }
+        let mut forbidden = forbidden(member, other, [a.clock_source.as_deref(), b.clock_source.as_deref()]);
+        let (in_a, in_b) = (placed(&member.case).key(), placed(&other.case).key());
+        if let (true, Some(x), Some(y)) =
+            (member.case.placement.name == "free", of_a.get(&in_a), of_b.get(&in_b))
+        {
+            let whose = if in_a == member.case.key() { "" } else { " (context switching, which is in it)" };
+            let moved =
+                moved(x, y).map(|words| ("placement", format!("{words}{whose}{}", instead(member, &pinned))));
+            forbidden = forbidden.or(moved);
+        }
+        if let Some((factor, reason)) = forbidden {
+            refused.push(refuse(other, factor, reason));
+            continue;
+        }
+        match unit_scale(&member.metric.unit, &other.metric.unit) {
+            Some(scale) => {
+                let headline = headline(member, other);
+                matches.push(Match { a: member, b: other, scale, note, headline });
+            }
+            None => {
+                let reason = format!("{:?} in A, {:?} in B", member.metric.unit, other.metric.unit);
+                refused.push(refuse(other, "unit", reason));
+            }
+        }
+    }
+    matches
+}
+
+/// What the two of one case forbid: a number that is not to be believed, or one that another clock timed.
+fn forbidden<'a>(a: &'a Member, b: &'a Member, clocks: [Option<&str>; 2]) -> Option<(&'a str, String)> {
+    let rejected =
+        [("A", a), ("B", b)].into_iter().find(|(_, one)| one.verdict.kind == VerdictKind::Rejected);
+    if let Some((side, one)) = rejected {
+        let factor = one.rejected_by.as_deref().unwrap_or("verdict");
+        return Some((factor, format!("rejected in {side}: {}", one.verdict.reason)));
+    }
+    // Single events are as short as a reading of the clock is long; windows are not.
+    let events = [a, b].iter().any(|one| matches!(one.metric.form, Form::Quantile { .. }));
+    match clocks {
+        [Some(of_a), Some(of_b)] if of_a != of_b && events => {
+            Some(("clock-source", format!("single events were timed by {of_a} in A, by {of_b} in B")))
+        }
+        _ => None,
+    }
+}
+
+/// A series but for where its tasks were.
+fn unplaced(member: &Member) -> String {
+    let mut case: Case = member.case.clone();
+    case.placement.name = "".into();
+    case.series_key(&member.point, &member.metric.name)
+}
+
+/// The pinned figures that both have and that may be used, by what they are of.
+fn pinned<'a>(a: &'a Arm, b: &'a Arm) -> BTreeMap<String, Vec<&'a str>> {
+    fn of(arm: &Arm) -> impl Iterator<Item = &Member> {
+        arm.valued().filter(|one| one.case.placement.name != "free" && one.verdict.usable())
+    }
+    let known: BTreeSet<&str> = of(b).map(|one| one.key.as_str()).collect();
+    let mut pinned: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for one in of(a).filter(|one| known.contains(one.key.as_str())) {
+        pinned.entry(unplaced(one)).or_default().push(&one.key);
+    }
+    pinned
+}
+
+/// What to compare instead of a free figure, as advice.
+fn instead(free: &Member, pinned: &BTreeMap<String, Vec<&str>>) -> String {
+    match pinned.get(&unplaced(free)) {
+        None => "; pin the tasks to compare it".to_string(),
+        Some(keys) => format!("; compare {} instead", keys[..keys.len().min(3)].join(" and ")),
+    }
+}
+
+fn has_no_size(member: &Member) -> bool {
+    member.point.values().any(size_untold)
+}
+
+/// Whether two series of one subject may be compared, and what is to be said then.
+fn forgiven(a: &Member, b: &Member, imported: bool) -> Option<Option<String>> {
+    let (of_a, of_b) = (&a.case.placement, &b.case.placement);
+    if of_a.name != of_b.name || of_a.beside != of_b.beside || a.case.knobs != b.case.knobs {
+        return None;
+    }
+    match (of_a.pages, of_b.pages) {
+        (one, other) if one == other => Some(None),
+        (Pages::AsGiven, Pages::Base) | (Pages::Base, Pages::AsGiven) if imported => {
+            Some(Some("base pages against pages as the system gave them".to_string()))
+        }
+        _ => None,
+    }
+}
+
+/// The factor that makes them incomparable.
+fn difference(a: &Member, b: &Member) -> Option<(&'static str, String)> {
+    let (of_a, of_b) = (&a.case.placement, &b.case.placement);
+    let words = |pages: Pages| match pages {
+        Pages::AsGiven => "as given",
+        Pages::Huge => "huge",
+        Pages::Base => "base",
+    };
+    if of_a.name != of_b.name {
+        return Some(("placement", format!("{} in A, {} in B", of_a.name, of_b.name)));
+    }
+    if of_a.pages != of_b.pages {
+        return Some(("pages", format!("{} in A, {} in B", words(of_a.pages), words(of_b.pages))));
+    }
+    if of_a.beside != of_b.beside {
+        return Some(("beside", format!("{:?} in A, {:?} in B", of_a.beside, of_b.beside)));
+    }
+    (a.case.knobs != b.case.knobs)
+        .then(|| ("knobs", format!("{:?} in A, {:?} in B", a.case.knobs, b.case.knobs)))
+}
+
+/// How many of unit `to` one of unit `from` is.
+pub fn unit_scale(from: &str, to: &str) -> Option<f64> {
+    const UNITS: [&[(&str, f64)]; 3] = [
+        &[("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)],
+        &[("B/s", 1e-9), ("kB/s", 1e-6), ("MB/s", 1e-3), ("GB/s", 1.0)],
+        &[("Hz", 1e-9), ("MHz", 1e-3), ("GHz", 1.0)],
+    ];
+    if from == to {
+        return Some(1.0);
+    }
+    let size =
+        |kind: &[(&str, f64)], unit: &str| kind.iter().find(|(name, _)| *name == unit).map(|(_, size)| *size);
+    UNITS.iter().find_map(|kind| Some(size(kind, from)? / size(kind, to)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unit_scale as scale;
+
+    #[test]
+    fn units_of_one_kind_are_converted() {
+        assert_eq!(
+            (scale("us", "ns"), scale("MB/s", "GB/s"), scale("", "")),
+            (Some(1e3), Some(1e-3), Some(1.0))
+        );
+        assert_eq!((scale("us", "GB/s"), scale("1/s", "ns")), (None, None));
+    }
+}

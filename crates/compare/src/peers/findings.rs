@@ -1,0 +1,315 @@
+//! What is said of a host that falls behind: how far, in what, how sure, what about it differs from its peers, and the
+//! command that shows it again.
+
+use std::cmp::Reverse;
+
+use super::fleet::{Fleet, Host};
+use super::groups::{Difference, Group, differences};
+use super::outliers::{Flag, Standing};
+use super::{DRIFT, SLOW};
+use model::{Effect, Fact, Finding, Severity, percent};
+
+/// Benchmarks, differences and own findings of a host that are told one by one.
+const SHOWN: usize = 5;
+
+/// A host as slow as this in a whole part is a problem; in a single benchmark, below the second.
+const PROBLEM: f64 = 0.9;
+const PROBLEM_ALONE: f64 = 0.75;
+
+/// Which labels first come to mind for which part of the machine.
+const SUSPECTS: &[(&str, &[&str])] = &[
+    (
+        "memory",
+        &[
+            "dimms_mib",
+            "memory_mts",
+            "memory",
+            "memory_gib",
+            "numa_nodes",
+            "transparent_huge_pages",
+            "huge_page_defrag",
+            "numa_balancing",
+            "bios",
+        ],
+    ),
+    (
+        "cpu",
+        &["core_clock", "governor", "turbo", "highest_frequency", "energy_preference", "microcode", "bios"],
+    ),
+    ("syscall", &["kernel", "mitigation", "clock_source", "core_clock", "preemption"]),
+    (
+        "",
+        &[
+            "kernel",
+            "mitigation",
+            "core_clock",
+            "governor",
+            "turbo",
+            "preemption",
+            "transparent_huge_pages",
+            "threads_per_core",
+            "dimms_mib",
+        ],
+    ),
+];
+
+pub(super) fn findings(fleet: &Fleet, groups: &[Group], standings: &[Standing]) -> Vec<Finding> {
+    let mut found: Vec<(Severity, f64, Finding)> = Vec::new();
+    for (host, standing) in fleet.hosts.iter().zip(standings) {
+        if let Some((ratio, finding)) = slow(fleet, host, standing, groups, standings) {
+            found.push((finding.severity, ratio, finding));
+        }
+    }
+    for (place, group) in groups.iter().enumerate() {
+        if let Some(finding) = drift(fleet, group, groups, place) {
+            found.push((finding.severity, 1.0, finding));
+        }
+    }
+    found.sort_by(|a, b| {
+        (Reverse(a.0).cmp(&Reverse(b.0))).then(a.1.total_cmp(&b.1)).then(a.2.headline.cmp(&b.2.headline))
+    });
+    found.into_iter().map(|(_, _, finding)| finding).collect()
+}
+
+/// What differs about a host, what is likeliest to matter for this part first.
+fn suspects(host: &Host, group: &Group, against: &Group, component: &str) -> Vec<Difference> {
+    let mut found: Vec<Difference> = group.near.iter().flat_map(|near| near.differences.clone()).collect();
+    for difference in differences(host, &against.usual) {
+        if !found.iter().any(|known| known.label == difference.label) {
+            found.push(difference);
+        }
+    }
+    let first = |label: &str| {
+        let list =
+            SUSPECTS.iter().find(|(part, _)| component.starts_with(part)).map_or(&[][..], |(_, list)| *list);
+        list.iter().position(|suspect| label.starts_with(suspect)).unwrap_or(usize::MAX)
+    };
+    found.sort_by_key(|difference| first(&difference.label));
+    found
+}
+
+/// Two healthy hosts of the group to measure beside it: those nearest to the middle would do as well as any; the first by
+/// name are easy to find.
+fn company<'a>(fleet: &'a Fleet, against: &Group, standings: &[Standing]) -> Vec<&'a str> {
+    let healthy = against.hosts.iter().filter(|place| {
+        let standing = &standings[**place];
+        standing.flags.is_empty() && standing.worst().is_none()
+    });
+    let mut names: Vec<&str> = healthy.map(|place| fleet.hosts[*place].name.as_str()).collect();
+    names.sort_unstable();
+    names.truncate(2);
+    names
+}
+
+fn slow(
+    fleet: &Fleet,
+    host: &Host,
+    standing: &Standing,
+    groups: &[Group],
+    standings: &[Standing],
+) -> Option<(f64, Finding)> {
+    let (group, against) = (groups.get(standing.group)?, groups.get(standing.against)?);
+    let (part, alone) = (standing.worst(), standing.flags.first());
+    // A part is worth more than a benchmark of it; a benchmark far below its part is named for itself.
+    let (what, ratio, z, peers, component) = match (part, alone) {
+        (Some(part), alone) if alone.is_none_or(|flag| flag.ratio > part.ratio - 0.1) => {
+            (part.component.clone(), part.ratio, part.z, standing.peers, part.component.clone())
+        }
+        (_, Some(flag)) => {
+            let metric = &fleet.metrics[flag.metric];
+            (short(&metric.key), flag.ratio, flag.z, flag.peers, metric.component.clone())
+        }
+        (Some(part), None) => {
+            (part.component.clone(), part.ratio, part.z, standing.peers, part.component.clone())
+        }
+        (None, None) => return None,
+    };
+    let severity = match part.is_some() {
+        true if ratio <= PROBLEM => Severity::Problem,
+        true => Severity::Warning,
+        false if ratio <= PROBLEM_ALONE => Severity::Problem,
+        false if ratio <= PROBLEM => Severity::Warning,
+        false => Severity::Note,
+    };
+    let suspects = suspects(host, group, against, &component);
+    let cause = cause(host, group, against, &suspects, standing);
+    let whose = format!("group {}", against.name);
+    let mut facts = vec![
+        Fact::new(
+            "beside its peers",
+            format!("{} of the median of {peers} hosts", percent(ratio)),
+            whose.clone(),
+        ),
+        Fact::new(
+            "robust z",
+            format!("{z:.1}, limit -{:.1} for so many hosts", standing.limit),
+            whose.clone(),
+        ),
+    ];
+    facts.extend(standing.flags.iter().take(SHOWN).map(|flag| fact(fleet, flag)));
+    if let Some(more @ 1..) = standing.flags.len().checked_sub(SHOWN) {
+        facts.push(Fact::new("further benchmarks", format!("{more} are behind as well"), whose.clone()));
+    }
+    let differing = |one: &Difference| {
+        Fact::new(
+            format!("differs: {}", one.label),
+            format!("{:?}, its peers {:?}", one.here, one.peers),
+            whose.clone(),
+        )
+    };
+    facts.extend(suspects.iter().take(SHOWN).map(differing));
+    let own = host.findings.iter().take(SHOWN);
+    facts.extend(
+        own.map(|one| Fact::new(format!("its own {}", one.rule), one.headline.clone(), host.file.clone())),
+    );
+    if !standing.history.is_empty() {
+        let before: Vec<String> = standing.history.iter().take(SHOWN).map(|ratio| percent(*ratio)).collect();
+        facts.push(Fact::new("its older runs", format!("{} in the same part", before.join(", ")), "history"));
+    }
+    let flagged = standing.flags.iter().map(|flag| fleet.metrics[flag.metric].key.clone());
+    let company = company(fleet, against, standings);
+    Some((
+        ratio,
+        Finding {
+            rule: SLOW.to_string(),
+            severity,
+            headline: format!("{} at {} of its {peers} peers in {what}", host.name, percent(ratio)),
+            cause,
+            facts,
+            confirm: confirm(host, standing, fleet, &component),
+            advice: match company.is_empty() {
+                true => String::new(),
+                false => format!(
+                    "Measure it in turns with {}, which are as they should be.",
+                    company.join(" and ")
+                ),
+            },
+            series: flagged.collect(),
+            effect: Effect::None,
+        },
+    ))
+}
+
+/// Why, as far as what is known of the host tells.
+fn cause(
+    host: &Host,
+    group: &Group,
+    against: &Group,
+    suspects: &[Difference],
+    standing: &Standing,
+) -> String {
+    let mut words = String::new();
+    if group.near.is_some() {
+        words.push_str(&format!(
+            "It has {} of its own make-up and is held against group {}, which differs in the fewest fields. ",
+            match group.hosts.len() {
+                1 => "no peer".to_string(),
+                count => format!("only {} peers", count - 1),
+            },
+            against.name
+        ));
+    }
+    match suspects.first() {
+        Some(first) => {
+            let more = suspects.len() - 1;
+            let rest = if more > 0 { format!(", and {more} more differences") } else { String::new() };
+            words.push_str(&format!(
+                "Likely: {} is {:?} where its peers have {:?}{rest}.",
+                first.label.replace('_', " "),
+                first.here,
+                first.peers
+            ));
+        }
+        None if !host.findings.is_empty() => {
+            words.push_str("Nothing known of its make-up differs from its peers; its own findings may say why.")
+        }
+        None => words.push_str(
+            "Nothing known of its make-up differs from its peers: look at what is not known (memory slots need root), then at \
+             the hardware.",
+        ),
+    }
+    match standing.history.as_slice() {
+        [] => {}
+        before if before.iter().all(|ratio| *ratio < 0.97) => {
+            words.push_str(" It was slow in its older runs, too.")
+        }
+        _ => words.push_str(" It was not slow in all of its older runs: something changed, or passed."),
+    }
+    words
+}
+
+fn fact(fleet: &Fleet, flag: &Flag) -> Fact {
+    let key = fleet.metrics[flag.metric].key.clone();
+    Fact::new(short(&key), format!("{} of {} peers, z {:.1}", percent(flag.ratio), flag.peers, flag.z), key)
+}
+
+/// A key without the words that all have.
+fn short(key: &str) -> String {
+    let key = key.split('#').next().unwrap_or(key);
+    key.replace("@one-cpu", "").replace("@free", "")
+}
+
+/// The flagged benchmarks alone, measured again.
+fn confirm(host: &Host, standing: &Standing, fleet: &Fleet, component: &str) -> String {
+    let group = component.split(' ').next().unwrap_or_default();
+    if host.imported {
+        return format!("assay run --only {}", if group == "speccpu" { "memory,cpu" } else { group });
+    }
+    let mut benches: Vec<&str> = standing
+        .flags
+        .iter()
+        .map(|flag| fleet.metrics[flag.metric].key.split('@').next().unwrap_or_default())
+        .filter(|bench| bench.starts_with(group))
+        .collect();
+    benches.sort_unstable();
+    benches.dedup();
+    let only = match benches.as_slice() {
+        [] => group.to_string(),
+        some => some[..some.len().min(SHOWN)].join(","),
+    };
+    format!("assay run --only {}", diagnose::words::shell(&only))
+}
+
+/// A group with too few hosts beside the one that it nearly is.
+fn drift(fleet: &Fleet, group: &Group, groups: &[Group], place: usize) -> Option<Finding> {
+    let near = group.near.as_ref()?;
+    let against = groups.get(near.group)?;
+    let names: Vec<&str> = group.hosts.iter().map(|host| fleet.hosts[*host].name.as_str()).collect();
+    let who = match names.as_slice() {
+        [one] => format!("{one} is"),
+        [first, rest @ ..] => format!("{first} and {} more are", rest.len()),
+        [] => return None,
+    };
+    let labels: Vec<String> = near.differences.iter().map(|one| one.label.replace('_', " ")).collect();
+    let in_what = if labels.is_empty() { "what is not told".to_string() } else { labels.join(", ") };
+    let facts = near.differences.iter().map(|one| {
+        Fact::new(
+            one.label.clone(),
+            format!("{:?}, group {} {:?}", one.here, against.name, one.peers),
+            "make-up",
+        )
+    });
+    let mut facts: Vec<Fact> = facts.collect();
+    facts.push(Fact::new("hosts", format!("{} and {}", group.hosts.len(), against.hosts.len()), "make-up"));
+    let file = fleet.hosts.get(*group.hosts.first()?).map(|host| host.file.clone()).unwrap_or_default();
+    let other = fleet.hosts.get(*against.hosts.first()?).map(|host| host.file.clone()).unwrap_or_default();
+    let shell = diagnose::words::shell;
+    Some(Finding {
+        rule: DRIFT.to_string(),
+        severity: Severity::Note,
+        headline: format!(
+            "{who} nearly like the {} hosts of group {}, but for {in_what}",
+            against.hosts.len(),
+            against.name
+        ),
+        cause: format!(
+            "Group {} has fewer hosts than can be judged by themselves. What should be equal is not: configurations drift.",
+            groups[place].name
+        ),
+        facts,
+        confirm: format!("assay compare {} {}", shell(&other), shell(&file)),
+        advice: String::new(),
+        series: Vec::new(),
+        effect: Effect::None,
+    })
+}

@@ -1,0 +1,296 @@
+//! Results of many hosts, kept small: names of series stand once, of each series a host has three numbers.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::{Arm, component_of};
+use model::{Better, Severity, Summary, SummaryFinding};
+use stats::order::median_interval;
+
+/// One result of one host, as it is read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Result {
+    pub host: String,
+    pub file: String,
+    /// UTC, RFC 3339; empty where it is not told.
+    pub started: String,
+    pub boot_id: Option<String>,
+    pub assay: String,
+    pub pretended: bool,
+    /// Nobody watched while it was measured.
+    pub imported: bool,
+    /// Make-up and settings: label and value.
+    pub make_up: Vec<(String, String)>,
+    pub series: Vec<Series>,
+    pub findings: Vec<SummaryFinding>,
+    /// Series that its summary had no room for.
+    pub left_out: u32,
+}
+
+/// One number of a result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    pub key: String,
+    pub unit: String,
+    /// `None`: not told, and guessed from the unit.
+    pub better: Option<Better>,
+    pub headline: bool,
+    pub median: f64,
+    pub ci95: Option<[f64; 2]>,
+}
+
+/// What a series is, once for all hosts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Metric {
+    pub key: String,
+    pub unit: String,
+    /// The part of the machine that it is about.
+    pub component: String,
+    /// Whether more is better.
+    pub higher: bool,
+}
+
+/// A host with its newest result.
+#[derive(Clone, Debug)]
+pub struct Host {
+    pub name: String,
+    pub file: String,
+    pub started: String,
+    pub assay: String,
+    pub boot_id: Option<String>,
+    pub pretended: bool,
+    pub imported: bool,
+    pub make_up: BTreeMap<String, String>,
+    pub findings: Vec<SummaryFinding>,
+    /// By metric: logarithms, turned so that more is better.
+    pub(super) values: Vec<Value>,
+    /// Older results of the same host, the newest first.
+    pub earlier: Vec<Earlier>,
+}
+
+/// An older result of a host: what is needed to say whether it was slow before.
+#[derive(Clone, Debug)]
+pub struct Earlier {
+    pub file: String,
+    pub started: String,
+    pub(super) values: Vec<Value>,
+}
+
+/// A value as a logarithm, with the better end of its interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Value {
+    pub metric: u32,
+    pub ln: f64,
+    /// The better end of its 95 % interval; the value itself where it has none.
+    pub best: f64,
+    /// Half-width of the interval, as a share; 0 where it has none.
+    pub half: f64,
+}
+
+/// Results of many hosts.
+#[derive(Clone, Debug, Default)]
+pub struct Fleet {
+    pub metrics: Vec<Metric>,
+    pub hosts: Vec<Host>,
+    /// Results that could not be used: file and reason.
+    pub left_out: Vec<(String, String)>,
+    /// Results that were given twice.
+    pub twice: usize,
+    /// Results whose summary had no room for all series.
+    pub cut: usize,
+    places: HashMap<String, u32>,
+    known: HashMap<String, usize>,
+}
+
+/// The better side by the unit, where an old summary does not tell; `None` of what could be either.
+fn better_of(unit: &str) -> Option<Better> {
+    match unit {
+        "ns" | "us" | "µs" | "ms" | "s" | "cycles" => Some(Better::Lower),
+        unit if unit.ends_with("/s") || unit.ends_with("Hz") => Some(Better::Higher),
+        _ => None,
+    }
+}
+
+impl Fleet {
+    /// Adds a result. Of one host the newest counts, and the others are its history; one run counts once.
+    pub fn add(&mut self, result: Result) {
+        let Result {
+            host,
+            file,
+            started,
+            boot_id,
+            assay,
+            pretended,
+            imported,
+            make_up,
+            series,
+            findings,
+            left_out,
+        } = result;
+        let values = self.values(&series);
+        if values.is_empty() {
+            let why = "it has no usable value with a better side".to_string();
+            return self.left_out.push((file, why));
+        }
+        self.cut += usize::from(left_out > 0);
+        let make_up: BTreeMap<String, String> = make_up.into_iter().collect();
+        // Hosts of one name need not be one machine: half the world is called localhost.
+        let told = |label: &str| make_up.get(label).map_or("", String::as_str);
+        let identity =
+            format!("{host}\n{}\n{}\n{}\n{pretended}", told("cpu_model"), told("packages"), told("suite"));
+        let found = Host {
+            name: host,
+            file,
+            started,
+            assay,
+            boot_id,
+            pretended,
+            imported,
+            findings: findings.into_iter().filter(|finding| finding.severity > Severity::Note).collect(),
+            make_up,
+            values,
+            earlier: Vec::new(),
+        };
+        let Some(&place) = self.known.get(&identity) else {
+            self.known.insert(identity, self.hosts.len());
+            return self.hosts.push(found);
+        };
+        let known = &mut self.hosts[place];
+        let times = || std::iter::once(&known.started).chain(known.earlier.iter().map(|one| &one.started));
+        if !found.started.is_empty() && times().any(|time| *time == found.started) {
+            self.twice += 1;
+            return;
+        }
+        let mut history = std::mem::take(&mut known.earlier);
+        let (mut newest, older) = match (&found.started, &found.file) > (&known.started, &known.file) {
+            true => (found, known.clone()),
+            false => (known.clone(), found),
+        };
+        history.push(Earlier { file: older.file, started: older.started, values: older.values });
+        history.sort_by(|a, b| (&b.started, &b.file).cmp(&(&a.started, &a.file)));
+        newest.earlier = history;
+        *known = newest;
+    }
+
+    /// Hosts of different names that tell one boot: one machine under several names counts as several.
+    pub fn one_boot(&self) -> Vec<[&str; 2]> {
+        let mut seen: HashMap<&str, &str> = HashMap::new();
+        let mut found = Vec::new();
+        for host in &self.hosts {
+            let Some(boot) = host.boot_id.as_deref().filter(|boot| !boot.is_empty()) else { continue };
+            match seen.get(boot) {
+                Some(other) if *other != host.name => found.push([*other, host.name.as_str()]),
+                Some(_) => {}
+                None => {
+                    seen.insert(boot, &host.name);
+                }
+            }
+        }
+        found
+    }
+
+    fn values(&mut self, series: &[Series]) -> Vec<Value> {
+        let mut values: Vec<Value> = Vec::with_capacity(series.len());
+        for one in series.iter().filter(|one| one.headline && one.median.is_finite() && one.median > 0.0) {
+            let higher = match one.better.or_else(|| better_of(&one.unit)) {
+                Some(Better::Higher) => true,
+                Some(Better::Lower) => false,
+                Some(Better::Neither) | None => continue,
+            };
+            let metric = match self.places.get(&one.key) {
+                Some(place) => *place,
+                None => {
+                    let place = self.metrics.len() as u32;
+                    let bench = one.key.split('@').next().unwrap_or_default();
+                    let component = component_of(bench, &one.unit);
+                    let (key, unit) = (one.key.clone(), one.unit.clone());
+                    self.places.insert(key.clone(), place);
+                    self.metrics.push(Metric { key, unit, component, higher });
+                    place
+                }
+            };
+            // One key with two units is two things.
+            if self.metrics[metric as usize].unit != one.unit {
+                continue;
+            }
+            let sign = if higher { 1.0 } else { -1.0 };
+            let interval = one.ci95.filter(|[low, high]| *low > 0.0 && low <= high && high.is_finite());
+            let ln = sign * one.median.ln();
+            let ends = interval.map(|ends| ends.map(|end| sign * end.ln()));
+            values.push(Value {
+                metric,
+                ln,
+                best: ends.map_or(ln, |[a, b]| a.max(b).max(ln)),
+                half: ends.map_or(0.0, |[a, b]| (a - b).abs() / 2.0),
+            });
+        }
+        values.sort_unstable_by_key(|value| value.metric);
+        values.dedup_by_key(|value| value.metric);
+        values
+    }
+}
+
+impl From<(Summary, String)> for Result {
+    fn from((summary, file): (Summary, String)) -> Result {
+        let series = summary.series.into_iter().filter_map(|one| {
+            let usable = model::Verdict::new(one.verdict, "").usable();
+            Some(Series {
+                median: one.median.filter(|_| usable)?,
+                key: one.key,
+                unit: one.unit,
+                better: one.better,
+                headline: !one.aside,
+                ci95: one.ci95,
+            })
+        });
+        Result {
+            series: series.collect(),
+            host: summary.host,
+            file,
+            started: summary.started,
+            boot_id: summary.boot_id,
+            assay: summary.assay,
+            pretended: summary.pretended,
+            imported: false,
+            make_up: summary.make_up.into_iter().chain(summary.settings).collect(),
+            findings: summary.findings,
+            left_out: summary.series_left_out,
+        }
+    }
+}
+
+impl From<&Arm> for Result {
+    /// A saved report or a foreign result.
+    fn from(arm: &Arm) -> Result {
+        let told = |label: &str| {
+            arm.environment.iter().find(|(known, _)| known == label).map(|(_, value)| value.clone())
+        };
+        let knows = arm.knows_headlines;
+        let series = arm.valued().filter(|member| member.verdict.usable()).map(|member| Series {
+            key: member.key.clone(),
+            unit: member.metric.unit.to_string(),
+            better: Some(member.metric.better),
+            headline: member.metric.headline || !knows,
+            median: member.median,
+            ci95: match member.told {
+                Some((interval, _)) => Some(interval),
+                None => median_interval(&member.medians, 0.95).map(|interval| [interval.low, interval.high]),
+            },
+        });
+        // An identity is host and time; foreign files need not tell one.
+        let started =
+            arm.identities.keys().next().and_then(|one| one.strip_prefix(&format!("{} ", arm.host)));
+        Result {
+            host: arm.host.clone(),
+            file: arm.file.clone(),
+            started: started.unwrap_or_default().to_string(),
+            boot_id: None,
+            assay: told("assay").unwrap_or_default(),
+            pretended: arm.pretended,
+            imported: arm.imported,
+            make_up: arm.environment.clone(),
+            series: series.collect(),
+            findings: Vec::new(),
+            left_out: 0,
+        }
+    }
+}

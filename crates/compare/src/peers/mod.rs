@@ -1,0 +1,83 @@
+//! Hosts against hosts of the same make-up: which of a fleet is slower than its peers, in what, and what about it differs.
+//!
+//! [`Fleet`] gathers results a host at a time and keeps a few numbers of each; `groups.rs` says who are peers,
+//! `outliers.rs` who falls behind them, `findings.rs` puts that into words with what else is known of the host. Pure: the
+//! same results give the same answer in any order.
+
+mod findings;
+pub mod fleet;
+mod groups;
+mod outliers;
+#[cfg(test)]
+mod tests;
+
+pub use fleet::{Fleet, Host, Metric, Result, Series};
+pub use groups::{Difference, Group, LEAST_HOSTS, Near};
+pub use outliers::{Flag, Score, Standing, limit};
+
+use model::Finding;
+
+/// The rules, as `assay explain` tells them.
+pub const SLOW: &str = "slow-among-peers";
+pub const DRIFT: &str = "config-drift";
+
+/// What `assay explain slow-among-peers` says.
+pub const SLOW_EXPLAINED: &[(&str, &str)] = &[
+    (
+        "What it finds, and why it matters",
+        "A host is slower than hosts of the same make-up, in a part of the machine or in one benchmark. What equals it in \
+         hardware and system should equal it in speed: a memory slot filled wrongly, a clock held back, a setting that \
+         differs, a part that fails.",
+    ),
+    (
+        "When it fires",
+        "From 8 peers on. Values are compared as logarithms of ratios to the group's median; a part's score is the median over \
+         its headline benchmarks. A host is flagged where the better end of its 95 % interval is still worse than the peers' median \
+         by more than max(3 %, 3 × the noise of the benchmark), and its robust z is below -z_N: 17 (8 and 9 hosts), 12.7 (10), \
+         6.3 (20), 4.8 (50), 4.1 (200), 3.9 (from 1,000), the 1e-4 quantiles of z for so few hosts. Single benchmarks are \
+         many, so that their false discovery rate over all hosts and benchmarks of the group must be below 1 %, too \
+         (Benjamini and Hochberg, on z brought to the normal scale by its limit). z is over 1.4826 MAD of the group.",
+    ),
+];
+
+/// What `assay explain config-drift` says.
+pub const DRIFT_EXPLAINED: &[(&str, &str)] = &[
+    (
+        "What it finds, and why it matters",
+        "Hosts that have too few peers of exactly their make-up and are the same machine as a larger group but for a few \
+         fields: another kernel, a memory slot more or less, threads switched off. They are held against that group, and \
+         the fields in which they differ are the first suspects.",
+    ),
+    (
+        "When it fires",
+        "A group of fewer than 8 hosts, and one of at least 8 with the same CPU model and number of packages: the one that \
+         differs in the fewest fields, of several the largest.",
+    ),
+];
+
+/// What a fleet comes to.
+#[derive(Clone, Debug)]
+pub struct Peers {
+    pub fleet: Fleet,
+    /// The largest first.
+    pub groups: Vec<Group>,
+    /// For each host of the fleet.
+    pub standings: Vec<Standing>,
+    /// The slowest first.
+    pub findings: Vec<Finding>,
+}
+
+impl Peers {
+    /// Hosts that were held against others.
+    pub fn judged(&self) -> usize {
+        self.standings.iter().filter(|standing| standing.peers > 0).count()
+    }
+}
+
+/// Holds every host of a fleet against its peers.
+pub fn judge(fleet: Fleet) -> Peers {
+    let groups = groups::groups(&fleet.hosts);
+    let standings = outliers::standings(&fleet, &groups);
+    let findings = findings::findings(&fleet, &groups, &standings);
+    Peers { fleet, groups, standings, findings }
+}

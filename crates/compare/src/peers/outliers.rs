@@ -1,0 +1,301 @@
+//! Who falls behind. Logarithms of ratios to the group's median, robust z with a limit that knows how few hosts there are,
+//! a margin in the units that matter, and for the many single benchmarks a false discovery rate.
+
+use std::collections::BTreeMap;
+
+use super::fleet::{Fleet, Value};
+use super::groups::{Group, LEAST_HOSTS};
+use stats::multiple::benjamini_hochberg;
+use stats::order::{MAD_TO_SIGMA, mad, median};
+use stats::tails::normal_two_sided;
+
+/// A host must be worse by this share at least, and by so many times the noise of the benchmark.
+const MARGIN: f64 = 0.03;
+const NOISES: f64 = 3.0;
+
+/// Limits of robust z by number of hosts: quantiles at 1e-4 (two-sided) of `(x - median) / 1.4826 MAD` of normal values,
+/// from the table of our methods; those of 8 and 9 hosts are simulated alike (16.1 and 17.3).
+const LIMITS: [(f64, f64); 7] =
+    [(8.0, 17.0), (9.0, 17.0), (10.0, 12.7), (20.0, 6.3), (50.0, 4.8), (200.0, 4.1), (1000.0, 3.9)];
+
+/// Single benchmarks are many: the share of false ones among those that are flagged.
+const FALSE_DISCOVERIES: f64 = 0.01;
+
+/// The quantile of the normal distribution that the limits stand for: 1e-4, two-sided.
+const NORMAL_LIMIT: f64 = 3.8906;
+
+/// The limit of robust z among so many hosts: by straight lines between the table's logarithms. `None` below eight.
+pub fn limit(hosts: usize) -> Option<f64> {
+    if hosts < LEAST_HOSTS {
+        return None;
+    }
+    let n = hosts as f64;
+    let above = LIMITS.iter().position(|(size, _)| n <= *size);
+    match above {
+        Some(0) => Some(LIMITS[0].1),
+        Some(at) => {
+            let ((n0, z0), (n1, z1)) = (LIMITS[at - 1], LIMITS[at]);
+            let share = (n / n0).ln() / (n1 / n0).ln();
+            Some((z0.ln() + share * (z1 / z0).ln()).exp())
+        }
+        None => Some(LIMITS[LIMITS.len() - 1].1),
+    }
+}
+
+/// Where a host stands in one part of the machine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Score {
+    pub component: String,
+    /// Over its peers' median, turned so that below 1 is worse.
+    pub ratio: f64,
+    pub z: f64,
+    /// Benchmarks behind it.
+    pub metrics: usize,
+    pub flagged: bool,
+}
+
+/// One benchmark in which a host is far behind.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Flag {
+    /// Place among the fleet's metrics.
+    pub metric: usize,
+    pub ratio: f64,
+    pub z: f64,
+    /// The peers that have it.
+    pub peers: usize,
+}
+
+/// Where a host stands among its peers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Standing {
+    /// Its group, and the one that it was held against.
+    pub group: usize,
+    pub against: usize,
+    /// Other hosts that it was held against; 0: none.
+    pub peers: usize,
+    pub limit: f64,
+    /// By part of the machine, in alphabetic order.
+    pub scores: Vec<Score>,
+    /// The worst first.
+    pub flags: Vec<Flag>,
+    /// Ratios of its older results in the worst part, the newest first.
+    pub history: Vec<f64>,
+}
+
+impl Standing {
+    /// The part in which it is flagged, the worst of several.
+    pub fn worst(&self) -> Option<&Score> {
+        self.scores.iter().filter(|score| score.flagged).min_by(|a, b| a.ratio.total_cmp(&b.ratio))
+    }
+}
+
+/// What is usual in a group, of one metric or of one part.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Level {
+    centre: f64,
+    sigma: f64,
+    /// Half-width of a usual interval, a share.
+    noise: f64,
+    hosts: usize,
+}
+
+impl Level {
+    fn of(values: &[f64], halves: &[f64]) -> Option<Level> {
+        if values.len() < LEAST_HOSTS {
+            return None;
+        }
+        let sigma = MAD_TO_SIGMA * mad(values)?;
+        // Equal values to the last digit (clocks, counts) have no spread to divide by: a thousandth is none that matters.
+        Some(Level {
+            centre: median(values)?,
+            sigma: sigma.max(1e-3),
+            noise: median(halves).unwrap_or(0.0),
+            hosts: values.len(),
+        })
+    }
+
+    fn margin(&self) -> f64 {
+        MARGIN.max(NOISES * self.noise)
+    }
+}
+
+/// What a group's members come to.
+struct Baseline {
+    metrics: BTreeMap<u32, Level>,
+    parts: BTreeMap<String, Level>,
+}
+
+/// Distances of a host from its peers: by metric, then the median of each part (with its better end).
+struct Distances {
+    metrics: Vec<(Value, f64, Level)>,
+    parts: BTreeMap<String, (f64, f64, f64, usize)>,
+}
+
+fn distances(fleet: &Fleet, values: &[Value], metrics: &BTreeMap<u32, Level>) -> Distances {
+    let mut of_metrics = Vec::new();
+    let mut parts: BTreeMap<&str, Vec<[f64; 3]>> = BTreeMap::new();
+    for value in values {
+        let Some(level) = metrics.get(&value.metric) else { continue };
+        let distance = value.ln - level.centre;
+        of_metrics.push((*value, distance, *level));
+        let part = fleet.metrics[value.metric as usize].component.as_str();
+        parts.entry(part).or_default().push([distance, value.best - level.centre, value.half]);
+    }
+    let parts = parts.into_iter().filter_map(|(part, all)| {
+        let column = |which: usize| median(&all.iter().map(|one| one[which]).collect::<Vec<f64>>());
+        // What single intervals leave open averages out over a part's benchmarks.
+        let half = column(2)? / (all.len() as f64).sqrt();
+        Some((
+            part.to_string(),
+            (column(0)?, column(0)? + half.min(column(1)? - column(0)?), half, all.len()),
+        ))
+    });
+    Distances { metrics: of_metrics, parts: parts.collect() }
+}
+
+impl Baseline {
+    fn of(fleet: &Fleet, group: &Group) -> Baseline {
+        let mut columns: BTreeMap<u32, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
+        for value in group.hosts.iter().flat_map(|place| &fleet.hosts[*place].values) {
+            let column = columns.entry(value.metric).or_default();
+            column.0.push(value.ln);
+            column.1.push(value.half);
+        }
+        // A benchmark that few of the group have says nothing of the others.
+        let enough = |values: &[f64]| 2 * values.len() >= group.hosts.len();
+        let level = |(metric, (values, halves)): (u32, (Vec<f64>, Vec<f64>))| {
+            Some((metric, Level::of(&values, &halves).filter(|_| enough(&values))?))
+        };
+        let metrics: BTreeMap<u32, Level> = columns.into_iter().filter_map(level).collect();
+        let mut parts: BTreeMap<String, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
+        for place in &group.hosts {
+            for (part, (distance, _, half, _)) in
+                distances(fleet, &fleet.hosts[*place].values, &metrics).parts
+            {
+                let column = parts.entry(part).or_default();
+                column.0.push(distance);
+                column.1.push(half);
+            }
+        }
+        let parts = parts
+            .into_iter()
+            .filter_map(|(part, (values, halves))| Some((part, Level::of(&values, &halves)?)));
+        Baseline { parts: parts.collect(), metrics }
+    }
+}
+
+/// Where every host stands.
+pub(super) fn standings(fleet: &Fleet, groups: &[Group]) -> Vec<Standing> {
+    let mut standings = vec![Standing::default(); fleet.hosts.len()];
+    let baselines: Vec<Option<Baseline>> =
+        groups.iter().map(|group| group.is_judged().then(|| Baseline::of(fleet, group))).collect();
+    for (place, group) in groups.iter().enumerate() {
+        let against = group.near.as_ref().map_or(place, |near| near.group);
+        let found = baselines[against].as_ref();
+        for host in &group.hosts {
+            standings[*host].group = place;
+            standings[*host].against = against;
+        }
+        if let Some(baseline) = found {
+            let peers = groups[against].hosts.len() - usize::from(against == place);
+            stand(fleet, group, baseline, peers, groups[against].hosts.len(), &mut standings);
+        }
+    }
+    for standing in &mut standings {
+        standing.flags.sort_by(|a, b| a.ratio.total_cmp(&b.ratio).then(a.metric.cmp(&b.metric)));
+    }
+    standings
+}
+
+/// A host's benchmark that is worse by more than the margin, before z is looked at.
+struct Candidate {
+    host: usize,
+    flag: Flag,
+    /// Limit of its z.
+    limit: f64,
+}
+
+fn stand(
+    fleet: &Fleet,
+    group: &Group,
+    baseline: &Baseline,
+    peers: usize,
+    hosts: usize,
+    standings: &mut [Standing],
+) {
+    let own = usize::from(peers < hosts);
+    let mut candidates: Vec<Candidate> = Vec::new();
+    let mut tests = 0;
+    for place in &group.hosts {
+        let found = distances(fleet, &fleet.hosts[*place].values, &baseline.metrics);
+        tests += found.metrics.len();
+        for (value, distance, level) in &found.metrics {
+            let z = distance / level.sigma;
+            let worse = value.best - level.centre < -level.margin();
+            if let Some(limit) = limit(level.hosts).filter(|_| worse) {
+                let flag = Flag {
+                    metric: value.metric as usize,
+                    ratio: distance.exp(),
+                    z,
+                    peers: level.hosts - own.min(level.hosts),
+                };
+                candidates.push(Candidate { host: *place, flag, limit });
+            }
+        }
+        let standing = &mut standings[*place];
+        standing.peers = peers;
+        standing.limit = limit(hosts).unwrap_or(f64::INFINITY);
+        for (component, (distance, best, _, metrics)) in found.parts {
+            let Some(level) = baseline.parts.get(&component) else { continue };
+            let z = (distance - level.centre) / level.sigma;
+            let beyond = limit(level.hosts).is_some_and(|limit| z < -limit);
+            let flagged = beyond && best - level.centre < -level.margin();
+            standing.scores.push(Score {
+                component,
+                ratio: (distance - level.centre).exp(),
+                z,
+                metrics,
+                flagged,
+            });
+        }
+        if let Some(worst) = standing.worst().map(|worst| worst.component.clone()) {
+            let before = fleet.hosts[*place].earlier.iter().filter_map(|one| {
+                let found = distances(fleet, &one.values, &baseline.metrics);
+                Some(found.parts.get(&worst)?.0.exp())
+            });
+            standing.history = before.collect();
+        }
+    }
+    flag(candidates, tests, standings);
+}
+
+fn flag(candidates: Vec<Candidate>, tests: usize, standings: &mut [Standing]) {
+    // z of few hosts has long tails: brought to the scale on which its limit is the normal quantile. Of benchmarks that are not
+    // worse by the margin p counts as 1: they are never flagged, but were looked at.
+    let scaled = |one: &Candidate| one.flag.z * NORMAL_LIMIT / one.limit;
+    let mut p: Vec<f64> = candidates.iter().map(|one| normal_two_sided(scaled(one)) / 2.0).collect();
+    p.resize(tests.max(p.len()), 1.0);
+    let adjusted = benjamini_hochberg(&p);
+    for (one, q) in candidates.into_iter().zip(adjusted) {
+        if one.flag.z < -one.limit && q <= FALSE_DISCOVERIES {
+            standings[one.host].flags.push(one.flag);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_those_of_the_table_and_between_them() {
+        for (hosts, z) in
+            [(10, 12.7), (20, 6.3), (50, 4.8), (200, 4.1), (1000, 3.9), (10_000, 3.9), (8, 17.0)]
+        {
+            assert!((limit(hosts).expect("a limit") - z).abs() < 1e-9, "{hosts}");
+        }
+        assert_eq!([limit(0), limit(7)], [None, None]);
+        let between = limit(30).expect("a limit");
+        assert!(between < 6.3 && between > 4.8, "{between}");
+    }
+}

@@ -1,0 +1,126 @@
+//! What `assay run --json` printed, or saved as `report.json`, as one side of a comparison. It has no conditions of single
+//! visits and no clocks beside windows; values, verdicts and findings it has.
+
+use anyhow::{Context, ensure};
+use serde::Deserialize;
+
+use super::arm::{flaws, identity};
+use super::{Arm, Member};
+use import::keyed;
+use model::{Better, Finding, Form, Metric, SCHEMA, Verdict, VerdictKind};
+use stats::order::median;
+
+/// The part of the contract that a comparison needs.
+#[derive(Deserialize)]
+struct Saved {
+    host: String,
+    started: String,
+    #[serde(default)]
+    profile: String,
+    #[serde(default)]
+    assay: String,
+    #[serde(default)]
+    pretended: bool,
+    #[serde(default = "yes")]
+    complete: bool,
+    #[serde(default)]
+    damage: Vec<String>,
+    #[serde(default)]
+    make_up: Vec<(String, String)>,
+    series: Vec<Series>,
+    #[serde(default)]
+    findings: Vec<Finding>,
+}
+
+/// Nothing said is nothing wrong.
+fn yes() -> bool {
+    true
+}
+
+#[derive(Deserialize)]
+struct Series {
+    key: String,
+    unit: String,
+    better: Better,
+    /// Reports of the first versions do not tell.
+    headline: Option<bool>,
+    median: Option<f64>,
+    ci95: Option<[f64; 2]>,
+    #[serde(default)]
+    n: usize,
+    verdict: VerdictKind,
+    #[serde(default)]
+    reason: String,
+    #[serde(default)]
+    values: Vec<Vec<Option<f64>>>,
+}
+
+impl Arm {
+    /// A run's results as JSON. An error says why they are none.
+    pub fn saved(json: serde_json::Value, file: &str) -> anyhow::Result<Arm> {
+        let schema = json.get("schema").and_then(serde_json::Value::as_u64);
+        let schema =
+            schema.context("it is JSON, but not what `assay run --json` prints: it has no schema")?;
+        ensure!(
+            schema <= u64::from(SCHEMA),
+            "it was written by a newer Assay (schema {schema}, this one reads up to {SCHEMA}): use that version"
+        );
+        let saved: Saved =
+            serde_json::from_value(json).context("it is JSON, but not what `assay run --json` prints")?;
+        let mut environment = saved.make_up;
+        for (label, value) in [("profile", &saved.profile), ("assay", &saved.assay)] {
+            if !value.is_empty() {
+                environment.push((label.to_string(), value.clone()));
+            }
+        }
+        let knows_headlines = saved.series.iter().all(|series| series.headline.is_some());
+        let members: Vec<Member> = saved.series.into_iter().filter_map(member).collect();
+        let mut arm = Arm {
+            identities: identity(&saved.host, &saved.started, file),
+            flaws: flaws(file, saved.complete, &saved.damage),
+            host: saved.host,
+            file: file.to_string(),
+            imported: false,
+            pretended: saved.pretended,
+            runs: 1,
+            clock_source: None,
+            knows_headlines,
+            environment,
+            members,
+        };
+        arm.blame(&saved.findings);
+        Ok(arm)
+    }
+}
+
+fn member(series: Series) -> Option<Member> {
+    let keyed = keyed(&series.key)?;
+    let processes = series.values.iter().map(|values| values.iter().flatten().copied().collect::<Vec<f64>>());
+    let medians: Vec<f64> = processes.filter_map(|values| median(&values)).collect();
+    // The contract does not say how a value came about: it is the value.
+    let metric = Metric {
+        name: keyed.metric.clone().into(),
+        title: keyed.metric.clone().into(),
+        unit: series.unit.into(),
+        better: series.better,
+        form: Form::Value,
+        headline: series.headline.unwrap_or(false),
+        detail: false,
+    };
+    Some(Member {
+        title: format!("{}: {}", keyed.case.bench, keyed.metric),
+        metric,
+        runs: 1,
+        case: keyed.case,
+        point: keyed.point,
+        clocks: vec![f64::NAN; medians.len()],
+        told: series.ci95.filter(|_| medians.is_empty()).map(|interval| (interval, series.n)),
+        medians,
+        median: series.median.unwrap_or(f64::NAN),
+        verdict: Verdict::new(series.verdict, series.reason),
+        disturbed: Vec::new(),
+        rejected_by: None,
+        note: String::new(),
+        key: series.key,
+    })
+}

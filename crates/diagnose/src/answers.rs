@@ -1,0 +1,133 @@
+//! Benchmarks whose own check failed, and cases that could not be measured.
+
+use std::collections::BTreeMap;
+
+use super::words::shell;
+use super::{Evidence, Rule};
+use model::vocabulary::host as ids;
+use model::{CpuSet, Effect, Fact, Finding, Reason, SUSPECT, Severity, Visit};
+
+pub const RULES: &[Rule] = &[WRONG_ANSWER, FAILED];
+
+const WRONG_ANSWER: Rule = Rule {
+    id: ids::rule::WRONG_ANSWER,
+    title: "A benchmark computed a wrong answer",
+    about: "Every benchmark checks what it computed: sums of all bytes read, counts of messages, closed chains. A wrong \
+            answer means that a core, a memory module or the kernel made a mistake (Google and Meta report a few such \
+            cores in every several thousand machines), or that Assay has a bug. Either way the number is worthless.",
+    method: "Fires for every case with at least one visit whose own check failed; all series of the case are rejected.",
+    calm: "all answers right",
+    source: file!(),
+    check: wrong_answer,
+};
+
+fn wrong_answer(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let wrong = |visit: &&Visit| matches!(visit.reason, Some(Reason::WrongAnswer(_)));
+    let findings = by_case(evidence, wrong).into_iter().map(|(case, visits)| {
+        let key = evidence.run.header.plan[case as usize].case.key();
+        let cpus = evidence.run.header.plan[case as usize].case.placement.cpus();
+        let left_out = evidence.run.left_out(case);
+        let of = evidence.visits_of(case).count() + left_out.good + left_out.failed;
+        let count = visits.len() + left_out.wrong;
+        Finding {
+            rule: WRONG_ANSWER.id.into(),
+            severity: Severity::Problem,
+            headline: match suspects(&visits) {
+                Some(suspects) => format!(
+                    "suspected faulty core: CPU {suspects} computed a wrong answer in {count} of {of} visits of {key}"
+                ),
+                None => format!("{count} of {of} visits of {key} computed a wrong answer on CPUs {cpus}"),
+            },
+            cause: "What was computed does not match what must come out. Suspect the core first, then the memory.".into(),
+            facts: visits
+                .iter()
+                .take(5)
+                .filter_map(|visit| {
+                    let why = visit.reason.as_ref()?.text();
+                    Some(Fact::new(format!("visit {}", visit.order), super::words::clipped(why), &key))
+                })
+                .collect(),
+            confirm: confirm(evidence, case),
+            advice: "Run it again. If the same CPU is wrong again while others are right, take it offline and have the \
+                     machine checked; if all are wrong, tell us."
+                .into(),
+            series: evidence.keys_of(case),
+            effect: Effect::Rejects,
+        }
+    });
+    Some(findings.collect())
+}
+
+/// CPUs that a visit's reason points at because others, doing the same work, were right.
+fn suspects(visits: &[&Visit]) -> Option<CpuSet> {
+    let told = visits.iter().filter_map(|visit| visit.reason.as_ref()?.text().split_once(SUSPECT));
+    let found: CpuSet = told
+        .filter_map(|(_, cpus)| CpuSet::parse_list(cpus))
+        .flat_map(|cpus| cpus.iter().collect::<Vec<u32>>())
+        .collect();
+    (!found.is_empty()).then_some(found)
+}
+
+const FAILED: Rule = Rule {
+    id: ids::rule::FAILED_CASE,
+    title: "A case could not be measured",
+    about: "A benchmark's process died, hung, was killed or reported an error. The rest of the run is not touched by \
+            that: each visit has a process of its own.",
+    method: "Fires for every case with visits that failed or timed out. Series with enough good visits keep their \
+             verdict; one without any has no number.",
+    calm: "",
+    source: file!(),
+    check: failed,
+};
+
+fn failed(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let mut kept: BTreeMap<u32, usize> = BTreeMap::new();
+    evidence.run.visits.iter().for_each(|visit| *kept.entry(visit.case).or_default() += 1);
+    let broken = |visit: &&Visit| matches!(visit.reason, Some(Reason::Failed(_) | Reason::TimedOut(_)));
+    let findings = by_case(evidence, broken).into_iter().map(|(case, visits)| {
+        let key = evidence.run.header.plan[case as usize].case.key();
+        // Those that never began, since a knob could not be turned, are visits too.
+        let left_out = evidence.run.left_out(case);
+        let of = kept.get(&case).copied().unwrap_or(0) + left_out.good + left_out.failed;
+        let count = visits.len() + left_out.failed - left_out.wrong;
+        let last = visits.last().and_then(|visit| visit.reason.as_ref()).map_or("", |reason| reason.text());
+        Finding {
+            rule: FAILED.id.into(),
+            severity: Severity::Warning,
+            headline: format!("{count} of {of} visits of {key} failed"),
+            cause: super::words::clipped(last),
+            facts: visits
+                .iter()
+                .take(5)
+                .filter_map(|visit| {
+                    let why = visit.reason.as_ref()?.text();
+                    Some(Fact::new(format!("visit {}", visit.order), super::words::clipped(why), &key))
+                })
+                .collect(),
+            confirm: confirm(evidence, case),
+            advice: "The text above says what the process reported; the other cases are not affected.".into(),
+            series: Vec::new(),
+            effect: Effect::None,
+        }
+    });
+    Some(findings.collect())
+}
+
+fn by_case<'a>(evidence: &Evidence<'a>, wanted: impl Fn(&&Visit) -> bool) -> BTreeMap<u32, Vec<&'a Visit>> {
+    let mut cases: BTreeMap<u32, Vec<&Visit>> = BTreeMap::new();
+    for visit in evidence.run.visits.iter().filter(|visit| wanted(visit)) {
+        cases.entry(visit.case).or_default().push(visit);
+    }
+    cases
+}
+
+/// The same case again; one of a sweep with its knobs turned.
+fn confirm(evidence: &Evidence, case: u32) -> String {
+    let case = &evidence.run.header.plan[case as usize].case;
+    if evidence.run.header.sweep.is_none() || case.knobs.is_empty() {
+        return format!("assay run --only {}", shell(&case.bench));
+    }
+    let knobs =
+        case.knobs.iter().map(|(name, value)| format!(" --knob {}", shell(&format!("{name}={value}"))));
+    format!("assay sweep {}{}", shell(&case.bench), knobs.collect::<String>())
+}

@@ -1,0 +1,185 @@
+//! Caches: what is claimed of them, and blocks that were to lie beyond them.
+
+use super::ladder::{LastCache, ladder};
+use super::words::{bytes, figure, shell};
+use super::{Evidence, Rule};
+use machine::Hypervisor;
+use model::vocabulary as ids;
+use model::{CpuSet, Effect, Fact, Finding, Severity};
+use stats::analysis::Judged;
+
+pub const RULES: &[Rule] = &[INSIDE, DIFFERS];
+
+const INSIDE: Rule = Rule {
+    id: ids::host::rule::BLOCK_INSIDE_CACHE,
+    title: "A block that was to show memory fits a cache",
+    about: "Bandwidth of memory needs blocks far beyond the last-level cache. Caches of today's servers hold hundreds of \
+            megabytes, and a guest may reach a host's cache that nobody told it of: a block that looked large is then \
+            partly served by it, and the number is too good for memory. Fixed sizes in old benchmarks fail this way.",
+    method: "Fires where the largest block of a memory.bandwidth case, times the tasks that share a last-level cache, is \
+             below 1.9 times that cache (twice, less rounding): by the kernel's claim, or as read off the latency ladder \
+             where that contradicts it and is larger. Such series carry the cause.",
+    calm: "memory blocks beyond the caches",
+    source: file!(),
+    check: inside,
+};
+
+/// Twice, less what rounding blocks to whole lines and tasks takes.
+const BEYOND: f64 = 1.9;
+
+fn inside(evidence: &Evidence) -> Option<Vec<Finding>> {
+    // A claim within the bounds of what was read off is better than the middle of these.
+    let read = ladder(evidence).and_then(|ladder| match ladder.last_cache()? {
+        LastCache::Ends(step) if ladder.claimed.last().is_some_and(|(_, claimed)| step.agrees(*claimed)) => {
+            None
+        }
+        LastCache::Ends(step) => Some(step.at),
+        LastCache::AtLeast(end) => Some(end),
+    });
+    let (mut facts, mut series, mut looked) = (Vec::new(), Vec::new(), false);
+    let mut worst = f64::INFINITY;
+    for (case, planned) in
+        evidence.cases().filter(|(_, planned)| planned.case.bench == ids::memory::BANDWIDTH)
+    {
+        let block = |judged: &Judged| {
+            judged.series.point.get(ids::memory::param::BYTES).and_then(|bytes| bytes.number())
+        };
+        let largest = evidence.series_of(case).filter_map(block).fold(0.0, f64::max);
+        let Some((times, tasks, cache)) = least_cover(evidence, &planned.case.placement.seats, largest, read)
+        else {
+            continue;
+        };
+        looked = true;
+        if times >= BEYOND {
+            continue;
+        }
+        worst = worst.min(times);
+        let what = format!("{} × {} in a cache of {}", tasks, bytes(largest), bytes(cache));
+        facts.push(Fact::new("largest block", what, planned.case.key()));
+        let own = evidence.series_of(case).filter(|judged| block(judged) == Some(largest));
+        series.extend(own.map(|judged| judged.series.key.clone()));
+    }
+    if !looked {
+        return None;
+    }
+    if facts.is_empty() {
+        return Some(Vec::new());
+    }
+    facts.truncate(8);
+    Some(vec![Finding {
+        rule: INSIDE.id.into(),
+        severity: Severity::Warning,
+        headline: format!("the largest blocks are {worst:.1} times the last-level cache: partly served by it"),
+        cause: "Blocks below twice the cache that holds part of them show a mix of cache and memory. Memory was short, or \
+                the real cache is larger than the kernel says."
+            .into(),
+        facts,
+        confirm: "assay run --only memory.latency,memory.bandwidth --profile standard".into(),
+        advice: "Free memory (or raise the memory limit) and measure again; until then take these figures for an upper \
+                 bound of what memory delivers."
+            .into(),
+        series,
+        effect: Effect::Explains,
+    }])
+}
+
+/// Of the last-level caches that these seats use, the one that the blocks on it exceed least: by how much, with its
+/// tasks and bytes. `None` where no size is known.
+fn least_cover(
+    evidence: &Evidence,
+    seats: &[model::Seat],
+    block: f64,
+    read: Option<f64>,
+) -> Option<(f64, usize, f64)> {
+    let machine = evidence.machine;
+    let mut caches: Vec<(Option<&CpuSet>, usize, f64)> = Vec::new();
+    for seat in seats {
+        let cache = seat.cpus.first().and_then(|cpu| machine.last_level_cache(cpu));
+        let (cpus, claimed) = (cache.map(|cache| &cache.cpus), cache.and_then(|cache| cache.size_bytes));
+        let size = claimed.map_or(0.0, |bytes| bytes as f64).max(read.unwrap_or(0.0));
+        match caches.iter_mut().find(|(other, ..)| *other == cpus) {
+            Some((_, tasks, _)) => *tasks += 1,
+            None => caches.push((cpus, 1, size)),
+        }
+    }
+    let known = caches.into_iter().filter(|(.., size)| *size > 0.0 && block > 0.0);
+    let covers = known.map(|(_, tasks, size)| (block * tasks as f64 / size, tasks, size));
+    covers.min_by(|one, other| one.0.total_cmp(&other.0))
+}
+
+const DIFFERS: Rule = Rule {
+    id: ids::host::rule::LLC_DIFFERS,
+    title: "The last-level cache is not what the kernel claims",
+    about: "The latency ladder shows where the last cache really ends for one task on this machine. In a guest it may \
+            be a host's whole cache although less is told, or a small share of it although all is told; on bare metal \
+            a partition (resctrl, CAT) or other work takes part of it. Programs that size their data by the kernel's \
+            word are wrong by that factor, and so are figures called L3 or memory by it.",
+    method: "Levels of the ladder of random loads on huge pages, fitted as sums of miss curves with bounds for each size \
+             (METHODOLOGY.md has the measured error rates). Fires where the claim lies beyond the bounds by a further 1.25 \
+             times, or where a block of twice the claimed size still answers within 45 ns; nothing is said where the \
+             largest block answers within 55 ns, faster than any memory. A warning from twice on.",
+    calm: "last-level cache as claimed",
+    source: file!(),
+    check: differs,
+};
+
+fn differs(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let ladder = ladder(evidence)?;
+    let (name, claimed) = ladder.claimed.last()?;
+    let (low, high, words) = match ladder.last_cache()? {
+        LastCache::Ends(step) if step.agrees(*claimed) => return Some(Vec::new()),
+        LastCache::Ends(step) => {
+            let words = format!("{} ({} to {})", bytes(step.at), bytes(step.low), bytes(step.high));
+            (step.low, step.high, words)
+        }
+        LastCache::AtLeast(end) => (end, f64::INFINITY, format!("{} or more", bytes(end))),
+    };
+    let larger = low > *claimed;
+    let factor = if larger { low / claimed } else { claimed / high };
+    let guest = matches!(evidence.machine.hypervisor, Hypervisor::Guest(_));
+    let (cause, advice) = match (larger, guest) {
+        (true, true) => (
+            "This guest uses a larger cache of its host than it is told of. Its other users may take it at any time.",
+            "Do not count on it: figures of blocks in between depend on the host's other guests.",
+        ),
+        (true, false) => (
+            "A cache beyond the one that the kernel lists (memory-side, or an L4), or firmware that tells too little.",
+            "Take the ladder's word for sizes of data.",
+        ),
+        (false, true) => (
+            "This guest has a share of the cache that it is told of: the host parts it (CAT), or its other guests use it.",
+            "Size data by the ladder; ask the host's owner whether caches are partitioned.",
+        ),
+        (false, false) => (
+            "Other work uses the cache, part of it is set aside (resctrl, devices), or it is several caches (sub-NUMA \
+             clusters) of which a task has one.",
+            "Look at /sys/fs/resctrl and at what else runs, and measure again.",
+        ),
+    };
+    // Blocks that the claim calls cached and the ladder does not, or the other way round.
+    let disputed = ladder.curve.series.iter().filter(|judged| {
+        let size = judged
+            .series
+            .point
+            .get(ids::memory::param::BYTES)
+            .and_then(|bytes| bytes.number())
+            .unwrap_or(0.0);
+        size > low.min(*claimed) && size <= high.max(*claimed)
+    });
+    Some(vec![Finding {
+        rule: DIFFERS.id.into(),
+        severity: if factor >= 2.0 { Severity::Warning } else { Severity::Note },
+        headline: format!("{name} is {} by the kernel, but one task finds {words} of it", bytes(*claimed)),
+        cause: cause.into(),
+        facts: vec![
+            Fact::new("read off the ladder", words.clone(), &ladder.curve.key),
+            Fact::new("claimed", bytes(*claimed), "/sys/devices/system/cpu/cpu*/cache"),
+            Fact::new("latency of the largest block", figure(ladder.end_ns, "ns"), &ladder.curve.key),
+            Fact::new("points of the ladder", ladder.curve.points.len(), &ladder.curve.key),
+        ],
+        confirm: format!("assay run --only {} --profile full", shell(&ids::memory::LATENCY)),
+        advice: advice.into(),
+        series: disputed.map(|judged| judged.series.key.clone()).collect(),
+        effect: Effect::None,
+    }])
+}

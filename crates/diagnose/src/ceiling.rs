@@ -1,0 +1,338 @@
+//! Numbers that no machine can reach.
+
+use super::network::link_ceiling;
+use super::words::{bytes, figure, shell};
+use super::{Evidence, Rule};
+use model::vocabulary as ids;
+use model::{Effect, Fact, Finding, Form, Severity, Visit};
+use stats::analysis::Judged;
+use stats::series::Series;
+
+pub const RULES: &[Rule] = &[CEILING];
+
+const CEILING: Rule = Rule {
+    id: ids::host::rule::ABOVE_CEILING,
+    title: "A number lies above what physics allows",
+    about: "A result above a physical ceiling is a mistake of measuring, however often it repeats: a block that stayed in \
+            a cache, bytes that were never moved, a clock that stood still. Leaderboards are full of them.",
+    method: "Rejects: bandwidth above 128 bytes a core cycle and task (two 64-byte loads, the widest core built); \
+             bandwidth of blocks beyond the last-level cache above rate × width of all memory channels, where the \
+             modules' names or EDAC tell the channels, else of all modules (what the bus carried besides is reckoned and \
+             not judged); a disk row past the page cache, in bytes or in operations times their size, above what its disk's link \
+             carries; a file that is said to be out of the cache read faster than its disk's link carries (NVMe or SATA, on bare \
+             metal, where /sys tells) or than one task read memory in the same run, and a warm one beyond the caches faster than \
+             1.25 times that (cold files with neither a known link nor memory.bandwidth beside them cannot be judged, and the rule \
+             says that it could not look); a load \
+             or operation in less than 1/16 of a core cycle (no core retires more); a window without work, shorter than the \
+             clock's step or longer than its visit. The core cycle is the measured one.",
+    calm: "nothing above a ceiling",
+    source: file!(),
+    check: ceiling,
+};
+
+/// Two 64-byte loads a cycle: Intel since Skylake-SP with AVX-512, AMD since Zen 5; ARM's widest moves less.
+const BYTES_A_CYCLE: f64 = 128.0;
+/// No core built retires more operations in one cycle.
+const OPERATIONS_A_CYCLE: f64 = 16.0;
+/// The measured clock has its own error, and turbo may rise while something else is measured.
+const ALLOWANCE: f64 = 1.25;
+/// Where no clock was measured: faster than any core that was ever sold.
+const FASTEST_GHZ: f64 = 10.0;
+
+fn ceiling(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let ghz = evidence.core_clock_ghz();
+    let mut findings: Vec<Finding> = Vec::new();
+    let mut unlimited = false;
+    for judged in evidence.series {
+        let Some(estimate) = &judged.analysis.estimate else { continue };
+        if let Some(finding) = impossible_window(evidence, judged) {
+            findings.push(finding);
+            continue;
+        }
+        let of_file = [disk_ceiling(evidence, judged), file_ceiling(evidence, judged)];
+        unlimited |= of_file.iter().all(Option::is_none) && is_cold_file(judged);
+        let [of_disk, of_file] = of_file;
+        let limits = [
+            core_ceiling(evidence, judged, ghz),
+            memory_ceiling(evidence, judged),
+            of_disk,
+            of_file,
+            link_ceiling(evidence, judged),
+        ];
+        let Some((most, why, source)) = limits
+            .into_iter()
+            .flatten()
+            .find(|(most, ..)| most.is_finite() && beyond(judged.series.metric.form, estimate.median, *most))
+        else {
+            continue;
+        };
+        let unit = &judged.series.metric.unit;
+        findings.push(Finding {
+            rule: CEILING.id.into(),
+            severity: Severity::Problem,
+            headline: format!(
+                "{} measured, {} is possible at best: {}",
+                figure(estimate.median, unit),
+                figure(most, unit),
+                judged.series.key
+            ),
+            cause: why,
+            facts: vec![
+                Fact::new("measured", figure(estimate.median, unit), &judged.series.key),
+                Fact::new("ceiling", figure(most, unit), source),
+            ],
+            confirm: format!("assay run --only {}", shell(&judged.series.case.bench)),
+            advice: "Do not use this number. If it repeats, tell us: a benchmark of ours is wrong on this machine.".into(),
+            series: vec![judged.series.key.clone()],
+            effect: Effect::Rejects,
+        });
+    }
+    // Without a known link and memory in the same run nothing tells whether a cold file was warm: not looked at is not in order.
+    (!unlimited || !findings.is_empty()).then_some(findings)
+}
+
+/// A window that no clock can have timed: shorter than the clock's step, or longer than the visit around it.
+fn impossible_window(evidence: &Evidence, judged: &Judged) -> Option<Finding> {
+    let series = &judged.series;
+    if matches!(series.metric.form, Form::Value | Form::Quantile { .. }) {
+        return None;
+    }
+    let step_ns = evidence.run.header.clock.resolution_ns;
+    // What a network delivers in a window may be nothing: a throttled receiver takes nothing for a while.
+    let idle = idle_window(evidence, judged).filter(|_| !series.case.bench.starts_with("network."));
+    if idle.is_some() {
+        return idle;
+    }
+    let (_, ns, visit) = counted_windows(evidence, series).find(|(_, ns, visit)| {
+        let visit_ns = visit.conditions.wall_ms * 1e6;
+        *ns < step_ns || *ns > visit_ns
+    })?;
+    Some(Finding {
+        rule: CEILING.id.into(),
+        severity: Severity::Problem,
+        headline: format!("a window of {} was noted, which cannot be: {}", figure(ns, "ns"), series.key),
+        cause: "A window takes at least one step of the clock and at most as long as its visit: the clock stood still \
+                or jumped, or the file was damaged."
+            .into(),
+        facts: vec![
+            Fact::new("window", figure(ns, "ns"), &series.key),
+            Fact::new("step of the clock", figure(step_ns, "ns"), "run header"),
+            Fact::new("its visit", figure(visit.conditions.wall_ms, "ms"), format!("visit {}", visit.order)),
+        ],
+        confirm: format!("assay run --only {}", shell(&series.case.bench)),
+        advice: "Do not use this number. If it repeats, tell us which clock the run's header names.".into(),
+        series: vec![series.key.clone()],
+        effect: Effect::Rejects,
+    })
+}
+
+/// Work, nanoseconds and visit of every window of a series that counts.
+fn counted_windows<'a>(
+    evidence: &Evidence<'a>,
+    series: &'a Series,
+) -> impl Iterator<Item = (f64, f64, &'a Visit)> {
+    let good = evidence.visits_of(series.planned as u32).filter(|visit| visit.reason.is_none());
+    good.flat_map(move |visit| {
+        let own = visit.samples.iter().filter(|samples| {
+            samples.metrics.iter().any(|name| *name == series.metric.name) && samples.point == series.point
+        });
+        own.flat_map(move |samples| {
+            (samples.warm_up..samples.len())
+                .filter_map(move |window| Some((samples.work.get(window)?, *samples.ns.get(window)?, visit)))
+        })
+    })
+}
+
+/// A window in which nothing was done: a rate of zero is no speed, and no time divided by no work is no latency.
+fn idle_window(evidence: &Evidence, judged: &Judged) -> Option<Finding> {
+    let series = &judged.series;
+    let (_, _, visit) = counted_windows(evidence, series).find(|(work, ..)| *work <= 0.0)?;
+    Some(Finding {
+        rule: CEILING.id.into(),
+        severity: Severity::Problem,
+        headline: format!("a window was noted in which no work was done: {}", series.key),
+        cause:
+            "A benchmark does a whole number of iterations in every window: it lies, or the file was damaged."
+                .into(),
+        facts: vec![Fact::new("work of a window", 0, format!("visit {}", visit.order))],
+        confirm: format!("assay run --only {}", shell(&series.case.bench)),
+        advice:
+            "Do not use this number. If it repeats, tell us: a benchmark of ours is wrong on this machine."
+                .into(),
+        series: vec![series.key.clone()],
+        effect: Effect::Rejects,
+    })
+}
+
+fn beyond(form: Form, value: f64, limit: f64) -> bool {
+    match form {
+        Form::TimePerWork { .. } | Form::CyclesPerWork | Form::Quantile { .. } => value < limit,
+        Form::WorkPerTime { .. } => value > limit,
+        Form::Value => false,
+    }
+}
+
+type Limit = (f64, String, String);
+
+/// What a core could do at most, in the metric's own unit.
+fn core_ceiling(evidence: &Evidence, judged: &Judged, ghz: Option<f64>) -> Option<Limit> {
+    let source = match ghz {
+        Some(_) => "cpu.clock@one-cpu#clock".to_string(),
+        None => "no clock measured: 10 GHz assumed".to_string(),
+    };
+    let ghz = ghz.unwrap_or(FASTEST_GHZ / ALLOWANCE) * ALLOWANCE;
+    let planned = &evidence.run.header.plan[judged.series.planned];
+    let tasks = planned.case.placement.seats.len().max(1) as f64;
+    let metric = &judged.series.metric;
+    match (metric.form, metric.unit.as_ref()) {
+        (Form::WorkPerTime { scale }, "GB/s" | "Gbit/s") => Some((
+            BYTES_A_CYCLE * ghz * tasks * scale,
+            format!("No core loads more than {BYTES_A_CYCLE} bytes in a cycle; {tasks} tasks ran."),
+            source,
+        )),
+        (Form::WorkPerTime { .. }, "GHz") => Some((
+            FASTEST_GHZ,
+            "No core runs at such a clock.".to_string(),
+            "no core was ever sold above it".into(),
+        )),
+        (Form::WorkPerTime { scale }, _) => Some((
+            OPERATIONS_A_CYCLE * ghz * tasks * scale,
+            format!("No core completes more than {OPERATIONS_A_CYCLE} operations in a cycle."),
+            source,
+        )),
+        (Form::TimePerWork { scale }, _) => Some((
+            scale / (OPERATIONS_A_CYCLE * ghz),
+            format!("No core completes more than {OPERATIONS_A_CYCLE} operations in a cycle."),
+            source,
+        )),
+        (Form::CyclesPerWork, _) => Some((
+            1.0 / OPERATIONS_A_CYCLE,
+            "No core completes more operations in a cycle.".to_string(),
+            source,
+        )),
+        (Form::Quantile { .. } | Form::Value, _) => None,
+    }
+}
+
+/// What the memory could deliver to blocks that do not fit the caches: all channels where they are known, else all
+/// modules together, which is more than the truth where several share a channel.
+fn memory_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
+    let planned = &evidence.run.header.plan[judged.series.planned];
+    let tasks = planned.case.placement.seats.len().max(1) as f64;
+    let block = judged.series.params().get(ids::memory::param::BYTES)?.number()?;
+    // Traffic on the bus is reckoned from what the program moved, not seen.
+    if judged.series.metric.unit != "GB/s" || judged.series.metric.name == ids::memory::metric::BUS_TRAFFIC {
+        return None;
+    }
+    let caches = &evidence.machine.caches;
+    let last_level = caches.iter().map(|cache| cache.level).max()?;
+    let last = caches.iter().filter(|cache| cache.level == last_level);
+    let cached: f64 = last.map(|cache| cache.size_bytes.unwrap_or(0) as f64).sum();
+    if block * tasks < 2.0 * cached {
+        return None;
+    }
+    let fits = format!("a block of {} does not fit the caches", bytes(block));
+    let dimms = &evidence.machine.dimms;
+    if let Some(channels) = machine::channels(dimms, &evidence.run.header.snapshot) {
+        let why = format!(
+            "The {} populated memory channels together move at most that, and {fits}.",
+            channels.count
+        );
+        return Some((channels.gb_per_s, why, channels.source.to_string()));
+    }
+    let populated = dimms.iter().filter(|dimm| dimm.size_bytes != Some(0));
+    let modules: Option<Vec<f64>> = populated.map(machine::module_gb_per_s).collect();
+    let modules = modules.filter(|modules| !modules.is_empty())?;
+    let why = format!(
+        "All {} memory modules together move at most that (less where two share a channel, which is not told here), \
+         and {fits}.",
+        modules.len()
+    );
+    Some((modules.iter().sum(), why, "SMBIOS type 17".to_string()))
+}
+
+fn is_cold_file(judged: &Judged) -> bool {
+    let series = &judged.series;
+    let cold = series.params().get(ids::file::param::CACHE).and_then(|cache| cache.text()) == Some("cold");
+    cold && series.case.bench.starts_with("file.") && series.metric.unit == "GB/s"
+}
+
+/// A row about the disk that goes past the page cache, by what it moves.
+fn is_direct_row(judged: &Judged) -> bool {
+    let series = &judged.series;
+    let params = series.params();
+    let buffered = params.get(ids::file::param::CACHE).and_then(|cache| cache.text()) == Some("buffered");
+    let moves =
+        [ids::disk::metric::BANDWIDTH, ids::disk::metric::IOPS].iter().any(|own| series.metric.name == *own);
+    series.case.bench.starts_with("disk.") && moves && !buffered
+}
+
+/// What the link of the disk carries that a cold file came from, or that a direct row moved data over. A guest's links
+/// are its hypervisor's invention.
+fn disk_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
+    let machine = evidence.machine;
+    let direct = is_direct_row(judged);
+    if !(direct || is_cold_file(judged)) || matches!(machine.hypervisor, machine::Hypervisor::Guest(_)) {
+        return None;
+    }
+    let of_disk = machine.disk.as_ref().and_then(|disk| Some((&disk.path, disk.link.as_ref()?)));
+    let of_directory = machine.directory.as_ref().and_then(|place| Some((&place.path, place.link.as_ref()?)));
+    let (path, link) = of_disk.or(of_directory)?;
+    let most = match judged.series.metric.name == ids::disk::metric::IOPS {
+        true => {
+            link.gb_per_s * 1e9
+                / judged
+                    .series
+                    .params()
+                    .get(ids::disk::param::BLOCK)?
+                    .number()
+                    .filter(|block| *block > 0.0)?
+        }
+        false => link.gb_per_s,
+    };
+    let what = if direct { "what was moved" } else { "the file" };
+    let why = format!(
+        "{path} lies on a disk whose link ({}) carries no more: {what} was in a cache, this kernel's or the disk's controller's.",
+        link.name
+    );
+    Some((most, why, "/sys/dev/block".to_string()))
+}
+
+/// What memory delivered to one task of the same run: all bytes of a file that comes from a disk pass it on their way,
+/// and of one in the page cache those that do not fit the CPU's own caches.
+fn file_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
+    let series = &judged.series;
+    if !series.case.bench.starts_with("file.") || series.metric.unit != "GB/s" {
+        return None;
+    }
+    let block =
+        |of: &Judged| of.series.params().get(ids::memory::param::BYTES).and_then(|bytes| bytes.number());
+    let reads = evidence.series.iter().filter(|other| {
+        let case = &other.series.case;
+        case.bench == ids::memory::BANDWIDTH
+            && case.placement.name == "one-cpu"
+            && other.series.metric.name == ids::memory::metric::BANDWIDTH
+            && case.params.get(ids::memory::param::OP).and_then(|op| op.text()) == Some("read")
+            && other.analysis.estimate.is_some()
+    });
+    let memory = reads
+        .max_by(|one, other| block(one).partial_cmp(&block(other)).unwrap_or(std::cmp::Ordering::Equal))?;
+    let read = memory.analysis.estimate.as_ref()?.median;
+    let source = memory.series.key.clone();
+    match series.params().get(ids::file::param::CACHE).and_then(|cache| cache.text()) {
+        Some("cold") => Some((
+            read,
+            "A file that comes from a disk passes the memory on its way, and one task of this run read memory no faster: \
+             the file was in a cache, this kernel's or its host's."
+                .to_string(),
+            source,
+        )),
+        _ if block(judged)? >= block(memory)? => Some((
+            read * ALLOWANCE,
+            "A file that fits no cache of the CPU is read from memory, and one task of this run read memory no faster."
+                .to_string(),
+            source,
+        )),
+        _ => None,
+    }
+}

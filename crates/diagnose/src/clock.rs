@@ -1,0 +1,354 @@
+//! Clocks: the one that keeps time, and the core's own.
+
+use super::tracks;
+use super::words::{figure, percent};
+use super::{Evidence, Rule};
+use model::vocabulary as ids;
+use model::vocabulary::MetricId;
+use model::{Effect, Event, Fact, Finding, Form, Severity};
+use stats::analysis::Judged;
+use stats::order::{Interval, quantile};
+
+pub const RULES: &[Rule] = &[CLOCKSOURCE, GOVERNOR, TURBO, MOVING, CHECK];
+
+const CLOCKSOURCE: Rule = Rule {
+    id: ids::host::rule::UNSTABLE_CLOCKSOURCE,
+    title: "The kernel does not trust the CPU's counter",
+    about: "Linux keeps time by the CPU's own counter where that is steady (tsc on x86, arch_sys_counter on ARM). On \
+            hpet, acpi_pm or jiffies every clock_gettime becomes a slow device access or a system call, up to a hundred \
+            times dearer, which every program that reads the time pays; and our own windows are timed by the raw clock.",
+    method: "Fires when the current clocksource is hpet, acpi_pm, pit, jiffies or refined-jiffies. Paravirtual clocks \
+             (kvm-clock, hyperv_clocksource_tsc_page, xen) are served without a system call and do not fire.",
+    calm: "steady clocksource",
+    source: file!(),
+    check: clocksource,
+};
+
+const SLOW_SOURCES: [&str; 5] = ["hpet", "acpi_pm", "pit", "jiffies", "refined-jiffies"];
+
+fn clocksource(evidence: &Evidence) -> Option<Vec<Finding>> {
+    const CURRENT: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    let current = evidence.machine.clock.current.as_deref()?;
+    if !SLOW_SOURCES.contains(&current) {
+        return Some(Vec::new());
+    }
+    let available = evidence.machine.clock.available.join(" ");
+    let counter_lost = !evidence.machine.clock.available.iter().any(|source| source == "tsc");
+    Some(vec![Finding {
+        rule: CLOCKSOURCE.id.into(),
+        severity: Severity::Warning,
+        headline: format!("the kernel keeps time by {current}, not by the CPU's counter"),
+        cause: match counter_lost {
+            true => "The kernel found the time-stamp counter unstable (or has none) and fell back to a slow clock.",
+            false => "The time-stamp counter is available, but somebody chose a slow clock instead.",
+        }
+        .into(),
+        facts: vec![
+            Fact::new("current clocksource", current, CURRENT),
+            Fact::new("available", available, CURRENT.replace("current", "available")),
+            Fact::new(
+                "windows were timed by",
+                format!(
+                    "{}, {:.0} ns a reading",
+                    evidence.run.header.clock.source, evidence.run.header.clock.cost_ns
+                ),
+                "run header",
+            ),
+        ],
+        confirm: "dmesg | grep -i -e tsc -e clocksource".into(),
+        advice: "Look for 'Marking TSC unstable' and its reason in the kernel's log: firmware, a broken sleep state or \
+                 tsc=unstable on the command line."
+            .into(),
+        series: Vec::new(),
+        effect: Effect::None,
+    }])
+}
+
+const GOVERNOR: Rule = Rule {
+    id: ids::host::rule::SLOW_GOVERNOR,
+    title: "A frequency governor keeps cores slow",
+    about: "A governor that holds cores at their lowest clock, or raises it only after a load has lasted, makes short \
+            work slow: numbers then measure the governor.",
+    method: "Fires when a CPU that was measured has the governor powersave or userspace under a driver that takes it \
+             literally (acpi-cpufreq, cppc_cpufreq, ...; under intel_pstate and amd-pstate-epp powersave is the usual \
+             dynamic policy and fires only if the measured clock is below 95 % of the highest), or when ondemand, \
+             conservative or schedutil kept the measured clock below 95 % of the highest.",
+    calm: "governor at speed",
+    source: file!(),
+    check: governor,
+};
+
+fn governor(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let frequency = &evidence.machine.frequency;
+    if frequency.governors.is_empty() {
+        return None;
+    }
+    let measured = evidence.run.header.plan.iter().filter(|planned| planned.unmet.is_none());
+    let seats = measured.flat_map(|planned| planned.case.placement.cpus().iter().collect::<Vec<u32>>());
+    let cpus: model::CpuSet = seats.collect();
+    let driver = frequency.driver.as_deref().unwrap_or("unknown");
+    let dynamic = driver.starts_with("intel_pstate") || driver.contains("epp") || driver == "intel_cpufreq";
+    let clock_khz = evidence.core_clock_ghz().map(|ghz| ghz * 1e6);
+    let highest_khz = frequency.max_khz.map(|khz| khz as f64);
+    let slow = match (clock_khz, highest_khz) {
+        (Some(clock), Some(highest)) => clock < 0.95 * highest,
+        _ => false,
+    };
+    let mut findings = Vec::new();
+    for (name, governed) in &frequency.governors {
+        let affected = governed.intersection(&cpus);
+        let literal = matches!(name.as_str(), "powersave" | "userspace") && !dynamic;
+        let late = matches!(name.as_str(), "powersave" | "ondemand" | "conservative" | "schedutil") && slow;
+        if affected.is_empty() || !(literal || late) {
+            continue;
+        }
+        let mut facts = vec![
+            Fact::new("governor", format!("{name} on CPUs {affected}"), "/sys/devices/system/cpu/cpufreq"),
+            Fact::new("driver", driver, "/sys/devices/system/cpu/cpufreq"),
+        ];
+        let ghz = |khz: f64| format!("{:.2} GHz", khz / 1e6);
+        facts.extend(clock_khz.map(|khz| Fact::new("measured clock", ghz(khz), "cpu.clock@one-cpu#clock")));
+        facts.extend(highest_khz.map(|khz| Fact::new("highest clock", ghz(khz), "cpuinfo_max_freq")));
+        facts.extend(
+            frequency.turbo.map(|on| Fact::new("turbo", if on { "allowed" } else { "off" }, "sysfs")),
+        );
+        findings.push(Finding {
+            rule: GOVERNOR.id.into(),
+            severity: Severity::Warning,
+            headline: format!("the governor {name} rules the measured CPUs"),
+            cause: match literal {
+                true => "This governor holds the cores at their lowest clock.",
+                false => "This governor raises the clock late; the cores ran below their highest clock.",
+            }
+            .into(),
+            facts,
+            confirm: "grep . /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor | sort | uniq -c".into(),
+            advice: "For measuring: cpupower frequency-set -g performance, and back afterwards.".into(),
+            series: evidence.series.iter().map(|judged| judged.series.key.clone()).collect(),
+            effect: Effect::Explains,
+        });
+    }
+    Some(findings)
+}
+
+const TURBO: Rule = Rule {
+    id: ids::host::rule::TURBO_OFF,
+    title: "Turbo is switched off",
+    about: "Without turbo the cores run at their base clock: steadier, and slower than what the same machine does as it is \
+            sold. Some switch it off on purpose; whoever compares machines must know.",
+    method: "Fires when intel_pstate/no_turbo is 1 or cpufreq/boost is 0.",
+    calm: "turbo allowed",
+    source: file!(),
+    check: turbo,
+};
+
+fn turbo(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let frequency = &evidence.machine.frequency;
+    if frequency.turbo? {
+        return Some(Vec::new());
+    }
+    let ghz = |khz: u64| format!("{:.2} GHz", khz as f64 / 1e6);
+    let mut facts = vec![Fact::new("turbo", "off", "/sys/devices/system/cpu")];
+    facts.extend(frequency.base_khz.map(|khz| Fact::new("base clock", ghz(khz), "base_frequency")));
+    facts.extend(frequency.max_khz.map(|khz| Fact::new("highest clock", ghz(khz), "cpuinfo_max_freq")));
+    let clock = evidence.core_clock_ghz();
+    facts.extend(
+        clock.map(|ghz| Fact::new("measured clock", format!("{ghz:.2} GHz"), "cpu.clock@one-cpu#clock")),
+    );
+    Some(vec![Finding {
+        rule: TURBO.id.into(),
+        severity: Severity::Note,
+        headline: "turbo is switched off".into(),
+        cause: "Somebody (or the firmware) keeps the cores at their base clock.".into(),
+        facts,
+        confirm: "grep . /sys/devices/system/cpu/intel_pstate/no_turbo /sys/devices/system/cpu/cpufreq/boost".into(),
+        advice: "Compare only with machines whose turbo is off too, or allow it (no_turbo to 0, boost to 1) and measure \
+                 again."
+            .into(),
+        series: Vec::new(),
+        effect: Effect::None,
+    }])
+}
+
+const MOVING: Rule = Rule {
+    id: ids::host::rule::MOVING_CLOCK,
+    title: "The core clock moved while measuring",
+    about: "A short chain of dependent additions after each window tells the clock of the core at that moment. Turbo \
+            budgets, power limits, temperature and, in a guest, the neighbours on the host move it; everything that \
+            runs in the core moves with it.",
+    method: "Fires when the 5th and 95th percentile of the clocks beside all windows are more than 5 % apart, or when the \
+             clock stepped by more than 5 % from one visit to the next after somebody had changed the governor. At least \
+             60 windows are needed: three beyond either. Series whose process medians go with the clock beside them (Spearman, p < 0.01 after \
+             adjustment) carry it as their cause.",
+    calm: "steady core clock",
+    source: file!(),
+    check: moving,
+};
+
+fn moving(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let clocks = evidence.clocks_ghz();
+    if clocks.len() < 60 {
+        return None;
+    }
+    let (low, middle, high) = (quantile(&clocks, 0.05)?, quantile(&clocks, 0.5)?, quantile(&clocks, 0.95)?);
+    let spread = (high - low) / middle;
+    let step = largest_step(&tracks::visit_clocks(evidence.run));
+    let changed: Vec<&Event> = evidence.run.events.iter().filter(|event| event.kind == "governor").collect();
+    let stepped = step.filter(|step| step.size > 0.05);
+    if spread <= 0.05 && (stepped.is_none() || changed.is_empty()) {
+        return Some(Vec::new());
+    }
+    let moved = stepped.map_or(spread, |step| step.size.max(spread));
+    let mut facts = vec![
+        Fact::new("clock, 5 to 95 %", format!("{low:.2} to {high:.2} GHz"), "covariate clock_ghz"),
+        Fact::new("median", format!("{middle:.2} GHz"), "covariate clock_ghz"),
+        Fact::new("windows", clocks.len(), "visits"),
+    ];
+    facts.extend(stepped.map(|step| {
+        let words = format!("{:.2} to {:.2} GHz at {:.1} s", step.from, step.to, step.at_ms / 1e3);
+        Fact::new("largest step between visits", words, "covariate clock_ghz, median a visit")
+    }));
+    facts.extend(changed.iter().take(3).map(|event| {
+        Fact::new("governor", format!("{} (at {:.1} s)", event.text, event.at_ms / 1e3), "scaling_governor")
+    }));
+    let somebody = match changed.is_empty() {
+        true => "",
+        false => " Somebody changed the governor meanwhile.",
+    };
+    Some(vec![Finding {
+        rule: MOVING.id.into(),
+        severity: Severity::Note,
+        headline: format!("the core clock moved by {} while measuring", percent(moved)),
+        cause: format!(
+            "The core did not run at one speed. In-core figures (L1, L2, system calls, arithmetic) inherit that spread; \
+             figures in core cycles do not.{somebody}"
+        ),
+        facts,
+        confirm: "assay run --only cpu.clock --profile standard".into(),
+        advice: "Look for power or thermal limits (turbostat on bare metal); in a guest only a dedicated host helps."
+            .into(),
+        series: moved_with_it(evidence),
+        effect: Effect::Explains,
+    }])
+}
+
+/// From the clock of one visit to that of the next.
+#[derive(Clone, Copy)]
+struct Step {
+    from: f64,
+    to: f64,
+    at_ms: f64,
+    /// Relative to the slower of the two.
+    size: f64,
+}
+
+fn largest_step(clocks: &[(f64, f64)]) -> Option<Step> {
+    let step = |pair: &[(f64, f64)]| {
+        let ((_, from), (at_ms, to)) = (pair[0], pair[1]);
+        Step { from, to, at_ms, size: (to - from).abs() / from.min(to) }
+    };
+    clocks.windows(2).map(step).max_by(|one, other| one.size.total_cmp(&other.size))
+}
+
+/// Keys of the series whose values go with the clock.
+fn moved_with_it(evidence: &Evidence) -> Vec<String> {
+    let goes = |judged: &&Judged| judged.analysis.correlations.iter().any(|(name, _)| name == "clock_ghz");
+    evidence.series.iter().filter(goes).map(|judged| judged.series.key.clone()).collect()
+}
+
+const CHECK: Rule = Rule {
+    id: ids::host::rule::CLOCK_CHECK,
+    title: "The core clock contradicts itself",
+    about: "All figures in core cycles rest on a chain of dependent additions, one a cycle. Two things check it: a chain of \
+            multiplications (a whole number of cycles each) must give the same clock, and a load that hits L1 must \
+            take a whole number of cycles. An emulator, a clock that moves between the chains, or a core that does not \
+            add in one cycle break them.",
+    method: "Fires where the 95 % intervals of both clocks are more than 2 % apart at their nearest ends (all figures in \
+             cycles carry the cause), or where the interval of an L1 hit lies wholly between two whole numbers of cycles, \
+             2 % away from both. Wide intervals allow no statement and do not fire.",
+    calm: "core clock checked",
+    source: file!(),
+    check: check_clock,
+};
+
+/// What two ways to one clock, or cycles and whole numbers, may be apart.
+const APART: f64 = 0.02;
+
+fn check_clock(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let known = |judged: &'_ Judged| judged.analysis.estimate.as_ref()?.interval;
+    let by = |metric: MetricId| evidence.find(ids::cpu::CLOCK, "one-cpu", metric);
+    let clocks = by(ids::cpu::metric::CLOCK).zip(by(ids::cpu::metric::CLOCK_BY_MULTIPLY));
+    let clocks = clocks.and_then(|(add, multiply)| Some(((add, known(add)?), (multiply, known(multiply)?))));
+    let hits = evidence.series.iter().find(|judged| {
+        let series = &judged.series;
+        let source = series.case.params.get(ids::memory::param::SOURCE).and_then(|source| source.text());
+        series.case.bench == ids::memory::DATA_SOURCE
+            && series.metric.name == ids::memory::metric::CYCLES
+            && source == Some("l1")
+    });
+    let hit = hits.and_then(|judged| Some((judged, known(judged)?)));
+    if clocks.is_none() && hit.is_none() {
+        return None;
+    }
+    let chains = clocks.and_then(|(add, multiply)| chains_differ(evidence, add, multiply));
+    Some(
+        chains
+            .into_iter()
+            .chain(hit.and_then(|(judged, interval)| between_cycles(judged, interval)))
+            .collect(),
+    )
+}
+
+fn chains_differ(
+    evidence: &Evidence,
+    add: (&Judged, Interval),
+    multiply: (&Judged, Interval),
+) -> Option<Finding> {
+    let apart = |low: Interval, high: Interval| high.low / low.high - 1.0;
+    let least = apart(add.1, multiply.1).max(apart(multiply.1, add.1));
+    if least.is_nan() || least <= APART {
+        return None;
+    }
+    let words = |(_, interval): (&Judged, Interval)| {
+        format!("{} to {}", figure(interval.low, ""), figure(interval.high, "GHz"))
+    };
+    let in_cycles = evidence.series.iter().filter(|judged| judged.series.metric.form == Form::CyclesPerWork);
+    Some(Finding {
+        rule: CHECK.id.into(),
+        severity: Severity::Warning,
+        headline: format!("two ways to the core clock differ by {} or more: cycles cannot be believed", percent(least)),
+        cause: "Additions and multiplications do not keep the same clock: the clock moved between them, an emulator runs \
+                them, or this core needs other than whole cycles for one of them."
+            .into(),
+        facts: vec![
+            Fact::new("by additions", words(add), &add.0.series.key),
+            Fact::new("by multiplications", words(multiply), &multiply.0.series.key),
+        ],
+        confirm: "assay run --only cpu.clock --profile standard --new".into(),
+        advice: "Use the figures in nanoseconds; those in cycles are off by as much.".into(),
+        series: in_cycles.map(|judged| judged.series.key.clone()).collect(),
+        effect: Effect::Explains,
+    })
+}
+
+fn between_cycles(judged: &Judged, interval: Interval) -> Option<Finding> {
+    let whole = interval.low.floor();
+    let between = interval.low > whole * (1.0 + APART) && interval.high < (whole + 1.0) * (1.0 - APART);
+    if !between || whole < 1.0 {
+        return None;
+    }
+    let words = format!("{} to {} cycles", figure(interval.low, ""), figure(interval.high, ""));
+    Some(Finding {
+        rule: CHECK.id.into(),
+        severity: Severity::Note,
+        headline: format!("a load from L1 takes {words}, which is no whole number"),
+        cause: "A hit in L1 takes a whole number of cycles. The clock that was noted beside the windows is not the one they \
+                ran at (it moved in between), or an emulator runs the loads."
+            .into(),
+        facts: vec![Fact::new("an L1 hit", words, &judged.series.key)],
+        confirm: "assay run --only memory.data-source,cpu.clock --profile standard --new".into(),
+        advice: "Read the figures in nanoseconds; look at the rule moving-clock.".into(),
+        series: vec![judged.series.key.clone()],
+        effect: Effect::Explains,
+    })
+}

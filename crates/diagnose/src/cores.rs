@@ -1,0 +1,187 @@
+//! Cores that do not keep up with their equals.
+
+use std::collections::BTreeMap;
+
+use super::ladder::curves;
+use super::words::{figure, percent};
+use super::{Evidence, Rule};
+use model::vocabulary as ids;
+use model::{Effect, Fact, Finding, Severity};
+use stats::analysis::Judged;
+use stats::order::{Interval, median};
+
+pub const RULES: &[Rule] = &[ODD];
+
+const ODD: Rule = Rule {
+    id: ids::host::rule::ODD_CORE,
+    title: "A core is slower than its equals",
+    about: "All cores of a kind do the same work in their own L1 at the same time, so nothing but the cores themselves \
+            decides. One that lags behind is throttled alone, shares its core with somebody unseen, has a worse place \
+            or a defect; jobs that wait for their slowest part run at its speed.",
+    method: "Cores of one kind with one highest frequency are compared by memory.cores. Fires where a core is slower than \
+             the median of its group by more than 3 %, its 95 % interval excludes that median by as much, and its \
+             distance in robust standard deviations exceeds what the slowest of so many healthy ones reaches once in ten \
+             thousand (12.7 of 10 cores, 6.3 of 20, 4.8 of 50, 4.1 of 200, 3.9 of 1000). Of three to nine cores its \
+             interval must lie below all others instead. Of two, only that they differ can be said.",
+    calm: "all cores equally fast",
+    source: file!(),
+    check: odd,
+};
+
+/// Smaller differences are nobody's fault.
+const SLOWER: f64 = 0.03;
+
+/// How many robust standard deviations the slowest of so many healthy ones lies below their median once in ten thousand.
+const REACHED: [(f64, f64); 5] = [(10.0, 12.7), (20.0, 6.3), (50.0, 4.8), (200.0, 4.1), (1000.0, 3.9)];
+
+struct Core<'a> {
+    cpu: u32,
+    value: f64,
+    interval: Interval,
+    judged: &'a Judged,
+}
+
+fn odd(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let curve =
+        curves(evidence, ids::memory::CORES, ids::memory::metric::BANDWIDTH, ids::memory::param::CPU, |_| {
+            true
+        })
+        .into_iter()
+        .next()?;
+    let mut groups: BTreeMap<(String, Option<u64>), Vec<Core>> = BTreeMap::new();
+    for judged in curve.series {
+        let cpu = judged
+            .series
+            .point
+            .get(ids::memory::param::CPU)
+            .and_then(|cpu| cpu.int())
+            .and_then(|cpu| u32::try_from(cpu).ok());
+        let (Some(cpu), Some(estimate)) = (cpu, &judged.analysis.estimate) else { continue };
+        let Some(interval) = estimate.interval else { continue };
+        let core = Core { cpu, value: estimate.median, interval, judged };
+        groups.entry(kind(evidence, cpu)).or_default().push(core);
+    }
+    groups.values_mut().for_each(|cores| cores.sort_by_key(|core| core.cpu));
+    groups.retain(|_, cores| cores.len() > 1);
+    if groups.is_empty() {
+        return None;
+    }
+    Some(groups.values().flat_map(|cores| group(cores)).collect())
+}
+
+/// Name of a CPU's kind, and the highest frequency that its policy tells.
+fn kind(evidence: &Evidence, cpu: u32) -> (String, Option<u64>) {
+    let kinds = &evidence.machine.cpus.kinds;
+    let name =
+        kinds.iter().find(|(_, cpus)| cpus.contains(cpu)).map_or(String::new(), |(name, _)| name.clone());
+    let snapshot = &evidence.run.header.snapshot;
+    let places = ["cpufreq/policy", "cpu"].map(|place| match place {
+        "cpu" => format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/cpuinfo_max_freq"),
+        _ => format!("/sys/devices/system/cpu/{place}{cpu}/cpuinfo_max_freq"),
+    });
+    (name, places.iter().find_map(|path| snapshot.number(path)))
+}
+
+fn group(cores: &[Core]) -> Vec<Finding> {
+    if let [one, other] = cores {
+        return two(one, other).into_iter().collect();
+    }
+    let values: Vec<f64> = cores.iter().map(|core| core.value).collect();
+    let Some(middle) = median(&values) else { return Vec::new() };
+    let deviations: Vec<f64> = values.iter().map(|value| (value - middle).abs()).collect();
+    let spread = 1.4826 * median(&deviations).unwrap_or(0.0);
+    let below = |core: &&Core| {
+        let far = core.value < (1.0 - SLOWER) * middle && core.interval.high < (1.0 - SLOWER) * middle;
+        let others = cores.iter().filter(|other| other.cpu != core.cpu);
+        let alone = match cores.len() {
+            0..10 => {
+                others.fold(f64::INFINITY, |least, other| least.min(other.interval.low)) > core.interval.high
+            }
+            n => middle - core.value > reached(n as f64) * spread,
+        };
+        far && alone
+    };
+    cores.iter().filter(below).map(|core| finding(core, middle, cores.len())).collect()
+}
+
+/// The bound for so many cores, between those that were simulated by the logarithm of their number.
+fn reached(n: f64) -> f64 {
+    let above = REACHED.iter().position(|(count, _)| *count >= n);
+    match above {
+        None => REACHED[REACHED.len() - 1].1,
+        Some(0) => REACHED[0].1,
+        Some(at) => {
+            let ((few, high), (many, low)) = (REACHED[at - 1], REACHED[at]);
+            high + (low - high) * (n / few).ln() / (many / few).ln()
+        }
+    }
+}
+
+fn finding(core: &Core, middle: f64, count: usize) -> Finding {
+    let unit = &core.judged.series.metric.unit;
+    let slower = 1.0 - core.value / middle;
+    Finding {
+        rule: ODD.id.into(),
+        severity: Severity::Warning,
+        headline: format!("CPU {} is {} slower than its equals", core.cpu, percent(slower)),
+        cause: "The same work at the same time in its own L1: only this core differs. It is throttled alone, something \
+                unseen runs on it or its sibling, or it is faulty."
+            .into(),
+        facts: vec![
+            Fact::new(format!("CPU {}", core.cpu), figure(core.value, unit), &core.judged.series.key),
+            Fact::new(format!("median of {count} cores of its kind"), figure(middle, unit), ids::memory::CORES),
+            Fact::new(
+                "its 95 % interval",
+                format!("{} to {}", figure(core.interval.low, ""), figure(core.interval.high, unit)),
+                &core.judged.series.key,
+            ),
+        ],
+        confirm: "assay run --only memory.cores --profile standard --new".into(),
+        advice: "If it is the same CPU again, look at its thermal_throttle counters and its sibling's load, and keep \
+                 work that waits for its slowest part off it."
+            .into(),
+        series: vec![core.judged.series.key.clone()],
+        effect: Effect::Explains,
+    }
+}
+
+/// Of two, neither is known to be the healthy one.
+fn two(one: &Core, other: &Core) -> Option<Finding> {
+    let (slow, fast) = if one.value <= other.value { (one, other) } else { (other, one) };
+    if slow.interval.high >= (1.0 - SLOWER) * fast.interval.low {
+        return None;
+    }
+    let unit = &slow.judged.series.metric.unit;
+    let fact = |core: &Core| {
+        Fact::new(format!("CPU {}", core.cpu), figure(core.value, unit), &core.judged.series.key)
+    };
+    Some(Finding {
+        rule: ODD.id.into(),
+        severity: Severity::Warning,
+        headline: format!(
+            "CPUs {} and {} differ by {}: which of them is odd cannot be told",
+            slow.cpu,
+            fast.cpu,
+            percent(1.0 - slow.value / fast.value)
+        ),
+        cause: "The same work at the same time in each core's own L1: only the cores differ. With two of them there is no \
+                majority."
+            .into(),
+        facts: vec![fact(slow), fact(fast)],
+        confirm: "assay run --only memory.cores --profile standard --new".into(),
+        advice: "Compare with another machine of the same model; in a guest, with another hour.".into(),
+        series: vec![slow.judged.series.key.clone(), fast.judged.series.key.clone()],
+        effect: Effect::Explains,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::reached;
+
+    #[test]
+    fn the_bound_falls_with_the_number_of_cores() {
+        assert_eq!([10.0, 20.0, 50.0, 1000.0, 4000.0].map(reached), [12.7, 6.3, 4.8, 3.9, 3.9]);
+        assert!(reached(14.0) < 12.7 && reached(14.0) > 6.3);
+    }
+}

@@ -1,0 +1,135 @@
+//! How memory modules are placed, by what the firmware tells of them.
+
+use super::{Evidence, Rule};
+use machine::{self, Balance, Confidence, DimmFinding, Hypervisor, Population};
+use model::vocabulary::host as ids;
+use model::{Effect, Fact, Finding, Severity};
+
+pub const RULES: &[Rule] = &[POPULATION];
+
+const POPULATION: Rule = Rule {
+    id: ids::rule::DIMM_POPULATION,
+    title: "Memory modules in the wrong slots",
+    about: "A socket reaches its bandwidth only where all its channels hold the same. Three modules on one controller and one \
+            on the other make a part of memory several times as slow as the rest, and which part a program gets differs from \
+            run to run: a benchmark of memory then swings, and nothing in the kernel says why. Slots are numbered by the \
+            board, so that the first free ones are often the wrong ones.",
+    method: "Reads SMBIOS types 4 and 17 (root only). Slots are placed by a rule for each family of boards, channels and what one \
+             interleave set covers by a table of processors, both with their sources (`assay machine --json`). Fires where \
+             channels, controllers or sockets hold different amounts, a socket has a processor and no memory, or channels are \
+             empty; two modules against three on a socket's controllers are a remark only. Also where modules run below \
+             their rated speed and neither the processor nor the number of modules a channel explains it. Guests see \
+             modules that their hypervisor invents: there it does not apply.",
+    calm: "memory modules are placed evenly",
+    source: file!(),
+    check: population,
+};
+
+fn population(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let machine = evidence.machine;
+    if matches!(machine.hypervisor, Hypervisor::Guest(_)) {
+        return None;
+    }
+    let judged = &machine.population;
+    let verdict = judged.dimm_verdict?;
+    let mut findings = Vec::new();
+    if matches!(verdict, Balance::Unbalanced | Balance::NearBalanced) {
+        findings.push(placement(judged, verdict, machine.dimms.len()));
+    }
+    let slow = judged.dimm_findings.iter().find(|finding| finding.kind == "below_rated_speed");
+    findings.extend(
+        slow.filter(|finding| finding.severity > Severity::Note).map(|finding| told(judged, finding)),
+    );
+    Some(findings)
+}
+
+/// Findings about where modules sit, the gravest first.
+fn of_placement(judged: &Population) -> impl Iterator<Item = &DimmFinding> {
+    let modules =
+        |finding: &&DimmFinding| !finding.kind.starts_with("mixed") && finding.kind != "below_rated_speed";
+    judged.dimm_findings.iter().filter(modules)
+}
+
+fn placement(judged: &Population, verdict: Balance, slots: usize) -> Finding {
+    let gravest = of_placement(judged).next();
+    let certain = judged.dimm_confidence > Some(Confidence::Low);
+    let severity = gravest.map_or(Severity::Note, |finding| finding.severity);
+    let severity = if certain && verdict == Balance::Unbalanced { severity } else { Severity::Note };
+    let modules: usize = judged.dimm_sockets.iter().map(|socket| socket.dimms).sum();
+    let mut facts = facts(judged);
+    facts.push(Fact::new("modules", format!("{modules} in {slots} slots"), machine::TABLES));
+    let mut causes = of_placement(judged).take(2).map(|finding| sentence(&finding.text));
+    Finding {
+        rule: POPULATION.id.into(),
+        severity,
+        headline: match verdict {
+            Balance::Unbalanced => format!("memory modules are placed unevenly: {}", layout(judged)),
+            _ => format!("memory channels are empty: {}", layout(judged)),
+        },
+        cause: causes.by_ref().collect::<Vec<_>>().join(" "),
+        facts,
+        confirm: "sudo assay machine".into(),
+        advice: judged.dimm_move.as_ref().map_or_else(
+            || "Compare the slots with the population rules in the board's manual.".to_string(),
+            |text| sentence(text),
+        ),
+        series: Vec::new(),
+        effect: Effect::None,
+    }
+}
+
+fn told(judged: &Population, finding: &DimmFinding) -> Finding {
+    Finding {
+        rule: POPULATION.id.into(),
+        severity: finding.severity,
+        headline: finding.text.clone(),
+        cause: "Neither what the processor drives nor the number of modules a channel explains it.".into(),
+        facts: facts(judged),
+        confirm: "sudo dmidecode -t 17 | grep -E 'Locator|Speed'".into(),
+        advice: "Look at the memory speed in the firmware's setup, and at its power profile.".into(),
+        series: Vec::new(),
+        effect: Effect::None,
+    }
+}
+
+fn facts(judged: &Population) -> Vec<Fact> {
+    let mut facts = Vec::new();
+    for socket in judged.dimm_sockets.iter().take(4) {
+        let total = socket.channels_total.map_or(String::new(), |total| format!(" of {total}"));
+        let label = format!("channels of socket {} with modules", socket.socket);
+        facts.push(Fact::new(label, format!("{}{total}", socket.channels_populated), machine::TABLES));
+    }
+    for (label, value, source) in [
+        ("slots named as on", &judged.dimm_platform, &judged.dimm_source),
+        ("channels as of", &judged.dimm_cpu_family, &judged.dimm_cpu_source),
+    ] {
+        if let (Some(value), Some(source)) = (value, source) {
+            facts.push(Fact::new(label, value, source));
+        }
+    }
+    facts
+}
+
+/// Modules of each controller, else of each channel: `3+1, 3+1`.
+fn layout(judged: &Population) -> String {
+    let joined = |counts: Vec<usize>| counts.iter().map(usize::to_string).collect::<Vec<_>>().join("+");
+    let sockets = judged.dimm_sockets.iter().take(8).map(|socket| {
+        let count = |of: &std::collections::BTreeMap<u32, usize>, all: u32| {
+            (0..all).map(|at| of.get(&at).copied().unwrap_or(0)).collect::<Vec<_>>()
+        };
+        let words = match (&socket.dimms_per_controller, socket.controllers_total, socket.channels_total) {
+            (Some(of), Some(all), _) => format!("{} on its controllers", joined(count(of, all))),
+            (_, _, Some(all)) => format!("{} on its channels", joined(count(&socket.dimms_per_channel, all))),
+            _ => format!("{} modules", socket.dimms),
+        };
+        format!("socket {} has {words}", socket.socket)
+    });
+    sockets.collect::<Vec<_>>().join(", ")
+}
+
+/// With a capital and a full stop.
+fn sentence(text: &str) -> String {
+    let mut rest = text.chars();
+    let first = rest.next().map(|c| c.to_uppercase().collect::<String>()).unwrap_or_default();
+    format!("{first}{}.", rest.as_str())
+}

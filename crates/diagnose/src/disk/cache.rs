@@ -1,0 +1,166 @@
+//! Figures that are a cache's.
+
+use super::points::{Point, again, disk, name, points};
+use crate::words::{clipped, figure, percent, shell};
+use crate::{Evidence, Rule};
+use machine::disk::Block;
+use model::vocabulary::disk as ids;
+use model::{Effect, Fact, Finding, Severity};
+
+pub const PAGE_CACHE: Rule = Rule {
+    id: ids::rule::DISK_PAGE_CACHE,
+    title: "A disk's figure that a cache gave",
+    about: "The page cache answers a read from memory and takes a write at once, so that a disk seems ten times as fast as \
+            it is. Most published disk figures that are too good are that. The kernel counts what the device itself \
+            moved: where it moved less than we did, the rest never reached it.",
+    method: "Fires where the device moved less than 0.9 of the bytes that a row moved (device_share, from the device's stat file). \
+             A direct row's figures are rejected then: they claim to be the device's. A buffered row's are the cache's by \
+             what they are, and are told as such: not to be sold as the disk's. (Counters of the device are read before and \
+             after: a tenth covers what was under way at either end.) Also where random direct reads of a disk \
+             that turns take less than 1 ms in the median: half a turn alone takes 2 ms at 15,000 a minute, so a cache of the \
+             disk or its controller answered. And where the stack has a loop device without direct I/O: all that goes through it \
+             passes the page cache of its file, whatever its own counters say.",
+    calm: "what was measured is the disk's own",
+    source: file!(),
+    check,
+};
+
+/// What the device must have moved of our bytes.
+const MOVED: f64 = 0.9;
+/// A disk that turns cannot be this fast, us.
+const TURNING_US: f64 = 1000.0;
+
+fn check(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let points = points(evidence)?;
+    let told: Vec<&Point> = points.iter().filter(|point| point.is_transfer()).collect();
+    let turns = disk(evidence).and_then(|disk| disk.is_solid()) == Some(false);
+    let looked = told.iter().any(|point| point.median(ids::metric::DEVICE_SHARE).is_some());
+    let missed: Vec<&Point> = told
+        .iter()
+        .copied()
+        .filter(|point| point.median(ids::metric::DEVICE_SHARE).is_some_and(|share| share < MOVED))
+        .collect();
+    let mut findings = Vec::new();
+    for buffered in [false, true] {
+        let of: Vec<&Point> = missed.iter().copied().filter(|point| point.buffered() == buffered).collect();
+        findings.extend(not_moved(evidence, &of, buffered));
+    }
+    findings.extend(through_loop(evidence, &told));
+    let fast: Vec<&Point> = told
+        .into_iter()
+        .filter(|point| turns && point.bench() == ids::RANDOM && point.op() == "read" && !point.buffered())
+        .filter(|point| point.median(ids::metric::LATENCY_P50).is_some_and(|p50| p50 < TURNING_US))
+        .collect();
+    if let Some(first) = fast.first() {
+        findings.push(Finding {
+            rule: PAGE_CACHE.id.into(),
+            severity: Severity::Warning,
+            headline: format!(
+                "{} answers half of its random reads within {}, faster than it turns; a cache of its own did",
+                name(evidence),
+                figure(first.median(ids::metric::LATENCY_P50).unwrap_or(0.0), "us")
+            ),
+            cause: "The kernel's page cache was out of the way, but the disk or its controller has a cache, too, and \
+                    the file was small enough for it."
+                .into(),
+            facts: fast.iter().filter_map(|point| point.fact(&point.words(), ids::metric::LATENCY_P50, |us| figure(us, "us"))).take(5).collect(),
+            confirm: format!("{} --profile full", again(first.case)),
+            advice: "Measure in a directory with more room (files grow with the room), or use the figures as those of the cache.".into(),
+            series: fast.iter().flat_map(|point| point.speed_keys()).collect(),
+            effect: Effect::Explains,
+        });
+    }
+    (looked || turns || !findings.is_empty()).then_some(findings)
+}
+
+/// A loop device that reads and writes its file through the page cache.
+fn through_loop(evidence: &Evidence, told: &[&Point]) -> Option<Finding> {
+    let buffers = |block: &&Block| block.backing_file.is_some() && block.direct_io == Some(false);
+    let block = disk(evidence)?.stack.iter().find(buffers)?;
+    let direct: Vec<&Point> = told.iter().copied().filter(|point| !point.buffered()).collect();
+    let first = direct.first()?;
+    Some(Finding {
+        rule: PAGE_CACHE.id.into(),
+        severity: Severity::Warning,
+        headline: format!("{} is a file behind the page cache; direct I/O ends there", block.name),
+        cause: "A loop device without direct I/O reads and writes its file through the page cache: direct I/O to it skips \
+                its own cache, and not that one."
+            .into(),
+        facts: vec![
+            Fact::new("direct I/O of the loop device", "off", format!("/sys/block/{}/loop/dio", block.name)),
+            Fact::new("its file", clipped(block.backing_file.as_deref().unwrap_or("")), format!("/sys/block/{}/loop/backing_file", block.name)),
+        ],
+        confirm: format!("losetup --list /dev/{}; {}", shell(&block.name), again(first.case)),
+        advice: "Switch it on (`losetup --direct-io=on`), or measure in the directory of the file itself.".into(),
+        series: direct.iter().flat_map(|point| point.speed_keys()).collect(),
+        effect: Effect::Explains,
+    })
+}
+
+fn not_moved(evidence: &Evidence, points: &[&Point], buffered: bool) -> Option<Finding> {
+    let least = |one: &&&Point, other: &&&Point| {
+        one.median(ids::metric::DEVICE_SHARE)
+            .unwrap_or(1.0)
+            .total_cmp(&other.median(ids::metric::DEVICE_SHARE).unwrap_or(1.0))
+    };
+    let worst = points.iter().min_by(least)?;
+    let share = worst.median(ids::metric::DEVICE_SHARE)?;
+    let mut facts: Vec<Fact> = points
+        .iter()
+        .filter_map(|point| {
+            let moved = format!(
+                "{} of the bytes moved by the device",
+                percent(point.median(ids::metric::DEVICE_SHARE)?)
+            );
+            Some(Fact::new(point.words(), moved, point.key(ids::metric::DEVICE_SHARE)))
+        })
+        .take(5)
+        .collect();
+    facts.extend(worst.fact("measured", worst.rate_metric(), |value| {
+        figure(value, worst.judged(worst.rate_metric()).map_or("", |judged| &judged.series.metric.unit))
+    }));
+    let (severity, effect) = match buffered {
+        true => (Severity::Note, Effect::Explains),
+        false => (Severity::Problem, Effect::Rejects),
+    };
+    let headline = match buffered {
+        true => format!(
+            "buffered figures are the page cache's: {} moved {} of the bytes of {}",
+            name(evidence),
+            percent(share),
+            worst.words()
+        ),
+        false => format!(
+            "{} moved only {} of the bytes of {}; the rest came from or stayed in a cache",
+            name(evidence),
+            percent(share),
+            worst.words()
+        ),
+    };
+    let cause = match buffered {
+        true => {
+            "A buffered read of what was read or written lately is a copy in memory, and a buffered write is done \
+                 when the data is in memory: the disk follows later."
+        }
+        false => {
+            "The row asked for direct I/O, but what it was given is no disk's: the filesystem or a layer below it \
+                  answered from memory (a filesystem that ignores O_DIRECT, a loop device over a cached file, a cache \
+                  in a storage stack)."
+        }
+    };
+    Some(Finding {
+        rule: PAGE_CACHE.id.into(),
+        severity,
+        headline,
+        cause: cause.into(),
+        facts,
+        confirm: format!("cat /proc/diskstats; {}; cat /proc/diskstats", again(worst.case)),
+        advice: match buffered {
+            true => "For the disk's own speed take the direct rows; for what programs see with a warm cache, these.",
+            false => "Don't use these figures as the disk's. Measure on a filesystem that takes O_DIRECT, or the device itself by --device.",
+        }
+        .into(),
+        series: points.iter().flat_map(|point| point.speed_keys()).collect(),
+        effect,
+    })
+}

@@ -1,0 +1,263 @@
+//! Speeds that somebody set.
+
+use super::points::{Point, again, disk, name, points};
+use crate::words::{bytes, figure, percent};
+use crate::{Evidence, Rule};
+use machine::disk::Throttle;
+use model::vocabulary::disk as ids;
+use model::{Effect, Fact, Finding, Severity};
+
+pub const THROTTLED: Rule = Rule {
+    id: ids::rule::DISK_THROTTLED,
+    title: "The disk is held to a set speed",
+    about: "A control group's limit (io.max, blkio.throttle) or a provider's cap holds a disk to so many bytes or operations a \
+            second, whatever it could do. The figure then says what was set or paid for, and nothing of the disk; latency \
+            at depth is the throttle's queue.",
+    method: "By a limit of our control group for a device of the stack: fires where a row's rate in that direction lies within \
+             5 % of it (the kernel's accounting is exact over seconds, a window's ends are not). Without one: where rates \
+             of two points of the same operation, with blocks or depths at least twofold apart, agree within 1 % on a \
+             round number (one of 1, 1.2, 1.25, 1.5, 1.6, 2, 2.4, 2.5, 3, 3.2, 4, 4.8, 5, 6, 6.4, 7.5, 8 with any power of ten, of \
+             operations, of bytes, or of MiB), each with a spread under 2 %, and another block size shows that the other quantity can \
+             be at least 1.2 times as much: operations are capped while more bytes pass, or bytes while more operations do. \
+             A rate within 10 % of the known link, or of a generator whose CPUs are busy, is none of this.",
+    calm: "no limit held the disk",
+    source: file!(),
+    check,
+};
+
+const NEAR: f64 = 0.05;
+const FLAT: f64 = 0.01;
+const STEADY: f64 = 0.02;
+const MORE: f64 = 1.2;
+const ROUND: [f64; 17] =
+    [1.0, 1.2, 1.25, 1.5, 1.6, 2.0, 2.4, 2.5, 3.0, 3.2, 4.0, 4.8, 5.0, 6.0, 6.4, 7.5, 8.0];
+
+fn check(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let points = points(evidence)?;
+    let rows: Vec<&Point> = points
+        .iter()
+        .filter(|point| {
+            point.is_transfer() && !point.is_paced() && !point.buffered() && point.op() != "mixed"
+        })
+        .collect();
+    if rows.is_empty() {
+        return None;
+    }
+    let throttles = disk(evidence).map_or(&[][..], |disk| &disk.throttles);
+    let mut findings: Vec<Finding> = Vec::new();
+    for throttle in throttles {
+        findings.extend(by_group(evidence, &rows, throttle));
+    }
+    for op in ["read", "write"].iter().filter(|op| !throttles.iter().any(|throttle| throttle.op == **op)) {
+        let of: Vec<&Point> = rows
+            .iter()
+            .copied()
+            .filter(|point| point.op() == *op && free_of_others(evidence, point))
+            .collect();
+        // A cap of bytes may make operations of one block size look round by luck; so the first that is found stands.
+        let found =
+            capped(evidence, &of, Quantity::Operations).or_else(|| capped(evidence, &of, Quantity::Bytes));
+        findings.extend(found);
+    }
+    Some(findings)
+}
+
+fn by_group(evidence: &Evidence, rows: &[&Point], throttle: &Throttle) -> Option<Finding> {
+    let quantity = if throttle.of == "bytes" { Quantity::Bytes } else { Quantity::Operations };
+    let near = |point: &&&Point| {
+        let rate = quantity.of(point);
+        point.op() == throttle.op && rate.is_some_and(|rate| (rate / throttle.per_s - 1.0).abs() <= NEAR)
+    };
+    let held: Vec<&Point> = rows.iter().filter(near).copied().collect();
+    let first = held.first()?;
+    let limit = quantity.shown(throttle.per_s);
+    let mut facts = vec![Fact::new(format!("limit of {}", throttle.device), &limit, &throttle.at)];
+    facts.extend(held.iter().take(5).map(|point| rate_fact(point, quantity)));
+    Some(Finding {
+        rule: THROTTLED.id.into(),
+        severity: Severity::Warning,
+        headline: format!("{} of {} are held at {limit} by a control group; the disk may do more", throttle.op, name(evidence)),
+        cause: format!("{} allows our group no more {} a second.", throttle.at, throttle.of),
+        facts,
+        confirm: confirm(&throttle.at),
+        advice: "If the disk is what you want to know, run outside of that group or lift the limit; if it is what your \
+                 program gets, this is it."
+            .into(),
+        series: held.iter().flat_map(|point| point.speed_keys()).collect(),
+        effect: Effect::Explains,
+    }
+    .of(first))
+}
+
+/// Shows a limit's file, or all of its name where the folder's own is blanked.
+fn confirm(at: &str) -> String {
+    match at.rsplit_once('/').filter(|(folder, _)| folder.contains('*')) {
+        Some((_, name)) => {
+            format!("grep -r . /sys/fs/cgroup --include={}", crate::words::shell(name))
+        }
+        None => format!("cat {}", crate::words::shell(at)),
+    }
+}
+
+trait Of {
+    fn of(self, point: &Point) -> Self;
+}
+
+impl Of for Finding {
+    /// With the row that shows it again.
+    fn of(mut self, point: &Point) -> Finding {
+        self.confirm = format!("{}; {}", self.confirm, again(point.case));
+        self
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Quantity {
+    Operations,
+    Bytes,
+}
+
+impl Quantity {
+    /// A second.
+    fn of(self, point: &Point) -> Option<f64> {
+        match self {
+            Quantity::Operations => point.iops(),
+            Quantity::Bytes => point.bandwidth().map(|gb| gb * 1e9),
+        }
+    }
+
+    fn other(self) -> Quantity {
+        match self {
+            Quantity::Operations => Quantity::Bytes,
+            Quantity::Bytes => Quantity::Operations,
+        }
+    }
+
+    fn shown(self, per_s: f64) -> String {
+        match self {
+            Quantity::Operations => format!("{per_s:.0} operations a second"),
+            Quantity::Bytes if per_s >= 1e9 => figure(per_s / 1e9, "GB/s"),
+            Quantity::Bytes => figure(per_s / 1e6, "MB/s"),
+        }
+    }
+
+    /// The round number that this rate is, if it is one.
+    fn round(self, per_s: f64) -> Option<f64> {
+        let scales: &[f64] = match self {
+            Quantity::Operations => &[1.0],
+            Quantity::Bytes => &[1.0, 1_048_576.0],
+        };
+        let near = |scale: f64| {
+            let value = per_s / scale;
+            let power = 10f64.powf(value.log10().floor());
+            let round = ROUND.iter().map(|digits| digits * power).chain([10.0 * power]);
+            let best = round.min_by(|one, other| (one - value).abs().total_cmp(&(other - value).abs()))?;
+            ((value / best - 1.0).abs() <= FLAT).then_some(best * scale)
+        };
+        scales.iter().copied().filter(|_| per_s.is_finite() && per_s > 0.0).find_map(near)
+    }
+}
+
+fn rate_fact(point: &Point, quantity: Quantity) -> Fact {
+    let shown = quantity.of(point).map_or(String::new(), |rate| quantity.shown(rate));
+    Fact::new(point.words(), shown, point.key(point.rate_metric()))
+}
+
+/// Neither the link nor the generator explains its rate.
+fn free_of_others(evidence: &Evidence, point: &Point) -> bool {
+    let link = disk(evidence).and_then(|disk| disk.link.as_ref());
+    let near_link =
+        link.is_some_and(|link| point.bandwidth().is_some_and(|rate| rate >= 0.9 * link.gb_per_s));
+    !near_link && point.median(ids::metric::GENERATOR_BUSY).is_none_or(|busy| busy < super::load::BUSY)
+}
+
+fn capped(evidence: &Evidence, rows: &[&Point], quantity: Quantity) -> Option<Finding> {
+    let steady = |point: &&&Point| {
+        let judged = point.judged(point.rate_metric());
+        let cv = judged.and_then(|judged| judged.analysis.estimate.as_ref()?.cv);
+        cv.is_some_and(|cv| cv < STEADY)
+    };
+    let level: Vec<(&Point, f64)> =
+        rows.iter().filter(steady).filter_map(|point| Some((*point, quantity.of(point)?))).collect();
+    let apart = |one: &Point, other: &Point| {
+        [ids::param::BLOCK, ids::param::DEPTH].iter().any(|name| {
+            match (one.number(*name), other.number(*name)) {
+                (Some(one), Some(other)) => one.max(other) >= 2.0 * one.min(other),
+                _ => false,
+            }
+        })
+    };
+    let alike = |one: f64, other: f64| (one / other - 1.0).abs() <= FLAT;
+    let best = level.iter().filter_map(|(point, rate)| {
+        let round = quantity.round(*rate)?;
+        let held: Vec<&Point> =
+            level.iter().filter(|(_, own)| alike(*own, *rate)).map(|(own, _)| *own).collect();
+        let several = held.iter().any(|other| apart(point, other));
+        // Nothing goes beyond it, and what goes with it can be more elsewhere.
+        let most = rows.iter().filter_map(|other| quantity.of(other)).fold(0.0, f64::max);
+        let with = held.iter().filter_map(|own| quantity.other().of(own)).reduce(f64::min)?;
+        let most_other = rows.iter().filter_map(|other| quantity.other().of(other)).fold(0.0, f64::max);
+        (several && most <= rate * (1.0 + 2.0 * FLAT) && most_other >= MORE * with)
+            .then_some((held, round, most_other))
+    });
+    let (held, round, most_other) = best.max_by_key(|(held, ..)| held.len())?;
+    let first = held.first()?;
+    let limit = quantity.shown(round);
+    let mut facts: Vec<Fact> = held.iter().take(6).map(|point| rate_fact(point, quantity)).collect();
+    facts.push(Fact::new(
+        "while elsewhere it did",
+        quantity.other().shown(most_other),
+        points_source(rows, quantity.other()),
+    ));
+    Some(Finding {
+        rule: THROTTLED.id.into(),
+        severity: Severity::Warning,
+        headline: format!("{} of {} stop at {limit}, whatever is asked: a cap, likely the provider's", first.op(), name(evidence)),
+        cause: format!(
+            "{} points agree within {} on a round number, with blocks from {}, and no limit of our control group says so.",
+            held.len(),
+            percent(FLAT),
+            blocks(&held)
+        ),
+        facts,
+        confirm: format!("{} --profile full", again(first.case)),
+        advice: "Look up what the instance and the volume are sold with; caps of the instance and of the volume both apply, \
+                 and some allow bursts at first (disk.sustained shows those)."
+            .into(),
+        series: held.iter().flat_map(|point| point.speed_keys()).collect(),
+        effect: Effect::Explains,
+    })
+}
+
+fn points_source(rows: &[&Point], quantity: Quantity) -> String {
+    let rate = |point: &&&Point| quantity.of(point).unwrap_or(0.0);
+    let best = rows.iter().max_by(|one, other| rate(one).total_cmp(&rate(other)));
+    best.map_or("the run's points".into(), |point| point.key(point.rate_metric()))
+}
+
+fn blocks(points: &[&Point]) -> String {
+    let sizes = || points.iter().filter_map(|point| point.number(ids::param::BLOCK));
+    let (least, most) = (sizes().fold(f64::MAX, f64::min), sizes().fold(0.0, f64::max));
+    match most > 0.0 {
+        true => format!("{} to {}", bytes(least), bytes(most)),
+        false => "one size".to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn round_numbers() {
+        for (rate, round) in [(3004.0, 3000.0), (15_950.0, 16_000.0), (99_500.0, 100_000.0), (1000.0, 1000.0)]
+        {
+            assert_eq!(Quantity::Operations.round(rate), Some(round), "{rate}");
+        }
+        for rate in [3100.0, 17_350.0, 0.0, f64::NAN, f64::INFINITY, -3000.0] {
+            assert_eq!(Quantity::Operations.round(rate), None, "{rate}");
+        }
+        assert_eq!(Quantity::Bytes.round(125.2 * 1_048_576.0), Some(125.0 * 1_048_576.0));
+        assert_eq!(Quantity::Bytes.round(124.9e6), Some(125e6));
+    }
+}

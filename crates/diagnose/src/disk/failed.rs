@@ -1,0 +1,260 @@
+//! I/O that failed, and data that came back wrong.
+
+use std::collections::BTreeMap;
+
+use super::points::{again, disk, name};
+use crate::words::{clipped, shell};
+use crate::{Evidence, Rule};
+use model::vocabulary::disk as ids;
+use model::{Effect, Fact, Finding, Reason, Severity, Visit};
+
+pub const FAILED_IO: Rule = Rule {
+    id: ids::rule::DISK_FAILED_IO,
+    title: "The disk failed an I/O",
+    about: "A read or a write that comes back with an error is no slow disk but a broken one, a full filesystem, or one that the \
+            kernel has made read-only to save what is left. A block that comes back with other bytes than were written is \
+            worse: nobody else would have told.",
+    method: "Fires for every disk row with a visit that failed by the words of an I/O error (`… failed: … (os error N)`; N 5 \
+             EIO, 61 ENODATA and 84 EILSEQ of the medium, 28 ENOSPC and 122 EDQUOT of room, 30 EROFS of a filesystem that became \
+             read-only, 19 ENODEV and 6 ENXIO of a device that is gone, 121 EREMOTEIO of what is behind it, 67 ENOLINK, 107 ENOTCONN, \
+             110 ETIMEDOUT, 112 EHOSTDOWN, 113 EHOSTUNREACH and 116 ESTALE of the way to it), for one that came back with fewer bytes than were \
+             asked for, and for disk.verify where a block came back wrong. Series of that row are rejected where a block was wrong, and else carry the cause.",
+    calm: "every I/O came back",
+    source: file!(),
+    check,
+};
+
+/// What kind of failure an error number is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Medium,
+    Room,
+    ReadOnly,
+    Gone,
+    Path,
+    Short,
+    Wrong,
+}
+
+impl Kind {
+    fn of(errno: u32) -> Option<Kind> {
+        Some(match errno {
+            5 | 61 | 84 | 121 => Kind::Medium,
+            28 | 122 => Kind::Room,
+            30 => Kind::ReadOnly,
+            6 | 19 => Kind::Gone,
+            67 | 107 | 110 | 112 | 113 | 116 => Kind::Path,
+            _ => return None,
+        })
+    }
+
+    fn cause(self) -> &'static str {
+        match self {
+            Kind::Medium => {
+                "The device gave up on blocks there: a medium that fails, a cable or controller, or a file or volume below \
+                             it that is shorter than it should be."
+            }
+            Kind::Room => {
+                "The filesystem, or the thin volume below it, had no room left; or a quota was used up."
+            }
+            Kind::ReadOnly => {
+                "The filesystem is read-only: it was mounted so, or the kernel made it so after an error."
+            }
+            Kind::Gone => "The device is no longer there.",
+            Kind::Path => {
+                "The way to the device is lost: a path, a cable, a network or a server behind it did not answer in time."
+            }
+            Kind::Short => {
+                "The file, volume or device below ends there, or its layer moved a part only and reported no error."
+            }
+            Kind::Wrong => {
+                "What was read back is not what was written there: a write was lost or went elsewhere, or bytes were \
+                            changed on their way (disk, cable, controller, memory)."
+            }
+        }
+    }
+
+    fn advice(self) -> &'static str {
+        match self {
+            Kind::Medium => {
+                "Save the data first. See the kernel's log for the same sector, `smartctl -a` for reallocated and pending sectors, \
+                             and what lies below (a loop device's file, a network volume). Replace what fails."
+            }
+            Kind::Room => {
+                "Make room, or name another directory by --dir. Assay's own files are gone already."
+            }
+            Kind::ReadOnly => {
+                "See the kernel's log for the error that came first; check the filesystem unmounted (fsck), then remount it."
+            }
+            Kind::Gone => "See the kernel's log; plug it in again, or have the host attach the volume.",
+            Kind::Path => {
+                "See the kernel's log for paths that went down (`multipath -ll`, `nvme list-subsys`), and the network or server that \
+                             the volume comes from."
+            }
+            Kind::Short => {
+                "Compare the size that the device claims (`blockdev --getsize64`) with what lies below it (a loop device's file, a \
+                             volume that was made smaller)."
+            }
+            Kind::Wrong => {
+                "Don't trust this disk. Run the row again: the same offset means the medium, others mean the way to it; test \
+                            the memory, too."
+            }
+        }
+    }
+}
+
+/// What a visit's text tells of a failed I/O.
+struct Failure<'a> {
+    kind: Kind,
+    /// `read of 4096 bytes at offset 1048576`, where it says so.
+    what: &'a str,
+    words: &'a str,
+}
+
+/// `read of 4096 bytes at offset 1048576 failed: Input/output error (os error 5)`, with anything before it.
+fn failure(text: &str) -> Option<Failure<'_>> {
+    if let Some((what, words)) = text.split_once(" came back with ").filter(|(what, _)| is_io(what)) {
+        return Some(Failure { kind: Kind::Short, what: what.rsplit(": ").next().unwrap_or(what), words });
+    }
+    let number = text.rsplit_once("(os error ")?.1.split(')').next()?;
+    let kind = Kind::of(number.parse().ok()?)?;
+    let (what, words) = match text.split_once(" failed: ") {
+        Some((what, words)) => (what.rsplit(": ").next().unwrap_or(what), words),
+        None => ("", text),
+    };
+    Some(Failure { kind, what, words })
+}
+
+/// `read of 4096 bytes at offset 0`, with anything before it.
+fn is_io(what: &str) -> bool {
+    let what = what.rsplit(": ").next().unwrap_or(what);
+    (what.starts_with("read of ") || what.starts_with("write of ")) && what.contains(" bytes at offset ")
+}
+
+fn check(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let plan = &evidence.run.header.plan;
+    let of_disk =
+        |case: u32| plan.get(case as usize).is_some_and(|planned| planned.case.bench.starts_with("disk."));
+    let mut visits = evidence.visits().filter(|visit| of_disk(visit.case)).peekable();
+    visits.peek()?;
+    let mut found: BTreeMap<(u32, Kind), Vec<(&Visit, Failure)>> = BTreeMap::new();
+    for visit in visits {
+        let failure = match &visit.reason {
+            Some(Reason::WrongAnswer(text)) if plan[visit.case as usize].case.bench == ids::VERIFY => {
+                Some(Failure { kind: Kind::Wrong, what: "", words: text })
+            }
+            Some(reason) => failure(reason.text()),
+            None => None,
+        };
+        if let Some(failure) = failure {
+            found.entry((visit.case, failure.kind)).or_default().push((visit, failure));
+        }
+    }
+    Some(found.into_iter().map(|((case, kind), failures)| finding(evidence, case, kind, &failures)).collect())
+}
+
+fn finding(evidence: &Evidence, index: u32, kind: Kind, failures: &[(&Visit, Failure)]) -> Finding {
+    let case = &evidence.run.header.plan[index as usize].case;
+    let key = case.key();
+    let of = evidence.visits_of(index).count();
+    let what =
+        failures.iter().map(|(_, failure)| failure.what).find(|what| !what.is_empty()).unwrap_or("an I/O");
+    let on = name(evidence);
+    let headline = match kind {
+        Kind::Short => format!(
+            "{} came back from {on} with only {}, in {} of {of} visits",
+            clipped(what),
+            clipped(failures.first().map_or("", |(_, failure)| failure.words)),
+            failures.len()
+        ),
+        Kind::Wrong => {
+            format!("{on} gave back other data than was written, in {} of {of} visits", failures.len())
+        }
+        _ => format!(
+            "{} failed on {on} ({}), in {} of {of} visits",
+            clipped(what),
+            clipped(failures.first().map_or("", |(_, failure)| failure.words)),
+            failures.len()
+        ),
+    };
+    let mut facts: Vec<Fact> = failures
+        .iter()
+        .take(5)
+        .map(|(visit, failure)| {
+            let words = match failure.what {
+                "" => clipped(failure.words),
+                what => clipped(&format!("{what}: {}", failure.words)),
+            };
+            Fact::new(format!("visit {}", visit.order), words, &key)
+        })
+        .collect();
+    for leaf in disk(evidence).into_iter().flat_map(|disk| &disk.stack).take(4) {
+        let words = [Some(leaf.kind.words().to_string()), leaf.model.clone()]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>();
+        facts.push(Fact::new(
+            format!("device {}", leaf.name),
+            clipped(&words.join(", ")),
+            format!("/sys/class/block/{}", leaf.name),
+        ));
+    }
+    let log = match kind {
+        Kind::Room => "df -h; df -i".to_string(),
+        _ => format!("dmesg | grep -E {}", shell(&names(evidence))),
+    };
+    Finding {
+        rule: FAILED_IO.id.into(),
+        severity: Severity::Problem,
+        headline,
+        cause: kind.cause().into(),
+        facts,
+        confirm: format!("{log}; {}", again(case)),
+        advice: kind.advice().into(),
+        series: evidence.keys_of(index),
+        effect: if kind == Kind::Wrong { Effect::Rejects } else { Effect::Explains },
+    }
+}
+
+/// All devices that the kernel's log may name.
+fn names(evidence: &Evidence) -> String {
+    let stack = disk(evidence).map_or(&[][..], |disk| &disk.stack);
+    let names: Vec<String> = stack.iter().take(8).map(|block| block.name.clone()).collect();
+    if names.is_empty() { "I/O".to_string() } else { names.join("|") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_by_their_words() {
+        let read = failure("read of 4096 bytes at offset 1048576 failed: Input/output error (os error 5)")
+            .expect("one");
+        assert_eq!((read.kind, read.what), (Kind::Medium, "read of 4096 bytes at offset 1048576"));
+        assert_eq!(read.words, "Input/output error (os error 5)");
+        let fill = failure(
+            "cannot fill the test file in /x: write of 4096 bytes at offset 0 failed: No space left on device (os error 28)",
+        )
+        .expect("one");
+        assert_eq!((fill.kind, fill.what), (Kind::Room, "write of 4096 bytes at offset 0"));
+        let short = failure("write of 4096 bytes at offset 8192 came back with 512 bytes").expect("one");
+        assert_eq!((short.kind, short.what), (Kind::Short, "write of 4096 bytes at offset 8192"));
+        assert_eq!(short.words, "512 bytes");
+        assert!(failure("a guest came back with presents").is_none());
+        let lost = failure("read of 512 bytes at offset 0 failed: Connection timed out (os error 110)");
+        assert_eq!(lost.map(|lost| lost.kind), Some(Kind::Path));
+        let made = failure("cannot make the test file: Read-only file system (os error 30)").expect("one");
+        assert_eq!((made.kind, made.what), (Kind::ReadOnly, ""));
+        for other in [
+            "",
+            "failed: x",
+            "no such thing (os error 2)",
+            "(os error )",
+            "(os error 5",
+            "killed by a signal",
+        ] {
+            assert_eq!(failure(other).is_some(), other == "(os error 5", "{other:?}");
+        }
+    }
+}

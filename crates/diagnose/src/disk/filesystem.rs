@@ -1,0 +1,147 @@
+//! What the state of the filesystem and of its layers does to a disk.
+
+use super::points::{Point, device, disk, points};
+use crate::words::{bytes, clipped, percent, shell};
+use crate::{Evidence, Rule};
+use machine::Disk;
+use machine::disk::Block;
+use model::vocabulary::disk as ids;
+use model::{Effect, Fact, Finding, Severity};
+
+pub const NEARLY_FULL: Rule = Rule {
+    id: ids::rule::DISK_NEARLY_FULL,
+    title: "The filesystem is nearly full",
+    about: "A nearly full filesystem has its free room in pieces, and flash below it has few free blocks to write to: it must \
+            move old data before it can write new. Both make writes slower and less even than on the same disk with room.",
+    method: "Fires where 90 % of the filesystem's blocks are used (free blocks kept for root count as free), and disk rows wrote \
+             files there. (Filesystems advise to stay below 80 to 90 %: their allocators search longer above; drives \
+             keep 7 to 28 % in reserve of their own, so that the effect differs by drive.)",
+    calm: "the filesystem has room",
+    source: file!(),
+    check: nearly_full,
+};
+
+const FULL: f64 = 0.9;
+
+fn nearly_full(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let points = points(evidence)?;
+    let disk = disk(evidence).filter(|disk| !disk.raw && !disk.is_memory())?;
+    let used = disk.used_share()?;
+    if used < FULL {
+        return Some(Vec::new());
+    }
+    let writes: Vec<&Point> =
+        points.iter().filter(|point| point.op() != "read" && point.op() != "stat").collect();
+    let flash = match disk.is_solid() {
+        Some(true) => " The disk below is flash, which slows down when it has few free blocks.",
+        Some(false) => " What is free lies on the inner, slower tracks of the disk, in pieces.",
+        None => "",
+    };
+    let at = disk.mount_point.as_deref().unwrap_or(&disk.path);
+    let mut facts = vec![Fact::new("used", percent(used), model::vocabulary::disk::probe::DISK)];
+    facts.extend(
+        disk.free_bytes
+            .map(|free| Fact::new("free", bytes(free as f64), model::vocabulary::disk::probe::DISK)),
+    );
+    facts.extend(
+        disk.total_bytes.map(|all| Fact::new("of", bytes(all as f64), model::vocabulary::disk::probe::DISK)),
+    );
+    Some(vec![Finding {
+        rule: NEARLY_FULL.id.into(),
+        severity: Severity::Warning,
+        headline: format!("{} is {} full; writes are slower and less even than with room", clipped(at), percent(used)),
+        cause: format!("Free room is short and in pieces.{flash}"),
+        facts,
+        confirm: format!("df {}", shell(at)),
+        advice: "Make room (and trim it: `fstrim -v`), then measure again; or name a directory on another disk by --dir.".into(),
+        series: writes.iter().flat_map(|point| point.speed_keys()).collect(),
+        effect: Effect::Explains,
+    }])
+}
+
+pub const NO_TRIM: Rule = Rule {
+    id: ids::rule::DISK_NO_TRIM,
+    title: "Nobody tells the flash what is free",
+    about: "Flash must know which blocks are free to write at full speed and to wear evenly. A filesystem tells it by discards, at once \
+            (mount option discard) or now and then (fstrim). Where neither happens, or a layer between swallows them, the drive \
+            takes everything ever written for data: it gets slower over months, and a fresh one seems better than it will be.",
+    method: "Looks at disks that do not turn (played disks: only at layers above them, since what they say of themselves is \
+             invented). Fires where the device itself takes no discards (discard_max_bytes 0), where it does and a layer above it \
+             (dm-crypt without allow_discards, a RAID level) does not, or where both do and the filesystem has no discard option while no timer runs \
+             fstrim. Where no folder tells of timers, nothing is said of those.",
+    calm: "free blocks are told to the disk",
+    source: file!(),
+    check: no_trim,
+};
+
+fn no_trim(evidence: &Evidence) -> Option<Vec<Finding>> {
+    points(evidence)?;
+    let disk = disk(evidence).filter(|disk| !disk.raw && !disk.is_memory())?;
+    let leaves: Vec<&Block> = disk.leaves().filter(|leaf| leaf.discard_max_bytes.is_some()).collect();
+    let flash = disk.is_solid() == Some(true);
+    let played = disk.is_virtual() == Some(true);
+    if leaves.is_empty() || !flash && !played {
+        return None;
+    }
+    let takes = |block: &Block| block.discard_max_bytes.is_some_and(|most| most > 0);
+    let swallows = leaves
+        .iter()
+        .all(|leaf| takes(leaf))
+        .then(|| {
+            disk.stack.iter().find(|block| !block.below.is_empty() && block.discard_max_bytes == Some(0))
+        })
+        .flatten();
+    let mute = leaves.iter().find(|leaf| flash && !takes(leaf));
+    let max_bytes = |block: &Block| {
+        let path = format!("/sys/class/block/{}/queue/discard_max_bytes", block.name);
+        Fact::new(
+            format!("largest discard of {}", block.name),
+            bytes(block.discard_max_bytes.unwrap_or(0) as f64),
+            path,
+        )
+    };
+    let (headline, cause, facts, advice) = if let Some(layer) = swallows {
+        (
+            format!("{} ({}) drops discards on their way to the disk", layer.name, layer.kind.words()),
+            "The disk takes discards, and a layer above it does not pass them on.",
+            leaves.iter().map(|leaf| max_bytes(leaf)).chain([max_bytes(layer)]).collect::<Vec<Fact>>(),
+            "Let the layer pass them (dm-crypt: `allow_discards`, which shows outsiders which blocks are free).",
+        )
+    } else if let Some(leaf) = mute {
+        (
+            format!("{} takes no discards", leaf.name),
+            "The drive, or the controller in front of it, offers none.",
+            vec![max_bytes(leaf)],
+            "Behind a RAID controller see whether it can pass them; else leave some of the drive unused, which does the same for it.",
+        )
+    } else if flash && !disk.has_option("discard") && disk.trim_timer.as_deref() == Some("none") {
+        (
+            format!("nothing tells {} which blocks are free", clipped(&disk.name())),
+            "The filesystem is mounted without discard, and no timer runs fstrim.",
+            vec![
+                Fact::new("mounted with", clipped(&disk.options.join(",")), "/proc/self/mountinfo"),
+                Fact::new("timer of fstrim", "none", "/etc/systemd/system/timers.target.wants"),
+            ],
+            "Switch the timer on: `systemctl enable --now fstrim.timer`, or run `fstrim -av` once a week.",
+        )
+    } else {
+        return Some(Vec::new());
+    };
+    Some(vec![Finding {
+        rule: NO_TRIM.id.into(),
+        severity: Severity::Note,
+        headline,
+        cause: cause.into(),
+        facts,
+        confirm: confirm(evidence, disk),
+        advice: advice.into(),
+        series: Vec::new(),
+        effect: Effect::None,
+    }])
+}
+
+fn confirm(evidence: &Evidence, disk: &Disk) -> String {
+    let at = disk.mount_point.as_deref().unwrap_or(&disk.path);
+    let device = device(evidence).map_or(String::new(), |name| format!("lsblk --discard /dev/{name}; "));
+    format!("{device}fstrim --dry-run -v {}; systemctl status fstrim.timer", shell(at))
+}

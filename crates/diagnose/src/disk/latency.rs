@@ -1,0 +1,245 @@
+//! Latencies with a long tail, and syncs that are too fast to be true.
+
+use super::points::{Point, again, device, disk, name, points};
+use crate::words::{figure, shell};
+use crate::{Evidence, Rule};
+use machine::disk::Block;
+use model::vocabulary::MetricId;
+use model::vocabulary::disk as ids;
+use model::{Effect, Fact, Finding, Severity};
+
+pub const TAIL: Rule = Rule {
+    id: ids::rule::DISK_LATENCY_TAIL,
+    title: "One I/O in a thousand stalls",
+    about: "A median hides what a service's slow requests are made of: a flush of the write cache, a journal's commit, flash that \
+            cleans up, a hypervisor that schedules. Everything that waits for many I/Os waits for the slowest.",
+    method: "Fires where the 99.9th percentile is at least 20 times the median and 5 ms, or the longest I/O took half a second. \
+             A percentile stands only where ten I/Os lie beyond it. (A disk that turns has a 99.9th near 10 \
+             times its median by queueing alone.) Buffered rows are judged too: their stalls are the kernel's writing back.",
+    calm: "no long tail",
+    source: file!(),
+    check: tail,
+};
+
+const TIMES: f64 = 20.0;
+const LEAST_US: f64 = 5_000.0;
+const STALL_US: f64 = 500_000.0;
+
+/// What makes a tail a long one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Slow {
+    Thousandth(f64),
+    Longest(f64),
+}
+
+impl Slow {
+    fn of(point: &Point) -> Option<Slow> {
+        let (p50, p999) = (point.median(ids::metric::LATENCY_P50)?, point.median(ids::metric::LATENCY_P999));
+        let longest =
+            point.median(ids::metric::LATENCY_MAX).filter(|max| *max >= STALL_US).map(Slow::Longest);
+        // A stall of half a second is the graver one, whatever a thousandth takes.
+        longest.or(p999.filter(|us| *us >= TIMES * p50 && *us >= LEAST_US).map(Slow::Thousandth))
+    }
+
+    fn us(self) -> f64 {
+        match self {
+            Slow::Thousandth(us) | Slow::Longest(us) => us,
+        }
+    }
+
+    fn metric(self) -> MetricId {
+        match self {
+            Slow::Thousandth(_) => ids::metric::LATENCY_P999,
+            Slow::Longest(_) => ids::metric::LATENCY_MAX,
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Slow::Thousandth(_) => "one I/O in a thousand",
+            Slow::Longest(_) => "the longest I/O of a visit",
+        }
+    }
+}
+
+fn tail(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let points = points(evidence)?;
+    let told: Vec<&Point> = points
+        .iter()
+        .filter(|point| {
+            point.bench() != ids::TRIM && point.median(ids::metric::LATENCY_P50).is_some_and(|p50| p50 > 0.0)
+        })
+        .filter(|point| {
+            point.median(ids::metric::LATENCY_P999).or(point.median(ids::metric::LATENCY_MAX)).is_some()
+        })
+        .collect();
+    if told.is_empty() {
+        return None;
+    }
+    let slow: Vec<(&Point, Slow)> =
+        told.iter().filter_map(|point| Some((*point, Slow::of(point)?))).collect();
+    let us = |(_, slow): &&(&Point, Slow)| slow.us();
+    let Some((worst, how)) = slow.iter().max_by(|one, other| us(one).total_cmp(&us(other))) else {
+        return Some(Vec::new());
+    };
+    let facts: Vec<Fact> = slow
+        .iter()
+        .take(5)
+        .map(|(point, how)| {
+            let part = |label: &str, metric: MetricId| {
+                Some(format!("{label} {}", figure(point.median(metric)?, "us")))
+            };
+            let parts = [
+                part("median", ids::metric::LATENCY_P50),
+                part("99 %", ids::metric::LATENCY_P99),
+                part("99.9 %", ids::metric::LATENCY_P999),
+                part("longest", ids::metric::LATENCY_MAX),
+            ];
+            let parts: Vec<String> = parts.into_iter().flatten().collect();
+            Fact::new(point.words(), parts.join(", "), point.key(how.metric()))
+        })
+        .collect();
+    let writes = slow.iter().any(|(point, _)| point.op() != "read");
+    let cause = match writes {
+        true => {
+            "Now and then a write waits for the whole: the device empties its write cache, the filesystem commits its journal, or \
+                 flash cleans up."
+        }
+        false => {
+            "Now and then a read waits: for writes of others, for flash that cleans up, or for the host of this guest."
+        }
+    };
+    let device = device(evidence).unwrap_or_else(|| "DEVICE".into());
+    Some(vec![Finding {
+        rule: TAIL.id.into(),
+        severity: Severity::Note,
+        headline: format!(
+            "{} of {} takes {}; half take {}",
+            how.words(),
+            worst.words(),
+            figure(how.us(), "us"),
+            figure(worst.median(ids::metric::LATENCY_P50).unwrap_or(0.0), "us")
+        ),
+        cause: cause.into(),
+        facts,
+        confirm: format!("{}; cat /sys/class/block/{device}/stat", again(worst.case)),
+        advice: "Plan with the percentile, not with the median. See whether others use the disk, and whether another I/O \
+                 scheduler, less write-back at a time (vm.dirty_bytes) or a journal elsewhere shortens it."
+            .into(),
+        series: Vec::new(),
+        effect: Effect::None,
+    }])
+}
+
+pub const UNSAFE_FAST: Rule = Rule {
+    id: ids::rule::DISK_UNSAFE_FAST,
+    title: "fsync is faster than the disk can write",
+    about: "fsync promises that data outlives a power cut. Where it comes back sooner than the medium can have taken the data, \
+            something on the way said yes without doing it: barriers are off, a hypervisor keeps the data in its own \
+            memory, or a volatile cache ignores the flush. Databases are then as fast as they are unsafe.",
+    method: "Fires where disk.sync's median is below 20 us on a disk with a volatile write cache (the kernel's write_cache says \
+             `write back`): a flush takes a round trip to the device and a write of flash, 20 us at the very least; or below 1 ms on a \
+             disk that turns (half a turn alone takes 2 ms at 15,000 a minute) unless all of its devices say `write through`; or where the mount says \
+             nobarrier or barrier=0 and the median is below 1 ms. A disk without a volatile cache (`write through`: it has a \
+             capacitor, or none) may be as fast as that. Filesystems in memory are none of this.",
+    calm: "fsync takes as long as it must",
+    source: file!(),
+    check: unsafe_fast,
+};
+
+const FLUSH_US: f64 = 20.0;
+const TURN_US: f64 = 1000.0;
+
+fn unsafe_fast(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let points = points(evidence)?;
+    let disk = disk(evidence).filter(|disk| !disk.is_memory())?;
+    let syncs: Vec<&Point> = points
+        .iter()
+        .filter(|point| point.bench() == ids::SYNC && point.median(ids::metric::LATENCY_P50).is_some())
+        .collect();
+    if syncs.is_empty() || disk.leaves().next().is_none() {
+        return None;
+    }
+    let volatile: Option<&Block> =
+        disk.leaves().find(|leaf| leaf.write_cache.as_deref() == Some("write back"));
+    let turns = disk.is_solid() == Some(false);
+    let off = disk.has_option("nobarrier") || disk.options.iter().any(|option| option == "barrier=0");
+    // A controller with a battery, or a capacitor: what it says is durable is.
+    let safe = disk.leaves().all(|leaf| leaf.write_cache.as_deref() == Some("write through"));
+    let limit = match (volatile, turns && !safe || off) {
+        (_, true) => TURN_US,
+        (Some(_), false) => FLUSH_US,
+        (None, false) => return Some(Vec::new()),
+    };
+    let fast: Vec<&Point> = syncs
+        .into_iter()
+        .filter(|point| point.median(ids::metric::LATENCY_P50).is_some_and(|p50| p50 < limit))
+        .collect();
+    let Some(first) = fast.first() else { return Some(Vec::new()) };
+    let mut facts: Vec<Fact> = fast
+        .iter()
+        .filter_map(|point| point.fact(&point.words(), ids::metric::LATENCY_P50, |us| figure(us, "us")))
+        .collect();
+    if let Some(leaf) = volatile {
+        facts.push(Fact::new(
+            format!("write cache of {}", leaf.name),
+            "write back (volatile)",
+            format!("/sys/class/block/{}/queue/write_cache", leaf.name),
+        ));
+    }
+    let options = Fact::new("mounted with", disk.options.join(","), "/proc/self/mountinfo");
+    facts.extend(Some(options).filter(|_| off));
+    let (severity, cause) = match (off, disk.is_virtual()) {
+        (true, _) => (
+            Severity::Problem,
+            "The filesystem is mounted without barriers: it never asks the disk to flush.",
+        ),
+        (_, Some(true)) => (
+            Severity::Warning,
+            "This disk is played by a host, which answers a flush from its own memory (a cache mode \
+                           like unsafe or writeback without flush), or by a layer that ignores it.",
+        ),
+        (_, _) if turns => (
+            Severity::Problem,
+            "The disk says that it wrote before it can have turned: it, or its controller, keeps the data in memory.",
+        ),
+        _ => (
+            Severity::Warning,
+            "The disk says that its cache is volatile, and answers a flush sooner than flash can be written.",
+        ),
+    };
+    let confirm = match &disk.mount_point {
+        Some(point) => format!(
+            "grep -F ' {} ' /proc/self/mountinfo; {}",
+            shell(point).trim_matches('\''),
+            again(first.case)
+        ),
+        None => again(first.case),
+    };
+    Some(vec![Finding {
+        rule: UNSAFE_FAST.id.into(),
+        severity,
+        headline: format!(
+            "{} on {} takes {} in the median, less than {} can: what it says is durable may not be",
+            first.op_of_sync(),
+            name(evidence),
+            figure(first.median(ids::metric::LATENCY_P50).unwrap_or(0.0), "us"),
+            if turns { "a disk that turns" } else { "a flush" }
+        ),
+        cause: cause.into(),
+        facts,
+        confirm,
+        advice: "Don't rely on it for data that must outlive a power cut, and don't compare it with disks that do flush. Mount with \
+                 barriers; have the host flush (cache=none or directsync); see `smartctl -x` for the drive's protection."
+            .into(),
+        series: fast.iter().map(|point| point.key(ids::metric::LATENCY_P50)).collect(),
+        effect: Effect::Explains,
+    }])
+}
+
+impl Point<'_> {
+    /// The call that was timed.
+    fn op_of_sync(&self) -> &str {
+        self.text(ids::param::OP).unwrap_or("fsync")
+    }
+}

@@ -1,0 +1,289 @@
+//! Who was at work: the generator's CPUs, others on the same device, and depth that is of no use.
+
+use std::collections::BTreeMap;
+
+use super::points::{Point, again, device, disk, name, points};
+use crate::words::{figure, percent};
+use crate::{Evidence, Rule};
+use model::vocabulary::disk as ids;
+use model::{Effect, Fact, Finding, Severity};
+
+pub const GENERATOR_BOUND: Rule = Rule {
+    id: ids::rule::DISK_GENERATOR_BOUND,
+    title: "The CPU was measured, not the disk",
+    about: "Fast disks outrun the one process that asks them: from some 100,000 I/Os a second on, one CPU has no time for \
+            more. The figure is then the generator's, and the disk may do several times as much with more jobs.",
+    method: "Fires where a generator ran for 0.9 of its CPUs' time or more (generator_busy: all of its user and system time), for a \
+             row past the page cache. (What is left is interrupts and others' work: nobody gets 1.) Where more jobs of the same \
+             row did at least 1.1 times as much, that is the proof and is told; so is waiting for a CPU in 10 % \
+             of the time. Buffered rows copy by the CPU, and polled ones wait by it; of these it says nothing.",
+    calm: "the generator had CPU time left",
+    source: file!(),
+    check: generator_bound,
+};
+
+/// The share of its CPUs' time from which a generator has none left.
+pub const BUSY: f64 = 0.9;
+const MORE_BY_JOBS: f64 = 1.1;
+const WAITED: f64 = 0.1;
+
+fn generator_bound(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let points = points(evidence)?;
+    let told: Vec<&Point> = points
+        .iter()
+        .filter(|point| {
+            point.is_transfer()
+                && !point.is_paced()
+                && !point.buffered()
+                && point.text(ids::param::ENGINE) != Some("polled")
+        })
+        .filter(|point| point.median(ids::metric::GENERATOR_BUSY).is_some())
+        .collect();
+    if told.is_empty() {
+        return None;
+    }
+    let busy: Vec<&Point> = told
+        .iter()
+        .copied()
+        .filter(|point| point.median(ids::metric::GENERATOR_BUSY).is_some_and(|busy| busy >= BUSY))
+        .collect();
+    let most = |one: &&&Point, other: &&&Point| {
+        one.median(ids::metric::GENERATOR_BUSY)
+            .unwrap_or(0.0)
+            .total_cmp(&other.median(ids::metric::GENERATOR_BUSY).unwrap_or(0.0))
+    };
+    let Some(worst) = busy.iter().max_by(most) else { return Some(Vec::new()) };
+    let mut facts: Vec<Fact> = Vec::new();
+    for point in busy.iter().take(4) {
+        facts.extend(point.fact(
+            &format!("CPU time of its CPUs in {}", point.words()),
+            ids::metric::GENERATOR_BUSY,
+            percent,
+        ));
+    }
+    facts.extend(worst.fact("CPU time for an I/O", ids::metric::CPU_PER_IO, |us| figure(us, "us")));
+    let more = told.iter().find(|other| {
+        let rates = (other.iops(), worst.iops());
+        other.but(None) == worst.but(None)
+            && other.jobs() > worst.jobs()
+            && matches!(rates, (Some(many), Some(one)) if many >= MORE_BY_JOBS * one)
+    });
+    let mut cause = "All CPU time of the generator went into asking and answering.".to_string();
+    if let (Some(more), Some(one)) = (more, worst.iops()) {
+        let many = more.iops().unwrap_or(0.0);
+        cause =
+            format!("{} jobs did {:.1} times as much: the disk had more to give.", more.jobs(), many / one);
+        facts.push(Fact::new(
+            format!("with {} jobs", more.jobs()),
+            figure(many, "1/s"),
+            more.key(more.rate_metric()),
+        ));
+    }
+    if let Some(waited) = waited(evidence, worst).filter(|share| *share >= WAITED) {
+        cause.push_str(" It also waited for a CPU that others had.");
+        facts.push(Fact::new("waited for a CPU", percent(waited), worst.key(worst.rate_metric())));
+    }
+    Some(vec![Finding {
+        rule: GENERATOR_BOUND.id.into(),
+        severity: Severity::Warning,
+        headline: format!(
+            "the generator of {} had its CPUs busy for {} of the time; {} may do more",
+            worst.words(),
+            percent(worst.median(ids::metric::GENERATOR_BUSY)?),
+            name(evidence)
+        ),
+        cause,
+        facts,
+        confirm: format!("{} --profile full", again(worst.case)),
+        advice: "Take the figures as the least that the disk does; the full profile has rows with a job on each core, and \
+                 larger blocks cost less CPU a byte."
+            .into(),
+        series: busy.iter().flat_map(|point| point.speed_keys()).collect(),
+        effect: Effect::Explains,
+    }])
+}
+
+/// Share of the windows' time that the generator was ready and others had its CPU, where that was noted.
+fn waited(evidence: &Evidence, point: &Point) -> Option<f64> {
+    let series = &point.judged(point.rate_metric())?.series;
+    let (mut waited, mut all) = (0.0, 0.0);
+    for visit in evidence.visits_of(point.index).filter(|visit| visit.reason.is_none()) {
+        for samples in visit.samples.iter().filter(|samples| samples.point == series.point) {
+            let Some(column) = &samples.beside.wait_ns else { continue };
+            for (window, ns) in samples.ns.iter().enumerate() {
+                waited += column.get(window).unwrap_or(0.0);
+                all += ns;
+            }
+        }
+    }
+    (all > 0.0).then_some(waited / all).filter(|share| (0.0..=1.0).contains(share))
+}
+
+pub const OTHERS: Rule = Rule {
+    id: ids::rule::DISK_OTHERS,
+    title: "Somebody else used the disk",
+    about: "Other I/O on the same device takes its share of it, in bandwidth and far more in latency. The device's own counters \
+            see all of it, ours and theirs.",
+    method: "Fires where the device moved more than 1.1 times the bytes of a direct read, or more than 1.25 times those of a direct \
+             write (journals and metadata are written besides), and the rest is at least 1 MB/s. Writes are not \
+             judged where the stack has layers that write copies (RAID, several devices below one). Rows at \
+             a fixed rate count too: their device is idle enough to show others well.",
+    calm: "the device moved what we asked and little else",
+    source: file!(),
+    check: others,
+};
+
+const READ_BESIDES: f64 = 1.1;
+const WRITTEN_BESIDES: f64 = 1.25;
+const LEAST_GB: f64 = 1e-3;
+
+fn others(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let points = points(evidence)?;
+    let copies = disk(evidence).is_some_and(|disk| disk.stack.iter().any(|block| block.below.len() > 1));
+    let judged = |point: &&Point| {
+        let op = point.op();
+        point.is_transfer()
+            && !point.buffered()
+            && point.median(ids::metric::DEVICE_SHARE).is_some()
+            && (op == "read" || op == "write" && !copies)
+    };
+    let told: Vec<&Point> = points.iter().filter(judged).collect();
+    if told.is_empty() {
+        return None;
+    }
+    let besides = |point: &Point| {
+        let (share, own) = (point.median(ids::metric::DEVICE_SHARE)?, point.bandwidth()?);
+        let limit = if point.op() == "read" { READ_BESIDES } else { WRITTEN_BESIDES };
+        let more = (share - 1.0) * own;
+        (share > limit && more >= LEAST_GB).then_some(more)
+    };
+    let met: Vec<(&Point, f64)> =
+        told.into_iter().filter_map(|point| Some((point, besides(point)?))).collect();
+    let Some((worst, more)) = met.iter().copied().max_by(|one, other| one.1.total_cmp(&other.1)) else {
+        return Some(Vec::new());
+    };
+    let mut facts: Vec<Fact> = met
+        .iter()
+        .take(5)
+        .map(|(point, more)| {
+            let told = format!(
+                "{} beside our {}",
+                figure(more * 1e3, "MB/s"),
+                figure(point.bandwidth().unwrap_or(0.0) * 1e3, "MB/s")
+            );
+            Fact::new(point.words(), told, point.key(ids::metric::DEVICE_SHARE))
+        })
+        .collect();
+    let stalled = Evidence::total(evidence.visits_of(worst.index), |conditions| conditions.psi_io_ms);
+    facts.extend(stalled.map(|total| {
+        Fact::new("some task waited for I/O", percent(total.rate()), "/proc/pressure/io over these visits")
+    }));
+    let device = device(evidence).unwrap_or_else(|| "DEVICE".into());
+    Some(vec![Finding {
+        rule: OTHERS.id.into(),
+        severity: Severity::Warning,
+        headline: format!("others moved {} on {} during {}", figure(more * 1e3, "MB/s"), name(evidence), worst.words()),
+        cause: "The device's counters grew by more than our own I/O: other processes, the filesystem's background work, a \
+                rebuild or another guest's share of the same device."
+            .into(),
+        facts,
+        confirm: format!("cat /sys/class/block/{device}/stat; sleep 5; cat /sys/class/block/{device}/stat; grep . /proc/[0-9]*/io"),
+        advice: "Run again when the device is idle (its counters stand still), or take the figures as those of a disk that is shared.".into(),
+        series: met.iter().flat_map(|(point, _)| point.speed_keys()).collect(),
+        effect: Effect::Explains,
+    }])
+}
+
+pub const DEPTH_USELESS: Rule = Rule {
+    id: ids::rule::DISK_DEPTH_USELESS,
+    title: "More depth only waits longer",
+    about: "More I/Os in flight help until everything below is busy; beyond that each only waits in a queue. By Little's law \
+            the number in flight is rate times latency, so a rate that stays means latency that grows with depth. \
+            The figure at the deepest point is no better, and its latency is the queue's.",
+    method: "Along the depths of one row and block: fires at the first depth from which on no deeper one, at least \
+             twice as deep, gives 5 % more, while the median latency grows by at least half of what the depth does. in_flight (what \
+             the device had) tells whether the queue stood in front of the device (fewer than asked) or in it.",
+    calm: "depth was worth its latency",
+    source: file!(),
+    check: depth_useless,
+};
+
+const GAIN: f64 = 1.05;
+const DEEPER: f64 = 2.0;
+
+fn depth_useless(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let points = points(evidence)?;
+    let mut rows: BTreeMap<String, Vec<&Point>> = BTreeMap::new();
+    for point in points.iter().filter(|point| point.is_transfer() && !point.is_paced() && !point.buffered()) {
+        let known = point.number(ids::param::DEPTH).is_some()
+            && point.iops().is_some()
+            && point.median(ids::metric::LATENCY_P50).is_some();
+        if known {
+            rows.entry(format!("{} {}", point.index, point.but(Some(ids::param::DEPTH))))
+                .or_default()
+                .push(point);
+        }
+    }
+    rows.retain(|_, row| row.len() >= 2);
+    if rows.is_empty() {
+        return None;
+    }
+    let findings = rows.into_values().filter_map(|mut row| {
+        row.sort_by(|one, other| {
+            one.number(ids::param::DEPTH)
+                .unwrap_or(0.0)
+                .total_cmp(&other.number(ids::param::DEPTH).unwrap_or(0.0))
+        });
+        useless(evidence, &row)
+    });
+    Some(findings.collect())
+}
+
+fn useless(evidence: &Evidence, row: &[&Point]) -> Option<Finding> {
+    let told = |point: &Point| {
+        Some((point.number(ids::param::DEPTH)?, point.iops()?, point.median(ids::metric::LATENCY_P50)?))
+    };
+    let at = row.iter().position(|point| {
+        let Some((depth, rate, latency)) = told(point) else { return false };
+        let deeper: Vec<_> =
+            row.iter().filter_map(|other| told(other)).filter(|other| other.0 >= DEEPER * depth).collect();
+        let waits = |other: &(f64, f64, f64)| other.2 / latency >= 0.5 * other.0 / depth;
+        !deeper.is_empty() && deeper.iter().all(|other| other.1 < GAIN * rate && waits(other))
+    })?;
+    let (enough, deepest) = (row[at], row.last()?);
+    let ((depth, rate, latency), (most, at_most, waited)) = (told(enough)?, told(deepest)?);
+    let mut facts: Vec<Fact> = Vec::new();
+    for (point, depth, rate, latency) in [(enough, depth, rate, latency), (deepest, most, at_most, waited)] {
+        let text = format!("{} at {} in the median", figure(rate, "I/Os a second"), figure(latency, "us"));
+        facts.push(Fact::new(format!("depth {depth}"), text, point.key(ids::metric::LATENCY_P50)));
+    }
+    facts
+        .extend(deepest.fact("in flight at the device", ids::metric::IN_FLIGHT, |count| {
+            format!("{count:.1} of {most}")
+        }));
+    let before = deepest
+        .median(ids::metric::IN_FLIGHT)
+        .is_some_and(|count| count < 0.6 * most * deepest.jobs() as f64);
+    Some(Finding {
+        rule: DEPTH_USELESS.id.into(),
+        severity: Severity::Note,
+        headline: format!(
+            "depth beyond {depth} gains nothing in {}: {} at {} become {} at {most}",
+            enough.words(),
+            figure(latency, "us"),
+            depth,
+            figure(waited, "us")
+        ),
+        cause: match before {
+            true => "The device had fewer in flight than were asked for: the queue stands in front of it (a scheduler, a throttle, \
+                     a queue's limit, or the generator).",
+            false => "What was asked for stood in the device's own queue: it does no more at once.",
+        }
+        .into(),
+        facts,
+        confirm: format!("{} --profile full", again(enough.case)),
+        advice: format!("On {} ask for {depth} at a time with such blocks; take its latency from there.", name(evidence)),
+        series: Vec::new(),
+        effect: Effect::None,
+    })
+}

@@ -1,0 +1,193 @@
+//! Speeds that do not last.
+
+use super::points::{Point, again, disk, name, points};
+use crate::words::{bytes, figure, percent};
+use crate::{Evidence, Rule};
+use model::vocabulary::disk as ids;
+use model::{Effect, Fact, Finding, Severity, Visit};
+use stats::change::{Change, Sensitivity, changes};
+use stats::drift::trend;
+use stats::order::median;
+
+pub const NOT_STEADY: Rule = Rule {
+    id: ids::rule::DISK_NOT_STEADY,
+    title: "The disk's speed does not last",
+    about: "Flash writes fast into cells that it uses as a cache, cloud volumes have credits for bursts, controllers have memory: when \
+            that is used up, the speed falls to what the disk can keep. Short tests see the first part only. (In the same way a \
+            disk that was just erased is faster than it will be.)",
+    method: "disk.sustained's periods in their order, process by process: change points (E-divisive with merging, p below 0.001) \
+             to a level lower by 10 % or more, and not left again upwards: fires where at least half of the processes \
+             with ten periods show one, or where one does, all before it were at its first level and all after it \
+             stayed at its second (what is spent does not come back by the next process); told are the bytes that were written \
+             before it. Else a trend in the second half \
+             of the periods (Mann and Kendall, p below 0.01) of more than 5 %: it was still moving when it ended. Told as a cause, \
+             since the median mixes both levels.",
+    calm: "writing for long kept its speed",
+    source: file!(),
+    check,
+};
+
+const LOWER: f64 = 0.10;
+const MOVING: f64 = 0.05;
+const FEWEST: usize = 10;
+
+/// The periods of one process: bandwidth, GB/s, and how many bytes each wrote.
+struct Line {
+    values: Vec<f64>,
+    bytes: Vec<f64>,
+}
+
+fn check(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let points = points(evidence)?;
+    let mut findings = Vec::new();
+    let mut looked = false;
+    for point in points.iter().filter(|point| point.bench() == ids::SUSTAINED) {
+        let lines: Vec<Line> = evidence
+            .visits_of(point.index)
+            .filter_map(|visit| line(visit, point))
+            .filter(|line| line.values.len() >= FEWEST)
+            .collect();
+        looked |= !lines.is_empty();
+        findings.extend(fallen(evidence, point, &lines).or_else(|| moving(evidence, point, &lines)));
+    }
+    looked.then_some(findings)
+}
+
+fn line(visit: &Visit, point: &Point) -> Option<Line> {
+    let series = &point.judged(ids::metric::BANDWIDTH)?.series;
+    if visit.reason.is_some() {
+        return None;
+    }
+    let own = visit.samples.iter().filter(|samples| {
+        samples.point == series.point && samples.metrics.iter().any(|name| *name == series.metric.name)
+    });
+    let mut line = Line { values: Vec::new(), bytes: Vec::new() };
+    for samples in own {
+        let all = samples.values(series.metric.form).into_iter().zip(&samples.ns).skip(samples.warm_up);
+        for (value, ns) in all.filter(|(value, ns)| value.is_finite() && ns.is_finite()) {
+            line.values.push(value);
+            line.bytes.push(value * ns);
+        }
+    }
+    Some(line)
+}
+
+/// The last step down of a line that is not followed by one up to where it was.
+fn step(line: &Line) -> Option<Change> {
+    let sensitivity = Sensitivity { least: LOWER, ..Sensitivity::default() };
+    let all = changes(&line.values, sensitivity, 1);
+    let first = all.iter().find(|change| change.relative() <= -LOWER)?;
+    let last = all.last()?;
+    (last.after <= first.before * (1.0 - LOWER)).then_some(Change { after: last.after, ..*first })
+}
+
+/// Credits or a cache that one process used up and that were not back for those after it: its step, and the bytes that
+/// were written before it, those of the processes before included.
+fn spent_at_once(lines: &[Line]) -> Option<(Change, f64)> {
+    let (at, change) = lines.iter().enumerate().find_map(|(at, line)| Some((at, step(line)?)))?;
+    let between = (change.before + change.after) / 2.0;
+    let level = |line: &Line| median(&line.values);
+    let (before, after) = (&lines[..at], &lines[at + 1..]);
+    let kept = before.iter().filter_map(level).all(|level| level > between)
+        && after.iter().filter_map(level).all(|level| level < between)
+        && !after.is_empty();
+    let written = before.iter().flat_map(|line| &line.bytes).sum::<f64>()
+        + lines[at].bytes.iter().take(change.at).sum::<f64>();
+    kept.then_some((change, written))
+}
+
+fn fallen(evidence: &Evidence, point: &Point, lines: &[Line]) -> Option<Finding> {
+    let steps: Vec<(Change, f64)> = lines
+        .iter()
+        .filter_map(|line| {
+            let change = step(line)?;
+            Some((change, line.bytes[..change.at.min(line.bytes.len())].iter().sum::<f64>()))
+        })
+        .collect();
+    let steps = match steps.is_empty() || 2 * steps.len() < lines.len() {
+        true => vec![spent_at_once(lines)?],
+        false => steps,
+    };
+    let shown = steps.len();
+    let of = |value: fn(&(Change, f64)) -> f64| median(&steps.iter().map(value).collect::<Vec<f64>>());
+    let (before, after, written) = (of(|step| step.0.before)?, of(|step| step.0.after)?, of(|step| step.1)?);
+    let disk = disk(evidence);
+    let cause = match (disk.and_then(|disk| disk.is_virtual()), disk.and_then(|disk| disk.is_solid())) {
+        (Some(true), _) => {
+            "A virtual disk that falls so has spent its burst credits, or the host's cache was full."
+        }
+        (_, Some(true)) => {
+            "Flash that falls so has filled the cells that it uses as a fast cache (SLC), and now has to write slow ones."
+        }
+        (_, Some(false)) => "A cache in front of a disk that turns was full: its own, or a controller's.",
+        _ => "A cache was full, or credits for bursts were spent.",
+    };
+    let key = point.key(ids::metric::BANDWIDTH);
+    Some(Finding {
+        rule: NOT_STEADY.id.into(),
+        severity: Severity::Warning,
+        headline: format!(
+            "writes to {} fell from {} to {} after {}",
+            name(evidence),
+            figure(before, "GB/s"),
+            figure(after, "GB/s"),
+            bytes(written)
+        ),
+        cause: cause.into(),
+        facts: vec![
+            Fact::new("first", figure(before, "GB/s"), &key),
+            Fact::new(
+                "then",
+                format!("{}, {} less", figure(after, "GB/s"), percent(1.0 - after / before)),
+                &key,
+            ),
+            Fact::new("written before", bytes(written), &key),
+            Fact::new("processes that show it", format!("{shown} of {}", lines.len()), &key),
+        ],
+        confirm: format!("{} --profile full", again(point.case)),
+        advice: format!(
+            "For long writing count with {}; the other rows are shorter than that and saw the first level.",
+            figure(after, "GB/s")
+        ),
+        series: vec![key.clone()],
+        effect: Effect::Explains,
+    })
+}
+
+fn moving(evidence: &Evidence, point: &Point, lines: &[Line]) -> Option<Finding> {
+    let trends: Vec<f64> = lines
+        .iter()
+        .filter_map(|line| {
+            let trend = trend(&line.values[line.values.len() / 2..])?;
+            (trend.p < 0.01 && trend.relative_change.abs() > MOVING).then_some(trend.relative_change)
+        })
+        .collect();
+    let (down, up) = (
+        trends.iter().filter(|change| **change < 0.0).count(),
+        trends.iter().filter(|change| **change > 0.0).count(),
+    );
+    if 2 * down.max(up) <= lines.len() {
+        return None;
+    }
+    let change = median(&trends)?;
+    let key = point.key(ids::metric::BANDWIDTH);
+    let word = if change < 0.0 { "falling" } else { "rising" };
+    Some(Finding {
+        rule: NOT_STEADY.id.into(),
+        severity: Severity::Warning,
+        headline: format!(
+            "writes to {} were still {word} when the test ended: by {} in its second half",
+            name(evidence),
+            percent(change.abs())
+        ),
+        cause: "The disk had not come to what it can keep.".into(),
+        facts: vec![
+            Fact::new("change in the second half", format!("{:+.1} %", change * 100.0), &key),
+            Fact::new("processes that show it", format!("{} of {}", down.max(up), lines.len()), &key),
+        ],
+        confirm: format!("{} --profile full", again(point.case)),
+        advice: "Don't take the median for a steady speed; measure for longer (--io-time 5m).".into(),
+        series: vec![key.clone()],
+        effect: Effect::Explains,
+    })
+}

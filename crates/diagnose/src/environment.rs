@@ -1,0 +1,281 @@
+//! What others did to the machine while we measured: load, a hypervisor's hand, quotas, swapping.
+
+use super::words::percent;
+use super::{Evidence, Rule, others};
+use model::vocabulary::host as ids;
+use model::{Effect, Fact, Finding, Severity, Visit};
+
+pub const RULES: &[Rule] = &[BACKGROUND, STEAL, QUOTA, SWAP];
+
+const BACKGROUND: Rule = Rule {
+    id: ids::rule::BACKGROUND_LOAD,
+    title: "Other processes used the CPUs",
+    about: "Compares the busy time of the CPUs with the CPU time of Assay's own processes, visit by visit. What is left \
+            is somebody else's work: it takes cycles, caches and memory bandwidth from what is measured. Processes are looked \
+            at between visits while others are busy; the busiest of them are named.",
+    method: "Fires where others used more than 5 % of a CPU over all visits together (0.5 % of the machine where that \
+             is more), or more than 10 % of the CPUs of one case. A case whose CPUs were used by others for more than \
+             20 % of its time is rejected; from 5 % on its numbers carry the cause. The kernel counts in ticks of \
+             10 ms: a case that ran for less than 0.3 s altogether is not judged alone, and where a CPU quota pauses us the \
+             limits lie 0.1 CPU higher, for a tick in each of its periods.",
+    calm: "no background load",
+    source: file!(),
+    check: background,
+};
+
+/// Others' share of the CPUs of a case at which its numbers carry a cause, and at which they are not believed.
+pub(super) const SHARE_TOLD: f64 = 0.05;
+pub(super) const SHARE_REJECTED: f64 = 0.20;
+/// Shorter totals are dominated by the 10 ms tick.
+pub(super) const LONG_ENOUGH_MS: f64 = 300.0;
+
+/// What ticks may err in visits that a quota paused, CPUs: it pauses us at the same point of each of its periods (100 ms
+/// usually), so that an error of up to one tick (10 ms) does not average out. Half of that was seen.
+fn tick_error<'a>(visits: impl Iterator<Item = &'a Visit>) -> f64 {
+    match Evidence::total(visits, |c| c.throttled_ms) {
+        Some(throttled) if throttled.rate() > 0.01 => 0.1,
+        _ => 0.0,
+    }
+}
+
+fn background(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let all = Evidence::total(evidence.visits(), |c| Some(c.busy_ms? - c.own_ms?))?;
+    let cpus = f64::from(evidence.visits().map(|visit| visit.conditions.cpus).max()?);
+    let (mut told, mut rejected, mut worst) = (Vec::new(), Vec::new(), None::<(f64, String)>);
+    for (case, planned) in evidence.cases() {
+        let seats = planned.case.placement.busy_cpus().len() as f64;
+        let total = Evidence::total(evidence.visits_of(case), |c| c.others_on_seats_ms);
+        let Some(total) = total.filter(|total| total.wall_ms >= LONG_ENOUGH_MS && seats > 0.0) else {
+            continue;
+        };
+        let share = total.rate() / seats - tick_error(evidence.visits_of(case));
+        match share {
+            share if share >= SHARE_REJECTED => rejected.extend(evidence.keys_of(case)),
+            share if share >= SHARE_TOLD => told.extend(evidence.keys_of(case)),
+            _ => {}
+        }
+        if worst.as_ref().is_none_or(|(most, _)| share > *most) {
+            worst = Some((share, planned.case.key()));
+        }
+    }
+    let quiet = 0.05f64.max(0.005 * cpus) + tick_error(evidence.visits());
+    let loud = all.rate() > quiet || worst.as_ref().is_some_and(|(share, _)| *share > 0.1);
+    if !loud {
+        return Some(Vec::new());
+    }
+    let finding = |effect: Effect, series: Vec<String>| {
+        let worst = worst.as_ref();
+        let mut facts = vec![
+            Fact::new("others' CPU time", format!("{:.2} CPUs", all.rate()), "/proc/stat over all visits"),
+            Fact::new("visits", evidence.visits().count(), "visits"),
+        ];
+        facts.extend(worst.map(|(share, key)| {
+            Fact::new("worst case", format!("{} of its CPUs' time went to others", percent(*share)), key)
+        }));
+        facts.extend(others::busiest(evidence));
+        Finding {
+            rule: BACKGROUND.id.into(),
+            severity: if effect == Effect::Rejects { Severity::Problem } else { Severity::Warning },
+            headline: match worst.filter(|_| all.rate() <= quiet) {
+                Some((share, key)) => format!("other processes used {} of the CPUs of {key}", percent(*share)),
+                None => format!("other processes used {:.2} of {cpus:.0} CPUs while measuring", all.rate()),
+            },
+            cause: "Something else was running. It shares cores, caches and memory with what is measured, so numbers \
+                    are lower than this machine can do, and they vary with that work."
+                .into(),
+            facts,
+            confirm: "top -b -n 1 | head -15".into(),
+            advice: "Stop the other work, or wait for it with --wait-idle, and measure again.".into(),
+            series,
+            effect,
+        }
+    };
+    Some(graded(told, rejected, finding))
+}
+
+/// One finding for the series that must not be believed and one for those that only carry the cause; the latter also
+/// where neither list has any, since the disturbance was there.
+pub(super) fn graded(
+    told: Vec<String>,
+    rejected: Vec<String>,
+    finding: impl Fn(Effect, Vec<String>) -> Finding,
+) -> Vec<Finding> {
+    let series = |count: usize| if count == 1 { "1 series".to_string() } else { format!("{count} series") };
+    let ending = |mut finding: Finding, ending: String| {
+        finding.headline.push_str(&ending);
+        finding
+    };
+    let mut findings = Vec::new();
+    if !rejected.is_empty() {
+        let words = format!("; {} not to be believed", series(rejected.len()));
+        findings.push(ending(finding(Effect::Rejects, rejected), words));
+    }
+    if !told.is_empty() || findings.is_empty() {
+        let words = match told.len() {
+            0 => String::new(),
+            count => format!("; {} may have moved", series(count)),
+        };
+        findings.push(ending(finding(Effect::Explains, told), words));
+    }
+    findings
+}
+
+const STEAL: Rule = Rule {
+    id: ids::rule::STEAL,
+    title: "The hypervisor took CPU time",
+    about: "Stolen time is time in which this guest's CPU had work and the host ran something else on its core. Numbers \
+            from such moments measure the host's other guests.",
+    method: "Fires above 0.5 % of the CPU time over all visits. A case with more than 2 % carries the cause, one with \
+             more than 10 % is rejected. Hosts that hide stolen time make this rule blind; then only the spread shows it.",
+    calm: "no stolen time",
+    source: file!(),
+    check: steal,
+};
+
+fn steal(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let all = Evidence::total(evidence.visits(), |c| Some(c.steal_ms? / f64::from(c.cpus.max(1))))?;
+    let (mut told, mut rejected) = (Vec::new(), Vec::new());
+    for (case, _) in evidence.cases() {
+        let total =
+            Evidence::total(evidence.visits_of(case), |c| Some(c.steal_ms? / f64::from(c.cpus.max(1))));
+        let Some(total) = total.filter(|total| total.wall_ms >= LONG_ENOUGH_MS) else { continue };
+        match total.rate() {
+            rate if rate > 0.10 => rejected.extend(evidence.keys_of(case)),
+            rate if rate > 0.02 => told.extend(evidence.keys_of(case)),
+            _ => {}
+        }
+    }
+    if all.rate() <= 0.005 && told.is_empty() && rejected.is_empty() {
+        return Some(Vec::new());
+    }
+    let finding = |effect: Effect, series: Vec<String>| {
+        Finding {
+        rule: STEAL.id.into(),
+        severity: if effect == Effect::Rejects { Severity::Problem } else { Severity::Warning },
+        headline: format!("the hypervisor took {} of the CPU time", percent(all.rate())),
+        cause: "This guest shares its cores with others. While one of them runs, nothing is measured but the wait."
+            .into(),
+        facts: vec![
+            Fact::new("stolen time", format!("{:.0} ms a CPU", all.value), "/proc/stat over all visits"),
+            Fact::new("of", format!("{:.0} ms", all.wall_ms), "visits"),
+        ],
+        confirm: "vmstat 1 10    # column st".into(),
+        advice: "Measure at another hour, on a dedicated host, or ask the host's owner for pinned CPUs.".into(),
+        series,
+        effect,
+    }
+    };
+    Some(graded(told, rejected, finding))
+}
+
+const QUOTA: Rule = Rule {
+    id: ids::rule::CPU_QUOTA,
+    title: "A cgroup's CPU quota throttled the measurement",
+    about: "A container may be given less CPU time than CPUs. When its quota of a period is used up, all its tasks stop \
+            until the next one: throughput shows the quota, and latencies show the pause.",
+    method: "Fires when the cgroup's own counter says that it was throttled during visits, or when the quota is below \
+             the CPUs that may be used. A case that was throttled for more than 1 % of its time is rejected.",
+    calm: "no CPU quota",
+    source: file!(),
+    check: quota,
+};
+
+fn quota(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let limits = &evidence.machine.limits;
+    let throttled = Evidence::total(evidence.visits(), |c| c.throttled_ms);
+    if throttled.is_none() && limits.cpu_quota.is_none() {
+        return None;
+    }
+    let cpus = evidence.run.header.allowed_cpus.len() as f64;
+    let short = limits.cpu_quota.filter(|quota| *quota < cpus);
+    let paused = throttled.filter(|total| total.value > 0.0);
+    if short.is_none() && paused.is_none() {
+        return Some(Vec::new());
+    }
+    let mut rejected = Vec::new();
+    for (case, _) in evidence.cases() {
+        let total = Evidence::total(evidence.visits_of(case), |c| c.throttled_ms);
+        if total.is_some_and(|total| total.rate() > 0.01) {
+            rejected.extend(evidence.keys_of(case));
+        }
+    }
+    let mut facts = Vec::new();
+    if let Some(quota) = limits.cpu_quota {
+        let at = limits.cpu_quota_at.clone().unwrap_or_else(|| "cgroup".into());
+        facts.push(Fact::new("quota", format!("{quota:.2} CPUs of {cpus:.0}"), at));
+    }
+    if let Some(total) = throttled {
+        facts.push(Fact::new("throttled", format!("{:.0} ms", total.value), "cpu.stat over all visits"));
+    }
+    let headline = match (short, paused) {
+        (Some(quota), Some(total)) => {
+            format!("a quota of {quota:.2} CPUs held us back for {:.0} ms", total.value)
+        }
+        (Some(quota), None) => format!("a quota allows {quota:.2} of the {cpus:.0} CPUs"),
+        (None, total) => {
+            format!("a CPU quota held us back for {:.0} ms", total.map_or(0.0, |total| total.value))
+        }
+    };
+    Some(vec![Finding {
+        rule: QUOTA.id.into(),
+        severity: if rejected.is_empty() { Severity::Warning } else { Severity::Problem },
+        headline,
+        cause: "This process lives in a cgroup with a CPU quota. Numbers measure the quota, not the machine."
+            .into(),
+        facts,
+        confirm: "cat /proc/self/cgroup; cat /sys/fs/cgroup/*/cpu.stat /sys/fs/cgroup/cpu.stat 2>/dev/null"
+            .into(),
+        advice: "Measure outside the container, or lift the quota (cpu.max, cpu.cfs_quota_us) for the time."
+            .into(),
+        effect: if rejected.is_empty() { Effect::None } else { Effect::Rejects },
+        series: rejected,
+    }])
+}
+
+const SWAP: Rule = Rule {
+    id: ids::rule::SWAPPING,
+    title: "Memory was swapped while measuring",
+    about: "A page that comes back from swap costs a disk access instead of a memory access: a thousand to a million \
+            times as much. Whatever is measured meanwhile is not memory.",
+    method: "Fires when the kernel's counters of pages swapped in and out moved during visits, machine-wide. Cases with \
+             more than one page a second carry the cause.",
+    calm: "no swapping",
+    source: file!(),
+    check: swap,
+};
+
+fn swap(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let all = Evidence::total(evidence.visits(), |c| c.swapped_pages)?;
+    if all.value <= 0.0 {
+        return Some(Vec::new());
+    }
+    let mut series = Vec::new();
+    for (case, _) in evidence.cases() {
+        let total = Evidence::total(evidence.visits_of(case), |c| c.swapped_pages);
+        if total.is_some_and(|total| total.rate() * 1e3 > 1.0) {
+            series.extend(evidence.keys_of(case));
+        }
+    }
+    Some(vec![Finding {
+        rule: SWAP.id.into(),
+        severity: Severity::Warning,
+        headline: format!("{:.0} pages were swapped while measuring", all.value),
+        cause: "The machine has less free memory than its work needs, so the kernel moves pages to disk and back.".into(),
+        facts: vec![
+            Fact::new("pages in and out", format!("{:.0}", all.value), "/proc/vmstat over all visits"),
+            Fact::new(
+                "available memory at the start",
+                evidence
+                    .machine
+                    .memory
+                    .available_bytes
+                    .map_or("unknown".to_string(), |bytes| super::words::bytes(bytes as f64)),
+                "/proc/meminfo",
+            ),
+        ],
+        confirm: "vmstat 1 10    # columns si and so".into(),
+        advice: "Free memory or stop what uses it, and measure again.".into(),
+        series,
+        effect: Effect::Explains,
+    }])
+}

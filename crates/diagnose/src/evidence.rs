@@ -1,0 +1,139 @@
+//! All that rules may look at, with the look-ups that several of them need.
+
+use super::tracks::{clocks_of, is_clock};
+use machine::Machine;
+use model::vocabulary::cpu as ids;
+use model::vocabulary::{BenchId, MetricId};
+use model::{Conditions, Planned, Run, Visit};
+use stats::analysis::Judged;
+
+/// What no counter says in a run (30 thousand years, exabytes of pages), and no process takes to start: what is beyond
+/// is a damaged number, and as good as none.
+const LARGEST: f64 = 1e15;
+const SHORTEST_MS: f64 = 1e-3;
+
+/// A run, the machine that it describes, and every series with the verdict that its numbers alone give it.
+pub struct Evidence<'a> {
+    pub run: &'a Run,
+    pub machine: &'a Machine,
+    pub series: &'a [Judged],
+}
+
+/// Conditions of several visits together.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Total {
+    /// Wall time of the visits that knew the value, ms.
+    pub wall_ms: f64,
+    pub value: f64,
+}
+
+impl Total {
+    /// The value per wall time.
+    pub fn rate(&self) -> f64 {
+        if self.wall_ms > 0.0 { self.value / self.wall_ms } else { 0.0 }
+    }
+}
+
+impl<'a> Evidence<'a> {
+    pub fn new(run: &'a Run, machine: &'a Machine, series: &'a [Judged]) -> Evidence<'a> {
+        Evidence { run, machine, series }
+    }
+
+    /// Visits that ran, whatever came of them.
+    pub fn visits(&self) -> impl Iterator<Item = &'a Visit> {
+        self.run.visits.iter().filter(|visit| visit.conditions.wall_ms > 0.0)
+    }
+
+    pub fn visits_of(&self, case: u32) -> impl Iterator<Item = &'a Visit> {
+        self.visits().filter(move |visit| visit.case == case)
+    }
+
+    /// Planned cases that ran at least once, with their index.
+    pub fn cases(&self) -> impl Iterator<Item = (u32, &'a Planned)> {
+        let plan = &self.run.header.plan;
+        plan.iter()
+            .enumerate()
+            .map(|(index, planned)| (index as u32, planned))
+            .filter(|(index, _)| self.visits_of(*index).next().is_some())
+    }
+
+    /// A condition summed over visits; `None` where no visit knew it.
+    pub fn total(
+        visits: impl Iterator<Item = &'a Visit>,
+        value: impl Fn(&Conditions) -> Option<f64>,
+    ) -> Option<Total> {
+        let known = |visit: &Visit| {
+            let (wall_ms, value) = (visit.conditions.wall_ms, value(&visit.conditions)?);
+            let possible = (SHORTEST_MS..=LARGEST).contains(&wall_ms) && value.abs() <= LARGEST;
+            possible.then_some((wall_ms, value))
+        };
+        visits.filter_map(known).fold(None, |total: Option<Total>, (wall_ms, value)| {
+            let total = total.unwrap_or_default();
+            Some(Total { wall_ms: total.wall_ms + wall_ms, value: total.value + value })
+        })
+    }
+
+    /// Series of a case.
+    pub fn series_of(&self, case: u32) -> impl Iterator<Item = &'a Judged> {
+        self.series.iter().filter(move |judged| judged.series.planned == case as usize)
+    }
+
+    /// Keys of all series of a case.
+    pub fn keys_of(&self, case: u32) -> Vec<String> {
+        self.series_of(case).map(|judged| judged.series.key.clone()).collect()
+    }
+
+    /// The series of one benchmark, placement and metric, at its only point.
+    pub fn find(&self, bench: BenchId, placement: &str, metric: MetricId) -> Option<&'a Judged> {
+        self.series.iter().find(|judged| {
+            let series = &judged.series;
+            series.case.bench == bench
+                && series.case.placement.name == placement
+                && series.metric.name == metric
+        })
+    }
+
+    /// A benchmark's title, by the run's own catalogue.
+    pub fn title(&self, bench: &str) -> String {
+        let title = self.run.header.catalogue.iter().find(|title| title.id == bench);
+        title.map_or(bench.to_string(), |title| title.title.to_string())
+    }
+
+    /// The measured core clock, GHz: the median of the clock benchmark, else of what was noted beside all windows.
+    pub fn core_clock_ghz(&self) -> Option<f64> {
+        let measured = self
+            .find(ids::CLOCK, "one-cpu", ids::metric::CLOCK)
+            .and_then(|judged| judged.analysis.estimate.as_ref());
+        let measured = measured.map(|estimate| estimate.median).filter(is_clock);
+        measured.or_else(|| stats::order::median(&self.clocks_ghz()))
+    }
+
+    /// The core clock beside every window of every visit, GHz; without what no core's clock can be.
+    pub fn clocks_ghz(&self) -> Vec<f64> {
+        self.visits().flat_map(clocks_of).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::ProcessFacts;
+
+    #[test]
+    fn damaged_counters_are_left_out_of_totals() {
+        let visit = |wall_ms: f64, pages: f64| Visit {
+            order: 0,
+            case: 0,
+            pass: 0,
+            at_ms: 0.0,
+            conditions: Conditions { wall_ms, swapped_pages: Some(pages), ..Conditions::default() },
+            process: ProcessFacts::default(),
+            samples: Vec::new(),
+            reason: None,
+        };
+        let visits = [visit(10.0, 2.0), visit(10.0, f64::MAX), visit(5e-324, 1.0), visit(f64::MAX, 1.0)];
+        let total = Evidence::total(visits.iter(), |c| c.swapped_pages);
+        assert_eq!(total, Some(Total { wall_ms: 10.0, value: 2.0 }));
+        assert_eq!(Evidence::total(visits[1..].iter(), |c| c.swapped_pages), None);
+    }
+}

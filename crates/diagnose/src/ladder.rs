@@ -1,0 +1,150 @@
+//! What curves of a run say: their points, and the latency ladder as caches.
+
+use super::Evidence;
+use machine::CacheKind;
+use model::vocabulary::memory as ids;
+use model::vocabulary::{BenchId, MetricId, ParamId};
+use model::{Case, Pages};
+use stats::analysis::Judged;
+use stats::order::median;
+use stats::steps::{Step, Steps, steps};
+
+/// A metric of one case over one parameter of its points, rising.
+pub struct Curve<'a> {
+    pub points: Vec<(f64, f64)>,
+    pub series: Vec<&'a Judged>,
+    /// Key of the case.
+    pub key: String,
+    pub case: &'a Case,
+}
+
+/// The curves of a benchmark's cases that are wanted, in the plan's order; points without a usable number are left out,
+/// and cases without points.
+pub fn curves<'a>(
+    evidence: &Evidence<'a>,
+    bench: BenchId,
+    metric: MetricId,
+    x: ParamId,
+    wanted: impl Fn(&Case) -> bool,
+) -> Vec<Curve<'a>> {
+    let mut curves: Vec<Curve> = Vec::new();
+    let mut last = None;
+    for judged in evidence.series {
+        let series = &judged.series;
+        if series.case.bench != bench || series.metric.name != metric || !wanted(&series.case) {
+            continue;
+        }
+        let at = series.point.get(x).and_then(|value| value.number());
+        let (Some(at), Some(estimate)) = (at, &judged.analysis.estimate) else { continue };
+        if !judged.analysis.verdict.usable() {
+            continue;
+        }
+        if last != Some(series.planned) {
+            let (points, key) = (Vec::new(), series.case.key());
+            curves.push(Curve { points, series: Vec::new(), key, case: &series.case });
+            last = Some(series.planned);
+        }
+        if let Some(curve) = curves.last_mut() {
+            curve.points.push((at, estimate.median));
+            curve.series.push(judged);
+        }
+    }
+    for curve in &mut curves {
+        curve.points.sort_by(|one, other| one.0.total_cmp(&other.0));
+    }
+    curves
+}
+
+/// No memory answers in less, and no cache of a server takes so long: what lies between is not told apart.
+const MEMORY_LEAST_NS: f64 = 55.0;
+const CACHE_MOST_NS: f64 = 45.0;
+
+/// A ladder counts where huge pages backed this much of it: page walks look like levels.
+const HUGE_ENOUGH: f64 = 0.95;
+
+/// The latency ladder, read.
+pub struct Ladder<'a> {
+    pub curve: Curve<'a>,
+    pub steps: Steps,
+    /// Data caches that the kernel claims for its CPU: name and bytes, rising.
+    pub claimed: Vec<(String, f64)>,
+    /// Latency of the largest block, ns.
+    pub end_ns: f64,
+}
+
+/// What a ladder says of the last cache.
+pub enum LastCache<'a> {
+    /// It ends at this step.
+    Ends(&'a Step),
+    /// The largest block, twice the claimed size or more, still lies in a cache.
+    AtLeast(f64),
+}
+
+/// The ladder of random loads on huge pages; `None` where there is none, or too short a one.
+pub fn ladder<'a>(evidence: &Evidence<'a>) -> Option<Ladder<'a>> {
+    let plain = |case: &Case| {
+        let order = case.params.get(ids::param::ORDER).and_then(|order| order.text());
+        case.placement.pages == Pages::Huge && case.params.len() == 1 && order == Some("random")
+    };
+    let curve =
+        curves(evidence, ids::LATENCY, ids::metric::LATENCY, ids::param::BYTES, plain).into_iter().next()?;
+    let planned = curve.series.first()?.series.planned as u32;
+    let shares: Vec<f64> = evidence.visits_of(planned).filter_map(|visit| visit.process.huge_share).collect();
+    if median(&shares).is_some_and(|share| share < HUGE_ENOUGH) {
+        return None;
+    }
+    let steps = steps(&curve.points)?;
+    let cpu = curve.case.placement.cpus().first()?;
+    let claimed = claimed(evidence, cpu);
+    let end_ns = curve.points.last()?.1;
+    Some(Ladder { curve, steps, claimed, end_ns })
+}
+
+/// Name and size of each data cache that a CPU has by the kernel's claim, from the first level on.
+fn claimed(evidence: &Evidence, cpu: u32) -> Vec<(String, f64)> {
+    let own = evidence.machine.caches.iter().filter(|cache| cache.cpus.contains(cpu));
+    let data = own.filter(|cache| cache.kind != CacheKind::Instruction);
+    let named = data.filter_map(|cache| {
+        let name = format!("L{}{}", cache.level, if cache.kind == CacheKind::Data { "d" } else { "" });
+        Some((name, cache.size_bytes? as f64))
+    });
+    named.collect()
+}
+
+impl Ladder<'_> {
+    /// The last cache, where the ladder shows its end or that it goes on; `None` where the largest block could be either
+    /// a slow cache's or a fast memory's.
+    pub fn last_cache(&self) -> Option<LastCache<'_>> {
+        if self.end_ns >= MEMORY_LEAST_NS {
+            return self.steps.steps.last().map(LastCache::Ends);
+        }
+        let claimed = self.claimed.last()?.1;
+        let beyond = self.end_ns <= CACHE_MOST_NS && self.steps.end >= 2.0 * claimed;
+        beyond.then_some(LastCache::AtLeast(self.steps.end))
+    }
+
+    /// Memory's latency, where the ladder reaches it, ns.
+    pub fn memory_ns(&self) -> Option<f64> {
+        self.steps.last().filter(|_| self.end_ns >= MEMORY_LEAST_NS)
+    }
+
+    /// The step at which a claimed cache ends: the last one for the last; for the others the one in the same place where
+    /// there are as many, else the nearest within four times.
+    pub fn step_of(&self, cache: usize) -> Option<&Step> {
+        let steps = &self.steps.steps;
+        let inner = steps.len().checked_sub(1)?;
+        if cache + 1 == self.claimed.len() {
+            return match self.last_cache()? {
+                LastCache::Ends(step) => Some(step),
+                LastCache::AtLeast(_) => None,
+            };
+        }
+        if steps.len() == self.claimed.len() {
+            return steps.get(cache);
+        }
+        let size = self.claimed.get(cache)?.1;
+        let distance = |step: &&Step| (step.at / size).ln().abs();
+        let nearest = steps[..inner].iter().min_by(|one, other| distance(one).total_cmp(&distance(other)));
+        nearest.filter(|step| distance(step) < 4f64.ln())
+    }
+}

@@ -1,0 +1,197 @@
+//! What a run means: evidence in, findings out, verdicts adjusted by what was found.
+//!
+//! To add a rule: write it into the file of its subject (or `SUBJECT.rs` with `pub const RULES: &[Rule]` and
+//! that file's line in [`rules!`]). A rule is data and a pure function; its text is what `assay explain ID` prints.
+//!
+//! Invariant: pure: never does I/O and never sees a live host.
+
+#![forbid(unsafe_code)]
+
+use machine::Machine;
+use model::vocabulary::RuleId;
+use model::{Effect, Finding, Run, Verdict, VerdictKind};
+use stats::analysis::Judged;
+use stats::clusters::Clusters;
+use stats::siblings::Siblings;
+
+pub mod distances;
+mod evidence;
+mod ladder;
+mod mechanism;
+pub mod memory_map;
+mod mix;
+pub mod neighbours;
+mod others;
+pub mod readings;
+pub mod shares;
+pub mod suite;
+mod summary;
+pub mod tracks;
+pub mod words;
+
+pub use evidence::Evidence;
+pub use smt::capacity;
+pub use sweep::swept;
+
+/// Declares the modules and lists their rules, in the order in which findings of equal severity are shown.
+macro_rules! rules {
+    ($($module:ident)+) => {
+        $(mod $module;)+
+        const FILES: &[&[Rule]] = &[$($module::RULES),+];
+    };
+}
+
+rules! {
+    answers
+    ceiling
+    placement
+    work
+    environment
+    priority
+    pressure
+    clock
+    slow_clock
+    memory
+    memory_speeds
+    dimms
+    caches
+    cores
+    loaded
+    numa
+    noise
+    smt
+    rate
+    guard
+    disk
+    structure
+    sweep
+    profile
+    topology
+    network
+}
+
+/// One thing that can be found out.
+pub struct Rule {
+    pub id: RuleId,
+    pub title: &'static str,
+    /// What it finds and why that matters.
+    pub about: &'static str,
+    /// Its thresholds, with their reasons or sources.
+    pub method: &'static str,
+    /// What is said where it looked and found nothing, in a few words; empty: nothing is said.
+    pub calm: &'static str,
+    /// The source file: `file!()`.
+    pub source: &'static str,
+    /// `None`: it does not apply, because what it needs to know is not known. An empty list: it looked and found nothing.
+    pub check: fn(&Evidence) -> Option<Vec<Finding>>,
+}
+
+/// All rules.
+pub fn rules() -> impl Iterator<Item = &'static Rule> {
+    FILES.iter().flat_map(|rules| rules.iter())
+}
+
+/// A run, understood.
+pub struct Diagnosis {
+    pub run: Run,
+    pub machine: Machine,
+    pub series: Vec<Judged>,
+    /// The gravest first.
+    pub findings: Vec<Finding>,
+    /// Rules that looked and found nothing.
+    pub clean: Vec<&'static Rule>,
+    /// Rules that did not apply.
+    pub not_applicable: Vec<&'static Rule>,
+}
+
+/// From a run to what it means. Pure: the same run gives the same diagnosis on any machine.
+pub fn diagnose(run: Run) -> Diagnosis {
+    let machine = Machine::from(&run.header.snapshot);
+    let mut series = stats::analysis::judge_run(&run);
+    let (mut findings, mut clean, mut not_applicable) = (Vec::new(), Vec::new(), Vec::new());
+    let nothing_ran = run.visits.is_empty();
+    for rule in rules() {
+        // Each rule sees the verdicts that the numbers alone gave, whatever other rules found.
+        match (rule.check)(&Evidence::new(&run, &machine, &series)) {
+            None => not_applicable.push(rule),
+            // Where nothing was measured, nothing was looked at.
+            Some(found) if found.is_empty() && nothing_ran => not_applicable.push(rule),
+            Some(found) if found.is_empty() => clean.push(rule),
+            Some(found) => findings.extend(found),
+        }
+    }
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    guard::confirm_by_verb(&run, &mut findings);
+    for finding in &findings {
+        for judged in series.iter_mut().filter(|judged| finding.series.contains(&judged.series.key)) {
+            judged.analysis.verdict = adjusted(&judged.analysis.verdict, finding);
+        }
+    }
+    Diagnosis { run, machine, series, findings, clean, not_applicable }
+}
+
+/// A verdict after a finding that concerns its series.
+fn adjusted(verdict: &Verdict, finding: &Finding) -> Verdict {
+    let because = finding.reason();
+    let with_cause = || match verdict.reason.as_str() {
+        "" => because.clone(),
+        reason => format!("{reason}; {because}"),
+    };
+    match (finding.effect, verdict.kind) {
+        (Effect::None, _) | (_, VerdictKind::Skipped | VerdictKind::Unverified) => verdict.clone(),
+        // What rejected it first (no visit gave a number) is not hidden by what else is wrong.
+        (Effect::Rejects, VerdictKind::Rejected) => Verdict::new(VerdictKind::Rejected, with_cause()),
+        (Effect::Rejects, _) => Verdict::new(VerdictKind::Rejected, because),
+        (Effect::Explains, VerdictKind::Trusted) => Verdict::new(VerdictKind::TrustedWithCause, because),
+        (Effect::Explains, kind) => Verdict::new(kind, with_cause()),
+    }
+}
+
+impl Diagnosis {
+    /// What can be read off the curves, beside what is claimed.
+    pub fn readings(&self) -> Vec<readings::Reading> {
+        readings::readings(&Evidence::new(&self.run, &self.machine, &self.series))
+    }
+
+    /// Groups of CPUs by transfers of lines, with the case's key; `None` where none were measured.
+    pub fn groups(&self) -> Option<(Clusters, String)> {
+        distances::groups(&Evidence::new(&self.run, &self.machine, &self.series))
+    }
+
+    /// Pairs of CPUs that drive each other's data out of a cache, or do not.
+    pub fn contention(&self) -> Vec<distances::Contention> {
+        distances::contention(&Evidence::new(&self.run, &self.machine, &self.series))
+    }
+
+    /// CPUs that share a core by slowdown, with the case's key; `None` where none were measured.
+    pub fn shared_cores(&self) -> Option<(Siblings, String)> {
+        distances::shared_cores(&Evidence::new(&self.run, &self.machine, &self.series))
+    }
+
+    /// The factorial experiment that the run is, shared out; `None` where it is none.
+    pub fn shared_out(&self) -> Option<shares::SharedOut<'_>> {
+        shares::shared_out(&self.run, &self.series)
+    }
+
+    /// The sweep that the run is, understood; `None` where it is none.
+    pub fn swept(&self) -> Option<swept::Swept<'_>> {
+        swept::swept(&self.run, &self.series)
+    }
+
+    /// From the run's start to the end of its last visit, s.
+    pub fn elapsed_s(&self) -> f64 {
+        self.run.measured_ms() / 1e3
+    }
+
+    /// What makes two hosts peers, as label and value.
+    pub fn make_up(&self) -> Vec<(String, String)> {
+        words::make_up(&self.machine)
+    }
+
+    /// Whether any number may be used at all.
+    pub fn has_usable_numbers(&self) -> bool {
+        self.series
+            .iter()
+            .any(|judged| judged.analysis.estimate.is_some() && judged.analysis.verdict.usable())
+    }
+}

@@ -1,0 +1,122 @@
+//! Which part of the scheduler decides where two tasks that wake each other sit, by what was seen of it.
+
+use super::Evidence;
+use super::mix::{Index, Mix};
+use super::words::percent;
+use model::vocabulary::MetricId;
+use model::vocabulary::ipc as ids;
+use model::{CpuSet, Fact};
+
+/// What decided, in words, and what was seen of it.
+pub struct Mechanism {
+    pub words: String,
+    pub facts: Vec<Fact>,
+}
+
+/// Shares beyond these are called all and none.
+const NEARLY_ALL: f64 = 0.95;
+const NEARLY_NONE: f64 = 0.05;
+
+pub fn mechanism(evidence: &Evidence, index: &Index, mix: &Mix) -> Mechanism {
+    let machine = evidence.machine;
+    let case = &mix.free.series.case;
+    let usable = case.placement.cpus();
+    let together = mix.parts.iter().find(|part| part.class == "same-cpu").map_or(0.0, |part| part.share);
+    let mut facts = Vec::new();
+    let mut seen = |metric: MetricId, label: &str, words: &dyn Fn(f64) -> String| {
+        // Of the case, or of the point that stands for it.
+        let of_case = case.series_key(&Default::default(), &metric);
+        let judged =
+            index.at(&of_case).or_else(|| index.at(&case.series_key(&mix.free.series.point, &metric)))?;
+        let key = judged.series.key.clone();
+        let value = judged.analysis.estimate.as_ref()?.median;
+        facts.push(Fact::new(label, words(value), &key));
+        Some(value)
+    };
+    seen(ids::metric::MIGRATIONS, "free, moves to another CPU", &|rate| format!("{rate:.0}/s"));
+    seen(ids::metric::VOLUNTARY, "free, voluntary switches a round", &|count| format!("{count:.2}"));
+    seen(ids::metric::INVOLUNTARY, "free, involuntary switches a round", &|count| format!("{count:.3}"));
+    let affine =
+        seen(ids::metric::AFFINE, "free, wake-ups that considered the waker's CPU", &|share| percent(share));
+    if affine.is_none() {
+        facts.push(Fact::new(
+            "wake-ups that considered the waker's CPU",
+            "not counted: schedstats are off or not in this kernel",
+            "/proc/sys/kernel/sched_schedstats",
+        ));
+    }
+    let isolated = machine.cpus.isolated.intersection(&usable);
+    if !isolated.is_empty() {
+        let told = isolated.to_string();
+        facts.push(Fact::new("CPUs out of balancing", &told, "/sys/devices/system/cpu/isolated"));
+        // Two CPUs that are left would be balanced between.
+        if together >= NEARLY_ALL && usable.difference(&isolated).len() <= 1 {
+            return Mechanism {
+                words: format!(
+                    "Isolated CPUs (isolcpus={told}) are in no scheduling domain: the kernel moves nothing to or from \
+                     them by itself, so both tasks stay together on the CPU where they began."
+                ),
+                facts,
+            };
+        }
+    }
+    let domain = llc_domain(evidence, &usable);
+    if let Some((widest, source)) = &domain {
+        facts.push(Fact::new("CPUs in the widest cache domain", widest.to_string(), *source));
+    }
+    let tried =
+        affine.map_or(String::new(), |share| format!(" (tried in {} of the wake-ups)", percent(share)));
+    let words = match &domain {
+        Some((widest, _)) if widest.len() <= 1 && usable.len() > 1 => format!(
+            "As far as the kernel knows no two CPUs share a last-level cache: select_idle_sibling looks for an idle CPU \
+             among one{}{}; {}",
+            // By its flips wake_wide counts a pair as wide where a domain has one CPU; seen is only what came of it.
+            match affine {
+                Some(share) if share < NEARLY_NONE && together <= NEARLY_NONE => {
+                    ", and wake_wide keeps wake_affine from being tried"
+                }
+                _ => "",
+            },
+            affine.map_or(String::new(), |share| format!(
+                " (wake_affine tried in {} of the wake-ups)",
+                percent(share)
+            )),
+            match together {
+                share if share >= NEARLY_ALL => "a woken task found no other CPU, and both stayed on one.",
+                share if share <= NEARLY_NONE => "each stayed where it was last, and that was another CPU.",
+                _ => "where the two met decided, until the load balancer moved one.",
+            }
+        ),
+        Some((widest, _)) => format!(
+            "wake_affine may pull the woken task to its waker{tried}, unless wake_wide takes them for one of many partners, and \
+             select_idle_sibling looks for an idle CPU among the {} that share its cache: {}",
+            widest.len(),
+            match together {
+                share if share >= NEARLY_ALL => "it found none, or took the waker's own for idle.",
+                share if share <= NEARLY_NONE => "nearly always it found one.",
+                _ => "the load of the moment, and where each was last, decided.",
+            }
+        ),
+        None => "The kernel does not tell which CPUs share a cache, so what it decided by cannot be said."
+            .to_string(),
+    };
+    Mechanism { words, facts }
+}
+
+/// The largest set of usable CPUs that share a last-level cache, as the kernel tells it, and where it does.
+fn llc_domain(evidence: &Evidence, usable: &CpuSet) -> Option<(CpuSet, &'static str)> {
+    let machine = evidence.machine;
+    // What select_idle_sibling goes by: the widest domain whose CPUs share their cache.
+    let shares = |flag: &String| flag.contains("SHARE_PKG_RESOURCES") || flag.contains("SHARE_LLC");
+    let of_domains = machine.kernel.domains.values().filter_map(|levels| {
+        let sharing = levels.iter().filter(|level| level.flags.iter().any(shares));
+        sharing.filter_map(|level| Some(level.cpus.as_ref()?.intersection(usable))).max_by_key(CpuSet::len)
+    });
+    if let Some(widest) = of_domains.max_by_key(CpuSet::len) {
+        return Some((widest, "/sys/kernel/debug/sched/domains"));
+    }
+    let level = machine.caches.iter().map(|cache| cache.level).max()?;
+    let last = machine.caches.iter().filter(|cache| cache.level == level);
+    let widest = last.map(|cache| cache.cpus.intersection(usable)).max_by_key(CpuSet::len)?;
+    Some((widest, "/sys/devices/system/cpu/cpu*/cache"))
+}

@@ -1,0 +1,80 @@
+//! Memory that was not backed as it was asked for.
+
+use super::words::percent;
+use super::{Evidence, Rule};
+use model::vocabulary::host as ids;
+use model::{Effect, Fact, Finding, Pages, Severity};
+use stats::order::median;
+
+pub const RULES: &[Rule] = &[HUGE_PAGES];
+
+const HUGE_PAGES: Rule = Rule {
+    id: ids::rule::NO_HUGE_PAGES,
+    title: "Huge pages were asked for and not given",
+    about: "Assay asks for huge pages (2 MiB) under the memory that it measures, so that address translation does not \
+            hide the caches: with 4 KiB pages a random access to a large block walks the page table and takes a third \
+            longer or more. Databases and virtual machines that rely on huge pages suffer likewise.",
+    method: "Fires when the median share of huge pages over a case's visits is below 95 % (by AnonHugePages of the very \
+             mapping). Causes told apart: switched off, a process setting, fragmentation or a limit.",
+    calm: "huge pages given",
+    source: file!(),
+    check: huge_pages,
+};
+
+/// Share of huge pages from which a block counts as backed by them (methods of the field ask for 95 %).
+const ENOUGH: f64 = 0.95;
+
+fn huge_pages(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let mut judged_any = false;
+    let (mut series, mut facts) = (Vec::new(), Vec::new());
+    for (case, planned) in evidence.cases() {
+        if planned.case.placement.pages != Pages::Huge {
+            continue;
+        }
+        let shares = evidence.visits_of(case).filter_map(|visit| visit.process.huge_share);
+        // What is no share is a damaged number.
+        let shares: Vec<f64> = shares.filter(|share| (0.0..=1.0).contains(share)).collect();
+        let Some(share) = median(&shares) else { continue };
+        judged_any = true;
+        if share < ENOUGH {
+            series.extend(evidence.keys_of(case));
+            facts.push(Fact::new("share of huge pages", percent(share), planned.case.key()));
+        }
+    }
+    if !judged_any {
+        return None;
+    }
+    if facts.is_empty() {
+        return Some(Vec::new());
+    }
+    const SETTING: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
+    let setting = evidence.machine.memory.transparent_huge_pages.as_deref();
+    facts.push(Fact::new("transparent huge pages", setting.unwrap_or("not told by this kernel"), SETTING));
+    let (cause, advice) = match setting {
+        Some("never") => (
+            "Transparent huge pages are switched off on this machine.",
+            "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
+        ),
+        None => {
+            ("This kernel was built without transparent huge pages, or hides them.", "Use another kernel.")
+        }
+        Some(_) => (
+            "The setting would allow them: this process may be forbidden them (prctl PR_SET_THP_DISABLE), memory may be \
+             too fragmented, or a memory limit too tight.",
+            "echo 1 > /proc/sys/vm/compact_memory, then measure again; look at thp_fault_fallback in /proc/vmstat",
+        ),
+    };
+    Some(vec![Finding {
+        rule: HUGE_PAGES.id.into(),
+        severity: Severity::Warning,
+        headline: "memory was measured on small pages although huge ones were asked for".into(),
+        cause: format!("{cause} Latencies of large blocks include page walks."),
+        facts,
+        confirm:
+            "grep -e thp_fault -e compact_ /proc/vmstat; cat /sys/kernel/mm/transparent_hugepage/enabled"
+                .into(),
+        advice: advice.into(),
+        series,
+        effect: Effect::Explains,
+    }])
+}

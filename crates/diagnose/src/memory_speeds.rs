@@ -1,0 +1,124 @@
+//! Memory of several speeds, and nodes whose memory is not equally fast.
+
+use super::memory_map::{NodeMap, maps};
+use super::{Evidence, Rule};
+use model::vocabulary::memory_map as ids;
+use model::{Effect, Fact, Finding, Severity, figure};
+use stats::memory_map::Answer;
+
+pub const RULES: &[Rule] = &[SPEEDS, NODES];
+
+const SPEEDS: Rule = Rule {
+    id: ids::rule::MEMORY_TWO_SPEEDS,
+    title: "Memory has several speeds",
+    about: "Modules that fill the channels of a socket unevenly make firmware interleave them in several sets. A region then has the \
+            bandwidth of its set, and a process that of the region that it got: runs swing by their luck after boot, low, low, high, \
+            high, and in between, and nothing but the memory explains it.",
+    method: "assay memmap: bandwidth of every chunk of a node's free memory, all cores on one chunk, rounds in random order, what a \
+             round has in common taken out. The mode rule on the medians of at least 32 chunks: separation D > 3, BIC gain against one \
+             Gaussian and one skewed distribution, a valley, ratio above 1.05, 5 % and two chunks on each side; and three \
+             quarters of the chunks of each side on it again in the odd and in the even rounds. Uniform is called only what is at most as blind as was \
+             asked (--limit): steps are planted into this map's own noise, and the same rule must find 95 % of them. Populations are two \
+             sets of channels with ratio w1 / w2 and share w2 / (w1 + w2); none is named by its ratio alone. METHODOLOGY.md has the measured error rates.",
+    calm: "memory has one speed",
+    source: file!(),
+    check: several_speeds,
+};
+
+/// From this ratio on the machine is faulty, below it its numbers need care.
+const GRAVE: f64 = 1.15;
+
+fn several_speeds(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let maps = maps(evidence.run, evidence.machine);
+    let findings: Vec<Finding> = maps.iter().filter_map(finding).collect();
+    // What is inconclusive is not called clean.
+    let told = !maps.is_empty() && maps.iter().all(|map| !matches!(map.map.answer, Answer::Inconclusive(_)));
+    (told || !findings.is_empty()).then_some(findings)
+}
+
+fn finding(found: &NodeMap) -> Option<Finding> {
+    let speeds = found.speeds()?;
+    let named: Vec<String> = found
+        .candidates()
+        .iter()
+        .filter(|candidate| candidate.stands())
+        .map(|candidate| format!("{}+{}", candidate.sets[0], candidate.sets[1]))
+        .collect();
+    let cause = match (named.as_slice(), found.guest) {
+        ([], true) => "Regions of the memory hang on unequally many channels, or on different nodes of the host: a guest cannot \
+                       tell which."
+            .to_string(),
+        ([], false) => "Regions of the memory hang on unequally many channels. No population is named: the ratio alone fits \
+                        several, and nothing else that is known here fits one of them."
+            .to_string(),
+        (names, _) => format!(
+            "Regions of the memory hang on unequally many channels, as modules in {} channels would make it.",
+            names.join(" or ")
+        ),
+    };
+    Some(Finding {
+        rule: SPEEDS.id.into(),
+        severity: if speeds.ratio >= GRAVE { Severity::Problem } else { Severity::Warning },
+        headline: found.words(),
+        cause,
+        facts: found.facts(),
+        confirm: match found.node {
+            Some(node) => format!("assay memmap --node {node} --rounds 25 --new"),
+            None => "assay memmap --rounds 25 --new".to_string(),
+        },
+        advice: "Compare the slots with the board's manual (`assay machine` lists them): equal modules, as many on each controller and \
+                 channel. Until then trust no single run of anything that needs bandwidth."
+            .into(),
+        series: Vec::new(),
+        effect: Effect::None,
+    })
+}
+
+const NODES: Rule = Rule {
+    id: ids::rule::MEMORY_NODES_UNEVEN,
+    title: "Nodes whose memory is not equally fast",
+    about: "Sockets of one machine are populated alike, so their memory is equally fast. A node that is slower has fewer channels, \
+            slower modules, or lost one.",
+    method: "assay memmap: the bandwidth of the median chunk of each node, read by its own cores; a ratio above 1.03 between nodes \
+             with equally many cores. Nodes without CPUs (CXL, HBM) are another kind of memory and left out.",
+    calm: "nodes have equally fast memory",
+    source: file!(),
+    check: uneven_nodes,
+};
+
+/// Nodes further apart than this are not alike (methods: 3 %).
+const NODES_APART: f64 = 1.03;
+
+fn uneven_nodes(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let maps = maps(evidence.run, evidence.machine);
+    let cores = |map: &NodeMap| {
+        let node = evidence.machine.nodes.iter().find(|node| Some(node.id) == map.node)?;
+        (!node.cpus.is_empty()).then_some(node.cpus.len())
+    };
+    let most = maps.iter().filter_map(cores).max()?;
+    let mut alike: Vec<&NodeMap> = maps.iter().filter(|map| cores(map) == Some(most)).collect();
+    alike.sort_by(|one, other| one.typical.total_cmp(&other.typical));
+    let [slowest, .., fastest] = alike.as_slice() else { return None };
+    let ratio = fastest.typical / slowest.typical;
+    if ratio <= NODES_APART {
+        return Some(Vec::new());
+    }
+    Some(vec![Finding {
+        rule: NODES.id.into(),
+        severity: Severity::Warning,
+        headline: format!(
+            "memory of {} is {ratio:.2} times as fast as that of {}",
+            fastest.name(),
+            slowest.name()
+        ),
+        cause: "The nodes have unequally many populated channels, or modules of unequal speed; or one of them was busy.".into(),
+        facts: alike
+            .iter()
+            .map(|map| Fact::new(map.name(), figure(map.typical, "GB/s"), &map.case))
+            .collect(),
+        confirm: "assay memmap --new".into(),
+        advice: "Compare the modules of the sockets and their configured speeds (`assay machine`).".into(),
+        series: Vec::new(),
+        effect: Effect::None,
+    }])
+}

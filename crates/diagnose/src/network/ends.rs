@@ -1,0 +1,333 @@
+//! What the ends of a path are: offloads, interrupts, MTU, or no network at all.
+
+use super::transfers::{Transfer, all, is_network, over_loopback, path, told_ends};
+use crate::words::{figure, percent, shell};
+use crate::{Evidence, Rule};
+use machine::{End, NetworkPath};
+use model::vocabulary::network as ids;
+use model::{CpuSet, Effect, Fact, Finding, Severity};
+
+pub const OFFLOADS: Rule = Rule {
+    id: ids::rule::NETWORK_OFFLOAD_OFF,
+    title: "Segmentation offloads are off",
+    about: "With TSO, GSO and GRO the kernel handles up to 64 KiB at once; without them every packet of 1500 bytes goes through the whole \
+            stack. On fast links that alone makes a CPU the limit.",
+    method: "Fires where tso, gso or gro (not gro of veth, which is off by default and gets whole segments anyway), or the checksum of either direction, is off at an end of a path, \
+             and that end's tasks ran for 80 % of their time during a transfer, or its link is one of 10 Gbit/s or more.",
+    calm: "segmentation offloads are on where they matter",
+    source: file!(),
+    check: offloads,
+};
+
+const BUSY: f64 = 0.8;
+const FAST_GBITS: f64 = 10.0;
+
+/// The run's path, where it had a transfer over it.
+fn used<'a>(evidence: &Evidence<'a>) -> Option<&'a NetworkPath> {
+    let path = path(evidence)?;
+    evidence.cases().any(|(_, planned)| is_network(&planned.case)).then_some(path)
+}
+
+/// The greatest share of its time that an end's tasks ran, with the key that says so.
+fn busiest(evidence: &Evidence, local: bool) -> Option<(f64, String)> {
+    let metric = if local { ids::metric::LOCAL_BUSY } else { ids::metric::REMOTE_BUSY };
+    let shares = all(evidence)
+        .into_iter()
+        .filter_map(|transfer| Some((transfer.beside(metric)?, transfer.key_of(metric))));
+    shares.max_by(|one, other| one.0.total_cmp(&other.0))
+}
+
+fn offloads(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let path = used(evidence)?;
+    if path.ends().all(|(_, end)| end.offloads.is_empty()) {
+        return None;
+    }
+    let mut findings = Vec::new();
+    for (words, end, source) in told_ends(path) {
+        let veth = end.kind.as_deref() == Some("veth") || end.driver.as_deref() == Some("veth");
+        let off: Vec<&str> = ["tso", "gso", "gro", "rx_checksum", "tx_checksum"]
+            .into_iter()
+            .filter(|name| end.offload(name) == Some(false) && !(veth && *name == "gro"))
+            .collect();
+        let busy = busiest(evidence, words == "this end");
+        let fast = end.link_gbits().filter(|link| *link >= FAST_GBITS);
+        let matters = fast.is_some() || busy.as_ref().is_some_and(|(share, _)| *share > BUSY);
+        if off.is_empty() || !matters {
+            continue;
+        }
+        let interface = end.interface.as_deref().unwrap_or("eth0");
+        let mut facts: Vec<Fact> = off
+            .iter()
+            .map(|name| Fact::new(format!("{name} of {interface}, {words}"), "off", source))
+            .collect();
+        facts
+            .extend(busy.map(|(share, key)| Fact::new(format!("tasks of {words} ran"), percent(share), key)));
+        facts.extend(fast.map(|link| Fact::new("link", figure(link, "Gbit/s"), source)));
+        findings.push(Finding {
+            rule: OFFLOADS.id.into(),
+            severity: Severity::Warning,
+            headline: format!("{} off at {words} ({interface})", list(&off)),
+            cause: "Every packet goes through the stack by itself, and that costs CPU time per packet, not per byte.".into(),
+            facts,
+            confirm: format!("ethtool -k {}", shell(interface)),
+            advice: format!(
+                "Turn them on where nothing forbids it (captures, routers that may not merge): `ethtool -K {} {}`.",
+                shell(interface),
+                off.iter().map(|name| format!("{} on", switch(name))).collect::<Vec<_>>().join(" ")
+            ),
+            series: Vec::new(),
+            effect: Effect::None,
+        });
+    }
+    Some(findings)
+}
+
+/// What ethtool calls it.
+fn switch(name: &str) -> &str {
+    match name {
+        "rx_checksum" => "rx",
+        "tx_checksum" => "tx",
+        other => other,
+    }
+}
+
+fn list(names: &[&str]) -> String {
+    let verb = if names.len() == 1 { "is" } else { "are" };
+    format!("{} {verb}", names.join(", "))
+}
+
+pub const IRQS: Rule = Rule {
+    id: ids::rule::NETWORK_IRQS_ON_ONE_CPU,
+    title: "One CPU takes all interrupts of a network card",
+    about: "All packets pass the CPU that takes the card's interrupts. Where several queues share one, that CPU is the limit, and \
+            whoever runs on it is slowed down.",
+    method: "Fires where two interrupts or more that carry packets go to one and the same CPU of an end with several, no software (RPS) hands packets on to others; \
+             or where there is only one queue for received packets, no RPS, and the network's interrupts took more than half of a CPU that handles \
+             the card's packets, or of the tasks' own.",
+    calm: "interrupts are spread over CPUs",
+    source: file!(),
+    check: irqs,
+};
+
+const HALF: f64 = 0.5;
+
+fn irqs(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let path = used(evidence)?;
+    let known = |end: &End| !end.loopback && end.cpus.len() > 1 && !end.packet_irqs().is_empty();
+    if !path.ends().any(|(_, end)| known(end)) {
+        return None;
+    }
+    let mut findings = Vec::new();
+    for (words, end, source) in told_ends(path).filter(|(_, end, _)| known(end)) {
+        let carrying = end.packet_irqs();
+        let cpus = CpuSet::union_of(carrying.iter().map(|irq| &irq.cpus));
+        let softirq = softirq(evidence, words == "this end");
+        let loaded = softirq.as_ref().is_some_and(|(share, _)| *share > HALF);
+        let shared = carrying.len() > 1 && cpus.len() == 1;
+        let single = end.rx_queues == Some(1) && loaded && cpus.len() <= 2;
+        if end.rps_cpus.len() > 1 || !(shared || single) {
+            continue;
+        }
+        let interface = end.interface.as_deref().unwrap_or("eth0");
+        let mut facts: Vec<Fact> = carrying
+            .iter()
+            .take(8)
+            .map(|irq| {
+                let taken: u64 = irq.counts.values().fold(0, |sum, count| sum.saturating_add(*count));
+                let value = format!("CPU {}, {taken} taken since the start", irq.cpus);
+                Fact::new(format!("interrupt {} ({})", irq.number, irq.name), value, source)
+            })
+            .collect();
+        facts.extend(
+            softirq.map(|(share, key)| Fact::new("the network's interrupts took", percent(share), key)),
+        );
+        let headline = match shared {
+            true => format!("CPU {cpus} takes all {} interrupts of {interface} at {words}", carrying.len()),
+            false => format!("one queue of {interface} at {words} receives everything, on CPU {cpus}"),
+        };
+        findings.push(Finding {
+            rule: IRQS.id.into(),
+            severity: Severity::Warning,
+            headline,
+            cause: "Packets of all connections are handled by one CPU, while the others have time.".into(),
+            facts,
+            confirm: format!("grep -E 'CPU|{}' /proc/interrupts", shell(interface)),
+            advice: "Let irqbalance run, or spread them by hand (/proc/irq/N/smp_affinity_list); with one queue only, hand packets on by RPS \
+                     (/sys/class/net/IF/queues/rx-0/rps_cpus)."
+                .into(),
+            series: Vec::new(),
+            effect: Effect::None,
+        });
+    }
+    Some(findings)
+}
+
+/// The greatest share that the network's interrupts took at an end.
+fn softirq(evidence: &Evidence, local: bool) -> Option<(f64, String)> {
+    let metric = if local { ids::metric::LOCAL_SOFTIRQ } else { ids::metric::REMOTE_SOFTIRQ };
+    let shares = all(evidence)
+        .into_iter()
+        .filter_map(|transfer| Some((transfer.beside(metric)?, transfer.key_of(metric))));
+    shares.max_by(|one, other| one.0.total_cmp(&other.0))
+}
+
+pub const PATH_MTU: Rule = Rule {
+    id: ids::rule::NETWORK_PATH_MTU,
+    title: "The path carries smaller packets than its ends",
+    about: "Where a hop carries less than the interfaces (a tunnel, a firewall, an old switch), packets are made smaller after an error message, or \
+            vanish where such messages are filtered. Jumbo frames at one end only give the cost of both and the use of neither.",
+    method: "Fires where the kernel knows a path MTU below its interface's, or where both ends' interfaces have different MTUs.",
+    calm: "the path carries what its ends send",
+    source: file!(),
+    check: path_mtu,
+};
+
+fn path_mtu(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let path = used(evidence)?;
+    if path.local.loopback {
+        return None;
+    }
+    let told: Vec<(&str, &End, &str)> = told_ends(path).filter(|(_, end, _)| end.mtu.is_some()).collect();
+    let comparable = told.len() > 1 || told.iter().any(|(_, end, _)| end.path_mtu.is_some());
+    if !comparable {
+        return None;
+    }
+    let name = |end: &End| end.interface.clone().unwrap_or_else(|| "the interface".to_string());
+    let mut findings = Vec::new();
+    for (words, end, source) in &told {
+        let (Some(mtu), Some(known)) = (end.mtu, end.path_mtu) else { continue };
+        if known >= mtu {
+            continue;
+        }
+        findings.push(finding(
+            format!("the path carries packets of {known} bytes, {} of {words} sends {mtu}", name(end)),
+            "A hop in between carries less (a tunnel's headers take their share, or it is set so).".into(),
+            vec![
+                Fact::new(format!("MTU of {} at {words}", name(end)), mtu, *source),
+                Fact::new("MTU of the path", known, *source),
+            ],
+            end,
+        ));
+    }
+    if let [(here, one, of_one), (there, other, of_other)] = told.as_slice()
+        && let (Some(mine), Some(theirs)) = (one.mtu, other.mtu)
+        && mine != theirs
+    {
+        findings.push(finding(
+            format!("{} has an MTU of {mine}, {} of {there} one of {theirs}", name(one), name(other)),
+            "The smaller one decides: TCP agrees on it, UDP packets that are larger are cut into pieces or thrown away.".into(),
+            vec![
+                Fact::new(format!("MTU of {} at {here}", name(one)), mine, *of_one),
+                Fact::new(format!("MTU of {} at {there}", name(other)), theirs, *of_other),
+            ],
+            one,
+        ));
+    }
+    Some(findings)
+}
+
+fn finding(headline: String, cause: String, facts: Vec<Fact>, end: &End) -> Finding {
+    let to = end.to.as_deref().unwrap_or("ADDRESS");
+    Finding {
+        rule: PATH_MTU.id.into(),
+        severity: Severity::Warning,
+        headline,
+        cause,
+        facts,
+        confirm: format!("tracepath -n {}", shell(to)),
+        advice: "Give all interfaces and hops of the path the same MTU, or the ends the one that the path carries.".into(),
+        series: Vec::new(),
+        effect: Effect::None,
+    }
+}
+
+pub const LOOPBACK: Rule = Rule {
+    id: ids::rule::NETWORK_LOOPBACK,
+    title: "No network took part",
+    about: "Over loopback, and between two namespaces or containers of one machine, a transfer is copying by the kernel: the figure \
+            is its network stack's, and CPUs are the only limit. A \"50 Gbit/s card\" has been measured this way before.",
+    method: "Notes it wherever network benchmarks ran without another end (`--to`), or where both ends have the same boot id.",
+    calm: "both ends are machines of their own",
+    source: file!(),
+    check: loopback,
+};
+
+fn loopback(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let cases: Vec<(u32, bool)> = evidence
+        .cases()
+        .filter(|(_, planned)| is_network(&planned.case))
+        .map(|(index, planned)| (index, over_loopback(&planned.case)))
+        .collect();
+    if cases.is_empty() {
+        return None;
+    }
+    let one_machine = path(evidence).is_some_and(NetworkPath::one_machine);
+    let own: Vec<u32> =
+        cases.iter().filter(|(_, own)| *own || one_machine).map(|(index, _)| *index).collect();
+    if own.is_empty() {
+        // Without the other end's description nobody knows whether it is another machine.
+        let told = path(evidence).is_some_and(|path| path.remote.is_some());
+        return told.then(Vec::new);
+    }
+    let transfers: Vec<Transfer> = all(evidence);
+    let rates = transfers.iter().filter(|transfer| own.contains(&(transfer.judged.series.planned as u32)));
+    let mut facts: Vec<Fact> = rates
+        .take(4)
+        .filter_map(|transfer| {
+            let rate = transfer.rate()?;
+            Some(Fact::new(transfer.case().bench.to_string(), figure(rate, "Gbit/s"), transfer.key()))
+        })
+        .collect();
+    let (headline, cause) = match one_machine && !cases.iter().any(|(_, own)| *own) {
+        true => (
+            "both ends are one machine: these are figures of its kernel and CPUs",
+            "Both ends run the same kernel (namespaces or containers): what lies between them is software.",
+        ),
+        false => (
+            "these are figures of the kernel's stack over loopback; no network card took part",
+            "Without --to the other end is a process on this machine.",
+        ),
+    };
+    let boot = path(evidence).and_then(|path| path.local.boot.as_ref()).filter(|_| one_machine);
+    facts.extend(boot.map(|boot| Fact::new("boot id of both ends", boot, ids::probe::NETWORK)));
+    facts.push(Fact::new("network cases on this machine alone", own.len(), "plan"));
+    Some(vec![Finding {
+        rule: LOOPBACK.id.into(),
+        severity: Severity::Note,
+        headline: headline.into(),
+        cause: cause.into(),
+        facts,
+        confirm: "assay serve --bind ADDRESS".into(),
+        advice: "For the network itself run `assay serve` on another host, and `assay run --only network --to ADDRESS` with the token that it shows."
+            .into(),
+        series: Vec::new(),
+        effect: Effect::None,
+    }])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::transfers::{BUSY, at_ends, over_loopback, receives};
+    use model::vocabulary::network as ids;
+    use model::{Case, Pages, Params, Placement};
+
+    #[test]
+    fn who_sends_is_told_by_the_direction() {
+        let case = |direction: &str| Case {
+            bench: "network.tcp".into(),
+            placement: Placement {
+                name: "one-cpu".into(),
+                seats: Vec::new(),
+                pages: Pages::AsGiven,
+                beside: Default::default(),
+                neighbours: Vec::new(),
+            },
+            params: Params::from([(ids::param::DIRECTION, direction.into())]),
+            knobs: Default::default(),
+            inputs: Default::default(),
+        };
+        assert_eq!(at_ends(&case("send"), BUSY), [ids::metric::LOCAL_BUSY, ids::metric::REMOTE_BUSY]);
+        assert_eq!(at_ends(&case("receive"), BUSY), [ids::metric::REMOTE_BUSY, ids::metric::LOCAL_BUSY]);
+        assert!(receives(&case("receive")) && !receives(&case("both")) && over_loopback(&case("send")));
+    }
+}

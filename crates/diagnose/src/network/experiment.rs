@@ -1,0 +1,399 @@
+//! The experiment that finds out what limits a transfer, and what it came to.
+
+use std::collections::BTreeMap;
+
+use super::transfers::{self, at_ends, direction, over_loopback, path};
+use crate::words::{figure, percent, shell};
+use crate::{Evidence, Rule};
+use model::vocabulary::MetricId;
+use model::vocabulary::network as ids;
+use model::{Case, Effect, Fact, Finding, Params, Severity, Value};
+use stats::analysis::Judged;
+use stats::network::{Arm, Decision, End, Experiment, Held, LEAST_ROUNDS, Limit, decide};
+
+pub const BOTTLENECK: Rule = Rule {
+    id: ids::rule::NETWORK_BOTTLENECK,
+    title: "What limits the bandwidth",
+    about: "A bandwidth is sold as a link's speed although a CPU, a window or a shaper made it. The experiment network.bottleneck \
+            changes one thing at a time, and the limit is what the bandwidth follows: the sender's CPU, the receiver's, a CPU \
+            that an end does not get (others run on it, a quota, its hypervisor), a window, losses, one connection's own limit, a shaper, \
+            or the link itself. Over loopback CPUs are the limit by its nature, and nothing is said.",
+    method: "Each arm over the plain one of the same round (median of the ratios, at least 6 rounds). An end that burns 30 % of its \
+             time: a ratio below 0.86 (0.7 is the full effect) means its CPU, below 0.09 less than the other's where both move; with more than 15 % \
+             of its time spent waiting for a CPU or throttled it is starved. More than 1.15 with larger buffers: a window; with four \
+             streams: losses (2 segments in 1000 sent again), a window (TCP was limited by one for 30 % of the time, and a quarter of the buffers leaves less than \
+             0.6), else one connection's own limit, unless the second half of the plain transfers carries 1.15 times the first: such a one \
+             had not come to what it carries. Nothing moves it: the link, where 93 % of its known speed are taken \
+             (headers included), else a shaper, where one thing speaks for a rate on the path: a known queueing discipline, UDP of 1.2 times the \
+             rate arriving within 15 % of it with more than 5 % lost, a fresh connection faster by 15 % in its first 50 ms, or a flat line \
+             (scatter below 3 %) behind a queue that doubles the round trip. Simulated and planted: METHODOLOGY.md.",
+    calm: "over loopback CPUs are the limit, as they must be",
+    source: file!(),
+    check: bottleneck,
+};
+
+/// One experiment of a run, decided.
+pub struct Concluded<'a> {
+    pub case: &'a Case,
+    pub decision: Decision,
+    pub experiment: Experiment,
+    /// The plain arm's bandwidth, Gbit/s.
+    pub rate: f64,
+    /// The key of its bandwidth.
+    pub key: String,
+}
+
+/// All experiments that had enough rounds.
+pub fn concluded<'a>(evidence: &Evidence<'a>) -> Vec<Concluded<'a>> {
+    let cases = evidence.cases().filter(|(_, planned)| planned.case.bench == ids::BOTTLENECK);
+    cases
+        .filter_map(|(index, planned)| {
+            let series: Vec<&Judged> = evidence.series_of(index).collect();
+            let experiment = experiment(evidence, &planned.case, &series);
+            let plain = &experiment.plain.bandwidth;
+            let rounds = plain.iter().filter(|value| value.is_finite() && **value > 0.0).count();
+            let rate = stats::order::median(plain).filter(|rate| *rate > 0.0)?;
+            (rounds >= LEAST_ROUNDS).then(|| Concluded {
+                case: &planned.case,
+                decision: decide(&experiment),
+                rate,
+                key: key(&planned.case, "plain", ids::metric::BANDWIDTH),
+                experiment,
+            })
+        })
+        .collect()
+}
+
+fn arm_point(arm: &str) -> Params {
+    Params::from([(ids::param::ARM, Value::from(arm))])
+}
+
+fn key(case: &Case, arm: &str, metric: MetricId) -> String {
+    case.series_key(&arm_point(arm), &metric)
+}
+
+fn experiment(evidence: &Evidence, case: &Case, series: &[&Judged]) -> Experiment {
+    let of = |arm: &str, metric: MetricId| {
+        let point = arm_point(arm);
+        series
+            .iter()
+            .find(|judged| judged.series.point == point && judged.series.metric.name == metric)
+            .copied()
+    };
+    // Rounds of one visit belong together; where an arm lacks some, its places stay empty.
+    let mut lengths: BTreeMap<u32, usize> = BTreeMap::new();
+    for judged in series.iter().filter(|judged| judged.series.metric.name == ids::metric::BANDWIDTH) {
+        for process in &judged.series.processes {
+            let length = lengths.entry(process.order).or_default();
+            *length = (*length).max(process.values.len());
+        }
+    }
+    let rounds = |arm: &str, metric: MetricId| -> Vec<f64> {
+        let Some(judged) = of(arm, metric) else { return Vec::new() };
+        let processes = &judged.series.processes;
+        let by_visit: BTreeMap<u32, &[f64]> =
+            processes.iter().map(|process| (process.order, process.values.as_slice())).collect();
+        let padded = |(order, length): (&u32, &usize)| {
+            let values = by_visit.get(order).copied().unwrap_or_default();
+            // The later bandwidth is told once a visit, for all its rounds.
+            let rest = values
+                .first()
+                .filter(|_| values.len() == 1 && metric == ids::metric::LATER)
+                .copied()
+                .unwrap_or(f64::NAN);
+            (0..*length).map(|at| values.get(at).copied().unwrap_or(rest)).collect::<Vec<f64>>()
+        };
+        lengths.iter().flat_map(padded).collect()
+    };
+    let median = |arm: &str, metric: MetricId| {
+        let estimate = of(arm, metric)?.analysis.estimate.as_ref()?;
+        Some(estimate.median).filter(|value| value.is_finite())
+    };
+    let arm = |name: &str| {
+        let end = |which: usize| End {
+            busy: median(name, at_ends(case, transfers::BUSY)[which]),
+            softirq: median(name, at_ends(case, transfers::SOFTIRQ)[which]),
+            wait: median(name, at_ends(case, transfers::WAIT)[which]),
+            throttled: median(name, at_ends(case, transfers::THROTTLED)[which]),
+        };
+        Arm {
+            bandwidth: rounds(name, ids::metric::BANDWIDTH),
+            sender: end(0),
+            receiver: end(1),
+            retransmits: median(name, ids::metric::RETRANSMITS),
+            duplicates: median(name, ids::metric::DUPLICATES),
+            rwnd_limited: median(name, ids::metric::RWND_LIMITED),
+            sndbuf_limited: median(name, ids::metric::SNDBUF_LIMITED),
+            rtt: median(name, ids::metric::RTT),
+            rtt_min: median(name, ids::metric::RTT_MIN),
+            sent: median(name, ids::metric::SENT),
+            loss: median(name, ids::metric::LOSS),
+            later: rounds(name, ids::metric::LATER),
+            growth: rounds(name, ids::metric::GROWTH),
+        }
+    };
+    let path = path(evidence).filter(|_| !over_loopback(case));
+    let mtu = path.and_then(|path| path.least_mtu()).map(f64::from);
+    // A discipline shapes what its own end sends. The plain transfer is one stream.
+    let shaped = path.and_then(|path| {
+        let told = path.senders(direction(case)).filter_map(|(_, end)| Some(end.shaped_gbits(1.0)?.0));
+        told.min_by(f64::total_cmp)
+    });
+    let one_machine = path.is_some_and(|path| path.one_machine());
+    Experiment {
+        plain: arm("plain"),
+        slowed_sender: arm("slowed-sender"),
+        slowed_receiver: arm("slowed-receiver"),
+        more_streams: arm("more-streams"),
+        large_window: arm("large-window"),
+        small_window: arm("small-window"),
+        half_rate: arm("half-rate"),
+        nine_tenths: arm("nine-tenths"),
+        udp_over: arm("udp-over"),
+        start: arm("start"),
+        link_gbits: path.filter(|_| !one_machine).and_then(|path| path.link_gbits()).map(|(link, _)| link),
+        shaped_gbits: shaped,
+        mtu,
+    }
+}
+
+/// The word that scripts look for.
+pub fn word(limit: Limit) -> &'static str {
+    match limit {
+        Limit::SenderCpu => "sender-cpu",
+        Limit::ReceiverCpu => "receiver-cpu",
+        Limit::BothCpus => "both-cpus",
+        Limit::SenderStarved => "sender-starved",
+        Limit::ReceiverStarved => "receiver-starved",
+        Limit::Window => "window",
+        Limit::Loss => "loss",
+        Limit::OneStream => "one-stream",
+        Limit::Link => "link",
+        Limit::Shaper => "shaper",
+        Limit::NotSeparable => "not-separable",
+    }
+}
+
+/// `0.71 times (0.69 to 0.74, 9 rounds)`
+fn times(held: &Held) -> String {
+    let interval = held
+        .interval
+        .map(|interval| format!("{:.2} to {:.2}, ", interval.low, interval.high))
+        .unwrap_or_default();
+    format!("{:.2} times ({interval}{} rounds)", held.ratio, held.rounds)
+}
+
+/// What speaks for one limit and against another, as far as it was measured.
+fn facts(found: &Concluded) -> Vec<Fact> {
+    let (case, signs) = (found.case, &found.decision.signs);
+    let key = |arm: &str| key(case, arm, ids::metric::BANDWIDTH);
+    let mut facts = vec![
+        Fact::new("limit", word(found.decision.limit), &found.key),
+        Fact::new("bandwidth", figure(found.rate, "Gbit/s"), &found.key),
+    ];
+    let arms = [
+        ("with the sender burning 30 % of its time", signs.slowed_sender, "slowed-sender"),
+        ("with the receiver burning 30 % of its time", signs.slowed_receiver, "slowed-receiver"),
+        ("with four streams", signs.more_streams, "more-streams"),
+        ("with larger buffers", signs.large_window, "large-window"),
+        ("with a quarter of the buffers", signs.small_window, "small-window"),
+        ("first 50 ms of a connection over the rest", signs.burst, "start"),
+    ];
+    let held = arms.into_iter().filter_map(|(label, held, arm)| Some((label, held?, arm)));
+    facts.extend(held.map(|(label, held, arm)| Fact::new(label, times(&held), key(arm))));
+    let plain = &found.experiment.plain;
+    for (whose, end, which) in [("sender", &plain.sender, 0), ("receiver", &plain.receiver, 1)] {
+        for (label, share, metric) in [
+            ("ran", end.busy, transfers::BUSY),
+            ("waited for a CPU", end.wait, transfers::WAIT),
+            (
+                "was throttled by its CPU quota",
+                end.throttled.filter(|share| *share > 0.001),
+                transfers::THROTTLED,
+            ),
+        ] {
+            let source = self::key(case, "plain", at_ends(case, metric)[which]);
+            facts
+                .extend(share.map(|share| Fact::new(format!("the {whose} {label}"), percent(share), source)));
+        }
+    }
+    if let Some(lost) = signs.lost.filter(|lost| *lost > 1e-4) {
+        facts.push(Fact::new(
+            "segments lost",
+            percent(lost),
+            self::key(case, "plain", ids::metric::RETRANSMITS),
+        ));
+    }
+    for (label, share, metric) in [
+        ("limited by the receiver's window", plain.rwnd_limited, ids::metric::RWND_LIMITED),
+        ("limited by the send buffer", plain.sndbuf_limited, ids::metric::SNDBUF_LIMITED),
+    ] {
+        let share = share.filter(|share| *share > 0.01);
+        facts.extend(share.map(|share| Fact::new(label, percent(share), self::key(case, "plain", metric))));
+    }
+    if let Some((arrived, lost)) = signs.udp {
+        let room = if signs.room_by_udp() { ": the path has room for it" } else { "" };
+        let value = format!("{arrived:.2} times the plain rate arrived, {} lost{room}", percent(lost));
+        facts.push(Fact::new("UDP above the rate", value, key("udp-over")));
+    }
+    if let Some(growth) = signs.growth {
+        let label = "second half of the plain transfers over the first";
+        facts.push(Fact::new(label, times(&growth), self::key(case, "plain", ids::metric::GROWTH)));
+    }
+    if let Some(queue) = signs.queue {
+        let value = format!("{queue:.1} times that at nine tenths of the rate");
+        facts.push(Fact::new("round trip at full rate", value, self::key(case, "plain", ids::metric::RTT)));
+    }
+    for (label, share) in
+        [("of the link's speed", signs.of_link), ("of the known shaper's rate", signs.of_shaped)]
+    {
+        facts.extend(share.map(|share| Fact::new(label, percent(share), ids::probe::NETWORK)));
+    }
+    facts
+}
+
+fn bottleneck(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let all = concluded(evidence);
+    if all.is_empty() {
+        return None;
+    }
+    // Over loopback nothing but CPUs can be the limit, and nothing is wrong with that.
+    let natural = |found: &Concluded| {
+        let cpu = matches!(found.decision.limit, Limit::SenderCpu | Limit::ReceiverCpu | Limit::BothCpus);
+        cpu && over_loopback(found.case)
+    };
+    let told = all.into_iter().filter(|found| !natural(found));
+    Some(told.map(|found| finding(evidence, &found)).collect())
+}
+
+fn finding(evidence: &Evidence, found: &Concluded) -> Finding {
+    let limit = found.decision.limit;
+    let rate = figure(found.rate, "Gbit/s");
+    let severity = match limit {
+        Limit::SenderStarved | Limit::ReceiverStarved | Limit::Window | Limit::Loss | Limit::Shaper => {
+            Severity::Warning
+        }
+        _ => Severity::Note,
+    };
+    let headline = match limit {
+        Limit::NotSeparable => format!("what limits the bandwidth to {rate} could not be told apart"),
+        limit => format!("{} limits the bandwidth to {rate}", limit.words()),
+    };
+    let (cause, advice) = words(evidence, found);
+    Finding {
+        rule: BOTTLENECK.id.into(),
+        severity,
+        headline,
+        cause,
+        facts: facts(found),
+        confirm: confirm(evidence, found.case),
+        advice,
+        series: vec![found.key.clone()],
+        effect: Effect::None,
+    }
+}
+
+/// Three visits have rounds enough, and each takes so many round trips besides its own time.
+const TRIPS_OF_THREE: f64 = 1800.0;
+
+/// The command that repeats the experiment, with a budget for rounds enough on this way.
+pub fn confirm(evidence: &Evidence, case: &Case) -> String {
+    let trip_us = path(evidence).and_then(|path| path.remote.as_ref()?.round_trip_us).unwrap_or(0.0);
+    let needs_s = 60.0 + TRIPS_OF_THREE * (trip_us / 1e6).min(0.5);
+    let minutes = (needs_s / 60.0).ceil().max(2.0);
+    let to = case.inputs.get("to").map(|to| format!(" --to {}", shell(to))).unwrap_or_default();
+    format!("assay run --only network.bottleneck{to} --budget {minutes:.0}m")
+}
+
+/// Cause and advice.
+fn words(evidence: &Evidence, found: &Concluded) -> (String, String) {
+    let loopback = over_loopback(found.case);
+    let cpu = |whose: &str, cause: &str| {
+        let more = if loopback {
+            "No network card takes part in this."
+        } else {
+            "It says nothing of the link's speed."
+        };
+        (
+            format!("{cause} {more}"),
+            match loopback {
+                true => "More streams use no more CPUs over loopback: each end is one process. For a network's figure, measure to \
+                         another host (`--to`)."
+                    .to_string(),
+                false => format!(
+                    "Measure with more streams (`--streams`): to another host they are spread over the CPUs that each end may use. Else give \
+                     {whose} a faster core nearer to the card's interrupts, larger messages and segmentation offloads; a link is measured \
+                     only once no CPU is the limit."
+                ),
+            },
+        )
+    };
+    let starved = |whose: &str| {
+        (
+            format!(
+                "The bandwidth follows {whose}'s CPU, and {whose} did not have all of it: others ran on it, or a quota or a hypervisor took it."
+            ),
+            format!(
+                "Look at what else runs on that CPU (`pidstat -w 1`), at the CPU quota of {whose}'s control group (cpu.stat), and at stolen time; then measure again."
+            ),
+        )
+    };
+    match found.decision.limit {
+        Limit::SenderCpu => cpu("the sender", "Burning CPU at the sender costs bandwidth in proportion, at the receiver it does not."),
+        Limit::ReceiverCpu => cpu("the receiver", "Burning CPU at the receiver costs bandwidth in proportion, at the sender it does not."),
+        Limit::BothCpus => cpu("both ends", "Burning CPU at either end costs bandwidth: they wait for each other, or share a CPU."),
+        Limit::SenderStarved => starved("the sender"),
+        Limit::ReceiverStarved => starved("the receiver"),
+        Limit::Window => {
+            let need = found.experiment.plain.rtt.map(|rtt| found.rate * rtt * 1e3 / 8.0 / 1e6);
+            let need = need.map(|mb| format!(" Rate × round trip is {} now.", figure(mb, "MB"))).unwrap_or_default();
+            (
+                format!("More may not be on its way at once than the buffers allow, and neither CPU is full.{need}"),
+                "Raise net.ipv4.tcp_rmem and tcp_wmem (third number) at both ends to twice the wanted rate × round trip, and \
+                 net.core.rmem_max and wmem_max for programs that set buffers themselves."
+                    .to_string(),
+            )
+        }
+        Limit::Loss => (
+            "Segments are lost and sent again; each loss makes the congestion window smaller, so one connection stays below what the path \
+             carries, and several together carry more."
+                .to_string(),
+            "Find where packets are dropped (`nstat -az | grep -i retrans`, `ethtool -S`, switch ports, cable, duplex); \
+             BBR bears losses that CUBIC does not (`--congestion bbr`)."
+                .to_string(),
+        ),
+        Limit::OneStream => (
+            "Four connections carry more than one, and neither a CPU, nor windows nor losses hold the one back: its congestion \
+             control paces it, or the path balances by connection."
+                .to_string(),
+            "Use more streams, try another congestion control, and look for per-connection limits (bonded links, cloud limits per flow).".to_string(),
+        ),
+        Limit::Link => (
+            "Neither CPU, windows nor streams move it, and it fills the link, headers included: this is the network's own figure.".to_string(),
+            "Nothing is in the way: a faster link, or jumbo frames (a few per cent), would carry more.".to_string(),
+        ),
+        Limit::Shaper => {
+            let link = path(evidence).and_then(|path| path.link_gbits()).filter(|_| !loopback);
+            let below = match link {
+                Some((link, _)) => format!("below the link's {}", figure(link, "Gbit/s")),
+                None => "a link of that speed that nobody tells would look the same".to_string(),
+            };
+            (
+                format!("The path itself has a rate ({below}): nothing that either end changes moves it."),
+                "Look at `tc -s qdisc` at both ends and on what lies between, at the cloud's limit for this kind of machine, and at the switch's port.".to_string(),
+            )
+        }
+        Limit::NotSeparable if found.decision.signs.rises() => (
+            "The bandwidth still rose while it was counted: the connection had not come to what it can carry, and what carries more from \
+             its start on (more streams, larger buffers) shows no limit of the path or of the ends."
+                .to_string(),
+            "Measure for longer than a start takes here: `--profile full` counts the longest windows; more streams (`--streams`) are through their \
+             start sooner."
+                .to_string(),
+        ),
+        Limit::NotSeparable => (
+            "The arms do not point to one limit: the facts below say what speaks for what.".to_string(),
+            "Repeat it with a larger budget (more rounds) while nothing else runs at either end.".to_string(),
+        ),
+    }
+}

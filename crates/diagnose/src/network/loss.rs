@@ -1,0 +1,176 @@
+//! Messages that never arrived, or arrived out of order, and where they were lost.
+
+use super::transfers::{self, Transfer, at_ends, over_loopback, path, told_ends, transfers};
+use crate::words::{figure, percent, shell};
+use crate::{Evidence, Rule};
+use model::vocabulary::network as ids;
+use model::{Effect, Fact, Finding, Severity};
+
+pub const LOSS: Rule = Rule {
+    id: ids::rule::NETWORK_LOSS,
+    title: "Messages were lost or came out of order",
+    about: "Nothing holds UDP back: a sender that is faster than the receiver loses what its socket cannot keep, and that is no fault of the \
+            network. What is lost on the way, at a rate that both ends bear, is.",
+    method: "Fires for UDP from 1 message in 1000 lost, or 1 in 1000 overtaken. Lost at the receiver: its own drops (its sockets' in messages, \
+             queues of its CPUs, its interface) make up at least half of what is missing, or all went over loopback, where nothing else is; then the unpaced \
+             figure is a note. Lost on the way otherwise, and for \
+             TCP where 2 segments in 1000 were sent again and had not arrived before (the receiver's duplicate SACKs \
+             tell). A netem discipline of an end that loses on purpose is named.",
+    calm: "nothing lost to speak of",
+    source: file!(),
+    check: loss,
+};
+
+const LOST: f64 = 0.001;
+const OVERTAKEN: f64 = 0.001;
+const AGAIN: f64 = 0.002;
+/// The receiver's own drops explain the loss from here on.
+const EXPLAINED: f64 = 0.5;
+
+fn loss(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let udp: Vec<Transfer> = transfers(evidence, ids::UDP)
+        .into_iter()
+        .filter(|udp| udp.beside(ids::metric::LOSS).is_some())
+        .collect();
+    let tcp: Vec<Transfer> = transfers(evidence, ids::TCP)
+        .into_iter()
+        .filter(|tcp| tcp.beside(ids::metric::RETRANSMITS).is_some() && !over_loopback(tcp.case()))
+        .collect();
+    if udp.is_empty() && tcp.is_empty() {
+        return None;
+    }
+    let mut findings: Vec<Finding> = udp.iter().filter_map(|udp| of_udp(evidence, udp)).collect();
+    findings.extend(tcp.iter().filter_map(|tcp| of_tcp(evidence, tcp)));
+    Some(findings)
+}
+
+fn of_udp(evidence: &Evidence, udp: &Transfer) -> Option<Finding> {
+    let lost = udp.beside(ids::metric::LOSS)?.clamp(0.0, 1.0);
+    let overtaken = udp.beside(ids::metric::REORDERED).unwrap_or(0.0);
+    if lost < LOST && overtaken < OVERTAKEN {
+        return None;
+    }
+    let bytes =
+        udp.judged.series.params().get(ids::param::BYTES).and_then(|bytes| bytes.number()).unwrap_or(1472.0);
+    let sent =
+        udp.beside(ids::metric::SENT).unwrap_or_else(|| udp.rate().unwrap_or(0.0) / (1.0 - lost).max(1e-9));
+    let missing = lost * sent * 1e9 / 8.0 / bytes.max(1.0);
+    let [_, receiver] = at_ends(udp.case(), transfers::DROPS);
+    let dropped = udp.beside(receiver);
+    let counted = dropped.is_some_and(|dropped| missing > 0.0 && dropped >= EXPLAINED * missing);
+    // Over loopback there is no way on which anything could be lost.
+    let at_receiver = counted || over_loopback(udp.case());
+    let paced = udp.case().params.contains_key(ids::param::RATE);
+    let mut facts = vec![
+        Fact::new("sent", figure(sent, "Gbit/s"), udp.key_of(ids::metric::SENT)),
+        Fact::new("never arrived", percent(lost), udp.key_of(ids::metric::LOSS)),
+    ];
+    facts.extend(udp.rate().map(|rate| Fact::new("arrived", figure(rate, "Gbit/s"), udp.key())));
+    facts.extend(dropped.map(|dropped| {
+        let value = format!("{} of {} missing", figure(dropped, "1/s"), figure(missing, "1/s"));
+        Fact::new("dropped at the receiver", value, udp.key_of(receiver))
+    }));
+    if overtaken >= OVERTAKEN {
+        facts.push(Fact::new(
+            "came after a later one",
+            percent(overtaken),
+            udp.key_of(ids::metric::REORDERED),
+        ));
+    }
+    facts.extend(on_purpose(evidence));
+    let (severity, headline, cause, advice) = match (lost >= LOST, at_receiver) {
+        (false, _) => (
+            Severity::Note,
+            format!("{} of the messages came out of order", percent(overtaken)),
+            "They took different ways: several queues, several links, or a receiver that hands packets on to several CPUs.",
+            "Look at bonding, at multipath routes and at RPS; programs over UDP must bear it.",
+        ),
+        (true, true) => (
+            if paced { Severity::Warning } else { Severity::Note },
+            format!("{} of the messages were dropped at the receiver, which cannot keep up", percent(lost)),
+            match counted {
+                true => {
+                    "The sender is faster than the receiver reads: its socket's buffer or its CPU's queue was full."
+                }
+                false => {
+                    "Over loopback nothing lies between the two sockets: the receiver's buffer or its CPU's queue was full, whatever \
+                          the kernel counted of it."
+                }
+            },
+            "Pace the sender (`--rate`), or give the receiver more buffer (net.core.rmem_max), more CPU and more queues. The bandwidth that \
+             arrived is the receiver's limit.",
+        ),
+        (true, false) => (
+            Severity::Warning,
+            format!("{} of the messages were lost on the way", percent(lost)),
+            "The receiver dropped next to none of them: an interface's queue, a switch, a shaper or the wire did.",
+            "Measure at half the rate (`--rate`): loss that stays is the wire's or a hop's, loss that goes is a queue's. \
+             `ethtool -S`, `tc -s qdisc` and the switch's counters say where.",
+        ),
+    };
+    Some(Finding {
+        rule: LOSS.id.into(),
+        severity,
+        headline,
+        cause: cause.into(),
+        facts,
+        confirm: format!("{} --rate {:.0}", again(udp), (500.0 * sent).max(1.0)),
+        advice: advice.into(),
+        series: vec![udp.key().to_string()],
+        effect: Effect::Explains,
+    })
+}
+
+fn again(transfer: &Transfer) -> String {
+    let to = transfer.case().inputs.get("to").map(|to| format!(" --to {}", shell(to))).unwrap_or_default();
+    format!("assay run --only {}{to}", shell(&transfer.case().bench))
+}
+
+fn of_tcp(evidence: &Evidence, tcp: &Transfer) -> Option<Finding> {
+    // What the receiver had already was late or overtaken, not lost.
+    let twice = tcp.beside(ids::metric::DUPLICATES).unwrap_or(0.0);
+    let (again_rate, rate) = ((tcp.beside(ids::metric::RETRANSMITS)? - twice).max(0.0), tcp.rate()?);
+    let mtu = path(evidence).and_then(|path| path.local.path_mtu.or(path.local.mtu)).unwrap_or(1500);
+    let segment = 8.0 * (f64::from(mtu.max(200)) - 52.0);
+    let share = (again_rate * segment / (rate * 1e9)).clamp(0.0, 1.0);
+    if share <= AGAIN {
+        return None;
+    }
+    let mut facts = vec![
+        Fact::new("segments sent again", figure(again_rate, "1/s"), tcp.key_of(ids::metric::RETRANSMITS)),
+        Fact::new("share of all segments", percent(share), tcp.key_of(ids::metric::RETRANSMITS)),
+        Fact::new("bandwidth", figure(rate, "Gbit/s"), tcp.key()),
+    ];
+    facts.extend(tcp.beside(ids::metric::CWND).map(|cwnd| {
+        Fact::new("congestion window, segments", figure(cwnd, ""), tcp.key_of(ids::metric::CWND))
+    }));
+    facts.extend(on_purpose(evidence));
+    Some(Finding {
+        rule: LOSS.id.into(),
+        severity: Severity::Warning,
+        headline: format!("{} of TCP's segments were sent again", percent(share)),
+        cause: "Segments are lost on the way: a queue that overflows (a shaper's, a switch's), or a bad link.".into(),
+        facts,
+        confirm: again(tcp),
+        advice: "network.bottleneck tells whether the losses are the limit or a shaper's way of being one; `ethtool -S` and `tc -s qdisc` \
+                 say where packets are dropped."
+            .into(),
+        series: vec![tcp.key().to_string()],
+        effect: Effect::Explains,
+    })
+}
+
+/// Disciplines that lose packets because they were told to.
+fn on_purpose(evidence: &Evidence) -> Vec<Fact> {
+    let of = |(words, end, source): (&'static str, &machine::End, &'static str)| {
+        let losing =
+            end.qdiscs.iter().filter_map(|qdisc| Some((&qdisc.kind, qdisc.loss?))).collect::<Vec<_>>();
+        losing
+            .into_iter()
+            .map(|(kind, loss)| {
+                Fact::new(format!("{kind} of {words} loses on purpose"), percent(loss), source)
+            })
+            .collect::<Vec<_>>()
+    };
+    path(evidence).into_iter().flat_map(told_ends).flat_map(of).collect()
+}

@@ -1,0 +1,180 @@
+//! Series that are not one steady value.
+
+use std::collections::BTreeMap;
+
+use super::words::{figure, shell};
+use super::{Evidence, Rule};
+use model::vocabulary::host as ids;
+use model::{Covariates, Effect, Fact, Finding, Severity, VerdictKind};
+use stats::analysis::Judged;
+use stats::behaviour::Drift;
+
+pub const RULES: &[Rule] = &[DRIFT, MODES];
+
+const DRIFT: Rule = Rule {
+    id: ids::rule::DRIFT,
+    title: "Values were still moving",
+    about: "A series that rises, falls or steps while it is measured has no one value: its median depends on when \
+            measuring began and ended. Temperatures, power budgets, growing files, other guests and caches that fill \
+            do that.",
+    method: "Mann-Kendall's test with the Theil-Sen slope over the processes in visiting order, change points by \
+             E-divisive means with a permutation test, and the order of windows inside processes; each at p < 0.01 and \
+             only if the change exceeds 1 % and the interval's half-width. A run has hundreds of series, so some that move a \
+             little are expected by chance: the finding needs a change of 5 %, or more headline series (two at least) than \
+             chance gives once in a hundred runs where it moves one series in fifty. \
+             METHODOLOGY.md has the measured error rates.",
+    calm: "",
+    source: file!(),
+    check: |evidence| {
+        of_kind(
+            evidence,
+            VerdictKind::Drifting,
+            &DRIFT,
+            ["moved while it was measured", "moved while they were measured"],
+            "Something that changes slowly \
+             moved these values: heat, power budgets, other guests or load.",
+        )
+    },
+};
+
+const MODES: Rule = Rule {
+    id: ids::rule::MODES,
+    title: "Several values instead of one",
+    about: "A series that jumps between two levels is shown as both, never as their mean. What a process gets once and \
+            keeps (physical pages, a CPU, an address layout) shows as levels between processes; what comes and goes \
+            (a clock, a neighbour) as levels inside them.",
+    method: "Six conditions together on the logarithms of the process medians: separation D > 3, BIC gain against one \
+             Gaussian and against one skewed distribution, ratio above 1.03, at least 10 % and three values on each \
+             side, and a valley between them below 0.3 of the lower peak. Below 40 processes modes are only suspected, \
+             unless a cause goes with them. METHODOLOGY.md has the measured error rates.",
+    calm: "",
+    source: file!(),
+    check: |evidence| {
+        of_kind(
+            evidence,
+            VerdictKind::Multimodal,
+            &MODES,
+            ["has several values", "have several values"],
+            "Each process got one of several levels: \
+             look at what a process gets at its start, such as pages, CPU or layout.",
+        )
+    },
+};
+
+/// One finding for all headline series of this verdict: what moves a machine moves many of them.
+fn of_kind(
+    evidence: &Evidence,
+    kind: VerdictKind,
+    rule: &Rule,
+    [one_does, several_do]: [&str; 2],
+    cause: &str,
+) -> Option<Vec<Finding>> {
+    let headline = || evidence.series.iter().filter(|judged| judged.series.metric.headline);
+    let of = headline().filter(|judged| judged.analysis.estimate.is_some()).count();
+    let mut found: Vec<&Judged> = headline().filter(|judged| judged.analysis.verdict.kind == kind).collect();
+    if of == 0 {
+        return None;
+    }
+    if found.is_empty() || (found.len() < by_chance(of) && !found.iter().any(|judged| moves_much(judged))) {
+        return Some(Vec::new());
+    }
+    found.sort_by(|one, other| change(other).total_cmp(&change(one)));
+    let headline = match found.as_slice() {
+        [one] => format!("{} {one_does}: {}", one.series.key, one.analysis.verdict.reason),
+        several => format!("{} of {of} headline series {several_do}", several.len()),
+    };
+    let mut cause = cause.to_string();
+    if let Some((covariate, count)) = companion(&found) {
+        cause = match found.len() {
+            1 => format!("{cause} The value goes with the {covariate}."),
+            of => format!("{cause} In {count} of {of} the value goes with the {covariate}."),
+        };
+    }
+    let mut benches: Vec<&str> = found.iter().map(|judged| judged.series.case.bench.as_ref()).collect();
+    benches.sort_unstable();
+    benches.dedup();
+    Some(vec![Finding {
+        rule: rule.id.into(),
+        severity: Severity::Warning,
+        headline,
+        cause,
+        facts: found.iter().take(8).map(|judged| fact(judged)).collect(),
+        confirm: format!("assay run --only {} --profile standard --new", shell(&benches.join(","))),
+        advice: "Measure again at another time, and longer: --profile full confirms or clears it.".into(),
+        series: found.iter().map(|judged| judged.series.key.clone()).collect(),
+        // The verdict says it already.
+        effect: Effect::None,
+    }])
+}
+
+/// What was recorded beside the windows and goes most often with the values of these series, and with how many.
+fn companion(found: &[&Judged]) -> Option<(String, usize)> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for judged in found {
+        let cause = judged.analysis.mode_cause.as_ref().map(|cause| cause.name.as_ref());
+        let companion = || judged.analysis.correlations.first().map(|(name, _)| name.as_ref());
+        if let Some(name) = cause.or_else(companion) {
+            *counts.entry(name).or_default() += 1;
+        }
+    }
+    let (name, count) = counts.into_iter().max_by_key(|(_, count)| *count)?;
+    Some((Covariates::words(name), count))
+}
+
+/// Share of clean series that are called moving, METHODOLOGY.md has the measured ones.
+const MOVES_BY_CHANCE: f64 = 0.02;
+
+/// The least number of so many series, two at least, that chance moves in less than one run of a hundred.
+fn by_chance(of: usize) -> usize {
+    let (p, n) = (MOVES_BY_CHANCE, of as f64);
+    // Binomial: the chance of exactly k, and of k and fewer.
+    let (mut exactly, mut k) = ((n * (1.0 - p).ln()).exp(), 0);
+    if exactly < 1e-200 {
+        // So many that the normal distribution is as good.
+        return (n * p + 2.33 * (n * p).sqrt()).ceil() as usize;
+    }
+    let mut up_to = exactly;
+    while up_to < 0.99 && k < of {
+        exactly *= (n - k as f64) / (k as f64 + 1.0) * p / (1.0 - p);
+        (up_to, k) = (up_to + exactly, k + 1);
+    }
+    (k + 1).max(2)
+}
+
+/// A drift that chance alone hardly gives to one series of many; modes are proven severely enough by themselves.
+fn moves_much(judged: &Judged) -> bool {
+    const MUCH: f64 = 0.05;
+    let drifts = judged.analysis.behaviour.as_ref().is_some_and(|behaviour| behaviour.drift.is_some());
+    !drifts || change(judged) >= MUCH
+}
+
+/// By how much a series moved, as a share; 0 where that has no size.
+fn change(judged: &Judged) -> f64 {
+    match judged.analysis.behaviour.as_ref().and_then(|behaviour| behaviour.drift.as_ref()) {
+        Some(Drift::Trend(trend)) => trend.relative_change.abs(),
+        Some(Drift::Inside(inside)) => inside.relative_change.abs(),
+        Some(Drift::Steps(steps)) => {
+            let sizes = steps.iter().map(|step| (step.after / step.before).ln().abs());
+            sizes.fold(0.0, f64::max)
+        }
+        Some(Drift::Dependent { .. }) | None => 0.0,
+    }
+}
+
+fn fact(judged: &Judged) -> Fact {
+    let median =
+        judged.analysis.estimate.as_ref().map(|estimate| figure(estimate.median, &judged.series.metric.unit));
+    let label = format!("median {}", median.unwrap_or_default());
+    Fact::new(label, &judged.analysis.verdict.reason, &judged.series.key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::by_chance;
+
+    #[test]
+    fn more_series_move_by_chance_where_there_are_more() {
+        assert_eq!([1, 5, 60, 350].map(by_chance), [2, 2, 5, 15]);
+        assert_eq!([30_000, 1_000_000].map(by_chance), [658, 20_330]);
+    }
+}

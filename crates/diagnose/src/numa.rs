@@ -1,0 +1,176 @@
+//! Memory that moves between NUMA nodes, or lies on the wrong one.
+
+use super::words::{bytes, percent};
+use super::{Evidence, Rule};
+use model::vocabulary::host as ids;
+use model::{Case, CpuSet, Effect, Fact, Finding, Severity};
+use stats::order::median;
+
+pub const RULES: &[Rule] = &[BALANCING, REMOTE];
+
+const BALANCING: Rule = Rule {
+    id: ids::rule::NUMA_BALANCING,
+    title: "The kernel moved pages between NUMA nodes",
+    about: "Automatic NUMA balancing unmaps pages now and then to see who touches them, and moves them nearer. The faults \
+            and the copying cost time in bursts, and a block under measurement changes its node in the middle.",
+    method: "Fires when the kernel's machine-wide counter of migrated pages moved during visits. Cases that saw more than \
+             256 pages (1 MiB) a second carry the cause.",
+    calm: "no pages moved between nodes",
+    source: file!(),
+    check: balancing,
+};
+
+/// Pages of 4 KiB a second, in ms: fewer are some other process's business.
+const MANY_A_MS: f64 = 0.256;
+
+fn balancing(evidence: &Evidence) -> Option<Vec<Finding>> {
+    if evidence.machine.nodes.len() < 2 {
+        return None;
+    }
+    let all = Evidence::total(evidence.visits(), |c| c.numa_migrated_pages)?;
+    if all.value <= 0.0 {
+        return Some(Vec::new());
+    }
+    let moved = |case: u32| Evidence::total(evidence.visits_of(case), |c| c.numa_migrated_pages);
+    let touched = evidence.cases().filter(|(case, _)| moved(*case).is_some_and(|t| t.rate() > MANY_A_MS));
+    let setting = match evidence.machine.memory.numa_balancing {
+        Some(true) => "on",
+        Some(false) => "off",
+        None => "not told by this kernel",
+    };
+    Some(vec![Finding {
+        rule: BALANCING.id.into(),
+        severity: Severity::Note,
+        headline: format!("{:.0} pages moved between NUMA nodes while measuring", all.value),
+        cause: "Automatic NUMA balancing brings pages nearer to the CPU that touches them, at a cost while it does."
+            .into(),
+        facts: vec![
+            Fact::new("pages moved", format!("{:.0}", all.value), "/proc/vmstat over all visits"),
+            Fact::new("NUMA balancing", setting, "/proc/sys/kernel/numa_balancing"),
+        ],
+        confirm: "grep numa_ /proc/vmstat; cat /proc/sys/kernel/numa_balancing".into(),
+        advice: "For measuring: sysctl kernel.numa_balancing=0, and back afterwards.".into(),
+        series: touched.flat_map(|(case, _)| evidence.keys_of(case)).collect(),
+        effect: Effect::Explains,
+    }])
+}
+
+const REMOTE: Rule = Rule {
+    id: ids::rule::REMOTE_MEMORY,
+    title: "Memory lies on another node than it was meant for",
+    about: "Memory behind another node's controller is 1.4 to 2.5 times slower and shares the link between the nodes. \
+            The kernel gives it without a word when the near node is full, when a cpuset allows memory of other nodes \
+            only, or when balancing moves pages after their tasks.",
+    method: "Fires when the median share of measured pages on another node than the placement asked for (where it asks \
+             for none: the node of the task's CPU) is above 5 % over a case's visits, by the kernel's own word for up to \
+             512 pages of each block (move_pages without moving). Placements that ask for remote memory are held \
+             against what they asked for.",
+    calm: "memory where it was meant to be",
+    source: file!(),
+    check: remote,
+};
+
+/// Share of misplaced pages that is told.
+const MISPLACED: f64 = 0.05;
+
+fn remote(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let (mut looked, mut worst) = (false, None::<(f64, &Case, u64, u32)>);
+    let (mut series, mut facts) = (Vec::new(), Vec::new());
+    for (case, planned) in evidence.cases() {
+        let shares = evidence.visits_of(case).filter_map(|visit| visit.process.remote_share);
+        // What is no share is a damaged number.
+        let shares: Vec<f64> = shares.filter(|share| (0.0..=1.0).contains(share)).collect();
+        let Some(share) = median(&shares) else { continue };
+        looked = true;
+        if share <= MISPLACED {
+            continue;
+        }
+        let wanted = evidence.visits_of(case).filter_map(|visit| visit.process.memory_bytes).max();
+        if worst.is_none_or(|(most, ..)| share > most) {
+            worst = Some((share, &planned.case, wanted.unwrap_or(0), case));
+        }
+        series.extend(evidence.keys_of(case));
+        facts.push(Fact::new("share on other nodes", percent(share), planned.case.key()));
+    }
+    if !looked {
+        return None;
+    }
+    let Some((share, case, wanted, index)) = worst else { return Some(Vec::new()) };
+    let of = facts.len();
+    facts.truncate(8);
+    let (cause, more, advice) = misplaced_because(evidence, case, wanted, index);
+    facts.extend(more);
+    Some(vec![Finding {
+        rule: REMOTE.id.into(),
+        severity: Severity::Warning,
+        headline: format!(
+            "up to {} of the measured memory lies on other NUMA nodes than meant; {of} cases",
+            percent(share)
+        ),
+        cause,
+        facts,
+        confirm: "numactl --show; numastat -m; grep Mems_allowed_list /proc/self/status".into(),
+        advice,
+        series,
+        effect: Effect::Explains,
+    }])
+}
+
+/// Why the memory of a case is not where it was meant to be, as far as the machine tells.
+fn misplaced_because(
+    evidence: &Evidence,
+    case: &Case,
+    wanted: u64,
+    index: u32,
+) -> (String, Vec<Fact>, String) {
+    let machine = evidence.machine;
+    let asked: CpuSet =
+        case.placement.seats.iter().flat_map(|seat| seat.mem_nodes.iter().collect::<Vec<_>>()).collect();
+    let near: CpuSet =
+        case.placement.cpus().iter().filter_map(|cpu| Some(machine.node_of(cpu)?.id)).collect();
+    let meant = if asked.is_empty() { near } else { asked };
+    let fact = |label: &str, value: String, source: &str| vec![Fact::new(label, value, source)];
+    if let Some(mems) = machine.limits.mems.as_ref().filter(|mems| !meant.is_subset(mems)) {
+        return (
+            format!(
+                "The cpuset allows memory of nodes {mems} only, the tasks run on or asked for nodes {meant}."
+            ),
+            fact(
+                "memory nodes allowed",
+                mems.to_string(),
+                machine.limits.cpuset_at.as_deref().unwrap_or("cpuset.mems"),
+            ),
+            "Allow the cpuset memory of the nodes of its CPUs, or CPUs of the nodes of its memory.".into(),
+        );
+    }
+    let of = |id: u32| machine.nodes.iter().find(|node| node.id == id);
+    let free: Option<u64> =
+        meant.iter().map(|id| of(id)?.free_bytes).try_fold(0u64, |sum, free| Some(sum.saturating_add(free?)));
+    if let Some(free) = free.filter(|free| *free < wanted) {
+        return (
+            format!("Nodes {meant} had less memory free than was measured: what did not fit went elsewhere."),
+            fact(
+                "free when the run began",
+                format!("{} of {} wanted", bytes(free as f64), bytes(wanted as f64)),
+                "/sys/devices/system/node/node*/meminfo",
+            ),
+            "Free memory on these nodes (drop caches, end what uses it) and measure again.".into(),
+        );
+    }
+    let moved = Evidence::total(evidence.visits_of(index), |c| c.numa_migrated_pages)
+        .filter(|total| total.value > 0.0);
+    if let Some(moved) = moved {
+        return (
+            "Automatic NUMA balancing moved pages while the case ran.".into(),
+            fact("pages moved", format!("{:.0}", moved.value), "/proc/vmstat over its visits"),
+            "For measuring: sysctl kernel.numa_balancing=0, and back afterwards.".into(),
+        );
+    }
+    (
+        "Neither a cpuset nor full nodes nor balancing shows itself: a memory policy that was handed down (numactl \
+         --interleave, --membind), or nodes that filled meanwhile."
+            .into(),
+        fact("nodes meant", meant.to_string(), "plan"),
+        "Start it without numactl, and look at numastat while it runs.".into(),
+    )
+}

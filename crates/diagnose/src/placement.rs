@@ -1,0 +1,282 @@
+//! Scores that depend on where the tasks land.
+
+use super::mechanism::mechanism;
+use super::mix::{ENOUGH, Index, Mix, mix};
+use super::words::{figure, percent, shell};
+use super::{Evidence, Rule};
+use model::vocabulary as ids;
+use model::vocabulary::MetricId;
+use model::{Beside, Better, Effect, Fact, Finding, Form, Severity};
+use stats::analysis::Judged;
+
+pub const RULES: &[Rule] = &[FREE];
+
+const FREE: Rule = Rule {
+    id: ids::host::rule::FREE_PLACEMENT,
+    title: "A free score is a mix of placements",
+    about: "Two tasks that wake each other cost very differently on one CPU and on two. Left free, the scheduler's \
+            choice decides the score, so it changes with the kernel, the topology shown to a guest and the load of the \
+            moment, while the hardware stays the same. UnixBench's pipe-based context switching is measured this way: a \
+            small guest whose host hides its shared cache can beat its own host. And the higher score may be the worse \
+            system's: who keeps both tasks on one CPU delays whoever is woken.",
+    method: "Fires when pinned placements of the same benchmark differ by more than 1.5 times (at several points: once, with the \
+             figures of the first). Where the tasks were is looked at every few rounds and counted window by window; the sum \
+             of each distance's share times the time pinned tasks take there is compared with the mean time of the free \
+             windows themselves. Within 10 % the score is called explained. Else the rest is looked for in the windows \
+             that lay at one distance alone (95 % of their rounds, three windows or more): what free tasks take there \
+             and pinned ones do not is one part, what the changing costs the other. Beside each placement stands the \
+             wake-up latency of the woken task. The largest difference speaks as a warning, the others as notes.",
+    calm: "",
+    source: file!(),
+    check: free,
+};
+
+/// Placements that differ by less do not make a free score misleading.
+const MISLEADING: f64 = 1.5;
+/// A mix that comes within this share of the free time explains it.
+const EXPLAINED: f64 = 0.10;
+
+fn free(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let free: Vec<&Judged> = evidence
+        .series
+        .iter()
+        .filter(|judged| {
+            judged.series.case.placement.name == "free"
+                && judged.series.metric.headline
+                && judged.series.case.bench != ids::guard::COMMAND
+                && judged.analysis.estimate.is_some()
+        })
+        .collect();
+    if free.is_empty() {
+        return None;
+    }
+    let index = Index::of(evidence);
+    // A benchmark's first point stands for its further ones.
+    let mut findings: Vec<(&str, f64, Finding)> = Vec::new();
+    for judged in free {
+        let Some((ratio, finding)) = finding(evidence, &index, judged) else { continue };
+        let bench = judged.series.case.bench.as_ref();
+        match findings.iter_mut().find(|(other, ..)| *other == bench) {
+            Some((_, _, first)) => first.series.extend(finding.series),
+            None => findings.push((bench, ratio, finding)),
+        }
+    }
+    // The one that shows it best warns; the others would say the same again.
+    findings.sort_by(|(_, one, _), (_, other, _)| other.total_cmp(one));
+    let chief = findings.iter().position(|(bench, ..)| *bench == ids::ipc::PIPE_PINGPONG).unwrap_or(0);
+    let severity = |at: usize| if at == chief { Severity::Warning } else { Severity::Note };
+    let findings = findings.into_iter().enumerate();
+    Some(findings.map(|(at, (_, _, finding))| Finding { severity: severity(at), ..finding }).collect())
+}
+
+/// What is said of one free series, and how far its pinned ones are apart.
+fn finding<'a>(evidence: &Evidence<'a>, index: &Index<'a>, free: &'a Judged) -> Option<(f64, Finding)> {
+    let metric = &free.series.metric;
+    let free_value = free.analysis.estimate.as_ref()?.median;
+    let with_value = |other: &&'a Judged| Some((*other, other.analysis.estimate.as_ref()?.median));
+    let mut pinned: Vec<(&Judged, f64)> = index.pinned(free).iter().filter_map(with_value).collect();
+    pinned.sort_by(|one, other| one.1.total_cmp(&other.1));
+    let ((slowest, low), (fastest, high)) = (pinned.first()?, pinned.last()?);
+    let ratio = high / low;
+    // A value of 0 has no ratio: with such a number nothing can be told apart.
+    if !ratio.is_finite() || ratio < MISLEADING {
+        return None;
+    }
+    let mix = mix(index, free);
+    let mut facts = Vec::new();
+    for (judged, value) in &pinned {
+        facts.push(Fact::new(place(judged), figure(*value, &metric.unit), &judged.series.key));
+        facts.extend(response(index, judged));
+    }
+    facts.push(Fact::new("free", figure(free_value, &metric.unit), &free.series.key));
+    facts.extend(response(index, free));
+    let mut cause = Vec::new();
+    match &mix {
+        Some(mix) => {
+            facts.extend(mix_facts(mix));
+            cause.push(mix_words(mix));
+            let decided = mechanism(evidence, index, mix);
+            facts.extend(decided.facts);
+            cause.push(decided.words);
+        }
+        None => {
+            let distance = |value: f64| (value / free_value).ln().abs();
+            let (near, _) =
+                pinned.iter().min_by(|one, other| distance(one.1).total_cmp(&distance(other.1)))?;
+            cause
+                .push(format!("It lies nearest to {}; where its tasks were was not looked at.", place(near)));
+        }
+    }
+    let (awake, idle) = idle(index, &pinned);
+    facts.extend(awake);
+    cause.extend(match metric.better {
+        Better::Lower => other_side(index, slowest, fastest),
+        _ => other_side(index, fastest, slowest),
+    });
+    cause.extend(idle);
+    let names: Vec<String> = pinned.iter().map(|(judged, _)| place(judged)).collect();
+    let finding = Finding {
+        rule: FREE.id.into(),
+        severity: Severity::Note,
+        headline: format!(
+            "{} is {} on {} and {} on {}: {ratio:.1} times apart, and free it was {}",
+            evidence.title(&free.series.case.bench),
+            figure(*high, &metric.unit),
+            place(fastest),
+            figure(*low, &metric.unit),
+            place(slowest),
+            figure(free_value, &metric.unit)
+        ),
+        cause: cause.join(" "),
+        facts,
+        confirm: format!("assay run --only {} --profile standard --new", shell(&free.series.case.bench)),
+        advice: format!(
+            "Compare machines by the pinned figures, each with its own kind: {}.",
+            names.join(", ")
+        ),
+        series: vec![free.series.key.clone()],
+        effect: Effect::Explains,
+    };
+    Some((ratio, finding))
+}
+
+/// The name of a series' placement.
+fn place(judged: &Judged) -> String {
+    judged.series.case.placement.name.to_string()
+}
+
+/// What the woken task sees of a placement: how long until it runs.
+fn response(index: &Index, of: &Judged) -> Option<Fact> {
+    let at = |metric: MetricId| {
+        let key = of.series.case.series_key(&of.series.point, &metric);
+        let judged = index.at(&key)?;
+        Some((judged, judged.analysis.estimate.as_ref()?.median))
+    };
+    let ((p50, half), (_, late)) = (at(ids::ipc::metric::WAKEUP_P50)?, at(ids::ipc::metric::WAKEUP_P99)?);
+    let unit = &p50.series.metric.unit;
+    let jitter = at(ids::ipc::metric::WAKEUP_JITTER)
+        .map_or(String::new(), |(_, jitter)| format!(", jitter {}", figure(jitter, unit)));
+    let words = format!("p50 {}, p99 {}{jitter}", figure(half, unit), figure(late, unit));
+    Some(Fact::new(format!("{}, wake-up latency", place(of)), words, &p50.series.key))
+}
+
+/// The shares, what they come to, and what is left.
+fn mix_facts(mix: &Mix) -> Vec<Fact> {
+    let unit = &mix.free.series.metric.unit;
+    let value = |ns: f64| figure(mix.value(ns), unit);
+    let mut facts = Vec::new();
+    for part in &mix.parts {
+        let words = format!("{} of the rounds", percent(part.share));
+        facts.push(Fact::new(format!("free, {}", part.class), words, &part.series.series.key));
+    }
+    if let Some(expected) = mix.expected_ns() {
+        facts.push(Fact::new("these shares of the pinned figures", value(expected), &mix.free.series.key));
+    }
+    let label = format!("free, mean of {} windows", mix.windows);
+    facts.push(Fact::new(label, value(mix.free_ns), &mix.free.series.key));
+    for part in mix.parts.iter().filter(|part| part.alone >= ENOUGH) {
+        let Some(ns) = part.alone_ns else { continue };
+        let label = format!("free, the {} windows on {} alone", part.alone, part.class);
+        facts.push(Fact::new(label, value(ns), &mix.free.series.key));
+    }
+    facts
+}
+
+/// Which placement the score equals, and how much of it that explains.
+fn mix_words(mix: &Mix) -> String {
+    let shares: Vec<String> =
+        mix.parts.iter().map(|part| format!("{} {}", percent(part.share), part.class)).collect();
+    let shares = shares.join(", ");
+    let (Some(expected), Some(rest)) = (mix.expected_ns(), mix.rest()) else {
+        return format!("Free, its rounds were {shares}, of which not all were measured pinned.");
+    };
+    let unit = &mix.free.series.metric.unit;
+    let sum = figure(mix.value(expected), unit);
+    let off = percent((rest - 1.0).abs());
+    let own = figure(mix.value(mix.free_ns), unit);
+    if (rest - 1.0).abs() <= EXPLAINED {
+        return match mix.parts.as_slice() {
+            [only] | [only, ..] if only.share > 0.99 => format!(
+                "Free, its rounds were {shares}: it equals {}, whose pinned figure explains it (mean {own}) within {off}.",
+                only.class
+            ),
+            _ => format!(
+                "Free, its rounds were {shares}: that mix of the pinned figures is {sum} and explains the mean of all its windows, \
+                 {own}, within {off}."
+            ),
+        };
+    }
+    let way = if rest > 1.0 { "longer" } else { "less" };
+    let begin = format!(
+        "Free, its rounds were {shares}: that mix of the pinned figures would be {sum}; the mean of all its \
+         windows, {own}, took {off} {way}."
+    );
+    match mix.expected_alone_ns() {
+        Some(alone) => {
+            let own = alone / expected - 1.0;
+            let changing = mix.free_ns / alone - 1.0;
+            let signed =
+                |share: f64| format!("{}{}", if share < 0.0 { "-" } else { "+" }, percent(share.abs()));
+            // Where there are but two CPUs a pair has no others.
+            let others = if mix.free.series.case.placement.cpus().len() > 2 { "other CPUs, " } else { "" };
+            let changing = match changing {
+                share if share > 0.0 => format!("{} comes with changing", signed(share)),
+                share => format!("changing adds nothing that could be seen ({})", signed(share)),
+            };
+            format!(
+                "{begin} Of that, {} is what free tasks take at one distance and pinned ones do not ({others}other sleep, \
+                 another moment), and {changing}.",
+                signed(own),
+            )
+        }
+        None => format!("{begin} No windows lay at one distance alone, so the rest cannot be shared out."),
+    }
+}
+
+/// What waking a CPU from idle costs: the same two CPUs kept awake, as facts, and in words for the first of them.
+fn idle(index: &Index, pinned: &[(&Judged, f64)]) -> (Vec<Fact>, Option<String>) {
+    let (mut facts, mut words) = (Vec::new(), None);
+    for (asleep, value) in pinned {
+        let mut awake = asleep.series.case.clone();
+        awake.placement.beside = Beside::Awake;
+        let key = awake.series_key(&asleep.series.point, &asleep.series.metric.name);
+        let Some(judged) = index.at(&key) else { continue };
+        let Some(estimate) = &judged.analysis.estimate else { continue };
+        let (unit, label) = (&judged.series.metric.unit, format!("{}, CPUs kept awake", place(judged)));
+        facts.push(Fact::new(label, figure(estimate.median, unit), &key));
+        let times = match judged.series.metric.form {
+            Form::WorkPerTime { .. } => value / estimate.median,
+            _ => estimate.median / value,
+        };
+        if times < 1.0 && words.is_none() {
+            words = Some(format!(
+                "Waking from idle is {} of a round on {}: kept awake it has {}.",
+                percent(1.0 - times),
+                place(judged),
+                figure(estimate.median, unit)
+            ));
+        }
+    }
+    (facts, words)
+}
+
+/// The high score and who pays for it.
+fn other_side(index: &Index, fastest: &Judged, slowest: &Judged) -> Option<String> {
+    let p99 = |of: &Judged| {
+        let key = of.series.case.series_key(&of.series.point, &ids::ipc::metric::WAKEUP_P99);
+        let judged = index.at(&key)?;
+        Some((judged.analysis.estimate.as_ref()?.median, judged.series.metric.unit.to_string()))
+    };
+    let general =
+        "The better score need not be the better system: on one CPU the woken waits for its waker to sleep.";
+    Some(match (p99(fastest), p99(slowest)) {
+        (Some((fast, unit)), Some((slow, _))) => format!(
+            "{general} Here, where wakers sleep at once, it runs after {} (p99) on {} and {} on {}.",
+            figure(fast, &unit),
+            place(fastest),
+            figure(slow, &unit),
+            place(slowest)
+        ),
+        _ => general.to_string(),
+    })
+}

@@ -1,0 +1,160 @@
+//! Memory that ran short while we measured.
+
+use super::environment::graded;
+use super::evidence::Total;
+use super::words::percent;
+use super::{Evidence, Rule};
+use model::vocabulary::host as ids;
+use model::{Conditions, Effect, Fact, Finding, Severity, Visit};
+
+pub const RULES: &[Rule] = &[PRESSURE];
+
+const PRESSURE: Rule = Rule {
+    id: ids::rule::MEMORY_PRESSURE,
+    title: "Memory ran short while measuring",
+    about: "Where free memory ends, whoever asks for a page must free some first: an allocation that takes a fraction of a \
+            microsecond takes milliseconds, files fall out of the page cache and are read again, and in the end \
+            processes are killed. It happens on the whole machine or inside one control group with a limit.",
+    method: "Fires for a case during which tasks stalled for memory for 1 % of the time (the kernel's pressure totals, some), or \
+             more than once a second a task had to free memory itself (direct reclaim) or met a memory limit of our \
+             control group, or a process was killed for want of memory. On a quiet machine all of these stand still, so the \
+             bounds need only be above what a single event makes. Such a case carries the cause. It is rejected where our \
+             own group was short: its own pressure was 10 % of the time, or the machine's was and a limit on our group \
+             was met; pressure elsewhere need not have touched us.",
+    calm: "no memory pressure",
+    source: file!(),
+    check: pressure,
+};
+
+/// Share of the time with somebody stalled.
+const STALLED_TOLD: f64 = 0.01;
+const STALLED_REJECTED: f64 = 0.10;
+
+/// What memory did during some visits; what is not known did not happen.
+struct Shortage {
+    wall_s: f64,
+    /// Shares of the time: of the machine's tasks, of our group's.
+    stalled: f64,
+    group_stalled: f64,
+    reclaims: f64,
+    limit_hits: f64,
+    kills: f64,
+    refaults: f64,
+}
+
+impl Shortage {
+    /// `None` where nothing of it is known.
+    fn during<'a>(visits: impl Iterator<Item = &'a Visit>) -> Option<Shortage> {
+        let visits: Vec<&Visit> = visits.collect();
+        let total = |part: fn(&Conditions) -> Option<f64>| Evidence::total(visits.iter().copied(), part);
+        let known = [
+            total(|c| c.psi_memory_ms),
+            total(|c| c.group_psi_memory_ms),
+            total(|c| c.reclaim_stalls),
+            total(|c| c.limit_hits),
+            total(|c| c.oom_kills),
+        ];
+        let [stalled, group_stalled, reclaims, limit_hits, kills] = known;
+        let wall_ms = known.iter().flatten().map(|total| total.wall_ms).reduce(f64::max)?;
+        let share = |total: Option<Total>| total.map_or(0.0, |total| total.rate());
+        let count = |total: Option<Total>| total.map_or(0.0, |total| total.value);
+        Some(Shortage {
+            wall_s: wall_ms / 1e3,
+            stalled: share(stalled),
+            group_stalled: share(group_stalled),
+            reclaims: count(reclaims),
+            limit_hits: count(limit_hits),
+            kills: count(kills),
+            refaults: count(total(|c| c.refaulted_pages)),
+        })
+    }
+
+    /// More than once a second; a single event is none.
+    fn often(&self, events: f64) -> bool {
+        events > self.wall_s.max(1.0)
+    }
+
+    fn effect(&self) -> Effect {
+        let ours = self.group_stalled >= STALLED_REJECTED
+            || (self.stalled >= STALLED_REJECTED && self.often(self.limit_hits));
+        let told = self.stalled >= STALLED_TOLD
+            || self.group_stalled >= STALLED_TOLD
+            || self.often(self.reclaims)
+            || self.often(self.limit_hits)
+            || self.kills >= 1.0;
+        match (ours, told) {
+            (true, _) => Effect::Rejects,
+            (false, true) => Effect::Explains,
+            (false, false) => Effect::None,
+        }
+    }
+
+    fn facts(&self) -> Vec<Fact> {
+        let mut facts = Vec::new();
+        let mut add = |told: bool, label: &str, value: String, source: &str| {
+            if told {
+                facts.push(Fact::new(label, value, source));
+            }
+        };
+        let count = |events: f64| format!("{events:.0} times");
+        add(true, "some task stalled", percent(self.stalled), "/proc/pressure/memory over these visits");
+        let source = "memory.pressure of our control group";
+        add(self.group_stalled > 0.0, "one of our group did", percent(self.group_stalled), source);
+        add(self.reclaims > 0.0, "direct reclaim", count(self.reclaims), "/proc/vmstat, allocstall");
+        let source = "memory.events or memory.failcnt of our control groups";
+        add(self.limit_hits > 0.0, "a memory limit was met", count(self.limit_hits), source);
+        add(
+            self.kills > 0.0,
+            "processes killed for want of memory",
+            format!("{:.0}", self.kills),
+            "/proc/vmstat",
+        );
+        let pages = format!("{:.0} pages", self.refaults);
+        add(self.refaults > 0.0, "read again after eviction", pages, "/proc/vmstat, workingset_refault");
+        facts
+    }
+}
+
+fn pressure(evidence: &Evidence) -> Option<Vec<Finding>> {
+    Shortage::during(evidence.visits())?;
+    let (mut told, mut rejected, mut short) = (Vec::new(), Vec::new(), Vec::new());
+    for (case, _) in evidence.cases() {
+        let effect =
+            Shortage::during(evidence.visits_of(case)).map_or(Effect::None, |shortage| shortage.effect());
+        match effect {
+            Effect::Rejects => rejected.extend(evidence.keys_of(case)),
+            Effect::Explains => told.extend(evidence.keys_of(case)),
+            Effect::None => continue,
+        }
+        short.push(case);
+    }
+    if short.is_empty() {
+        return Some(Vec::new());
+    }
+    let shortage = Shortage::during(evidence.visits().filter(|visit| short.contains(&visit.case)))?;
+    let headline = match (shortage.kills >= 1.0, shortage.stalled >= STALLED_TOLD) {
+        (true, _) => {
+            format!("memory ended while measuring, and {:.0} processes were killed for it", shortage.kills)
+        }
+        (false, true) => format!("tasks stalled for memory {} of the time", percent(shortage.stalled)),
+        (false, false) => "memory ran short while measuring".to_string(),
+    };
+    let finding = |effect: Effect, series: Vec<String>| {
+        Finding {
+        rule: PRESSURE.id.into(),
+        severity: if effect == Effect::Rejects { Severity::Problem } else { Severity::Warning },
+        headline: headline.clone(),
+        cause: "The machine, or the control group with its limit, has less memory than its work needs: pages were freed while \
+                others waited for them."
+            .into(),
+        facts: shortage.facts(),
+        confirm: "cat /proc/pressure/memory; grep -E 'allocstall|oom_kill|workingset_refault' /proc/vmstat".into(),
+        advice: "Free memory, stop what uses it or raise the group's limit (memory.max, memory.limit_in_bytes), and \
+                 measure again."
+            .into(),
+        series,
+        effect,
+    }
+    };
+    Some(graded(told, rejected, finding))
+}

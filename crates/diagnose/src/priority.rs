@@ -1,0 +1,156 @@
+//! Others that the scheduler prefers to us.
+
+use super::environment::{LONG_ENOUGH_MS, SHARE_REJECTED, SHARE_TOLD, graded};
+use super::others::{by_process, fact, standing};
+use super::words::{clipped, percent};
+use super::{Evidence, Rule};
+use model::vocabulary::host as ids;
+use model::{CpuSet, Effect, Fact, Finding, Neighbour, Packed, Severity, Visit};
+
+pub const RULES: &[Rule] = &[HIGHER_PRIORITY];
+
+const HIGHER_PRIORITY: Rule = Rule {
+    id: ids::rule::HIGHER_PRIORITY,
+    title: "A task of higher priority held the measured CPU",
+    about: "A real-time task (SCHED_FIFO, SCHED_RR, SCHED_DEADLINE) runs as long as it likes, and one with a negative nice \
+            value longer than its turn, while everybody else on its CPU waits. An ordinary neighbour takes its fair share \
+            in turns of a few milliseconds; this one takes what it wants in one piece, so that latencies show its bursts \
+            and not this machine.",
+    method: "Fires for a case on whose CPUs a process of such a policy or priority was seen, where it and the kernel's count \
+             of others' time on these CPUs agree on 5 % of the case's time at least: the smaller of the two counts. From \
+             20 % on the case is rejected; both bounds are those of background-load. Processes are looked at between visits \
+             where others used a notable part of a CPU, at most four times a second, and matched by the CPU that they \
+             were last on. Where none can be seen (a container), a case is rejected of whose windows more than half was \
+             waiting for a CPU that others used, in stretches of 20 ms and more: fair turns last 3 to 4 ms a neighbour, so \
+             that it would take five of them, all on this CPU. A case held by its cgroup's quota is left to cpu-quota.",
+    calm: "",
+    source: file!(),
+    check: higher_priority,
+};
+
+/// Share of its windows that a task waits, and the mean length of a wait, that no fair neighbour causes.
+const WAITED: f64 = 0.5;
+const STRETCH_MS: f64 = 20.0;
+/// A fair neighbour's turn at most.
+const TURN_MS: f64 = 10.0;
+/// A quota that held a case back for more than this explains its waiting.
+const THROTTLED: f64 = 0.01;
+
+/// What held a case's CPUs.
+struct Held {
+    share: f64,
+    case: String,
+    by: Vec<(Neighbour, f64)>,
+    waited: Option<Waited>,
+}
+
+fn higher_priority(evidence: &Evidence) -> Option<Vec<Finding>> {
+    Evidence::total(evidence.visits(), |c| c.others_on_seats_ms)?;
+    let (mut told, mut rejected, mut worst) = (Vec::new(), Vec::new(), None::<Held>);
+    for (case, planned) in evidence.cases() {
+        let seats = planned.case.placement.busy_cpus();
+        let Some(held) = held(evidence, case, &seats) else { continue };
+        match held.share {
+            share if share >= SHARE_REJECTED => rejected.extend(evidence.keys_of(case)),
+            _ => told.extend(evidence.keys_of(case)),
+        }
+        if worst.as_ref().is_none_or(|worst| held.share > worst.share) {
+            worst = Some(held);
+        }
+    }
+    let Some(worst) = worst else { return Some(Vec::new()) };
+    let who = match worst.by.first() {
+        Some((first, _)) => format!("{} ({})", clipped(&first.name), standing(first)),
+        None => "a task that cannot be seen from here".to_string(),
+    };
+    let finding = |effect: Effect, series: Vec<String>| {
+        let mut facts: Vec<Fact> =
+            worst.by.iter().take(3).map(|(neighbour, cpus)| fact(neighbour, *cpus)).collect();
+        let held = format!("{} of its CPUs' time", percent(worst.share));
+        facts.push(Fact::new("held in the worst case", held, &worst.case));
+        if let Some(waited) = &worst.waited {
+            let value = format!("{} of the time, {:.1} ms at once", percent(waited.share), waited.stretch_ms);
+            facts.push(Fact::new("waited for a CPU", value, "/proc/self/schedstat beside the windows"));
+        }
+        Finding {
+            rule: HIGHER_PRIORITY.id.into(),
+            severity: if effect == Effect::Rejects { Severity::Problem } else { Severity::Warning },
+            headline: format!("{who} held the measured CPU for {} of the time", percent(worst.share)),
+            cause: "The scheduler lets this task run before ours and as long as it likes, so windows contain its bursts."
+                .into(),
+            facts,
+            confirm: "ps -eLo pid,tid,cls,rtprio,ni,psr,pcpu,comm --sort=-pcpu | head -15".into(),
+            advice: "Stop that task or move it to another CPU (taskset -p), and measure again.".into(),
+            series,
+            effect,
+        }
+    };
+    Some(graded(told, rejected, finding))
+}
+
+/// Who or what held the CPUs of a case that nobody should have held; `None`: nothing did that can be told from others'
+/// ordinary work.
+fn held(evidence: &Evidence, case: u32, seats: &CpuSet) -> Option<Held> {
+    let used = Evidence::total(evidence.visits_of(case), |c| c.others_on_seats_ms)?;
+    if used.wall_ms < LONG_ENOUGH_MS || seats.is_empty() {
+        return None;
+    }
+    let others = used.rate() / seats.len() as f64;
+    let waited = waited(evidence.visits_of(case));
+    let on_seats = |(neighbour, _): &(Neighbour, f64)| {
+        neighbour.goes_first() && neighbour.cpu.is_some_and(|cpu| seats.contains(cpu))
+    };
+    // Looked at after some visits only: where none was this case's, those of the whole run tell who was there.
+    let mut by: Vec<(Neighbour, f64)> = by_process(evidence.visits_of(case)).unwrap_or_default();
+    if by.is_empty() {
+        by = by_process(evidence.visits()).unwrap_or_default();
+    }
+    let looked = evidence.visits().any(|visit| visit.conditions.neighbours.is_some());
+    let nobody_seen = looked && by.is_empty();
+    by.retain(on_seats);
+    let name = evidence.run.header.plan[case as usize].case.key();
+    let by_them = by.iter().map(|(_, cpus)| cpus).sum::<f64>() / seats.len() as f64;
+    let share = others.min(by_them);
+    if share >= SHARE_TOLD {
+        return Some(Held { share, case: name, by, waited });
+    }
+    let throttled = Evidence::total(evidence.visits_of(case), |c| c.throttled_ms);
+    let by_quota = throttled.is_some_and(|total| total.rate() > THROTTLED);
+    let long = |waited: &Waited| {
+        let fair_ms = TURN_MS * waited.share / (1.0 - waited.share).max(1e-3);
+        waited.share > WAITED && waited.stretch_ms >= STRETCH_MS.max(fair_ms)
+    };
+    match waited {
+        Some(waited) if long(&waited) && !by_quota && nobody_seen && others >= SHARE_REJECTED => {
+            Some(Held { share: others, case: name, by: Vec::new(), waited: Some(waited) })
+        }
+        _ => None,
+    }
+}
+
+/// How the task of a case waited for its CPU inside the counted windows.
+struct Waited {
+    /// Of the windows' time.
+    share: f64,
+    /// Mean length of a wait: each begins with the task being pushed off its CPU.
+    stretch_ms: f64,
+}
+
+fn waited<'a>(visits: impl Iterator<Item = &'a Visit>) -> Option<Waited> {
+    let (mut wait_ns, mut ns, mut pushed) = (0.0, 0.0, 0.0);
+    for samples in visits.flat_map(|visit| &visit.samples) {
+        let columns = samples.beside.wait_ns.as_ref().zip(samples.beside.involuntary.as_ref());
+        let Some((waits, switches)) = columns else { continue };
+        let at = |column: &Packed, index: usize| {
+            column.get(index).filter(|value| value.is_finite() && *value >= 0.0)
+        };
+        for index in samples.warm_up.min(samples.len())..samples.len() {
+            let Some((wait, switched)) = at(waits, index).zip(at(switches, index)) else { continue };
+            if samples.ns[index] > 0.0 {
+                (wait_ns, ns, pushed) = (wait_ns + wait, ns + samples.ns[index], pushed + switched);
+            }
+        }
+    }
+    (ns > 0.0 && pushed > 0.0)
+        .then(|| Waited { share: (wait_ns / ns).min(1.0), stretch_ms: wait_ns / pushed / 1e6 })
+}

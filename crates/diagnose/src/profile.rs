@@ -1,0 +1,119 @@
+//! Which knobs of a profile do what the profile does.
+
+use super::shares::{SharedOut, shared_out, words};
+use super::words::shell;
+use super::{Evidence, Rule};
+use model::vocabulary::sweep as ids;
+use model::{Effect, Fact, Finding, Severity, percent};
+
+pub const RULES: &[Rule] = &[SHARES];
+
+const SHARES: Rule = Rule {
+    id: ids::rule::PROFILE_SHARES,
+    title: "Which knobs of a profile are responsible",
+    about: "A profile turns many knobs at once and is praised or blamed as a whole. Here each of its knobs was turned alone, pairs of the \
+            strong ones together, and all at once, pass by pass in random order; so the difference is shared out among knobs and \
+            interactions, with intervals. Often one or two do it all, and the rest may be left alone.",
+    method: "On logarithms: an effect is a knob turned alone over none turned; an interaction is what a pair gives beyond both alone; the \
+             remainder is the total without all of these. Intervals are at 95 % from one fit with passes and drift taken out (METHODOLOGY.md, \
+             Sweeps). A knob is called responsible where its effect is told from none after Holm's correction over the knobs, and is above 2 % or a twentieth \
+             of the total.",
+    calm: "",
+    source: file!(),
+    check: shares,
+};
+
+/// Half of an interval (as a logarithm) that anybody would still call nothing.
+const FINE: f64 = 0.05;
+
+fn shares(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let shared = shared_out(evidence.run, evidence.series)?;
+    let total = &shared.shares.total;
+    let told = !total.interval.contains(0.0) || !shared.shares.strong().is_empty();
+    // Where only a huge difference would have been seen, that none was is no finding; the section says it.
+    let fine = total.interval.half_width() <= FINE;
+    Some(if told || fine { vec![finding(&shared)] } else { Vec::new() })
+}
+
+fn finding(shared: &SharedOut) -> Finding {
+    let total = &shared.shares.total;
+    let told = !total.interval.contains(0.0);
+    let strong = shared.shares.strong();
+    let source = shared.keys.first().cloned().unwrap_or_default();
+    let fact = |label: String, value: String| Fact::new(label, value, source.clone());
+    let mut facts =
+        vec![fact(format!("{} over {}", shared.factors.after, shared.factors.before), words(total))];
+    let share = |share: Option<f64>| {
+        share.map_or(String::new(), |share| format!(", {} of the difference", percent(share)))
+    };
+    let mut mains: Vec<_> = shared.shares.mains.iter().collect();
+    mains.sort_by(|one, other| other.effect.ln.abs().total_cmp(&one.effect.ln.abs()));
+    for main in mains {
+        let value = format!("{}{}", words(&main.effect), share(main.share));
+        facts.push(fact(shared.turn(main.factor), value));
+    }
+    for pair in &shared.shares.pairs {
+        let [one, other] = pair.factors;
+        let label = format!("{} and {} together beyond both alone", shared.name(one), shared.name(other));
+        facts.push(fact(label, format!("{}{}", words(&pair.effect), share(pair.share))));
+    }
+    facts.push(fact("not shared out".to_string(), words(&shared.shares.remainder)));
+    if !shared.factors.left_out.is_empty() {
+        let names: Vec<&str> =
+            shared.factors.left_out.iter().map(|left| left.name.as_str()).take(8).collect();
+        let value = format!("{} ({}, ...)", shared.factors.left_out.len(), names.join(", "));
+        facts.push(fact("differences that could not be measured here".to_string(), value));
+    }
+    let metric = &shared.metric.title;
+    let names: Vec<&str> = strong.iter().map(|factor| shared.name(*factor)).collect();
+    let headline = match (told, names.as_slice()) {
+        (false, []) => format!(
+            "{} makes no difference to {metric} here that can be told; {}",
+            shared.factors.after,
+            words(total)
+        ),
+        (false, names) => format!(
+            "{} in all makes no difference to {metric} that can be told, though {} alone does",
+            shared.factors.after,
+            names.join(" and ")
+        ),
+        (true, []) => {
+            format!("{}: {metric} {}; no single knob stands out", shared.factors.after, words(total))
+        }
+        (true, names) => {
+            format!("{}: {metric} {}; responsible: {}", shared.factors.after, words(total), names.join(", "))
+        }
+    };
+    let strongest = strong.first().map(|factor| &shared.factors.factors[*factor]);
+    let confirm = match strongest {
+        Some(factor) => format!(
+            "assay sweep {} --knob {}",
+            shell(&shared.factors.target.bench),
+            shell(&format!("{}={},{}", factor.name, factor.before, factor.after))
+        ),
+        None => format!("assay explain-profile --after {} ...", shell(&shared.factors.after)),
+    };
+    Finding {
+        rule: SHARES.id.into(),
+        severity: Severity::Note,
+        headline,
+        cause: format!(
+            "Each of {} knobs was turned alone and all at once; visits of one setting differ by {}.",
+            shared.factors.factors.len(),
+            percent(shared.shares.noise)
+        ),
+        facts,
+        confirm,
+        advice: match (told, strong.len() < shared.factors.factors.len(), names.as_slice()) {
+            (true, true, [_, ..]) => {
+                format!("Turning {} alone gives what can be told of it", names.join(" and "))
+            }
+            (true, ..) => {
+                "Turn them together: no part of them can be left out by what was measured".to_string()
+            }
+            (false, ..) => format!("{metric} is no reason to choose between the two"),
+        },
+        series: Vec::new(),
+        effect: Effect::None,
+    }
+}

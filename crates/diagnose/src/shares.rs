@@ -1,0 +1,81 @@
+//! The difference between two settings of many knobs, shared out among them.
+
+use model::{Factors, Metric, Run, VerdictKind, percent};
+use stats::analysis::Judged;
+use stats::factorial::{Effect, Look, Shares, share_out};
+use stats::order::median;
+
+/// A factorial experiment, understood.
+pub struct SharedOut<'a> {
+    pub factors: &'a Factors,
+    pub metric: &'a Metric,
+    pub shares: Shares,
+    pub keys: Vec<String>,
+    /// How many of these are rejected.
+    rejected: usize,
+    /// The median of all looks of each setting that was measured, by its bits.
+    pub medians: Vec<(u64, f64)>,
+}
+
+/// `None`: the run is no such experiment, or too little was measured.
+pub fn shared_out<'a>(run: &'a Run, series: &'a [Judged]) -> Option<SharedOut<'a>> {
+    let factors = run.header.factors.as_ref()?;
+    let own: Vec<(u64, &Judged)> = series
+        .iter()
+        .filter(|judged| judged.series.case.bench == factors.target.bench.as_str())
+        .filter(|judged| judged.series.metric.name == factors.target.metric && judged.series.point.is_empty())
+        .filter_map(|judged| Some((factors.mask(&judged.series.case)?, judged)))
+        .collect();
+    let looks: Vec<Look> = own
+        .iter()
+        .flat_map(|(mask, judged)| judged.series.processes.iter().map(move |process| (*mask, process)))
+        .filter_map(|(mask, process)| {
+            let value = median(&process.values)?;
+            Some(Look { mask, pass: process.pass, at: process.at_ms, value })
+        })
+        .collect();
+    let shares = share_out(factors.factors.len(), &looks)?;
+    let of = |wanted: u64| {
+        let values = looks.iter().filter(|look| look.mask == wanted).map(|look| look.value);
+        median(&values.collect::<Vec<f64>>()).map(|median| (wanted, median))
+    };
+    Some(SharedOut {
+        factors,
+        metric: &own.first()?.1.series.metric,
+        shares,
+        rejected: own
+            .iter()
+            .filter(|(_, judged)| judged.analysis.verdict.kind == VerdictKind::Rejected)
+            .count(),
+        keys: own.iter().map(|(_, judged)| judged.series.key.clone()).collect(),
+        medians: own.iter().filter_map(|(mask, _)| of(*mask)).collect(),
+    })
+}
+
+impl SharedOut<'_> {
+    /// Most settings' figures are not to be believed.
+    pub fn is_rejected(&self) -> bool {
+        self.rejected * 2 > self.keys.len()
+    }
+
+    /// A knob with what it is turned from and to: `thp madvise → always`.
+    pub fn turn(&self, factor: usize) -> String {
+        self.factors
+            .factors
+            .get(factor)
+            .map_or(String::new(), |factor| format!("{} {} → {}", factor.name, factor.before, factor.after))
+    }
+
+    pub fn name(&self, factor: usize) -> &str {
+        self.factors.factors.get(factor).map_or("", |factor| factor.name.as_str())
+    }
+}
+
+/// An effect with its interval, in per cent: `-18 % (-21 % to -15 %)`.
+pub fn words(effect: &Effect) -> String {
+    let signed = |ln: f64| {
+        let change = ln.exp() - 1.0;
+        format!("{}{}", if change < 0.0 { "-" } else { "+" }, percent(change.abs()))
+    };
+    format!("{} ({} to {})", signed(effect.ln), signed(effect.interval.low), signed(effect.interval.high))
+}

@@ -1,0 +1,183 @@
+//! What SMT costs, or without it a busy neighbour core; what it gives, and what CPU% hides.
+
+pub mod capacity;
+
+use self::capacity::{Levels, Study, yield_words};
+use super::neighbours::{Tally, VARIANTS, Variant, expectation, neighbour, rows};
+use super::{Evidence, Rule};
+use model::vocabulary::smt as ids;
+use model::{Effect, Fact, Finding, Severity, percent};
+
+pub const RULES: &[Rule] = &[COST, CAPACITY];
+
+const COST: Rule = Rule {
+    id: ids::rule::SMT_COST,
+    title: "What a busy neighbour costs",
+    about: "A core with two threads has one set of execution units and caches: while both threads are busy, each is slower \
+            than alone, though CPU% counts two full CPUs. How much depends on the call. Beside it stands what SMT costs \
+            when it is merely on. On a machine without SMT the neighbour is another core, which shares memory, \
+            last-level cache and turbo, and the kernel's locks.",
+    method: "Each pinned case of assay smt table is measured alone, beside the same work, beside a spinner and with SMT off, \
+             in turns. Costs are ratios of pairs of the same pass; one counts as paying (or the same) where its whole \
+             95 % interval lies beyond (within) 2 %. Calls of several processes are those with several seats and those \
+             that make children. Published expectation (lmbench tables with hyper-threading on and off): single-process \
+             calls unaffected, pipe and fork+exit pay a little.",
+    calm: "busy neighbours cost nothing",
+    source: file!(),
+    check: cost_of_neighbours,
+};
+
+fn cost_of_neighbours(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let rows = rows(evidence.series);
+    if rows.is_empty() {
+        return None;
+    }
+    let dearest = |variant: Variant| {
+        let costs = rows.iter().filter_map(|row| Some((row, row.costs[variant as usize].as_ref()?)));
+        let paying = costs.filter(|(_, cost)| cost.pays() || variant == Variant::Off && cost.gains());
+        paying.max_by(|(_, one), (_, other)| {
+            one.ratio.ratio.ln().abs().total_cmp(&other.ratio.ratio.ln().abs())
+        })
+    };
+    let beside = neighbour(evidence.machine, &rows);
+    let mut facts = Vec::new();
+    for variant in VARIANTS {
+        for (several, class) in [(false, "single-process calls"), (true, "calls of several processes")] {
+            let tally = Tally::of(&rows, several, variant);
+            if tally.rows > 0 {
+                facts.push(Fact::new(format!("{class}, {}", variant.words()), tally.words(), "smt table"));
+            }
+        }
+        facts.extend(dearest(variant).map(|(_, cost)| {
+            let words = format!("{:.2}× as long as alone", cost.ratio.ratio);
+            Fact::new(format!("most moved, {}", variant.words()), words, &cost.judged.series.key)
+        }));
+    }
+    let dearest_of_all = [Variant::SameWork, Variant::Spinner].into_iter().filter_map(dearest);
+    let dearest_of_all =
+        dearest_of_all.max_by(|(_, one), (_, other)| one.ratio.ratio.total_cmp(&other.ratio.ratio));
+    let expected = expectation(&rows);
+    let headline = match (dearest_of_all, &expected) {
+        (Some((row, cost)), _) => format!(
+            "a busy {beside} makes {} up to {:.2}× as long",
+            evidence.title(&row.alone.series.case.bench),
+            cost.ratio.ratio
+        ),
+        (None, Some(expected)) if dearest(Variant::Off).is_some() => expected.clone(),
+        _ => return Some(Vec::new()),
+    };
+    let merely_on = expected
+        .unwrap_or_else(|| "SMT could not be switched off here, so nothing is said of SMT merely on".into());
+    let cause = match beside {
+        "SMT sibling" => {
+            format!("Two threads of a core share its units, caches and branch predictors. {merely_on}.")
+        }
+        _ => format!(
+            "No SMT sibling is online here: the neighbour is another core, which shares memory, last-level cache, turbo and \
+             the kernel's locks. {merely_on}."
+        ),
+    };
+    Some(vec![Finding {
+        rule: COST.id.into(),
+        severity: Severity::Note,
+        headline,
+        cause,
+        facts,
+        confirm: "assay smt table --profile standard".into(),
+        advice: "Judge headroom by what the calls of your service pay, not by CPU%: two busy threads are not two cores."
+            .into(),
+        series: Vec::new(),
+        effect: Effect::None,
+    }])
+}
+
+const CAPACITY: Rule = Rule {
+    id: ids::rule::SMT_CAPACITY,
+    title: "What CPU% hides",
+    about: "Linux counts each thread of a core as a CPU, busy or idle. With one of two siblings busy it shows half, though the core \
+            may be nearly used up: the second thread adds its yield less one, not as much again. So an SMT machine looks emptier than it \
+            is at light load, and near full load its curve bends. On a machine without SMT work and CPU% go in a straight line.",
+    method: "assay smt. Yield s: work per second of both siblings over that of one, median of pairs of a pass with its exact interval, for \
+             eight kinds of work. Used share of a core: U = t1 / s + t2, where t1 is the share of time with exactly one sibling busy and t2 that \
+             with both (times the clock over the clock with everything busy); the machine's is the mean over its cores. Work can grow to 1 / U times \
+             today's, while CPU% u suggests 1 / u. Attainment is the work done over the most that was done; the gap is the most by which it is ahead of CPU%, its \
+             interval by the bootstrap over passes. Assumed: the work to come is of the same kind, and is not held up by anything but CPU. Without siblings: a second core that gives less than 1.7 \
+             times one, by its whole interval, is no core of its own, or is held back by a quota, a busy host or a clock that falls. U as IBM's PURR defines it; \
+             published yields are 1.15 to 1.6.",
+    calm: "two cores do the work of two: CPU% tells what is left",
+    source: file!(),
+    check: capacity_of_cores,
+};
+
+/// Two cores that together do less than this many times the work of one are not two.
+const TWO_CORES: f64 = 1.7;
+
+fn capacity_of_cores(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let levels = Levels::of(evidence.series);
+    let study = capacity::study(evidence.run, &levels)?;
+    if study.doubt().is_some() {
+        return None;
+    }
+    let found = study.main()?.found.throughput;
+    let mut facts: Vec<Fact> = study
+        .seconds
+        .iter()
+        .map(|second| {
+            let what = format!("work of two over work of one, {}", second.kind);
+            let key = second
+                .both
+                .judged(ids::metric::PERFORMANCE)
+                .map_or(ids::LOAD.as_str(), |judged| &judged.series.key);
+            Fact::new(what, yield_words(&second.found.throughput), key)
+        })
+        .collect();
+    let study_fact = |what: &str, value: String| Fact::new(what, value, ids::LOAD);
+    if let Some(gap) = study.gap() {
+        let interval = gap.interval.map_or(String::new(), |between| {
+            format!(" ({} to {})", percent(between.low), percent(between.high))
+        });
+        let words = format!("{}{interval} of the capacity, at {} CPU", percent(gap.gap), percent(gap.at));
+        facts.push(study_fact("work done is ahead of CPU% by at most", words));
+    }
+    facts.extend(study.bottom_line().map(|line| study_fact("bottom line", line)));
+    let finding = |severity, headline: String, cause: &str, advice: &str| Finding {
+        rule: CAPACITY.id.into(),
+        severity,
+        headline,
+        cause: cause.into(),
+        facts,
+        confirm: "assay smt --fine".into(),
+        advice: advice.into(),
+        series: Vec::new(),
+        effect: Effect::None,
+    };
+    let advice = "Find the throughput at full load and keep a margin of that; never extrapolate from CPU%. \
+                  `assay utilization` says how full the cores are now.";
+    Some(vec![match (study.smt, found.value.hi < TWO_CORES) {
+        (true, _) => finding(
+            Severity::Note,
+            siblings_headline(&study)?,
+            "Two threads of a core share its units and caches. CPU% counts the second as a CPU of its own, so the core looks half \
+             empty while one thread uses most of it.",
+            advice,
+        ),
+        (false, true) => finding(
+            Severity::Warning,
+            format!(
+                "two CPUs do {} times the work of one, and are said to be two cores",
+                yield_words(&found)
+            ),
+            "No SMT is told here, and still the second CPU gives much less than a core: siblings that a hypervisor hides, a \
+             quota, a host that is busy, or a clock that falls with load.",
+            "See which with `assay run --only cpu.pair-slowdown` (hidden siblings), and among the findings (quota, stolen time, clock).",
+        ),
+        // Each CPU is a core of its own: what shows as idle can be used. What lies between tells nothing.
+        (false, false) => return (found.value.lo >= TWO_CORES).then(Vec::new),
+    }])
+}
+
+fn siblings_headline(study: &Study) -> Option<String> {
+    let found = study.main()?.found.throughput;
+    let half = study.truth(0.5).map_or(String::new(), |truth| format!("; {}", truth.words()));
+    Some(format!("the second thread of a core adds {}{half}", percent(found.value.mid - 1.0)))
+}

@@ -1,0 +1,134 @@
+//! What is odd in the machine as the kernel describes it, whatever was measured.
+
+use super::words::clipped;
+use super::{Evidence, Rule};
+use model::vocabulary::host as ids;
+use model::{CpuSet, Effect, Fact, Finding, Severity};
+
+pub const RULES: &[Rule] = &[ONE_NODE, NO_DISTANCE];
+
+const NODES: &str = "/sys/devices/system/node/node*";
+
+const ONE_NODE: Rule = Rule {
+    id: ids::rule::PACKAGES_IN_ONE_NODE,
+    title: "Several packages under one NUMA node",
+    about: "Each package of a server has had its own memory controllers since 2003 (AMD) and 2008 (Intel). Where the kernel \
+            shows several of them in one node, it does not know whose memory is near: firmware interleaves the nodes, NUMA \
+            is off (numa=off), or a guest was given sockets without nodes. Tasks and their memory then end up on different \
+            packages by chance, and figures of memory and of two tasks change from run to run.",
+    method: "Fires where a node has online CPUs of two packages or more, by the kernel's package ids. Machines whose \
+             packages share one memory controller (front-side bus, until 2008) are so by design; it cannot be told from \
+             here.",
+    calm: "",
+    source: file!(),
+    check: one_node,
+};
+
+fn one_node(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let machine = evidence.machine;
+    let packages = machine.cpus.packages.as_ref()?;
+    if machine.nodes.is_empty() {
+        return None;
+    }
+    let of = |cpus: &CpuSet| packages.iter().filter(|package| !package.cpus.is_disjoint(cpus)).count();
+    let wide: Vec<(u32, usize)> = machine
+        .nodes
+        .iter()
+        .map(|node| (node.id, of(&node.cpus)))
+        .filter(|(_, packages)| *packages > 1)
+        .collect();
+    let Some((node, count)) = wide.first() else { return Some(Vec::new()) };
+    let guest = matches!(machine.hypervisor, machine::Hypervisor::Guest(_));
+    let (cause, advice) = match guest {
+        true => (
+            "The guest was given sockets without NUMA nodes: where its memory is on the host, nothing tells.",
+            "Have the host's owner pass nodes with the sockets (QEMU: -numa node for each), or give the guest one socket.",
+        ),
+        false => (
+            "Firmware interleaves the memory of all packages, NUMA is switched off, or the packages share one memory \
+             controller as before 2008.",
+            "Look for node interleaving in the firmware's setup and for numa=off in /proc/cmdline.",
+        ),
+    };
+    Some(vec![Finding {
+        rule: ONE_NODE.id.into(),
+        severity: Severity::Note,
+        headline: match machine.nodes.len() {
+            1 => format!("{count} packages under one NUMA node"),
+            _ => format!("{} of {} NUMA nodes hold several packages", wide.len(), machine.nodes.len()),
+        },
+        cause: cause.into(),
+        facts: vec![
+            Fact::new(
+                format!("packages in node {node}"),
+                count,
+                format!("/sys/devices/system/node/node{node}/cpulist"),
+            ),
+            Fact::new(
+                "packages",
+                packages.len(),
+                "/sys/devices/system/cpu/cpu*/topology/physical_package_id",
+            ),
+            Fact::new("NUMA nodes", machine.nodes.len(), NODES),
+        ],
+        confirm: "lscpu | grep -E 'Socket|NUMA'; numactl --hardware; cat /proc/cmdline".into(),
+        advice: advice.into(),
+        series: Vec::new(),
+        effect: Effect::None,
+    }])
+}
+
+const NO_DISTANCE: Rule = Rule {
+    id: ids::rule::NODES_WITHOUT_DISTANCE,
+    title: "NUMA nodes without distances",
+    about: "The kernel decides by the distances of nodes which memory to take when the near one is full, how far the \
+            scheduler moves tasks, and which nodes page reclaim and balancing look at. Where firmware gives none, or the \
+            same for all, every node looks equally far, and so does a guest's whose host passed nodes without distances.",
+    method: "Fires where there are several nodes, and each tells no distances at all, or none to another node above 10, the \
+             distance of a node to itself. The default of 10 and 20 is no \
+             table of firmware either, but may well be true: nothing is said of it.",
+    calm: "",
+    source: file!(),
+    check: no_distance,
+};
+
+/// What firmware says of a node and itself.
+const LOCAL: u32 = 10;
+
+fn no_distance(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let nodes = &evidence.machine.nodes;
+    if nodes.is_empty() {
+        return None;
+    }
+    let missing = nodes.iter().all(|node| node.distances.is_empty());
+    let equal = nodes.iter().all(|node| node.distances.iter().all(|distance| *distance <= LOCAL));
+    if nodes.len() < 2 || !(missing || equal) {
+        return Some(Vec::new());
+    }
+    let told = nodes[0].distances.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
+    Some(vec![Finding {
+        rule: NO_DISTANCE.id.into(),
+        severity: Severity::Note,
+        headline: match missing {
+            true => format!("{} NUMA nodes, and no distances between them", nodes.len()),
+            false => format!("{} NUMA nodes, all at distance {LOCAL}", nodes.len()),
+        },
+        cause: "Firmware has no table of distances (SLIT), or this description of the machine was made without it: for the \
+                kernel all nodes are equally far."
+            .into(),
+        facts: vec![
+            Fact::new("NUMA nodes", nodes.len(), NODES),
+            Fact::new(
+                format!("distances of node {}", nodes[0].id),
+                if missing { "none".to_string() } else { clipped(&told) },
+                format!("/sys/devices/system/node/node{}/distance", nodes[0].id),
+            ),
+        ],
+        confirm: "numactl --hardware; cat /sys/devices/system/node/node*/distance".into(),
+        advice: "In a guest: have distances passed (QEMU: -numa dist). On bare metal: look for newer firmware. memory.nodes \
+                 measures what they are."
+            .into(),
+        series: Vec::new(),
+        effect: Effect::None,
+    }])
+}

@@ -1,0 +1,206 @@
+//! A rate suite understood: each component's runs in their order, where its variance sits, and the suite's one figure.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use model::vocabulary::MetricId;
+use model::vocabulary::rate as ids;
+use model::{Run, Value};
+use stats::analysis::{CONFIDENCE, Judged};
+use stats::index::{Component, Index, index};
+use stats::nested::{self, Nest};
+use stats::order::median;
+use stats::ranks::spearman;
+use stats::repeat::{Sequence, scatter_inside, sequence};
+
+const GROUP: &str = "rate.";
+/// Characters whose data fill the footprint.
+const MEMORY: [&str; 2] = ["memory bandwidth", "memory latency"];
+
+/// An earlier run of the suite on this host.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Past {
+    pub started: String,
+    pub boot_id: Option<String>,
+    pub uptime_s: Option<f64>,
+    /// Median of each series, by its key.
+    pub medians: BTreeMap<String, f64>,
+}
+
+/// Where the variance of a component sits, shares that add up to 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sits {
+    /// Between pieces of work on the same arrays.
+    pub iterations: f64,
+    /// Between arrays of one process; `None` where each process had one set.
+    pub allocations: Option<f64>,
+    pub processes: f64,
+}
+
+impl Sits {
+    /// What is settled before a piece of work begins.
+    pub fn settled(&self) -> f64 {
+        self.allocations.unwrap_or(0.0) + self.processes
+    }
+}
+
+/// A component and its runs.
+pub struct Part<'a> {
+    pub rate: &'a Judged,
+    pub ratio: Option<&'a Judged>,
+    /// Its processes' medians in the order of the visits.
+    pub runs: Option<Sequence>,
+    /// How far pieces of one process lie apart.
+    pub scatter: f64,
+    pub sits: Option<Sits>,
+    /// Where each of these runs lay in physical memory, GiB, and how that goes with its rate (Spearman); where it is known
+    /// of every run.
+    pub places: Option<(Vec<f64>, f64)>,
+    /// Medians of earlier runs at the same footprint, the oldest first, and this one's.
+    pub history: Option<Sequence>,
+}
+
+impl Part<'_> {
+    /// `bwaves` of `rate.bwaves`.
+    pub fn name(&self) -> &str {
+        let id = self.rate.series.case.bench.as_ref();
+        id.strip_prefix(GROUP).unwrap_or(id)
+    }
+
+    pub fn character(&self) -> &str {
+        self.rate.series.case.inputs.get("character").map_or("", String::as_str)
+    }
+
+    pub fn is_memory(&self) -> bool {
+        MEMORY.contains(&self.character())
+    }
+
+    /// Memory of a copy.
+    pub fn mib(&self) -> u64 {
+        self.rate
+            .series
+            .case
+            .params
+            .get(ids::param::MIB)
+            .and_then(Value::int)
+            .and_then(|mib| u64::try_from(mib).ok())
+            .unwrap_or(0)
+    }
+}
+
+/// A run's suite.
+pub struct Suite<'a> {
+    pub parts: Vec<Part<'a>>,
+    /// Of the ratios of all that were measured.
+    pub index: Option<Index>,
+    pub past: Vec<Past>,
+}
+
+/// The suite of a run; `None` where it measured none.
+pub fn suite<'a>(run: &Run, series: &'a [Judged]) -> Option<Suite<'a>> {
+    let past = past(run);
+    let whole = |judged: &&Judged, metric: MetricId| {
+        judged.series.case.bench.starts_with(GROUP)
+            && judged.series.metric.name == metric
+            && judged.series.point.is_empty()
+            && judged.analysis.estimate.is_some()
+    };
+    let parts: Vec<Part> = series
+        .iter()
+        .filter(|judged| whole(judged, ids::metric::RATE))
+        .map(|rate| {
+            let same = |judged: &&Judged| judged.series.planned == rate.series.planned;
+            let beside = |metric| series.iter().filter(|judged| whole(judged, metric)).find(same);
+            part(rate, beside(ids::metric::RATIO), beside(ids::metric::PHYSICAL), &past)
+        })
+        .collect();
+    let components = parts.iter().filter(|part| part.rate.analysis.verdict.usable()).filter_map(|part| {
+        let estimate = part.ratio?.analysis.estimate.as_ref()?;
+        let (name, interval) = (part.name().to_string(), estimate.interval);
+        Some(Component { name, ratio: estimate.median, interval, weight: 1.0 })
+    });
+    let index = index(&components.collect::<Vec<_>>(), CONFIDENCE);
+    (!parts.is_empty()).then_some(Suite { parts, index, past })
+}
+
+fn part<'a>(
+    rate: &'a Judged,
+    ratio: Option<&'a Judged>,
+    physical: Option<&Judged>,
+    past: &[Past],
+) -> Part<'a> {
+    let groups = rate.series.values();
+    let medians: Vec<f64> = groups.iter().filter_map(|values| median(values)).collect();
+    let scatter = scatter_inside(&groups);
+    let now = rate.analysis.estimate.as_ref().map(|estimate| estimate.median);
+    let earlier = past.iter().filter_map(|run| run.medians.get(&rate.series.key)).copied();
+    let history: Vec<f64> = earlier.chain(now).collect();
+    let places: Option<Vec<f64>> =
+        physical.map(|judged| judged.series.values().iter().filter_map(|values| median(values)).collect());
+    let places = places.filter(|places| places.len() == medians.len()).and_then(|places| {
+        let correlation = spearman(&places, &medians)?;
+        Some((places, correlation.rho))
+    });
+    Part {
+        rate,
+        ratio,
+        places,
+        runs: sequence(&medians, scatter),
+        scatter,
+        sits: sits(&groups, iterations_of(rate)),
+        history: sequence(&history, scatter),
+    }
+}
+
+fn iterations_of(rate: &Judged) -> usize {
+    rate.series.case.inputs.get("iterations").and_then(|text| text.parse().ok()).unwrap_or(1)
+}
+
+/// Iteration inside allocation inside process (Kalibera & Jones).
+fn sits(groups: &[Vec<f64>], iterations: usize) -> Option<Sits> {
+    let several = groups.iter().any(|values| values.len() > iterations.max(1));
+    let nest = match several {
+        false => Nest::of_groups(groups),
+        true => {
+            let allocations = |values: &Vec<f64>| {
+                let chunks: Vec<Vec<f64>> = values.chunks(iterations.max(1)).map(<[f64]>::to_vec).collect();
+                Nest::of_groups(&chunks)
+            };
+            Nest::Group(groups.iter().map(allocations).collect())
+        }
+    };
+    let shares = nested::shares(&nested::components(&nest)?)?;
+    match shares.as_slice() {
+        [iterations, processes] => {
+            Some(Sits { iterations: *iterations, allocations: None, processes: *processes })
+        }
+        [iterations, allocations, processes] => {
+            Some(Sits { iterations: *iterations, allocations: Some(*allocations), processes: *processes })
+        }
+        _ => None,
+    }
+}
+
+/// Earlier runs that the header tells of, the oldest first; lines that are none are passed over.
+fn past(run: &Run) -> Vec<Past> {
+    let text = run.header.snapshot.text(ids::probe::RATE_HISTORY).unwrap_or_default();
+    let mut past: Vec<Past> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    past.sort_by(|one, other| one.started.cmp(&other.started));
+    past
+}
+
+impl Suite<'_> {
+    /// Which run of the suite since boot this one is, from 1; `None` where the boot is not known.
+    pub fn ordinal_since_boot(&self, run: &Run) -> Option<usize> {
+        let boot = run.header.boot_id.as_ref()?;
+        Some(1 + self.past.iter().filter(|past| past.boot_id.as_ref() == Some(boot)).count())
+    }
+
+    /// Boots that earlier runs and this one belong to.
+    pub fn boots(&self, run: &Run) -> usize {
+        let ids =
+            self.past.iter().filter_map(|past| past.boot_id.as_ref()).chain(run.header.boot_id.as_ref());
+        ids.collect::<std::collections::BTreeSet<_>>().len()
+    }
+}

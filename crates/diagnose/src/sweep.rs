@@ -1,0 +1,235 @@
+//! What a sweep found: whether its knobs matter, where it is best, what they trade.
+
+pub mod swept;
+
+use self::swept::{Charted, Facet, words};
+use super::words::{figure, shell};
+use super::{Evidence, Rule};
+use model::vocabulary as ids;
+use model::{Better, Effect, Fact, Finding, Severity, Sweep, percent};
+
+pub const RULES: &[Rule] = &[EFFECT, TRADE];
+
+const EFFECT: Rule = Rule {
+    id: ids::sweep::rule::SWEEP_EFFECT,
+    title: "What the knobs of a sweep do",
+    about: "Whether the benchmark depends on the knobs at all, where its response is best, and by how much better that is than the setting \
+            that was there. Where all cells lie within the noise, and a difference of a tenth would have been seen, it says that these knobs do not matter \
+            here: that is a result. The best cell is named with all that cannot be told apart from it.",
+    method: "Each pass visits all cells in a fresh random order and the setting that was there before every eighth; level, drift and noise are fitted \
+             at once on logarithms (METHODOLOGY.md, Sweeps). Whether they matter: a permutation test within passes, at 5 %. Cells are called best \
+             that are within the simultaneous 95 % bound of the best one. Regions are the shortest description of rows and columns as falling, ragged and \
+             flat pieces. Switches are counted in the same visits; what goes together is said by rank correlation from 0.7 on, and is no proof.",
+    calm: "",
+    source: file!(),
+    check: effect,
+};
+
+const TRADE: Rule = Rule {
+    id: ids::sweep::rule::SWEEP_TRADE,
+    title: "Throughput against response",
+    about: "One setting is rarely best for both: long slices and few preemptions finish a fixed amount of work sooner and let \
+            whoever wakes wait longer. The settings named here are beaten by no other in both; the rest of the map need not be looked at.",
+    method: "A setting dominates another if it is better in one metric by more than the noise of both and not worse in the other by more \
+             than that. What no other dominates is the Pareto front.",
+    calm: "",
+    source: file!(),
+    check: trade,
+};
+
+/// More settings of a front than this are not listed.
+const LISTED: usize = 6;
+
+fn effect(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let swept = swept::swept(evidence.run, evidence.series)?;
+    let mut findings = Vec::new();
+    for facet in &swept.facets {
+        let both = [Some(&facet.target), facet.response.as_ref()].into_iter().flatten();
+        // Where only a huge effect would have been seen, that none was is no finding; the section says it.
+        let tells = |charted: &&Charted| charted.surface.matters.yes || charted.is_fine();
+        findings.extend(both.filter(tells).map(|charted| effect_of(swept.sweep, facet, charted)));
+    }
+    Some(findings)
+}
+
+fn effect_of(sweep: &Sweep, facet: &Facet, charted: &Charted) -> Finding {
+    let surface = &charted.surface;
+    let knobs = words::knobs(sweep);
+    let whose = match facet.words.as_str() {
+        "" => charted.title.clone(),
+        words => format!("{} ({words})", charted.title),
+    };
+    // All cells' visits together, not one series.
+    let fact = |label: &str, value: String| Fact::new(label, value, "visits");
+    let looks: usize = surface.levels.iter().flatten().map(|level| level.n).sum();
+    let mut facts = vec![
+        fact("cells", format!("{} in {looks} visits: {}", charted.cells, charted.verdicts())),
+        fact("noise of one visit", percent(surface.noise)),
+        fact("drift taken out", percent(surface.drift)),
+        fact("any difference between cells", p_words(surface.matters.p)),
+        fact(
+            "smallest difference between two cells that would be told",
+            percent(surface.matters.floor.exp() - 1.0),
+        ),
+    ];
+    let level = figure(surface.control_level, &charted.metric.unit);
+    facts.push(fact("at the setting that was there", format!("{level} ({})", words::before(sweep))));
+    let (headline, cause);
+    match (surface.matters.yes, surface.best.first()) {
+        (false, _) => {
+            headline = format!("{knobs} {} not matter here for {whose}", does(sweep));
+            cause = format!(
+                "All {} cells lie within the noise: visits of one cell differ by {}, and a difference of {} between two cells would \
+                 have been seen.",
+                charted.cells,
+                percent(surface.noise),
+                percent(surface.matters.floor.exp() - 1.0)
+            );
+        }
+        (true, best) => {
+            headline = match best {
+                Some(best) if !charted.beats(*best) => {
+                    format!(
+                        "{whose} depends on {knobs}, and nothing is told to be better than the setting that was there; {}",
+                        words::before(sweep)
+                    )
+                }
+                Some(best) => {
+                    let ratio = charted.ratio(*best).unwrap_or(1.0);
+                    format!("{whose}: {} at {}", words::change(ratio), words::setting(sweep, *best))
+                }
+                None => format!("{whose} depends on {knobs}"),
+            };
+            facts.extend(words::best(sweep, charted).map(|best| fact("best", best)));
+            let regions = surface.regions.iter().enumerate();
+            facts.extend(regions.map(|(index, region)| {
+                let why = words::why(charted, region);
+                let because = if why.is_empty() { String::new() } else { format!(": {why}") };
+                let label = format!("region {}, {}", words::letter(index), words::kind(sweep, region));
+                fact(&label, format!("{}{because}", words::span(sweep, region)))
+            }));
+            cause = cause_of(sweep, charted);
+        }
+    }
+    Finding {
+        rule: EFFECT.id.into(),
+        severity: Severity::Note,
+        headline,
+        cause,
+        facts,
+        confirm: confirm(sweep, facet, charted),
+        advice: words::advice_by(sweep, facet, charted).unwrap_or_default(),
+        series: Vec::new(),
+        effect: Effect::None,
+    }
+}
+
+fn does(sweep: &Sweep) -> &'static str {
+    if sweep.axes.len() == 1 { "does" } else { "do" }
+}
+
+fn p_words(p: f64) -> String {
+    if p < 0.001 { "p < 0.001".to_string() } else { format!("p = {p:.3}") }
+}
+
+fn cause_of(sweep: &Sweep, charted: &Charted) -> String {
+    let together = words::together(charted);
+    let counted = match (together.as_str(), charted.beside(ids::hackbench::metric::INVOLUNTARY)) {
+        ("", None) => "Nothing was counted beside it that could say why.".to_string(),
+        ("", Some(_)) => "Neither switches nor waiting go with it over the whole map.".to_string(),
+        (together, _) => format!("Over the map it goes with {together}."),
+    };
+    match sweep.target.bench == ids::hackbench::HACKBENCH && charted.measure == &sweep.target {
+        true => format!(
+            "Tasks of one group are I/O-bound: they sleep when a partner has nothing for them (voluntary switches). Groups are \
+             CPU-bound against each other: their turns end by preemption or with the slice (involuntary ones), which these knobs \
+             move. {counted}"
+        ),
+        false => counted,
+    }
+}
+
+/// The two settings side by side once more.
+fn confirm(sweep: &Sweep, facet: &Facet, charted: &Charted) -> String {
+    let [columns, _] = sweep.shape();
+    let best = charted.surface.best.first().copied().unwrap_or(0);
+    let at = [best % columns.max(1), best / columns.max(1)];
+    let mut command = format!("assay sweep {}", shell(&sweep.target.bench));
+    for (axis, index) in sweep.axes.iter().zip(at) {
+        let option = if axis.of == model::sweep::AxisOf::Knob { "--knob" } else { "--param" };
+        let mut values: Vec<&str> = axis.before.as_deref().into_iter().collect();
+        values.extend(
+            axis.values.get(index).map(String::as_str).filter(|own| Some(*own) != axis.before.as_deref()),
+        );
+        if values.len() < 2 {
+            values.extend(axis.values.iter().map(String::as_str).find(|own| !values.contains(own)));
+        }
+        command.push_str(&format!(" {option} {}", shell(&format!("{}={}", axis.name, values.join(",")))));
+    }
+    let facets = sweep.facets.iter().zip(&facet.values).map(|(axis, value)| (&axis.name, value));
+    for (name, value) in sweep.fixed.iter().map(|(name, value)| (name, value)).chain(facets) {
+        command.push_str(&format!(" --param {}", shell(&format!("{name}={value}"))));
+    }
+    command
+}
+
+fn trade(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let swept = swept::swept(evidence.run, evidence.series)?;
+    let facets = swept.facets.iter().filter(|facet| facet.response.is_some());
+    let facets: Vec<&Facet> = facets.collect();
+    if facets.is_empty() {
+        return None;
+    }
+    Some(facets.into_iter().filter_map(|facet| trade_of(swept.sweep, facet)).collect())
+}
+
+fn trade_of(sweep: &Sweep, facet: &Facet) -> Option<Finding> {
+    let response = facet.response.as_ref()?;
+    let (first, rest) = facet.front.split_first()?;
+    let count = rest.len() + 1;
+    let spot = |cell: usize| {
+        format!(
+            "{} {}, {} {}",
+            facet.target.metric.title,
+            words::beside(&facet.target, cell),
+            response.metric.title,
+            words::beside(response, cell)
+        )
+    };
+    let shown = facet.front.iter().take(LISTED);
+    let key = "visits";
+    let mut facts: Vec<Fact> =
+        shown.map(|cell| Fact::new(words::setting(sweep, *cell), spot(*cell), key)).collect();
+    if count > LISTED {
+        facts.push(Fact::new("further settings of the front", count - LISTED, key));
+    }
+    let kept = facet.front.contains(&facet.target.control);
+    let own = if kept {
+        "the setting that was there is one of them"
+    } else {
+        "the setting that was there is none of them"
+    };
+    let headline = match count {
+        1 => format!("{} is best in both throughput and response; {own}", words::setting(sweep, *first)),
+        count => format!("{count} of {} settings are beaten by no other in both; {own}", facet.target.cells),
+    };
+    let sides = [&facet.target, response].map(|charted| match charted.metric.better {
+        Better::Higher => format!("more {}", charted.metric.title),
+        _ => format!("less {}", charted.metric.title),
+    });
+    Some(Finding {
+        rule: TRADE.id.into(),
+        severity: Severity::Note,
+        headline,
+        cause: format!(
+            "Throughput ({}) and response ({}) were measured at each setting, side by side. Between settings of the front one gains in \
+             one what it loses in the other, or nothing that can be told.",
+            sides[0], sides[1]
+        ),
+        facts,
+        confirm: confirm(sweep, facet, response),
+        advice: words::advice(sweep, facet).join(". "),
+        series: Vec::new(),
+        effect: Effect::None,
+    })
+}

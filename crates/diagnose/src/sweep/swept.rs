@@ -1,0 +1,234 @@
+//! A run's sweep, understood: for each facet the surface of what was swept for, that of the response, what stood beside both,
+//! and the settings that no other beats in both.
+
+use model::vocabulary::MetricId;
+pub mod words;
+
+use model::sweep::Measure;
+use model::{Better, Metric, Run, Sweep, VerdictKind, fingerprint};
+use stats::analysis::Judged;
+use stats::order::{Interval, median};
+use stats::ranks::spearman;
+use stats::sweep::{Level, Look, Question, Region, Shape, Spot, Surface, pareto, surface};
+
+/// A sweep of a run.
+pub struct Swept<'a> {
+    pub sweep: &'a Sweep,
+    pub facets: Vec<Facet<'a>>,
+}
+
+/// One map, or curve, with what belongs to it.
+pub struct Facet<'a> {
+    pub values: Vec<String>,
+    /// `groups 4`; empty where there is one facet only.
+    pub words: String,
+    pub target: Charted<'a>,
+    pub response: Option<Charted<'a>>,
+    /// Cells of the front of both, where both were measured and both have a better side.
+    pub front: Vec<usize>,
+}
+
+/// A metric over the grid.
+pub struct Charted<'a> {
+    pub measure: &'a Measure,
+    pub metric: &'a Metric,
+    pub surface: Surface,
+    /// The cell of the setting that was there before; the number of cells where it is none of them.
+    pub control: usize,
+    /// The median of all looks of each cell, in the metric's unit, then that of the control where it is no cell.
+    pub medians: Vec<Option<f64>>,
+    /// What it is called: `hackbench: wall time`.
+    pub title: String,
+    /// The series of each cell, then that of the control where it is no cell.
+    pub judged: Vec<Option<&'a Judged>>,
+    /// Other metrics of the same visits.
+    pub beside: Vec<Beside<'a>>,
+    /// Cells of the grid.
+    pub cells: usize,
+}
+
+/// A metric that rode along: medians by cell.
+pub struct Beside<'a> {
+    pub metric: &'a Metric,
+    pub medians: Vec<Option<f64>>,
+    /// Rank correlation of its cells' medians with those of the metric that was swept for; `None` where too few cells differ.
+    pub correlation: Option<f64>,
+}
+
+/// The series of one benchmark in one facet with the cell of each.
+type Cells<'a> = Vec<(usize, &'a Judged)>;
+
+/// What a rank correlation must have to say that two things go together, over at least [`CELLS`] cells.
+pub const TOGETHER: f64 = 0.7;
+const CELLS: usize = 5;
+/// A difference between two cells, as a logarithm, that anybody would still call nothing.
+const FINE: f64 = 0.1;
+
+/// `None`: the run is no sweep.
+pub fn swept<'a>(run: &'a Run, series: &'a [Judged]) -> Option<Swept<'a>> {
+    let sweep = run.header.sweep.as_ref()?;
+    let facets = sweep.facet_values().into_iter().filter_map(|values| {
+        let target = charted(sweep, &values, &sweep.target, run, series)?;
+        let response = sweep.response.as_ref().and_then(|of| charted(sweep, &values, of, run, series));
+        let front = response.as_ref().map_or(Vec::new(), |response| front(&target, response));
+        Some(Facet { words: sweep.facet_words(&values), values, target, response, front })
+    });
+    Some(Swept { sweep, facets: facets.collect() })
+}
+
+fn charted<'a>(
+    sweep: &'a Sweep,
+    facet: &[String],
+    measure: &'a Measure,
+    run: &Run,
+    series: &'a [Judged],
+) -> Option<Charted<'a>> {
+    let [columns, rows] = sweep.shape();
+    let shape = Shape { columns, rows };
+    let of_bench: Cells = series
+        .iter()
+        .filter(|judged| judged.series.case.bench == measure.bench.as_str())
+        .filter(|judged| sweep.is_in_facet(&judged.series.case, facet))
+        .filter_map(|judged| {
+            let cell = match sweep.cell_of(&judged.series.case) {
+                Some([column, row]) => row * columns + column,
+                None if sweep.control.contains(&(judged.series.planned as u32)) => shape.cells(),
+                None => return None,
+            };
+            Some((cell, judged))
+        })
+        .collect();
+    let is_it =
+        |judged: &Judged| judged.series.metric.name == measure.metric && judged.series.point.is_empty();
+    let own: Cells = of_bench.iter().filter(|(_, judged)| is_it(judged)).copied().collect();
+    let metric = &own.first()?.1.series.metric;
+    let is_control = |judged: &Judged| sweep.control.contains(&(judged.series.planned as u32));
+    let control = own.iter().find(|(_, judged)| is_control(judged)).map(|(cell, _)| *cell)?;
+    let looks: Vec<Look> = own
+        .iter()
+        .flat_map(|(cell, judged)| judged.series.processes.iter().map(move |process| (*cell, process)))
+        .filter_map(|(cell, process)| {
+            let value = median(&process.values)?;
+            Some(Look { cell, pass: process.pass, at: process.at_ms, value })
+        })
+        .collect();
+    let seed = run.header.seed ^ fingerprint(&format!("{} {}", measure.metric, facet.join(" ")));
+    let surface = surface(&Question { shape, control, looks: &looks, better: metric.better, seed })?;
+    let all = surface.levels.len();
+    let bench = run.header.catalogue.iter().find(|title| title.id == measure.bench);
+    let title = bench.map_or(measure.bench.as_str(), |title| &title.title);
+    let title = format!("{title}: {}", metric.title);
+    let medians = medians(&own, all);
+    let mut beside: Vec<Beside> = Vec::new();
+    for (_, judged) in &of_bench {
+        let other = &judged.series.metric;
+        if is_it(judged) || beside.iter().any(|known| known.metric.name == other.name) {
+            continue;
+        }
+        let same = of_bench.iter().filter(|(_, judged)| judged.series.metric.name == other.name).copied();
+        let theirs = self::medians(&same.collect(), all);
+        let correlation = correlation(&medians, &theirs);
+        beside.push(Beside { metric: other, medians: theirs, correlation });
+    }
+    let series_of = |wanted: usize| own.iter().find(|(cell, _)| *cell == wanted).map(|(_, judged)| *judged);
+    let judged = (0..all).map(series_of).collect();
+    Some(Charted { measure, metric, surface, control, medians, title, judged, beside, cells: shape.cells() })
+}
+
+/// The median of all looks of each cell.
+fn medians(cells: &Cells, all: usize) -> Vec<Option<f64>> {
+    let of = |wanted: usize| {
+        let own = cells.iter().filter(|(cell, _)| *cell == wanted);
+        let values = own.flat_map(|(_, judged)| judged.series.processes.iter());
+        median(&values.filter_map(|process| median(&process.values)).collect::<Vec<f64>>())
+    };
+    (0..all).map(of).collect()
+}
+
+fn correlation(one: &[Option<f64>], other: &[Option<f64>]) -> Option<f64> {
+    let both = one.iter().zip(other).filter_map(|(one, other)| Some((*one.as_ref()?, *other.as_ref()?)));
+    let (one, other): (Vec<f64>, Vec<f64>) = both.unzip();
+    let differ = other.iter().any(|value| *value != other[0]);
+    (one.len() >= CELLS && differ).then(|| spearman(&one, &other).map(|found| found.rho)).flatten()
+}
+
+fn front(target: &Charted, response: &Charted) -> Vec<usize> {
+    let sides = [target.metric.better, response.metric.better];
+    if sides.contains(&Better::Neither) || !(target.surface.matters.yes || response.surface.matters.yes) {
+        return Vec::new();
+    }
+    let spot = |(cell, (one, other)): (usize, (&Option<Level>, &Option<Level>))| {
+        let both = [one.as_ref()?, other.as_ref()?];
+        // The cell's own error: beside the control, the control itself would be a point.
+        let around = |level: &Level| {
+            let half = 1.96 * level.error;
+            Interval { low: level.ln - half, high: level.ln + half }
+        };
+        Some(Spot { cell, values: both.map(|level| level.ln), intervals: both.map(around) })
+    };
+    let levels = target.surface.levels.iter().zip(&response.surface.levels).take(target.cells);
+    pareto(&levels.enumerate().filter_map(spot).collect::<Vec<Spot>>(), sides)
+}
+
+impl Charted<'_> {
+    /// How many cells have verdicts of which kind: `12 trusted, 4 imprecise`.
+    pub fn verdicts(&self) -> String {
+        let mut kinds: Vec<(VerdictKind, usize)> = Vec::new();
+        for judged in self.judged.iter().flatten() {
+            let kind = judged.analysis.verdict.kind;
+            match kinds.iter_mut().find(|(other, _)| *other == kind) {
+                Some((_, count)) => *count += 1,
+                None => kinds.push((kind, 1)),
+            }
+        }
+        let each = kinds.iter().map(|(kind, count)| format!("{count} {}", kind.words()));
+        each.collect::<Vec<_>>().join(", ")
+    }
+
+    /// Most cells' figures are not to be believed.
+    pub fn is_rejected(&self) -> bool {
+        let all = self.judged.iter().flatten();
+        let rejected = all.clone().filter(|judged| judged.analysis.verdict.kind == VerdictKind::Rejected);
+        rejected.count() * 2 > all.count()
+    }
+
+    /// Whether so small a difference would have been told that "it does not matter" may be said.
+    pub fn is_fine(&self) -> bool {
+        self.surface.matters.floor <= FINE
+    }
+
+    /// How much more (1.2) or less (0.8) than at the setting that was there before.
+    pub fn ratio(&self, cell: usize) -> Option<f64> {
+        Some(self.surface.levels.get(cell)?.as_ref()?.ln.exp())
+    }
+
+    /// Whether a cell is told to be better than the setting that was there.
+    pub fn beats(&self, cell: usize) -> bool {
+        let better = |[low, high]: [f64; 2]| match self.metric.better {
+            Better::Lower => high < 1.0,
+            Better::Higher => low > 1.0,
+            Better::Neither => false,
+        };
+        cell != self.control
+            && !self.surface.best.contains(&self.control)
+            && self.interval(cell).is_some_and(better)
+    }
+
+    /// The 95 % interval of that.
+    pub fn interval(&self, cell: usize) -> Option<[f64; 2]> {
+        let interval = self.surface.levels.get(cell)?.as_ref()?.interval;
+        Some([interval.low.exp(), interval.high.exp()])
+    }
+
+    pub fn beside(&self, name: MetricId) -> Option<&Beside<'_>> {
+        self.beside.iter().find(|beside| beside.metric.name == name)
+    }
+}
+
+impl Beside<'_> {
+    /// The median over a region's cells.
+    pub fn over(&self, region: &Region) -> Option<f64> {
+        let values = region.cells.iter().filter_map(|cell| self.medians.get(*cell).copied().flatten());
+        median(&values.collect::<Vec<f64>>())
+    }
+}

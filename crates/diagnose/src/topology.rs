@@ -1,0 +1,441 @@
+//! Topology that is not as the kernel believes: caches hidden or not shared, threads hidden or numbered wrongly, CPUs that
+//! do not stay where they are.
+
+use super::distances::{
+    Contention, Measured, believed_llcs, contention, cores_among, groups, shared_cores, transfers, words,
+};
+use super::words::{clipped, figure};
+use super::{Evidence, Rule};
+use machine::{CacheKind, Hypervisor, Machine};
+use model::vocabulary::host as ids;
+use model::{CpuSet, Effect, Fact, Finding, Severity};
+use stats::clusters::{Answer, Level};
+use stats::siblings::Siblings;
+
+pub const RULES: &[Rule] = &[HIDDEN_LLC, NOT_SHARED, HIDDEN_SMT, WRONG_SIBLINGS, FLOATING];
+
+const CACHES: &str = "/sys/devices/system/cpu/cpu*/cache";
+const CORES: &str = "/sys/devices/system/cpu/cpu*/topology/core_cpus_list";
+const TRANSFERS: &str = "assay run --only memory.core-to-core --profile standard --new";
+const SLOWDOWNS: &str = "assay run --only cpu.pair-slowdown --profile standard --new";
+
+/// A line comes from another core through a cache that both share in 20 to 60 ns, through a mesh in up to 90, from
+/// another cache in 80 to 300, from the core itself in 5 to 15.
+const SHARED_NS: std::ops::Range<f64> = 20.0..70.0;
+const ELSEWHERE_NS: f64 = 80.0;
+
+fn guest(machine: &Machine) -> bool {
+    matches!(machine.hypervisor, Hypervisor::Guest(_))
+}
+
+fn finding(rule: &Rule, severity: Severity, headline: String, cause: &str, facts: Vec<Fact>) -> Finding {
+    Finding {
+        rule: rule.id.into(),
+        severity,
+        headline,
+        cause: cause.into(),
+        facts,
+        confirm: String::new(),
+        advice: String::new(),
+        series: Vec::new(),
+        effect: Effect::None,
+    }
+}
+
+const HIDDEN_LLC: Rule = Rule {
+    id: ids::rule::HIDDEN_LLC,
+    title: "The last-level cache is hidden from this guest",
+    about: "The kernel looks for an idle CPU among those that share a last-level cache. A guest that is not told of one has \
+            search domains of one core: tasks that wake each other stay on one CPU, a context-switch score looks splendid, \
+            and whoever is woken waits. The same guest with its cache shown behaves like its host.",
+    method: "Applies where the kernel believes that no two cores share a cache. Fires in a guest whose processor is of a kind \
+             that always has an L3 (EPYC; Xeon but Phi and Core with AVX, and QEMU's models of them) while sysfs lists caches \
+             and none of level 3; or in a guest whose cores pass lines on in 20 to 70 ns by the median (through other caches \
+             it takes 80 and more), or drive each other's data out of a cache (memory.llc-sharing).",
+    calm: "",
+    source: file!(),
+    check: hidden_llc,
+};
+
+/// Whether every processor of this name has an L3. Atoms, Xeon Phi and those before 2008 have none.
+fn model_has_l3(machine: &Machine) -> bool {
+    let has = |flag: &str| machine.cpus.flags.iter().any(|own| own == flag);
+    let Some(model) = machine.cpus.model.as_deref().filter(|_| has("avx")) else {
+        // Core i3 to i9 have had one from the first.
+        let old = machine.cpus.model.as_deref().unwrap_or("");
+        return ["Core(TM) i3", "Core(TM) i5", "Core(TM) i7", "Core(TM) i9"]
+            .iter()
+            .any(|name| old.contains(name));
+    };
+    let core = ["Xeon", "Core(TM)", "Core Processor"].iter().any(|name| model.contains(name));
+    model.contains("EPYC") || (core && !model.contains("Phi"))
+}
+
+fn hidden_llc(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let machine = evidence.machine;
+    let measured = transfers(evidence);
+    if machine.caches.is_empty() && measured.is_none() {
+        return None;
+    }
+    let one_core = |set: &CpuSet| cores_among(machine, set.iter()) < 2;
+    let alone = believed_llcs(machine).iter().all(one_core);
+    if !alone || cores_among(machine, machine.cpus.online.iter()) < 2 || !guest(machine) {
+        return Some(Vec::new());
+    }
+    let third = machine.caches.iter().any(|cache| cache.level >= 3 && cache.kind != CacheKind::Instruction);
+    let by_model = !machine.caches.is_empty() && !third && model_has_l3(machine);
+    let by_transfers = measured.and_then(|measured| Some((shared_pair(machine, &measured)?, measured.key)));
+    let by_contention = contention(evidence).into_iter().find(|found| found.shared == Some(true));
+    if !by_model && by_transfers.is_none() && by_contention.is_none() {
+        return Some(Vec::new());
+    }
+    let mut facts = Vec::new();
+    if let Some(((pair, ns), key)) = &by_transfers {
+        let label = format!("line transfer between CPU {} and CPU {}", pair.0, pair.1);
+        facts.push(Fact::new(label, figure(*ns, "ns"), key));
+    }
+    if by_model {
+        facts.push(Fact::new(
+            "processor",
+            clipped(machine.cpus.model.as_deref().unwrap_or("")),
+            "/proc/cpuinfo",
+        ));
+    }
+    let levels: std::collections::BTreeSet<u32> = machine.caches.iter().map(|cache| cache.level).collect();
+    let levels: Vec<String> = levels.iter().map(|level| format!("L{level}")).collect();
+    let told = if levels.is_empty() { "none".to_string() } else { levels.join(", ") };
+    facts.push(Fact::new("levels of cache that the kernel lists", told, CACHES));
+    let headline = match &by_transfers {
+        Some(((_, ns), _)) => {
+            format!("no shared cache is told, but lines pass between cores in {}", figure(*ns, "ns"))
+        }
+        None => {
+            format!("the processor has an L3, and none of {} CPUs is told of it", machine.cpus.online.len())
+        }
+    };
+    let cause = "The host does not pass its cache topology on: the scheduler's search for an idle CPU ends at one core, and \
+                 where tasks that wake each other sit is left to chance: old kernels keep them together.";
+    Some(vec![Finding {
+        confirm: "lscpu -C; assay run --only memory.core-to-core --profile standard --new".into(),
+        advice: "Have the host pass its caches (QEMU: -cpu host,l3-cache=on,host-cache-info=on with its sockets, cores and \
+                 threads), and compare guests by pinned figures only."
+            .into(),
+        ..finding(&HIDDEN_LLC, Severity::Warning, headline, cause, facts)
+    }])
+}
+
+/// What one CPU's loads took before and after another CPU filled the cache, and after it had done so itself.
+fn contention_facts(found: &Contention) -> Vec<Fact> {
+    let Contention { cpus: (one, other), bytes, ns, key, .. } = found;
+    let labels = [
+        format!("CPU {one}: a load from {} in the cache", super::words::bytes(*bytes)),
+        format!("after CPU {other} had read as much"),
+        "after it had read as much itself".to_string(),
+    ];
+    labels.into_iter().zip(ns).map(|(label, ns)| Fact::new(label, figure(*ns, "ns"), key)).collect()
+}
+
+/// The median of all pairs of different cores that are as near as a shared cache, where most of one CPU's are.
+fn shared_pair(machine: &Machine, measured: &Measured) -> Option<((u32, u32), f64)> {
+    let mut near: Vec<((u32, u32), f64)> = measured
+        .pairs
+        .medians()
+        .into_iter()
+        .map(|(pair, ln)| (pair, ln.exp()))
+        .filter(|((one, other), ns)| cores_among(machine, [*one, *other]) == 2 && SHARED_NS.contains(ns))
+        .collect();
+    near.sort_by(|one, other| one.1.total_cmp(&other.1));
+    near.get(near.len() / 2).copied()
+}
+
+const NOT_SHARED: Rule = Rule {
+    id: ids::rule::LLC_NOT_SHARED,
+    title: "A last-level cache is claimed for CPUs that do not share it",
+    about: "A guest may be told of one L3 over all its CPUs while they run on several of the host's packages or dies. The \
+            scheduler then moves tasks freely between CPUs that have no cache in common, counts on data being near, and \
+            sizes by last-level cache are wrong. The other way round it would keep them apart.",
+    method: "Fires where one L3 is listed for CPUs of several packages; or where transfers of lines fall into groups (see \
+             METHODOLOGY.md for the error rates) that part the CPUs of one claimed cache: each part with two cores or \
+             more, lines inside taking 20 ns and more (below, they are threads of a core), lines between them 80 ns and \
+             more; or where a CPU's data stay in the cache (at most 15 % of what its own reading does, in nine visits of \
+             ten) while another CPU of the claimed cache reads as much.",
+    calm: "",
+    source: file!(),
+    check: not_shared,
+};
+
+fn not_shared(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let machine = evidence.machine;
+    let third =
+        || machine.caches.iter().filter(|cache| cache.level >= 3 && cache.kind != CacheKind::Instruction);
+    if machine.caches.is_empty() {
+        return None;
+    }
+    let packages = machine.cpus.packages.as_deref().unwrap_or_default();
+    let over = |cpus: &CpuSet| packages.iter().filter(|package| !package.cpus.is_disjoint(cpus)).count();
+    let mut findings = Vec::new();
+    if let Some(cache) = third().find(|cache| over(&cache.cpus) > 1) {
+        let headline = format!("one L{} is claimed for {} packages", cache.level, over(&cache.cpus));
+        let facts = vec![
+            Fact::new("CPUs that share it by the kernel", &cache.cpus, CACHES),
+            Fact::new(
+                "packages of these CPUs",
+                over(&cache.cpus),
+                "/sys/devices/system/cpu/cpu*/topology/physical_package_id",
+            ),
+        ];
+        let cause =
+            "No cache reaches over packages: whoever described this machine gave all its sockets one.";
+        findings.push(finding(&NOT_SHARED, Severity::Warning, headline, cause, facts));
+    }
+    if let Some((clusters, key)) = groups(evidence)
+        && let Answer::Levels(levels) = &clusters.answer
+        && let Some((cpus, level, parts)) = parted(machine, levels)
+    {
+        let headline = format!(
+            "one last-level cache is claimed for CPUs {cpus}, but lines take {} between {} groups of them and {} inside",
+            figure(level.beyond, "ns"),
+            parts.len(),
+            figure(level.within, "ns")
+        );
+        let facts = vec![
+            Fact::new("groups by transfers of lines", words(&parts), &key),
+            Fact::new("inside the groups", figure(level.within, "ns"), &key),
+            Fact::new("between them", figure(level.beyond, "ns"), &key),
+            Fact::new("noise between visits", model::percent(clusters.noise.unwrap_or(0.0)), &key),
+            Fact::new("CPUs that share it by the kernel", &cpus, CACHES),
+        ];
+        let cause = match guest(machine) {
+            true => {
+                "The guest's CPUs run on several of the host's caches or packages, and it is told of one."
+            }
+            false => "The cache consists of parts (clusters, tiles), or firmware describes it wrongly.",
+        };
+        findings.push(finding(&NOT_SHARED, Severity::Warning, headline, cause, facts));
+    }
+    let claimed = |one: u32, other: u32| {
+        machine.last_level_cache(one).is_some_and(|cache| cache.level >= 3 && cache.cpus.contains(other))
+    };
+    let apart = |found: &Contention| found.shared == Some(false) && claimed(found.cpus.0, found.cpus.1);
+    if let Some(found) = contention(evidence).into_iter().find(apart) {
+        let (one, other) = found.cpus;
+        let headline =
+            format!("CPU {one} and CPU {other} share no last-level cache, though one is claimed for both");
+        let cause =
+            "What one CPU reads does not drive the other's data out of the cache that both are said to have.";
+        findings.push(finding(&NOT_SHARED, Severity::Warning, headline, cause, contention_facts(&found)));
+    }
+    for finding in &mut findings {
+        finding.confirm =
+            "assay run --only memory.core-to-core,memory.llc-sharing --profile standard --new".into();
+        finding.advice =
+            "Keep tasks that share data inside one measured group; in a guest, have the host's sockets and \
+                          caches passed as they are."
+                .into();
+    }
+    Some(findings)
+}
+
+/// A claimed cache whose CPUs fall into several groups at a level, these groups cut to its CPUs.
+fn parted<'a>(machine: &Machine, levels: &'a [Level]) -> Option<(CpuSet, &'a Level, Vec<Vec<u32>>)> {
+    let apart = |level: &&Level| level.within >= SHARED_NS.start && level.beyond >= ELSEWHERE_NS;
+    levels.iter().filter(apart).find_map(|level| {
+        believed_llcs(machine).into_iter().find_map(|cpus| {
+            let own = |group: &Vec<u32>| -> Vec<u32> {
+                group.iter().copied().filter(|cpu| cpus.contains(*cpu)).collect()
+            };
+            let parts: Vec<Vec<u32>> = level.groups.iter().map(own).filter(|part| !part.is_empty()).collect();
+            let whole = parts.iter().all(|part| cores_among(machine, part.iter().copied()) > 1);
+            (parts.len() > 1 && whole).then_some((cpus, level, parts))
+        })
+    })
+}
+
+const HIDDEN_SMT: Rule = Rule {
+    id: ids::rule::HIDDEN_SMT,
+    title: "Threads of one core look like cores",
+    about: "A guest whose virtual CPUs are threads of the host's cores, and which is not told so, puts two busy tasks on one \
+            core while others are idle: each runs at half to three quarters of its speed, and which pair it hits changes. \
+            Twice the cores are counted, and scaling by cores looks poor.",
+    method: "Fires where two CPUs of different cores by the kernel (or of which it tells no cores) slow each other by 1.25 \
+             times and more when both compute in registers: beyond four standard errors of the median of visits, by 1.2 \
+             times in four visits of five, and beyond what most pairs do; threads of a core must all slow each other. Of \
+             two CPUs alone nothing is said unless lines pass between them in less than 20 ns as well: a quota, or a host \
+             that has one core's time for both, slows them just so. METHODOLOGY.md has the error rates.",
+    calm: "no hidden SMT siblings",
+    source: file!(),
+    check: hidden_smt,
+};
+
+fn siblings_by_kernel(machine: &Machine, one: u32, other: u32) -> bool {
+    machine.core_of(one).is_some_and(|core| core.cpus.contains(other))
+}
+
+fn hidden_smt(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let machine = evidence.machine;
+    let (found, key) = shared_cores(evidence)?;
+    let close = transfers(evidence);
+    let pairs: Vec<((u32, u32), f64)> = match found.cannot_tell {
+        None => found.siblings.iter().map(|(pair, slowdown)| (*pair, *slowdown)).collect(),
+        Some(_) => two_threads(&found, close.as_ref(), evidence)?,
+    };
+    let hidden: Vec<((u32, u32), f64)> =
+        pairs.into_iter().filter(|((one, other), _)| !siblings_by_kernel(machine, *one, *other)).collect();
+    let Some(((one, other), slowdown)) = hidden.first().copied() else { return Some(Vec::new()) };
+    let mut facts = vec![
+        Fact::new("pairs that slow each other", pair_words(hidden.iter().map(|(pair, _)| *pair)), &key),
+        Fact::new(
+            format!("CPU {one} and CPU {other}"),
+            format!("{slowdown:.2} times as long together"),
+            &key,
+        ),
+    ];
+    let line = close.as_ref().and_then(|close| Some((close.pairs.value((one, other))?, &close.key)));
+    facts.extend(line.map(|(ns, key)| Fact::new("line transfer between them", figure(ns, "ns"), key)));
+    let cores = machine.cpus.cores.as_ref().map_or("not told".to_string(), |cores| cores.len().to_string());
+    facts.push(Fact::new("cores by the kernel", cores, CORES));
+    let headline = match hidden.len() {
+        1 => format!("CPU {one} and CPU {other} share a core, {slowdown:.2} times slower together; not told"),
+        count => format!("{count} pairs of CPUs share a core, {slowdown:.2} times slower together; not told"),
+    };
+    let cause = match guest(machine) {
+        true => "The host gives the guest threads of its cores and shows each as a core of its own.",
+        false => "Firmware or the kernel does not tell which CPUs are threads of one core.",
+    };
+    Some(vec![Finding {
+        confirm: format!("lscpu -e=CPU,CORE; {SLOWDOWNS}"),
+        advice: "Pin one busy task a pair, or have the host pass its threads (QEMU: -smp threads=2 with pinned CPUs).".into(),
+        ..finding(&HIDDEN_SMT, Severity::Warning, headline, cause, facts)
+    }])
+}
+
+/// Of two CPUs that slow each other: whether lines pass between them as only inside a core. `None`: it cannot be told.
+fn two_threads(
+    found: &Siblings,
+    close: Option<&Measured>,
+    evidence: &Evidence,
+) -> Option<Vec<((u32, u32), f64)>> {
+    let [one, other] = found.cpus[..] else { return None };
+    let line = close?.pairs.value((one, other))?;
+    let slowdown = super::distances::slowdowns(evidence)?.pairs.value((one, other))?;
+    (line < SHARED_NS.start).then(|| vec![((one, other), slowdown)])
+}
+
+fn pair_words(pairs: impl Iterator<Item = (u32, u32)>) -> String {
+    let all: Vec<String> = pairs.map(|(one, other)| format!("{one} and {other}")).collect();
+    let shown = all.iter().take(8).cloned().collect::<Vec<_>>().join(", ");
+    if all.len() > 8 { format!("{shown} and {} more", all.len() - 8) } else { shown }
+}
+
+const WRONG_SIBLINGS: Rule = Rule {
+    id: ids::rule::WRONG_SIBLINGS,
+    title: "SMT siblings are numbered wrongly",
+    about: "The scheduler fills cores before threads, and people pin by the list of siblings. Where that list names pairs \
+            that are on different cores, and real siblings are called cores, both do the opposite of what they mean. Old \
+            kernels also contradict themselves about who belongs to a package.",
+    method: "Fires where the kernel's own files contradict each other about cores or packages; or where pairs that it calls \
+             siblings do not slow each other when both compute in registers (below 1.25 times, beyond four standard \
+             errors). A warning where other pairs do instead.",
+    calm: "",
+    source: file!(),
+    check: wrong_siblings,
+};
+
+fn wrong_siblings(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let machine = evidence.machine;
+    machine.cpus.cores.as_ref()?;
+    let mut findings = Vec::new();
+    let about = ["sibling masks", "SMT siblings are"];
+    if let Some(remark) =
+        machine.remarks.iter().find(|remark| about.iter().any(|words| remark.contains(words)))
+    {
+        let headline = "the kernel's files contradict each other about who belongs together".to_string();
+        let facts =
+            vec![Fact::new("contradiction", clipped(remark), "/sys/devices/system/cpu/cpu*/topology")];
+        let cause = "Masks and numbers of one topology come from different code; one of them is wrong.";
+        findings.push(finding(&WRONG_SIBLINGS, Severity::Note, headline, cause, facts));
+    }
+    if let Some((found, key)) = shared_cores(evidence) {
+        let wrong: Vec<((u32, u32), f64)> = found
+            .apart
+            .iter()
+            .filter(|((one, other), _)| siblings_by_kernel(machine, *one, *other))
+            .map(|(pair, slowdown)| (*pair, *slowdown))
+            .collect();
+        let others =
+            found.siblings.keys().filter(|(one, other)| !siblings_by_kernel(machine, *one, *other)).copied();
+        let others: Vec<(u32, u32)> = others.collect();
+        if let Some(((one, other), slowdown)) = wrong.first() {
+            let headline = match others.is_empty() {
+                true => format!("{} pairs called siblings do not slow each other", wrong.len()),
+                false => format!(
+                    "{} pairs called siblings do not slow each other, {} others do",
+                    wrong.len(),
+                    others.len()
+                ),
+            };
+            let mut facts = vec![
+                Fact::new("called siblings", pair_words(wrong.iter().map(|(pair, _)| *pair)), CORES),
+                Fact::new(
+                    format!("CPU {one} and CPU {other}"),
+                    format!("{slowdown:.2} times as long together"),
+                    &key,
+                ),
+            ];
+            if !others.is_empty() {
+                facts.push(Fact::new("slow each other", pair_words(others.iter().copied()), &key));
+            }
+            let cause = match guest(machine) {
+                true => "The guest's threads are not pinned to threads of one core of the host.",
+                false => "Firmware numbers threads in another way than it tells.",
+            };
+            let severity = if others.is_empty() { Severity::Note } else { Severity::Warning };
+            findings.push(finding(&WRONG_SIBLINGS, severity, headline, cause, facts));
+        }
+    }
+    for finding in &mut findings {
+        finding.confirm = format!("lscpu -e=CPU,CORE,SOCKET; {SLOWDOWNS}");
+        finding.advice =
+            "Pin by what was measured; report the list to who makes the firmware or runs the host.".into();
+    }
+    Some(findings)
+}
+
+const FLOATING: Rule = Rule {
+    id: ids::rule::FLOATING_VCPUS,
+    title: "The guest's CPUs do not stay where they are",
+    about: "A host that does not pin a guest's CPUs moves them between its own: who is near to whom changes, pinning inside \
+            the guest says nothing, and every figure of two tasks has several values. No topology that the guest is told \
+            can be true.",
+    method: "Fires in a guest where two visits each show clear groups by transfers of lines (1.5 times apart at least), and \
+             three CPUs or more have lost a neighbour and gained another between them: stolen time makes pairs slow, it \
+             makes none near. Needs four CPUs; METHODOLOGY.md has the error rates.",
+    calm: "",
+    source: file!(),
+    check: floating,
+};
+
+fn floating(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let (clusters, key) = groups(evidence)?;
+    if clusters.cpus.len() < 4 {
+        return None;
+    }
+    let Answer::Floating([one, other]) = &clusters.answer else { return Some(Vec::new()) };
+    if evidence.machine.hypervisor == Hypervisor::None {
+        return Some(Vec::new());
+    }
+    let facts = vec![
+        Fact::new("groups in one visit", words(one), &key),
+        Fact::new("groups in another", words(other), &key),
+    ];
+    let headline =
+        "which CPUs are near each other changes between visits: they float over the host's".to_string();
+    let cause = "The host's scheduler moves the guest's CPUs between its own cores, caches or packages.";
+    Some(vec![Finding {
+        confirm: TRANSFERS.into(),
+        advice: "Have the host pin the guest's CPUs (virsh vcpupin, taskset of each vCPU thread), then measure again; until \
+                 then compare by many runs only."
+            .into(),
+        ..finding(&FLOATING, Severity::Warning, headline, cause, facts)
+    }])
+}

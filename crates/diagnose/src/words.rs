@@ -1,0 +1,121 @@
+//! Numbers and texts as findings say them.
+
+use machine::disk::Block;
+use machine::{Hypervisor, Machine};
+use model::{Planned, Run};
+
+pub use model::{figure, percent};
+
+/// Bytes in the binary unit that makes them readable: `48 KiB`, `1.25 MiB`, `46.9 GiB`, `105 MiB`.
+pub fn bytes(bytes: f64) -> String {
+    const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let mut value = bytes;
+    let mut unit = 0;
+    while value.abs() >= 1024.0 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    let digits = match value {
+        value if value < 10.0 => 2,
+        value if value < 100.0 => 1,
+        _ => 0,
+    };
+    let number = format!("{value:.digits$}");
+    let number =
+        if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { &number };
+    format!("{number} {}", UNITS[unit])
+}
+
+/// A word of a command that people may paste into a shell: whoever wrote a run file may have called a benchmark
+/// anything.
+pub fn shell(word: &str) -> String {
+    let harmless = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '/' | ':' | ',');
+    match !word.is_empty() && word.chars().all(harmless) {
+        true => word.to_string(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
+/// At most 200 characters of somebody else's text.
+pub fn clipped(text: &str) -> String {
+    text.chars().take(200).collect()
+}
+
+/// What makes two hosts peers, as label and value.
+pub fn make_up(machine: &Machine) -> Vec<(String, String)> {
+    let count = |label: &str, count: Option<usize>| Some((label.to_string(), count?.to_string()));
+    let text = |label: &str, text: &Option<String>| Some((label.to_string(), clipped(text.as_ref()?)));
+    let hypervisor = match &machine.hypervisor {
+        Hypervisor::Unknown => None,
+        Hypervisor::None => Some("none".to_string()),
+        Hypervisor::Guest(name) => Some(clipped(name)),
+    };
+    let gib = machine.memory.total_bytes.map(|bytes| format!("{:.0}", bytes as f64 / f64::from(1 << 30)));
+    let dimms: Vec<String> =
+        machine.dimms.iter().filter_map(|dimm| Some((dimm.size_bytes? >> 20).to_string())).collect();
+    [
+        text("cpu_model", &machine.cpus.name()),
+        count("packages", machine.cpus.packages.as_ref().map(Vec::len)),
+        count("cores", machine.cpus.cores.as_ref().map(Vec::len)),
+        count("cpus", Some(machine.cpus.online.len())),
+        count("numa_nodes", (!machine.nodes.is_empty()).then_some(machine.nodes.len())),
+        gib.map(|gib| ("memory_gib".to_string(), gib)),
+        (!dimms.is_empty()).then(|| ("dimms_mib".to_string(), clipped(&dimms.join(" ")))),
+        text("kernel", &machine.kernel.release),
+        text("microcode", &machine.cpus.microcode),
+        text("product", &machine.dmi.product),
+        hypervisor.map(|name| ("hypervisor".to_string(), name)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// What of its disk moves the numbers of a run that measured it, as label and value; nothing of other runs.
+pub fn disk_settings(run: &Run, machine: &Machine) -> Vec<(String, String)> {
+    let measured = |planned: &Planned| {
+        planned.case.bench.starts_with("disk.") || planned.case.bench.starts_with("file.")
+    };
+    let Some(disk) = machine.disk.as_ref().filter(|_| run.header.plan.iter().any(measured)) else {
+        return Vec::new();
+    };
+    let of_leaves = |value: fn(&Block) -> Option<String>| -> Option<String> {
+        let mut all: Vec<String> = disk.leaves().filter_map(value).collect();
+        all.sort();
+        all.dedup();
+        (!all.is_empty()).then(|| all.join(" and "))
+    };
+    let kind = |block: &Block| Some(block.model.clone().unwrap_or_else(|| block.kind.words().to_string()));
+    let layers: Vec<&str> =
+        disk.stack.iter().filter(|block| !block.below.is_empty()).map(|block| block.kind.words()).collect();
+    [
+        ("disk", of_leaves(kind)),
+        ("disk_layers", (!layers.is_empty()).then(|| layers.join(", "))),
+        ("filesystem", disk.filesystem.clone()),
+        ("mount_options", (!disk.options.is_empty()).then(|| disk.options.join(","))),
+        ("disk_scheduler", of_leaves(|block| block.scheduler.clone())),
+        ("disk_write_cache", of_leaves(|block| block.write_cache.clone())),
+    ]
+    .into_iter()
+    .filter_map(|(label, value)| Some((label.to_string(), clipped(&value?))))
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_as_people_read_them() {
+        assert_eq!(bytes(49152.0), "48 KiB");
+        assert_eq!(bytes(1.5 * 1048576.0), "1.5 MiB");
+    }
+
+    #[test]
+    fn words_that_a_shell_takes_for_one() {
+        assert_eq!(shell("memory.latency"), "memory.latency");
+        assert_eq!(shell("x; rm -rf ~"), "'x; rm -rf ~'");
+        assert_eq!(shell("it's $(x)"), "'it'\\''s $(x)'");
+        assert_eq!(shell(""), "''");
+    }
+}

@@ -1,0 +1,160 @@
+//! Figures gathered, then judged: what a file says twice of one host are two measurements of one series.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use super::{Figure, Format, Imported, Keyed, MOST_FIGURES};
+use model::{Better, Form, Metric, Title, View};
+use stats::{Judged, Series, analyse};
+
+/// How a figure is to be understood.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Meaning {
+    pub keyed: Keyed,
+    /// What the other tool calls it.
+    pub wording: String,
+    pub unit: Cow<'static, str>,
+    pub better: Better,
+    pub note: String,
+}
+
+/// Collects the figures of one host.
+pub struct Builder {
+    pub format: Format,
+    pub host: String,
+    pub make_up: Vec<(String, String)>,
+    pub remarks: Vec<String>,
+    found: Vec<Found>,
+    places: BTreeMap<String, usize>,
+    left_out: usize,
+}
+
+struct Found {
+    meaning: Meaning,
+    values: Vec<f64>,
+    /// Why there is none.
+    missing: Option<String>,
+}
+
+impl Builder {
+    pub fn new(format: Format, host: &str) -> Builder {
+        let host = if host.is_empty() { "unknown" } else { host };
+        Builder {
+            format,
+            host: host.to_string(),
+            make_up: Vec::new(),
+            remarks: Vec::new(),
+            found: Vec::new(),
+            places: BTreeMap::new(),
+            left_out: 0,
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+
+    /// Notes what the file tells of the machine; said again, it is not told twice.
+    pub fn fact(&mut self, label: &str, value: &str) {
+        let value = value.trim();
+        if !value.is_empty() && !self.make_up.iter().any(|(known, _)| known == label) {
+            self.make_up.push((label.to_string(), value.chars().take(200).collect()));
+        }
+    }
+
+    pub fn value(&mut self, meaning: Meaning, value: f64) {
+        if !value.is_finite() || value < 0.0 {
+            return self.missing(meaning, "what the file says is no number that can be measured".to_string());
+        }
+        if let Some(found) = self.place(meaning) {
+            found.values.push(value);
+        }
+    }
+
+    pub fn missing(&mut self, meaning: Meaning, why: String) {
+        if let Some(found) = self.place(meaning) {
+            found.missing.get_or_insert(why);
+        }
+    }
+
+    fn place(&mut self, meaning: Meaning) -> Option<&mut Found> {
+        let key = meaning.keyed.case.series_key(&meaning.keyed.point, &meaning.keyed.metric);
+        let place = match self.places.get(&key) {
+            Some(place) => *place,
+            None if self.found.len() >= MOST_FIGURES => {
+                self.left_out += 1;
+                return None;
+            }
+            None => {
+                self.places.insert(key, self.found.len());
+                self.found.push(Found { meaning, values: Vec::new(), missing: None });
+                self.found.len() - 1
+            }
+        };
+        let found = self.found.get_mut(place)?;
+        if found.values.len() >= MOST_FIGURES {
+            self.left_out += 1;
+            return None;
+        }
+        Some(found)
+    }
+
+    pub fn finish(self) -> Imported {
+        let Builder { format, host, make_up, mut remarks, found, left_out, .. } = self;
+        if left_out > 0 {
+            remarks.push(format!("{left_out} figures were left out: the file has more than {MOST_FIGURES}"));
+        }
+        let mut catalogue: Vec<Title> = Vec::new();
+        let mut known: BTreeMap<String, usize> = BTreeMap::new();
+        let mut figures = Vec::new();
+        for Found { meaning, values, missing } in found {
+            let Keyed { case, point, metric: name } = meaning.keyed;
+            let metric = Metric {
+                name: name.into(),
+                title: meaning.wording.clone().into(),
+                unit: meaning.unit,
+                better: meaning.better,
+                form: Form::Value,
+                headline: true,
+                detail: false,
+            };
+            let place = *known.entry(case.bench.to_string()).or_insert_with(|| {
+                catalogue.push(title(&case.bench, &meaning.wording, format));
+                catalogue.len() - 1
+            });
+            let metrics = &mut catalogue[place].metrics;
+            if !metrics.iter().any(|other| other.name == metric.name) {
+                metrics.push(metric.clone());
+            }
+            let unmet = missing.filter(|_| values.is_empty());
+            let series = Series::imported(&case, point, metric, &values, unmet);
+            let analysis = analyse(&series, PRECISION, 0);
+            let (judged, note) = (Judged { series, analysis }, meaning.note);
+            figures.push(Figure { judged, wording: meaning.wording, note });
+        }
+        Imported {
+            format,
+            host,
+            make_up,
+            catalogue,
+            figures,
+            index: Vec::new(),
+            remarks,
+            findings: Vec::new(),
+        }
+    }
+}
+
+/// The precision by which repeated figures are judged, as a run's own.
+const PRECISION: f64 = 0.01;
+
+fn title(bench: &str, wording: &str, format: Format) -> Title {
+    Title {
+        id: bench.to_string().into(),
+        title: wording.to_string().into(),
+        about: format!("Read from {format}.").into(),
+        reading: "".into(),
+        metrics: Vec::new(),
+        view: View::Table,
+    }
+}

@@ -1,0 +1,41 @@
+//! What fio says beside its results: errors, failed verification, signals, warnings.
+
+use super::Sheet;
+use crate::own::short;
+
+/// Remarks of one kind that are quoted.
+const QUOTED: usize = 5;
+
+/// Whether a line tells of I/O that failed.
+fn failed(line: &str) -> bool {
+    line.starts_with("verify:")
+        || line.contains("io_u error")
+        || line.contains("bad magic header")
+        || line.contains("bad header ")
+        || (line.contains("err=") && line.contains("/file:"))
+        || (line.starts_with("fio: pid=") && line.contains("error="))
+}
+
+/// Notes what the lines around results say; those that are results are not among them, or are passed over.
+pub fn read(lines: &[&str], sheet: &mut Sheet) {
+    let (mut quoted, mut more) = (Vec::new(), 0);
+    for line in lines.iter().map(|line| line.trim().trim_start_matches('\u{feff}')) {
+        if line.contains("(groupid=") {
+            continue;
+        }
+        if failed(line) {
+            sheet.against.failed("says", line, "the file");
+        } else if line.contains("terminating on signal") {
+            sheet.against.interrupted(line);
+        } else if line.starts_with("fio: ") || line.to_ascii_lowercase().contains("warning") {
+            match quoted.len() < QUOTED {
+                true => quoted.push(format!("it says {:?}", short(line))),
+                false => more += 1,
+            }
+        }
+    }
+    sheet.remarks.append(&mut quoted);
+    if more > 0 {
+        sheet.remarks.push(format!("and {more} more such lines"));
+    }
+}

@@ -1,0 +1,283 @@
+//! Jobs of one kind that ran at once, and how their case is named.
+
+use super::{Job, SEVERAL, Way, numbers};
+use crate::own::short;
+use model::vocabulary::disk as ids;
+use model::{Params, Value};
+
+/// Options that make the work another one, as they are named in a key.
+const ALTERS: [(&str, &[&str]); 21] = [
+    ("verify", &["verify"]),
+    ("rate", &["rate"]),
+    ("rate_iops", &["rate_iops"]),
+    ("thinktime", &["thinktime"]),
+    ("fsync", &["fsync"]),
+    ("fdatasync", &["fdatasync"]),
+    ("sync", &["sync"]),
+    ("end_fsync", &["end_fsync"]),
+    ("bsrange", &["bsrange", "blocksize_range"]),
+    ("bssplit", &["bssplit"]),
+    ("distribution", &["random_distribution"]),
+    ("zonemode", &["zonemode"]),
+    ("hipri", &["hipri"]),
+    ("sqpoll", &["sqthread_poll"]),
+    ("fixedbufs", &["fixedbufs"]),
+    ("compressed", &["buffer_compress_percentage"]),
+    ("dedupe", &["dedupe_percentage"]),
+    ("latency_target", &["latency_target"]),
+    ("batch", &["iodepth_batch", "iodepth_batch_submit"]),
+    ("replay", &["read_iolog"]),
+    ("flow", &["flow"]),
+];
+
+/// Values of those that change nothing.
+pub const OFF: [&str; 4] = ["0", "none", "", "1:1"];
+
+/// Engines that have one I/O in flight, whatever the depth.
+pub const ONE_IN_FLIGHT: [&str; 6] = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"];
+
+/// The time that a report is of, ms. Jobs that verify write first and read then; others go both ways at once.
+fn longest_ms(job: &Job) -> f64 {
+    let times = job.sides.iter().filter_map(|side| side.runtime_ms);
+    if job.verifies() { times.sum() } else { times.fold(0.0, f64::max) }
+}
+
+/// How jobs of one kind that ran at once are named together.
+pub struct Crew<'a> {
+    pub jobs: Vec<&'a Job>,
+    /// How many ran, as far as is known.
+    pub count: u64,
+    /// These figures are of jobs of several kinds in one.
+    pub merged: bool,
+    /// Other jobs ran at the same time.
+    pub among: Vec<&'a str>,
+    /// Of several hosts, which.
+    pub client: Option<&'a str>,
+}
+
+pub fn text(value: &str) -> Value {
+    let cut: String = value.chars().filter(|one| !one.is_control()).take(60).collect();
+    cut.parse().map_or(Value::Text(cut), Value::Int)
+}
+
+impl Crew<'_> {
+    pub fn job(&self) -> &Job {
+        self.jobs[0]
+    }
+
+    /// How many jobs the figures are of: those of this name, those that a report is of, or what their times come to.
+    pub fn count(&mut self) {
+        let job = self.job();
+        let asked =
+            job.option(&["numjobs"]).and_then(|text| text.parse().ok()).unwrap_or(1u64).clamp(1, 1 << 20);
+        let longest = longest_ms(job);
+        let ran =
+            job.job_runtime_ms.filter(|_| longest > 100.0).map_or(1, |all| (all / longest).round() as u64);
+        let count = job.jobs.unwrap_or(1).max(self.jobs.len() as u64);
+        // Fewer than were asked for are jobs that ended at different times.
+        (self.count, self.merged) = match self.reported_as_one() {
+            true if ran > asked.max(count) => (ran, true),
+            _ => (count.max(asked), job.merged),
+        };
+    }
+
+    /// Whether one report stands for all jobs of the name. fio leaves an option without a value out of what it tells of a job, but the
+    /// jobs' time tells it, too: without group_reporting it is the report's own.
+    pub fn reported_as_one(&self) -> bool {
+        let job = self.job();
+        let longest = longest_ms(job);
+        let several = job.job_runtime_ms.is_some_and(|all| longest > 0.0 && all > longest * 1.05 + 2.0);
+        self.jobs.len() == 1 && (job.option(&["group_reporting"]).is_some() || several)
+    }
+
+    /// Where its tasks were: several are wherever the scheduler puts them.
+    pub fn place(&self) -> &'static str {
+        let several = self.count > 1 || self.job().option(&["numjobs"]) == Some(SEVERAL);
+        if several { "free" } else { "one-cpu" }
+    }
+
+    pub fn engine(&self) -> Option<&str> {
+        self.job().option(&["ioengine"])
+    }
+
+    pub fn params(&self, op: &str) -> Params {
+        let job = self.job();
+        let mut params = Params::new();
+        let mut put = |name: &str, value: &str| params.set(name, text(value));
+        put(&ids::param::OP, op);
+        put(&ids::param::CACHE, self.cache());
+        match self.engine() {
+            Some("io_uring" | "libaio") => {}
+            Some(engine) => put(&ids::param::ENGINE, engine),
+            None => put(&ids::param::ENGINE, "untold"),
+        }
+        for (name, options) in ALTERS {
+            if let Some(value) = job.option(options).filter(|value| !OFF.contains(value)) {
+                put(name, value);
+            }
+        }
+        // Ours are seven reads to three writes.
+        let share = job.option(&["rwmixread"]).unwrap_or("50");
+        if op == "mixed" && share != "70" {
+            put("read_share", share);
+        }
+        if self.rw().contains(':') || job.untold {
+            put("rw", self.rw());
+        }
+        let sizes: Vec<String> = self.ways().iter().map(|way| self.block(*way).to_string()).collect();
+        if sizes.iter().any(|size| *size != sizes[0]) {
+            put("bs", &sizes.join(","));
+        }
+        match job.option(&["numjobs"]) {
+            Some(SEVERAL) => put(&ids::param::JOBS, SEVERAL),
+            _ if self.count > 1 => put(&ids::param::JOBS, &self.count.to_string()),
+            _ => {}
+        }
+        if self.merged {
+            put("of", "several-kinds");
+        }
+        if !self.among.is_empty() {
+            put("job", &job.name);
+        }
+        if let Some(client) = self.client {
+            put("client", client);
+        }
+        params
+    }
+
+    pub fn cache(&self) -> &'static str {
+        let job = self.job();
+        let is = |name: &str, value: &str| job.option(&[name]).is_some_and(|found| found == value);
+        match () {
+            () if is("direct", "1") || is("buffered", "0") => "direct",
+            () if job.direct_untold => "untold",
+            () => "buffered",
+        }
+    }
+
+    pub fn rw(&self) -> &str {
+        match self.job().untold {
+            true => "untold",
+            false => self.job().option(&["rw", "readwrite"]).unwrap_or("read"),
+        }
+    }
+
+    /// The pattern without what may follow it: `randread:8`.
+    pub fn pattern(&self) -> &str {
+        self.rw().split(':').next().unwrap_or_default()
+    }
+
+    /// The directions that the job asks for; where that is not told, those that it went.
+    pub fn ways(&self) -> &'static [Way] {
+        if self.job().untold {
+            let went = Way::ALL.map(|way| !self.job().side(way).is_empty());
+            return match went {
+                [true, true, false] => &[Way::Read, Way::Write],
+                [true, true, true] => &Way::ALL,
+                [true, false, true] => &[Way::Read, Way::Trim],
+                [false, true, true] => &[Way::Write, Way::Trim],
+                [false, true, false] => &[Way::Write],
+                [false, false, true] => &[Way::Trim],
+                [_, false, false] => &[Way::Read],
+            };
+        }
+        match self.pattern().trim_start_matches("rand") {
+            "read" => &[Way::Read],
+            "write" => &[Way::Write],
+            "trim" => &[Way::Trim],
+            "trimwrite" => &[Way::Write, Way::Trim],
+            _ => &[Way::Read, Way::Write],
+        }
+    }
+
+    pub fn bench(&self) -> &'static str {
+        match self.pattern() {
+            "untold" => "fio.job",
+            pattern if pattern.starts_with("rand") => ids::RANDOM.as_str(),
+            _ => ids::SEQUENTIAL.as_str(),
+        }
+    }
+
+    /// Whether reads of a job that writes are its reading back. In a text, which does not tell of `verify`, as many reads as writes say so
+    /// (fewer where it ended with an error).
+    pub fn verify_phase(&self, way: Way) -> bool {
+        let job = self.job();
+        if way != Way::Read || self.ways() != [Way::Write] {
+            return false;
+        }
+        let ios = |way: Way| -> f64 { self.jobs.iter().filter_map(|job| job.side(way).ios).sum() };
+        let (reads, writes) = (ios(Way::Read), ios(Way::Write));
+        job.verifies() || job.direct_untold && (reads == writes || job.error != 0 && reads < writes)
+    }
+
+    fn block(&self, way: Way) -> Value {
+        let job = self.job();
+        if job.untold {
+            return text("untold");
+        }
+        let block = job.option(&["bs", "blocksize"]).unwrap_or("4k");
+        let parts: Vec<&str> = block.split(',').collect();
+        // What is left out is fio's default.
+        let own =
+            parts.get(way as usize).or(parts.last()).copied().filter(|text| !text.is_empty()).unwrap_or("4k");
+        let bytes = numbers::amount(own, 1024.0).filter(|bytes| *bytes >= 1.0);
+        bytes.map_or_else(|| text(own), |bytes| Value::Int(bytes as i64))
+    }
+
+    pub fn point(&self, way: Way) -> Params {
+        let job = self.job();
+        // In one report of several kinds a direction that the told job does not have is another one's.
+        let others = self.merged && !self.ways().contains(&way);
+        let depth = job.option(&["iodepth"]).and_then(|text| text.parse().ok()).unwrap_or(1i64);
+        let single = self.engine().is_some_and(|engine| ONE_IN_FLIGHT.contains(&engine));
+        let depth = match single {
+            _ if job.untold || others => text("untold"),
+            true => Value::Int(1),
+            false => Value::Int(depth),
+        };
+        let block = if others { text("untold") } else { self.block(way) };
+        Params::from([(ids::param::BLOCK, block), (ids::param::DEPTH, depth)])
+    }
+
+    /// What is to be known of all its figures.
+    pub fn notes(&self) -> Vec<String> {
+        let job = self.job();
+        let mut notes = Vec::new();
+        if job.untold {
+            notes.push("what it did is not told: the line that announces the job is not here".to_string());
+        }
+        match self.engine() {
+            _ if job.untold => {}
+            Some("libaio") => notes.push("by libaio, ours by io_uring".to_string()),
+            None => notes
+                .push("the engine is not told; fio's own choice is psync, on Windows windowsaio".to_string()),
+            Some(_) => {}
+        }
+        if job.direct_untold {
+            notes.push("fio's text does not tell whether the page cache is in the way".to_string());
+        }
+        if self.merged {
+            notes.push(format!(
+                "group_reporting put {} jobs of which only this one's options are told into one",
+                self.count
+            ));
+        }
+        if !self.among.is_empty() {
+            let mut names = self.among.clone();
+            names.dedup();
+            let more = names.len().saturating_sub(3);
+            names.truncate(3);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            notes.push(format!("at the same time as {}{more}", short(&names.join(", "))));
+        }
+        if job.option(&["rate", "rate_iops"]).is_some() {
+            notes.push(
+                "paced: its latency counts from the submission and not from when it was due".to_string(),
+            );
+        }
+        if job.error != 0 {
+            notes.push(format!("the job ended with error {}", job.error));
+        }
+        notes
+    }
+}

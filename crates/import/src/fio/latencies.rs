@@ -1,0 +1,102 @@
+//! Latencies of a job to series, and whether its figures fit each other.
+
+use super::{Side, Spread, Way, numbers};
+use crate::builder::{Builder, Meaning};
+use crate::own::{Against, percentile_name, short, too_few_beyond};
+
+/// The latencies of one direction: percentiles, and what is printed of the whole.
+pub fn latencies(
+    name: &str,
+    synchronous: bool,
+    side: &Side,
+    notes: &[String],
+    us: &dyn Fn(&str, &[String]) -> Meaning,
+    builder: &mut Builder,
+    against: &mut Against,
+) {
+    // Where percentiles of the whole are printed, they are what ours are.
+    let whole = !side.lat.percentiles.is_empty();
+    let main = if whole { &side.lat } else { &side.clat };
+    let mut own = notes.to_vec();
+    if !whole && !synchronous {
+        own.push("of the completion: from after the submission on".to_string());
+    }
+    let observations = main.n.or(side.ios);
+    percentiles(main, "latency", observations, &|metric| us(metric, &own), builder);
+    let longest = side.runtime_ms.filter(|time| *time > 0.0);
+    let mut put = |metric: &str, value: Option<f64>, times: f64, notes: &[String]| {
+        let Some(value) = value else { return };
+        let (us, limit) = (us(metric, notes), longest.map(|ms| ms * 1e6 * times + 1e8));
+        match limit.filter(|limit| value > *limit) {
+            Some(_) => {
+                let why = format!(
+                    "{:.3} s is longer than the run of {:.3} s",
+                    value / 1e9,
+                    longest.unwrap_or(0.0) / 1e3
+                );
+                against.disagree(&short(name), format!("{metric}: {why}"), "the job");
+                builder.missing(us, why);
+            }
+            None => builder.value(us, value / 1e3),
+        }
+    };
+    let taken = |spread: &Spread| spread.n != Some(0.0);
+    if taken(main) {
+        put("latency_mean", main.mean, 1.05, &own);
+        put("latency_max", main.max, 2.0, &own);
+    }
+    put("submission_mean", side.slat.mean.filter(|mean| *mean > 0.0), 1.05, notes);
+    put("total_mean", side.lat.mean.filter(|_| taken(&side.lat)), 1.05, notes);
+    if !taken(main) {
+        for metric in ["latency_mean", "latency_max"] {
+            let why = "no latency was taken: what it prints is of no I/O";
+            builder.missing(us(metric, &own), why.to_string());
+        }
+    }
+}
+
+/// The percentiles of a latency; one that too few lie beyond is none.
+pub fn percentiles(
+    spread: &Spread,
+    stem: &str,
+    observations: Option<f64>,
+    us: &dyn Fn(&str) -> Meaning,
+    builder: &mut Builder,
+) {
+    for (percent, value) in &spread.percentiles {
+        let (Some(metric), Some(at)) = (percentile_name(stem, percent), numbers::plain(percent)) else {
+            continue;
+        };
+        let Some(value) = value else {
+            builder.missing(us(&metric), "what it prints is no number".to_string());
+            continue;
+        };
+        match too_few_beyond(at, observations, &format!("{} us", value / 1e3)) {
+            Some(why) => builder.missing(us(&metric), why),
+            None => builder.value(us(&metric), value / 1e3),
+        }
+    }
+}
+
+/// Whether rates are amounts over the time: 2 %, and the last digit of the time and of what is printed with few.
+pub fn check(name: &str, way: Way, side: &Side, against: &mut Against) {
+    let Some(ms) = side.runtime_ms.filter(|ms| *ms > 0.0) else { return };
+    let tolerance = 0.02 + 1.0 / ms;
+    let rates = [("iops", side.iops, side.ios, 1.0), ("bandwidth", side.bandwidth, side.bytes, 1e6)];
+    for (what, printed, amount, scale) in rates {
+        let (Some(printed), Some(amount)) = (printed, amount) else { continue };
+        let found = amount * 1e3 / ms;
+        if (printed - found).abs() > tolerance * printed.max(found) + 1.0 {
+            let unit = if scale > 1.0 { " MB/s" } else { " 1/s" };
+            against.disagree(
+                &format!("{} {}", short(name), way.word()),
+                format!(
+                    "{what} says {:.1}{unit}; its amount over its {ms:.0} ms is {:.1}{unit}",
+                    printed / scale,
+                    found / scale
+                ),
+                "the job",
+            );
+        }
+    }
+}

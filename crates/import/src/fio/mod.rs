@@ -1,0 +1,229 @@
+//! Results of fio: its JSON (`json`, `json+`; `json.rs`) and its text (`text.rs`), with whatever stands around them
+//! (`complaints.rs`). Both come to jobs, and from there to series (`figures.rs`).
+//!
+//! Units: fio 3 prints bytes a second and nanoseconds, fio 2 KiB a second and microseconds; in the text each line names its own.
+//! A `k` in a size is 1024.
+
+mod complaints;
+mod crew;
+mod figures;
+mod json;
+mod latencies;
+mod numbers;
+mod snapshots;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use super::builder::Builder;
+use super::embedded::embedded;
+use super::own::Against;
+use super::{Format, Imported, Tool};
+
+pub(crate) const TOOL: Tool = Tool {
+    files: "results of fio (JSON and text)",
+    json: &["{\"fioversion\":"],
+    is_one,
+    read: |text| Ok(read(text)),
+};
+
+const FORMAT: Format = Format("fio result");
+
+/// More jobs than this in one file are a mistake or an attack.
+const MOST_JOBS: usize = 200;
+
+/// What `numjobs` is where a text tells only that there are several.
+const SEVERAL: &str = "several";
+
+/// Devices that are told of.
+const MOST_DEVICES: usize = 8;
+
+fn busy_device(name: &str, percent: f64) -> String {
+    format!("the device {name} was busy for {:.0} % of the time", percent.clamp(0.0, 1e6))
+}
+
+/// The way data went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Way {
+    Read,
+    Write,
+    Trim,
+}
+
+impl Way {
+    const ALL: [Way; 3] = [Way::Read, Way::Write, Way::Trim];
+
+    const fn word(self) -> &'static str {
+        match self {
+            Way::Read => "read",
+            Way::Write => "write",
+            Way::Trim => "trim",
+        }
+    }
+}
+
+/// One kind of latency, ns.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Spread {
+    mean: Option<f64>,
+    max: Option<f64>,
+    /// How many I/Os it is of.
+    n: Option<f64>,
+    /// Percent as printed, and ns; `None` for what is no number.
+    percentiles: Vec<(String, Option<f64>)>,
+}
+
+/// What a job did in one direction.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Side {
+    ios: Option<f64>,
+    bytes: Option<f64>,
+    runtime_ms: Option<f64>,
+    iops: Option<f64>,
+    /// bytes/s.
+    bandwidth: Option<f64>,
+    /// How `iops` and `bandwidth` are printed, where that is with few digits.
+    rounded: String,
+    /// Submission, completion, and both together.
+    slat: Spread,
+    clat: Spread,
+    lat: Spread,
+}
+
+impl Side {
+    fn is_empty(&self) -> bool {
+        let zero = |value: Option<f64>| value.is_none_or(|value| value == 0.0);
+        // I/Os that were issued and moved nothing are counted, too.
+        let moved_none = zero(self.ios) || self.bytes == Some(0.0);
+        moved_none && zero(self.bytes) && zero(self.iops) && zero(self.bandwidth)
+    }
+}
+
+/// One job, or the jobs that one report is of.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Job {
+    name: String,
+    host: String,
+    /// By fio's names; what the job says comes before what holds for all of them.
+    options: Vec<(String, String)>,
+    group: Option<i64>,
+    /// How many jobs these figures are of, as far as that is told.
+    jobs: Option<u64>,
+    error: i64,
+    error_words: String,
+    sides: [Side; 3],
+    /// fsync and its like.
+    sync: Spread,
+    job_runtime_ms: Option<f64>,
+    /// User and system, per cent of the jobs' time.
+    cpu: Option<f64>,
+    /// `direct` is not told (text), which is not the same as its default.
+    direct_untold: bool,
+    /// The job was announced and has no result.
+    unfinished: Option<String>,
+    /// A result without the line that announces the job: nobody knows what it did.
+    untold: bool,
+    /// The figures are of jobs of several kinds in one.
+    merged: bool,
+    /// Half of the last digit of a block size as it is printed, bytes.
+    block_rounding: f64,
+}
+
+impl Job {
+    /// The value of the first of these options that is there.
+    fn option(&self, names: &[&str]) -> Option<&str> {
+        let named = |name: &&str| self.options.iter().find(|(known, _)| known == name);
+        names.iter().find_map(named).map(|(_, value)| value.as_str())
+    }
+
+    fn side(&self, way: Way) -> &Side {
+        &self.sides[way as usize]
+    }
+
+    /// Whether it reads back and checks what it wrote.
+    fn verifies(&self) -> bool {
+        self.option(&["verify"]).is_some_and(|method| !crew::OFF.contains(&method))
+    }
+}
+
+/// Whether a text is a result of fio.
+fn is_one(text: &str) -> bool {
+    text.contains("\"fio version\"") || text.lines().any(text::begins)
+}
+
+/// The results in a text, one for each document, or one for all of its words.
+fn read(text: &str) -> Vec<Imported> {
+    let found = embedded(text);
+    let ours: Vec<&serde_json::Value> =
+        found.documents.iter().filter(|one| one.get("fio version").is_some()).collect();
+    let mut results: Vec<Imported> = Vec::new();
+    let mut passed = 0;
+    for (at, document) in ours.iter().enumerate() {
+        if ours.get(at + 1).is_some_and(|next| snapshots::is_earlier(document, next)) {
+            passed += 1;
+            continue;
+        }
+        let (jobs, facts, remarks) = json::jobs(document);
+        let mut sheet = Sheet { jobs, facts, remarks, ..Sheet::default() };
+        sheet.remarks.extend(snapshots::remark(std::mem::take(&mut passed)));
+        if at + 1 == ours.len() && found.left_out > 0 {
+            sheet.remarks.push(format!("{} reports were left out: the file has too many", found.left_out));
+        }
+        // What stands around is said once, with the first.
+        if results.is_empty() {
+            complaints::read(&found.lines, &mut sheet);
+            if found.lines.iter().any(|line| text::begins(line)) {
+                sheet.remarks.push("what it says in words beside the JSON was not read again".to_string());
+            }
+        }
+        if found.cut && at + 1 == ours.len() {
+            sheet.against.interrupted("the file ends in the midst of its JSON");
+        }
+        results.extend(sheet.imported());
+    }
+    if ours.is_empty() {
+        let lines: Vec<&str> = text.lines().collect();
+        let (jobs, facts, remarks) = text::jobs(&lines);
+        let mut sheet = Sheet { jobs, facts, remarks, ..Sheet::default() };
+        complaints::read(&lines, &mut sheet);
+        results.extend(sheet.imported());
+    }
+    results
+}
+
+/// One result on its way to series.
+#[derive(Default)]
+struct Sheet {
+    jobs: Vec<Job>,
+    facts: Vec<(String, String)>,
+    remarks: Vec<String>,
+    against: Against,
+}
+
+impl Sheet {
+    fn imported(mut self) -> Option<Imported> {
+        if self.jobs.len() > MOST_JOBS {
+            let more = self.jobs.len() - MOST_JOBS;
+            self.remarks.push(format!("{more} jobs were left out: the file has more than {MOST_JOBS}"));
+            self.jobs.truncate(MOST_JOBS);
+        }
+        let host = self.jobs.iter().map(|job| job.host.as_str()).find(|host| !host.is_empty());
+        let mut builder = Builder::new(FORMAT, host.unwrap_or_default());
+        for (label, value) in &self.facts {
+            builder.fact(label, value);
+        }
+        builder.remarks.push(
+            "fio gives one figure of a whole run: nothing is known of its spread; its jobs run wherever the scheduler puts them, \
+             unless an option says otherwise"
+                .to_string(),
+        );
+        builder.remarks.append(&mut self.remarks);
+        figures::figures(&self.jobs, &mut builder, &mut self.against);
+        if builder.is_empty() {
+            figures::nothing(&mut builder, "it names no job that did anything");
+        }
+        let mut imported = Imported { findings: self.against.findings(), ..builder.finish() };
+        figures::headlines(&mut imported);
+        Some(imported)
+    }
+}

@@ -1,0 +1,467 @@
+//! Logs of hackbench (rt-tests' text and the old one before it) and of `perf bench sched messaging` and `pipe`: what was
+//! pasted from terminals, with or without the commands. Runs of one setting are values of one series; what stands under
+//! another heading, on another host or under another mover of tasks is another result.
+
+mod command;
+mod lines;
+
+use std::collections::BTreeMap;
+
+use command::{Invocation, Program};
+use lines::{Line, Number};
+
+use super::builder::{Builder, Meaning};
+use super::{Format, Imported, Keyed, Tool, keyed};
+use model::Better;
+
+pub(crate) const TOOL: Tool = Tool {
+    files: "logs of hackbench and of `perf bench sched messaging` and `pipe`",
+    json: &[],
+    is_one,
+    read: |text| Ok(read(text)),
+};
+
+const FORMAT: Format = Format("hackbench log");
+const PERF_MESSAGING: Format = Format("perf bench sched messaging");
+const PERF_PIPE: Format = Format("perf bench sched pipe");
+
+/// More runs in one file are a mistake or an attack.
+const MOST_RUNS: usize = 2_000;
+/// The statistics of one series take time that grows with the square of its values.
+const MOST_VALUES: usize = 200;
+/// More results in one file are one, too.
+const MOST_RESULTS: usize = 200;
+
+const TIMES: &str = "a run gives one time, from when all its tasks were made until the last has ended, cut \
+                     off to milliseconds; its tasks run wherever the scheduler puts them";
+const OPERATIONS: &str =
+    "perf gives one mean of all its operations; its two tasks run wherever the scheduler puts them";
+
+/// Whether a text is a log, or a part of one.
+fn is_one(text: &str) -> bool {
+    text.lines().any(lines::begins)
+}
+
+/// What holds for the runs that follow.
+#[derive(Clone, Debug, Default)]
+struct Around {
+    host: String,
+    heading: String,
+    /// What the last command asks for; empty where it is not there.
+    asked: Vec<Invocation>,
+}
+
+/// One run, as far as it is printed.
+#[derive(Clone, Debug)]
+struct Run {
+    program: Program,
+    tasks: Option<&'static str>,
+    groups: Option<u32>,
+    fds: Option<u32>,
+    loops: Option<u32>,
+    bytes: Option<u32>,
+    time: Option<Number>,
+    each_operation: Option<Number>,
+    /// What of its own text cannot be right.
+    wrong: Option<String>,
+    /// The first line in it that is none of its own.
+    other: Option<String>,
+    around: Around,
+}
+
+/// Results of one host, under one heading.
+struct Result {
+    format: Format,
+    host: String,
+    heading: String,
+    under: String,
+    builder: Builder,
+    runs: usize,
+    /// How many of them have no value, and why the first has none.
+    failed: Option<(String, usize)>,
+    /// How many values each series has so far, and how many were left out.
+    values: BTreeMap<String, usize>,
+    left_out: usize,
+}
+
+/// The results in a text, in its order.
+fn read(text: &str) -> Vec<Imported> {
+    let mut log = Log::default();
+    lines::read(text).into_iter().for_each(|line| log.take(line));
+    log.end();
+    let Log { results, mut orphans, others, runs, .. } = log;
+    let mut all: Vec<Imported> = Vec::new();
+    for mut result in results {
+        if all.is_empty() {
+            if runs > MOST_RUNS {
+                let more = runs - MOST_RUNS;
+                orphans.push(format!("{more} runs were left out: the file has more than {MOST_RUNS}"));
+            }
+            if let Some((first, count)) = &others {
+                let lines = if *count == 1 { "a line is".to_string() } else { format!("{count} lines are") };
+                orphans.push(format!("{lines} none of a log's; the first of them: {first:?}"));
+            }
+            result.builder.remarks.append(&mut orphans);
+        }
+        // Where other runs have one, their series does not tell that this one has none.
+        if let Some((why, failed)) = result.failed.filter(|(_, failed)| *failed < result.runs) {
+            let runs = result.runs;
+            result
+                .builder
+                .remarks
+                .push(format!("{failed} of {runs} runs have no value; of the first: {why}"));
+        }
+        if result.left_out > 0 {
+            let left_out = result.left_out;
+            let remark = format!("{left_out} values were left out, of series with more than {MOST_VALUES}");
+            result.builder.remarks.push(remark);
+        }
+        all.push(result.builder.finish());
+    }
+    all
+}
+
+#[derive(Default)]
+struct Log {
+    around: Around,
+    run: Option<Run>,
+    results: Vec<Result>,
+    /// Remarks on what belongs to no run.
+    orphans: Vec<String>,
+    /// Lines that nobody knows: the first, and how many.
+    others: Option<(String, usize)>,
+    runs: usize,
+}
+
+impl Log {
+    fn take(&mut self, line: Line) {
+        match line {
+            Line::Banner { tasks, groups, each, all } => {
+                let run = self.begin(Program::Hackbench);
+                (run.tasks, run.groups, run.fds) = (tasks, groups, each.map(|each| each / 2));
+                let odd = each.is_none_or(|each| each % 2 == 1 || each == 0);
+                run.multiply(groups, each.filter(|_| !odd), all);
+            }
+            Line::Broken => self.begin(Program::Hackbench).wrong = Some("its banner is damaged".to_string()),
+            Line::Perf(Some(program)) => {
+                self.begin(program);
+            }
+            Line::Perf(None) => self.end(),
+            Line::Prompt { host, runs } => {
+                self.end();
+                if host.is_some() || !runs.is_empty() {
+                    self.around.host = host.unwrap_or_default();
+                }
+                self.around.asked = runs;
+            }
+            Line::Heading(heading) => {
+                self.end();
+                self.around = Around { heading, host: self.around.host.clone(), asked: Vec::new() };
+            }
+            Line::Messages { loops, bytes } => self.with("message sizes", |run| {
+                (run.loops, run.bytes) = (loops, bytes);
+                if loops.is_none() || bytes.is_none() {
+                    run.wrong.get_or_insert("it tells no number of messages that can be one".to_string());
+                }
+            }),
+            Line::Crew { fds, tasks } => self.with("a crew", |run| (run.fds, run.tasks) = (fds, tasks)),
+            Line::Groups { groups, all } => self.with("groups", |run| {
+                run.groups = groups;
+                let each = run.fds.and_then(|fds| fds.checked_mul(2));
+                run.multiply(groups, each, all);
+            }),
+            Line::Operations { operations, tasks } => self.with("operations", |run| {
+                (run.loops, run.tasks) = (operations, tasks);
+                if operations.is_none_or(|operations| operations == 0) {
+                    run.wrong.get_or_insert("it tells no number of operations that can be one".to_string());
+                }
+            }),
+            Line::EachOperation(time) => self.with("a time of an operation", |run| run.each_operation = time),
+            Line::Time(time) | Line::Total(time) => {
+                let pipe = self.run.as_ref().is_some_and(|run| run.program == Program::Pipe);
+                self.with("a time", |run| run.time = time);
+                // The pipe's own figure stands behind it.
+                if !pipe {
+                    self.end();
+                }
+            }
+            Line::Other(text) => {
+                // What stands behind a pipe's figure is none of its own.
+                if self.run.as_ref().is_some_and(|run| run.each_operation.is_some()) {
+                    self.end();
+                }
+                match &mut self.run {
+                    Some(run) if run.time.is_none() => {
+                        run.other.get_or_insert(text);
+                    }
+                    // perf prints the same once more, the other way round.
+                    _ if text.ends_with(" ops/sec") => {}
+                    _ => self.others.get_or_insert((text, 0)).1 += 1,
+                }
+            }
+        }
+    }
+
+    /// Lets a line complete the run that it belongs to.
+    fn with(&mut self, what: &str, complete: impl FnOnce(&mut Run)) {
+        match &mut self.run {
+            Some(run) => complete(run),
+            None if self.orphans.len() < 10 => {
+                self.orphans.push(format!("{what} stands where no run has begun, and was left out"));
+            }
+            None => {}
+        }
+    }
+
+    fn begin(&mut self, program: Program) -> &mut Run {
+        self.end();
+        self.run.insert(Run {
+            program,
+            tasks: None,
+            groups: None,
+            fds: None,
+            loops: None,
+            bytes: None,
+            time: None,
+            each_operation: None,
+            wrong: None,
+            other: None,
+            around: self.around.clone(),
+        })
+    }
+
+    /// Ends the run that has begun: a value, or the reason why there is none.
+    fn end(&mut self) {
+        let Some(run) = self.run.take() else { return };
+        self.runs += 1;
+        if self.runs > MOST_RUNS {
+            return;
+        }
+        let asked = run.asked();
+        let under = asked.first().map_or("", |asked| asked.under.as_str()).to_string();
+        let Some(meaning) = run.meaning(&asked) else { return };
+        let value = run.value();
+        let Some(result) = self.result(run.format(), &run.around, &under) else { return };
+        result.runs += 1;
+        match value {
+            Ok(value) => {
+                let Keyed { case, point, metric } = &meaning.keyed;
+                let values = result.values.entry(case.series_key(point, metric)).or_default();
+                *values += 1;
+                match *values > MOST_VALUES {
+                    true => result.left_out += 1,
+                    false => result.builder.value(meaning, value),
+                }
+            }
+            Err(why) => {
+                result.failed.get_or_insert_with(|| (why.clone(), 0)).1 += 1;
+                result.builder.missing(meaning, why);
+            }
+        }
+    }
+
+    /// The result that a run is part of; `None` where there are too many.
+    fn result(&mut self, format: Format, around: &Around, under: &str) -> Option<&mut Result> {
+        let Around { host, heading, .. } = around;
+        let same = |other: &Result| {
+            other.format == format && other.host == *host && other.heading == *heading && other.under == under
+        };
+        if let Some(at) = self.results.iter().position(same) {
+            return self.results.get_mut(at);
+        }
+        if self.results.len() == MOST_RESULTS {
+            if self.orphans.len() < 10 {
+                self.orphans
+                    .push(format!("the file has more than {MOST_RESULTS} results: a run was left out"));
+            }
+            return None;
+        }
+        let unknown = if host.is_empty() && heading.is_empty() { "unknown" } else { "" };
+        let names = [host.as_str(), heading, unknown, under].into_iter().filter(|name| !name.is_empty());
+        let mut builder = Builder::new(format, &names.collect::<Vec<_>>().join(", "));
+        builder.fact("started by", under);
+        builder.remarks.push(if format == PERF_PIPE { OPERATIONS } else { TIMES }.to_string());
+        self.results.push(Result {
+            format,
+            host: host.clone(),
+            heading: heading.clone(),
+            under: under.to_string(),
+            builder,
+            runs: 0,
+            failed: None,
+            values: BTreeMap::new(),
+            left_out: 0,
+        });
+        self.results.last_mut()
+    }
+}
+
+impl Run {
+    fn format(&self) -> Format {
+        match self.program {
+            Program::Hackbench => FORMAT,
+            Program::Messaging => PERF_MESSAGING,
+            Program::Pipe => PERF_PIPE,
+        }
+    }
+
+    /// Checks that groups of so many tasks are the tasks that are printed.
+    fn multiply(&mut self, groups: Option<u32>, each: Option<u32>, all: Option<u32>) {
+        let product = groups.zip(each).and_then(|(groups, each)| groups.checked_mul(each));
+        if product.is_none_or(|product| product == 0 || all != Some(product)) {
+            self.wrong.get_or_insert("its numbers of groups and of tasks do not agree".to_string());
+        }
+    }
+
+    /// What the command before it asks for and this run may be.
+    fn asked(&self) -> Vec<&Invocation> {
+        let agrees = |asked: Option<u32>, printed: Option<u32>| {
+            asked.zip(printed).is_none_or(|(asked, printed)| asked == printed)
+        };
+        let fits = |asked: &&Invocation| {
+            let own = asked.program == self.program && asked.understood;
+            // What old versions took without an option, newer ones overlook.
+            own && (asked.positional
+                || (self.tasks.is_none_or(|tasks| tasks == asked.tasks)
+                    && agrees(asked.groups, self.groups)
+                    && agrees(asked.fds, self.fds)
+                    && agrees(asked.loops, self.loops)
+                    && agrees(asked.bytes, self.bytes)))
+        };
+        self.around.asked.iter().filter(fits).collect()
+    }
+
+    /// Its time in seconds, or for a pipe its operations a second.
+    fn value(&self) -> std::result::Result<f64, String> {
+        if let Some(wrong) = &self.wrong {
+            return Err(wrong.clone());
+        }
+        let said = |what: &str| match &self.other {
+            Some(other) => format!("it prints no {what}, but {other:?}"),
+            None => format!("it prints no {what}"),
+        };
+        let above_0 = |number: Number, what: &str| match number.value > 0.0 {
+            true => Ok(number.value),
+            false => Err(format!("it prints a {what} of 0, which is less than its last digit")),
+        };
+        if self.program != Program::Pipe {
+            return above_0(self.time.ok_or_else(|| said("time"))?, "time");
+        }
+        let (Some(loops), Some(time)) = (self.loops, self.time) else { return Err(said("time")) };
+        let loops = f64::from(loops);
+        let Some(each) = self.each_operation else { return Ok(loops / above_0(time, "time")?) };
+        // The total is cut off and not rounded.
+        let rounding = 2.0 * time.rounding + each.rounding * loops / 1e6;
+        if (each.value * loops / 1e6 - time.value).abs() > rounding * 1.01 {
+            return Err("its total time is not the time of its operations".to_string());
+        }
+        Ok(1e6 / above_0(each, "time of an operation")?)
+    }
+
+    fn meaning(&self, asked: &[&Invocation]) -> Option<Meaning> {
+        match self.program {
+            Program::Pipe => self.pipe(asked),
+            _ => self.messages(asked),
+        }
+    }
+
+    /// Two processes and two pipes: an operation is a round trip. Of threads, or with something between, it is another thing.
+    fn pipe(&self, asked: &[&Invocation]) -> Option<Meaning> {
+        let special = agreed(asked, |asked| Some(asked.special.join(" "))).unwrap_or_default();
+        let processes = self.tasks == Some("process") && special.is_empty();
+        let tasks = self.tasks.map_or(String::new(), |tasks| format!("?tasks={tasks}"));
+        let key = match processes {
+            true => "ipc.pipe-pingpong@free#round_trips".to_string(),
+            false => format!("perf.sched-pipe@free{tasks}#round_trips"),
+        };
+        let mut notes = vec!["perf's token has 4 bytes, ours 8".to_string()];
+        if !processes {
+            notes.push("not measured by Assay in this form".to_string());
+        }
+        if !special.is_empty() {
+            notes.push(format!("with {special}"));
+        }
+        if asked.is_empty() {
+            notes.push("the command is not there: only with its defaults is it the same".to_string());
+        }
+        notes.extend(under(asked));
+        Some(Meaning {
+            keyed: keyed(&key)?,
+            wording: "perf bench sched pipe".to_string(),
+            unit: "1/s".into(),
+            better: Better::Higher,
+            note: notes.join("; "),
+        })
+    }
+
+    /// Groups of senders and receivers, hackbench's and perf's alike.
+    fn messages(&self, asked: &[&Invocation]) -> Option<Meaning> {
+        let hackbench = self.program == Program::Hackbench;
+        let transport = agreed(asked, |asked| asked.transport);
+        // perf's source holds the size; how many messages only the command tells.
+        let bytes = if hackbench { self.bytes } else { Some(100) };
+        let loops = if hackbench { self.loops } else { agreed(asked, |asked| asked.loops) };
+        let mut notes = Vec::new();
+        let untold: Vec<&str> = [
+            ("the size of messages", bytes.is_none()),
+            ("their number", loops.is_none()),
+            ("processes or threads", self.tasks.is_none()),
+            ("the transport", transport.is_none()),
+            ("groups", self.groups.is_none()),
+            ("descriptors", self.fds.is_none()),
+        ]
+        .into_iter()
+        .filter_map(|(name, untold)| untold.then_some(name))
+        .collect();
+        if !untold.is_empty() {
+            notes.push(format!("the log does not tell {}", untold.join(", ")));
+        }
+        if transport.is_none() {
+            notes.push(
+                match (self.around.asked.is_empty(), asked.is_empty()) {
+                    (true, _) => "without its command it may be sockets or pipes",
+                    (false, true) => "the command before it asks for another run",
+                    (false, false) => "the command before it leaves the transport open",
+                }
+                .to_string(),
+            );
+        }
+        let special = agreed(asked, |asked| Some(asked.special.join(" "))).unwrap_or_default();
+        if !special.is_empty() {
+            notes.push(format!("with {special}"));
+        }
+        notes.extend(under(asked));
+        let number = |name: &str, value: Option<u32>| value.map(|value| format!("{name}={value}"));
+        let word = |name: &str, value: Option<&str>| value.map(|value| format!("{name}={value}"));
+        let params = [
+            number("bytes", bytes),
+            number("fds", self.fds),
+            number("groups", self.groups),
+            number("loops", loops),
+            word("tasks", self.tasks),
+            word("transport", transport),
+        ];
+        let params: Vec<String> = params.into_iter().flatten().collect();
+        Some(Meaning {
+            keyed: keyed(&format!("sched.hackbench@free?{}#time", params.join("&")))?,
+            wording: "hackbench".to_string(),
+            unit: "s".into(),
+            better: Better::Lower,
+            note: notes.join("; "),
+        })
+    }
+}
+
+/// What all of these agree upon.
+fn agreed<T: PartialEq>(asked: &[&Invocation], of: impl Fn(&Invocation) -> Option<T>) -> Option<T> {
+    let first = of(asked.first()?)?;
+    asked.iter().all(|asked| of(asked).as_ref() == Some(&first)).then_some(first)
+}
+
+fn under(asked: &[&Invocation]) -> Option<String> {
+    let under = asked.first().map(|asked| asked.under.as_str()).filter(|under| !under.is_empty())?;
+    Some(format!("started by {under}, which decides where or when its tasks run"))
+}
+
+#[cfg(test)]
+mod tests;

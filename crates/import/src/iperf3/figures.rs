@@ -1,0 +1,403 @@
+//! One test to series: `network.tcp@free?direction=send/bytes=131072&streams=2#bandwidth`. Directions are those of the end that
+//! wrote the file.
+
+use model::vocabulary::network as ids;
+use serde_json::Value;
+
+use crate::builder::{Builder, Meaning};
+use crate::own::{Against, short};
+use crate::{Imported, Keyed};
+use model::{Beside, Better, Case, Pages, Params, Placement, Value as Of};
+
+/// The statistics of one series take time that grows with the square of its values.
+const MOST_INTERVALS: usize = 200;
+/// An end is busy from here on, a share of a CPU.
+const BUSY: f64 = 0.95;
+
+/// What is to be known of a test.
+struct Test<'a> {
+    start: &'a Value,
+    end: &'a Value,
+    intervals: &'a [Value],
+    udp: bool,
+    error: Option<String>,
+    /// The server wrote it.
+    server: bool,
+    /// The end that wrote it sends in the direction that iperf3 calls forward.
+    sends: bool,
+    both: bool,
+    streams: i64,
+    notes: Vec<String>,
+}
+
+fn positive(value: &Value) -> Option<f64> {
+    value.as_f64().filter(|value| *value > 0.0)
+}
+
+/// The series of a test.
+pub fn figures(test: &Value, builder: &mut Builder, against: &mut Against) {
+    let error = test["error"].as_str().map(str::to_string);
+    let start = &test["start"];
+    let setup = &start["test_start"];
+    let version = start["version"].as_str().unwrap_or_default().trim_start_matches("iperf ");
+    builder.fact("iperf3", version);
+    if let Some(error) = &error {
+        builder.remarks.push(format!("it ended with {:?}", short(error)));
+        if error.contains("interrupt") || error.contains("terminated") {
+            against.interrupted(error);
+        }
+    }
+    let Some(protocol) = setup["protocol"].as_str() else {
+        let why = match &error {
+            Some(error) => short(error),
+            None => "it does not tell what was to be tested: the file was cut, or edited".to_string(),
+        };
+        let meaning =
+            meaning(("iperf3.test", Params::new(), Params::new()), "bandwidth", "Gbit/s", Better::Higher, "");
+        return builder.missing(meaning, why);
+    };
+    if !["TCP", "UDP"].contains(&protocol) {
+        builder.remarks.push(format!("its protocol is {}, which Assay does not measure", short(protocol)));
+    }
+    facts(start, &test["end"], builder);
+    let server = start.get("accepted_connection").is_some();
+    let both = setup["bidir"].as_i64() == Some(1) || test["end"].get("sum_sent_bidir_reverse").is_some();
+    let mut notes = Vec::new();
+    let connected = start["connected"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let own = |one: &Value| {
+        one["local_host"].as_str().is_some_and(|host| one["remote_host"].as_str() == Some(host))
+    };
+    if connected.iter().any(own) {
+        notes.push("over loopback: what the kernel's stack does, and no network".to_string());
+    }
+    if error.is_some() {
+        notes.push("of a test that ended with an error".to_string());
+    }
+    let reverse = setup["reverse"].as_i64() == Some(1);
+    let streams = setup["num_streams"].as_i64().unwrap_or(1).clamp(0, 1 << 20);
+    let intervals = test["intervals"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let test = Test {
+        start,
+        end: &test["end"],
+        intervals,
+        udp: protocol == "UDP",
+        error,
+        server,
+        sends: (server == reverse) || both && !server,
+        both,
+        streams,
+        notes,
+    };
+    test.way(false, protocol, builder, against);
+    if test.both {
+        test.way(true, protocol, builder, against);
+    }
+    test.busy(protocol, version, builder, against);
+}
+
+/// Marks what a row's first figure is.
+pub fn headlines(imported: &mut Imported) {
+    let figures = imported.figures.iter_mut().map(|figure| &mut figure.judged.series.metric);
+    let titles = imported.catalogue.iter_mut().flat_map(|title| &mut title.metrics);
+    figures.chain(titles).for_each(|metric| metric.headline = metric.name == ids::metric::BANDWIDTH);
+}
+
+fn facts(start: &Value, end: &Value, builder: &mut Builder) {
+    let setup = &start["test_start"];
+    let text = |value: &Value| value.as_str().map(short).unwrap_or_default();
+    builder.fact("ran", &text(&start["timestamp"]["time"]));
+    builder.fact("to", &text(&start["connecting_to"]["host"]));
+    builder.fact("from", &text(&start["accepted_connection"]["host"]));
+    builder.fact("congestion", &text(&end["sender_tcp_congestion"]));
+    for (label, name, unit) in [("duration", "duration", " s"), ("omitted", "omit", " s"), ("tos", "tos", "")]
+    {
+        if let Some(value) = positive(&setup[name]) {
+            builder.fact(label, &format!("{value}{unit}"));
+        }
+    }
+    for (label, value) in [("mss", &start["tcp_mss_default"]), ("socket_buffer", &start["sock_bufsize"])] {
+        if let Some(value) = positive(value) {
+            builder.fact(label, &format!("{value} B"));
+        }
+    }
+}
+
+fn meaning(
+    (bench, params, point): (&'static str, Params, Params),
+    metric: &str,
+    unit: &'static str,
+    better: Better,
+    note: &str,
+) -> Meaning {
+    let placement = Placement {
+        name: "free".into(),
+        seats: Vec::new(),
+        pages: Pages::AsGiven,
+        beside: Beside::Idle,
+        neighbours: Default::default(),
+    };
+    let case = Case {
+        bench: bench.into(),
+        placement,
+        params,
+        knobs: Default::default(),
+        inputs: Default::default(),
+    };
+    Meaning {
+        keyed: Keyed { case, point, metric: metric.to_string() },
+        wording: format!("iperf3 {metric}"),
+        unit: unit.into(),
+        better,
+        note: note.to_string(),
+    }
+}
+
+impl Test<'_> {
+    /// Which row, and where in it; `backwards` is the way back of a test in both directions.
+    fn place(&self, backwards: bool, protocol: &str) -> (&'static str, Params, Params) {
+        let bench = match protocol {
+            "TCP" => ids::TCP.as_str(),
+            "UDP" => ids::UDP.as_str(),
+            _ => "iperf3.test",
+        };
+        let text = |word: &str| Of::Text(word.to_string());
+        let own = if self.sends != backwards { "send" } else { "receive" };
+        let mut params = Params::from([(ids::param::DIRECTION, text(if self.both { "both" } else { own }))]);
+        if self.both {
+            params.set("way", text(own));
+        }
+        let setup = &self.start["test_start"];
+        let rate = positive(&setup["target_bitrate"]).or(positive(&self.start["target_bitrate"]));
+        if let Some(rate) = rate {
+            // iperf3's rate is of each stream.
+            let all = rate * self.streams.max(1) as f64 / 1e6;
+            let value = if all.fract() == 0.0 { Of::Int(all as i64) } else { Of::Float(all) };
+            params.insert(ids::param::RATE, value);
+        }
+        let mut point = Params::from([(ids::param::STREAMS, Of::Int(self.streams))]);
+        if let Some(bytes) = setup["blksize"].as_i64() {
+            point.insert(ids::param::BYTES, Of::Int(bytes));
+        }
+        (bench, params, point)
+    }
+
+    fn way(&self, backwards: bool, protocol: &str, builder: &mut Builder, against: &mut Against) {
+        let place = self.place(backwards, protocol);
+        let with = |metric: &str, unit: &'static str, better: Better, more: &str| {
+            let notes: Vec<&str> =
+                self.notes.iter().map(String::as_str).chain([more]).filter(|note| !note.is_empty()).collect();
+            meaning(place.clone(), metric, unit, better, &notes.join("; "))
+        };
+        let suffix = if backwards { "_bidir_reverse" } else { "" };
+        let sum = |name: &str| &self.end[format!("{name}{suffix}")];
+        let (sent, received, summed) = (sum("sum_sent"), sum("sum_received"), sum("sum"));
+        for (name, one) in [("sum_sent", sent), ("sum_received", received)] {
+            check(name, one, against);
+        }
+        let gbit = |one: &Value| positive(&one["bits_per_second"]).map(|bits| bits / 1e9);
+        // After an error a server's sums count bytes of a time that they leave out.
+        let stopped = self.error.as_deref().filter(|_| self.server);
+        let sent_gbit = gbit(sent)
+            .or(gbit(summed).filter(|_| self.udp && self.sends && !backwards))
+            .filter(|_| stopped.is_none());
+        let arrived = gbit(received).filter(|_| self.error.is_none());
+        if let Some(value) = sent_gbit {
+            builder.value(with("sent", "Gbit/s", Better::Neither, ""), value);
+        }
+        let lost = positive(&summed["lost_percent"]).unwrap_or(0.0);
+        let told = positive(&summed["jitter_ms"]).is_some();
+        match (arrived, sent_gbit) {
+            (Some(value), _) => builder.value(with("bandwidth", "Gbit/s", Better::Higher, ""), value),
+            // Before 3.12 a sender's file has only what it sent, and what of it the receiver missed.
+            (None, Some(sent)) if self.udp && told && received.is_null() && lost <= 100.0 => {
+                let note = "what was sent, less what was lost: iperf3 of this version says no more";
+                builder.value(with("bandwidth", "Gbit/s", Better::Higher, note), sent * (1.0 - lost / 100.0));
+            }
+            (None, sent) => {
+                let why = match (&self.error, sent) {
+                    (Some(error), _) if gbit(received).is_some() => format!(
+                        "the test ended with an error ({}): what its sum says, {:.3} Gbit/s, is of more bytes than of its time",
+                        short(error),
+                        gbit(received).unwrap_or(0.0)
+                    ),
+                    (Some(error), Some(sent)) => {
+                        format!("what arrived is not told ({}); {sent:.3} Gbit/s were sent", short(error))
+                    }
+                    (Some(error), None) => short(error),
+                    (None, Some(sent)) => format!("what arrived is not told; {sent:.3} Gbit/s were sent"),
+                    (None, None) => "it has no sum: the file was cut, or edited".to_string(),
+                };
+                builder.missing(with("bandwidth", "Gbit/s", Better::Higher, ""), why);
+            }
+        }
+        self.streams(backwards, &with, builder);
+        self.intervals(backwards, &with, builder);
+        if self.udp {
+            return self.datagrams(
+                if positive(&received["packets"]).is_some() { received } else { summed },
+                &with,
+                builder,
+            );
+        }
+        let seconds = positive(&sent["seconds"]).filter(|_| stopped.is_none());
+        if let (Some(count), Some(seconds)) = (sent["retransmits"].as_f64(), seconds) {
+            builder.value(with("retransmits", "1/s", Better::Lower, ""), count / seconds);
+        }
+    }
+
+    /// The streams that go this way, by what they say of their sender.
+    fn own_streams(&self, backwards: bool) -> impl Iterator<Item = &Value> {
+        let all = self.end["streams"].as_array().map(Vec::as_slice).unwrap_or_default();
+        // Each says whether the end that wrote the file is its sender.
+        let sends = self.sends != backwards;
+        let of = move |one: &&Value| {
+            let said = [&one["sender"], &one["receiver"], &one["udp"]];
+            !self.both || said.iter().any(|part| part["sender"].as_bool() == Some(sends))
+        };
+        all.iter().filter(of)
+    }
+
+    fn streams(&self, backwards: bool, with: &With, builder: &mut Builder) {
+        let streams: Vec<&Value> = self.own_streams(backwards).take(MOST_INTERVALS).collect();
+        if self.streams > 1 {
+            for one in &streams {
+                let bits = positive(&one["receiver"]["bits_per_second"])
+                    .or(positive(&one["udp"]["bits_per_second"]));
+                if let Some(bits) = bits.filter(|_| self.error.is_none()) {
+                    builder.value(
+                        with("stream_bandwidth", "Gbit/s", Better::Neither, "each stream"),
+                        bits / 1e9,
+                    );
+                }
+            }
+        }
+        let of = |name: &str| {
+            streams.iter().filter_map(|one| positive(&one["sender"][name])).collect::<Vec<f64>>()
+        };
+        let least = of("min_rtt").into_iter().reduce(f64::min);
+        let mean = of("mean_rtt");
+        let window = of("max_snd_cwnd").into_iter().reduce(f64::max);
+        if let Some(least) = least {
+            builder.value(with("rtt_min", "us", Better::Lower, "of looks once an interval"), least);
+        }
+        if !mean.is_empty() {
+            let mean = mean.iter().sum::<f64>() / mean.len() as f64;
+            builder.value(with("rtt_mean", "us", Better::Lower, "of looks once an interval"), mean);
+        }
+        if let Some(window) = window {
+            builder.value(with("cwnd_bytes", "B", Better::Neither, "the largest of its looks"), window);
+        }
+    }
+
+    fn intervals(&self, backwards: bool, with: &With, builder: &mut Builder) {
+        let name = if backwards { "sum_bidir_reverse" } else { "sum" };
+        let whole = |one: &&Value| one[name]["omitted"].as_bool() != Some(true);
+        let sums: Vec<&Value> = self.intervals.iter().filter(whole).map(|one| &one[name]).collect();
+        // A test that is ended from the other side says its last interval again.
+        let again = |at: usize| {
+            let same = |time: &str| !sums[at][time].is_null() && sums[at][time] == sums[at - 1][time];
+            at > 0 && same("start") && same("end")
+        };
+        let own = (0..sums.len()).filter(|at| !again(*at)).map(|at| sums[at]);
+        let told = own.filter_map(|sum| Some((sum["bits_per_second"].as_f64()?, sum["seconds"].as_f64())));
+        let mut told: Vec<(f64, Option<f64>)> = told.filter(|(bits, _)| *bits >= 0.0).collect();
+        // What is left between the last whole second and the end, often 2 ms, is no interval like the others.
+        let lasted = |one: Option<&(f64, Option<f64>)>| one.and_then(|(_, seconds)| *seconds);
+        if lasted(told.last()).zip(lasted(told.first())).is_some_and(|(last, first)| last < first / 2.0) {
+            told.pop();
+        }
+        let rates: Vec<f64> = told.into_iter().map(|(bits, _)| bits).collect();
+        if rates.len() < 2 {
+            return;
+        }
+        if rates.len() > MOST_INTERVALS {
+            builder.remarks.push(format!("{} intervals were left out", rates.len() - MOST_INTERVALS));
+        }
+        let note = "each interval, at the end that wrote the file";
+        for bits in rates.into_iter().take(MOST_INTERVALS) {
+            builder.value(with("interval_bandwidth", "Gbit/s", Better::Higher, note), bits / 1e9);
+        }
+    }
+
+    /// What is told of single datagrams: losses, order, jitter.
+    fn datagrams(&self, sum: &Value, with: &With, builder: &mut Builder) {
+        let packets = positive(&sum["packets"]);
+        let told = positive(&sum["jitter_ms"]);
+        let (Some(packets), Some(jitter)) = (packets, told) else {
+            let why = "the receiver's side is not told";
+            return builder.missing(with("loss", "", Better::Lower, ""), why.to_string());
+        };
+        match sum["lost_packets"].as_f64() {
+            Some(lost) if lost >= 0.0 => builder.value(with("loss", "", Better::Lower, ""), lost / packets),
+            Some(lost) => builder.missing(
+                with("loss", "", Better::Lower, ""),
+                format!("it says that {lost} of {packets} datagrams were lost: some arrived twice, or late"),
+            ),
+            None => {}
+        }
+        let out: Vec<f64> =
+            self.own_streams(false).filter_map(|one| one["udp"]["out_of_order"].as_f64()).collect();
+        if !out.is_empty() && !self.both {
+            builder.value(with("reordered", "", Better::Lower, ""), out.iter().sum::<f64>() / packets);
+        }
+        let note = "smoothed differences of transit times (RFC 3550), not those of round trips";
+        builder.value(with("jitter", "us", Better::Lower, note), jitter * 1e3);
+    }
+
+    /// CPU of both ends, and whether one had all that it could use.
+    fn busy(&self, protocol: &str, version: &str, builder: &mut Builder, against: &mut Against) {
+        let cpu = &self.end["cpu_utilization_percent"];
+        let minor: u32 = version
+            .split('.')
+            .nth(1)
+            .and_then(|text| text.split(|one: char| !one.is_ascii_digit()).next()?.parse().ok())
+            .unwrap_or(0);
+        let limit =
+            if minor >= 16 { self.streams.max(1) as f64 * if self.both { 2.0 } else { 1.0 } } else { 1.0 };
+        for (metric, name) in [("local_busy", "host_total"), ("remote_busy", "remote_total")] {
+            let meaning =
+                meaning(self.place(false, protocol), metric, "", Better::Neither, &self.notes.join("; "));
+            let Some(share) = positive(&cpu[name]).map(|percent| percent / 100.0) else {
+                if cpu.is_object() {
+                    builder.missing(meaning, "it is not told".to_string());
+                }
+                continue;
+            };
+            builder.value(meaning, share);
+            if share >= BUSY * limit {
+                let sends = (metric == ids::metric::LOCAL_BUSY) == self.sends;
+                let end = match (self.both, sends) {
+                    (true, _) => "an end",
+                    (false, true) => "the sender",
+                    (false, false) => "the receiver",
+                };
+                against.bound(
+                    end,
+                    format!("{:.0} % of a CPU, of {:.0} % that it can use", share * 100.0, limit * 100.0),
+                    name,
+                );
+            }
+        }
+    }
+}
+
+/// Makes a figure of the way at hand: metric, unit, better, and what else is to be noted.
+type With<'a> = dyn Fn(&str, &'static str, Better, &str) -> Meaning + 'a;
+
+/// Whether a rate is its bytes over its seconds.
+fn check(name: &str, sum: &Value, against: &mut Against) {
+    let (Some(bits), Some(bytes), Some(seconds)) =
+        (positive(&sum["bits_per_second"]), positive(&sum["bytes"]), positive(&sum["seconds"]))
+    else {
+        return;
+    };
+    let found = bytes * 8.0 / seconds;
+    if (bits / found).ln().abs() > 0.02 + 0.001 / seconds {
+        let text = format!(
+            "it says {:.4} Gbit/s; its bytes over its {seconds:.2} s are {:.4}",
+            bits / 1e9,
+            found / 1e9
+        );
+        against.disagree(name, text, "the file");
+    }
+}

@@ -1,0 +1,184 @@
+//! Foreign result files, read into series: what an older tool once measured stands beside what is measured today, with the
+//! verdict `unverified`, because nobody watched while it was measured.
+//!
+//! A file is recognised by its text, never by its name. Nothing is dropped in silence: a cell without a number becomes a
+//! series without a value and with the reason, and what could not be understood at all is a remark.
+//!
+//! Invariant: pure: never does I/O, and never judges what it read.
+
+#![forbid(unsafe_code)]
+
+mod builder;
+mod embedded;
+mod fio;
+mod hackbench;
+mod iperf3;
+mod key;
+pub mod lmbench;
+pub mod own;
+pub mod repeats;
+mod sockperf;
+pub mod speccpu;
+mod unixbench;
+
+use std::fmt;
+
+use anyhow::bail;
+
+use model::{Finding, Title};
+use stats::Judged;
+
+pub use key::{Keyed, keyed};
+
+/// A larger file is none of those that are known here: the largest of them has some hundred kilobytes.
+pub const LARGEST: usize = 16 << 20;
+
+/// More figures than this in one file are a mistake or an attack; the rest is counted and left out.
+const MOST_FIGURES: usize = 20_000;
+
+/// How our own run files begin, which people may well try.
+const RUN_FILE: &str = "{\"header\":{";
+
+/// A format of a tool, by its name in words. Each tool has its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Format(&'static str);
+
+impl Format {
+    pub const fn word(self) -> &'static str {
+        self.0
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// A tool whose results can be read.
+struct Tool {
+    /// What its files are called in a list of all that can be read.
+    files: &'static str,
+    /// How its files begin that are JSON from the first byte on, without blanks.
+    json: &'static [&'static str],
+    is_one: fn(&str) -> bool,
+    /// Reads the results of all hosts; an error says what of them cannot be read.
+    read: fn(&str) -> anyhow::Result<Vec<Imported>>,
+}
+
+/// A text is read by the first of them that knows it.
+const TOOLS: &[&Tool] = &[
+    &speccpu::TOOL,
+    &fio::TOOL,
+    &iperf3::TOOL,
+    &unixbench::TOOL,
+    &sockperf::TOOL,
+    &hackbench::TOOL,
+    &lmbench::TOOL,
+];
+
+/// What one host's results in a file hold.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Imported {
+    pub format: Format,
+    /// As the file tells it (summaries cut it after nine characters); `unknown` where it does not.
+    pub host: String,
+    /// What the file tells of the machine, by the labels of a run's own make-up where they mean the same. A text that the
+    /// format cut off ends in `…`.
+    pub make_up: Vec<(String, String)>,
+    /// A benchmark each, in the file's order.
+    pub catalogue: Vec<Title>,
+    pub figures: Vec<Figure>,
+    /// The figures for many that the file prints; none where the format has no such thing.
+    pub index: Vec<Index>,
+    /// What was met in the file and is no figure, as sentences.
+    pub remarks: Vec<String>,
+    /// What its own figures say against it.
+    pub findings: Vec<Finding>,
+}
+
+/// One figure of a foreign result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    pub judged: Judged,
+    /// What the other tool calls it.
+    pub wording: String,
+    /// Why it is not strictly what the series of the same key means here; empty where it is.
+    pub note: String,
+}
+
+/// One figure for many, as a file prints it and as its own rows give it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Index {
+    pub title: String,
+    /// How many copies of each test ran; `None` where the file does not tell.
+    pub copies: Option<u32>,
+    /// Not all tests are in it.
+    pub partial: bool,
+    /// As printed.
+    pub score: Option<f64>,
+    /// From the rows; `None` where some are missing and the file calls it whole.
+    pub recomputed: Option<f64>,
+    pub tests: Vec<IndexRow>,
+    /// What does not agree or is missing, in words; empty where the rows give what is printed.
+    pub remark: String,
+}
+
+impl Index {
+    /// Whether its rows give what it prints.
+    pub fn agrees(&self) -> bool {
+        self.remark.is_empty()
+    }
+}
+
+/// One test of an index.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IndexRow {
+    pub title: String,
+    /// The benchmark of ours that measures the same; empty where there is none.
+    pub bench: String,
+    pub baseline: Option<f64>,
+    pub result: f64,
+    /// Its index as printed, and from the row.
+    pub printed: Option<f64>,
+    pub recomputed: Option<f64>,
+}
+
+/// Whether a file that is JSON from its first byte on begins as another tool's.
+pub fn is_json(begin: &[u8]) -> bool {
+    let marks: Vec<u8> = begin.iter().filter(|byte| !byte.is_ascii_whitespace()).take(20).copied().collect();
+    TOOLS.iter().flat_map(|tool| tool.json).any(|first| marks.starts_with(first.as_bytes()))
+}
+
+/// What can be read, in words.
+fn known() -> String {
+    TOOLS.iter().map(|tool| tool.files).collect::<Vec<_>>().join("; ")
+}
+
+/// Reads the results of all hosts in a file. An error says that the file is none of those that are known.
+pub fn read(bytes: &[u8]) -> anyhow::Result<Vec<Imported>> {
+    if bytes.len() > LARGEST {
+        bail!("it has more than {} MB; no result file that Assay knows is that large", LARGEST >> 20);
+    }
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        bail!("it is empty");
+    }
+    if bytes.contains(&0) {
+        bail!("it is not a text, so not a file that Assay knows; it knows {}", known());
+    }
+    // Editors of other systems put a mark before the first byte.
+    let text = String::from_utf8_lossy(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes));
+    if text.starts_with(RUN_FILE) {
+        bail!(
+            "it is a run of Assay, which needs no import: `assay report`, `diagnose` and `compare` take it as it is"
+        );
+    }
+    let tool = TOOLS.iter().find(|tool| (tool.is_one)(&text));
+    match tool.map_or_else(|| Ok(Vec::new()), |tool| (tool.read)(&text))? {
+        found if found.is_empty() => bail!("it is not a file that Assay knows; it knows {}", known()),
+        found => Ok(found),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,41 @@
+//! Results of lmbench: the summary's tables, the raw files that they are made from, and curves of lat_mem_rd alone.
+
+mod figures;
+pub mod numbers;
+mod raw;
+mod summary;
+mod tables;
+
+use super::Imported;
+use super::{Format, Tool};
+
+pub use figures::{FIGURES, Figure, Unit, find, size_untold};
+pub use tables::{Column, HOST, Holds, SYSTEM, TABLES, Table};
+
+pub(crate) const TOOL: Tool = Tool {
+    files: "summaries of lmbench (`make summary`), its raw result files and curves of lat_mem_rd",
+    json: &[],
+    is_one: |_| true,
+    read: |text| Ok(read(text)),
+};
+
+const SUMMARY: Format = Format("lmbench summary");
+pub(crate) const RAW: Format = Format("lmbench raw results");
+pub(crate) const LAT_MEM_RD: Format = Format("lat_mem_rd curves");
+
+/// What is said of every result of lmbench.
+const GENERAL: &str = "lmbench keeps one number of each measurement (its median of eleven), so that nothing is known of its \
+                       spread; it does not pin its processes unless LMBENCH_SCHED says so";
+
+/// The results in a text, one for each host; none where it holds nothing that lmbench prints.
+fn read(text: &str) -> Vec<Imported> {
+    let found = match summary::is_one(text) {
+        true => summary::read(text),
+        false => raw::read(text),
+    };
+    let with_remark = |mut imported: Imported| {
+        imported.remarks.insert(0, GENERAL.to_string());
+        imported
+    };
+    found.into_iter().map(with_remark).collect()
+}

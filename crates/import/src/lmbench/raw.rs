@@ -1,0 +1,497 @@
+//! Raw result files: a line a figure, blocks of pairs as curves, and between them whatever went wrong.
+
+use super::figures::{MAYBE_WARM, Unit, WHOLE_HOP, find, meaning};
+use crate::Imported;
+use crate::builder::{Builder, Meaning};
+use model::vocabulary::kernel as ids;
+
+/// How lines of single figures begin, in the order in which lmbench's script prints them, and what they are.
+const LINES: &[(&str, &str)] = &[
+    ("Simple syscall", "null call"),
+    ("Simple read", "read"),
+    ("Simple write", "write"),
+    ("Simple stat", "stat"),
+    ("Simple fstat", "fstat"),
+    ("Simple open/close", "open close"),
+    ("Select on 100 fd's", "select 100"),
+    ("Select on 100 tcp fd's", "select tcp"),
+    ("Signal handler installation", "signal install"),
+    ("Signal handler overhead", "signal handle"),
+    ("Protection fault", "protection fault"),
+    ("Pipe latency", "pipe"),
+    ("AF_UNIX sock stream latency", "unix"),
+    ("Process fork+exit", "fork"),
+    ("Process fork+execve", "exec"),
+    ("Process fork+/bin/sh -c", "shell"),
+    ("integer bit", "integer bit"),
+    ("integer add", "integer add"),
+    ("integer mul", "integer mul"),
+    ("integer div", "integer div"),
+    ("integer mod", "integer mod"),
+    ("int64 bit", "int64 bit"),
+    // lat_ops prints this one so, which is why summaries have an empty cell there.
+    ("uint64 add", "int64 add"),
+    ("int64 mul", "int64 mul"),
+    ("int64 div", "int64 div"),
+    ("int64 mod", "int64 mod"),
+    ("float add", "float add"),
+    ("float mul", "float mul"),
+    ("float div", "float div"),
+    ("double add", "double add"),
+    ("double mul", "double mul"),
+    ("double div", "double div"),
+    ("float bogomflops", "float bogomflops"),
+    ("double bogomflops", "double bogomflops"),
+    ("Pagefaults on", "page fault"),
+    ("UDP latency using localhost", "udp"),
+    ("TCP latency using localhost", "tcp"),
+    ("RPC/udp latency using localhost", "rpc udp"),
+    ("RPC/tcp latency using localhost", "rpc tcp"),
+    ("TCP/IP connection cost to localhost", "tcp connect"),
+    ("UDP latency using", "remote udp"),
+    ("TCP latency using", "remote tcp"),
+    ("RPC/udp latency using", "remote rpc udp"),
+    ("RPC/tcp latency using", "remote rpc tcp"),
+    ("TCP/IP connection cost to", "remote tcp connect"),
+    ("AF_UNIX sock stream bandwidth", "unix bandwidth"),
+    ("Pipe bandwidth", "pipe bandwidth"),
+    ("tlb", "tlb"),
+];
+
+/// Older versions have no such line; where something stands in its place, that is told.
+fn is_optional(name: &str) -> bool {
+    name.contains("rpc") || name == "tlb"
+}
+
+/// Headings of curves with the key and wording of their points; `{}` is the point's size in bytes.
+const CURVES: &[(&str, &str, Unit)] = &[
+    ("mappings", "lmbench.mmap@one-cpu/bytes={}#latency", Unit::Us),
+    ("read bandwidth", "file.read@one-cpu?cache=warm/bytes={}#io", Unit::Mb),
+    ("read open2close bandwidth", "file.read@one-cpu?cache=warm/bytes={}#open_close", Unit::Mb),
+    ("Mmap read bandwidth", "file.mmap@one-cpu?cache=warm/bytes={}#io", Unit::Mb),
+    ("Mmap read open2close bandwidth", "file.mmap@one-cpu?cache=warm/bytes={}#open_close", Unit::Mb),
+    ("Memory read bandwidth", "memory.bandwidth@one-cpu?op=read/bytes={}#bandwidth", Unit::Mb),
+    ("Memory write bandwidth", "memory.bandwidth@one-cpu?op=write/bytes={}#bandwidth", Unit::Mb),
+    ("Socket bandwidth using localhost", "ipc.tcp-bandwidth@free/message={}#bandwidth", Unit::Mb),
+    ("Memory load parallelism", "lmbench.load-parallelism@one-cpu/bytes={}#parallelism", Unit::Number),
+];
+
+const MEMORY_SUMS: &str = "lmbench adds up words of four bytes, which no core does at the rate of its loads";
+
+/// What the lines that follow belong to.
+enum Block {
+    None,
+    /// Pairs of a size in millions of bytes and a value.
+    Sizes {
+        key: String,
+        wording: String,
+        unit: Unit,
+        note: &'static str,
+    },
+    /// Pairs of a size in units of 2^20 bytes and nanoseconds.
+    Ladder {
+        key: String,
+        wording: String,
+        note: &'static str,
+    },
+    /// Pairs of a number of processes and microseconds.
+    Ring {
+        kb: u64,
+        /// What was taken off, microseconds.
+        overhead: Option<f64>,
+    },
+    /// Size, files, creations and deletions a second.
+    Files,
+}
+
+pub fn read(text: &str) -> Vec<Imported> {
+    let mut reader = Reader::new();
+    let mut lines = text.split_inclusive('\n').enumerate().peekable();
+    while let Some((number, line)) = lines.next() {
+        if lines.peek().is_none() && !line.ends_with('\n') && !line.trim().is_empty() {
+            reader
+                .builder
+                .remarks
+                .push("the file ends in the middle of its last line, which was left out".into());
+            break;
+        }
+        reader.line(number, line.trim_end());
+    }
+    reader.finish()
+}
+
+struct Reader {
+    builder: Builder,
+    done: Vec<Builder>,
+    block: Block,
+    /// "Random load latency" came last, not "Memory load latency".
+    random: bool,
+    /// Lines that said something else, with their numbers.
+    complaints: Vec<(usize, String)>,
+    /// Single figures that were found: place in [`LINES`] and line number.
+    found: Vec<(usize, usize)>,
+}
+
+/// Lines that are no figures and are kept as reasons.
+const MOST_COMPLAINTS: usize = 10_000;
+
+impl Reader {
+    fn new() -> Reader {
+        Reader {
+            builder: Builder::new(super::LAT_MEM_RD, ""),
+            done: Vec::new(),
+            block: Block::None,
+            random: false,
+            complaints: Vec::new(),
+            found: Vec::new(),
+        }
+    }
+
+    fn line(&mut self, number: usize, line: &str) {
+        if line.starts_with("[lmbench") {
+            self.close();
+            self.builder.format = super::RAW;
+            // `[lmbench3.0 results for Linux HOST RELEASE VERSION MACHINE OS]`
+            if let Some(host) = line.split_whitespace().nth(4) {
+                self.builder.host = host.trim_end_matches(']').to_string();
+            }
+        } else if let Some((label, value)) = line.strip_prefix('[').and_then(|line| line.split_once(':')) {
+            self.header(label, value.trim_end_matches(']').trim());
+        } else if line.trim().is_empty() {
+            self.block = Block::None;
+        } else if !self.pair(line) && !self.heading(line) && !self.single(number, line) {
+            self.block = Block::None;
+            if self.complaints.len() < MOST_COMPLAINTS {
+                self.complaints.push((number, line.trim().chars().take(200).collect()));
+            }
+        }
+    }
+
+    fn header(&mut self, label: &str, value: &str) {
+        let label = match label {
+            "HOSTNAME" if !value.is_empty() => {
+                self.builder.host = value.to_string();
+                return;
+            }
+            "RELEASE" => "kernel",
+            "MHZ" => "mhz",
+            "MACHINE" => "machine",
+            "OS" => "system",
+            "LMBENCH VERSION" => "lmbench",
+            "LMBENCH_SCHED" => "scheduling",
+            "SYNC_MAX" => "copies",
+            "ENOUGH" => "enough_us",
+            _ => return,
+        };
+        self.builder.fact(label, value.trim_end_matches(" MHz"));
+    }
+
+    /// A line of numbers inside a block.
+    fn pair(&mut self, line: &str) -> bool {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let number =
+            |at: usize| words.get(at).and_then(|word| word.parse::<f64>().ok()).filter(|n| n.is_finite());
+        match &self.block {
+            Block::None => false,
+            Block::Files => {
+                let size = words.first().and_then(|word| word.strip_suffix('k')?.parse::<u32>().ok());
+                let (Some(size), 4) = (size, words.len()) else { return false };
+                for (at, name) in [(2, "create"), (3, "delete")] {
+                    let key = format!("file.create@one-cpu/bytes={}#{name}", u64::from(size) * 1024);
+                    let wording = format!("{size}K File {}", if at == 2 { "Create" } else { "Delete" });
+                    let told = meaning(&key, &wording, Unit::PerSecond, "the file system decides");
+                    self.give(told, number(at).filter(|value| *value > 0.0), "lmbench gave up on it");
+                }
+                true
+            }
+            Block::Ring { kb, overhead } => {
+                let (Some(processes), Some(us), 2) = (number(0), number(1), words.len()) else {
+                    return false;
+                };
+                let (kb, overhead) = (*kb, *overhead);
+                let ring = |metric: &str, words: &str, note: &str| {
+                    let key = format!("sched.context-switch@free?processes={processes:.0}/kb={kb}#{metric}");
+                    meaning(&key, &format!("{processes:.0}p/{kb}K {words}"), Unit::Us, note)
+                };
+                let note = find("2p/0K").map_or("", |figure| figure.note);
+                self.give(ring("switch", "ctxsw", note), Some(us), "");
+                if let Some(overhead) = overhead {
+                    let whole = ring("latency", "ctxsw and overhead", WHOLE_HOP);
+                    self.give(whole, Some(us + overhead), "");
+                }
+                true
+            }
+            Block::Sizes { key, wording, unit, note } => {
+                // `0.000064 2.05 MB/sec` as well.
+                let (Some(size), Some(value)) = (number(0), number(1)) else { return false };
+                if words.len() > 3 {
+                    return false;
+                }
+                let bytes = rounded(words[0], 1e6);
+                let key = key.replace("{}", &bytes.to_string());
+                let told = meaning(&key, wording, *unit, note);
+                let value = unit.ours(value).filter(|_| size >= 0.0);
+                self.give(told, value, "no value");
+                true
+            }
+            Block::Ladder { key, wording, note } => {
+                let (Some(_), Some(ns), 2) = (number(0), number(1), words.len()) else { return false };
+                let key = key.replace("{}", &rounded(words[0], f64::from(1 << 20)).to_string());
+                let told = meaning(&key, wording, Unit::Ns, note);
+                self.give(told, Some(ns), "");
+                true
+            }
+        }
+    }
+
+    fn give(&mut self, meaning: Option<Meaning>, value: Option<f64>, why: &str) {
+        match (meaning, value) {
+            (Some(meaning), Some(value)) => self.builder.value(meaning, value),
+            (Some(meaning), None) => self.builder.missing(meaning, why.to_string()),
+            (None, _) => {}
+        }
+    }
+
+    /// A line above a block of numbers.
+    fn heading(&mut self, line: &str) -> bool {
+        let quoted = line.strip_prefix('"');
+        let title = quoted.unwrap_or(line).trim();
+        match title {
+            "Memory load latency" | "Random load latency" => {
+                self.random = title.starts_with("Random");
+                return true;
+            }
+            "File system latency" => {
+                self.block = Block::Files;
+                return true;
+            }
+            _ => {}
+        }
+        if let Some(stride) = title.strip_prefix("stride=").and_then(|stride| stride.parse::<u64>().ok()) {
+            let (key, wording, note) = match (self.random, stride) {
+                (false, _) => (
+                    format!("memory.latency@one-cpu?order=stride&stride={stride}"),
+                    "Memory load latency",
+                    "",
+                ),
+                (true, 16) => {
+                    let note = "lmbench's random order has several pointers in a line";
+                    ("memory.latency@one-cpu?order=random".to_string(), "Random load latency", note)
+                }
+                (true, _) => (
+                    format!("lmbench.random-load-latency@one-cpu?stride={stride}"),
+                    "Random load latency",
+                    "not measured by Assay in this form",
+                ),
+            };
+            let wording = format!("{wording}, stride {stride}");
+            self.block = Block::Ladder { key: format!("{key}/bytes={{}}#latency"), wording, note };
+            return true;
+        }
+        if let Some(size) = title.strip_prefix("size=") {
+            let kb = size.split(['k', ' ']).next().and_then(|kb| kb.parse().ok());
+            let overhead = size.split_once("ovr=").and_then(|(_, us)| us.trim().parse::<f64>().ok());
+            let overhead = overhead.filter(|us| us.is_finite() && *us >= 0.0);
+            self.block = kb.map_or(Block::None, |kb| Block::Ring { kb, overhead });
+            return kb.is_some();
+        }
+        if let Some((_, key, unit)) = CURVES.iter().find(|(heading, _, _)| *heading == title) {
+            let note = match key.split('.').next() {
+                Some("memory") => MEMORY_SUMS,
+                Some("file") => MAYBE_WARM,
+                _ => "",
+            };
+            self.block = Block::Sizes { key: key.to_string(), wording: title.to_string(), unit: *unit, note };
+            return true;
+        }
+        let other = title.contains("bandwidth") || title.contains("bcopy");
+        if quoted.is_some() || (other && !title.contains(':')) {
+            let key = format!("lmbench.{}@one-cpu/bytes={{}}#bandwidth", slug(title));
+            let unit = if other { Unit::Mb } else { Unit::Number };
+            let note = "not measured by Assay in this form";
+            self.block = Block::Sizes { key, wording: title.to_string(), unit, note };
+            return true;
+        }
+        false
+    }
+
+    /// A figure on a line of its own: `WORDS: NUMBER UNIT`.
+    fn single(&mut self, number: usize, line: &str) -> bool {
+        let Some((label, rest)) = line.rsplit_once(": ") else { return false };
+        let mut words = rest.split_whitespace();
+        let value = words.next().and_then(|word| word.parse::<f64>().ok()).filter(|value| value.is_finite());
+        let (Some(value), unit) = (value, words.next().unwrap_or_default()) else { return false };
+        if words.next().is_some() || value < 0.0 {
+            return false;
+        }
+        let (unit, scale) = match unit {
+            "microseconds" => (Unit::Us, 1.0),
+            "nanoseconds" => (Unit::Ns, 1.0),
+            "milliseconds" => (Unit::Us, 1e3),
+            "MB/sec" => (Unit::Mb, 1.0),
+            "KB/sec" => (Unit::Mb, 1e-3),
+            "pages" | "" if label == "tlb" || label.ends_with("parallelism") => (Unit::Number, 1.0),
+            _ => return false,
+        };
+        let value = value * scale;
+        self.block = Block::None;
+        let known = LINES.iter().position(|(words, _)| label == *words || begins(label, words));
+        if let Some(place) = known {
+            self.found.push((place, number));
+        }
+        let figure = known.and_then(|place| find(LINES[place].1)).filter(|figure| figure.unit == unit);
+        let told = match (figure, select(label)) {
+            (Some(figure), _) => figure.meaning(),
+            (None, Some((fds, group))) => {
+                let note = find("select 100").map_or("", |figure| figure.note);
+                meaning(&format!("{group}@one-cpu/fds={fds}#latency"), label, unit, note)
+            }
+            (None, None) => {
+                let key = format!("lmbench.{}@one-cpu#value", slug(label));
+                meaning(&key, label, unit, "not measured by Assay in this form")
+            }
+        };
+        self.give(told, unit.ours(value), "no value");
+        true
+    }
+
+    /// Ends a result: what its file should have had and has not gets the reason that stands in its place.
+    fn close(&mut self) {
+        self.block = Block::None;
+        let fresh = Builder::new(super::LAT_MEM_RD, "");
+        let mut builder = std::mem::replace(&mut self.builder, fresh);
+        let (found, complaints) = (std::mem::take(&mut self.found), std::mem::take(&mut self.complaints));
+        if builder.format == super::RAW || !found.is_empty() {
+            builder.format = super::RAW;
+            let expected = LINES.iter().enumerate().filter(|(_, (_, name))| !name.starts_with("remote"));
+            for (place, (_, name)) in expected {
+                let there = found.iter().any(|(other, _)| *other == place);
+                let Some(meaning) = find(name).and_then(|figure| figure.meaning()).filter(|_| !there) else {
+                    continue;
+                };
+                let before = found.iter().filter(|(other, _)| *other < place).map(|(_, line)| *line).max();
+                let after = found.iter().filter(|(other, _)| *other > place).map(|(_, line)| *line).min();
+                let between = |line: usize| before.is_none_or(|b| b < line) && after.is_none_or(|a| line < a);
+                let said: Vec<&str> = complaints
+                    .iter()
+                    .filter(|(line, _)| before.is_some() && after.is_some() && between(*line))
+                    .map(|(_, text)| text.as_str())
+                    .collect();
+                match said.as_slice() {
+                    [] if is_optional(name) => {}
+                    [] => builder.missing(meaning, "the file has no such line".to_string()),
+                    said => builder.missing(meaning, reason(said)),
+                }
+            }
+        }
+        if builder.is_empty() {
+            return;
+        }
+        if !complaints.is_empty() {
+            let told: Vec<&str> = complaints.iter().map(|(_, text)| text.as_str()).collect();
+            builder.remarks.push(format!("{} lines are no figures: {}", told.len(), reason(&told)));
+        }
+        self.done.push(builder);
+    }
+
+    fn finish(mut self) -> Vec<Imported> {
+        self.close();
+        self.done.into_iter().map(Builder::finish).collect()
+    }
+}
+
+/// The first of what was said, each once.
+fn reason(said: &[&str]) -> String {
+    let mut once: Vec<&str> = Vec::new();
+    for text in said {
+        if !once.contains(text) && once.len() < 4 {
+            once.push(text);
+        }
+    }
+    let (shown, more) = once.split_at(once.len().min(3));
+    format!("{}{}", shown.join("; "), if more.is_empty() { "" } else { "; …" })
+}
+
+/// Labels that name a file or a host.
+fn begins(label: &str, words: &str) -> bool {
+    (words == "Pagefaults on" || words.ends_with(" using") || words.ends_with(" to"))
+        && label.strip_prefix(words).is_some_and(|rest| rest.starts_with(' '))
+}
+
+/// `Select on 10 fd's`, `Select on 10 tcp fd's`: how many, and the benchmark.
+fn select(label: &str) -> Option<(u32, &'static str)> {
+    let rest = label.strip_prefix("Select on ")?;
+    let (many, what) = rest.split_once(' ')?;
+    let group = match what {
+        "fd's" => ids::SYSCALL_SELECT.as_str(),
+        "tcp fd's" => "lmbench.select-tcp",
+        _ => return None,
+    };
+    Some((many.parse().ok()?, group))
+}
+
+/// Words as a part of a key.
+fn slug(text: &str) -> String {
+    let letters = text.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' });
+    let text: String = letters.take(60).collect();
+    let parts: Vec<&str> = text.split('-').filter(|part| !part.is_empty()).collect();
+    if parts.is_empty() { "unnamed".to_string() } else { parts.join("-") }
+}
+
+/// The size in bytes that a decimal number of `unit` bytes stands for, as it was before printing rounded it: sizes are
+/// round in binary, so of all that would be printed so the roundest.
+fn rounded(text: &str, unit: f64) -> u64 {
+    let decimals = text.split_once('.').map_or(0, |(_, decimals)| decimals.len().min(12)) as i32;
+    let (value, half) = (text.parse::<f64>().unwrap_or(0.0) * unit, 0.5 * unit * 10f64.powi(-decimals));
+    if value == 0.0 {
+        return 0;
+    }
+    let (low, high) = ((value - half).max(0.0).ceil(), (value + half).floor());
+    if !(low..=high).contains(&high) || high > 1e15 {
+        return value.clamp(0.0, 1e15).round() as u64;
+    }
+    let (low, high) = (low as u64, high as u64);
+    let step = (0..50).rev().map(|bit| 1u64 << bit).find(|step| high / step * step >= low.max(1));
+    step.map_or(high, |step| high / step * step)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_what_they_were_before_printing() {
+        let ladder = [
+            ("0.00049", 512),
+            ("0.00293", 3072),
+            ("0.01562", 16384),
+            ("0.75000", 786_432),
+            ("4096.00000", 1 << 32),
+        ];
+        for (text, bytes) in ladder {
+            assert_eq!(rounded(text, f64::from(1 << 20)), bytes, "{text}");
+        }
+        let sizes = [
+            ("0.000001", 1),
+            ("0.000064", 64),
+            ("0.000512", 512),
+            ("1.05", 1 << 20),
+            ("67.11", 64 << 20),
+            ("0.262144", 1 << 18),
+        ];
+        for (text, bytes) in sizes {
+            assert_eq!(rounded(text, 1e6), bytes, "{text}");
+        }
+        assert_eq!(
+            (rounded("", 1e6), rounded("0", 1e6), rounded("1e99", 1e6)),
+            (0, 0, 1_000_000_000_000_000)
+        );
+    }
+
+    #[test]
+    fn names_are_made_of_letters() {
+        assert_eq!(slug("STREAM2 copy  bandwidth"), "stream2-copy-bandwidth");
+        assert_eq!(slug("\u{1b}[31m@#"), "31m");
+        assert_eq!(slug("§"), "unnamed");
+    }
+}

@@ -1,0 +1,252 @@
+//! The summary: tables of right-aligned columns under dashes, a row a result.
+
+use std::collections::BTreeSet;
+
+use super::figures::find;
+use super::numbers;
+use super::tables::{HOST, Holds, PREFIX, SYSTEM, TABLES, Table};
+use crate::Imported;
+use crate::builder::Builder;
+
+/// Why a cell has no value.
+const EMPTY: &str = "the cell is empty: lmbench had no value (its benchmark failed or was left out, or what it takes off was \
+                     larger than what it measured)";
+
+/// Lines in which a table's dashes must follow its title.
+const HEADING: usize = 10;
+
+/// Hosts in one file; a summary of more is none that anybody can read.
+const MOST_HOSTS: usize = 500;
+
+/// Whether a text has a table of the summary.
+pub fn is_one(text: &str) -> bool {
+    text.contains("L M B E N C H")
+        || (text.contains("\n--------- ---") && text.lines().any(|line| titled(line).is_some()))
+}
+
+fn titled(line: &str) -> Option<&'static Table> {
+    TABLES.iter().find(|table| table.is_titled(line))
+}
+
+fn is_dashes(line: &str) -> bool {
+    line.starts_with("--------- ---") && line.chars().all(|c| c == '-' || c == ' ')
+}
+
+/// The results of all hosts, in the order in which they first appear. Rows of equal host and system are repeated runs of
+/// one machine, or cannot be told from such.
+pub fn read(text: &str) -> Vec<Imported> {
+    let mut results = Results::default();
+    let mut seen_tables: BTreeSet<&str> = BTreeSet::new();
+    let mut rows_seen: BTreeSet<(&str, &str)> = BTreeSet::new();
+    let unfinished = (!text.ends_with('\n')).then(|| text.lines().count());
+    let mut lines = text.lines().enumerate().peekable();
+    while let Some((_, line)) = lines.next() {
+        let Some(table) = titled(line.trim_end()) else { continue };
+        let mut dashes = None;
+        for _ in 0..HEADING {
+            match lines.peek() {
+                Some((_, next)) if is_dashes(next.trim_end()) => {
+                    dashes = Some(next.trim_end());
+                    lines.next();
+                    break;
+                }
+                Some((_, next)) if titled(next).is_none() => lines.next(),
+                _ => break,
+            };
+        }
+        let Some(columns) = dashes.and_then(|dashes| Columns::of(table, dashes)) else {
+            results
+                .remarks
+                .push(format!("the table {:?} has no heading that is known and was left out", table.title));
+            continue;
+        };
+        seen_tables.insert(table.title);
+        while let Some((number, row)) = lines.next_if(|(_, line)| is_row(line)) {
+            let row = row.trim_end();
+            if !rows_seen.insert((table.title, row)) {
+                results
+                    .remarks
+                    .push(format!("the table {:?} has the same row twice: counted once", table.title));
+                continue;
+            }
+            let cut = unfinished == Some(number + 1);
+            results.row(table, &columns, row, cut);
+        }
+    }
+    let absent: Vec<&str> =
+        TABLES.iter().map(|table| table.title).filter(|title| !seen_tables.contains(title)).collect();
+    if !absent.is_empty() {
+        results.remarks.push(format!("the file has no table of these: {}", absent.join(", ")));
+    }
+    results.finish()
+}
+
+/// Where a table's columns end, and where else they may.
+struct Columns(Vec<[usize; 2]>);
+
+impl Columns {
+    /// By lmbench 3.0's own layout; by the dashes where another version has as many columns elsewhere.
+    fn of(table: &Table, dashes: &str) -> Option<Columns> {
+        if dashes == table.dashes() {
+            let ends = table.ends().into_iter().zip(table.columns);
+            return Some(Columns(ends.map(|(end, column)| [end, column.limit.unwrap_or(end)]).collect()));
+        }
+        let is_end =
+            |at: &usize| dashes.as_bytes()[*at] == b'-' && dashes.as_bytes().get(at + 1) != Some(&b'-');
+        let ends: Vec<usize> = (0..dashes.len()).filter(is_end).map(|at| at + 1).skip(2).collect();
+        (ends.len() == table.columns.len()).then(|| Columns(ends.into_iter().map(|end| [end, end]).collect()))
+    }
+}
+
+impl Columns {
+    /// Whether the last word of a row that may be cut off fills its column. Where words may end in two places, those of the
+    /// column before tell in which.
+    fn is_whole(&self, column: usize, ends: &[usize]) -> bool {
+        let [end, limit] = self.0[column];
+        let before = column.checked_sub(1).map_or([0, 0], |before| self.0[before]);
+        let aligned = match (end == limit, before[0] == before[1]) {
+            (true, _) => end,
+            (false, true) => return false,
+            (false, false) if ends.contains(&before[1]) => limit,
+            (false, false) => end,
+        };
+        ends.last() == Some(&aligned)
+    }
+}
+
+/// Whether a line looks like a row: host, a space, system, and what belongs to neither make nor a title.
+fn is_row(line: &str) -> bool {
+    let mut chars = line.chars();
+    let begins = chars.clone().next().is_some_and(|c| !c.is_whitespace() && c != '-');
+    begins
+        && chars.nth(HOST) == Some(' ')
+        && !line.starts_with("make")
+        && line.chars().skip(HOST + 1).take(SYSTEM).any(|c| !c.is_whitespace())
+        && titled(line).is_none()
+}
+
+/// A word of a row, and the columns that it takes.
+struct Word {
+    text: String,
+    end: usize,
+}
+
+fn words(row: &str) -> Vec<Word> {
+    let mut words: Vec<Word> = Vec::new();
+    let mut inside = false;
+    for (at, c) in row.chars().enumerate().skip(PREFIX) {
+        match (c.is_whitespace(), inside) {
+            (true, _) => inside = false,
+            (false, true) => {
+                if let Some(word) = words.last_mut() {
+                    word.text.push(c);
+                    word.end = at + 1;
+                }
+            }
+            (false, false) => {
+                words.push(Word { text: c.to_string(), end: at + 1 });
+                inside = true;
+            }
+        }
+    }
+    words
+}
+
+#[derive(Default)]
+struct Results {
+    /// Host and system of each, as the rows have them.
+    names: Vec<(String, String)>,
+    builders: Vec<Builder>,
+    remarks: Vec<String>,
+    hosts_left_out: usize,
+}
+
+impl Results {
+    fn of(&mut self, host: &str, system: &str) -> Option<&mut Builder> {
+        let name = (host.to_string(), system.to_string());
+        let place = match self.names.iter().position(|known| *known == name) {
+            Some(place) => place,
+            None if self.names.len() >= MOST_HOSTS => {
+                self.hosts_left_out += 1;
+                return None;
+            }
+            None => {
+                let mut builder = Builder::new(super::SUMMARY, host);
+                if let Some((_, release)) = system.split_once(' ') {
+                    let cut = if system.chars().count() >= SYSTEM { "…" } else { "" };
+                    builder.fact("kernel", &format!("{}{cut}", release.trim()));
+                }
+                self.names.push(name);
+                self.builders.push(builder);
+                self.builders.len() - 1
+            }
+        };
+        self.builders.get_mut(place)
+    }
+
+    /// Takes a row apart. In the file's last line, if it is `cut`, a cell counts only where it fills its column.
+    fn row(&mut self, table: &Table, columns: &Columns, row: &str, cut: bool) {
+        let part = |from: usize, many: usize| row.chars().skip(from).take(many).collect::<String>();
+        let (host, system) = (part(0, HOST), part(HOST + 1, SYSTEM));
+        let Some(builder) = self.of(host.trim(), system.trim()) else { return };
+        let mut cells: Vec<Option<Word>> = columns.0.iter().map(|_| None).collect();
+        let words = words(row);
+        let last = words.len();
+        let ends: Vec<usize> = words.iter().map(|word| word.end).collect();
+        for (number, word) in words.into_iter().enumerate() {
+            let place = columns.0.iter().position(|[_, limit]| word.end <= *limit);
+            match place.and_then(|place| cells.get_mut(place)) {
+                Some(cell @ None) if !cut || number + 1 < last => *cell = Some(word),
+                Some(cell @ None) if place.is_some_and(|place| columns.is_whole(place, &ends)) => {
+                    *cell = Some(word);
+                }
+                // Cut off; or one of the guesses about the caches, which stand behind the last column.
+                Some(None) | None => {}
+                Some(Some(_)) => {
+                    builder
+                        .remarks
+                        .push(format!("{:?} in the table {:?} is in no column", word.text, table.title));
+                }
+            }
+        }
+        for (column, cell) in table.columns.iter().zip(cells) {
+            let text = cell.map(|word| word.text).unwrap_or_default();
+            match column.holds {
+                Holds::Fact("2p/0K again") => {}
+                Holds::Fact(label) => builder.fact(label, &text),
+                Holds::Figure(name) => {
+                    let Some((figure, meaning)) =
+                        find(name).and_then(|figure| Some((figure, figure.meaning()?)))
+                    else {
+                        continue;
+                    };
+                    let value = numbers::read(&text).and_then(|value| figure.unit.ours(value));
+                    match value {
+                        Some(value) => builder.value(meaning, value),
+                        None if cut => {
+                            builder.missing(meaning, "the file ends in the middle of the row".to_string())
+                        }
+                        None if text.is_empty() || text == "-" => builder.missing(meaning, EMPTY.to_string()),
+                        None => {
+                            builder.missing(meaning, format!("the cell says {text:?}, which is no number"))
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn finish(mut self) -> Vec<Imported> {
+        self.remarks.dedup();
+        self.remarks.truncate(100);
+        if self.hosts_left_out > 0 {
+            self.remarks.push(format!("rows of more than {MOST_HOSTS} hosts were left out"));
+        }
+        let with_remarks = |mut builder: Builder| {
+            builder.remarks.truncate(100);
+            builder.remarks.extend(self.remarks.iter().cloned());
+            builder.finish()
+        };
+        self.builders.into_iter().filter(|builder| !builder.is_empty()).map(with_remarks).collect()
+    }
+}

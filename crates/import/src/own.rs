@@ -1,0 +1,222 @@
+//! What the figures and words of an imported file say against it: rules that need no run. `assay explain` has their texts.
+
+use model::{Effect, Fact, Finding, Severity};
+
+pub const FAILED_IO: &str = "failed-io";
+pub const FIGURES_DISAGREE: &str = "figures-disagree";
+pub const INTERRUPTED: &str = "interrupted-result";
+pub const GENERATOR_BOUND: &str = "imported-generator-bound";
+
+/// Facts of one kind that are quoted.
+const QUOTED: usize = 5;
+
+pub const FAILED_EXPLAINED: &[(&str, &str)] = &[
+    (
+        "What it finds, and why it matters",
+        "An imported result of fio tells of I/O that failed or of data that was not what had been written. Its rates are those of \
+         the rest, up to where a job gave up.",
+    ),
+    (
+        "When it fires",
+        "A job's `error` (JSON) or `err=` (text) is not 0, or the text around has lines of fio's own about failed I/O (`io_u error`, \
+         `err=.../file:`) or verification (`verify: ...`, `bad header`, `bad magic`).",
+    ),
+];
+
+pub const DISAGREE_EXPLAINED: &[(&str, &str)] = &[
+    (
+        "What it finds, and why it matters",
+        "Figures of an imported file contradict each other: a rate is not its amount over its time, a latency is longer than the \
+         run, or a direction moved data that the job does not have. The file was edited, or put together from two.",
+    ),
+    (
+        "When it fires",
+        "A printed rate and the printed amount over the printed time are more than 2 % apart, and more than the last digit of the time \
+         (1 ms) allows; a latency is above twice the job's time; or a job of one direction has I/O in another. What a job that \
+         writes reads back in fio's verify phase is no such thing: `verify` is set, or the text, which does not tell of it, has as many \
+         reads as writes (fewer where the job failed).",
+    ),
+];
+
+pub const INTERRUPTED_EXPLAINED: &[(&str, &str)] = &[
+    (
+        "What it finds, and why it matters",
+        "An imported run was stopped before its time: its figures are of what it did until then, and its end is part of them.",
+    ),
+    (
+        "When it fires",
+        "fio says `terminating on signal`, iperf3's JSON has an `error` of an interrupt or its stream of events neither `end` nor `error`, \
+         sockperf says `interrupted by user`, or the file ends in its midst.",
+    ),
+];
+
+pub const BOUND_EXPLAINED: &[(&str, &str)] = &[
+    (
+        "What it finds, and why it matters",
+        "An imported iperf3 result whose sender or receiver used up its CPU: it says what a CPU can send or take, and is often \
+         read as what the network can carry (iperf3 before 3.16 runs all its streams on one thread).",
+    ),
+    (
+        "When it fires",
+        "`cpu_utilization_percent` of an end is at or above 95 % of one CPU (of a CPU a stream from version 3.16 on).",
+    ),
+];
+
+/// What an imported file has against itself, gathered while it is read.
+#[derive(Clone, Debug, Default)]
+pub struct Against {
+    failed: Vec<Fact>,
+    failed_more: usize,
+    disagree: Vec<Fact>,
+    interrupted: Vec<Fact>,
+    bound: Vec<Fact>,
+}
+
+impl Against {
+    pub fn failed(&mut self, name: &str, text: &str, source: &str) {
+        if self.failed.len() < QUOTED {
+            self.failed.push(Fact::new(name.to_string(), short(text), source.to_string()));
+        } else {
+            self.failed_more += 1;
+        }
+    }
+
+    pub fn disagree(&mut self, name: &str, text: String, source: &str) {
+        if self.disagree.len() < 2 * QUOTED {
+            self.disagree.push(Fact::new(name.to_string(), text, source.to_string()));
+        }
+    }
+
+    pub fn interrupted(&mut self, text: &str) {
+        if self.interrupted.len() < QUOTED {
+            self.interrupted.push(Fact::new("says", short(text), "the file"));
+        }
+    }
+
+    pub fn bound(&mut self, name: &str, text: String, source: &str) {
+        self.bound.push(Fact::new(name.to_string(), text, source.to_string()));
+    }
+
+    pub fn findings(self) -> Vec<Finding> {
+        let mut failed = self.failed;
+        if self.failed_more > 0 {
+            failed.push(Fact::new("and", format!("{} more such lines", self.failed_more), "the file"));
+        }
+        let findings = [
+            finding(
+                FAILED_IO,
+                Severity::Problem,
+                "I/O failed, or read back what had not been written",
+                "A device, its cable or its driver is faulty, the file system is full, or another program wrote to the same blocks.",
+                "Look at the kernel's log of that time, and don't use the figures.",
+                failed,
+            ),
+            finding(
+                FIGURES_DISAGREE,
+                Severity::Problem,
+                "its figures contradict each other",
+                "A rate is an amount over a time. Where the three don't fit, one of them was edited, or the file was put together from \
+                 two.",
+                "Ask for the file as the tool wrote it.",
+                self.disagree,
+            ),
+            finding(
+                INTERRUPTED,
+                Severity::Warning,
+                "the run was stopped before its end",
+                "Its figures are of what was done until then.",
+                "Run it to its end before comparing it.",
+                self.interrupted,
+            ),
+            finding(
+                GENERATOR_BOUND,
+                Severity::Warning,
+                "an end used up its CPU: this is what a CPU can do and not what the network can carry",
+                "iperf3 before 3.16 runs all streams of a test on one thread, and of later versions each stream on one.",
+                "Use several processes or streams on CPUs of their own, larger messages or offloads, and see whether more arrives.",
+                self.bound,
+            ),
+        ];
+        findings.into_iter().flatten().collect()
+    }
+}
+
+fn finding(
+    rule: &str,
+    severity: Severity,
+    headline: &str,
+    cause: &str,
+    advice: &str,
+    facts: Vec<Fact>,
+) -> Option<Finding> {
+    (!facts.is_empty()).then(|| Finding {
+        rule: rule.to_string(),
+        severity,
+        headline: headline.to_string(),
+        cause: cause.to_string(),
+        facts,
+        confirm: String::new(),
+        advice: advice.to_string(),
+        series: Vec::new(),
+        effect: Effect::None,
+    })
+}
+
+/// The begin of a text, for quoting.
+pub fn short(text: &str) -> String {
+    let text = text.trim();
+    let cut: String = text.chars().filter(|one| !one.is_control()).take(160).collect();
+    if text.chars().count() > 160 { format!("{cut}…") } else { cut }
+}
+
+/// Why a percentile is none: fewer than ten observations lie beyond it. `None` where there are enough, or nobody knows how
+/// many there were.
+pub fn too_few_beyond(percent: f64, observations: Option<f64>, printed: &str) -> Option<String> {
+    let n = observations?;
+    // A percentile of 99.9 is 99.90000000000001 to the processor.
+    let beyond = n * percent.min(100.0 - percent).max(0.0) / 100.0 + 1e-6;
+    (beyond < 10.0).then(|| {
+        format!(
+            "{beyond:.1} of {n} observations lie beyond it, and a percentile wants 10: what it prints ({printed}) is an extreme"
+        )
+    })
+}
+
+/// A percentile's metric: `latency_p50`, `latency_p999` for 99.9.
+pub fn percentile_name(stem: &str, percent: &str) -> Option<String> {
+    let value: f64 = percent.parse().ok()?;
+    let plain = percent.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    if !plain || value <= 0.0 || value >= 100.0 {
+        return None;
+    }
+    let digits = match percent.contains('.') {
+        true => percent.trim_end_matches('0').trim_end_matches('.'),
+        false => percent,
+    };
+    Some(format!("{stem}_p{}", digits.replace('.', "")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_have_names_of_their_own() {
+        let name = |percent| percentile_name("latency", percent);
+        assert_eq!(name("50.000000").as_deref(), Some("latency_p50"));
+        assert_eq!(name("99.99").as_deref(), Some("latency_p9999"));
+        assert_eq!(name("99.950000").as_deref(), Some("latency_p9995"));
+        assert_eq!(name("10").as_deref(), Some("latency_p10"));
+        assert_eq!(name("1.00").as_deref(), Some("latency_p1"));
+        assert_eq!((name("0.00"), name("100"), name("nan"), name("")), (None, None, None, None));
+    }
+
+    #[test]
+    fn ten_observations_must_lie_beyond_a_percentile() {
+        assert!(too_few_beyond(99.999, Some(8711.0), "414 us").expect("too few").starts_with("0.1 of 8711"));
+        assert_eq!(too_few_beyond(99.9, Some(10_000.0), ""), None);
+        assert!(too_few_beyond(99.9, Some(9_999.0), "").is_some());
+        assert!(too_few_beyond(1.0, Some(500.0), "").is_some());
+        assert_eq!(too_few_beyond(50.0, None, ""), None);
+    }
+}

@@ -1,0 +1,178 @@
+//! Several results of SPEC CPU2017 on one machine: how far its runs lie apart. SPEC CPU is trusted because it repeats, so that
+//! two runs of a component that lie more than five per cent apart mean that something changed.
+
+use super::Imported;
+use model::{Effect, Fact, Finding, Severity};
+use stats::order::{coefficient_of_variation, mean, median};
+
+/// Two runs of a component further apart than this mean that something changed.
+pub const APART: f64 = 0.05;
+
+pub const RULE: &str = "runs-apart";
+
+/// What `assay explain runs-apart` says.
+pub const EXPLAINED: &[(&str, &str)] = &[
+    (
+        "What it finds, and why it matters",
+        "Two imported SPEC CPU2017 runs of one machine differ by more than 5 % in a component. SPEC CPU repeats within \
+         1 or 2 %: something changed, and where memory-bound components move while the others hold still, look at memory first.",
+    ),
+    (
+        "When it fires",
+        "max / min of SPEC's own results of a component over the files of one machine (same suite, host, CPU, cores, memory and \
+         model) is above 1.05. The coefficient of variation beside it is the population's: the deviation with divisor n over \
+         the mean, as in the published case (7.94 % with a wrongly filled slot, 0.23 % after).",
+    ),
+];
+
+/// What must be the same of two results for them to be runs of one machine.
+const SAME: [&str; 9] = [
+    "suite",
+    "cpu_model",
+    "product",
+    "packages",
+    "cores",
+    "threads_per_core",
+    "memory_gib",
+    "kernel",
+    "compiler",
+];
+
+/// Facts of a finding that are listed one by one.
+const SHOWN: usize = 10;
+
+/// Runs of one machine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Repeats {
+    /// Places of the results among those that were given.
+    pub results: Vec<usize>,
+    pub host: String,
+    pub rows: Vec<Row>,
+    /// Results that are one and the same run, and count once; as sentences.
+    pub remarks: Vec<String>,
+    pub finding: Option<Finding>,
+}
+
+/// One component over the runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    pub key: String,
+    pub title: String,
+    /// A value for each run that has one, in the order given.
+    pub values: Vec<f64>,
+    pub median: f64,
+    pub mean: f64,
+    /// Population standard deviation over the mean, a share.
+    pub cv: f64,
+    /// max / min - 1.
+    pub apart: f64,
+}
+
+/// Groups of at least two runs of one machine.
+pub fn repeats(results: &[&Imported]) -> Vec<Repeats> {
+    let mut groups: Vec<Repeats> = Vec::new();
+    for (place, one) in results.iter().enumerate().filter(|(_, one)| one.format == crate::speccpu::FORMAT) {
+        let first = |group: &Repeats| group.results.first().map(|first| results[*first]);
+        match groups.iter_mut().find(|group| first(group).is_some_and(|first| same_machine(first, one))) {
+            None => groups.push(Repeats {
+                results: vec![place],
+                host: one.host.clone(),
+                rows: Vec::new(),
+                remarks: Vec::new(),
+                finding: None,
+            }),
+            Some(group) => match group.results.iter().find(|known| same_run(results[**known], one)) {
+                Some(known) => group.remarks.push(format!(
+                    "results {} and {} are one run (the same time stands in both): it counts once",
+                    known + 1,
+                    place + 1
+                )),
+                None => group.results.push(place),
+            },
+        }
+    }
+    groups.retain(|group| group.results.len() > 1 || !group.remarks.is_empty());
+    for group in &mut groups {
+        let members: Vec<&Imported> = group.results.iter().map(|place| results[*place]).collect();
+        group.rows = rows(&members);
+        group.finding = finding(group);
+    }
+    groups
+}
+
+fn told<'a>(one: &'a Imported, label: &str) -> Option<&'a str> {
+    one.make_up.iter().find(|(known, _)| known == label).map(|(_, value)| value.as_str())
+}
+
+fn same_machine(a: &Imported, b: &Imported) -> bool {
+    a.host == b.host && SAME.iter().all(|label| told(a, label) == told(b, label))
+}
+
+/// The time to the second stands in the system's own note.
+fn same_run(a: &Imported, b: &Imported) -> bool {
+    told(a, "ran").is_some() && told(a, "ran") == told(b, "ran")
+}
+
+fn rows(members: &[&Imported]) -> Vec<Row> {
+    let Some(first) = members.first() else { return Vec::new() };
+    let scores = first
+        .figures
+        .iter()
+        .map(|figure| &figure.judged.series)
+        .filter(|series| series.metric.name == model::vocabulary::unixbench::metric::SCORE);
+    let value = |one: &Imported, key: &str| {
+        let figure = one.figures.iter().find(|figure| figure.judged.series.key == key)?;
+        figure.judged.analysis.estimate.as_ref().map(|estimate| estimate.median)
+    };
+    let row = |key: &str, title: &str| {
+        let values: Vec<f64> =
+            members.iter().filter_map(|one| value(one, key)).filter(|value| *value > 0.0).collect();
+        let (low, high) =
+            (values.iter().copied().reduce(f64::min)?, values.iter().copied().reduce(f64::max)?);
+        (values.len() > 1).then_some(())?;
+        Some(Row {
+            key: key.to_string(),
+            title: title.to_string(),
+            median: median(&values)?,
+            mean: mean(&values)?,
+            cv: coefficient_of_variation(&values)?,
+            apart: Some(high / low - 1.0).filter(|apart| apart.is_finite())?,
+            values,
+        })
+    };
+    scores.filter_map(|series| row(&series.key, series.metric.title.as_ref())).collect()
+}
+
+fn finding(group: &Repeats) -> Option<Finding> {
+    let mut far: Vec<&Row> = group.rows.iter().filter(|row| row.apart > APART).collect();
+    far.sort_by(|a, b| b.apart.total_cmp(&a.apart));
+    let worst = far.first()?;
+    let still = group.rows.len() - far.len();
+    let fact = |row: &&Row| {
+        let values: Vec<String> = row.values.iter().map(|value| model::figure(*value, "")).collect();
+        let cv = model::percent(row.cv);
+        Fact::new(row.title.clone(), format!("{} (CV {cv})", values.join(", ")), row.key.clone())
+    };
+    Some(Finding {
+        rule: RULE.to_string(),
+        severity: Severity::Warning,
+        headline: format!(
+            "{}: runs of {} lie {} apart; {} of {} figures over 5 %, {still} hold still",
+            group.host,
+            worst.title,
+            model::percent(worst.apart),
+            far.len(),
+            group.rows.len()
+        ),
+        cause: "SPEC CPU repeats within a per cent or two. Where only components that live on memory bandwidth move, physical \
+                memory differs from run to run: channels filled unevenly, huge pages, nodes."
+            .to_string(),
+        facts: far.iter().take(SHOWN).map(fact).collect(),
+        confirm: "assay run --only memory".to_string(),
+        advice: "Run the component again with more copies or a larger footprint: a swing that comes from where memory lies \
+                 changes its pattern."
+            .to_string(),
+        series: far.iter().map(|row| row.key.clone()).collect(),
+        effect: Effect::None,
+    })
+}

@@ -1,0 +1,319 @@
+//! Result files of SPEC CPU2017, as its own formatters write them: CSV (`csv.rs`) and text (`lines.rs`). Both come to one
+//! [`Sheet`], and from there to series (`figures.rs`) and to what its own rows say of its headline (`score.rs`).
+//!
+//! A component has three series for each tuning: `score`, SPEC's own result (the row that SPEC selected: the median of
+//! three iterations, the slower of two); `rate` or `ratio`, every iteration that succeeded, with their spread; and
+//! `time`, s. The number of copies or threads is a choice of the tester like compiler flags, and stands in the note and
+//! not in the key: two machines are compared by what each makes of its own.
+
+mod csv;
+mod figures;
+mod lines;
+mod score;
+#[cfg(test)]
+mod tests;
+
+use super::{Format, Tool};
+use anyhow::ensure;
+
+use super::Imported;
+
+pub(crate) const TOOL: Tool =
+    Tool { files: "results of SPEC CPU2017 (csv and txt)", json: &[], is_one, read };
+
+pub(crate) const FORMAT: Format = Format("SPEC CPU2017 result");
+
+/// More rows than this in one file are a mistake or an attack: the largest suite has 13 components of 3 iterations.
+const MOST_ROWS: usize = 2000;
+
+/// Remarks of one kind that are quoted.
+const QUOTED: usize = 10;
+
+/// The rules by which imported results are judged, as `assay explain` tells them.
+pub const HEADLINE_DIFFERS: &str = "headline-differs";
+pub const INVALID_RESULT: &str = "invalid-result";
+
+/// What `assay explain headline-differs` says.
+pub const HEADLINE_EXPLAINED: &[(&str, &str)] = &[
+    (
+        "What it finds, and why it matters",
+        "The headline of an imported SPEC CPU2017 result is not the geometric mean of the rows that stand above it. One of the \
+         two was edited, or the file was put together from two.",
+    ),
+    (
+        "When it fires",
+        "The geometric mean of the selected rows (SPEC CPU2017 Run and Reporting Rules, section 4.3.2) and the printed \
+         headline are further apart than the digits of both allow: half of the third digit in text, half of the sixth \
+         decimal in CSV. Only where every component of the file has a selected row.",
+    ),
+];
+
+/// What `assay explain invalid-result` says.
+pub const INVALID_EXPLAINED: &[(&str, &str)] = &[
+    (
+        "What it finds, and why it matters",
+        "SPEC's own tools marked an imported result as invalid: its figures are estimates, whatever they look like.",
+    ),
+    (
+        "When it fires",
+        "The CSV says valid,0, the text has the banner INVALID RUN, or its columns are called Est. or Estimated.",
+    ),
+];
+
+/// How a component was tuned: all alike, or each by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tune {
+    Base,
+    Peak,
+}
+
+impl Tune {
+    const BOTH: [Tune; 2] = [Tune::Base, Tune::Peak];
+
+    const fn word(self) -> &'static str {
+        match self {
+            Tune::Base => "base",
+            Tune::Peak => "peak",
+        }
+    }
+}
+
+/// What a row says of one tuning.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Cell {
+    /// Copies (rate) or threads (speed).
+    copies: Option<u32>,
+    /// s.
+    time: Option<f64>,
+    /// The rate, or the ratio.
+    rate: Option<f64>,
+    /// Half of the last digit that is printed, a share of the rate.
+    rounding: f64,
+    selected: bool,
+    /// `S`, `CE`, `NR`, ...; empty where the row has none.
+    status: String,
+    /// A cell that should be a number and is none, as it stands.
+    unread: Option<String>,
+}
+
+impl Cell {
+    fn is_empty(&self) -> bool {
+        self.time.is_none() && self.rate.is_none() && self.status.is_empty() && self.unread.is_none()
+    }
+
+    /// Whether the iteration counts: SPEC calls it a success, or says nothing.
+    fn succeeded(&self) -> bool {
+        matches!(self.status.as_str(), "S" | "*" | "")
+    }
+}
+
+/// One row: an iteration of a component, or its selected one.
+#[derive(Clone, Debug, PartialEq)]
+struct Row {
+    /// `503.bwaves_r`.
+    name: String,
+    /// Of the full table, or of the selected ones.
+    selected_table: bool,
+    cells: [Cell; 2],
+}
+
+/// A headline as printed.
+#[derive(Clone, Debug, PartialEq)]
+struct Printed {
+    /// `SPECrate2017_int_base`.
+    title: String,
+    tune: Tune,
+    value: Option<f64>,
+    /// As it stands.
+    text: String,
+}
+
+/// What a file says.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Sheet {
+    /// `Integer Rate`.
+    suite: String,
+    /// `speed` suites have threads and ratios.
+    speed: bool,
+    /// What the file says of its validity; `None`: nothing.
+    valid: Option<bool>,
+    estimated: bool,
+    /// Why it is invalid, as its banner says.
+    banner: Vec<String>,
+    rows: Vec<Row>,
+    printed: Vec<Printed>,
+    /// Label and value, by the labels of a run's make-up where they mean the same.
+    facts: Vec<(String, String)>,
+    host: String,
+    /// When it ran, as the system's own note says.
+    ran: String,
+    left_out: usize,
+    remarks: Vec<String>,
+}
+
+/// Whether a text is a report of SPEC CPU2017: by its title.
+fn is_one(text: &str) -> bool {
+    text.lines().take(400).any(|line| title(line).is_some())
+}
+
+/// The suite that a title names.
+fn title(line: &str) -> Option<&str> {
+    let line = line.trim_matches(|c: char| c.is_whitespace() || c == '"' || c == ';' || c == ',');
+    let rest = line.strip_prefix("SPEC CPU2017 ").or_else(|| line.strip_prefix("SPEC CPU(R)2017 "))?;
+    let suite = rest.strip_suffix(" Result")?;
+    (suite.len() < 40).then_some(suite)
+}
+
+/// The result in a text. An error says what keeps it from being one.
+fn read(text: &str) -> anyhow::Result<Vec<Imported>> {
+    let is_csv = text.lines().take(400).any(|line| {
+        let line = line.trim_start_matches('"');
+        line.starts_with("Benchmark,") || line.starts_with("Benchmark;") || line.starts_with("Benchmark\"")
+    });
+    let starts = text.trim_start().to_ascii_lowercase().starts_with("valid");
+    let sheet = if is_csv || starts { csv::read(text) } else { lines::read(text) };
+    ensure!(
+        !sheet.rows.is_empty(),
+        "it is a report of SPEC CPU2017 without a single row of results: it was cut off, or its table has another form"
+    );
+    let imported = figures::imported(sheet);
+    ensure!(!imported.figures.is_empty(), "it is a report of SPEC CPU2017 in which nothing was run");
+    Ok(vec![imported])
+}
+
+/// Whether a text is the name of a component: `503.bwaves_r`.
+fn is_component(text: &str) -> bool {
+    let Some((number, name)) = text.split_once('.') else { return false };
+    number.len() == 3
+        && number.bytes().all(|byte| byte.is_ascii_digit())
+        && (1..=40).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+/// A number as SPEC writes it, and half of its last digit as a share of it. `Err`: the text, which is none.
+fn number(text: &str) -> Result<Option<f64>, String> {
+    match text.trim() {
+        "" | "--" | "-" => Ok(None),
+        text => {
+            let plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+            let value = text.parse::<f64>().ok().filter(|value| plain && value.is_finite());
+            value.map(Some).ok_or_else(|| text.chars().take(40).collect())
+        }
+    }
+}
+
+/// Text of SPEC's that is no value: what its tools write where nobody filled in.
+fn fact(value: &str) -> Option<String> {
+    let value = value.split("fixme").next().unwrap_or_default();
+    let value: String = value.trim().trim_end_matches("**").trim().chars().take(200).collect();
+    let told = value.chars().any(char::is_alphanumeric) && !value.contains("could not determine");
+    told.then_some(value)
+}
+
+/// `Sat Mar 6 23:00:00 2021` as `2021-03-06T23:00:00`, in the machine's own time; another form stays as it is.
+fn sortable(when: &[&str]) -> String {
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let parts = || {
+        let [_, month, day, time, year] = when else { return None };
+        let month = MONTHS.iter().position(|known| known == month)? + 1;
+        let (day, year) = (day.parse::<u8>().ok()?, year.parse::<u16>().ok()?);
+        Some(format!("{year:04}-{month:02}-{day:02}T{time}"))
+    };
+    parts().unwrap_or_else(|| when.join(" ")).chars().take(60).collect()
+}
+
+impl Sheet {
+    fn note(&mut self, label: &str, value: &str) {
+        if let Some(value) = fact(value).filter(|_| !self.facts.iter().any(|(known, _)| known == label)) {
+            self.facts.push((label.to_string(), value));
+        }
+    }
+
+    /// A hardware or software field with the lines below it.
+    fn field(&mut self, label: &str, lines: &[String]) {
+        let joined = lines.join(" ");
+        match label.trim().trim_end_matches(':') {
+            "CPU Name" => self.note("cpu_model", &joined),
+            "Max MHz" => self.note("max_mhz", &joined),
+            "Nominal" => self.note("nominal_mhz", &joined),
+            "Enabled" => self.enabled(&joined),
+            "Memory" => self.memory(&joined),
+            "OS" => self.system(lines),
+            "Compiler" => self.note("compiler", &joined),
+            "Firmware" => self.note("firmware", &joined),
+            "Storage" => self.note("storage", &joined),
+            "File System" => self.note("file_system", &joined),
+            "Hardware Vendor" => self.note("vendor", &joined),
+            "Hardware Model" => self.note("product", &joined),
+            "Date tested" => self.note("tested", &joined),
+            _ => {}
+        }
+    }
+
+    /// `128 cores, 2 chips, 2 threads/core`.
+    fn enabled(&mut self, text: &str) {
+        let before = |word: &str| {
+            let part = text.split(',').find(|part| part.contains(word))?;
+            part.split_whitespace().next()?.parse::<u32>().ok().filter(|count| *count > 0)
+        };
+        let (cores, threads) = (before(" core").filter(|_| text.contains("core")), before("threads/core"));
+        for (label, count) in [("packages", before("chip")), ("cores", cores), ("threads_per_core", threads)]
+        {
+            if let Some(count) = count {
+                self.note(label, &count.to_string());
+            }
+        }
+        if let (Some(cores), Some(threads)) = (cores, threads) {
+            self.note("cpus", &(u64::from(cores) * u64::from(threads)).to_string());
+        }
+    }
+
+    /// `1 TB (16 x 64 GB 2Rx4 PC4-3200AA-R)`: SPEC's GB are of 2^30 bytes.
+    fn memory(&mut self, text: &str) {
+        self.note("memory", text);
+        let mut words = text.split_whitespace();
+        let size = words
+            .next()
+            .and_then(|size| size.parse::<f64>().ok())
+            .filter(|size| size.is_finite() && *size > 0.0);
+        let gib = match words.next() {
+            Some("TB") => size.map(|size| size * 1024.0),
+            Some("GB") => size,
+            _ => None,
+        };
+        if let Some(gib) = gib.filter(|gib| *gib < 1e9) {
+            self.note("memory_gib", &format!("{gib:.0}"));
+        }
+    }
+
+    /// The distribution, and the kernel's release, which stands in a line of its own.
+    fn system(&mut self, lines: &[String]) {
+        if let Some(first) = lines.first() {
+            self.note("os", first);
+        }
+        let release = |line: &&String| {
+            line.split_whitespace()
+                .next()
+                .is_some_and(|word| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.'))
+        };
+        let kernel =
+            lines.iter().skip(1).find_map(|line| line.trim().strip_prefix("Kernel ").map(str::to_string));
+        if let Some(kernel) = kernel.or_else(|| lines.iter().skip(1).find(release).cloned()) {
+            self.note("kernel", &kernel);
+        }
+    }
+
+    /// What the system's own note says of where and when: `running on HOST Sat Mar  6 23:00:00 2021`.
+    fn ran_on(&mut self, line: &str) {
+        let Some((_, rest)) = line.split_once("running on ") else { return };
+        let words: Vec<&str> = rest.trim_matches('"').split_whitespace().collect();
+        if let [host, when @ ..] = words.as_slice()
+            && when.len() == 5
+            && self.host.is_empty()
+        {
+            self.host = host.chars().take(100).collect();
+            self.ran = sortable(when);
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! The headlines of a result, computed again from its own rows.
+
+use super::{HEADLINE_DIFFERS, INVALID_RESULT, Printed, QUOTED, Row, Sheet, Tune};
+use crate::{Index, IndexRow};
+use model::{Effect, Fact, Finding, Severity};
+use stats::index::geometric_mean;
+
+/// What a component is called as a benchmark.
+pub(super) fn bench(name: &str) -> String {
+    format!("speccpu.{name}")
+}
+
+/// Components of the suites: ten of integer, thirteen (rate) or ten (speed) of floating point.
+fn components(sheet: &Sheet) -> usize {
+    if sheet.suite.starts_with("Floating") && !sheet.speed { 13 } else { 10 }
+}
+
+/// SPEC's own result of each component, a row each: the table of selected rows, or where that was cut off the rows that are
+/// marked as selected.
+pub(super) fn selected(sheet: &Sheet) -> Vec<&Row> {
+    let table: Vec<&Row> = sheet.rows.iter().filter(|row| row.selected_table).collect();
+    if !table.is_empty() {
+        return table;
+    }
+    let marked = |row: &&Row| row.cells.iter().any(|cell| cell.selected);
+    sheet.rows.iter().filter(marked).collect()
+}
+
+/// One headline beside what its rows give.
+struct Checked {
+    index: Index,
+    /// How far the two may be apart for their digits alone, a share.
+    tolerance: f64,
+}
+
+/// The headlines of a file: those that are printed, and those that only its rows give.
+pub(super) fn indices(sheet: &Sheet) -> (Vec<Index>, Vec<Finding>) {
+    let mut findings: Vec<Finding> = invalid(sheet).into_iter().collect();
+    let mut indices = Vec::new();
+    for tune in Tune::BOTH {
+        let Some(checked) = check(sheet, tune) else { continue };
+        findings.extend(differs(&checked));
+        indices.push(checked.index);
+    }
+    (indices, findings)
+}
+
+fn check(sheet: &Sheet, tune: Tune) -> Option<Checked> {
+    let printed: Option<&Printed> = sheet.printed.iter().find(|one| one.tune == tune);
+    let mut rows: Vec<(&str, Option<f64>, f64, Option<u32>)> = Vec::new();
+    for row in selected(sheet) {
+        let cell = &row.cells[tune as usize];
+        // Twice the same name counts once.
+        if !rows.iter().any(|(name, ..)| *name == row.name) {
+            let rate = cell.rate.filter(|rate| cell.succeeded() && *rate > 0.0);
+            rows.push((&row.name, rate, cell.rounding, cell.copies.filter(|_| rate.is_some())));
+        }
+    }
+    let values: Vec<f64> = rows.iter().filter_map(|(_, rate, ..)| *rate).collect();
+    let score = printed.and_then(|one| one.value);
+    // A tuning that was not run is no index.
+    if values.is_empty() && score.is_none() {
+        return None;
+    }
+    let complete = values.len() == rows.len() && rows.len() >= components(sheet);
+    // A headline over fewer components than all is none of SPEC's; over what the file has it can still be held against it.
+    let recomputed = geometric_mean(&values).filter(|_| values.len() == rows.len());
+    let own: f64 = rows.iter().map(|(_, _, rounding, _)| rounding).sum::<f64>() / rows.len().max(1) as f64;
+    let of_score = match (score, printed.is_some_and(|one| one.text.len() > 8)) {
+        (Some(score), true) if score > 0.0 => 1e-6 / score,
+        (Some(score), false) => super::lines::half_of_third_digit(score),
+        _ => 0.0,
+    };
+    let tolerance = (own + of_score) * 1.01 + 1e-9;
+    let remark = match (score, recomputed) {
+        (Some(score), Some(found)) if (score / found).ln().abs() > tolerance => {
+            format!("it prints {score:.1}, and its own {} rows give {found:.1}", values.len())
+        }
+        (Some(_), None) => {
+            format!(
+                "it cannot be computed again: {} of {} components have a selected row",
+                values.len(),
+                rows.len()
+            )
+        }
+        (None, _) => match printed {
+            Some(one) => format!("it prints {:?} instead of a headline", one.text),
+            None => "it prints no headline: the file ends before, or was cut".to_string(),
+        },
+        _ if !complete => format!("of {} components, where the suite has {}", rows.len(), components(sheet)),
+        _ => String::new(),
+    };
+    let copies: Vec<u32> = rows.iter().filter_map(|(.., copies)| *copies).collect();
+    let suite = if sheet.speed { "speed" } else { "rate" };
+    let kind = if sheet.suite.starts_with("Floating") { "fp" } else { "int" };
+    let test = |(name, rate, ..): &(&str, Option<f64>, f64, Option<u32>)| {
+        rate.map(|rate| IndexRow {
+            title: name.to_string(),
+            bench: bench(name),
+            baseline: None,
+            result: rate,
+            printed: None,
+            recomputed: None,
+        })
+    };
+    let index = Index {
+        title: printed
+            .map_or_else(|| format!("SPEC{suite}2017_{kind}_{}", tune.word()), |one| one.title.clone()),
+        copies: copies.first().copied().filter(|first| copies.iter().all(|copies| copies == first)),
+        partial: !complete,
+        score,
+        recomputed,
+        tests: rows.iter().filter_map(test).collect(),
+        remark,
+    };
+    Some(Checked { index, tolerance })
+}
+
+fn differs(checked: &Checked) -> Option<Finding> {
+    let Index { title, score, recomputed, tests, .. } = &checked.index;
+    let (score, found) = ((*score)?, (*recomputed)?);
+    let apart = (score / found).ln();
+    if apart.abs() <= checked.tolerance {
+        return None;
+    }
+    let of = format!("geometric mean of {} selected rows", tests.len());
+    Some(Finding {
+        rule: HEADLINE_DIFFERS.to_string(),
+        severity: Severity::Problem,
+        headline: format!("{title} says {score:.1}, its own rows give {found:.1}; {:+.2} %", apart.exp_m1() * 100.0),
+        cause: "A headline is the geometric mean of the rows above it. One of the two was edited, or the file was put \
+                together from two results."
+            .to_string(),
+        facts: vec![
+            Fact::new("printed", format!("{score}"), title.clone()),
+            Fact::new("from its rows", format!("{found:.3}"), of),
+            Fact::new("digits allow", format!("±{:.2} %", checked.tolerance * 100.0), "rounding of rows and headline"),
+        ],
+        confirm: String::new(),
+        advice: "Use the rows, or ask for the raw file (.rsf): SPEC's own rawformat writes the report anew from it."
+            .to_string(),
+        series: Vec::new(),
+        effect: Effect::None,
+    })
+}
+
+fn invalid(sheet: &Sheet) -> Option<Finding> {
+    if sheet.valid != Some(false) && !sheet.estimated {
+        return None;
+    }
+    let how = match sheet.valid {
+        Some(false) => "SPEC's tools marked the run as invalid",
+        _ => "the columns are called estimates",
+    };
+    let mut facts = vec![Fact::new("marked", how, "the file")];
+    facts.extend(sheet.banner.iter().take(QUOTED).map(|line| Fact::new("banner", line, "the file")));
+    if let Some(more @ 1..) = sheet.banner.len().checked_sub(QUOTED) {
+        facts.push(Fact::new("banner", format!("{more} more lines"), "the file"));
+    }
+    Some(Finding {
+        rule: INVALID_RESULT.to_string(),
+        severity: Severity::Warning,
+        headline: format!("{how}: its figures are estimates"),
+        cause: "A run that is not reportable, has failed components or too few iterations was not checked by SPEC's rules; \
+                its figures may be right all the same."
+            .to_string(),
+        facts,
+        confirm: String::new(),
+        advice: String::new(),
+        series: Vec::new(),
+        effect: Effect::None,
+    })
+}

@@ -1,0 +1,277 @@
+//! Reports of UnixBench 5 and 6: a head, then a section for each number of copies, with a line for each test, the table of
+//! the index, and its score.
+
+mod index;
+mod lines;
+
+use index::Table;
+use lines::{Line, TestLine};
+
+use super::builder::{Builder, Meaning};
+use super::{Format, Imported, Tool, keyed};
+use model::Better;
+use stats::unixbench::{GROUP, INDEX, TESTS, titled};
+
+pub(crate) const TOOL: Tool =
+    Tool { files: "reports of UnixBench", json: &[], is_one, read: |text| Ok(read(text)) };
+
+const FORMAT: Format = Format("UnixBench report");
+
+/// What is said of every report.
+const GENERAL: &str = "UnixBench drops the worst third of a test's passes and prints the geometric mean of the rest, so that \
+                       nothing is known of its spread and what disturbed it has left; its tests run wherever the scheduler puts them";
+
+/// More hosts, sections, or lines of a kind in one section are a mistake or an attack.
+const MOST: usize = 200;
+
+/// Whether a text is a report, or a part of one.
+fn is_one(text: &str) -> bool {
+    let known = |line: &str| {
+        let line = line.trim_start();
+        line.starts_with("BYTE UNIX Benchmarks")
+            || line.starts_with("Benchmark Run: ")
+            || line.starts_with("System Benchmarks ")
+    };
+    text.lines().any(known)
+}
+
+/// One head with its sections.
+#[derive(Default)]
+struct Report {
+    host: String,
+    facts: Vec<(&'static str, String)>,
+    sections: Vec<Section>,
+    unknown: Vec<String>,
+}
+
+/// What was run at one number of copies.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Section {
+    when: String,
+    cpus: String,
+    copies: Option<u32>,
+    tests: Vec<TestLine>,
+    failed: Vec<(String, String)>,
+    tables: Vec<Table>,
+    too_many: bool,
+}
+
+/// The results in a text, one for each host.
+fn read(text: &str) -> Vec<Imported> {
+    let mut reports: Vec<Report> = Vec::new();
+    for report in split(text) {
+        let kernel = |report: &Report| report.facts.iter().find(|(label, _)| *label == "kernel").cloned();
+        let same = |other: &Report| other.host == report.host && kernel(other) == kernel(&report);
+        match reports.iter().position(same) {
+            Some(known) => {
+                reports[known].sections.extend(report.sections);
+                reports[known].unknown.extend(report.unknown);
+            }
+            None if reports.len() < MOST => reports.push(report),
+            None => {}
+        }
+    }
+    reports.into_iter().map(imported).filter(|one| !one.figures.is_empty() || !one.index.is_empty()).collect()
+}
+
+fn split(text: &str) -> Vec<Report> {
+    let mut reports = vec![Report::default()];
+    for line in text.lines() {
+        let Some(report) = reports.last_mut() else { break };
+        let found = lines::read(line);
+        match found {
+            Some(Line::Banner { version }) => {
+                let begun =
+                    !report.sections.is_empty() || !report.facts.is_empty() || !report.host.is_empty();
+                let fact = ("unixbench", version);
+                match begun {
+                    true => reports.push(Report { facts: vec![fact], ..Report::default() }),
+                    false => report.facts.push(fact),
+                }
+                continue;
+            }
+            Some(Line::System { host }) => report.host = host,
+            Some(Line::Fact(label, value)) => report.facts.push((label, value)),
+            Some(Line::Run { when }) => report.sections.push(Section { when, ..Section::default() }),
+            None if report.sections.is_empty() || line.chars().all(|c| "=-* \t\r".contains(c)) => {}
+            None => report.unknown.push(line.trim().chars().take(100).collect()),
+            Some(line) => {
+                // A part that was pasted alone has no line of its own that begins it.
+                let begins = matches!(line, Line::Copies { .. });
+                if report.sections.last().is_none_or(|last| begins && last.copies.is_some()) {
+                    report.sections.push(Section::default());
+                }
+                if let Some(section) = report.sections.last_mut() {
+                    section.take(line);
+                }
+            }
+        }
+    }
+    reports
+}
+
+impl Section {
+    fn take(&mut self, line: Line) {
+        let rows: usize = self.tables.iter().map(|table| table.rows.len() + 1).sum();
+        if self.tests.len().max(self.failed.len()).max(rows) >= MOST {
+            self.too_many = true;
+            return;
+        }
+        match line {
+            Line::Copies { cpus, copies } => (self.cpus, self.copies) = (cpus, Some(copies)),
+            Line::Test(test) => self.tests.push(test),
+            Line::Failed { title, why } => self.failed.push((title, why)),
+            Line::Index { title, partial } => self.tables.push(Table { title, partial, ..Table::default() }),
+            Line::Row(row) => self.table("").rows.push(row),
+            Line::Score { title, score } => self.table(&title).score = score,
+            Line::Banner { .. } | Line::System { .. } | Line::Fact(..) | Line::Run { .. } => {}
+        }
+    }
+
+    /// The last table; a new one where its heading is missing, or it is another one's.
+    fn table(&mut self, title: &str) -> &mut Table {
+        let fits = |table: &Table| title.is_empty() || table.title == title;
+        if !self.tables.last().is_some_and(fits) {
+            let title = if title.is_empty() { INDEX } else { title };
+            self.tables.push(Table { title: title.to_string(), ..Table::default() });
+        }
+        let last = self.tables.len() - 1;
+        &mut self.tables[last]
+    }
+
+    /// How remarks call it.
+    fn words(&self) -> String {
+        let copies = match self.copies {
+            Some(1) => "1 copy".to_string(),
+            Some(copies) => format!("{copies} copies"),
+            None => "an untold number of copies".to_string(),
+        };
+        if self.when.is_empty() { copies } else { format!("{copies}, {}", self.when) }
+    }
+}
+
+fn imported(report: Report) -> Imported {
+    let Report { host, facts, mut sections, mut unknown } = report;
+    let mut builder = Builder::new(FORMAT, &host);
+    facts.iter().for_each(|(label, value)| builder.fact(label, value));
+    builder.remarks.push(GENERAL.to_string());
+    if sections.len() > MOST || sections.iter().any(|section| section.too_many) {
+        builder
+            .remarks
+            .push(format!("more than {MOST} sections, or lines in one of them: the rest was left out"));
+    }
+    sections.truncate(MOST);
+    let mut indices = Vec::new();
+    let mut seen: Vec<&Section> = Vec::new();
+    for section in &sections {
+        if seen.contains(&section) {
+            builder
+                .remarks
+                .push(format!("{}: the section stands there twice and counts once", section.words()));
+            continue;
+        }
+        seen.push(section);
+        builder.fact("cpus", &section.cpus);
+        if section.copies.is_none() {
+            builder.remarks.push(
+                "a section does not tell how many copies ran: its figures have no number of copies in their keys"
+                    .to_string(),
+            );
+        }
+        section.figures(&mut builder);
+        for table in &section.tables {
+            let told = |title: &str| {
+                section.tests.iter().find(|test| test.title == title).and_then(|test| test.value)
+            };
+            let found = table.index(section.copies, told);
+            if !found.remark.is_empty() {
+                builder.remarks.push(format!("{}: {}: {}", section.words(), found.title, found.remark));
+            }
+            if let Some(meaning) = meaning(&format!("{} Index Score", table.title), "", section.copies, "") {
+                match (found.score, found.partial) {
+                    (Some(score), false) if found.agrees() => builder.value(meaning, score),
+                    _ => builder.missing(meaning, found.remark.clone()),
+                }
+            }
+            indices.push(found);
+        }
+    }
+    if sections.is_empty() {
+        builder.remarks.push("the file ends before the first \"Benchmark Run\"".to_string());
+    }
+    if !unknown.is_empty() {
+        let more = unknown.len().saturating_sub(10);
+        unknown.truncate(10);
+        let rest = if more > 0 { format!(", and {more} more") } else { String::new() };
+        let quoted: Vec<String> = unknown.iter().map(|line| format!("{line:?}")).collect();
+        builder.remarks.push(format!("lines that are none of a report's: {}{rest}", quoted.join(", ")));
+    }
+    builder.remarks.truncate(MOST);
+    Imported { index: indices, ..builder.finish() }
+}
+
+impl Section {
+    fn figures(&self, builder: &mut Builder) {
+        for test in &self.tests {
+            let note = format!("{} passes of {} s are left of it", test.samples, test.seconds);
+            let Some(meaning) = meaning(&test.title, &test.unit, self.copies, &note) else { continue };
+            match test.value {
+                Some(value) if value > 0.0 => builder.value(meaning, value),
+                _ => builder.missing(meaning, "UnixBench prints no number that can be a score".to_string()),
+            }
+        }
+        let has_line = |title: &str| self.tests.iter().any(|test| test.title == title);
+        // Where somebody kept the table alone.
+        for row in self.tables.iter().flat_map(|table| &table.rows).filter(|row| !has_line(&row.title)) {
+            let unit = titled(&row.title).map_or("", |test| test.unit);
+            if let Some(meaning) = meaning(&row.title, unit, self.copies, "from the table of the index") {
+                match row.result > 0.0 {
+                    true => builder.value(meaning, row.result),
+                    false => builder.missing(meaning, "a score of nothing".to_string()),
+                }
+            }
+        }
+        for (title, why) in self.failed.iter().filter(|(title, _)| !has_line(title)) {
+            let unit = titled(title).map_or("", |test| test.unit);
+            if let Some(meaning) = meaning(title, unit, self.copies, "") {
+                builder.missing(meaning, format!("UnixBench says {why:?} instead of a score"));
+            }
+        }
+        let has_row =
+            |title: &str| self.tables.iter().any(|table| table.rows.iter().any(|row| row.title == title));
+        let told = |title: &str| has_line(title) || has_row(title);
+        let absent: Vec<&str> = TESTS.iter().map(|test| test.title).filter(|title| !told(title)).collect();
+        if !absent.is_empty() {
+            let all = absent.len() == TESTS.len();
+            let which = if all { "any of the twelve".to_string() } else { absent.join(", ") };
+            builder.remarks.push(format!("{}: a partial set, without {which}: no full index", self.words()));
+        }
+    }
+}
+
+/// A score of UnixBench in our words: tests of the index under the names of our benchmarks, others by their own.
+fn meaning(title: &str, unit: &str, copies: Option<u32>, note: &str) -> Option<Meaning> {
+    let name = match titled(title) {
+        Some(test) => test.name.to_string(),
+        None if title == format!("{INDEX} Index Score") => "index".to_string(),
+        None => slug(title),
+    };
+    let copies = copies.map_or(String::new(), |copies| format!("?copies={copies}"));
+    Some(Meaning {
+        keyed: keyed(&format!("{GROUP}.{name}@free{copies}#score"))?,
+        wording: title.chars().take(100).collect(),
+        unit: unit.chars().take(20).collect::<String>().into(),
+        better: Better::Higher,
+        note: note.to_string(),
+    })
+}
+
+/// Letters and digits of a title, with a dash between its words.
+fn slug(title: &str) -> String {
+    let words = title.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let slug: String = words.collect::<Vec<_>>().join("-").to_ascii_lowercase().chars().take(60).collect();
+    if slug.is_empty() { "unnamed".to_string() } else { slug }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,297 @@
+//! Conjugate gradients on a sparse matrix: streams of entries, each with a load from where its column says.
+//!
+//! The method of Hestenes & Stiefel ("Methods of Conjugate Gradients for Solving Linear Systems", 1952) on compressed
+//! sparse rows, in the manner of HPCG (Dongarra, Heroux & Luszczek, "High-performance conjugate-gradient benchmark",
+//! 2016): every point of a box is coupled to the 26 around it, and, as in NPB's CG (Bailey et al., "The NAS Parallel
+//! Benchmarks", 1991), to a far one at random, which no prefetcher finds. It resembles what 503.bwaves,
+//! 554.roms and 510.parest spend their time in.
+//!
+//! The matrix is the identity plus the Laplacian of a graph with random weights: symmetric, each row and column adds
+//! up to 1, and no eigenvalue is below 1. So the error is never greater than the residual.
+use super::{Character, Component, Mix, Sum, Work, ids};
+use crate::widest::widest;
+use anyhow::{Result, bail};
+use sys::block::{Block, Room};
+
+pub(super) const COMPONENT: Component = Component {
+    id: ids::SPARSE,
+    title: "Sparse conjugate gradients",
+    about: "15 iterations of conjugate gradients on a sparse symmetric matrix (27 points around and a far one \
+            for each row) with a known solution. Checked: rows add up to 1, the residual is as small as \
+            theory promises and is what the recurrence says, the error is not above it, sums are conserved; the \
+            checksum is of the solution and the residual.",
+    reading: "Entries of the matrix multiplied and added. Each is 12 bytes of a stream and a load by its index: \
+              memory bandwidth first, then the latency of caches and memory for the far ones.",
+    source: file!(),
+    character: Character::Bandwidth,
+    units: "matrix entries",
+    reference: 612.0,
+    answer: 0x0d07_edc4_f3de_9878,
+    make,
+};
+
+const ITERATIONS: usize = 15;
+const LANES: usize = 8;
+/// 28 entries of 12 bytes, its start, and five vectors.
+const ROW_BYTES: u64 = 28 * 12 + 8 + 5 * 8;
+
+/// A permutation of 0 to below `count`: multiplications and shifts of so many bits, again until below.
+struct Shuffle {
+    count: u64,
+    mask: u64,
+    half: u32,
+}
+
+const FACTORS: [u64; 3] = [0xd129_0d3f_9a3a_5c4d, 0x9e6c_63d0_876a_68d5, 0xa076_1d64_78bd_642f];
+
+impl Shuffle {
+    fn new(count: u64) -> Shuffle {
+        let mask = count.next_power_of_two() - 1;
+        Shuffle { count, mask, half: mask.count_ones().div_ceil(2) }
+    }
+    fn forth(&self, mut at: u64) -> u64 {
+        loop {
+            for factor in FACTORS {
+                at = (at ^ (at >> self.half)).wrapping_mul(factor) & self.mask;
+            }
+            if at < self.count {
+                return at;
+            }
+        }
+    }
+    fn back(&self, mut at: u64) -> u64 {
+        loop {
+            for factor in FACTORS.iter().rev() {
+                // Newton's iteration doubles the bits that are right: 3, 6, 12, 24, 48, 96.
+                let inverse = (0..5).fold(*factor, |inverse, _| {
+                    inverse.wrapping_mul(2u64.wrapping_sub(factor.wrapping_mul(inverse)))
+                });
+                at = at.wrapping_mul(inverse) & self.mask;
+                at ^= at >> self.half;
+            }
+            if at < self.count {
+                return at;
+            }
+        }
+    }
+    /// The one that is linked to `at`: all are paired.
+    fn partner(&self, at: u64) -> u64 {
+        self.back(self.forth(at) ^ 1)
+    }
+}
+
+/// The weight between two points, either way round, in 0.5 to 1.5.
+fn weight(one: u64, other: u64) -> f64 {
+    Mix((one.min(other) << 32) ^ one.max(other)).unit() + 0.5
+}
+
+/// The solution at a point, in -0.5 to 0.5.
+fn solution(row: usize) -> f64 {
+    Mix(!(row as u64)).unit() - 0.5
+}
+
+/// `y = A x`.
+#[inline(always)]
+fn multiply(starts: &[u64], columns: &[u32], values: &[f64], x: &[f64], y: &mut [f64]) {
+    let mut begin = 0;
+    for (y, &end) in y.iter_mut().zip(starts) {
+        let row = begin..end as usize;
+        begin = end as usize;
+        let mut sum = 0.0;
+        for (&column, &value) in columns[row.clone()].iter().zip(&values[row]) {
+            sum += value * x[column as usize];
+        }
+        *y = sum;
+    }
+}
+
+#[inline(always)]
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let mut sums = [0.0; LANES];
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
+    for (a, b) in a.iter().zip(b) {
+        for lane in 0..LANES {
+            sums[lane] += a[lane] * b[lane];
+        }
+    }
+    for (lane, (a, b)) in a_rest.iter().zip(b_rest).enumerate() {
+        sums[lane] += a * b;
+    }
+    ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]))
+}
+
+/// `y = y + factor x`.
+#[inline(always)]
+fn add(y: &mut [f64], factor: f64, x: &[f64]) {
+    for (y, x) in y.iter_mut().zip(x) {
+        *y += factor * x;
+    }
+}
+
+struct System {
+    /// Where each row ends.
+    ends: Block<u64>,
+    columns: Block<u32>,
+    values: Block<f64>,
+    right: Block<f64>,
+    x: Block<f64>,
+    residual: Block<f64>,
+    direction: Block<f64>,
+    product: Block<f64>,
+    /// Not below the greatest eigenvalue, by Gershgorin's circles; the least is 1.
+    greatest: f64,
+}
+
+/// The sides of the box that so many bytes hold.
+fn sides(bytes: u64) -> Result<[u64; 3]> {
+    let rows = bytes / ROW_BYTES;
+    if rows < 1000 {
+        bail!("a sparse matrix needs 1 MiB");
+    }
+    let x = (1..).take_while(|side| side * side * side <= rows).count() as u64 / 2 * 2;
+    let y = (rows / x).isqrt();
+    Ok([x, y, rows / x / y])
+}
+
+fn make(room: &mut Room) -> Result<Box<dyn Work>> {
+    let sides = sides(room.bytes)?;
+    Ok(Box::new(System::new(room, sides)?))
+}
+
+impl System {
+    fn new(room: &mut Room, [nx, ny, nz]: [u64; 3]) -> Result<System> {
+        let count = nx * ny * nz;
+        if u32::try_from(count).is_err() {
+            bail!("a sparse matrix has at most 2^32 rows");
+        }
+        let entries = usize::try_from((3 * nx - 2) * (3 * ny - 2) * (3 * nz - 2) + count)?;
+        let rows = usize::try_from(count)?;
+        let mut system = System {
+            ends: room.u64s(rows)?,
+            columns: room.u32s(entries)?,
+            values: room.f64s(entries)?,
+            right: room.f64s(rows)?,
+            x: room.f64s(rows)?,
+            residual: room.f64s(rows)?,
+            direction: room.f64s(rows)?,
+            product: room.f64s(rows)?,
+            greatest: 0.0,
+        };
+        let shuffle = Shuffle::new(count);
+        let mut filled = 0;
+        for (row, end) in system.ends.iter_mut().enumerate() {
+            let at = row as u64;
+            let (x, y, z) = (at % nx, at / nx % ny, at / nx / ny);
+            let (first, mut diagonal) = (filled, 1.0);
+            let mut own = first;
+            let mut put = |column: u64| {
+                let value = if column == at { 0.0 } else { weight(at, column) };
+                own = if column == at { filled } else { own };
+                (system.columns[filled], system.values[filled]) = (column as u32, -value);
+                diagonal += value;
+                filled += 1;
+            };
+            for z in z.saturating_sub(1)..nz.min(z + 2) {
+                for y in y.saturating_sub(1)..ny.min(y + 2) {
+                    (x.saturating_sub(1)..nx.min(x + 2)).for_each(|x| put((z * ny + y) * nx + x));
+                }
+            }
+            put(shuffle.partner(at));
+            system.values[own] = diagonal;
+            system.greatest = system.greatest.max(2.0 * diagonal - 1.0);
+            *end = filled as u64;
+        }
+        for (row, value) in system.direction.iter_mut().enumerate() {
+            *value = solution(row);
+        }
+        multiply(&system.ends, &system.columns, &system.values, &system.direction, &mut system.right);
+        Ok(system)
+    }
+    #[inline(always)]
+    fn solve(&mut self) {
+        let System { ends, columns, values, right, x, residual, direction, product, .. } = self;
+        x.fill(0.0);
+        residual.copy_from_slice(right);
+        direction.copy_from_slice(right);
+        let mut square = dot(residual, residual);
+        for _ in 0..ITERATIONS {
+            multiply(ends, columns, values, direction, product);
+            let step = square / dot(direction, product);
+            add(x, step, direction);
+            add(residual, -step, product);
+            let was = std::mem::replace(&mut square, dot(residual, residual));
+            let share = square / was;
+            for (direction, residual) in direction.iter_mut().zip(residual.iter()) {
+                *direction = residual + share * *direction;
+            }
+        }
+    }
+}
+
+impl Work for System {
+    fn iterate(&mut self) {
+        widest(
+            #[inline(always)]
+            || self.solve(),
+        );
+    }
+    fn units(&self) -> u64 {
+        (self.values.len() * ITERATIONS) as u64
+    }
+    fn answer(&mut self) -> Result<u64, String> {
+        let mut begin = 0;
+        let (mut drift, mut left, mut error, mut size) = (0.0, 0.0, 0.0, 0.0);
+        let (mut sum_right, mut sum_solution, mut sum_x, mut sum_residual) = (0.0, 0.0, 0.0, 0.0);
+        for (row, &end) in self.ends.iter().enumerate() {
+            let (mut total, mut rest) = (0.0, self.right[row]);
+            for entry in begin..end as usize {
+                total += self.values[entry];
+                rest -= self.values[entry] * self.x[self.columns[entry] as usize];
+            }
+            begin = end as usize;
+            if !near(total, 1.0, 1e-12) {
+                return Err(format!("row {row} of the matrix adds up to {total}, not 1"));
+            }
+            let solution = solution(row);
+            drift += (rest - self.residual[row]) * (rest - self.residual[row]);
+            left += rest * rest;
+            error += (self.x[row] - solution) * (self.x[row] - solution);
+            size += self.right[row] * self.right[row];
+            sum_right += self.right[row];
+            sum_solution += solution;
+            sum_x += self.x[row];
+            sum_residual += self.residual[row];
+        }
+        // The error falls by at least the Chebyshev polynomials' share in each iteration, in the energy norm.
+        let root = self.greatest.sqrt();
+        let promised = 2.0 * root * ((root - 1.0) / (root + 1.0)).powi(ITERATIONS as i32);
+        let (drift, left, size) = (f64::sqrt(drift), f64::sqrt(left), f64::sqrt(size));
+        if !near(drift, 0.0, 1e-12 * size) {
+            return Err(format!("the residual is off by {drift} of {size}"));
+        }
+        if !(near(left, 0.0, promised * size) && near(f64::sqrt(error), 0.0, left * (1.0 + 1e-6))) {
+            return Err(format!("residual {left}, error {}, promised {}", f64::sqrt(error), promised * size));
+        }
+        let slack = 1e-11 * size * (self.x.len() as f64).sqrt();
+        if !(near(sum_right, sum_solution, slack) && near(sum_x + sum_residual, sum_right, slack)) {
+            return Err(format!(
+                "sums {sum_right}, {sum_solution} and {sum_x} with {sum_residual} are not the same"
+            ));
+        }
+        let mut sum = Sum::new();
+        sum.f64s(&self.x);
+        sum.f64s(&self.residual);
+        Ok(sum.value())
+    }
+    fn bytes(&self) -> u64 {
+        self.values.len() as u64 * 12 + self.x.len() as u64 * 48
+    }
+}
+
+/// Not if either is not a number.
+fn near(value: f64, right: f64, within: f64) -> bool {
+    (value - right).abs() < within
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,189 @@
+//! A pointer chain through chosen lines of memory, which processes that share it can link, read, flush and walk in turn.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::machine_code::{self, Flusher};
+use sys::mapping::Mapping;
+
+/// Distance by which lines are counted: the line of every x86 and nearly every ARM server.
+pub const LINE_BYTES: usize = 64;
+const LINE_WORDS: usize = LINE_BYTES / 8;
+
+/// Lines of a mapping, each of which holds the address of the next one and a mark.
+///
+/// Forked processes have a ring each over the same memory: what one links, another walks. A walk starts at the ring's
+/// first line, which every order has in common.
+pub struct Ring {
+    memory: Mapping,
+    /// The lines in the order in which they were last linked here, counted from the start of the memory.
+    path: Vec<u32>,
+    at: *const u64,
+    walked: u64,
+    flusher: Flusher,
+}
+
+impl Ring {
+    /// Loads in one turn of the timed loop.
+    pub const UNROLL: u64 = machine_code::CHASE_UNROLL;
+
+    /// A ring through `lines` (different ones, at least two, counted in [`LINE_BYTES`]), linked at random.
+    pub fn new(memory: Mapping, lines: Vec<u32>, seed: u64, mark: u64) -> Ring {
+        assert!(lines.len() >= 2, "a ring needs two lines");
+        let within = memory.len() / LINE_BYTES;
+        assert!(lines.iter().all(|line| (*line as usize) < within), "a line outside of the memory");
+        let at = memory.as_ptr().cast();
+        let mut ring = Ring { memory, path: lines, at, walked: 0, flusher: Flusher::of_this_cpu() };
+        ring.link(seed, mark);
+        ring
+    }
+
+    pub fn lines(&self) -> u64 {
+        self.path.len() as u64
+    }
+
+    pub fn memory(&self) -> &Mapping {
+        &self.memory
+    }
+
+    /// Links all lines anew in random order, so that no prefetcher can guess the next one, and writes `mark` into each:
+    /// afterwards they are modified lines in the caches of the CPU that did it. Goes to the first line.
+    pub fn link(&mut self, seed: u64, mark: u64) {
+        // A shuffled path that closes is a single cycle of all lines, each such cycle equally likely.
+        fastrand::Rng::with_seed(seed).shuffle(&mut self.path[1..]);
+        let nexts = self.path[1..].iter().chain(self.path.first());
+        for (line, next) in self.path.iter().zip(nexts) {
+            self.word(*line, 0).store(self.address(*next) as u64, Ordering::Relaxed);
+            self.word(*line, 1).store(mark, Ordering::Relaxed);
+        }
+        self.rewind();
+    }
+
+    /// Goes to the first line.
+    pub fn rewind(&mut self) {
+        (self.at, self.walked) = (self.address(self.path[0]), 0);
+    }
+
+    /// Follows the ring for `steps` dependent loads (rounded up to [`Ring::UNROLL`]) from where the last walk ended.
+    #[inline]
+    pub fn walk(&mut self, steps: u64) {
+        let turns = steps.div_ceil(Self::UNROLL);
+        // SAFETY: `at` is a line of the mapping; whoever shares it writes through `link` only, so that each line holds
+        // the address of another one, which is the same in all processes since they are forks.
+        self.at = unsafe { machine_code::chase(self.at, turns) };
+        self.walked += turns * Self::UNROLL;
+    }
+
+    /// Whether the walk has come where so many loads must lead, by the order in which this process linked the lines
+    /// (after whole rounds: by any order).
+    pub fn came_right(&self) -> bool {
+        self.at == self.address(self.path[(self.walked % self.lines()) as usize])
+    }
+
+    /// Reads all lines and returns the sum of their marks.
+    pub fn read(&self) -> u64 {
+        let marks = self.path.iter().map(|line| self.word(*line, 1).load(Ordering::Relaxed));
+        marks.fold(0, u64::wrapping_add)
+    }
+
+    /// Removes all lines from all caches of the machine; their content is in memory then.
+    pub fn flush(&self) {
+        for line in &self.path {
+            // SAFETY: a line of the mapping.
+            unsafe { self.flusher.flush(self.address(*line)) };
+        }
+        self.flusher.finish();
+    }
+
+    fn address(&self, line: u32) -> *const u64 {
+        // Inside the mapping, by `new`.
+        self.memory.as_ptr().cast::<u64>().wrapping_add(line as usize * LINE_WORDS)
+    }
+
+    fn word(&self, line: u32, index: usize) -> &AtomicU64 {
+        debug_assert!(index < LINE_WORDS);
+        // SAFETY: inside the mapping, 8-byte aligned, and all processes write it through atomics only.
+        unsafe { AtomicU64::from_ptr(self.address(line).cast_mut().wrapping_add(index)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::{CpuSet, Pages};
+
+    fn ring(lines: &[u32]) -> Ring {
+        let memory = Mapping::private(1 << 20, Pages::AsGiven, &CpuSet::default()).expect("1 MiB");
+        Ring::new(memory, lines.to_vec(), 7, 3)
+    }
+
+    /// The lines that a round from the first one visits, by plain loads.
+    fn visited(ring: &Ring) -> Vec<u32> {
+        let (mut line, mut seen) = (ring.path[0], Vec::new());
+        while seen.len() <= ring.path.len() {
+            seen.push(line);
+            let next = ring.word(line, 0).load(Ordering::Relaxed) - ring.memory.as_ptr() as u64;
+            line = (next / LINE_BYTES as u64) as u32;
+            if line == ring.path[0] {
+                break;
+            }
+        }
+        seen
+    }
+
+    #[test]
+    fn every_line_is_visited_once_in_each_order() {
+        let lines = [5u32, 0, 16383, 77, 64, 1000, 1001, 8];
+        let mut ring = ring(&lines);
+        let mut orders = Vec::new();
+        for seed in 0..20 {
+            ring.link(seed, 1);
+            let mut seen = visited(&ring);
+            orders.push(seen.clone());
+            assert_eq!(seen[0], 5, "the first line stays the first");
+            seen.sort_unstable();
+            let mut all = lines.to_vec();
+            all.sort_unstable();
+            assert_eq!(seen, all);
+        }
+        orders.dedup();
+        assert!(orders.len() > 15, "orders differ");
+    }
+
+    #[test]
+    fn walks_come_where_they_must_and_marks_add_up() {
+        let mut ring = ring(&(0..100).map(|line| line * 3).collect::<Vec<u32>>());
+        assert_eq!(ring.read(), 300);
+        for steps in [16, 160, 1600, 3] {
+            ring.walk(steps);
+            assert!(ring.came_right());
+        }
+        ring.rewind();
+        ring.walk(1600);
+        assert!(ring.came_right() && ring.at == ring.address(ring.path[0]));
+        // A line that points elsewhere leads the walk astray.
+        let (second, fifth) = (ring.path[1], ring.path[5]);
+        ring.word(second, 0).store(ring.address(fifth) as u64, Ordering::Relaxed);
+        ring.walk(16);
+        assert!(!ring.came_right());
+        ring.link(9, 4);
+        assert_eq!(ring.read(), 400);
+    }
+
+    #[test]
+    fn flushed_lines_keep_their_content() {
+        let mut ring = ring(&(0..64).collect::<Vec<u32>>());
+        for mark in 0..100 {
+            ring.link(mark, mark);
+            ring.flush();
+            assert_eq!(ring.read(), 64 * mark);
+            ring.walk(64);
+            assert!(ring.came_right());
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "outside of the memory")]
+    fn a_line_outside_is_refused() {
+        ring(&[0, 16384]);
+    }
+}

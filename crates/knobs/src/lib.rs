@@ -1,0 +1,424 @@
+//! Kernel knobs: one name each, the file of the running kernel behind it, and the promise that whatever is turned is
+//! turned back.
+//!
+//! A change stands in a journal on the disk before it is made. It is undone when the session ends in whatever way, by
+//! `assay restore`, and by the next measurement after a session that was killed; in the same boot only, and only where
+//! the value is still ours. A watchdog beside the session does it as soon as that is killed. Knobs are rows of [`table`].
+//!
+//! Invariant: what is changed was in the journal before, and is put back after.
+
+#![forbid(unsafe_code)]
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::bail;
+
+mod alone;
+mod hand;
+mod journal;
+pub mod profile;
+pub mod table;
+pub mod task;
+pub mod watchdog;
+
+pub use alone::Alone;
+pub use hand::{Hand, LastHand};
+use journal::{Entry, Journal, Lock, Store};
+pub use journal::{make_folder, start_of};
+use table::{Form, Named};
+
+/// Names the folder of the journal, for tests and for systems whose usual place cannot be written.
+const STATE_VARIABLE: &str = "ASSAY_STATE";
+const CPUS: &str = "/sys/devices/system/cpu";
+/// CPUs cannot be switched while the kernel suspends or replugs others, and a lock's last holder may be about to go: tried
+/// again this often, this far apart.
+const TRIES: u32 = 20;
+const TRIES_AFTER_A_KILL: u32 = 300;
+const BETWEEN_TRIES: Duration = Duration::from_millis(100);
+
+/// Where root's sessions keep their journal.
+fn of_system(root: &Path) -> PathBuf {
+    root.join("var/lib/assay")
+}
+
+/// The knobs of the machine below a root folder, with the place of their journal.
+#[derive(Clone, Debug)]
+pub struct Knobs {
+    root: PathBuf,
+    store: Store,
+    /// What starts a watchdog beside a session; `None`: none is wanted.
+    watchdog: Option<PathBuf>,
+}
+
+/// A knob as this kernel has it.
+#[derive(Clone, Debug)]
+pub struct Located {
+    name: String,
+    files: Vec<String>,
+    form: Form,
+}
+
+impl Located {
+    /// Where it is, for people: the first of its files.
+    pub fn place(&self) -> &str {
+        self.files.first().map_or("", String::as_str)
+    }
+}
+
+impl Knobs {
+    /// `root`: `/`, or the folder of a tree that stands for a machine, which keeps its own journal.
+    pub fn of(root: &Path) -> Knobs {
+        let variable =
+            |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let users = || {
+            let home = || variable("HOME").map(|home| home.join(".local/state"));
+            variable("XDG_STATE_HOME").or_else(home).map(|folder| folder.join("assay"))
+        };
+        let usual = || match rustix::process::geteuid().is_root() || root != Path::new("/") {
+            true => of_system(root),
+            false => users().unwrap_or_else(|| of_system(root)),
+        };
+        let store = Store(variable(STATE_VARIABLE).unwrap_or_else(usual));
+        Knobs { root: root.to_path_buf(), store, watchdog: None }
+    }
+
+    /// The same, whose sessions have a watchdog beside them.
+    pub fn watched(self) -> Knobs {
+        Knobs { watchdog: watchdog::program(), ..self }
+    }
+
+    /// Where the journals are.
+    pub fn folder(&self) -> &Path {
+        &self.store.0
+    }
+
+    /// A watchdog of this process, where one is wanted and can be started.
+    pub fn watchdog(&self) -> Option<watchdog::Watchdog> {
+        let program = self.watchdog.as_ref()?;
+        watchdog::Watchdog::start(program, &self.root, &self.store.0)
+    }
+
+    /// The journal of root's sessions, where it is another one than ours and notes changed knobs.
+    fn of_root(&self) -> Option<PathBuf> {
+        let of_root = Store(of_system(&self.root));
+        (of_root.0 != self.store.0 && of_root.file().exists()).then(|| of_root.file())
+    }
+
+    fn path(&self, file: &str) -> PathBuf {
+        self.root.join(file.trim_start_matches('/'))
+    }
+
+    fn text(&self, file: &str) -> io::Result<String> {
+        fs::read_to_string(self.path(file)).map(|text| text.trim().to_string())
+    }
+
+    fn boot_id(&self) -> Option<String> {
+        self.text("/proc/sys/kernel/random/boot_id").ok()
+    }
+
+    /// Where this kernel has a knob; why it has none, and what it has instead.
+    pub fn locate(&self, name: &str) -> Result<Located, String> {
+        let named = Named::of(name).ok_or_else(|| unknown(name))?;
+        let kernel = self.text("/proc/sys/kernel/osrelease").ok();
+        let version = kernel.as_deref().and_then(table::version);
+        let kernel = kernel.map_or("this kernel".to_string(), |release| format!("this kernel ({release})"));
+        let places = named.places();
+        if places.is_empty() {
+            return Err(format!("{name} belongs to the benchmark's own tasks: the kernel has no file of it"));
+        }
+        let mut closed = None;
+        for (pattern, form, _) in &places {
+            let files = table::files(&self.root, pattern);
+            match files.first().map(|first| self.text(first)) {
+                Some(Ok(text)) if form.value_in(&text).is_some() => {
+                    return Ok(Located { name: name.to_string(), files, form: form.clone() });
+                }
+                Some(Ok(_)) => closed = Some(format!("{} does not name it", files[0])),
+                Some(Err(error)) if error.kind() != ErrorKind::NotFound => {
+                    closed = Some(format!(
+                        "{} cannot be read: {error}{}",
+                        files[0],
+                        self.why_closed(&files[0], &error)
+                    ));
+                }
+                _ => {}
+            }
+        }
+        if let Some(why) = closed {
+            return Err(why);
+        }
+        let lacks = format!("{kernel} has no {name}");
+        if let Named::Row(row) = &named
+            && version.is_some_and(|version| !row.is_of(version))
+        {
+            return Err(format!("{lacks}; {}", row.instead));
+        }
+        let looked: Vec<&str> = places.iter().map(|(pattern, ..)| pattern.as_str()).collect();
+        let debugfs = match looked.iter().any(|file| table::is_debugfs(file)) && !self.has_debugfs() {
+            true => {
+                "; debugfs is not mounted at /sys/kernel/debug (as root: mount -t debugfs none /sys/kernel/debug)"
+            }
+            false => "",
+        };
+        let instead = match &named {
+            Named::Row(row) if !row.instead.is_empty() && row.from.is_none() && row.until.is_none() => {
+                format!("; {}", row.instead)
+            }
+            _ => String::new(),
+        };
+        Err(format!("{lacks}: there is no {}{debugfs}{instead}", looked.join(" and no ")))
+    }
+
+    fn has_debugfs(&self) -> bool {
+        fs::read_dir(self.path("/sys/kernel/debug")).is_ok_and(|mut folder| folder.next().is_some())
+    }
+
+    fn why_closed(&self, file: &str, error: &io::Error) -> &'static str {
+        let root = rustix::process::geteuid().is_root();
+        match (table::is_debugfs(file), error.kind() == ErrorKind::PermissionDenied, root) {
+            (true, true, true) => " (debugfs is closed on this kernel: lockdown, or the hypervisor's wish)",
+            (_, true, false) => " (only root may)",
+            _ => "",
+        }
+    }
+
+    /// What a knob is set to: of several files, what all of them hold.
+    pub fn value(&self, knob: &Located) -> io::Result<String> {
+        let mut all: Vec<String> = Vec::new();
+        for file in &knob.files {
+            let value = self.value_of(file, &knob.form)?;
+            if !all.contains(&value) {
+                all.push(value);
+            }
+        }
+        Ok(all.join("+"))
+    }
+
+    fn value_of(&self, file: &str, form: &Form) -> io::Result<String> {
+        let text = self.text(file)?;
+        form.value_in(&text)
+            .ok_or_else(|| io::Error::other(format!("{file} holds {text:?}, which names no value")))
+    }
+
+    /// What a knob is set to, be it the kernel's or our own tasks'; why that cannot be told.
+    pub fn current(&self, name: &str) -> Result<String, String> {
+        if task::is_one(name) {
+            return task::value(name);
+        }
+        let located = self.locate(name)?;
+        self.value(&located).map_err(|error| format!("{} cannot be read: {error}", located.place()))
+    }
+
+    /// Why a knob cannot be set to this value on this machine by this user; `None`: it can.
+    pub fn unmet(&self, name: &str, value: &str) -> Option<String> {
+        let Some(named) = Named::of(name) else { return Some(unknown(name)) };
+        if let Err(why) = named.values().canonical(name, value) {
+            return Some(why);
+        }
+        if named.is_of_tasks() {
+            return task::unmet(name, value);
+        }
+        let located = match self.locate(name) {
+            Ok(located) => located,
+            Err(why) => return Some(why),
+        };
+        let current = match self.value(&located) {
+            Ok(current) => current,
+            Err(error) => return Some(format!("{} cannot be read: {error}", located.place())),
+        };
+        self.unmet_smt(&located, &current).or_else(|| self.unwritable(&located))
+    }
+
+    /// Why a knob cannot be written by this user; `None`: it can.
+    pub fn unwritable(&self, knob: &Located) -> Option<String> {
+        knob.files.iter().find_map(|file| {
+            let opened = fs::OpenOptions::new().write(true).open(self.path(file));
+            match opened.err()?.kind() {
+                ErrorKind::PermissionDenied if rustix::process::geteuid().is_root() => {
+                    Some(format!("{file} may not be written, not even by root"))
+                }
+                ErrorKind::PermissionDenied => Some(format!("only root may write {file}")),
+                ErrorKind::ReadOnlyFilesystem => Some(format!("{file} is read-only here")),
+                other => Some(format!("{file} cannot be written: {other}")),
+            }
+        })
+    }
+
+    fn unmet_smt(&self, knob: &Located, current: &str) -> Option<String> {
+        let said = |why: &str| Some(format!("{why} ({} is {current})", knob.place()));
+        match (knob.name.as_str(), current) {
+            ("smt", "notsupported") => said("this machine has no SMT"),
+            ("smt", "notimplemented") => said("this kernel cannot switch SMT on this architecture"),
+            ("smt", "forceoff") => said("SMT was switched off for good at boot"),
+            ("smt", "on") => {
+                // Switching SMT on again would bring all of them online.
+                let list = |name: &str| self.text(&format!("{CPUS}/{name}")).ok();
+                let (online, present) = (list("online"), list("present"));
+                (online != present && online.is_some() && present.is_some()).then(|| {
+                    format!(
+                        "some CPUs are offline by hand (online {}, present {}), and switching SMT would not keep them so",
+                        online.unwrap_or_default(),
+                        present.unwrap_or_default()
+                    )
+                })
+            }
+            _ => None,
+        }
+    }
+
+    fn write(&self, file: &str, form: &Form, value: &str) -> io::Result<()> {
+        let path = self.path(file);
+        if self.root != Path::new("/") {
+            // A kernel's file takes a value whole or not at all. A synthetic tree's is replaced whole, so that a kill
+            // never leaves it empty.
+            let before = fs::read_to_string(&path)?;
+            let fresh = path.with_extension("assay-new");
+            fs::write(&fresh, form.text_after(&before, value))?;
+            return fs::rename(&fresh, &path);
+        }
+        let mut tries = 0;
+        loop {
+            let opened = fs::OpenOptions::new().write(true).open(&path);
+            match opened.and_then(|mut open| io::Write::write_all(&mut open, form.written(value).as_bytes()))
+            {
+                Err(error) if error.kind() == ErrorKind::ResourceBusy && tries < TRIES => {
+                    tries += 1;
+                    std::thread::sleep(BETWEEN_TRIES);
+                }
+                result => return result,
+            }
+        }
+    }
+
+    /// Puts back what a session that is gone has left changed; says in sentences what it did, nothing where nothing was
+    /// left. An error: a session that lives has knobs changed, or something could not be put back.
+    pub fn put_back_what_was_left(&self) -> anyhow::Result<Vec<String>> {
+        if let Some(journal) = self.of_root() {
+            bail!(
+                "root's journal {} notes kernel knobs that a session has changed: as root, `assay restore` puts back what \
+                 none that lives needs",
+                journal.display()
+            );
+        }
+        if self.noted()?.is_none() {
+            return Ok(Vec::new());
+        }
+        match self.claim()? {
+            Ok((_lock, said)) => Ok(said),
+            Err(owner) => bail!("{owner}: they stay so until it ends"),
+        }
+    }
+
+    /// The journal that is there, if one is.
+    fn noted(&self) -> anyhow::Result<Option<Journal>> {
+        self.store.read(&self.root, self.boot_id())
+    }
+
+    /// The lock, after everything that was left has been put back; or who has it.
+    fn claim(&self) -> anyhow::Result<Result<(Lock, Vec<String>), String>> {
+        let owner = |journal: Option<&Journal>| match journal {
+            Some(journal) => format!("process {} of assay has kernel knobs changed", journal.pid),
+            None => "another assay is changing kernel knobs".to_string(),
+        };
+        let mut tries = 0;
+        let lock = loop {
+            if let Some(lock) = self.store.lock()? {
+                break lock;
+            }
+            // A child of a session that was just killed may hold its lock until it is gone too, and its watchdog until
+            // everything is back.
+            let journal = self.noted().ok().flatten().filter(|journal| !journal.entries.is_empty());
+            let most = if journal.is_some() { TRIES_AFTER_A_KILL } else { TRIES };
+            if tries >= most || journal.as_ref().is_some_and(Journal::owner_lives) {
+                return Ok(Err(owner(journal.as_ref())));
+            }
+            tries += 1;
+            std::thread::sleep(BETWEEN_TRIES);
+        };
+        let Some(mut journal) = self.noted()? else { return Ok(Ok((lock, Vec::new()))) };
+        if journal.owner_lives() && journal.pid != std::process::id() {
+            return Ok(Err(owner(Some(&journal))));
+        }
+        if journal.root != self.root {
+            bail!(
+                "the journal of knobs {} is of the tree {}, not of {}",
+                self.store.file().display(),
+                journal.root.display(),
+                self.root.display()
+            );
+        }
+        let mut said = Vec::new();
+        if journal.boot_id != self.boot_id() {
+            let names: Vec<&str> = journal.entries.iter().map(|entry| entry.knob.as_str()).collect();
+            let names = if names.is_empty() { "kernel knobs".to_string() } else { names.join(", ") };
+            said.push(format!(
+                "process {} left {names} changed in an earlier boot, which ended with it: nothing to put back",
+                journal.pid
+            ));
+            journal.entries.clear();
+        }
+        journal.entries.retain(|entry| {
+            let (done, words) = self.undo(entry);
+            said.extend(words);
+            !done
+        });
+        self.store.write(&journal)?;
+        if !journal.entries.is_empty() {
+            bail!("{}", said.join("; "));
+        }
+        Ok(Ok((lock, said)))
+    }
+
+    /// Undoes one change. Whether nothing is left to do, and what was done in words.
+    fn undo(&self, entry: &Entry) -> (bool, Option<String>) {
+        let Entry { knob, file, before, ours } = entry;
+        let Some(form) = Named::of(knob).and_then(|named| named.form_of(file)) else {
+            return (
+                false,
+                Some(format!("no knob {knob} of {file} is known here; put {before} back by hand")),
+            );
+        };
+        let current = match self.value_of(file, &form) {
+            Ok(current) => current,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return (true, Some(format!("{file} is gone, with nothing to put back")));
+            }
+            Err(error) => return (false, Some(format!("{file} cannot be read ({error})"))),
+        };
+        if current == *before {
+            return (true, None);
+        }
+        if !ours.contains(&current) {
+            let words = format!(
+                "{knob} is {current}: neither what it was ({before}) nor what assay set ({}). Somebody else changed it \
+                 since, and it stays so",
+                ours.join(", ")
+            );
+            return (true, Some(words));
+        }
+        match self.write(file, &form, before).and_then(|()| self.value_of(file, &form)) {
+            Ok(now) if now == *before => (true, Some(format!("{knob} is {before} again (was {current})"))),
+            Ok(now) => (false, Some(format!("{knob} was set to {before} and is {now}"))),
+            Err(error) => (false, Some(format!("{file} cannot be set back to {before}: {error}"))),
+        }
+    }
+
+    /// A hand on the knobs, which has turned none yet.
+    pub fn hand(&self) -> Hand {
+        Hand::on(self.clone())
+    }
+}
+
+fn unknown(name: &str) -> String {
+    let names: Vec<&str> = table::KNOBS.iter().map(|knob| knob.name).collect();
+    format!(
+        "no knob is called {name:?}; there are {}, feature.NAME for the scheduler's features, and sysctls by their dotted names",
+        names.join(", ")
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,61 @@
+//! Knobs of our own tasks: their slice and their policy, which whatever they start inherits. No root is needed, and nobody else
+//! feels them.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, bail};
+
+use super::table::{Named, nanoseconds};
+use sys::sched::{self, Policy};
+
+/// Whether a knob is one of our own tasks.
+pub fn is_one(name: &str) -> bool {
+    Named::of(name).is_some_and(|named| named.is_of_tasks())
+}
+
+/// Sets those of a case's knobs that are of tasks, for the calling process and all that it starts from now on. The policy
+/// comes first: a change of policy gives the usual slice again.
+pub fn apply(knobs: &BTreeMap<String, String>) -> anyhow::Result<()> {
+    if let Some(name) = knobs.get("policy") {
+        let policy = Policy::named(name).with_context(|| format!("no policy is called {name:?}"))?;
+        sched::set_policy(policy).with_context(|| format!("cannot set the policy {name}"))?;
+    }
+    if let Some(text) = knobs.get("slice_ns") {
+        let ns = nanoseconds(text).with_context(|| format!("{text:?} is no slice"))?;
+        set_slice(ns)?;
+    }
+    Ok(())
+}
+
+fn set_slice(ns: u64) -> anyhow::Result<()> {
+    sched::set_slice(ns).with_context(|| format!("cannot ask for a slice of {ns} ns"))?;
+    match sched::slice()? {
+        now if now == ns => Ok(()),
+        0 => bail!("this kernel knows no slice of a task's own; kernels from 6.12 on do"),
+        now => bail!("a slice of {ns} ns was asked for and {now} ns was given"),
+    }
+}
+
+/// What the calling task has now; an error says why that cannot be told.
+pub fn value(name: &str) -> Result<String, String> {
+    match name {
+        "policy" => sched::policy().map(|policy| policy.to_string()).map_err(|error| error.to_string()),
+        "slice_ns" => match sched::slice() {
+            Ok(0) => Err("this kernel knows no slice of a task's own; kernels from 6.12 on do".to_string()),
+            Ok(ns) => Ok(ns.to_string()),
+            Err(error) => Err(format!("the kernel does not tell it ({error})")),
+        },
+        other => Err(format!("{other} is no knob of a task")),
+    }
+}
+
+/// Why our tasks cannot have this value; `None`: they can.
+pub fn unmet(name: &str, value_wanted: &str) -> Option<String> {
+    match name {
+        "policy" => match Policy::named(value_wanted) {
+            Some(policy) => sched::refused(policy),
+            None => Some(format!("no policy is called {value_wanted:?}")),
+        },
+        _ => value(name).err(),
+    }
+}

@@ -1,0 +1,336 @@
+//! Logical CPUs: which run, which may be used, and how they form cores, dies and packages.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::vocabulary::host as ids;
+use model::{CpuSet, Snapshot};
+
+use super::cpuinfo::CpuInfo;
+use super::text::{CPUS, field, groups, named_set};
+use super::topology::{Core, Cpus, Package};
+use super::{arm, cpuid, kinds};
+
+/// The (mask, list) names that sysfs has used for the same set, the newer first.
+pub const CORE: &[(&str, &str)] =
+    &[("core_cpus", "core_cpus_list"), ("thread_siblings", "thread_siblings_list")];
+pub const PACKAGE: &[(&str, &str)] =
+    &[("package_cpus", "package_cpus_list"), ("core_siblings", "core_siblings_list")];
+pub const DIE: &[(&str, &str)] = &[("die_cpus", "die_cpus_list")];
+pub const CLUSTER: &[(&str, &str)] = &[("cluster_cpus", "cluster_cpus_list")];
+
+pub(super) fn parse(snapshot: &Snapshot, info: &CpuInfo, remarks: &mut Vec<String>) -> Cpus {
+    let (online, offline) = online(snapshot, info, remarks);
+    let list = |path: &str| snapshot.text(path).and_then(CpuSet::parse_list).unwrap_or_default();
+    let mut cpus = Cpus {
+        allowed: online.clone(),
+        isolated: list(&format!("{CPUS}/isolated")),
+        nohz_full: list(&format!("{CPUS}/nohz_full")),
+        smt_control: snapshot.text(&format!("{CPUS}/smt/control")).map(str::to_string),
+        online,
+        offline,
+        ..Cpus::default()
+    };
+    identify(&mut cpus, snapshot, info);
+    cpus.packages = packages(snapshot, info, &cpus.online, remarks);
+    cpus.cores = cores(snapshot, &cpus, remarks).or_else(|| cores_of_cpuinfo(info, &cpus, remarks));
+    cpus.dies = dies(snapshot, &cpus);
+    cpus.clusters = sets(snapshot, &cpus.online, CLUSTER);
+    if cpus.cores.is_none() && cpus.packages.is_none() {
+        cpuid::complete_cpus(&mut cpus, snapshot, remarks);
+    }
+    cpus.kinds = kinds::parse(snapshot, info, &cpus);
+    cpus
+}
+
+/// CPUs online and offline. The CPUs' own folders, their `online` files and the kernel's list must all agree to an
+/// online CPU: a captured tree may have been cut down in one of them only.
+fn online(snapshot: &Snapshot, info: &CpuInfo, remarks: &mut Vec<String>) -> (CpuSet, CpuSet) {
+    let mut folders: CpuSet = snapshot.numbered(CPUS, "cpu").into_iter().collect();
+    // Folders that hold no file worth keeping are only in the reader's list.
+    folders = folders
+        .union(&snapshot.text(ids::probe::FOLDERS_CPU).and_then(CpuSet::parse_list).unwrap_or_default());
+    let listed = snapshot.text(&format!("{CPUS}/online")).and_then(CpuSet::parse_list);
+    if let Some(text) = snapshot.text(&format!("{CPUS}/online")).filter(|_| listed.is_none()) {
+        let text: String = text.chars().take(60).collect();
+        remarks.push(format!("the list of online CPUs cannot be understood: {text:?}"));
+    }
+    let listed = listed.filter(|set| !set.is_empty());
+    if folders.is_empty() {
+        let told = listed.or_else(|| Some(info.cpus()).filter(|set| !set.is_empty()));
+        return (told.unwrap_or_else(|| cpuid::cpus(snapshot)), CpuSet::default());
+    }
+    let running = info.cpus();
+    let off = |cpu: &u32| match snapshot.text(&format!("{CPUS}/cpu{cpu}/online")) {
+        Some(state) => state == "0",
+        // Nobody says; but a running CPU has a topology folder or at least its block in /proc/cpuinfo.
+        None if listed.is_none() && !running.is_empty() && !running.contains(*cpu) => {
+            snapshot.below(&format!("{CPUS}/cpu{cpu}/topology")).next().is_none()
+        }
+        None => false,
+    };
+    let switched_off: CpuSet = folders.iter().filter(off).collect();
+    let mut online = folders.difference(&switched_off);
+    if let Some(listed) = listed {
+        let missing = listed.difference(&folders);
+        if !missing.is_empty() {
+            remarks.push(format!("CPUs {missing} are listed as online but have no folder in sysfs"));
+        }
+        let both = online.intersection(&listed);
+        match both.is_empty() {
+            true => remarks.push(format!("the list of online CPUs ({listed}) matches no CPU's own folder")),
+            false => online = both,
+        }
+    }
+    let extra = info.cpus().difference(&online);
+    if !extra.is_empty() {
+        remarks.push(format!("/proc/cpuinfo also lists CPUs {extra}, which are not online"));
+    }
+    let offline = folders.difference(&online);
+    (online, offline)
+}
+
+fn identify(cpus: &mut Cpus, snapshot: &Snapshot, info: &CpuInfo) {
+    let owned = |value: Option<&str>| value.map(str::to_string);
+    cpus.model = owned(info.any(&["model name", "Model Name", "cpu model", "cpu", "uarch"]));
+    cpus.vendor = owned(info.any(&["vendor_id", "vendor", "mvendorid"]));
+    cpus.microcode = owned(info.any(&["microcode"]));
+    let flags = info.any(&["flags", "Features", "features", "isa", "hart isa"]).unwrap_or("");
+    cpus.flags = flags.split_whitespace().map(str::to_string).collect();
+    let part = info.any(&["CPU implementer"]).zip(info.any(&["CPU part"]));
+    cpus.part_name = part.and_then(|(by, part)| arm::name(by, part)).map(str::to_string);
+    cpus.part = part.map(|(by, part)| format!("{by} {part}"));
+    cpus.architecture = owned(snapshot.text("/proc/sys/kernel/arch"))
+        .or_else(|| owned(snapshot.text(ids::probe::ARCHITECTURE)))
+        .or_else(|| architecture(cpus, snapshot, info).map(str::to_string));
+    cpuid::identify(cpus, snapshot);
+}
+
+/// What the shape of /proc/cpuinfo gives away.
+fn architecture(cpus: &Cpus, snapshot: &Snapshot, info: &CpuInfo) -> Option<&'static str> {
+    let has = |flag: &str| cpus.flags.iter().any(|known| known == flag);
+    let vendor = cpus.vendor.as_deref().unwrap_or("");
+    let version = snapshot.text("/proc/version").unwrap_or("");
+    if info.any(&["arch"]) == Some("IA-64") {
+        return Some("ia64");
+    }
+    if vendor == "IBM/S390" {
+        return Some("s390x");
+    }
+    if info.x86_flags().is_some() {
+        return Some(if has("lm") { "x86_64" } else { "i686" });
+    }
+    if info.any(&["CPU implementer"]).is_some() {
+        let wide = matches!(info.any(&["CPU architecture"]), Some("8" | "AArch64"));
+        return Some(if wide { "aarch64" } else { "arm" });
+    }
+    if info.any(&["isa", "hart isa"]).is_some_and(|isa| isa.starts_with("rv64")) {
+        return Some("riscv64");
+    }
+    if info.any(&["platform", "cpu"]).is_some_and(|text| text.contains("POWER") || text.contains("pSeries")) {
+        return version.contains("ppc64le").then_some("ppc64le").or(Some("ppc64"));
+    }
+    cpus.model.as_deref().is_some_and(|model| model.contains("Loongson")).then_some("loongarch64")
+}
+
+fn number(snapshot: &Snapshot, cpu: u32, file: &str) -> Option<i64> {
+    snapshot.number(&format!("{CPUS}/cpu{cpu}/topology/{file}"))
+}
+
+/// Packages by id; -1 is the kernel's "unknown". The sibling masks are not asked: kernels before 4.x cut them down to
+/// a NUMA node under Cluster-on-Die.
+fn packages(
+    snapshot: &Snapshot,
+    info: &CpuInfo,
+    online: &CpuSet,
+    remarks: &mut Vec<String>,
+) -> Option<Vec<Package>> {
+    let mut by_id: BTreeMap<i64, CpuSet> = BTreeMap::new();
+    let mut told = false;
+    for cpu in online.iter() {
+        let id = number(snapshot, cpu, "physical_package_id");
+        told |= id.is_some();
+        if let Some(id) = id.filter(|id| *id >= 0) {
+            by_id.entry(id).or_default().insert(cpu);
+        }
+    }
+    if !told {
+        for cpu in online.iter() {
+            let id = info.of(cpu, "physical id").and_then(|id| id.parse().ok());
+            if let Some(id) = id.filter(|id: &i64| *id >= 0) {
+                by_id.entry(id).or_default().insert(cpu);
+            }
+        }
+    }
+    if by_id.is_empty() {
+        return None;
+    }
+    let packages: Vec<Package> = by_id.into_iter().map(|(id, cpus)| Package { id, cpus }).collect();
+    let by_mask = sets(snapshot, online, PACKAGE).map_or(packages.len(), |sets| sets.len());
+    if by_mask != packages.len() {
+        remarks.push(format!(
+            "package ids give {} packages, sibling masks {by_mask}: the ids are taken (old kernels cut the masks to a \
+             NUMA node)",
+            packages.len()
+        ));
+    }
+    let unknown = online.difference(&CpuSet::union_of(packages.iter().map(|package| &package.cpus)));
+    if !unknown.is_empty() {
+        remarks.push(format!("the package of CPUs {unknown} is unknown"));
+    }
+    Some(packages)
+}
+
+/// Groups of online CPUs that a topology file forms; `None` where no CPU has it.
+fn sets(snapshot: &Snapshot, online: &CpuSet, names: &[(&str, &str)]) -> Option<Vec<CpuSet>> {
+    let groups = groups(online, |cpu| named_set(snapshot, &format!("{CPUS}/cpu{cpu}/topology"), names));
+    let mut sets: Vec<CpuSet> = groups.into_values().collect();
+    sets.sort();
+    (!sets.is_empty()).then_some(sets)
+}
+
+fn cores(snapshot: &Snapshot, cpus: &Cpus, remarks: &mut Vec<String>) -> Option<Vec<Core>> {
+    let groups = groups(&cpus.online, |cpu| named_set(snapshot, &format!("{CPUS}/cpu{cpu}/topology"), CORE));
+    if groups.is_empty() {
+        return None;
+    }
+    if groups.iter().any(|(said, members)| said != members) {
+        remarks.push("CPUs contradict each other about who their SMT siblings are".to_string());
+    }
+    let core = |members: CpuSet| {
+        let of = |file| members.first().and_then(|cpu| number(snapshot, cpu, file)).filter(|id| *id >= 0);
+        Core { package: of("physical_package_id"), die: of("die_id"), core_id: of("core_id"), cpus: members }
+    };
+    let mut cores: Vec<Core> = groups.into_values().map(core).collect();
+    cores.sort_by_key(|core| core.cpus.first());
+    let unknown = cpus.online.difference(&CpuSet::union_of(cores.iter().map(|core| &core.cpus)));
+    if !unknown.is_empty() {
+        remarks.push(format!("the SMT siblings of CPUs {unknown} are unknown"));
+    }
+    Some(cores)
+}
+
+/// Cores by (physical id, core id) of /proc/cpuinfo, only where each package then has as many as it says itself:
+/// core ids repeat on some machines.
+fn cores_of_cpuinfo(info: &CpuInfo, cpus: &Cpus, remarks: &mut Vec<String>) -> Option<Vec<Core>> {
+    let mut cores: BTreeMap<(i64, i64), CpuSet> = BTreeMap::new();
+    let mut claimed: BTreeMap<i64, usize> = BTreeMap::new();
+    for cpu in cpus.online.iter() {
+        let package = info.of(cpu, "physical id")?.parse().ok()?;
+        let core = info.of(cpu, "core id")?.parse().ok()?;
+        cores.entry((package, core)).or_default().insert(cpu);
+        claimed.insert(package, info.of(cpu, "cpu cores")?.parse().ok()?);
+    }
+    let found = |package: &i64| cores.keys().filter(|(of, _)| of == package).count();
+    if cores.is_empty() || claimed.iter().any(|(package, count)| found(package) != *count) {
+        return None;
+    }
+    remarks.push("cores are from /proc/cpuinfo, as sysfs has no topology folders".to_string());
+    let core =
+        |((package, core_id), cpus)| Core { cpus, package: Some(package), die: None, core_id: Some(core_id) };
+    let mut cores: Vec<Core> = cores.into_iter().map(core).collect();
+    cores.sort_by_key(|core| core.cpus.first());
+    Some(cores)
+}
+
+/// Dies, unless the level says nothing: some Arm firmware gives every core a die of its own.
+fn dies(snapshot: &Snapshot, cpus: &Cpus) -> Option<Vec<CpuSet>> {
+    let dies = sets(snapshot, &cpus.online, DIE)?;
+    let cores: BTreeSet<&CpuSet> = cpus.cores.iter().flatten().map(|core| &core.cpus).collect();
+    let meaningful = dies.iter().any(|die| die.len() > 1 && !cores.contains(die));
+    meaningful.then_some(dies)
+}
+
+/// What affinity leaves: a probe of the running process, else the status file of the process that read the tree.
+pub(super) fn affinity(snapshot: &Snapshot) -> Option<CpuSet> {
+    if let Some(set) = snapshot.text(ids::probe::AFFINITY).and_then(CpuSet::parse_list) {
+        return Some(set);
+    }
+    let status = snapshot.text("/proc/self/status")?;
+    let list = field(status, "Cpus_allowed_list").and_then(CpuSet::parse_list);
+    list.or_else(|| field(status, "Cpus_allowed").and_then(CpuSet::parse_mask)).filter(|set| !set.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::text::tests::tree;
+    use super::*;
+
+    fn parsed(files: &[(&str, &str)]) -> (Cpus, Vec<String>) {
+        let snapshot = tree(files);
+        let mut remarks = Vec::new();
+        let cpus = parse(&snapshot, &CpuInfo::read(&snapshot), &mut remarks);
+        (cpus, remarks)
+    }
+
+    fn topology(cpu: u32, file: &str) -> String {
+        format!("{CPUS}/cpu{cpu}/topology/{file}")
+    }
+
+    #[test]
+    fn offline_cpus_and_a_stale_cpuinfo() {
+        let cpu2 = format!("{CPUS}/cpu2/online");
+        let files: Vec<(String, &str)> = vec![
+            (topology(0, "thread_siblings"), "5"),
+            (topology(2, "thread_siblings"), "5"),
+            (topology(1, "thread_siblings"), "2"),
+            (cpu2, "0"),
+            ("/proc/cpuinfo".into(), "processor : 0\n\nprocessor : 1\n\nprocessor : 2\n"),
+        ];
+        let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), *text)).collect();
+        let (cpus, remarks) = parsed(&files);
+        assert_eq!(cpus.online.to_string(), "0-1");
+        assert_eq!(cpus.offline.to_string(), "2");
+        let cores: Vec<String> = cpus.cores.iter().flatten().map(|core| core.cpus.to_string()).collect();
+        assert_eq!(cores, ["0", "1"]);
+        assert_eq!(cpus.packages, None);
+        assert!(remarks.iter().any(|remark| remark.contains("also lists CPUs 2")), "{remarks:?}");
+    }
+
+    #[test]
+    fn arm_cpus_are_called_by_their_design() {
+        let name = |text: &str| parsed(&[("/proc/cpuinfo", text)]).0.name();
+        let arm = |part| format!("processor : 0\nCPU implementer : 0x41\nCPU part : {part}\n");
+        assert_eq!(name(&arm("0xd0c")).as_deref(), Some("Arm Neoverse N1"));
+        assert_eq!(name(&arm("0x1")).as_deref(), Some("part 0x41 0x1"));
+        assert_eq!(name("processor : 0\nmodel name : Some Xeon\n").as_deref(), Some("Some Xeon"));
+        assert_eq!(name("processor : 0\n"), None);
+    }
+
+    #[test]
+    fn minus_one_is_unknown() {
+        let (a, b) = (topology(0, "physical_package_id"), topology(0, "core_siblings"));
+        let (cpus, _) = parsed(&[(&a, "-1"), (&b, "1")]);
+        assert_eq!(cpus.packages, None);
+    }
+
+    #[test]
+    fn cpuinfo_alone_gives_cores_only_where_it_is_consistent() {
+        let text = |second: u32| {
+            format!(
+                "processor: 0\nphysical id: 0\ncore id: 0\ncpu cores: 2\n\nprocessor: 1\nphysical id: 0\ncore id: {second}\ncpu cores: 2\n"
+            )
+        };
+        let (cpus, _) = parsed(&[("/proc/cpuinfo", &text(1))]);
+        assert_eq!(cpus.cores.map(|cores| cores.len()), Some(2));
+        assert_eq!(cpus.packages.map(|packages| packages.len()), Some(1));
+        let (cpus, _) = parsed(&[("/proc/cpuinfo", &text(0))]);
+        assert_eq!(cpus.cores, None);
+    }
+
+    #[test]
+    fn dies_of_one_core_say_nothing() {
+        let (a, b) = (topology(0, "die_cpus"), topology(1, "die_cpus"));
+        let (c, d) = (topology(0, "core_cpus"), topology(1, "core_cpus"));
+        let (cpus, _) = parsed(&[(&a, "1"), (&b, "2"), (&c, "1"), (&d, "2")]);
+        assert_eq!(cpus.dies, None);
+        let (cpus, _) = parsed(&[(&a, "3"), (&b, "3"), (&c, "1"), (&d, "2")]);
+        assert_eq!(cpus.dies.map(|dies| dies.len()), Some(1));
+    }
+
+    #[test]
+    fn nothing_at_all_is_unknown() {
+        let (cpus, remarks) = parsed(&[]);
+        assert_eq!(cpus, Cpus::default());
+        assert_eq!(remarks, Vec::<String>::new());
+    }
+}

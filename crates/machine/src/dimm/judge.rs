@@ -1,0 +1,229 @@
+//! What a population is worth: the verdict, and what speaks for it.
+//!
+//! Placement alone makes the verdict. `balanced`: every channel of every socket holds the same; `near_balanced`: sockets
+//! and filled channels are alike and one interleave set covers them, but channels are empty (the words of Dell's white
+//! papers); `unbalanced`: channels, controllers or sockets differ, a socket has no memory, or the filled channels need
+//! several interleave sets; `balanced_with_differences`: channels hold the same, of different modules. Mixed modules and
+//! speeds below the rated one are findings beside it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::balance::{Placed, finding, gib, listed};
+use super::cpus::{Cpu, Facts, SPEED_SOURCE};
+use super::platforms::Rule;
+use super::population::{Confidence, DimmFinding, Population, SocketMemory};
+use super::speed::{self, DimmSpeed};
+use super::{Dimm, Hypervisor, Tables, moves};
+use model::Severity;
+
+pub(super) fn judge(
+    tables: &Tables,
+    cpu: Option<Cpu>,
+    rule: Option<&Rule>,
+    hypervisor: &Hypervisor,
+) -> Population {
+    let mut judged = Population {
+        dimm_arrays: tables.arrays.clone(),
+        dimm_ranges: tables.ranges.clone(),
+        ..Population::default()
+    };
+    let memory: Vec<&Dimm> = tables.dimms.iter().filter(|dimm| dimm.is_memory()).collect();
+    if memory.is_empty() {
+        return judged;
+    }
+    let facts = cpu.map(|cpu| cpu.facts);
+    judged.dimm_remarks = remarks(tables, facts, rule, hypervisor);
+    judged.dimm_platform = rule.map(|rule| rule.family.to_string());
+    judged.dimm_source = rule.map(|rule| rule.source.to_string());
+    judged.dimm_cpu_family = facts.map(|facts| facts.name.to_string());
+    judged.dimm_cpu_source = facts.map(|facts| facts.source.to_string());
+    let speeds = speed::speed(&tables.dimms, cpu);
+    let mut findings = modules(&memory);
+    findings.extend(below_rated(&memory, &speeds));
+    judged.dimm_speed = Some(speeds);
+    if rule.is_some() && memory.iter().all(|dimm| dimm.socket.is_some() && dimm.size_bytes.is_some()) {
+        let sockets = sockets(tables, facts);
+        let mut placed = Placed { sockets: &sockets, facts, unbalanced: false, confidence: Confidence::High };
+        let mut found = placed.findings();
+        let verdict = placed.verdict(&findings, &found);
+        if sockets.iter().any(|socket| socket.slots.is_none()) || facts.is_none() {
+            placed.confidence = placed.confidence.min(Confidence::Medium);
+        }
+        judged.dimm_move = moves::remedy(&tables.dimms, &sockets, facts, verdict);
+        // The gravest of them says what to do.
+        found.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+        if let Some(first) = found.first_mut() {
+            first.remedy = judged.dimm_move.clone();
+        }
+        judged.dimm_verdict = Some(verdict);
+        judged.dimm_confidence = Some(placed.confidence);
+        judged.dimm_sockets = sockets;
+        findings = [found, findings].concat();
+    }
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    judged.dimm_findings = findings;
+    judged
+}
+
+fn remarks(
+    tables: &Tables,
+    facts: Option<&Facts>,
+    rule: Option<&Rule>,
+    hypervisor: &Hypervisor,
+) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if let Hypervisor::Guest(name) = hypervisor {
+        remarks.push(format!(
+            "a guest ({name}) sees the memory modules that its hypervisor invents, not those of the host"
+        ));
+    }
+    // Whose names and channels the invented ones would be is no question.
+    let invented = !remarks.is_empty();
+    let described = tables.dmi.vendor.is_some() && !tables.processors.is_empty();
+    match (rule, facts) {
+        (None, _) if invented => {}
+        (None, _) if !described => remarks.push(
+            "the tables name neither the system nor its processors: give all that dmidecode prints (without -t), so that slots \
+             can be told apart by channel"
+                .to_string(),
+        ),
+        (None, _) => {
+            let name = tables.dimms.iter().find(|dimm| dimm.is_memory()).map_or("", |dimm| dimm.name());
+            let name: String = name.chars().take(40).collect();
+            remarks.push(format!(
+                "no rule is known for slots named as \"{name}\" on this platform: which of them share a channel cannot \
+                 be judged, only the modules themselves"
+            ));
+        }
+        (Some(_), None) => remarks.push(
+            "the processors' family is unknown: how many channels a socket has is taken from the slots' names"
+                .to_string(),
+        ),
+        _ => {}
+    }
+    let persistent = tables.dimms.iter().filter(|dimm| dimm.persistent).count();
+    if persistent > 0 {
+        remarks.push(format!("{persistent} persistent modules are no part of this judgement"));
+    }
+    let unknown = tables.dimms.iter().filter(|dimm| dimm.size_bytes.is_none()).count();
+    if unknown > 0 {
+        remarks.push(format!("the size of {unknown} modules is unknown: their placement cannot be judged"));
+    }
+    remarks
+}
+
+/// Sockets with a processor, or without one but with memory.
+fn sockets(tables: &Tables, facts: Option<&Facts>) -> Vec<SocketMemory> {
+    let mut numbers: BTreeSet<u32> =
+        tables.dimms.iter().filter(|dimm| dimm.is_memory()).filter_map(|dimm| dimm.socket).collect();
+    for (number, processor) in tables.processors.iter().enumerate() {
+        if processor.populated == Some(true) {
+            numbers.insert(number as u32);
+        }
+    }
+    let placed = tables.dimms.iter().all(|dimm| dimm.socket.is_some());
+    let widest = tables.dimms.iter().filter_map(|dimm| dimm.channel).max().map(|channel| channel + 1);
+    let channels = facts.map(|facts| facts.channels).or(widest.filter(|_| placed));
+    numbers.into_iter().map(|number| socket(number, tables, facts, channels, placed)).collect()
+}
+
+fn socket(
+    number: u32,
+    tables: &Tables,
+    facts: Option<&Facts>,
+    channels: Option<u32>,
+    placed: bool,
+) -> SocketMemory {
+    let own = || tables.dimms.iter().filter(|dimm| dimm.socket == Some(number));
+    let memory: Vec<&Dimm> = own().filter(|dimm| dimm.is_memory()).collect();
+    let mut dimms_per_channel: BTreeMap<u32, usize> = BTreeMap::new();
+    let mut bytes_per_channel: BTreeMap<u32, u64> = BTreeMap::new();
+    let mut dimms_per_controller: BTreeMap<u32, usize> = BTreeMap::new();
+    for dimm in &memory {
+        let channel = dimm.channel.unwrap_or(0);
+        *dimms_per_channel.entry(channel).or_default() += 1;
+        *bytes_per_channel.entry(channel).or_default() += dimm.size_bytes.unwrap_or(0);
+        if let Some(controller) = dimm.controller {
+            *dimms_per_controller.entry(controller).or_default() += 1;
+        }
+    }
+    let controllers_total = facts.and_then(|facts| facts.controllers);
+    let speeds: Option<Vec<f64>> = memory.iter().map(|dimm| super::super::module_gb_per_s(dimm)).collect();
+    let each =
+        speeds.filter(|speeds| !speeds.is_empty()).map(|speeds| speeds.into_iter().fold(f64::MAX, f64::min));
+    SocketMemory {
+        socket: number,
+        cpu: tables.processors.get(number as usize).and_then(|one| one.version.clone()),
+        dimms: memory.len(),
+        bytes: memory.iter().filter_map(|dimm| dimm.size_bytes).sum(),
+        slots: placed.then(|| own().count()),
+        channels_populated: dimms_per_channel.len(),
+        channels_total: channels,
+        gb_per_s: each.map(|each| each * dimms_per_channel.len() as f64),
+        gb_per_s_all_channels: each.zip(channels).map(|(each, channels)| each * f64::from(channels)),
+        dimms_per_channel,
+        bytes_per_channel,
+        dimms_per_controller: controllers_total.map(|_| dimms_per_controller),
+        controllers_total,
+    }
+}
+
+/// What the modules differ in, wherever they sit.
+fn modules(memory: &[&Dimm]) -> Vec<DimmFinding> {
+    let mut found = Vec::new();
+    let mut mixed = |kind: &'static str, what: &str, of: &dyn Fn(&Dimm) -> Option<String>| {
+        let mut groups: BTreeMap<Option<String>, usize> = BTreeMap::new();
+        memory.iter().for_each(|dimm| *groups.entry(of(dimm)).or_default() += 1);
+        if groups.len() < 2 {
+            return;
+        }
+        // What is not told of some modules may be the same all the same.
+        let known = groups.keys().flatten().count();
+        let confidence = if known < 2 { Confidence::Low } else { Confidence::High };
+        let words = groups.iter().take(6).map(|(value, count)| {
+            let value: String = value.as_deref().unwrap_or("not told").chars().take(40).collect();
+            format!("{count} × {value}")
+        });
+        let text = format!("modules of different {what}: {}", listed(words));
+        found.push(finding(kind, Severity::Note, confidence, text));
+    };
+    mixed("mixed_sizes", "size", &|dimm| dimm.size_bytes.map(gib));
+    mixed("mixed_ranks", "rank", &|dimm| dimm.ranks.map(|ranks| format!("{ranks} ranks")));
+    mixed("mixed_speeds", "rated speed", &|dimm| dimm.speed_mts.map(|mts| format!("{mts} MT/s")));
+    mixed("mixed_parts", "part number", &|dimm| dimm.part.clone());
+    mixed("mixed_manufacturers", "manufacturer", &|dimm| dimm.manufacturer.as_deref().map(maker));
+    found
+}
+
+/// A maker's name; of JEDEC's code with codes of factory and date behind it, the code.
+fn maker(text: &str) -> String {
+    let code = text.len() >= 8 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if code { text[..4].to_ascii_uppercase() } else { text.trim().to_ascii_lowercase() }
+}
+
+fn below_rated(memory: &[&Dimm], speeds: &DimmSpeed) -> Option<DimmFinding> {
+    let slow = memory.iter().find(|dimm| speed::is_slower(dimm))?;
+    let (rated, runs) = (slow.speed_mts?, slow.configured_mts?);
+    let cause = speeds.likely_cause.as_deref();
+    let (why, severity, confidence) = match cause {
+        Some("cpu_limit") => {
+            (format!("the processor drives no faster ({SPEED_SOURCE})"), Severity::Note, Confidence::High)
+        }
+        Some("slowest_module") => {
+            ("the slowest module sets the pace".to_string(), Severity::Note, Confidence::High)
+        }
+        Some(limit) => {
+            (format!("{limit} ({})", speed::BY_MODULES_SOURCE), Severity::Note, Confidence::Medium)
+        }
+        None => {
+            let drives = speeds.cpu_limit.map(|limit| format!("; the processor drives {limit} MT/s"));
+            let why = format!(
+                "limit not known{}; look at the firmware's memory settings",
+                drives.unwrap_or_default()
+            );
+            (why, Severity::Warning, Confidence::Medium)
+        }
+    };
+    let text = format!("modules rated {rated} MT/s run at {runs} MT/s: {why}");
+    Some(finding("below_rated_speed", severity, confidence, text))
+}

@@ -1,0 +1,231 @@
+//! What dmidecode prints, read.
+
+use super::{Dimm, MappedRange, MemoryArray, Processor, Tables, told};
+use model::printout::{Structure, structures};
+
+pub(super) fn parse(text: &str) -> Tables {
+    let mut tables = Tables::default();
+    let structures = structures(text);
+    let mut slots: Vec<(Option<&str>, String)> = Vec::new();
+    for one in structures.iter().filter(|one| !one.fields.is_empty()) {
+        let dmi = &mut tables.dmi;
+        match one.kind {
+            0 => {
+                keep(&mut dmi.bios_vendor, one.get(&["Vendor"]).and_then(told));
+                keep(&mut dmi.bios_version, one.get(&["Version"]).and_then(told));
+                keep(&mut dmi.bios_date, one.get(&["Release Date"]).and_then(told));
+            }
+            1 => {
+                keep(&mut dmi.vendor, one.get(&["Manufacturer"]).and_then(told));
+                keep(&mut dmi.product, one.get(&["Product Name"]).and_then(told));
+                keep(&mut dmi.product_version, one.get(&["Version"]).and_then(told));
+            }
+            2 => {
+                keep(&mut dmi.board_vendor, one.get(&["Manufacturer"]).and_then(told));
+                keep(&mut dmi.board, one.get(&["Product Name"]).and_then(told));
+            }
+            4 => tables.processors.extend(processor(one)),
+            16 => tables.arrays.extend(array(one)),
+            17 => {
+                let dimm = dimm(one);
+                slots.push((one.handle, dimm.name().to_string()));
+                tables.dimms.push(dimm);
+            }
+            _ => {}
+        }
+    }
+    for one in structures.iter().filter(|one| matches!(one.kind, 19 | 20)) {
+        tables.ranges.extend(range(one, &slots));
+    }
+    tables
+}
+
+/// The first of several boards or systems is the one that counts.
+fn keep(field: &mut Option<String>, value: Option<String>) {
+    if field.is_none() {
+        *field = value;
+    }
+}
+
+fn processor(one: &Structure) -> Option<Processor> {
+    let kind = one.get(&["Type"]).unwrap_or("Central Processor");
+    let status = one.get(&["Status"]).unwrap_or("").to_ascii_lowercase();
+    let populated = match status.split([',', ' ']).next() {
+        Some("populated") => Some(true),
+        Some("unpopulated") => Some(false),
+        _ => None,
+    };
+    (kind == "Central Processor" || kind == "Unknown").then(|| Processor {
+        designation: one.get(&["Socket Designation"]).unwrap_or("").to_string(),
+        version: one.get(&["Version"]).and_then(told),
+        populated,
+    })
+}
+
+fn array(one: &Structure) -> Option<MemoryArray> {
+    let purpose = one.get(&["Use"]).unwrap_or("System Memory");
+    (purpose == "System Memory").then(|| MemoryArray {
+        slots: one.get(&["Number Of Devices"]).and_then(|count| count.parse().ok()),
+        max_bytes: one.get(&["Maximum Capacity"]).and_then(size),
+    })
+}
+
+fn dimm(one: &Structure) -> Dimm {
+    let width = |name: &str| {
+        let words = one.get(&[name])?.split_whitespace().next()?;
+        words.parse().ok().filter(|bits: &u16| *bits > 0)
+    };
+    let stated = one.get(&["Size"]).unwrap_or("");
+    // Words for an empty slot; `Not Installed` is of dmidecode before 2.0 and of firmware's own printouts.
+    let empty = ["No Module Installed", "Not Installed", "None", "NO DIMM"].contains(&stated);
+    let detail = one.get(&["Type Detail"]).unwrap_or("");
+    let technology = one.get(&["Memory Technology"]).unwrap_or("").to_ascii_lowercase();
+    let name = |names: &[&str]| one.get(names).unwrap_or("").to_string();
+    Dimm {
+        locator: name(&["Locator"]),
+        bank: name(&["Bank Locator"]),
+        size_bytes: if empty { Some(0) } else { size(stated) },
+        speed_mts: one.get(&["Speed"]).and_then(speed),
+        configured_mts: one.get(&["Configured Memory Speed", "Configured Clock Speed"]).and_then(speed),
+        data_width_bits: width("Data Width"),
+        total_width_bits: width("Total Width"),
+        kind: one.get(&["Type"]).and_then(told),
+        ranks: one.get(&["Rank"]).and_then(|ranks| ranks.parse().ok()).filter(|ranks| *ranks > 0),
+        part: one.get(&["Part Number"]).and_then(told),
+        manufacturer: one.get(&["Manufacturer"]).and_then(told),
+        load_reduced: buffer(detail.contains("LRDIMM"), detail.contains("Registered (Buffered)")),
+        persistent: technology.contains("non-volatile")
+            || technology.contains("optane")
+            || technology.contains("persistent")
+            || technology.contains("nvdimm")
+            || detail.contains("Non-Volatile"),
+        ..Dimm::default()
+    }
+}
+
+/// Load-reduced, registered, or not told.
+pub(super) fn buffer(load_reduced: bool, registered: bool) -> Option<bool> {
+    (load_reduced || registered).then_some(load_reduced)
+}
+
+fn range(one: &Structure, slots: &[(Option<&str>, String)]) -> Option<MappedRange> {
+    let address = |name: &str| {
+        let digits = one.get(&[name])?.strip_prefix("0x")?;
+        u64::from_str_radix(digits, 16).ok()
+    };
+    let handle = one.get(&["Physical Device Handle"]);
+    let slot = slots.iter().find(|(known, _)| known.is_some() && *known == handle);
+    Some(MappedRange {
+        locator: slot.map(|(_, name)| name.clone()),
+        start: address("Starting Address")?,
+        end: address("Ending Address")?,
+        interleave_position: one.get(&["Interleave Position"]).and_then(|text| text.parse().ok()),
+    })
+}
+
+/// `16384 MB`, `16 GB`, `16 GiB`, `1536 GB`, `3 TB`: all of them count in powers of two. `None`: unknown.
+fn size(text: &str) -> Option<u64> {
+    let mut words = text.split_whitespace();
+    let number: u64 = words.next()?.parse().ok()?;
+    let shift = match words.next()?.to_ascii_lowercase().as_str() {
+        "bytes" => 0,
+        "kb" | "kib" => 10,
+        "mb" | "mib" => 20,
+        "gb" | "gib" => 30,
+        "tb" | "tib" => 40,
+        _ => return None,
+    };
+    number.checked_mul(1 << shift).filter(|bytes| *bytes < 1 << 52)
+}
+
+/// `2666 MT/s`, `2666 MHz` (older versions say so of the same number).
+fn speed(text: &str) -> Option<u32> {
+    let mut words = text.split_whitespace();
+    let number: u32 = words.next()?.parse().ok()?;
+    let unit = words.next()?;
+    (matches!(unit, "MT/s" | "MHz") && number > 0 && number < 1 << 24).then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MODULE: &str = "Handle 0x1100, DMI type 17, 84 bytes\nMemory Device\n\tArray Handle: 0x1000\n\tTotal Width: 72 bits\n\
+        \tData Width: 64 bits\n\tSize: 16384 MB\n\tLocator: A1\n\tBank Locator: Not Specified\n\tType: DDR4\n\
+        \tType Detail: Synchronous Registered (Buffered) LRDIMM\n\tSpeed: 2933 MT/s\n\tManufacturer: 00AD063200AD\n\
+        \tPart Number: X  \n\tRank: 2\n\tConfigured Clock Speed: 2400 MHz\n\n";
+
+    #[test]
+    fn a_module_however_it_is_passed_on() {
+        let plain = parse(MODULE);
+        let dimm = &plain.dimms[0];
+        assert_eq!((dimm.locator.as_str(), dimm.bank.as_str()), ("A1", "Not Specified"));
+        assert_eq!(
+            (dimm.size_bytes, dimm.speed_mts, dimm.configured_mts),
+            (Some(16 << 30), Some(2933), Some(2400))
+        );
+        assert_eq!((dimm.ranks, dimm.load_reduced, dimm.persistent), (Some(2), Some(true), false));
+        assert_eq!((dimm.part.as_deref(), dimm.kind.as_deref()), (Some("X"), Some("DDR4")));
+        assert_eq!((dimm.data_width_bits, dimm.total_width_bits), (Some(64), Some(72)));
+        let windows = MODULE.replace('\n', "\r\n");
+        let quiet: String = MODULE.lines().skip(1).map(|line| format!("{line}\n")).collect();
+        let blanks = MODULE.replace('\t', "    ");
+        let prompt =
+            format!("\u{feff}root@db7:~# dmidecode\n[sudo] password for joe: \n# dmidecode 3.3\n{MODULE}");
+        for other in [windows, quiet, blanks, prompt, format!("{MODULE}root@db7:~# exit\n\tlogged: out\n")] {
+            assert_eq!(parse(&other), plain, "{other}");
+        }
+    }
+
+    #[test]
+    fn sizes_and_speeds_of_all_versions() {
+        let sizes = [
+            "16384 MB",
+            "16 GB",
+            "16 GiB",
+            "512 kB",
+            "No Module Installed",
+            "Unknown",
+            "-3 GB",
+            "99999999 TB",
+        ];
+        let read: Vec<Option<u64>> = sizes.iter().map(|text| size(text)).collect();
+        let gib16 = Some(16u64 << 30);
+        assert_eq!(read, [gib16, gib16, gib16, Some(512 << 10), None, None, None, None]);
+        assert_eq!(
+            (speed("2666 MT/s"), speed("2400 MHz"), speed("Unknown"), speed("0 MT/s")),
+            (Some(2666), Some(2400), None, None)
+        );
+        let table = "Memory Device\n\tSize: No Module Installed\n\tLocator: A2\n\tSpeed: Unknown\n\tType: <OUT OF SPEC>\n\
+            Memory Device\n\tSize: Unknown\n\tLocator: A3\n";
+        let dimms = parse(table).dimms;
+        assert_eq!((dimms[0].size_bytes, dimms[1].size_bytes), (Some(0), None));
+        assert_eq!((&dimms[0].kind, dimms[0].speed_mts), (&None, None));
+    }
+
+    #[test]
+    fn processors_arrays_and_ranges() {
+        let text = "Processor Information\n\tSocket Designation: CPU2\n\tType: Central Processor\n\tVersion: Not Specified\n\
+            \tStatus: Unpopulated\n\nProcessor Information\n\tType: DSP Processor\n\nPhysical Memory Array\n\
+            \tUse: System Memory\n\tMaximum Capacity: 3 TB\n\tNumber Of Devices: 24\n\n\
+            Handle 0x1100, DMI type 17, 84 bytes\nMemory Device\n\tLocator: A1\n\nMemory Device Mapped Address\n\
+            \tStarting Address: 0x00000000000\n\tEnding Address: 0x000FFFFFFFF\n\tPhysical Device Handle: 0x1100\n\
+            \tInterleave Position: 1\n\nOn Board Device\n\tVersion: 7\n";
+        let tables = parse(text);
+        assert_eq!(tables.processors.len(), 1);
+        assert_eq!((tables.processors[0].populated, &tables.processors[0].version), (Some(false), &None));
+        assert_eq!(tables.arrays, [MemoryArray { slots: Some(24), max_bytes: Some(3 << 40) }]);
+        assert_eq!((tables.ranges[0].locator.as_deref(), tables.ranges[0].end), (Some("A1"), 0xffff_ffff));
+        assert_eq!(tables.ranges[0].interleave_position, Some(1));
+    }
+
+    #[test]
+    fn cut_anywhere_it_is_read_as_far_as_it_goes() {
+        for cut in (0..MODULE.len()).filter(|cut| MODULE.is_char_boundary(*cut)) {
+            assert!(parse(&MODULE[..cut]).dimms.len() <= 1);
+        }
+        for other in ["", "\u{feff}", "Memory Device", "\t:\n:\n", "Handle 0x\n"] {
+            assert_eq!(parse(other).dimms.len(), 0, "{other:?}");
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! The machine, derived from its own text: [`Machine::from`] a [`Snapshot`] is pure, so a better parser improves
+//! old runs, and a captured tree or a cpuid dump is judged exactly as the live host.
+//!
+//! Every field that the text may not tell is an `Option` (or an empty list): "unknown" is an answer, an invented
+//! value is not.
+//!
+//! Invariant: pure: never does I/O and never sees a live host.
+
+#![forbid(unsafe_code)]
+
+mod arm;
+mod caches;
+pub mod cgroup;
+mod channels;
+mod cpu;
+mod cpuid;
+mod cpuinfo;
+mod dimm;
+pub mod directory;
+pub mod disk;
+mod dmi;
+mod domains;
+mod frequency;
+mod kernel;
+mod kinds;
+mod limits;
+mod load;
+mod memory;
+pub mod network;
+pub mod nexmark;
+mod numa;
+mod summary;
+mod text;
+mod topology;
+mod virt;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use model::{CpuSet, Snapshot};
+
+pub use cgroup::cgroup_folder;
+pub use channels::{Channels, channels, module_gb_per_s};
+pub use cpu::{CLUSTER, CORE, DIE, PACKAGE};
+pub use dimm::{Balance, Confidence, Dimm, DimmFinding, DimmSpeed, Population, SocketMemory};
+pub use dimm::{is_printout, table_of};
+pub use directory::Directory;
+pub use disk::Disk;
+pub use dmi::Dmi;
+pub use domains::Domain;
+pub use frequency::{Frequency, IdleState};
+pub use kernel::{Clocksource, Kernel};
+pub use limits::Limits;
+pub use load::Load;
+pub use memory::{HugePages, Memory};
+pub use model::{PRINTOUT, TABLES};
+pub use network::{End, Interface, Irq, NetworkPath, Qdisc};
+pub use numa::{Node, Performance};
+pub use summary::{L3, Summary};
+pub use text::CPUS;
+pub use topology::{Cache, CacheKind, Core, Cpus, Package};
+pub use virt::Hypervisor;
+
+/// A machine as its kernel describes it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct Machine {
+    pub host: Option<String>,
+    pub cpus: Cpus,
+    /// One entry per cache instance, by level, then kind, then first CPU; empty where nothing tells of caches.
+    pub caches: Vec<Cache>,
+    /// NUMA nodes by number; empty where the kernel tells nothing of nodes.
+    pub nodes: Vec<Node>,
+    pub memory: Memory,
+    pub kernel: Kernel,
+    pub clock: Clocksource,
+    pub frequency: Frequency,
+    pub idle_states: Vec<IdleState>,
+    pub limits: Limits,
+    pub hypervisor: Hypervisor,
+    pub dmi: Dmi,
+    /// Memory modules that SMBIOS lists, empty slots included with `size_bytes` 0.
+    pub dimms: Vec<Dimm>,
+    /// What their population is worth.
+    #[serde(flatten)]
+    pub population: Population,
+    pub load: Load,
+    /// Where a run's test files go; machines that were only described have none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub directory: Option<Directory>,
+    /// The disk that a run would measure; null where none was described.
+    pub disk: Option<Disk>,
+    /// The way that a run's network test took; machines that were only described have none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<NetworkPath>,
+    /// Network interfaces by name; empty where the kernel tells of none.
+    pub interfaces: Vec<Interface>,
+    /// Contradictions and oddities met while reading, as sentences.
+    pub remarks: Vec<String>,
+}
+
+impl From<&Snapshot> for Machine {
+    fn from(snapshot: &Snapshot) -> Machine {
+        let mut remarks = Vec::new();
+        let info = cpuinfo::CpuInfo::read(snapshot);
+        let mut cpus = cpu::parse(snapshot, &info, &mut remarks);
+        let caches = caches::parse(snapshot, &cpus.online, &mut remarks);
+        let nodes = numa::parse(snapshot, &cpus.online, &mut remarks);
+        let limits = limits::parse(snapshot);
+        limits::apply(&limits, &mut cpus, &nodes, &mut remarks);
+        let memory = memory::parse(snapshot, &cpus);
+        numa::compare(&memory, &nodes, &mut remarks);
+        let tables = dimm::tables(snapshot);
+        let dmi = dmi::parse(snapshot).or(&tables.dmi);
+        let clock = kernel::clocksource(snapshot, &info);
+        let hypervisor = virt::parse(snapshot, &info, &dmi, &clock, &mut remarks);
+        let (dimms, population) = dimm::judge(tables, cpus.name().as_deref(), &hypervisor);
+        Machine {
+            host: text::words(snapshot, "/proc/sys/kernel/hostname")
+                .or_else(|| text::words(snapshot, "/etc/hostname")),
+            kernel: kernel::parse(snapshot),
+            frequency: frequency::parse(snapshot, &cpus),
+            idle_states: frequency::idle_states(snapshot, &cpus.online),
+            dimms,
+            population,
+            load: load::parse(snapshot),
+            directory: directory::parse(snapshot),
+            disk: disk::parse(snapshot),
+            network: network::parse(snapshot),
+            interfaces: network::interfaces(snapshot),
+            cpus,
+            caches,
+            nodes,
+            memory,
+            clock,
+            limits,
+            hypervisor,
+            dmi,
+            remarks,
+        }
+    }
+}
+
+impl Machine {
+    /// Whether nothing at all is known: no file that could be read told anything of a CPU, memory or a kernel.
+    pub fn is_blank(&self) -> bool {
+        self.cpus.online.is_empty()
+            && self.memory.total_bytes.is_none()
+            && self.kernel.release.is_none()
+            && self.nodes.is_empty()
+            && self.dimms.is_empty()
+    }
+
+    /// The core that an online CPU belongs to.
+    pub fn core_of(&self, cpu: u32) -> Option<&Core> {
+        self.cpus.cores.as_ref()?.iter().find(|core| core.cpus.contains(cpu))
+    }
+
+    /// The node that an online CPU belongs to.
+    pub fn node_of(&self, cpu: u32) -> Option<&Node> {
+        self.nodes.iter().find(|node| node.cpus.contains(cpu))
+    }
+
+    /// Caches of a level that hold data, by first CPU.
+    pub fn data_caches(&self, level: u32) -> impl Iterator<Item = &Cache> {
+        self.caches.iter().filter(move |cache| cache.level == level && cache.kind != CacheKind::Instruction)
+    }
+
+    /// The last-level cache of a CPU: the outermost that holds data.
+    pub fn last_level_cache(&self, cpu: u32) -> Option<&Cache> {
+        let mine = self.caches.iter().filter(|cache| cache.cpus.contains(cpu));
+        mine.filter(|cache| cache.kind != CacheKind::Instruction).max_by_key(|cache| cache.level)
+    }
+
+    /// Groups of CPUs by last-level cache, by first CPU; `None` where some online CPU's caches are unknown.
+    pub fn llc_groups(&self) -> Option<Vec<CpuSet>> {
+        let mut groups: Vec<CpuSet> = Vec::new();
+        for cpu in self.cpus.online.iter() {
+            let cache = self.last_level_cache(cpu)?;
+            if !groups.contains(&cache.cpus) {
+                groups.push(cache.cpus.clone());
+            }
+        }
+        (!groups.is_empty()).then_some(groups)
+    }
+}

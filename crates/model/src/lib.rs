@@ -1,0 +1,42 @@
+//! The words that every other crate speaks.
+//!
+//! A run is the machine's own raw text ([`Snapshot`]) plus samples ([`Visit`]); everything else is a pure
+//! function of a run. These types cross the process boundary (child to parent), the disk (run file) and time
+//! (a newer Assay reads an older file), so every field that was added later has a default.
+//!
+//! Invariant: plain data: nothing here measures or judges, and the only files it opens are run files.
+
+#![forbid(unsafe_code)]
+
+mod blank;
+mod case;
+mod cpuset;
+pub mod factors;
+mod figure;
+mod finding;
+mod metric;
+pub mod printout;
+mod run;
+pub mod run_file;
+mod sample;
+pub mod smbios;
+mod snapshot;
+pub mod sweep;
+mod thinned;
+pub mod vocabulary;
+
+pub use blank::{BLANKED, PRINTOUT, TABLES, without_ids};
+pub use case::{Beside, COMPILER, Case, Pages, Params, Placement, Seat, Value, fingerprint};
+pub use cpuset::CpuSet;
+pub use factors::Factors;
+pub use figure::{figure, letters, percent};
+pub use finding::{Effect, Fact, Finding, SUSPECT, Severity, Verdict, VerdictKind};
+pub use metric::{Better, Form, Metric, Title, View};
+pub use run::{
+    Conditions, Event, Header, Line, Neighbour, Planned, RUN_FILE_SCHEMA, Reason, Record, Run, RunClock,
+    SCHEMA, Summary, SummaryFinding, SummarySeries, TimeLine, Visit, measured_ms,
+};
+pub use sample::{BEYOND, Covariates, Histogram, Packed, ProcessFacts, Samples, backs};
+pub use snapshot::{Entry, Snapshot};
+pub use sweep::Sweep;
+pub use thinned::{Earlier, LeftOut, Place, Thinned};

@@ -1,0 +1,474 @@
+//! Reading a run file whole: what cannot be understood is left out and noted as damage.
+
+use std::collections::{HashMap, HashSet};
+use std::io::{self, BufRead, Read};
+use std::path::Path;
+
+use anyhow::{Context, anyhow, bail, ensure};
+
+use super::keep::{Keep, NoRoom};
+use super::limits::Limits;
+use super::line::Seal;
+use super::source::{Exceeded, GZIP, Source, open, unpacked, words};
+use crate::{Header, Packed, RUN_FILE_SCHEMA, Record, Run, Samples, Summary, Visit};
+
+/// Unreadable lines that are told one by one; the others are counted.
+const DAMAGE_TOLD: usize = 100;
+
+/// So much of a run file's end holds its last line, with room for what newer versions may add.
+const TAIL: u64 = 256 << 10;
+
+/// Reads a run file, plain or gzip-compressed.
+pub fn read(path: &Path) -> anyhow::Result<Run> {
+    unpack(open(path)?).with_context(|| format!("{} is not a run file that can be used", path.display()))
+}
+
+/// The summary that closes a run file, and nothing else of it: of a plain file only its end is read, of a compressed one no
+/// more than a line is kept. An error says why there is none.
+pub fn summary(source: &mut Source) -> anyhow::Result<Summary> {
+    if let Some(file) = source.file() {
+        let mut begin = [0; 2];
+        let packed = file.read_exact(&mut begin).is_ok() && begin == GZIP;
+        io::Seek::rewind(file)?;
+        if !packed {
+            let (length, mut tail) = (file.metadata()?.len(), Vec::new());
+            io::Seek::seek(file, io::SeekFrom::Start(length.saturating_sub(TAIL)))?;
+            file.take(TAIL).read_to_end(&mut tail).context("cannot read its end")?;
+            return summary_in(&tail);
+        }
+    }
+    last_summary(unpacked(source, &Limits::default())?)
+}
+
+/// The summary that closes what is read once.
+pub fn last_summary(text: impl Read) -> anyhow::Result<Summary> {
+    let mut tail = Vec::new();
+    keep_tail(text, &mut tail).map_err(|error| match Exceeded::of(&error) {
+        Some(exceeded) => anyhow::anyhow!("{exceeded}"),
+        None => anyhow::Error::new(error).context("it is damaged: it cannot be unpacked to its end"),
+    })?;
+    summary_in(&tail)
+}
+
+/// Keeps the last bytes of a stream.
+fn keep_tail(mut stream: impl Read, tail: &mut Vec<u8>) -> io::Result<()> {
+    let mut part = vec![0; 64 << 10];
+    loop {
+        match stream.read(&mut part)? {
+            0 => return Ok(()),
+            length => tail.extend_from_slice(&part[..length]),
+        }
+        if tail.len() as u64 > 4 * TAIL {
+            tail.drain(..tail.len() - TAIL as usize);
+        }
+    }
+}
+
+/// What tells whether a summary can be understood.
+#[derive(serde::Deserialize)]
+struct Begun {
+    summary: Schema,
+}
+
+#[derive(serde::Deserialize)]
+struct Schema {
+    schema: Option<u64>,
+}
+
+/// The last summary among the lines of a file's end. What follows it (a line of a newer version) does not hide it; a torn
+/// one is none.
+fn summary_in(tail: &[u8]) -> anyhow::Result<Summary> {
+    const BEGIN: &[u8] = b"{\"summary\":";
+    let mut lines = tail.rsplit(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    let line = lines.find(|line| line.starts_with(BEGIN));
+    let line = line.context("it has no summary: the run did not come to its end, or the file was cut")?;
+    let mut line = line.to_vec();
+    let line = Seal::default().content(&mut line).map_err(|why| anyhow!("its summary is damaged: {why}"))?;
+    let begun: Begun = serde_json::from_slice(line).context("its summary is cut off or damaged")?;
+    let schema = begun.summary.schema.context("its summary has no schema")?;
+    ensure!(
+        schema <= u64::from(RUN_FILE_SCHEMA),
+        "it was written by a newer Assay (schema {schema}, this one reads up to {RUN_FILE_SCHEMA}): use that version"
+    );
+    match serde_json::from_slice(line).context("its summary cannot be understood")? {
+        Record::Summary(summary) => Ok(*summary),
+        _ => bail!("its last line is no summary"),
+    }
+}
+
+/// Reads a run from bytes that may be gzip-compressed.
+pub fn unpack(reader: impl Read) -> anyhow::Result<Run> {
+    unpack_within(reader, &Limits::default())
+}
+
+fn unpack_within(reader: impl Read, limits: &Limits) -> anyhow::Result<Run> {
+    parse_within(unpacked(reader, limits).context("cannot read it")?, limits)
+}
+
+/// Reads a run from any text. Fails only where there is no usable header, or more than is ever read; everything else is
+/// noted as damage.
+pub fn parse(text: impl BufRead) -> anyhow::Result<Run> {
+    parse_within(text, &Limits::default())
+}
+
+/// The same with limits of one's own.
+pub fn parse_within(mut text: impl BufRead, limits: &Limits) -> anyhow::Result<Run> {
+    let mut seal = Seal::default();
+    let mut run = first_line_within(&mut text, &mut seal, limits)?;
+    let mut known = Known::of(&run, limits);
+    let (mut damage, mut unread) = (Damage::default(), None);
+    let (mut number, mut line) = (1, Vec::new());
+    loop {
+        number += 1;
+        let refused = match next_line(&mut text, &mut line, limits) {
+            Ok(Next { length: 0, .. }) => break,
+            Ok(next) => {
+                number += next.blank_lines;
+                damage.bytes += next.blank;
+                let content = seal.content(&mut line).map_err(Refused::Line);
+                content.and_then(|content| take(&mut run, &mut known, content)).err()
+            }
+            Err(error) => match Exceeded::of(&error) {
+                Some(exceeded) => bail!("{exceeded}"),
+                // A damaged gzip stream ends here; what came before is good.
+                None => Some(Refused::Rest(error.to_string())),
+            },
+        };
+        match refused {
+            None => {}
+            Some(Refused::Line(why)) => {
+                let torn =
+                    if line.last() == Some(&b'\n') { "" } else { " (the file ends in the middle of it)" };
+                damage.bytes += line.len() as u64;
+                damage.tell(format!("line {number} was left out{torn}: {why}"));
+            }
+            Some(Refused::Rest(why)) => {
+                damage.tell(format!("line {number} and all after it were left out: {why}"));
+                break;
+            }
+            Some(Refused::Whole(why)) => bail!(why),
+        }
+        if let Some(why) = damage.too_much(limits) {
+            unread = Some(format!("all after line {number} was left out unread: {why}"));
+            break;
+        }
+    }
+    run.damage = damage.sentences(unread);
+    known.keep.give(&mut run);
+    Ok(run)
+}
+
+/// What was left out, in sentences.
+#[derive(Default)]
+struct Damage {
+    told: Vec<String>,
+    lines: usize,
+    /// Of lines that were left out, and of blanks.
+    bytes: u64,
+}
+
+impl Damage {
+    fn tell(&mut self, sentence: String) {
+        self.lines += 1;
+        if self.told.len() < DAMAGE_TOLD {
+            self.told.push(sentence);
+        }
+    }
+
+    /// Why nothing more is read after so much of it.
+    fn too_much(&self, limits: &Limits) -> Option<String> {
+        let (lines, bytes) = (self.lines >= limits.unreadable_lines, self.bytes > limits.unreadable_bytes);
+        (lines || bytes).then(|| {
+            format!(
+                "{} lines before it cannot be read ({} with what is blank), and a file is given up after {} or {}",
+                self.lines,
+                words(self.bytes),
+                limits.unreadable_lines,
+                words(limits.unreadable_bytes)
+            )
+        })
+    }
+
+    fn sentences(mut self, unread: Option<String>) -> Vec<String> {
+        let left_out = self.lines - self.told.len();
+        if left_out > 0 {
+            self.told.push(format!("{left_out} more lines were left out"));
+        }
+        // Reports show the first few.
+        unread.into_iter().chain(self.told).collect()
+    }
+}
+
+/// What visits are held against, so that each costs the same however many there are.
+struct Known<'l> {
+    /// The metrics of each benchmark of the catalogue.
+    metrics: HashMap<String, HashSet<String>>,
+    orders: HashSet<u32>,
+    keep: Keep,
+    /// Lines that are no visits, and their bytes.
+    others: usize,
+    other_bytes: u64,
+    limits: &'l Limits,
+}
+
+impl<'l> Known<'l> {
+    fn of(run: &Run, limits: &'l Limits) -> Known<'l> {
+        let mut metrics: HashMap<String, HashSet<String>> = HashMap::new();
+        for title in &run.header.catalogue {
+            let names = || title.metrics.iter().map(|metric| metric.name.to_string()).collect();
+            metrics.entry(title.id.to_string()).or_insert_with(names);
+        }
+        let keep = Keep::new(run.header.seed, limits);
+        Known { metrics, orders: HashSet::new(), keep, others: 0, other_bytes: 0, limits }
+    }
+
+    /// Counts a line that is no visit.
+    fn other(&mut self, content: &[u8]) -> Result<(), Refused> {
+        self.others += 1;
+        self.other_bytes += content.len() as u64;
+        let limits = self.limits;
+        match self.others > limits.others || self.other_bytes > limits.other_bytes {
+            true => Err(Refused::Rest(format!(
+                "{} lines before it are no visits, and no more than {} of them or {} are read",
+                self.others - 1,
+                limits.others,
+                words(limits.other_bytes)
+            ))),
+            false => Ok(()),
+        }
+    }
+}
+
+/// What was read up to a line's end.
+struct Next {
+    /// Bytes of blanks before the line, and the line ends among them.
+    blank: u64,
+    blank_lines: usize,
+    /// Of the line with its end; nothing: the text is over.
+    length: usize,
+}
+
+/// Reads the next line that is not blank; no more than a line of ours may be long.
+fn next_line(text: &mut impl BufRead, line: &mut Vec<u8>, limits: &Limits) -> io::Result<Next> {
+    let next = skip_blanks(text, limits.unreadable_bytes)?;
+    let length = read_line(text, line, limits.line)?;
+    Ok(Next { length, ..next })
+}
+
+/// What is blank is passed over and not kept.
+fn skip_blanks(text: &mut impl BufRead, most: u64) -> io::Result<Next> {
+    let mut next = Next { blank: 0, blank_lines: 0, length: 0 };
+    loop {
+        let part = text.fill_buf()?;
+        let (all, blank) = (part.len(), part.iter().take_while(|byte| byte.is_ascii_whitespace()).count());
+        next.blank_lines += part[..blank].iter().filter(|byte| **byte == b'\n').count();
+        next.blank += blank as u64;
+        text.consume(blank);
+        if blank < all || all == 0 {
+            return Ok(next);
+        }
+        if next.blank > most {
+            return Err(io::Error::other(format!("more than {} of blanks", words(most))));
+        }
+    }
+}
+
+fn read_line(text: &mut impl BufRead, line: &mut Vec<u8>, longest: u64) -> io::Result<usize> {
+    line.clear();
+    let length = text.take(longest).read_until(b'\n', line)?;
+    match length as u64 == longest && line.last() != Some(&b'\n') {
+        true => {
+            Err(io::Error::other(format!("a line of more than {}, which none of ours has", words(longest))))
+        }
+        false => Ok(length),
+    }
+}
+
+/// The header of a run whose other lines are not (yet) of interest.
+pub(super) fn first_line(text: &mut impl BufRead) -> anyhow::Result<Run> {
+    first_line_within(text, &mut Seal::default(), &Limits::default())
+}
+
+/// The first line, of whose header only the schema is looked at.
+#[derive(serde::Deserialize)]
+struct FirstLine {
+    header: Option<Schema>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HeaderLine {
+    header: Box<Header>,
+}
+
+fn first_line_within(text: &mut impl BufRead, seal: &mut Seal, limits: &Limits) -> anyhow::Result<Run> {
+    const FOREIGN: &str = "its first line is not the header of a run";
+    const CANNOT: &str = "cannot read the first line";
+    // Foreign files can be large and without line ends: one look at the first byte spares reading them.
+    skip_blanks(text, limits.unreadable_bytes).context(CANNOT)?;
+    let first = text.fill_buf().context(CANNOT)?.first().copied();
+    ensure!(first.is_some(), "it is empty");
+    ensure!(first == Some(b'{'), FOREIGN);
+    let mut line = Vec::new();
+    read_line(text, &mut line, limits.header).context(CANNOT)?;
+    let content = seal.content(&mut line).map_err(|why| {
+        anyhow!("its header is damaged, without which nothing in it can be understood: {why}; use another copy of it")
+    })?;
+    let first: FirstLine = serde_json::from_slice(content).map_err(|error| {
+        let what = match error.is_data() {
+            true => "its header has no schema",
+            false => "its first line is not a whole JSON object",
+        };
+        anyhow::Error::new(error).context(what)
+    })?;
+    let schema = first.header.context(FOREIGN)?.schema.context("its header has no schema")?;
+    ensure!(
+        schema <= u64::from(RUN_FILE_SCHEMA),
+        "it was written by a newer Assay (schema {schema}, this one reads up to {RUN_FILE_SCHEMA}): use that version"
+    );
+    let HeaderLine { header } = serde_json::from_slice(content).context("its header cannot be understood")?;
+    check_plan(&header, limits)?;
+    Ok(Run {
+        header: *header,
+        visits: Vec::new(),
+        time_lines: Vec::new(),
+        events: Vec::new(),
+        summary: None,
+        damage: Vec::new(),
+        thinned: None,
+    })
+}
+
+/// Every case has a series for each of its headline metrics, measured or not.
+fn check_plan(header: &Header, limits: &Limits) -> anyhow::Result<()> {
+    let cases = header.plan.len();
+    ensure!(
+        cases <= limits.cases,
+        "its plan has {cases} cases, and no more than {} are read: measure them in several runs",
+        limits.cases
+    );
+    let titles = header.catalogue.len();
+    ensure!(
+        titles <= limits.titles,
+        "its catalogue has {titles} benchmarks, and no more than {} are read: no version of assay has as many",
+        limits.titles
+    );
+    let metrics = header.catalogue.iter().map(|title| title.metrics.len()).max().unwrap_or(0);
+    ensure!(
+        metrics <= limits.metrics,
+        "a benchmark in its catalogue has {metrics} metrics, and no more than {} are read: no version of assay has as many",
+        limits.metrics
+    );
+    let mut headlines: HashMap<&str, usize> = HashMap::new();
+    for title in &header.catalogue {
+        headlines
+            .entry(&title.id)
+            .or_insert_with(|| title.metrics.iter().filter(|metric| metric.headline).count());
+    }
+    let of = |bench: &str| headlines.get(bench).copied().unwrap_or(0);
+    let series: usize = header.plan.iter().map(|planned| of(&planned.case.bench)).sum();
+    ensure!(
+        series <= limits.planned_series,
+        "its plan asks for {series} series, and no more than {} are read: measure them in several runs",
+        limits.planned_series
+    );
+    Ok(())
+}
+
+/// Why a line was left out.
+enum Refused {
+    Line(String),
+    /// It, and nothing after it can belong to this run either.
+    Rest(String),
+    /// With all of the file.
+    Whole(String),
+}
+
+/// Adds a line's record to the run; `known` learns the orders of its visits.
+fn take(run: &mut Run, known: &mut Known, content: &[u8]) -> Result<(), Refused> {
+    match serde_json::from_slice(content) {
+        // Two run files in one: the visits of the second were measured by another plan.
+        Ok(Record::Header(_)) => return Err(Refused::Rest("another run begins there".to_string())),
+        Ok(Record::Visit(visit)) => {
+            check_visit(run, known, &visit).map_err(Refused::Line)?;
+            known.orders.insert(visit.order);
+            return keep(known, *visit);
+        }
+        Ok(Record::TimeLine(line)) => run.time_lines.push(line),
+        Ok(Record::Event(event)) => run.events.push(event),
+        Ok(Record::Summary(summary)) => run.summary = Some(*summary),
+        // A record kind that a newer version added: not ours to complain about.
+        Err(_) if is_unknown_record(content) => {}
+        Err(error) => return Err(Refused::Line(error.to_string())),
+    }
+    known.other(content)
+}
+
+fn keep(known: &mut Known, visit: Visit) -> Result<(), Refused> {
+    const ADVICE: &str = "measure so much in several runs (--new begins another one)";
+    let most = known.limits.visits;
+    if known.keep.seen() == most {
+        return Err(Refused::Whole(format!(
+            "it holds more than {most} visits, the most that are read: {ADVICE}"
+        )));
+    }
+    known.keep.add(visit).map_err(|NoRoom| {
+        let [.., (bytes, each)] = known.limits.memory;
+        Refused::Whole(format!(
+            "its visits of {} cases take more than {} of memory, though no more than {each} of each are kept: {ADVICE}",
+            known.keep.cases(),
+            words(bytes)
+        ))
+    })
+}
+
+fn is_unknown_record(content: &[u8]) -> bool {
+    const KNOWN: [&str; 5] = ["header", "visit", "time_line", "event", "summary"];
+    let object: Option<serde_json::Map<_, _>> = serde_json::from_slice(content).ok();
+    object.is_some_and(|object| object.len() == 1 && object.keys().all(|key| !KNOWN.contains(&key.as_str())))
+}
+
+/// Everything that later steps rely on without looking.
+fn check_visit(run: &Run, known: &Known, visit: &Visit) -> Result<(), String> {
+    let Some(planned) = run.header.plan.get(visit.case as usize) else {
+        return Err(format!("its case {} is not in the plan", visit.case));
+    };
+    if known.orders.contains(&visit.order) {
+        return Err(format!("visit {} stands in the file twice", visit.order));
+    }
+    let Some(metrics) = known.metrics.get(planned.case.bench.as_ref()) else {
+        return Err(format!("its benchmark {} is not in the catalogue", planned.case.bench));
+    };
+    for samples in &visit.samples {
+        if let Some(metric) = samples.metrics.iter().find(|name| !metrics.contains(*name)) {
+            return Err(format!("its metric {metric:?} is not in the catalogue"));
+        }
+        check_columns(samples)?;
+    }
+    Ok(())
+}
+
+/// Every column is as long as the windows are many.
+pub fn check_columns(samples: &Samples) -> Result<(), String> {
+    let windows = samples.len();
+    let fits = |column: &Packed| match column {
+        Packed::Same(_) => true,
+        Packed::Each(values) => values.len() == windows,
+    };
+    if windows == 0 || samples.metrics.is_empty() {
+        return Err("it holds samples without windows or metrics".to_string());
+    }
+    if samples.warm_up >= windows {
+        return Err(format!("all of its {windows} windows are warm-up"));
+    }
+    if !fits(&samples.work) || samples.beside.columns().any(|(_, column)| !fits(column)) {
+        return Err("its columns differ in length".to_string());
+    }
+    if !samples.histograms.is_empty() && samples.histograms.len() != windows {
+        return Err("its histograms and windows differ in number".to_string());
+    }
+    match samples.histograms.iter().all(|histogram| histogram.ns.len() == histogram.count.len()) {
+        true => Ok(()),
+        false => Err("a histogram's values and counts differ in number".to_string()),
+    }
+}

@@ -1,0 +1,51 @@
+//! SMBIOS tables cut into structures. Source: DMTF DSP0134, version 3.7.
+
+/// One structure: its formatted part, and the text behind it.
+pub struct Structure<'a> {
+    pub kind: u8,
+    pub handle: u16,
+    pub bytes: &'a [u8],
+    strings: &'a [u8],
+}
+
+impl<'a> Structure<'a> {
+    pub fn word(&self, at: usize) -> Option<u64> {
+        self.number(at, 2)
+    }
+
+    /// The string that the byte at this place numbers, from 1; bytes beyond ASCII become `?`.
+    pub fn text(&self, at: usize) -> String {
+        let index = self.byte(at).unwrap_or(0) as usize;
+        let found = index.checked_sub(1).and_then(|index| self.strings().nth(index)).unwrap_or_default();
+        let plain = |byte: &u8| if byte.is_ascii() && !byte.is_ascii_control() { *byte as char } else { '?' };
+        found.iter().map(plain).collect::<String>().trim().to_string()
+    }
+
+    pub fn number(&self, at: usize, bytes: usize) -> Option<u64> {
+        let part = self.bytes.get(at..at + bytes)?;
+        Some(part.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+    }
+
+    pub fn byte(&self, at: usize) -> Option<u64> {
+        self.number(at, 1)
+    }
+
+    /// The strings, of which fields number the first as 1: they end where one is empty.
+    pub fn strings(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        self.strings.split(|byte| *byte == 0).take_while(|string| !string.is_empty())
+    }
+}
+
+/// The whole structures of a table, up to the first that is not.
+pub fn structures(table: &[u8]) -> impl Iterator<Item = Structure<'_>> {
+    let mut rest = table;
+    std::iter::from_fn(move || {
+        let [kind, length, low, high, ..] = *rest else { return None };
+        let length = usize::from(length);
+        let tail = rest.get(length..).filter(|_| length >= 4)?;
+        let end = tail.windows(2).position(|pair| pair == [0, 0])?;
+        let (bytes, strings) = (&rest[..length], &tail[..end]);
+        rest = &tail[end + 2..];
+        Some(Structure { kind, handle: u16::from_le_bytes([low, high]), bytes, strings })
+    })
+}

@@ -1,0 +1,36 @@
+//! The core itself: clock, arithmetic, neighbours.
+
+use super::{Family, names};
+
+names! { BenchId:
+    CLOCK = "cpu.clock",
+    ARITHMETIC = "cpu.arithmetic",
+    PAIR_SLOWDOWN = "cpu.pair-slowdown",
+}
+
+pub mod metric {
+    use super::names;
+
+    names! { MetricId:
+        CLOCK = "clock",
+        CLOCK_BY_MULTIPLY = "clock_by_multiply",
+        TIME = "time",
+        CYCLES = "cycles",
+        SLOWDOWN = "slowdown",
+        ALONE = "alone",
+    }
+}
+
+pub mod param {
+    use super::names;
+
+    names! { ParamId:
+        OPERATION = "operation",
+        TIMING = "timing",
+        FROM = "from",
+        TO = "to",
+    }
+}
+
+pub(super) const FAMILY: Family =
+    Family { name: "cpu", benchmarks: ALL, metrics: metric::ALL, params: param::ALL, ..Family::NONE };

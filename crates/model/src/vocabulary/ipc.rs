@@ -1,0 +1,62 @@
+//! Two tasks that talk: pipes, sockets, semaphores.
+
+use super::{Family, names};
+
+names! { BenchId:
+    PIPE_PINGPONG = "ipc.pipe-pingpong",
+    PIPE_WORK = "ipc.pipe-work",
+    PIPE = "ipc.pipe",
+    FIFO = "ipc.fifo",
+    UNIX_STREAM = "ipc.unix-stream",
+    UNIX_DATAGRAM = "ipc.unix-datagram",
+    TCP = "ipc.tcp",
+    UDP = "ipc.udp",
+    EVENTFD = "ipc.eventfd",
+    FUTEX = "ipc.futex",
+    SYSV_SEMAPHORE = "ipc.sysv-semaphore",
+    POSIX_SEMAPHORE = "ipc.posix-semaphore",
+    FCNTL_LOCK = "ipc.fcntl-lock",
+    SHARED_MEMORY = "ipc.shared-memory",
+    PIPE_BANDWIDTH = "ipc.pipe-bandwidth",
+    UNIX_BANDWIDTH = "ipc.unix-bandwidth",
+    TCP_BANDWIDTH = "ipc.tcp-bandwidth",
+    TCP_CONNECT = "ipc.tcp-connect",
+    UNIX_CONNECT = "ipc.unix-connect",
+}
+
+pub mod metric {
+    use super::names;
+
+    names! { MetricId:
+        ROUND_TRIPS = "round_trips",
+        WAKEUP_P50 = "wakeup_p50",
+        WAKEUP_P99 = "wakeup_p99",
+        WAKEUP_JITTER = "wakeup_jitter",
+        WAKING = "waking",
+        WAITING = "waiting",
+        SWITCHING = "switching",
+        VOLUNTARY = "voluntary",
+        INVOLUNTARY = "involuntary",
+        OCCUPANCY = "occupancy",
+        MIGRATIONS = "migrations",
+        AFFINE = "affine",
+        LATENCY = "latency",
+        BANDWIDTH = "bandwidth",
+        COPY = "copy",
+        COPY_SHARE = "copy_share",
+        NET = "net",
+    }
+}
+
+pub mod param {
+    use super::names;
+
+    names! { ParamId:
+        CLASS = "class",
+        WORK_NS = "work_ns",
+        MESSAGE = "message",
+    }
+}
+
+pub(super) const FAMILY: Family =
+    Family { name: "ipc", benchmarks: ALL, metrics: metric::ALL, params: param::ALL, ..Family::NONE };

@@ -1,0 +1,60 @@
+//! Memory and caches: latency, bandwidth, sharing.
+
+use super::{Family, names};
+
+names! { BenchId:
+    BANDWIDTH = "memory.bandwidth",
+    LATENCY = "memory.latency",
+    DATA_SOURCE = "memory.data-source",
+    CORE_TO_CORE = "memory.core-to-core",
+    LLC_SHARING = "memory.llc-sharing",
+    CORES = "memory.cores",
+    PARALLELISM = "memory.parallelism",
+    TLB = "memory.tlb",
+    LINE = "memory.line",
+    NODE_BANDWIDTH = "memory.node-bandwidth",
+    NODE_LATENCY = "memory.node-latency",
+    LOADED_LATENCY = "memory.loaded-latency",
+}
+
+pub mod metric {
+    use super::names;
+
+    names! { MetricId:
+        BANDWIDTH = "bandwidth",
+        BUS_TRAFFIC = "bus_traffic",
+        LATENCY = "latency",
+        CYCLES = "cycles",
+        TRAFFIC = "traffic",
+    }
+}
+
+pub mod param {
+    use super::names;
+
+    names! { ParamId:
+        OP = "op",
+        BYTES = "bytes",
+        LLC = "llc",
+        NODE = "node",
+        ORDER = "order",
+        STRIDE = "stride",
+        PACE = "pace",
+        CACHES = "caches",
+        SOURCE = "source",
+        FROM = "from",
+        TO = "to",
+        AFTER = "after",
+        CPU = "cpu",
+        CHAINS = "chains",
+        LAYOUT = "layout",
+        PAGES = "pages",
+        OFFSET = "offset",
+        MEMORY = "memory",
+        MIX = "mix",
+        PAUSE = "pause",
+    }
+}
+
+pub(super) const FAMILY: Family =
+    Family { name: "memory", benchmarks: ALL, metrics: metric::ALL, params: param::ALL, ..Family::NONE };

@@ -1,0 +1,54 @@
+//! Queries of Nexmark on a Flink cluster.
+
+use super::{Family, names};
+
+names! { BenchId:
+    Q0 = "nexmark.q0",
+    Q1 = "nexmark.q1",
+    Q2 = "nexmark.q2",
+}
+
+pub mod metric {
+    use super::names;
+
+    names! { MetricId:
+        RATE = "rate",
+        CPU = "cpu",
+        CPU_TICKS = "cpu_ticks",
+        PROCESS_CPU = "process_cpu",
+        COST = "cost",
+        ATTAINMENT = "attainment",
+        TARGET = "target",
+        ACHIEVED = "achieved",
+        LATE = "late",
+        OTHERS = "others",
+        STEAL = "steal",
+        REJECTED = "rejected",
+        RESTARTS = "restarts",
+    }
+}
+
+pub mod param {
+    use super::names;
+
+    names! { ParamId:
+        LOAD = "load",
+    }
+}
+
+pub mod probe {
+    use super::names;
+
+    names! { probes:
+        FLINK = "probe:flink",
+    }
+}
+
+pub(super) const FAMILY: Family = Family {
+    name: "nexmark",
+    benchmarks: ALL,
+    metrics: metric::ALL,
+    params: param::ALL,
+    probes: probe::ALL,
+    ..Family::NONE
+};

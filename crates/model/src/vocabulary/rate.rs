@@ -1,0 +1,74 @@
+//! The rate suite: copies of whole programs.
+
+use super::{Family, names};
+
+names! { BenchId:
+    BWAVES = "rate.bwaves",
+    LBM = "rate.lbm",
+    MULTIGRID = "rate.multigrid",
+    WAVES = "rate.waves",
+    TRIAD = "rate.triad",
+    FOURIER = "rate.fourier",
+    SPARSE = "rate.sparse",
+    GRAPH = "rate.graph",
+    JOIN = "rate.join",
+    MOLECULES = "rate.molecules",
+    DENSE = "rate.dense",
+    RAYS = "rate.rays",
+    CHESS = "rate.chess",
+    PARSE = "rate.parse",
+    MACHINE = "rate.machine",
+    COMPRESS = "rate.compress",
+    DIGEST = "rate.digest",
+    ALIGN = "rate.align",
+}
+
+pub mod metric {
+    use super::names;
+
+    names! { MetricId:
+        RATE = "rate",
+        RATIO = "ratio",
+        COPY_SPREAD = "copy_spread",
+        SLOWEST_CPU = "slowest_cpu",
+        PHYSICAL = "physical",
+        HUGE_FREE = "huge_free",
+    }
+}
+
+pub mod param {
+    use super::names;
+
+    names! { ParamId:
+        MIB = "mib",
+        NODE = "node",
+    }
+}
+
+pub mod rule {
+    use super::names;
+
+    names! { RuleId:
+        RATE_RUNS_APART = "rate-runs-apart",
+        RATE_SETTLED_AT_START = "rate-settled-at-start",
+        RATE_MEMORY_MOVES = "rate-memory-moves",
+        RATE_FOOTPRINT_IN_CACHE = "rate-footprint-in-cache",
+    }
+}
+
+pub mod probe {
+    use super::names;
+
+    names! { probes:
+        RATE_HISTORY = "probe:rate-history",
+    }
+}
+
+pub(super) const FAMILY: Family = Family {
+    name: "rate",
+    benchmarks: ALL,
+    metrics: metric::ALL,
+    params: param::ALL,
+    rules: rule::ALL,
+    probes: probe::ALL,
+};

@@ -1,0 +1,35 @@
+//! Planted faults.
+
+use super::{Family, names};
+
+names! { BenchId:
+    STEADY = "selftest.steady",
+    DRIFT = "selftest.drift",
+    MODES = "selftest.modes",
+    WRONG_ANSWER = "selftest.wrong-answer",
+    TOO_FAST = "selftest.too-fast",
+    CRASH = "selftest.crash",
+    KILLED = "selftest.killed",
+    HANG = "selftest.hang",
+    SPIN = "selftest.spin",
+    FAULT = "selftest.fault",
+    NO_MEMORY = "selftest.no-memory",
+    GARBAGE = "selftest.garbage",
+    FLOOD = "selftest.flood",
+    MEMORY = "selftest.memory",
+    COUNTERS = "selftest.counters",
+}
+
+pub mod metric {
+    use super::names;
+
+    names! { MetricId:
+        SPEED = "speed",
+        INSTRUCTIONS = "instructions",
+        CYCLES = "cycles",
+        IPC = "ipc",
+    }
+}
+
+pub(super) const FAMILY: Family =
+    Family { name: "selftest", benchmarks: ALL, metrics: metric::ALL, ..Family::NONE };

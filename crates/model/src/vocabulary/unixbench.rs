@@ -1,0 +1,43 @@
+//! The tests of UnixBench.
+
+use super::{Family, names};
+
+names! { BenchId:
+    DHRY2REG = "unixbench.dhry2reg",
+    WHETSTONE = "unixbench.whetstone",
+    EXECL = "unixbench.execl",
+    FSTIME = "unixbench.fstime",
+    FSBUFFER = "unixbench.fsbuffer",
+    FSDISK = "unixbench.fsdisk",
+    PIPE = "unixbench.pipe",
+    CONTEXT1 = "unixbench.context1",
+    SPAWN = "unixbench.spawn",
+    SHELL1 = "unixbench.shell1",
+    SHELL8 = "unixbench.shell8",
+    SYSCALL = "unixbench.syscall",
+}
+
+pub mod metric {
+    use super::names;
+
+    names! { MetricId:
+        SCORE = "score",
+        VOLUNTARY = "voluntary",
+        INVOLUNTARY = "involuntary",
+        OCCUPANCY = "occupancy",
+        MIGRATIONS = "migrations",
+        AFFINE = "affine",
+    }
+}
+
+pub mod param {
+    use super::names;
+
+    names! { ParamId:
+        COPIES = "copies",
+        CLASS = "class",
+    }
+}
+
+pub(super) const FAMILY: Family =
+    Family { name: "unixbench", benchmarks: ALL, metrics: metric::ALL, params: param::ALL, ..Family::NONE };

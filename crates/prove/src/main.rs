@@ -1,0 +1,163 @@
+//! `make prove`: runs the experiments behind METHODOLOGY.md and writes their tables into it.
+//!
+//! `cargo run --release -p prove` runs all sections, `... -- NAME...` some, `-- --list`
+//! names them. `a-a` takes `--pairs N` (20 unless told), `--only GROUPS` and `--budget TIME` for each of its runs, `kills` takes `--kills N` (200 unless told). A section's table stands in METHODOLOGY.md between `<!-- prove:NAME -->` and `<!-- /prove
+//! -->`, with the commit and the day on which it was measured.
+
+mod a_a;
+mod comparing;
+mod curves;
+mod detection;
+mod kills;
+mod memmap;
+mod network;
+mod peers;
+mod smt;
+mod statistics;
+mod sweep;
+mod topology;
+
+use std::process::{Command, ExitCode};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+/// One table, or a few that belong together.
+pub struct Section {
+    pub name: &'static str,
+    pub title: &'static str,
+    /// Measures, and gives markdown.
+    pub run: fn() -> String,
+}
+
+/// In the order of METHODOLOGY.md.
+const SECTIONS: &[&[Section]] = &[
+    statistics::SECTIONS,
+    comparing::SECTIONS,
+    peers::SECTIONS,
+    curves::SECTIONS,
+    smt::SECTIONS,
+    memmap::SECTIONS,
+    network::SECTIONS,
+    sweep::SECTIONS,
+    kills::SECTIONS,
+    topology::SECTIONS,
+    detection::SECTIONS,
+    a_a::SECTIONS,
+];
+
+fn main() -> ExitCode {
+    // Whatever starts with a dash but --list means nothing here.
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let sections = || SECTIONS.iter().flat_map(|sections| sections.iter());
+    if arguments.iter().any(|argument| argument == "--list") {
+        sections().for_each(|section| println!("{:20} {}", section.name, section.title));
+        return ExitCode::SUCCESS;
+    }
+    let wanted = names(&arguments);
+    if let Some(unknown) = wanted.iter().find(|name| sections().all(|section| section.name != **name)) {
+        eprintln!("there is no section {unknown}; --list names them");
+        return ExitCode::from(2);
+    }
+    let mut left_out = Vec::new();
+    for section in
+        sections().filter(|section| wanted.is_empty() || wanted.iter().any(|name| *name == section.name))
+    {
+        let started = Instant::now();
+        let table = (section.run)();
+        let seconds = started.elapsed().as_secs_f64();
+        println!("## {} ({seconds:.0} s)\n\n{table}", section.title);
+        if !write_into_methodology(section.name, &table, seconds) {
+            left_out.push(section.name);
+        }
+    }
+    match left_out.is_empty() {
+        true => ExitCode::SUCCESS,
+        false => {
+            eprintln!("METHODOLOGY.md has no place for: {}", left_out.join(", "));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The arguments that are neither options nor their values.
+fn names(arguments: &[String]) -> Vec<&String> {
+    let is_value = |place: usize| {
+        place.checked_sub(1).is_some_and(|before| OPTIONS.contains(&arguments[before].as_str()))
+    };
+    let named = arguments
+        .iter()
+        .enumerate()
+        .filter(|(place, argument)| !argument.starts_with('-') && !is_value(*place));
+    named.map(|(_, argument)| argument).collect()
+}
+
+/// Options with a value, each `--NAME VALUE`.
+const OPTIONS: [&str; 4] = ["--pairs", "--only", "--budget", "--kills"];
+
+/// The value of an option.
+pub fn option(name: &str) -> Option<String> {
+    let mut arguments = std::env::args().skip_while(|argument| argument != name);
+    arguments.next().and_then(|_| arguments.next())
+}
+
+fn write_into_methodology(name: &str, table: &str, seconds: f64) -> bool {
+    let path = testkit::root().join("METHODOLOGY.md");
+    let (begin, end) = (format!("<!-- prove:{name} -->"), "<!-- /prove -->");
+    let written = std::fs::read_to_string(&path).ok().and_then(|text| {
+        let (before, rest) = text.split_once(&begin)?;
+        let (_, after) = rest.split_once(end)?;
+        let stamp = format!("Measured at commit {} on {} in {seconds:.0} s.", commit(), today());
+        std::fs::write(&path, format!("{before}{begin}\n{}\n\n{stamp}\n{end}{after}", table.trim_end())).ok()
+    });
+    written.is_some()
+}
+
+/// The commit that is checked out, marked where the sources differ from it.
+fn commit() -> String {
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").args(arguments).current_dir(testkit::root()).output().ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_string())
+    };
+    let head = git(&["rev-parse", "--short", "HEAD"]).unwrap_or_else(|| "unknown".to_string());
+    let changed = git(&["status", "--porcelain", "--untracked-files=no", "--", "crates", "Cargo.lock"]);
+    match changed.is_some_and(|changed| !changed.is_empty()) {
+        true => format!("{head} (with changes)"),
+        false => head,
+    }
+}
+
+fn today() -> String {
+    jiff::Timestamp::now().strftime("%Y-%m-%d").to_string()
+}
+
+/// The results of `measure` for all cells, in their order, on all CPUs.
+pub fn measured<C: Sync, R: Send>(cells: &[C], measure: impl Fn(&C) -> R + Sync) -> Vec<R> {
+    let (next, results) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some((index, cell)) = {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    cells.get(index).map(|cell| (index, cell))
+                } {
+                    let result = measure(cell);
+                    results.lock().unwrap_or_else(PoisonError::into_inner).push((index, result));
+                }
+            });
+        }
+    });
+    let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+    results.sort_by_key(|(index, _)| *index);
+    results.into_iter().map(|(_, result)| result).collect()
+}
+
+/// A markdown table.
+pub fn table(header: &[&str], rows: &[Vec<String>]) -> String {
+    let line = |cells: Vec<&str>| format!("| {} |\n", cells.join(" | "));
+    let mut text = line(header.to_vec());
+    text.push_str(&line(vec!["---"; header.len()]));
+    rows.iter().for_each(|row| text.push_str(&line(row.iter().map(String::as_str).collect())));
+    text
+}

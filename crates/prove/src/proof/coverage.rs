@@ -1,0 +1,79 @@
+//! Do intervals hold the truth as often as they say?
+
+use fastrand::Rng;
+
+use super::{Rate, Shape};
+use stats::analysis::CONFIDENCE;
+use stats::dependence::dependent_median_interval;
+use stats::estimate::{Unit, estimate};
+use stats::nested::intraclass;
+use stats::noise::autoregressive;
+use stats::order::median_interval;
+
+/// Coverage of an estimate's interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Coverage {
+    /// Of the intervals given, those that hold the truth.
+    pub covered: Rate,
+    /// Of all series, those that got an interval.
+    pub given: Rate,
+    /// Of all series, those that got one which does not hold the truth.
+    pub wrong: Rate,
+    /// Of all series, those whose windows were counted.
+    pub by_windows: Rate,
+}
+
+/// Coverage of [`estimate`]. Skewed noise needs an odd number of windows: the middle of an even number is
+/// their mean, and its own median is not the noise's.
+pub fn coverage(shape: Shape, trials: usize, seed: u64) -> Coverage {
+    let mut rng = Rng::with_seed(seed);
+    let truth = shape.noise.median();
+    let mut coverage = Coverage::default();
+    for _ in 0..trials {
+        let Some(estimate) = estimate(&shape.draw(&mut rng), CONFIDENCE) else { continue };
+        coverage.given.count(estimate.interval.is_some());
+        coverage.by_windows.count(estimate.unit == Unit::Windows && estimate.interval.is_some());
+        let covers = estimate.interval.map(|interval| interval.contains(truth));
+        coverage.wrong.count(covers == Some(false));
+        if let Some(covers) = covers {
+            coverage.covered.count(covers);
+        }
+    }
+    coverage
+}
+
+/// Coverage of the interval that counts all windows as independent: what the estimate does not do.
+pub fn pooled_coverage(shape: Shape, trials: usize, seed: u64) -> Rate {
+    let mut rng = Rng::with_seed(seed);
+    let mut rate = Rate::default();
+    for _ in 0..trials {
+        let interval = median_interval(&shape.draw(&mut rng).concat(), CONFIDENCE);
+        rate.count(interval.is_some_and(|interval| interval.contains(shape.noise.median())));
+    }
+    rate
+}
+
+/// Coverage of the median of `n` autoregressive values with coefficient `phi`: of the interval for
+/// independent values, of the one widened by the effective size (of those given), and how often that is
+/// given.
+pub fn coverage_while_wandering(phi: f64, n: usize, trials: usize, seed: u64) -> (Rate, Rate, Rate) {
+    let mut rng = Rng::with_seed(seed);
+    let (mut plain, mut widened, mut given) = (Rate::default(), Rate::default(), Rate::default());
+    for _ in 0..trials {
+        let values = autoregressive(n, phi, &mut rng);
+        plain.count(median_interval(&values, CONFIDENCE).is_some_and(|interval| interval.contains(0.0)));
+        let interval = dependent_median_interval(&values, CONFIDENCE);
+        given.count(interval.is_some());
+        if let Some(interval) = interval {
+            widened.count(interval.contains(0.0));
+        }
+    }
+    (plain, widened, given)
+}
+
+/// How often the upper bound of the intraclass correlation is at or above the true one.
+pub fn true_icc_below_bound(icc: f64, processes: usize, windows: usize, trials: usize, seed: u64) -> Rate {
+    let shape = Shape::shared(0.03, icc, processes, windows);
+    let above = |groups: &Vec<Vec<f64>>, _| intraclass(groups).is_some_and(|found| found.upper >= icc);
+    super::rate(trials, seed, |rng| shape.draw(rng), above)
+}

@@ -1,0 +1,220 @@
+//! Experiments that measure what the methods are claimed to do, on noise whose truth is known.
+//!
+//! The tests below run them small and hold them against the bounds; `make prove` runs them large and writes the
+//! tables of METHODOLOGY.md, which states the same bounds.
+
+mod chunks;
+mod comparing;
+mod coverage;
+mod factorials;
+mod ladders;
+mod paths;
+mod smt;
+mod stopping;
+mod sweeps;
+#[cfg(test)]
+mod tests;
+mod topologies;
+mod verdicts;
+
+pub use chunks::{Limits, Maps, Memory, WEATHERS, Weather, limits, maps, smooth_maps};
+pub use comparing::{EqualArms, Levels, equal_arms, equal_arms_while_drifting, equal_runs};
+pub use coverage::{Coverage, coverage, coverage_while_wandering, pooled_coverage, true_icc_below_bound};
+pub use factorials::{Knobs, SharedOut, shared_out};
+pub use ladders::{CLAIMS, Ladders, ladders};
+pub use paths::{Found, PLANTED, paths};
+pub use smt::{CHARGING, Charging, Cores, TASKS, Tasks, cores};
+pub use stopping::{Stopped, stopping, stopping_greedily};
+pub use sweeps::{Drift, Planted, Sweep, Swept, swept};
+pub use topologies::{Guest, Kind, Told, grouped, paired};
+pub use verdicts::{ANY_PRECISION, Trouble, Verdicts, explained_by_luck, judged, verdicts};
+
+use std::fmt;
+
+use fastrand::Rng;
+
+use stats::noise::{Inside, Noise, nested};
+
+/// Least coverage of a nominal 95 % interval, of all intervals given.
+pub const COVERAGE_LEAST: f64 = 0.935;
+/// Least share of cases in which the upper bound of the intraclass correlation, nominal 95 %, is not below
+/// the true one.
+pub const ICC_BOUND_LEAST: f64 = 0.935;
+/// Most intervals that are given and wrong where windows stand in for fewer than six processes, of all series.
+pub const WINDOWS_WRONG_MOST: f64 = 0.02;
+/// Least share of clean series that are called trusted, where the precision is met.
+pub const TRUSTED_LEAST: f64 = 0.95;
+/// The same with a real slow tail (one value in ten is slower), whose slow values may count as a mode.
+pub const TRUSTED_LEAST_SLOW_TAIL: f64 = 0.85;
+/// Most clean series that one test of drift, nominal 1 %, calls moving.
+pub const DRIFT_FALSE_MOST: f64 = 0.02;
+/// Most series without an effect in which another test finds one, nominal 5 %.
+pub const OTHER_FALSE_MOST: f64 = 0.065;
+/// Most series of independent values in which a period is found.
+pub const PERIOD_FALSE_MOST: f64 = 0.01;
+/// Most series in which outliers without a cause are explained by one of eight unrelated covariates.
+pub const EXPLAINED_FALSE_MOST: f64 = 0.05;
+/// Most unimodal series that the mode rule suspects below 40 values ...
+pub const MODES_SUSPECTED_FALSE_MOST: f64 = 0.02;
+/// ... and calls multimodal from 40 on.
+pub const MODES_FALSE_MOST: f64 = 0.005;
+/// Least coverage of the 95 % interval that is reported after the stop rule ended the measurement.
+pub const STOPPED_COVERAGE_LEAST: f64 = 0.935;
+/// Most clean series that are called drifting or multimodal in the end, after all looks of the stop rule.
+pub const STOPPED_FALSE_MOST: f64 = 0.05;
+/// Most series given up as out of reach whose precision is in reach.
+pub const HOPELESS_FALSE_MOST: f64 = 0.05;
+/// Most comparisons of equal arms whose 95 % interval excludes 1, or whose test has p < 0.05.
+pub const SELF_DIFFERENT_MOST: f64 = 0.065;
+/// Most ladders whose last cache is read off so that its true size does not agree, at one point an octave ...
+pub const LADDER_FALSE_MOST: f64 = 0.03;
+/// ... and at two or more.
+pub const FINE_LADDER_FALSE_MOST: f64 = 0.01;
+/// Least ladders on which a claim of four times or a quarter of the last cache's size is found to be wrong.
+pub const LADDER_FOURFOLD_LEAST: f64 = 0.95;
+/// Most machines of whose CPUs something wrong is claimed: groups by transfers of lines, or siblings by slowdown.
+pub const TOPOLOGY_WRONG_MOST: f64 = 0.01;
+/// Least SMT machines whose second thread's yield is found within 5 %, of nine passes with 0.5 to 5 % of noise.
+pub const YIELD_NEAR_LEAST: f64 = 0.95;
+/// Least SMT machines whose used share lies in the interval, nominal 95 %.
+pub const USED_COVERAGE_LEAST: f64 = 0.95;
+/// Least coverage of the 95 % interval of the gap between attainment and CPU%.
+pub const GAP_COVERAGE_LEAST: f64 = 0.93;
+
+/// Most memories of one speed that are said to have several.
+pub const MAP_FALSE_MOST: f64 = 0.001;
+/// Least memories with a second speed of 1.33 or more in a tenth to a half of them in which it is found, 2 % of noise, unless
+/// others come in bursts.
+pub const MAP_FOUND_LEAST: f64 = 0.98;
+/// Least memories in which a second speed at the limit that their map before stated, nominal 95 %, is found.
+pub const MAP_LIMIT_LEAST: f64 = 0.9;
+
+/// Most flat sweeps whose knobs are said to matter, nominal 5 %.
+pub const SWEEP_FALSE_MOST: f64 = 0.065;
+/// Least coverage of the 95 % intervals of a sweep's cells.
+pub const SWEEP_COVERAGE_LEAST: f64 = 0.935;
+/// Least sweeps in which the true best cell is among those called best, nominal 95 %; hardest where all are equal.
+pub const SWEEP_BEST_LEAST: f64 = 0.925;
+/// Least planted cells in a region of the planted kind, where noise is 1 %, or 3 % with eight passes.
+pub const SWEEP_KINDS_LEAST: f64 = 0.95;
+/// Least coverage of the 95 % intervals of a shared-out difference, from six passes.
+pub const FACTORIAL_COVERAGE_LEAST: f64 = 0.935;
+/// Most differences shared out in which a knob without effect is called strong, nominal 5 %, from six passes.
+pub const STRONG_FALSE_MOST: f64 = 0.05;
+
+/// Least experiments in which the planted limit of a transfer is named, of nine rounds with 3 % of noise ...
+pub const BOTTLENECK_FOUND_LEAST: f64 = 0.95;
+/// ... and most in which another one is.
+pub const BOTTLENECK_WRONG_MOST: f64 = 0.01;
+/// Least transfers between namespaces whose planted limit is named.
+pub const BOTTLENECK_PLANTED_LEAST: f64 = 0.95;
+
+/// All bounds by name, as METHODOLOGY.md lists them.
+pub const BOUNDS: &[(&str, f64)] = &[
+    ("COVERAGE_LEAST", COVERAGE_LEAST),
+    ("ICC_BOUND_LEAST", ICC_BOUND_LEAST),
+    ("WINDOWS_WRONG_MOST", WINDOWS_WRONG_MOST),
+    ("TRUSTED_LEAST", TRUSTED_LEAST),
+    ("TRUSTED_LEAST_SLOW_TAIL", TRUSTED_LEAST_SLOW_TAIL),
+    ("DRIFT_FALSE_MOST", DRIFT_FALSE_MOST),
+    ("OTHER_FALSE_MOST", OTHER_FALSE_MOST),
+    ("PERIOD_FALSE_MOST", PERIOD_FALSE_MOST),
+    ("EXPLAINED_FALSE_MOST", EXPLAINED_FALSE_MOST),
+    ("MODES_SUSPECTED_FALSE_MOST", MODES_SUSPECTED_FALSE_MOST),
+    ("MODES_FALSE_MOST", MODES_FALSE_MOST),
+    ("STOPPED_COVERAGE_LEAST", STOPPED_COVERAGE_LEAST),
+    ("STOPPED_FALSE_MOST", STOPPED_FALSE_MOST),
+    ("HOPELESS_FALSE_MOST", HOPELESS_FALSE_MOST),
+    ("SELF_DIFFERENT_MOST", SELF_DIFFERENT_MOST),
+    ("LADDER_FALSE_MOST", LADDER_FALSE_MOST),
+    ("FINE_LADDER_FALSE_MOST", FINE_LADDER_FALSE_MOST),
+    ("LADDER_FOURFOLD_LEAST", LADDER_FOURFOLD_LEAST),
+    ("YIELD_NEAR_LEAST", YIELD_NEAR_LEAST),
+    ("USED_COVERAGE_LEAST", USED_COVERAGE_LEAST),
+    ("GAP_COVERAGE_LEAST", GAP_COVERAGE_LEAST),
+    ("MAP_FALSE_MOST", MAP_FALSE_MOST),
+    ("MAP_FOUND_LEAST", MAP_FOUND_LEAST),
+    ("MAP_LIMIT_LEAST", MAP_LIMIT_LEAST),
+    ("SWEEP_FALSE_MOST", SWEEP_FALSE_MOST),
+    ("SWEEP_COVERAGE_LEAST", SWEEP_COVERAGE_LEAST),
+    ("SWEEP_BEST_LEAST", SWEEP_BEST_LEAST),
+    ("SWEEP_KINDS_LEAST", SWEEP_KINDS_LEAST),
+    ("FACTORIAL_COVERAGE_LEAST", FACTORIAL_COVERAGE_LEAST),
+    ("STRONG_FALSE_MOST", STRONG_FALSE_MOST),
+    ("BOTTLENECK_FOUND_LEAST", BOTTLENECK_FOUND_LEAST),
+    ("BOTTLENECK_WRONG_MOST", BOTTLENECK_WRONG_MOST),
+    ("BOTTLENECK_PLANTED_LEAST", BOTTLENECK_PLANTED_LEAST),
+];
+
+/// How often something happened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rate {
+    pub hits: usize,
+    pub of: usize,
+}
+
+impl Rate {
+    pub fn count(&mut self, hit: bool) {
+        self.hits += usize::from(hit);
+        self.of += 1;
+    }
+
+    /// Both together.
+    pub fn and(self, other: Rate) -> Rate {
+        Rate { hits: self.hits + other.hits, of: self.of + other.of }
+    }
+
+    /// 0..1; NaN of nothing.
+    pub fn share(self) -> f64 {
+        self.hits as f64 / self.of as f64
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.of {
+            0 => f.write_str("–"),
+            _ => write!(f, "{:.1} %", 100.0 * self.share()),
+        }
+    }
+}
+
+/// How often `test` says yes to series made by `draw`.
+pub fn rate<T>(
+    trials: usize,
+    seed: u64,
+    draw: impl Fn(&mut Rng) -> T,
+    test: impl Fn(&T, u64) -> bool,
+) -> Rate {
+    let mut rng = Rng::with_seed(seed);
+    let mut rate = Rate::default();
+    for trial in 0..trials {
+        rate.count(test(&draw(&mut rng), trial as u64));
+    }
+    rate
+}
+
+/// What a simulated series looks like.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shape {
+    pub noise: Noise,
+    pub inside: Inside,
+    pub processes: usize,
+    pub windows: usize,
+}
+
+impl Shape {
+    /// Independent windows.
+    pub fn plain(noise: Noise, processes: usize, windows: usize) -> Shape {
+        Shape { noise, inside: Inside::Independent, processes, windows }
+    }
+
+    /// Log-normal noise of which a share belongs to the process.
+    pub fn shared(cv: f64, icc: f64, processes: usize, windows: usize) -> Shape {
+        Shape { noise: Noise::Lognormal { cv }, inside: Inside::Shared { icc }, processes, windows }
+    }
+
+    pub fn draw(self, rng: &mut Rng) -> Vec<Vec<f64>> {
+        nested(self.noise, self.inside, self.processes, self.windows, rng)
+    }
+}

@@ -1,0 +1,363 @@
+//! The claims, held against the bounds. Seeds are fixed, so a failure is a change of the code and never bad
+//! luck.
+
+use super::*;
+use stats::change::{Sensitivity, changes};
+use stats::dependence::{neighbours_p, period};
+use stats::drift::{inside, trend};
+use stats::modes::{Modality, modality};
+use stats::ranks::{kruskal_wallis, spearman};
+use stats::stop::Target;
+
+const SKEWED_AND_HEAVY: [Noise; 4] = [
+    Noise::FloorExponential { share: 0.03 },
+    Noise::CeilingExponential { share: 0.1 },
+    Noise::Student3 { scale: 0.02 },
+    Noise::SlowTail { cv: 0.01, slow: 0.1 },
+];
+
+const UNIMODAL: [Noise; 4] = [
+    Noise::Lognormal { cv: 0.03 },
+    Noise::FloorExponential { share: 0.1 },
+    Noise::CeilingExponential { share: 0.1 },
+    Noise::Student3 { scale: 0.03 },
+];
+
+/// Whoever changes a bound changes what is promised.
+#[test]
+fn the_methodology_states_these_bounds() {
+    let path = testkit::root().join("METHODOLOGY.md");
+    let text = std::fs::read_to_string(path).expect("METHODOLOGY.md");
+    for (name, bound) in BOUNDS {
+        let sign = if name.contains("LEAST") { "≥" } else { "≤" };
+        let stated = format!("`{name}` ({sign} {} %)", (1000.0 * bound).round() / 10.0);
+        assert!(text.contains(&stated), "METHODOLOGY.md does not say {stated}");
+    }
+}
+
+#[test]
+fn intervals_cover_whatever_the_correlation() {
+    for icc in [0.0, 0.05, 0.1, 0.3, 0.5, 0.8] {
+        for processes in [6, 10, 20, 40] {
+            for windows in [1, 3, 20] {
+                let shape = Shape::shared(0.03, icc, processes, windows);
+                let found = coverage(shape, 800, processes as u64);
+                assert_eq!(found.given.share(), 1.0, "{shape:?}");
+                assert!(found.covered.share() >= COVERAGE_LEAST, "{shape:?}: {}", found.covered);
+            }
+        }
+    }
+}
+
+#[test]
+fn intervals_cover_skewed_heavy_and_autocorrelated_windows() {
+    let mut shapes: Vec<Shape> = Vec::new();
+    for processes in [6, 14, 20, 40] {
+        shapes.extend(SKEWED_AND_HEAVY.iter().flat_map(|&n| [1, 3].map(|w| Shape::plain(n, processes, w))));
+        let noise = Noise::Lognormal { cv: 0.03 };
+        let inside = Inside::Autoregressive { phi: 0.9 };
+        shapes.push(Shape { noise, inside, processes, windows: 10 });
+    }
+    for shape in shapes {
+        let found = coverage(shape, 800, 1).covered;
+        assert!(found.share() >= COVERAGE_LEAST, "{shape:?}: {found}");
+    }
+}
+
+/// Why processes are counted: all windows as if independent cover far less than they promise.
+#[test]
+fn pooled_windows_do_not_cover() {
+    let pooled = pooled_coverage(Shape::shared(0.03, 0.5, 10, 10), 500, 1);
+    assert!(pooled.share() < 0.8, "{pooled}");
+}
+
+#[test]
+fn windows_stand_in_rarely_where_they_must_not() {
+    let mut gained = 0;
+    for icc in [0.0, 0.05, 0.1, 0.3, 0.5, 0.8] {
+        for (processes, windows) in [(1, 100), (2, 100), (3, 100), (4, 50), (5, 100)] {
+            let found = coverage(Shape::shared(0.03, icc, processes, windows), 400, 2);
+            assert!(
+                found.wrong.share() <= WINDOWS_WRONG_MOST,
+                "{icc} {processes}x{windows}: {}",
+                found.wrong
+            );
+            gained += if icc == 0.0 { found.by_windows.hits } else { 0 };
+        }
+    }
+    assert!(gained > 200, "it never helps: {gained}");
+}
+
+#[test]
+fn the_bound_of_the_correlation_is_one() {
+    for (icc, processes, windows) in [(0.0, 6, 10), (0.3, 6, 10), (0.3, 20, 3), (0.8, 10, 5)] {
+        let found = true_icc_below_bound(icc, processes, windows, 1000, 3);
+        assert!(found.share() >= ICC_BOUND_LEAST, "{icc} {processes}x{windows}: {found}");
+    }
+}
+
+#[test]
+fn clean_series_are_trusted() {
+    let lognormal = Noise::Lognormal { cv: 0.03 };
+    let shared = |icc: f64| (lognormal, Inside::Shared { icc });
+    let kinds = [
+        (lognormal, Inside::Independent),
+        (Noise::FloorExponential { share: 0.1 }, Inside::Independent),
+        (lognormal, Inside::Autoregressive { phi: 0.9 }),
+        shared(0.3),
+        shared(0.5),
+        shared(0.8),
+    ];
+    for (noise, inside) in kinds {
+        for (processes, windows) in [(6, 10), (10, 1), (14, 5), (20, 1), (40, 1)] {
+            let shape = Shape { noise, inside, processes, windows };
+            let found = verdicts(|rng| shape.draw(rng), noise.median(), ANY_PRECISION, 500, 4).trusted;
+            assert!(found.share() >= TRUSTED_LEAST, "{shape:?}: {found}");
+        }
+    }
+}
+
+#[test]
+fn a_slow_tail_is_trusted_or_called_modes() {
+    for processes in [10, 20, 28, 40] {
+        let shape = Shape::plain(Noise::SlowTail { cv: 0.01, slow: 0.1 }, processes, 1);
+        let found = verdicts(|rng| shape.draw(rng), shape.noise.median(), ANY_PRECISION, 500, 5);
+        assert!(found.trusted.share() >= TRUSTED_LEAST_SLOW_TAIL, "{processes}: {}", found.trusted);
+        assert!(found.drifting.share() <= DRIFT_FALSE_MOST, "{processes}: {}", found.drifting);
+    }
+}
+
+#[test]
+fn troubled_series_are_not_trusted() {
+    let found = |trouble: Trouble, processes: usize, precision: f64| {
+        verdicts(|rng| trouble.draw(processes, 10, rng), trouble.truth(), precision, 150, 6)
+    };
+    assert!(found(Trouble::Trend(0.03), 20, ANY_PRECISION).drifting.share() > 0.7);
+    assert!(found(Trouble::Step(0.05), 14, ANY_PRECISION).drifting.share() > 0.9);
+    assert!(found(Trouble::Inside(0.05), 10, ANY_PRECISION).drifting.share() > 0.9);
+    let modes = Trouble::Modes { ratio: 1.1, minority: 0.3 };
+    assert!(found(modes, 40, ANY_PRECISION).multimodal.share() > 0.95);
+    let few = found(modes, 20, ANY_PRECISION);
+    assert!(few.multimodal.hits == 0 && few.imprecise.share() > 0.85);
+    assert!(found(Trouble::Wandering { phi: 0.9 }, 40, ANY_PRECISION).drifting.share() > 0.65);
+}
+
+#[test]
+fn tests_of_drift_keep_their_level() {
+    let plain = |noise: Noise, n: usize| move |rng: &mut Rng| noise.series(n, rng);
+    for noise in [Noise::Lognormal { cv: 0.05 }, Noise::FloorExponential { share: 0.1 }] {
+        for n in [6, 10, 20] {
+            let found = rate(1500, 7, plain(noise, n), |v, _| trend(v).is_some_and(|t| t.p < 0.01));
+            assert!(found.share() <= DRIFT_FALSE_MOST, "trend {noise:?} {n}: {found}");
+            let found = rate(1500, 8, plain(noise, n), |v, _| neighbours_p(v).is_some_and(|p| p < 0.01));
+            assert!(found.share() <= DRIFT_FALSE_MOST, "neighbours {noise:?} {n}: {found}");
+            let loose = Sensitivity { merge_p: 1.0, least: 0.0, ..Sensitivity::default() };
+            let found = rate(800, 9, plain(noise, n), |v, seed| !changes(v, loose, seed).is_empty());
+            assert!(found.share() <= DRIFT_FALSE_MOST, "changes {noise:?} {n}: {found}");
+        }
+    }
+    for phi in [0.0, 0.9] {
+        for (processes, windows) in [(6, 4), (8, 10), (20, 5)] {
+            let noise = Noise::Lognormal { cv: 0.05 };
+            let shape = Shape { noise, inside: Inside::Autoregressive { phi }, processes, windows };
+            let found = rate(1000, 10, |rng| shape.draw(rng), |v, _| inside(v).is_some_and(|i| i.p < 0.01));
+            assert!(found.share() <= DRIFT_FALSE_MOST, "inside {shape:?}: {found}");
+        }
+    }
+}
+
+#[test]
+fn one_mode_is_one_mode() {
+    for noise in UNIMODAL {
+        for n in [14, 20, 28] {
+            let found = rate(1000, 11, |rng| noise.series(n, rng), |v, _| modality(v).modes().is_some());
+            assert!(found.share() <= MODES_SUSPECTED_FALSE_MOST, "{noise:?} {n}: {found}");
+        }
+        for n in [40, 80] {
+            let several = |v: &Vec<f64>, _| matches!(modality(v), Modality::Several(_));
+            let found = rate(600, 12, |rng| noise.series(n, rng), several);
+            assert!(found.share() <= MODES_FALSE_MOST, "{noise:?} {n}: {found}");
+        }
+    }
+}
+
+#[test]
+fn other_tests_keep_their_level() {
+    let noise = Noise::FloorExponential { share: 0.1 };
+    let pair = |rng: &mut Rng| (noise.series(12, rng), noise.series(12, rng));
+    let found = rate(2000, 13, pair, |(x, y), _| spearman(x, y).is_some_and(|c| c.p < 0.05));
+    assert!(found.share() <= OTHER_FALSE_MOST, "Spearman: {found}");
+    let groups = |rng: &mut Rng| [4, 5, 8].map(|n| noise.series(n, rng));
+    let found = rate(1000, 14, groups, |g, seed| kruskal_wallis(g, seed).is_some_and(|p| p < 0.05));
+    assert!(found.share() <= OTHER_FALSE_MOST, "Kruskal-Wallis: {found}");
+    let found = rate(1000, 15, |rng| noise.series(100, rng), |v, _| period(v).is_some());
+    assert!(found.share() <= PERIOD_FALSE_MOST, "period: {found}");
+    let found = explained_by_luck(400, 16);
+    assert!(found.share() <= EXPLAINED_FALSE_MOST, "explained: {found}");
+}
+
+#[test]
+fn stopping_early_costs_no_coverage() {
+    for noise in [Noise::Lognormal { cv: 0.02 }, Noise::FloorExponential { share: 0.03 }] {
+        let found = stopping(noise, Target { precision: 0.01, most: 400 }, 200, 17);
+        assert!(found.covered.share() >= STOPPED_COVERAGE_LEAST, "{noise:?}: {}", found.covered);
+        assert!(found.false_alarms.share() <= STOPPED_FALSE_MOST, "{noise:?}: {}", found.false_alarms);
+        assert!(found.enough.share() > 0.9 && found.too_wide.hits == 0, "{noise:?}: {found:?}");
+    }
+    // 65 processes would do on average, 80 are allowed.
+    let found = stopping(Noise::Lognormal { cv: 0.025 }, Target { precision: 0.01, most: 80 }, 200, 18);
+    assert!(found.too_wide.share() <= HOPELESS_FALSE_MOST, "{}", found.too_wide);
+    let (greedy, _) = stopping_greedily(Noise::Lognormal { cv: 0.03 }, 0.01, 1000, 19);
+    assert!(greedy.share() < COVERAGE_LEAST, "the rule that is not used covers too: {greedy}");
+}
+
+#[test]
+fn equal_arms_are_equal() {
+    let shapes = [
+        Shape::shared(0.03, 0.5, 10, 5),
+        Shape::shared(0.03, 0.3, 24, 3),
+        Shape::plain(Noise::FloorExponential { share: 0.05 }, 12, 1),
+    ];
+    for shape in shapes {
+        let found = equal_arms(shape, 299, 600, 20);
+        for rate in [
+            found.paired_interval,
+            found.paired_sign_test,
+            found.unpaired_interval,
+            found.mann_whitney,
+            found.means_interval,
+        ] {
+            assert!(rate.share() <= SELF_DIFFERENT_MOST, "{shape:?}: {found:?}");
+        }
+    }
+    let (blocks, interleaved) = equal_arms_while_drifting(0.9, 20, 400, 21);
+    assert!(blocks.share() > 0.4, "{blocks}");
+    assert!(interleaved.share() <= SELF_DIFFERENT_MOST, "{interleaved}");
+}
+
+#[test]
+fn caches_are_read_off_ladders() {
+    for (per_octave, most) in
+        [(1, LADDER_FALSE_MOST), (2, FINE_LADDER_FALSE_MOST), (4, FINE_LADDER_FALSE_MOST)]
+    {
+        let seen = ladders(per_octave, 0.02, 200, u64::from(per_octave));
+        assert!(seen.settled.share() >= 0.5 && seen.counted.share() >= 0.88, "{seen:?}");
+        assert!(seen.last_wrong.share() <= most && seen.bounded.share() >= 0.98, "{seen:?}");
+        let [quarter, _, _, fourfold] = seen.claims;
+        assert!(quarter.share().min(fourfold.share()) >= LADDER_FOURFOLD_LEAST, "{seen:?}");
+        assert!(seen.memory.share() >= 0.88, "{seen:?}");
+    }
+}
+
+#[test]
+fn groups_and_siblings_are_rarely_claimed_wrongly() {
+    type Judge = fn(Guest, usize, u64) -> Told;
+    let judges: [(Judge, &[Kind]); 2] = [(grouped, &Kind::BY_DISTANCE), (paired, &Kind::BY_SLOWDOWN)];
+    for (judge, kinds) in judges {
+        for kind in kinds {
+            let guest = |cpus, noise, stolen| Guest { kind: *kind, cpus, noise, stolen, visits: 10 };
+            let mut sum = Told::default();
+            for cpus in [8, 16] {
+                for (noise, stolen) in [(0.01, 0.1), (0.05, 0.0), (0.1, 0.1), (0.2, 0.0)] {
+                    sum = sum.and(judge(guest(cpus, noise, stolen), 30, 11));
+                }
+            }
+            assert!(sum.wrong.share() <= TOPOLOGY_WRONG_MOST, "{}: {}", kind.name(), sum.wrong);
+            let quiet = judge(guest(8, 0.02, 0.0), 60, 12);
+            let enough = if *kind == Kind::Quota { 0.0 } else { 0.9 };
+            assert!(quiet.right.share() >= enough, "{}: {}", kind.name(), quiet.right);
+        }
+    }
+}
+
+/// One pair has nothing to be compared with: neither groups nor siblings, only that two are none.
+#[test]
+fn of_two_cpus_nothing_is_claimed() {
+    for kind in Kind::BY_DISTANCE {
+        let guest = Guest { kind, cpus: 2, noise: 0.03, stolen: 0.1, visits: 10 };
+        assert_eq!(grouped(guest, 50, 13).cannot_tell.hits, 50, "{}", kind.name());
+        let found = paired(guest, 50, 14);
+        let siblings = matches!(kind, Kind::Smt | Kind::SmtTwoPackages);
+        assert!(found.wrong.hits == 0 && (!siblings || found.right.hits == 0), "{}", kind.name());
+    }
+}
+
+/// Whole runs shift: the interval of processes alone calls a machine different from itself, that with levels does not.
+#[test]
+fn runs_of_one_machine_are_not_called_different() {
+    for levels in [
+        Levels::Apart { times: 0.0 },
+        Levels::Apart { times: 0.5 },
+        Levels::Apart { times: 1.0 },
+        Levels::Flicker,
+    ] {
+        for (cv, n) in [(0.01, 8), (0.05, 8), (0.05, 20)] {
+            let (_, widened) = equal_runs(levels, cv, n, 500, 14);
+            assert!(widened.share() <= SELF_DIFFERENT_MOST, "{levels:?} {cv} {n}: {widened}");
+        }
+    }
+    let (naive, _) = equal_runs(Levels::Apart { times: 1.0 }, 0.05, 20, 500, 14);
+    assert!(naive.share() > 0.2, "{naive}");
+}
+
+const DRIFTS: [Drift; 4] = [Drift::None, Drift::Slow, Drift::Step, Drift::Wander];
+
+/// Sweeps of one kind under each drift.
+fn sweeps(planted: Planted, cv: f64, passes: u32, trials: usize) -> Swept {
+    let sweep = |drift| Sweep { planted, noise: Noise::Lognormal { cv }, outliers: 0.0, drift, passes };
+    let found = DRIFTS.iter().zip(21..).map(|(drift, seed)| swept(sweep(*drift), trials, seed));
+    found.fold(Swept::default(), Swept::and)
+}
+
+#[test]
+fn flat_sweeps_are_said_not_to_matter() {
+    let found = sweeps(Planted::FlatCurve, 0.03, 4, 50);
+    assert!(found.matter.share() <= SWEEP_FALSE_MOST, "{}", found.matter);
+    assert!(found.covered.share() >= SWEEP_COVERAGE_LEAST, "{}", found.covered);
+}
+
+#[test]
+fn planted_regions_are_found() {
+    let found = sweeps(Planted::StoryCurve, 0.01, 4, 15);
+    assert_eq!(found.matter.share(), 1.0);
+    assert!(found.kinds.share() >= SWEEP_KINDS_LEAST, "{}", found.kinds);
+    assert!(found.boundaries.share() >= SWEEP_KINDS_LEAST, "{}", found.boundaries);
+    for map in [Planted::StoryMap, Planted::BandMap, Planted::HalvesMap] {
+        let found = sweeps(map, 0.01, 4, 3);
+        assert!(found.kinds.share() >= SWEEP_KINDS_LEAST, "{map:?}: {}", found.kinds);
+        assert!(found.boundaries.share() >= SWEEP_KINDS_LEAST, "{map:?}: {}", found.boundaries);
+    }
+}
+
+#[test]
+fn the_true_best_is_among_the_best() {
+    let found = sweeps(Planted::StoryCurve, 0.05, 4, 40);
+    assert!(found.best.share() >= SWEEP_BEST_LEAST && found.best_size() < 8.0, "{}", found.best);
+    let found = sweeps(Planted::Bowl, 0.03, 4, 4);
+    assert!(found.best.share() >= SWEEP_BEST_LEAST && found.best_size() < 16.0, "{}", found.best);
+}
+
+#[test]
+fn differences_are_shared_out_rightly() {
+    let knobs = |drift| Knobs { noise: Noise::Lognormal { cv: 0.03 }, outliers: 0.0, drift, passes: 6 };
+    let found = DRIFTS.iter().zip(31..).map(|(drift, seed)| shared_out(knobs(*drift), 200, seed));
+    let found = found.fold(SharedOut::default(), SharedOut::and);
+    for rate in [found.total, found.mains, found.pairs, found.remainder] {
+        assert!(rate.share() >= FACTORIAL_COVERAGE_LEAST, "{rate}");
+    }
+    assert!(found.false_strong.share() <= STRONG_FALSE_MOST, "{}", found.false_strong);
+}
+
+#[test]
+fn the_planted_limit_of_a_transfer_is_named() {
+    for planted in PLANTED {
+        for noise in [0.01, 0.03] {
+            let found = paths(planted, 9, noise, 600, 3);
+            let (right, wrong) = (found.right.share(), found.wrong.share());
+            assert!(right >= BOTTLENECK_FOUND_LEAST, "{planted:?} at {noise}: {}", found.right);
+            assert!(wrong <= BOTTLENECK_WRONG_MOST, "{planted:?} at {noise}: {}", found.wrong);
+        }
+    }
+    // The claim is not empty: what no round was measured of is not named.
+    assert_eq!(paths(PLANTED[0], 5, 0.01, 50, 3).right.hits, 0);
+}

@@ -1,0 +1,224 @@
+//! Comparisons as JSON.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use compare::{Compared, Comparison, Difference, Overlaid, Pooled, Refused, Word};
+use model::SCHEMA;
+use stats::smt::Curve;
+
+/// What `assay compare --json` gives: B against A, and each further result against A.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Output {
+    pub schema: u32,
+    /// Version of the binary that wrote this.
+    pub assay: String,
+    pub a: Side,
+    #[serde(flatten)]
+    pub of_b: OfOne,
+    /// The other results, each compared with A.
+    pub further: Vec<OfOne>,
+}
+
+/// One result compared with A.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct OfOne {
+    pub b: Side,
+    /// Share within which metrics count as the same, at least.
+    pub margin: f64,
+    pub environment_differences: Vec<Difference>,
+    /// What only one of the two tells of its environment.
+    pub environment_untold: Vec<String>,
+    /// What is to be known before anything is read.
+    pub warnings: Vec<String>,
+    /// The clock to which the metrics marked `scaled` were brought, GHz; null where that was not asked for.
+    pub common_clock_ghz: Option<f64>,
+    /// Over all headline metrics with a better side, each part of the machine counting once; above 1 is better.
+    pub index: Option<Index>,
+    pub components: Vec<Part>,
+    pub metrics: Vec<Metric>,
+    /// What both have and must not be compared.
+    pub refused: Vec<Refused>,
+    /// Work over CPU%: the curves of both on one another.
+    pub curves: Vec<Curves>,
+    /// Series with a value that the other result does not have.
+    pub only_in_a: usize,
+    pub only_in_b: usize,
+}
+
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Side {
+    pub host: String,
+    pub file: String,
+    /// Runs that it consists of.
+    pub runs: usize,
+}
+
+/// A geometric mean of ratios, each turned so that above 1 is better.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Index {
+    pub ratio: f64,
+    /// Null where a metric has no interval.
+    pub ci95: Option<[f64; 2]>,
+    /// The lowest and highest that leaving out one benchmark gives.
+    pub leave_one_out: Option<[f64; 2]>,
+    /// Benchmarks without which it changes sides of 1.
+    pub decided_by: Vec<String>,
+    pub metrics: usize,
+    pub benchmarks: usize,
+}
+
+/// A part of the machine.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Part {
+    pub name: String,
+    #[serde(flatten)]
+    pub index: Index,
+    /// Its interval leaves the margin.
+    pub moves: bool,
+}
+
+/// One metric that both have.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Metric {
+    /// In B.
+    pub key: String,
+    /// In A, where it is another.
+    pub key_a: String,
+    pub component: String,
+    pub title: String,
+    pub unit: String,
+    pub headline: bool,
+    /// Medians, both in `unit`.
+    pub a: f64,
+    pub b: f64,
+    /// Brought to the common clock.
+    pub scaled: bool,
+    /// B/A.
+    pub ratio: f64,
+    /// 95 % interval of the ratio, with what whole runs differ by; null where too little is known.
+    pub ci95: Option<[f64; 2]>,
+    /// Share within which it counts as the same.
+    pub margin: f64,
+    pub verdict: Word,
+    /// The verdict with what belongs to it.
+    pub words: String,
+    pub note: String,
+}
+
+/// Two curves of the same work over CPU%.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Curves {
+    pub title: String,
+    pub unit: String,
+    pub placement_a: String,
+    pub placement_b: String,
+    /// The clock that both were scaled to, GHz.
+    pub clock_ghz: Option<f64>,
+    /// CPU% (0..1) and work of each level.
+    pub a: Vec<[f64; 2]>,
+    pub b: Vec<[f64; 2]>,
+    /// CPU% (0..1) at which one overtakes the other.
+    pub crossings: Vec<f64>,
+    pub words: String,
+}
+
+fn curves(one: &Overlaid) -> Curves {
+    let points =
+        |curve: &Curve| curve.points().iter().map(|point| [point.share, point.performance]).collect();
+    let crossing = one.crossing.iter().flat_map(|found| &found.at);
+    Curves {
+        title: one.title.clone(),
+        unit: one.unit.clone(),
+        placement_a: one.placements[0].clone(),
+        placement_b: one.placements[1].clone(),
+        clock_ghz: one.clock_ghz,
+        a: points(&one.curves[0]),
+        b: points(&one.curves[1]),
+        crossings: crossing.map(|cross| cross.share).collect(),
+        words: one.words("B"),
+    }
+}
+
+/// The first comparison with the others behind it; all have the same A.
+pub fn outputs(comparisons: &[Comparison]) -> Option<Output> {
+    let (first, others) = comparisons.split_first()?;
+    Some(Output { further: others.iter().map(of_one).collect(), ..output(first) })
+}
+
+pub fn output(comparison: &Comparison) -> Output {
+    Output {
+        schema: SCHEMA,
+        assay: env!("CARGO_PKG_VERSION").to_string(),
+        a: side(comparison, 0),
+        of_b: of_one(comparison),
+        further: Vec::new(),
+    }
+}
+
+fn side(comparison: &Comparison, which: usize) -> Side {
+    let [host, file] = &comparison.names[which];
+    Side { host: host.clone(), file: file.clone(), runs: comparison.runs[which] }
+}
+
+fn of_one(comparison: &Comparison) -> OfOne {
+    let part = |one: &compare::Component| Part {
+        name: one.name.clone(),
+        index: index(&one.pooled),
+        moves: one.moves,
+    };
+    OfOne {
+        b: side(comparison, 1),
+        margin: comparison.margin,
+        environment_differences: comparison.environment.clone(),
+        environment_untold: comparison.untold.clone(),
+        warnings: comparison.warnings.clone(),
+        common_clock_ghz: comparison.common_clock_ghz,
+        index: comparison.index.as_ref().map(index),
+        components: comparison.components.iter().map(part).collect(),
+        metrics: comparison.metrics.iter().map(metric).collect(),
+        refused: comparison.refused.clone(),
+        curves: comparison.curves.iter().map(curves).collect(),
+        only_in_a: comparison.alone[0],
+        only_in_b: comparison.alone[1],
+    }
+}
+
+fn index(pooled: &Pooled) -> Index {
+    Index {
+        ratio: pooled.ratio,
+        ci95: pooled.ci95,
+        leave_one_out: pooled.leave_one_out,
+        decided_by: pooled.decided_by.clone(),
+        metrics: pooled.metrics,
+        benchmarks: pooled.benchmarks,
+    }
+}
+
+fn metric(one: &Compared) -> Metric {
+    Metric {
+        key: one.key.clone(),
+        key_a: one.key_a.clone(),
+        component: one.component.clone(),
+        title: one.title.clone(),
+        unit: one.unit.clone(),
+        headline: one.headline,
+        a: one.a,
+        b: one.b,
+        scaled: one.scaled,
+        ratio: one.ratio,
+        ci95: one.ci95,
+        margin: one.margin,
+        verdict: one.word,
+        words: one.words.clone(),
+        note: one.note.clone(),
+    }
+}
+
+/// A ratio with its interval: `1.23 (1.20 to 1.26)`.
+pub fn ratio_words(ratio: f64, ci95: Option<[f64; 2]>) -> String {
+    match ci95 {
+        Some([low, high]) => format!("{ratio:.3} ({low:.3} to {high:.3})"),
+        None => format!("{ratio:.3}"),
+    }
+}

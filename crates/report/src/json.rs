@@ -1,0 +1,181 @@
+//! The machine-readable contract: what `--json`, `report.json` and the page's embedded data hold.
+
+use anyhow::Context;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::comparison;
+use crate::memory_map;
+use crate::notes::{Note, notes};
+use crate::plain::hidden;
+use crate::scores;
+use compare::Comparison;
+use diagnose::Diagnosis;
+use model::{Better, Finding, Params, Reason, SCHEMA, VerdictKind};
+use stats::analysis::Judged;
+
+/// A run's results. Names change only with `schema`; readers must accept fields that they do not know.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Output {
+    pub schema: u32,
+    /// Version of the binary that wrote this.
+    pub assay: String,
+    pub host: String,
+    /// UTC, RFC 3339.
+    pub started: String,
+    pub profile: String,
+    /// From the run's start to the end of its last visit, s.
+    pub elapsed_s: f64,
+    /// Whether the run came to its end by itself.
+    pub complete: bool,
+    /// Samples were invented (`--pretend`).
+    pub pretended: bool,
+    pub machine: machine::Summary,
+    /// What makes hosts peers: label and value.
+    pub make_up: Vec<(String, String)>,
+    pub series: Vec<OutputSeries>,
+    /// The UnixBench index, one for each number of copies; only where the run has something of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub index: Vec<scores::OutputIndex>,
+    /// Maps of memory, one a node; only where the run has some.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub memory_maps: Vec<memory_map::OutputMap>,
+    /// The gravest first.
+    pub findings: Vec<Finding>,
+    /// Rules that looked and found nothing.
+    pub rules_clean: Vec<String>,
+    /// Rules that did not apply here, for want of what they need to know.
+    pub rules_not_applicable: Vec<String>,
+    /// Lines of the run file that could not be read.
+    pub damage: Vec<String>,
+    /// How many of its visits were used, where a run has more than an analysis needs or memory holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinned: Option<String>,
+    /// What benchmarks remarked about their own visits, each remark once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Note>,
+    /// Older results beside this one, each compared with it: A is the older.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<comparison::Output>,
+}
+
+/// One metric at one point of one case.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct OutputSeries {
+    /// `bench@placement?param=value/point=value#metric`.
+    pub key: String,
+    pub case: String,
+    pub bench: String,
+    pub placement: String,
+    /// Parameters of the case and of the point together.
+    pub params: Params,
+    pub metric: String,
+    pub unit: String,
+    pub better: Better,
+    /// What its benchmark is about; the others ride along.
+    #[serde(default)]
+    pub headline: bool,
+    /// Median of the process medians; null where there is no value.
+    pub median: Option<f64>,
+    /// 95 % interval of the median; null where too few values stand behind it.
+    pub ci95: Option<[f64; 2]>,
+    /// How many values the median counts: processes, or windows where these may stand for them.
+    pub n: usize,
+    /// Coefficient of variation of what was counted, a share.
+    pub cv: Option<f64>,
+    pub verdict: VerdictKind,
+    /// Why the verdict is what it is; empty for `trusted`.
+    pub reason: String,
+    /// Processes still missing for the precision asked, where more would help.
+    pub more_needed: Option<usize>,
+    /// Share of the variance that lies between processes (intraclass correlation).
+    pub icc: Option<f64>,
+    /// Every counted value: one list a process, in visiting order; null where a window gave no finite number.
+    pub values: Vec<Vec<Option<f64>>>,
+    /// Why visits did not count.
+    pub failures: Vec<String>,
+}
+
+/// The results of a diagnosed run.
+pub fn output(diagnosis: &Diagnosis) -> Output {
+    let header = &diagnosis.run.header;
+    Output {
+        schema: SCHEMA,
+        assay: env!("CARGO_PKG_VERSION").to_string(),
+        host: header.host.clone(),
+        started: header.started.clone(),
+        profile: header.profile.clone(),
+        elapsed_s: diagnosis.elapsed_s(),
+        complete: diagnosis.run.summary.is_some(),
+        pretended: header.pretend.is_some(),
+        machine: diagnosis.machine.summary(),
+        make_up: diagnosis.make_up(),
+        series: diagnosis.series.iter().map(series).collect(),
+        index: scores::output(&diagnosis.series),
+        memory_maps: memory_map::output(diagnosis),
+        findings: diagnosis.findings.clone(),
+        rules_clean: diagnosis.clean.iter().map(|rule| rule.id.to_string()).collect(),
+        rules_not_applicable: diagnosis.not_applicable.iter().map(|rule| rule.id.to_string()).collect(),
+        damage: diagnosis.run.damage.clone(),
+        thinned: diagnosis.run.thinned.as_ref().map(|thinned| thinned.words()),
+        notes: notes(diagnosis),
+        beside: Vec::new(),
+    }
+}
+
+/// The same with older results beside it.
+pub fn output_beside(diagnosis: &Diagnosis, older: &[Comparison]) -> Output {
+    Output { beside: older.iter().map(comparison::output).collect(), ..output(diagnosis) }
+}
+
+/// JSON for people to read too. What a terminal would obey (C1 controls) or hide (overrides of the writing direction) is
+/// escaped as well; such characters stand in strings only.
+pub fn pretty(value: &impl Serialize) -> anyhow::Result<String> {
+    let text = serde_json::to_string_pretty(value).context("cannot write JSON")?;
+    let mut shown = String::with_capacity(text.len() + 1);
+    for c in text.chars() {
+        match c {
+            c if c != '\n' && (c.is_control() || hidden(c)) => {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    shown.push_str(&format!("\\u{unit:04x}"));
+                }
+            }
+            c => shown.push(c),
+        }
+    }
+    shown.push('\n');
+    Ok(shown)
+}
+
+/// JSON has no infinity and no NaN.
+fn known(values: Vec<f64>) -> Vec<Option<f64>> {
+    values.into_iter().map(|value| Some(value).filter(|value| value.is_finite())).collect()
+}
+
+/// One series as the contract has it.
+pub fn series(judged: &Judged) -> OutputSeries {
+    let (series, analysis) = (&judged.series, &judged.analysis);
+    let estimate = analysis.estimate.as_ref();
+    let failed = |reason: &Reason| (!matches!(reason, Reason::Skipped(_))).then(|| reason.text().to_string());
+    OutputSeries {
+        key: series.key.clone(),
+        case: series.case.key(),
+        bench: series.case.bench.to_string(),
+        placement: series.case.placement.name.to_string(),
+        params: series.params(),
+        metric: series.metric.name.to_string(),
+        unit: series.metric.unit.to_string(),
+        better: series.metric.better,
+        headline: series.metric.headline,
+        median: estimate.map(|estimate| estimate.median),
+        ci95: estimate.and_then(|estimate| estimate.interval).map(|interval| [interval.low, interval.high]),
+        n: estimate.map_or(0, |estimate| estimate.n),
+        cv: estimate.and_then(|estimate| estimate.cv),
+        verdict: analysis.verdict.kind,
+        reason: analysis.verdict.reason.clone(),
+        more_needed: analysis.more_needed,
+        icc: estimate.and_then(|estimate| estimate.icc).map(|icc| icc.value),
+        values: series.values().into_iter().map(known).collect(),
+        failures: series.missing.iter().filter_map(|missing| failed(&missing.reason)).collect(),
+    }
+}

@@ -1,0 +1,26 @@
+//! What people read: findings, series and machines as text, HTML, Markdown and tables.
+//!
+//! Invariant: pure: never does I/O and never decides; what it shows was decided before.
+
+#![forbid(unsafe_code)]
+
+pub mod block;
+pub mod comparing;
+pub mod comparison;
+pub mod csv;
+pub mod html;
+pub mod imported;
+pub mod json;
+pub mod lmbench;
+mod map;
+pub mod markdown;
+mod memory_map;
+mod notes;
+pub mod peers;
+pub mod plain;
+mod scores;
+pub mod sections;
+pub mod svg;
+pub mod text;
+pub mod text_machine;
+mod tree;

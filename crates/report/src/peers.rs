@@ -1,0 +1,377 @@
+//! Hosts beside their peers, as JSON and as a report of its own.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::block::{Block, Cell, Check, Column, FINDINGS, Mark, RESULTS, Report, Section, Table};
+use super::json;
+use compare::peers::{Difference, Group, LEAST_HOSTS, Peers, Standing, limit};
+use model::{Finding, SCHEMA, percent};
+
+/// Rows of a table that is not asked for as a whole; findings in a terminal.
+const SHOWN: usize = 30;
+
+/// What `assay peers --json` gives.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Output {
+    pub schema: u32,
+    /// Version of the binary that wrote this.
+    pub assay: String,
+    /// Results that were used, older ones of a host included.
+    pub runs: usize,
+    /// Hosts that were held against at least eight others of their make-up, or nearly so.
+    pub judged: usize,
+    /// The largest first.
+    pub groups: Vec<OutputGroup>,
+    /// In the order in which their results were given.
+    pub hosts: Vec<OutputHost>,
+    /// The gravest first, of one severity the slowest.
+    pub findings: Vec<Finding>,
+    /// What is to be known before anything is read.
+    pub warnings: Vec<String>,
+    pub left_out: Vec<OutputLeftOut>,
+}
+
+/// Hosts of one make-up.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct OutputGroup {
+    pub name: String,
+    pub hosts: Vec<String>,
+    /// Label and value.
+    pub make_up: Vec<(String, String)>,
+    /// Fields that some of its hosts do not tell, and how many.
+    pub untold: Vec<(String, usize)>,
+    /// Whether it has the eight hosts without which nothing can be called an outlier.
+    pub judged: bool,
+    /// Limit of robust z among so many; null where it is not judged.
+    pub limit: Option<f64>,
+    /// The group that a smaller one is held against, and in what the two differ; null where there is none.
+    pub near: Option<OutputNear>,
+}
+
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct OutputNear {
+    pub group: String,
+    pub differences: Vec<OutputDifference>,
+}
+
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct OutputDifference {
+    pub label: String,
+    pub here: String,
+    pub peers: String,
+}
+
+/// A host beside its peers.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct OutputHost {
+    pub host: String,
+    pub file: String,
+    pub started: String,
+    pub boot_id: Option<String>,
+    pub group: String,
+    /// The group that it was held against: its own, or the nearest; null where there is none.
+    pub against: Option<String>,
+    /// Other hosts in that group.
+    pub peers: usize,
+    /// Older results of it.
+    pub earlier: usize,
+    pub flagged: bool,
+    pub scores: Vec<OutputScore>,
+    /// Benchmarks in which it is far behind, the worst first.
+    pub flags: Vec<OutputFlag>,
+    /// Ratios of its older results in its worst part, the newest first.
+    pub history: Vec<f64>,
+}
+
+/// A part of the machine.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct OutputScore {
+    pub component: String,
+    /// Over the peers' median, turned so that below 1 is worse.
+    pub ratio: f64,
+    pub z: f64,
+    /// Benchmarks behind it.
+    pub metrics: usize,
+    pub flagged: bool,
+}
+
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct OutputFlag {
+    pub key: String,
+    pub ratio: f64,
+    pub z: f64,
+    pub peers: usize,
+}
+
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct OutputLeftOut {
+    pub file: String,
+    pub why: String,
+}
+
+pub fn output(peers: &Peers) -> Output {
+    let fleet = &peers.fleet;
+    let group = |group: &Group| OutputGroup {
+        name: group.name.clone(),
+        hosts: group.hosts.iter().map(|place| fleet.hosts[*place].name.clone()).collect(),
+        make_up: group.make_up.clone(),
+        untold: group.untold.clone(),
+        judged: group.is_judged(),
+        limit: limit(group.hosts.len()),
+        near: group.near.as_ref().map(|near| OutputNear {
+            group: peers.groups[near.group].name.clone(),
+            differences: near.differences.iter().map(difference).collect(),
+        }),
+    };
+    Output {
+        schema: SCHEMA,
+        assay: env!("CARGO_PKG_VERSION").to_string(),
+        runs: fleet.hosts.iter().map(|host| 1 + host.earlier.len()).sum(),
+        judged: peers.judged(),
+        groups: peers.groups.iter().map(group).collect(),
+        hosts: (0..fleet.hosts.len()).map(|place| host(peers, place)).collect(),
+        findings: peers.findings.clone(),
+        warnings: warnings(peers),
+        left_out: fleet
+            .left_out
+            .iter()
+            .map(|(file, why)| OutputLeftOut { file: file.clone(), why: why.clone() })
+            .collect(),
+    }
+}
+
+fn difference(one: &Difference) -> OutputDifference {
+    OutputDifference { label: one.label.clone(), here: one.here.clone(), peers: one.peers.clone() }
+}
+
+fn flagged(standing: &Standing) -> bool {
+    standing.worst().is_some() || !standing.flags.is_empty()
+}
+
+fn host(peers: &Peers, place: usize) -> OutputHost {
+    let (host, standing) = (&peers.fleet.hosts[place], &peers.standings[place]);
+    let scores = standing.scores.iter().map(|score| OutputScore {
+        component: score.component.clone(),
+        ratio: score.ratio,
+        z: score.z,
+        metrics: score.metrics,
+        flagged: score.flagged,
+    });
+    let flags = standing.flags.iter().map(|flag| OutputFlag {
+        key: peers.fleet.metrics[flag.metric].key.clone(),
+        ratio: flag.ratio,
+        z: flag.z,
+        peers: flag.peers,
+    });
+    OutputHost {
+        host: host.name.clone(),
+        file: host.file.clone(),
+        started: host.started.clone(),
+        boot_id: host.boot_id.clone(),
+        group: peers.groups[standing.group].name.clone(),
+        against: (standing.peers > 0).then(|| peers.groups[standing.against].name.clone()),
+        peers: standing.peers,
+        earlier: host.earlier.len(),
+        flagged: flagged(standing),
+        scores: scores.collect(),
+        flags: flags.collect(),
+        history: standing.history.clone(),
+    }
+}
+
+/// What is to be said before any figure.
+fn warnings(peers: &Peers) -> Vec<String> {
+    let fleet = &peers.fleet;
+    let mut all = Vec::new();
+    let pretended = fleet.hosts.iter().filter(|host| host.pretended).count();
+    if pretended > 0 {
+        all.push(format!("the samples of {pretended} hosts were invented (--pretend)"));
+    }
+    let imported = fleet.hosts.iter().filter(|host| host.imported).count();
+    if imported > 0 {
+        all.push(format!(
+            "the results of {imported} hosts are imported: nobody watched while they were measured"
+        ));
+    }
+    if fleet.twice > 0 {
+        all.push(format!("{} results were given twice and count once", fleet.twice));
+    }
+    let boots = fleet.one_boot();
+    if let Some([one, other]) = boots.first() {
+        let more = if boots.len() > 1 { format!(" (and {} more)", boots.len() - 1) } else { String::new() };
+        all.push(format!(
+            "{one} and {other} ran in one boot{more}: one machine under two names counts as two"
+        ));
+    }
+    let versions: std::collections::BTreeSet<&str> =
+        fleet.hosts.iter().map(|host| host.assay.as_str()).collect();
+    let versions: Vec<&str> = versions.into_iter().filter(|version| !version.is_empty()).collect();
+    if versions.len() > 1 {
+        all.push(format!("measured by several versions of Assay: {}", versions.join(", ")));
+    }
+    if fleet.cut > 0 {
+        all.push(format!("the summaries of {} results had no room for all of their series", fleet.cut));
+    }
+    if !peers.groups.is_empty() && peers.judged() == 0 {
+        all.push(format!("no group has {LEAST_HOSTS} hosts: nothing can be called an outlier among fewer"));
+    }
+    all
+}
+
+/// The report. `all`: every host, and not only those that were flagged.
+pub fn report(peers: &Peers, all: bool) -> anyhow::Result<Report> {
+    let fleet = &peers.fleet;
+    let checks = warnings(peers).into_iter().map(|text| Check { mark: Mark::Care, text }).collect();
+    let mut sections = vec![findings(peers, all), groups(peers, all)];
+    sections.extend(hosts(peers, all));
+    sections.extend(left_out(peers, all));
+    let hosts = fleet.hosts.len();
+    let behind = peers.standings.iter().filter(|standing| flagged(standing)).count();
+    Ok(Report {
+        title: format!("{hosts} hosts beside their peers"),
+        machine: format!("{hosts} hosts in {} groups, {} judged", peers.groups.len(), peers.judged()),
+        subtitle: format!("{behind} behind their peers"),
+        checks,
+        sections,
+        json: json::pretty(&output(peers))?,
+    })
+}
+
+fn column(title: &str, right: bool) -> Column {
+    Column { title: title.to_string(), right }
+}
+
+fn section(id: &str, title: &str, about: &str, blocks: Vec<Block>) -> Section {
+    Section { id: id.into(), title: title.into(), about: about.into(), blocks, long: false }
+}
+
+/// The first rows, and how many there are besides.
+fn cut(mut rows: Vec<Vec<Cell>>, all: bool) -> (Vec<Vec<Cell>>, Option<Block>) {
+    let more = rows.len().saturating_sub(SHOWN);
+    if all || more == 0 {
+        return (rows, None);
+    }
+    rows.truncate(SHOWN);
+    (rows, Some(Block::Prose(format!("And {more} more: --all shows them."))))
+}
+
+fn findings(peers: &Peers, all: bool) -> Section {
+    let shown = if all { peers.findings.len() } else { SHOWN.min(peers.findings.len()) };
+    let mut blocks = vec![Block::Findings(peers.findings[..shown].to_vec())];
+    if peers.findings.is_empty() {
+        let nobody = if peers.judged() == 0 { "Nothing was judged." } else { "No host is behind its peers." };
+        blocks = vec![Block::Prose(nobody.to_string())];
+    }
+    if shown < peers.findings.len() {
+        blocks.push(Block::Prose(format!("And {} more: --all shows them.", peers.findings.len() - shown)));
+    }
+    section(FINDINGS, "Findings", "", blocks)
+}
+
+fn groups(peers: &Peers, all: bool) -> Section {
+    let row = |group: &Group| {
+        let make_up: Vec<String> =
+            group.make_up.iter().map(|(label, value)| format!("{label} {value}")).collect();
+        let said = match (&group.near, group.is_judged()) {
+            (_, true) => match group.untold.as_slice() {
+                [] => String::new(),
+                untold => {
+                    let untold: Vec<String> =
+                        untold.iter().map(|(label, count)| format!("{label} ({count})")).collect();
+                    format!("not told by all: {}", untold.join(", "))
+                }
+            },
+            (Some(near), false) => {
+                let labels: Vec<&str> = near.differences.iter().map(|one| one.label.as_str()).collect();
+                let labels =
+                    if labels.is_empty() { "what is not told".to_string() } else { labels.join(", ") };
+                format!(
+                    "fewer than {LEAST_HOSTS}: held against {}, differs in {labels}",
+                    peers.groups[near.group].name
+                )
+            }
+            (None, false) => format!("fewer than {LEAST_HOSTS}: not judged"),
+        };
+        vec![
+            Cell::Text(group.name.clone()),
+            Cell::Number(group.hosts.len().to_string()),
+            Cell::Text(said),
+            Cell::Text(make_up.join(", ")),
+        ]
+    };
+    let (rows, more) = cut(peers.groups.iter().map(row).collect(), all);
+    let columns = vec![
+        column("group", false),
+        column("hosts", true),
+        column("judged", false),
+        column("make-up", false),
+    ];
+    let blocks =
+        [Some(Block::Table(Table { columns, rows, folded: false })), more].into_iter().flatten().collect();
+    let about = "Hosts of one make-up are peers; what makes no group (settings, firmware) is looked at where one falls behind.";
+    section("groups", "Groups", about, blocks)
+}
+
+/// The parts of the machine, a column each; the worst hosts first.
+fn hosts(peers: &Peers, all: bool) -> Option<Section> {
+    let mut places: Vec<usize> = (0..peers.standings.len())
+        .filter(|place| peers.standings[*place].peers > 0 && (all || flagged(&peers.standings[*place])))
+        .collect();
+    if places.is_empty() {
+        return None;
+    }
+    let lowest = |place: &usize| {
+        let standing = &peers.standings[*place];
+        let ratios = standing
+            .scores
+            .iter()
+            .map(|score| score.ratio)
+            .chain(standing.flags.iter().map(|flag| flag.ratio));
+        ratios.fold(f64::INFINITY, f64::min)
+    };
+    places.sort_by(|a, b| lowest(a).total_cmp(&lowest(b)).then(a.cmp(b)));
+    let parts: std::collections::BTreeSet<&str> = places
+        .iter()
+        .flat_map(|place| &peers.standings[*place].scores)
+        .map(|score| score.component.as_str())
+        .collect();
+    let row = |place: &usize| {
+        let (host, standing) = (&peers.fleet.hosts[*place], &peers.standings[*place]);
+        let mut row = vec![
+            Cell::Text(host.name.clone()),
+            Cell::Text(peers.groups[standing.group].name.clone()),
+            Cell::Number(standing.peers.to_string()),
+        ];
+        for part in &parts {
+            let score = standing.scores.iter().find(|score| score.component == *part);
+            row.push(score.map_or(Cell::Empty, |score| {
+                let mark = if score.flagged { " !" } else { "" };
+                Cell::Number(format!("{}{mark}", percent(score.ratio)))
+            }));
+        }
+        row.push(Cell::Number(standing.flags.len().to_string()));
+        row.push(Cell::Number(host.earlier.len().to_string()));
+        row
+    };
+    let mut columns = vec![column("host", false), column("group", false), column("peers", true)];
+    columns.extend(parts.iter().map(|part| column(part, true)));
+    columns.extend([column("benchmarks behind", true), column("older runs", true)]);
+    let (rows, more) = cut(places.iter().map(row).collect(), all);
+    let blocks =
+        [Some(Block::Table(Table { columns, rows, folded: false })), more].into_iter().flatten().collect();
+    let about = "Each part of the machine as a share of the peers' median, below 100 % is worse; ! is beyond the limit.";
+    Some(section(RESULTS, "Hosts", about, blocks))
+}
+
+fn left_out(peers: &Peers, all: bool) -> Option<Section> {
+    let row = |(file, why): &(String, String)| vec![Cell::Code(file.clone()), Cell::Text(why.clone())];
+    let (rows, more) = cut(peers.fleet.left_out.iter().map(row).collect(), all);
+    if rows.is_empty() {
+        return None;
+    }
+    let columns = vec![column("file", false), column("why", false)];
+    let blocks =
+        [Some(Block::Table(Table { columns, rows, folded: false })), more].into_iter().flatten().collect();
+    Some(section("left-out", "Not used", "", blocks))
+}

@@ -1,0 +1,243 @@
+//! Topology as the kernel believes it beside topology as measured: CPUs painted by the group that they belong to.
+
+use super::topology::Places;
+use crate::block::{Block, Section, Tiles};
+use diagnose::Diagnosis;
+use diagnose::distances::{self, Contention, believed_llcs};
+use diagnose::words::{bytes, figure, percent};
+use machine::Machine;
+use model::CpuSet;
+use stats::clusters::{Answer, Clusters};
+use stats::siblings::Siblings;
+
+/// More CPUs than this are not painted: the matrix shows them.
+const MOST: usize = 256;
+
+pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
+    let (groups, cores, contention) = (diagnosis.groups(), diagnosis.shared_cores(), diagnosis.contention());
+    if groups.is_none() && cores.is_none() && contention.is_empty() {
+        return None;
+    }
+    let machine = &diagnosis.machine;
+    let mut rows: Vec<(String, String)> = Vec::new();
+    // Where all of a case was rejected, so is what it seems to say.
+    let but = |words: String, key: &str| {
+        let own = || diagnosis.series.iter().filter(|judged| judged.series.case.key() == key);
+        match own().all(|judged| !judged.analysis.verdict.usable()) {
+            true => format!("{words}; rejected as all of its series are"),
+            false => words,
+        }
+    };
+    if let Some((found, key)) = &cores {
+        rows.push(row(
+            "threads of a core, by slowdown",
+            but(sibling_words(found), key),
+            core_words(machine),
+            key,
+        ));
+    }
+    if let Some((found, key)) = &groups {
+        for words in group_words(found) {
+            rows.push(row("near each other, by line transfers", but(words, key), llc_words(machine), key));
+        }
+    }
+    for found in &contention {
+        let words = contention_words(found);
+        rows.push(row(
+            "last-level cache, by contention",
+            but(words, &found.key),
+            llc_words(machine),
+            &found.key,
+        ));
+    }
+    let mut blocks = vec![Block::Facts(rows)];
+    let tiles =
+        tiles(machine, groups.as_ref().map(|(found, _)| found), cores.as_ref().map(|(found, _)| found));
+    blocks.extend(tiles.map(Block::Tiles));
+    Some(Section {
+        id: "topology".into(),
+        title: "Topology, believed and measured".into(),
+        about: "Equal letters in a row: one group. Measured groups are CPUs that pass lines on to each other faster than to \
+                others; measured cores are CPUs that slow each other when both compute. What cannot be told is said so; \
+                METHODOLOGY.md has the error rates on simulated machines."
+            .into(),
+        blocks,
+        long: false,
+    })
+}
+
+/// What was found, what the kernel says of it, and the case that shows it.
+fn row(what: &str, measured: String, believed: String, key: &str) -> (String, String) {
+    (what.to_string(), format!("{measured} (kernel: {believed}; {key})"))
+}
+
+fn noise_words(noise: Option<f64>) -> String {
+    noise.map_or(String::new(), |noise| format!("; noise {}", percent(noise)))
+}
+
+fn sibling_words(found: &Siblings) -> String {
+    let noise = noise_words(found.noise);
+    if let Some(why) = &found.cannot_tell {
+        return format!("cannot tell: {why}{noise}");
+    }
+    let open = match found.open.len() {
+        0 => String::new(),
+        open => format!("; {open} pairs open"),
+    };
+    match found.siblings.is_empty() {
+        true if found.apart.is_empty() => format!("cannot tell of any of {} pairs{noise}", found.open.len()),
+        true if found.apart.len() == 1 => format!("not these two{open}{noise}"),
+        true => format!("none among {} pairs{open}{noise}", found.apart.len()),
+        false => format!("{}{open}{noise}", distances::words(&found.cores())),
+    }
+}
+
+fn group_words(found: &Clusters) -> Vec<String> {
+    let noise = noise_words(found.noise);
+    match &found.answer {
+        Answer::One => {
+            vec![format!("one group of {} CPUs{noise}", found.cpus.len())]
+        }
+        Answer::CannotTell(why) => vec![format!("cannot tell: {why}")],
+        Answer::Floating([one, other]) => vec![format!(
+            "they change: {} in one visit, {} in another",
+            distances::words(one),
+            distances::words(other)
+        )],
+        Answer::Levels(levels) => levels
+            .iter()
+            .map(|level| {
+                let (within, beyond) = (figure(level.within, "ns"), figure(level.beyond, "ns"));
+                let words = distances::words(&level.groups);
+                format!("{words}: {within} inside, {beyond} beyond{noise}")
+            })
+            .collect(),
+    }
+}
+
+fn contention_words(found: &Contention) -> String {
+    let (one, other) = found.cpus;
+    let [idle, beside, own] = found.ns.map(|ns| figure(ns, "ns"));
+    let times = format!("{idle} undisturbed, {beside} after CPU {other} read, {own} after it read itself");
+    let size = bytes(found.bytes);
+    match found.shared {
+        Some(true) => format!("CPU {one} and CPU {other} share one: blocks of {size}, {times}"),
+        Some(false) => format!("CPU {one} and CPU {other} share none: blocks of {size}, {times}"),
+        None => format!("cannot tell of CPU {one} and CPU {other}: blocks of {size}, {times}"),
+    }
+}
+
+fn core_words(machine: &Machine) -> String {
+    let Some(cores) = &machine.cpus.cores else { return "not told".into() };
+    let several: Vec<Vec<u32>> = cores
+        .iter()
+        .map(|core| core.cpus.iter().collect::<Vec<u32>>())
+        .filter(|cpus| cpus.len() > 1)
+        .collect();
+    match several.is_empty() {
+        true => format!("{} cores of one thread", cores.len()),
+        false => distances::words(&several),
+    }
+}
+
+fn llc_words(machine: &Machine) -> String {
+    if machine.caches.is_empty() {
+        return "no caches told".into();
+    }
+    let sets: Vec<Vec<u32>> = believed_llcs(machine).iter().map(|set| set.iter().collect()).collect();
+    distances::words(&sets)
+}
+
+/// The CPUs in topology order, a row for each way in which they are grouped.
+fn tiles(machine: &Machine, groups: Option<&Clusters>, cores: Option<&Siblings>) -> Option<Tiles> {
+    let measured = groups.map(|found| &found.cpus).or(cores.map(|found| &found.cpus))?;
+    let mut cpus: Vec<u32> = measured.clone();
+    if cpus.len() > MOST {
+        return None;
+    }
+    let places = Places::of(machine);
+    cpus.sort_by_key(|cpu| places.rank(*cpu));
+    let mut rows: Vec<(String, Vec<Option<usize>>)> = Vec::new();
+    let mut paint = |label: &str, sets: Vec<Vec<u32>>| {
+        if !sets.is_empty() {
+            rows.push((label.to_string(), painted(&cpus, &sets)));
+        }
+    };
+    let listed = |set: &CpuSet| set.iter().collect::<Vec<u32>>();
+    paint("package, believed", machine.cpus.packages.iter().flatten().map(|own| listed(&own.cpus)).collect());
+    paint("node, believed", machine.nodes.iter().map(|node| listed(&node.cpus)).collect());
+    if !machine.caches.is_empty() {
+        paint("last-level cache, believed", believed_llcs(machine).iter().map(listed).collect());
+    }
+    if let Some(Answer::Levels(levels)) = groups.map(|found| &found.answer) {
+        for level in levels.iter().rev() {
+            let label = format!("lines within {}, measured", figure(level.within, "ns"));
+            paint(&label, level.groups.clone());
+        }
+    } else if let Some(Answer::One) = groups.map(|found| &found.answer) {
+        paint("lines, measured", vec![cpus.clone()]);
+    }
+    paint("core, believed", machine.cpus.cores.iter().flatten().map(|core| listed(&core.cpus)).collect());
+    if let Some(found) = cores.filter(|found| found.cannot_tell.is_none()) {
+        // CPUs of which a pair is open belong to nobody yet.
+        let mut sets = found.cores();
+        let open: Vec<u32> = found.open.iter().flat_map(|(one, other)| [*one, *other]).collect();
+        let alone =
+            found.cpus.iter().filter(|cpu| !sets.iter().any(|set| set.contains(cpu)) && !open.contains(cpu));
+        let alone: Vec<Vec<u32>> = alone.map(|cpu| vec![*cpu]).collect();
+        sets.extend(alone);
+        paint("core, measured", sets);
+    }
+    let columns = cpus.iter().map(u32::to_string).collect();
+    (!rows.is_empty()).then(|| Tiles { of: "CPU".into(), columns, rows })
+}
+
+/// The number of each CPU's set, in the order in which the sets come.
+fn painted(cpus: &[u32], sets: &[Vec<u32>]) -> Vec<Option<usize>> {
+    let mut numbers: Vec<usize> = Vec::new();
+    cpus.iter()
+        .map(|cpu| {
+            let set = sets.iter().position(|set| set.contains(cpu))?;
+            let known = numbers.iter().position(|other| *other == set);
+            Some(known.unwrap_or_else(|| {
+                numbers.push(set);
+                numbers.len() - 1
+            }))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::made::{Made, case, latency, machine, of};
+    use super::*;
+    use model::View;
+
+    #[test]
+    fn letters_go_by_first_appearance_and_gaps_stay() {
+        assert_eq!(
+            painted(&[4, 0, 5, 1, 9], &[vec![0, 1], vec![4, 5]]),
+            [Some(0), Some(1), Some(0), Some(1), None]
+        );
+    }
+
+    #[test]
+    fn pairs_of_other_benchmarks_have_no_section_and_alike_ones_are_one_group() {
+        let view = || View::Matrix { row: "from".into(), column: "to".into() };
+        let point = |a: u64, b: u64| of(&[("from", a.into()), ("to", b.into())]);
+        let all: Vec<_> =
+            (0..4).flat_map(|a| (a + 1..4).map(move |b| (a, b))).map(|(a, b)| point(a, b)).collect();
+        let values: Vec<_> = all.into_iter().map(|point| (point, &[("latency", 40.0)][..])).collect();
+        let other = Made::new(view(), vec![latency()]).case(case("all", &[]), &values).diagnosed(machine(1));
+        assert!(section(&other).is_none());
+        let mut own = case("all", &[]);
+        own.bench = "memory.core-to-core".into();
+        let diagnosis = Made::new(view(), vec![latency()]).case(own, &values).diagnosed(machine(1));
+        let section = section(&diagnosis).expect("a section");
+        let Block::Facts(facts) = &section.blocks[0] else { panic!("facts") };
+        let measured = &facts[0].1;
+        assert!(measured.starts_with("one group of 4 CPUs"), "{measured}");
+        let Block::Tiles(tiles) = &section.blocks[1] else { panic!("tiles") };
+        assert!(tiles.columns.len() == 4 && tiles.rows.iter().any(|(label, _)| label == "core, believed"));
+    }
+}

@@ -1,0 +1,137 @@
+//! What the machine did while it was measured.
+
+use super::{column, number, right, text};
+use crate::block::{Axis, Block, Chart, ChartKind, Line, LinePoint, Scale, Section, Table};
+use diagnose::Diagnosis;
+use diagnose::words::{figure, percent};
+use model::{Conditions, Visit};
+
+pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
+    let visits: Vec<&Visit> =
+        diagnosis.run.visits.iter().filter(|visit| visit.conditions.wall_ms > 0.0).collect();
+    if visits.is_empty() {
+        return None;
+    }
+    let mut blocks = vec![Block::Table(totals(&visits))];
+    blocks.extend(time_line(diagnosis, &visits).map(Block::from));
+    let events: Vec<Vec<_>> = diagnosis
+        .run
+        .events
+        .iter()
+        .map(|event| {
+            let seconds = if event.at_ms < 1e9 {
+                format!("{:.1} s", event.at_ms / 1e3)
+            } else {
+                figure(event.at_ms / 1e3, "s")
+            };
+            vec![number(seconds), text(event.kind.to_string()), text(event.text.clone())]
+        })
+        .collect();
+    if !events.is_empty() {
+        blocks.push(Block::Table(Table {
+            columns: vec![right("at"), column("event"), column("what")],
+            rows: events,
+            folded: false,
+        }));
+    }
+    Some(Section {
+        id: "conditions".into(),
+        title: "Conditions".into(),
+        about: "Differences of the kernel's counters over all visits, each taken right before and after one."
+            .into(),
+        blocks,
+        long: true,
+    })
+}
+
+fn totals(visits: &[&Visit]) -> Table {
+    type Part = fn(&Conditions) -> Option<f64>;
+    let parts: [(&str, &str, Part); 9] = [
+        ("others' CPU time", "CPUs", |c| Some(c.busy_ms? - c.own_ms?)),
+        ("our own CPU time", "CPUs", |c| c.own_ms),
+        ("stolen by the hypervisor", "CPUs", |c| c.steal_ms),
+        ("interrupts", "CPUs", |c| c.irq_ms),
+        ("throttled by a quota", "of the time", |c| c.throttled_ms),
+        ("some task waited for memory", "of the time", |c| c.psi_memory_ms),
+        ("some task waited for I/O", "of the time", |c| c.psi_io_ms),
+        ("pages swapped", "pages", |c| c.swapped_pages),
+        ("thermal throttle events", "events", |c| c.thermal_throttles),
+    ];
+    let rows = parts.into_iter().map(|(label, unit, part)| {
+        let known: Vec<(f64, f64)> = visits
+            .iter()
+            .filter_map(|visit| Some((visit.conditions.wall_ms, part(&visit.conditions)?)))
+            .collect();
+        let (wall, total) = known.iter().fold((0.0, 0.0), |sum, (wall, value)| (sum.0 + wall, sum.1 + value));
+        let value = match (known.is_empty(), unit) {
+            (true, _) => "not told here".to_string(),
+            (_, "CPUs") => format!("{:.3} CPUs", total / wall),
+            (_, "of the time") => format!("{} of the time", percent(total / wall)),
+            (_, unit) => format!("{total:.0} {unit}"),
+        };
+        vec![text(label), number(value)]
+    });
+    Table { columns: vec![column("over all visits"), right("amount")], rows: rows.collect(), folded: false }
+}
+
+fn time_line(diagnosis: &Diagnosis, visits: &[&Visit]) -> Option<Chart> {
+    type Part = fn(&Conditions) -> Option<f64>;
+    let parts: [(&str, Part); 2] = [
+        ("others", |c| Some(c.background()? * f64::from(c.cpus))),
+        ("stolen", |c| Some(c.steal()? * f64::from(c.cpus))),
+    ];
+    let mut lines: Vec<Line> = parts
+        .into_iter()
+        .map(|(name, part)| Line {
+            name: name.to_string(),
+            points: visits
+                .iter()
+                .filter_map(|visit| {
+                    let y = part(&visit.conditions)?;
+                    Some(LinePoint { x: visit.at_ms / 1e3, y, low_high: None, hollow: false })
+                })
+                .collect(),
+            joined: true,
+        })
+        .collect();
+    for line in diagnosis.run.time_lines.iter().filter(|line| line.subject.is_empty()) {
+        let points = line.at_ms.iter().zip(&line.value);
+        lines.push(Line {
+            name: format!("{} at the gate", line.name),
+            points: points
+                .map(|(at, y)| LinePoint { x: at / 1e3, y: *y, low_high: None, hollow: false })
+                .collect(),
+            joined: true,
+        });
+    }
+    lines.retain(|line| !line.points.is_empty());
+    if lines.is_empty() {
+        return None;
+    }
+    let rows = lines.iter().flat_map(|line| {
+        let cells = |point: &LinePoint| {
+            vec![
+                text(line.name.clone()),
+                number(format!("{:.1}", point.x)),
+                number(format!("{:.3}", point.y)),
+            ]
+        };
+        line.points.iter().map(cells)
+    });
+    let rows = rows.collect();
+    Some(Chart {
+        id: "time-line".into(),
+        title: "Others on this machine".into(),
+        about: "Visit by visit, in CPUs. The kernel counts in ticks of 10 ms, so short visits scatter."
+            .into(),
+        kind: ChartKind::Lines {
+            x: Axis { title: "time, s".into(), scale: Scale::Linear },
+            y: Axis { title: "CPUs".into(), scale: Scale::Linear },
+            lines,
+            marks: Vec::new(),
+            callouts: Vec::new(),
+        },
+        summary: None,
+        data: Table { columns: vec![column("line"), right("at, s"), right("CPUs")], rows, folded: true },
+    })
+}

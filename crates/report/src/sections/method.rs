@@ -1,0 +1,79 @@
+//! How it was measured and judged, in this very run.
+
+use super::pairs;
+use crate::block::{Block, Section};
+use diagnose::Diagnosis;
+use diagnose::words::percent;
+
+pub fn section(diagnosis: &Diagnosis) -> Section {
+    let header = &diagnosis.run.header;
+    let clock = &header.clock;
+    let mut facts = vec![
+        (
+            "clock".to_string(),
+            format!(
+                "{}, step {:.1} ns, {:.1} ns a reading{}",
+                clock.source,
+                clock.resolution_ns,
+                clock.cost_ns,
+                clock.why.as_ref().map_or(String::new(), |why| format!(" ({why})"))
+            ),
+        ),
+        (
+            "order".to_string(),
+            format!("every pass visits all cases once, in an order drawn from seed {}", header.seed),
+        ),
+        (
+            "precision asked".to_string(),
+            format!(
+                "99 % interval of the median within ±{}, looked at after 10, 14, 20, 28, 40, 56 and 80 processes (stricter \
+                 than the 95 % that is reported, because it is looked at several times)",
+                percent(header.precision)
+            ),
+        ),
+        (
+            "number reported".to_string(),
+            "median of process medians with its exact 95 % order-statistic interval".into(),
+        ),
+        ("CPUs allowed".to_string(), header.allowed_cpus.to_string()),
+        ("run file schema".to_string(), header.schema.to_string()),
+    ];
+    if let Some(worst) = worst_linearity(diagnosis) {
+        facts.push(("worst linearity residual".to_string(), worst));
+    }
+    let rules = |rules: &[&diagnose::Rule]| {
+        rules.iter().map(|rule| (rule.id.to_string(), rule.title.to_string())).collect::<Vec<_>>()
+    };
+    let benchmarks = header.catalogue.iter().map(|title| (title.id.to_string(), title.about.to_string()));
+    let mut blocks = vec![
+        Block::Facts(facts),
+        Block::Prose("What was measured, and how:".into()),
+        Block::Table(pairs(["benchmark", "method"], benchmarks.collect())),
+    ];
+    if !diagnosis.clean.is_empty() {
+        blocks.push(Block::Prose("Rules that looked and found nothing:".into()));
+        blocks.push(Block::Table(pairs(["rule", "what it would have said"], rules(&diagnosis.clean))));
+    }
+    if !diagnosis.not_applicable.is_empty() {
+        blocks.push(Block::Prose(
+            "Rules that could not be applied, because this machine does not tell what they need:".into(),
+        ));
+        blocks.push(Block::Table(pairs(["rule", "what it would say"], rules(&diagnosis.not_applicable))));
+    }
+    Section {
+        id: "method".into(),
+        title: "Method".into(),
+        about: "METHODOLOGY.md has the reasons, constants and measured error rates.".into(),
+        blocks,
+        long: true,
+    }
+}
+
+/// Calibration asks that twice the work take twice the time; the series that kept it least.
+fn worst_linearity(diagnosis: &Diagnosis) -> Option<String> {
+    let all = diagnosis.series.iter().flat_map(|judged| {
+        judged.series.processes.iter().filter_map(|process| Some((process.linearity?, &judged.series.key)))
+    });
+    let (worst, key) = all.max_by(|one, other| one.0.total_cmp(&other.0))?;
+    Some(format!("{} in {key}", percent(worst)))
+}

@@ -1,0 +1,189 @@
+//! From a diagnosis to blocks: what is said, in which order. What things look like is the renderers' affair.
+
+mod believed;
+mod beside;
+mod conditions;
+mod curves;
+mod figures;
+mod guard;
+mod hops;
+mod latencies;
+mod levels;
+mod machine;
+#[cfg(test)]
+mod made;
+mod matrix;
+mod memory_map;
+mod method;
+mod names;
+mod nexmark;
+mod notes;
+mod observed;
+mod placements;
+mod profile;
+mod rate;
+mod readings;
+mod results;
+mod samples;
+mod shown;
+mod smt;
+mod sweep;
+mod topology;
+mod trade;
+mod unixbench;
+mod wide;
+
+use super::block::{Block, Cell, Check, Column, FINDINGS, Mark, Report, Section, Table};
+use super::json;
+use compare::Comparison;
+use diagnose::Diagnosis;
+use model::{Severity, Title, View};
+
+/// Makes the sections of one family, where the run has any.
+type Sections = fn(&Diagnosis) -> Vec<Section>;
+
+macro_rules! families {
+    ($($sections:path,)+) => {
+        [$(|diagnosis| $sections(diagnosis).into_iter().collect()),+]
+    };
+}
+
+/// What each family shows of its own, in the order of reports.
+const FAMILIES: [Sections; 10] = families![
+    unixbench::section,
+    results::section,
+    sweep::section,
+    profile::section,
+    smt::capacity::section,
+    rate::section,
+    memory_map::section,
+    nexmark::sections,
+    smt::section,
+    guard::section,
+];
+
+/// The whole report of a run.
+pub fn compose(diagnosis: &Diagnosis) -> anyhow::Result<Report> {
+    compose_beside(diagnosis, &[])
+}
+
+/// The same with older results beside it, each compared with the run (A is the older).
+pub fn compose_beside(diagnosis: &Diagnosis, older: &[Comparison]) -> anyhow::Result<Report> {
+    let header = &diagnosis.run.header;
+    let mut sections = vec![Section {
+        id: FINDINGS.into(),
+        title: "Findings".into(),
+        about: String::new(),
+        blocks: vec![Block::Findings(diagnosis.findings.clone())],
+        long: false,
+    }];
+    sections.extend(FAMILIES.iter().flat_map(|own| own(diagnosis)));
+    sections.extend(beside::section(diagnosis, older));
+    sections.extend(readings::section(diagnosis));
+    sections.extend(believed::section(diagnosis));
+    let own_view = header.catalogue.iter().filter(|title| title.id != model::vocabulary::smt::LOAD);
+    sections.extend(own_view.filter_map(|title| view(diagnosis, title)));
+    sections.extend(latencies::section(diagnosis));
+    sections.extend(hops::section(diagnosis));
+    sections.extend(placements::section(diagnosis));
+    sections.extend(observed::section(diagnosis));
+    sections.extend(observed::charts(diagnosis));
+    sections.extend(samples::section(diagnosis));
+    sections.push(machine::section(diagnosis));
+    sections.extend(notes::section(diagnosis));
+    sections.extend(conditions::section(diagnosis));
+    sections.push(method::section(diagnosis));
+    sections.push(results::raw(diagnosis));
+    Ok(Report {
+        title: format!("{}: {} evaluation", header.host, header.profile),
+        machine: machine::one_line(diagnosis),
+        subtitle: subtitle(diagnosis),
+        checks: checks(diagnosis),
+        sections,
+        json: serde_json::to_string(&json::output_beside(diagnosis, older))?,
+    })
+}
+
+/// The section of a benchmark whose view needs one.
+fn view(diagnosis: &Diagnosis, title: &Title) -> Option<Section> {
+    match &title.view {
+        View::Table => None,
+        View::Wide => wide::section(diagnosis, title),
+        View::Curve { x, log } => curves::section(diagnosis, title, x, *log),
+        View::Trade { x, y } => trade::section(diagnosis, title, x, y),
+        View::Matrix { row, column } => matrix::section(diagnosis, title, [row, column]),
+    }
+}
+
+fn subtitle(diagnosis: &Diagnosis) -> String {
+    let header = &diagnosis.run.header;
+    let state = match (&diagnosis.run.summary, header.pretend) {
+        (_, Some(seed)) => format!(", INVENTED SAMPLES (--pretend {seed})"),
+        (None, _) if diagnosis.run.events.iter().any(|event| event.kind == "interrupted") => {
+            ", interrupted".to_string()
+        }
+        _ => String::new(),
+    };
+    format!(
+        "{} profile, {} visits in {:.0} s, {}, Assay {}{state}",
+        header.profile,
+        diagnosis.run.visit_count(),
+        diagnosis.elapsed_s(),
+        header.started,
+        header.assay
+    )
+}
+
+/// What was looked at: findings as they are, rules that found nothing in their own few words.
+fn checks(diagnosis: &Diagnosis) -> Vec<Check> {
+    let found = diagnosis.findings.iter().map(|finding| {
+        let mark = match finding.severity {
+            Severity::Problem => Mark::Bad,
+            Severity::Warning => Mark::Care,
+            Severity::Note => Mark::Note,
+        };
+        Check { mark, text: finding.rule.replace('-', " ") }
+    });
+    let mut checks: Vec<Check> = Vec::new();
+    for check in found {
+        if !checks.iter().any(|other| other.text == check.text) {
+            checks.push(check);
+        }
+    }
+    let calm = diagnosis.clean.iter().filter(|rule| !rule.calm.is_empty());
+    checks.extend(calm.map(|rule| Check { mark: Mark::Good, text: rule.calm.to_string() }));
+    let thinned = diagnosis.run.thinned.iter();
+    checks.extend(thinned.map(|thinned| Check { mark: Mark::Note, text: thinned.words() }));
+    let damage = &diagnosis.run.damage;
+    checks.extend(damage.iter().take(3).map(|text| Check { mark: Mark::Bad, text: text.clone() }));
+    if damage.len() > 3 {
+        let text = format!("{} more damages of the file (all of them in --json)", damage.len() - 3);
+        checks.push(Check { mark: Mark::Bad, text });
+    }
+    checks
+}
+
+fn column(title: &str) -> Column {
+    Column { title: title.into(), right: false }
+}
+
+fn right(title: &str) -> Column {
+    Column { title: title.into(), right: true }
+}
+
+fn text(text: impl Into<String>) -> Cell {
+    Cell::Text(text.into())
+}
+
+fn number(text: impl Into<String>) -> Cell {
+    Cell::Number(text.into())
+}
+
+/// A table of two columns.
+fn pairs(titles: [&str; 2], rows: Vec<(String, String)>) -> Table {
+    Table {
+        columns: titles.map(column).to_vec(),
+        rows: rows.into_iter().map(|(label, value)| vec![text(label), text(value)]).collect(),
+        folded: false,
+    }
+}

@@ -1,0 +1,76 @@
+//! Benchmarks that were measured in several placements, as bars beside each other.
+
+use super::figures::value_words;
+use super::names::label;
+use super::smt::is_variant;
+use super::{column, number, right, text};
+use crate::block::{Axis, Bar, Block, Cell, Chart, ChartKind, Scale, Section, Table};
+use diagnose::Diagnosis;
+use model::{Metric, Title, View};
+use stats::analysis::Judged;
+
+pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
+    let tables = diagnosis.run.header.catalogue.iter().filter(|title| title.view == View::Table);
+    let blocks: Vec<Block> = tables
+        .flat_map(|title| title.metrics.iter().filter_map(|metric| bars(diagnosis, title, metric)))
+        .map(Block::from)
+        .collect();
+    (!blocks.is_empty()).then(|| Section {
+        id: "placements".into(),
+        title: "Placements".into(),
+        about: "The same benchmark with its tasks in different places. Where the figures differ much, a free one says \
+                more of the scheduler than of the machine."
+            .into(),
+        blocks,
+        long: true,
+    })
+}
+
+fn bars(diagnosis: &Diagnosis, title: &Title, metric: &Metric) -> Option<Chart> {
+    let own: Vec<&Judged> = diagnosis
+        .series
+        .iter()
+        .filter(|judged| {
+            judged.series.case.bench == title.id
+                && judged.series.metric.name == metric.name
+                && judged.series.point.is_empty()
+                && !is_variant(&judged.series.case)
+                && judged.analysis.estimate.is_some()
+        })
+        .collect();
+    if own.len() < 2 {
+        return None;
+    }
+    let bars = own.iter().filter_map(|judged| {
+        let estimate = judged.analysis.estimate.as_ref()?;
+        Some(Bar {
+            label: judged.series.case.placement.name.to_string(),
+            value: estimate.median,
+            low_high: estimate.interval.map(|interval| [interval.low, interval.high]),
+            verdict: judged.analysis.verdict.clone(),
+        })
+    });
+    let rows = own.iter().map(|judged| {
+        vec![
+            text(judged.series.case.placement.name.to_string()),
+            number(value_words(judged)),
+            Cell::Verdict(judged.analysis.verdict.clone()),
+        ]
+    });
+    let unit = if metric.unit.is_empty() { "share" } else { metric.unit.as_ref() };
+    Some(Chart {
+        id: format!("placements-{}-{}", title.id.replace('.', "-"), metric.name),
+        title: label(diagnosis, own[0]),
+        about: metric.title.to_string(),
+        kind: ChartKind::Bars {
+            y: Axis { title: format!("{}, {unit}", metric.title), scale: Scale::Linear },
+            bars: bars.collect(),
+        },
+        summary: None,
+        data: Table {
+            columns: vec![column("placement"), right("median (95 %)"), column("verdict")],
+            rows: rows.collect(),
+            folded: true,
+        },
+    })
+}

@@ -1,0 +1,36 @@
+//! What was read off the curves, beside what is claimed.
+
+use super::{column, text};
+use crate::block::{Block, Cell, Section, Table};
+use diagnose::Diagnosis;
+
+pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
+    let readings = diagnosis.readings();
+    let rows: Vec<Vec<Cell>> = readings
+        .into_iter()
+        .map(|reading| {
+            let agrees = match reading.agrees {
+                Some(true) => "yes",
+                Some(false) => "no",
+                None => "",
+            };
+            vec![
+                text(reading.name),
+                text(reading.measured),
+                text(reading.claimed.unwrap_or_default()),
+                text(agrees),
+                Cell::Code(reading.source),
+            ]
+        })
+        .collect();
+    let titles = ["property", "read off (bounds)", "claimed by the kernel", "agree", "curve"];
+    (!rows.is_empty()).then(|| Section {
+        id: "readings".into(),
+        title: "Read off the curves".into(),
+        about: "What one task really has of this machine, by the steps of its own curves, beside what it is told. \
+                METHODOLOGY.md says how steps are found and how often that errs."
+            .into(),
+        blocks: vec![Block::Table(Table { columns: titles.map(column).to_vec(), rows, folded: false })],
+        long: false,
+    })
+}

@@ -1,0 +1,142 @@
+//! The table of numbers: each with its placement, interval, distribution and verdict.
+
+use super::figures::{medians, width_words};
+use super::names::{case_words, label, title_of};
+use super::shown::{self, Shown};
+use super::smt::{self, capacity};
+use super::{column, number, right, text};
+use super::{memory_map, rate};
+use crate::block::{Block, Cell, RESULTS, Section, Table};
+use diagnose::Diagnosis;
+use diagnose::words::figure;
+use model::{Case, VerdictKind, View};
+use stats::analysis::Judged;
+
+/// What people look at first. What could not be measured here is said below.
+pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
+    let (shown, tables) = shown::first(diagnosis);
+    let rows = grouped(&shown);
+    let mut blocks = Vec::new();
+    if !rows.is_empty() {
+        blocks.push(Block::Table(Table { columns: columns(), rows, folded: false }));
+    }
+    blocks.extend(tables.into_iter().map(Block::Table));
+    let skipped = not_measured(diagnosis);
+    if !skipped.is_empty() {
+        blocks.push(Block::Prose(format!("not measured here: {skipped}")));
+    }
+    (!blocks.is_empty()).then(|| Section {
+        id: RESULTS.into(),
+        title: "Results".into(),
+        about: String::new(),
+        blocks,
+        long: false,
+    })
+}
+
+/// From so many rows on they stand under the names of their groups (which `--only` takes, too).
+const MANY_ROWS: usize = 30;
+
+fn grouped(shown: &[Shown]) -> Vec<Vec<Cell>> {
+    let group = |shown: &Shown| shown.judged.series.case.bench.split('.').next().unwrap_or("").to_string();
+    let parts = shown.chunk_by(|one, other| group(one) == group(other));
+    let headed = shown.len() >= MANY_ROWS && parts.clone().count() > 1;
+    let part = |part: &[Shown]| {
+        let heading = headed.then(|| vec![Cell::Heading(group(&part[0]))]);
+        heading.into_iter().chain(part.iter().map(row)).collect::<Vec<_>>()
+    };
+    parts.flat_map(part).collect()
+}
+
+/// `Pipe ping-pong: smt-sibling (no two usable CPUs are SMT siblings), ...`, each name once. Wide tables say it in rows of
+/// their own.
+fn not_measured(diagnosis: &Diagnosis) -> String {
+    let elsewhere = |case: &Case| {
+        smt::is_variant(case) || capacity::is_own(case) || memory_map::is_own(case) || rate::is_own(case)
+    };
+    let shown = |judged: &&Judged| judged.series.metric.headline && !elsewhere(&judged.series.case);
+    let headline = diagnosis.series.iter().filter(shown);
+    let is_skipped = |judged: &&Judged| judged.analysis.verdict.kind == VerdictKind::Skipped;
+    let is_wide = |case: &Case| title_of(diagnosis, case).is_some_and(|title| title.view == View::Wide);
+    let mut names: Vec<(String, Vec<String>)> = Vec::new();
+    for judged in headline.clone().filter(is_skipped).filter(|judged| !is_wide(&judged.series.case)) {
+        let case = &judged.series.case;
+        let reason = judged.analysis.verdict.reason.as_str();
+        // A placement with other cases that were measured, or that lack something else, does not stand for this one.
+        let same = |other: &&Judged| {
+            let there = &other.series.case;
+            there.bench == case.bench && there.placement.name == case.placement.name
+        };
+        let alone = headline
+            .clone()
+            .filter(same)
+            .all(|other| is_skipped(&other) && other.analysis.verdict.reason == reason);
+        let words = case_words(diagnosis, case);
+        let why = match (alone, words.as_str()) {
+            (true, _) | (false, "") => format!("{} ({reason})", case.placement.name),
+            (false, words) => format!("{words} at {} ({reason})", case.placement.name),
+        };
+        let name = title_of(diagnosis, case).map_or(case.bench.to_string(), |title| title.title.to_string());
+        match names.iter_mut().find(|(other, _)| *other == name) {
+            Some((_, list)) if list.contains(&why) => {}
+            Some((_, list)) => list.push(why),
+            None => names.push((name, vec![why])),
+        }
+    }
+    let words = names.iter().map(|(name, list)| format!("{name}: {}", list.join(", ")));
+    words.collect::<Vec<_>>().join("; ")
+}
+
+/// More rows than this no page and no reader can bear.
+const MOST_SERIES: usize = 2000;
+
+/// Every series there is, folded.
+pub fn raw(diagnosis: &Diagnosis) -> Section {
+    let mut columns = columns();
+    columns.insert(0, column("series"));
+    let rows = diagnosis.series.iter().take(MOST_SERIES).map(|judged| {
+        let place = judged.series.case.placement.name.to_string();
+        let mut row = row(&Shown { judged, label: label(diagnosis, judged), place });
+        row.insert(0, Cell::Code(judged.series.key.clone()));
+        row
+    });
+    let first = match diagnosis.series.len() {
+        all if all > MOST_SERIES => {
+            format!("The first {MOST_SERIES} of {all} series by their keys; all of them, and the samples,")
+        }
+        _ => "Every series by its key. The samples themselves".to_string(),
+    };
+    Section {
+        id: "raw".into(),
+        title: "All series".into(),
+        about: format!("{first} stand in the run file, and in this page as JSON (element assay-report)."),
+        blocks: vec![Block::Table(Table { columns, rows: rows.collect(), folded: true })],
+        long: true,
+    }
+}
+
+fn columns() -> Vec<crate::block::Column> {
+    vec![
+        column("test"),
+        column("placement"),
+        right("n"),
+        right("median"),
+        right("95 %"),
+        column("distribution"),
+        column("verdict"),
+    ]
+}
+
+fn row(Shown { judged, label, place }: &Shown) -> Vec<Cell> {
+    let (series, analysis) = (&judged.series, &judged.analysis);
+    let estimate = analysis.estimate.as_ref();
+    vec![
+        text(label.clone()),
+        text(place.clone()),
+        number(estimate.map_or(String::new(), |estimate| estimate.n.to_string())),
+        number(estimate.map_or("–".to_string(), |estimate| figure(estimate.median, &series.metric.unit))),
+        number(width_words(judged)),
+        Cell::Distribution(medians(judged)),
+        Cell::Verdict(analysis.verdict.clone()),
+    ]
+}

@@ -1,0 +1,138 @@
+//! Every sample of every series as a strip: what intervals and medians hide.
+
+use std::collections::HashSet;
+
+use super::figures::value_words;
+use super::names::{label, title_of};
+use super::{column, number, right, shown, text};
+use crate::block::{Block, Cell, Chart, ChartKind, Dot, Section, Strip, Table};
+use diagnose::Diagnosis;
+use diagnose::words::{figure, percent};
+use model::{VerdictKind, View};
+use stats::analysis::Judged;
+
+/// More strips than this nobody looks at, and a page with all samples of a large matrix could not be opened.
+const MOST_STRIPS: usize = 150;
+
+/// The series whose samples are drawn, and how many are not: pairs of a matrix never, and where there are too many those
+/// first that stand in the table of results or are not plainly trusted.
+fn drawn(diagnosis: &Diagnosis) -> (Vec<&Judged>, usize) {
+    let with_value = || diagnosis.series.iter().filter(|judged| judged.analysis.estimate.is_some());
+    let matrices: HashSet<&str> = diagnosis
+        .run
+        .header
+        .catalogue
+        .iter()
+        .filter(|title| matches!(title.view, View::Matrix { .. }))
+        .map(|title| title.id.as_ref())
+        .collect();
+    let all = with_value().count();
+    let mut drawn: Vec<(usize, &Judged)> = with_value()
+        .filter(|judged| !matrices.contains(judged.series.case.bench.as_ref()))
+        .enumerate()
+        .collect();
+    if drawn.len() > MOST_STRIPS {
+        let (first, _) = shown::first(diagnosis);
+        let first: HashSet<*const Judged> =
+            first.iter().map(|shown| std::ptr::from_ref(shown.judged)).collect();
+        let wide =
+            |judged: &Judged| title_of(diagnosis, &judged.series.case).is_some_and(|t| t.view == View::Wide);
+        drawn.sort_by_cached_key(|(_, judged)| {
+            let judged: &Judged = judged;
+            match judged.analysis.verdict.kind {
+                _ if first.contains(&std::ptr::from_ref(judged)) || wide(judged) => 0,
+                VerdictKind::Trusted => 2,
+                _ => 1,
+            }
+        });
+        drawn.truncate(MOST_STRIPS);
+        drawn.sort_by_key(|(place, _)| *place);
+    }
+    let left_out = all - drawn.len();
+    (drawn.into_iter().map(|(_, judged)| judged).collect(), left_out)
+}
+
+pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
+    let (judged, left_out) = drawn(diagnosis);
+    let strips: Vec<Strip> = judged.iter().filter_map(|judged| strip(diagnosis, judged)).collect();
+    if strips.is_empty() {
+        return None;
+    }
+    let rows = judged.iter().map(|judged| {
+        let windows: usize = judged.series.processes.iter().map(|process| process.values.len()).sum();
+        let estimate = judged.analysis.estimate.as_ref();
+        vec![
+            text(label(diagnosis, judged)),
+            text(judged.series.case.placement.name.to_string()),
+            number(value_words(judged)),
+            number(judged.series.processes.len().to_string()),
+            number(windows.to_string()),
+            number(estimate.and_then(|estimate| estimate.cv).map_or(String::new(), percent)),
+            number(estimate.and_then(|e| e.icc).map_or(String::new(), |icc| format!("{:.2}", icc.value))),
+            Cell::Verdict(judged.analysis.verdict.clone()),
+        ]
+    });
+    let columns = vec![
+        column("test"),
+        column("placement"),
+        right("median (95 %)"),
+        right("processes"),
+        right("windows"),
+        right("CV"),
+        right("ICC"),
+        column("verdict"),
+    ];
+    let chart = Chart {
+        id: "strips".into(),
+        title: "Samples".into(),
+        about: "Each dot is one timed window relative to its series' median; hollow ones warmed up and do not count. \
+                Bar: the median with its 95 % interval."
+            .into(),
+        kind: ChartKind::Strips { strips },
+        summary: None,
+        data: Table { columns, rows: rows.collect(), folded: true },
+    };
+    let mut blocks = vec![Block::from(chart)];
+    if left_out > 0 {
+        blocks.push(Block::Prose(format!(
+            "{left_out} more series are not drawn: pairs of matrices, and of many others the trusted ones that the results \
+             do not show. Their samples are in the raw data."
+        )));
+    }
+    Some(Section {
+        id: "samples".into(),
+        title: "Every sample".into(),
+        about: "ICC is the share of the variance between processes: near 1, a process keeps the value that it began \
+                with (pages, CPU, layout); near 0, windows scatter alike in all of them."
+            .into(),
+        blocks,
+        long: true,
+    })
+}
+
+fn strip(diagnosis: &Diagnosis, judged: &Judged) -> Option<Strip> {
+    let estimate = judged.analysis.estimate.as_ref()?;
+    let median = Some(estimate.median).filter(|median| median.is_finite() && *median != 0.0)?;
+    let unit = &judged.series.metric.unit;
+    let mut dots = Vec::new();
+    for (process, in_process) in judged.series.processes.iter().enumerate() {
+        let windows = in_process.warm_up.iter().map(|value| (value, true));
+        let windows = windows.chain(in_process.values.iter().map(|value| (value, false)));
+        for (window, (value, warm_up)) in windows.enumerate().filter(|(_, (value, _))| value.is_finite()) {
+            dots.push(Dot {
+                relative: value / median,
+                label: format!("process {process}, window {window}: {}", figure(*value, unit)),
+                warm_up,
+            });
+        }
+    }
+    let spread = estimate.cv.map_or(String::new(), |cv| format!(", CV {}", percent(cv)));
+    Some(Strip {
+        // The place first: names that are too long are cut at their end.
+        label: format!("{} · {}", judged.series.case.placement.name, label(diagnosis, judged)),
+        figure: format!("{}{spread}", figure(estimate.median, unit)),
+        dots,
+        low_high: estimate.interval.map(|interval| [interval.low / median, interval.high / median]),
+        verdict: judged.analysis.verdict.clone(),
+    })
+}

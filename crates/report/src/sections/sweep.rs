@@ -1,0 +1,407 @@
+//! A sweep: the map, its regions and why they are so, curves with one knob fixed, what stood beside it, and advice.
+
+use super::{column, number, right, text};
+use crate::block::{
+    self, Block, Callout, Cell, Chart, ChartKind, Line, LinePoint, Map, MapRegion, MapSide, Scale, Section,
+    Table,
+};
+use diagnose::Diagnosis;
+use diagnose::swept::{Beside, Charted, Facet, Swept, words};
+use diagnose::words::{figure, percent};
+use model::sweep::Axis;
+use model::vocabulary::{MetricId, hackbench::metric as ids};
+use model::{Better, Sweep};
+use stats::sweep::{Kind, segments};
+
+/// Other metrics that have maps of their own, in this order.
+const BESIDE: [MetricId; 4] = [ids::INVOLUNTARY, ids::VOLUNTARY, ids::WAIT, ids::MIGRATIONS];
+/// More lines than this in one chart are no help.
+const LINES: usize = 8;
+
+pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
+    let swept = diagnosis.swept()?;
+    let mut blocks = Vec::new();
+    for (index, facet) in swept.facets.iter().enumerate() {
+        blocks.extend(of_facet(&swept, facet, index));
+    }
+    blocks.extend(without(&swept).map(Block::Prose));
+    let knobs = words::knobs(swept.sweep);
+    Some(Section {
+        id: "sweep".into(),
+        title: format!("What {knobs} {}", if swept.sweep.axes.len() == 1 { "does" } else { "do" }),
+        about: format!(
+            "Each cell against the setting that was there before ({}). Every pass visited all cells in a fresh random order and that setting \
+             before every eighth; what it did meanwhile is drift, and taken out.",
+            words::before(swept.sweep)
+        ),
+        blocks,
+        long: false,
+    })
+}
+
+/// What has no map, and why.
+fn without(swept: &Swept) -> Option<String> {
+    let all = swept.sweep.facet_values();
+    let missing: Vec<String> = all
+        .iter()
+        .filter(|values| swept.facets.iter().all(|facet| facet.values != **values))
+        .map(|values| swept.sweep.facet_words(values))
+        .collect();
+    let of = match missing.as_slice() {
+        [] => return None,
+        [whole] if whole.is_empty() => String::new(),
+        some => format!(" of {}", some.join("; ")),
+    };
+    Some(format!(
+        "There is no map{of}: it takes the setting that was there and one cell at least, each with two good visits. What \
+         failed is among the findings."
+    ))
+}
+
+fn of_facet(swept: &Swept, facet: &Facet, index: usize) -> Vec<Block> {
+    let sweep = swept.sweep;
+    let mut blocks = Vec::new();
+    let title = |charted: &Charted| match facet.words.as_str() {
+        "" => charted.title.clone(),
+        words => format!("{}, {words}", charted.title),
+    };
+    let sentences = words::advice(sweep, facet);
+    if !sentences.is_empty() {
+        let lead = if facet.words.is_empty() { String::new() } else { format!("{}. ", facet.words) };
+        blocks.push(Block::Prose(format!("{lead}{}.", sentences.join(". "))));
+    }
+    for (which, charted) in [Some(&facet.target), facet.response.as_ref()].into_iter().flatten().enumerate() {
+        let id = format!("sweep-{index}-{which}");
+        blocks.push(Block::from(map_chart(sweep, charted, id.clone(), title(charted))));
+        if charted.is_rejected() {
+            blocks.push(Block::Prose(
+                "Most of these cells are rejected (the findings say why): measure again before anything follows from this map."
+                    .into(),
+            ));
+        }
+        blocks.push(Block::Prose(noise_words(charted)));
+        if charted.surface.matters.yes {
+            blocks.push(Block::Table(regions(sweep, charted)));
+            let why = charted.surface.regions.iter().enumerate().filter_map(|(index, region)| {
+                let why = words::why(charted, region);
+                (!why.is_empty()).then(|| (words::letter(index), why))
+            });
+            blocks.push(Block::Facts(why.collect()));
+        }
+        blocks.extend(curves(sweep, charted, &id, &title(charted)).into_iter().map(Block::from));
+    }
+    if let Some(table) = front(sweep, facet) {
+        blocks.push(Block::Prose("Settings that no other beats in both throughput and response:".into()));
+        blocks.push(Block::Table(table));
+    }
+    for (at, name) in BESIDE.into_iter().enumerate() {
+        if let Some(beside) = facet.target.beside(name) {
+            let id = format!("sweep-{index}-beside-{at}");
+            blocks.extend(beside_chart(sweep, &facet.target, beside, id).map(Block::from));
+        }
+    }
+    blocks
+}
+
+/// How finely it was measured, in a sentence.
+fn noise_words(charted: &Charted) -> String {
+    let surface = &charted.surface;
+    let floor = percent(surface.matters.floor.exp() - 1.0);
+    let mut words = format!(
+        "Visits of one cell differ by {} (standard deviation, drift of {} taken out)",
+        percent(surface.noise),
+        percent(surface.drift)
+    );
+    match surface.matters.yes {
+        true => words.push_str(&format!("; two cells are told apart from {floor} on.")),
+        false if charted.is_fine() => words.push_str(&format!(
+            ". These knobs do not matter here: no cell differs from the others beyond that, and {floor} between two cells \
+             would have been seen."
+        )),
+        false => words.push_str(&format!(
+            ". No effect can be told from this noise: only {floor} between two cells would have been seen."
+        )),
+    }
+    words.push_str(&format!(" Verdicts: {}.", charted.verdicts()));
+    if surface.aside > 0 {
+        words
+            .push_str(&format!(" {} visits lay too far from all others to count in the fit.", surface.aside));
+    }
+    words
+}
+
+/// A side of the map.
+fn side(axis: &Axis) -> MapSide {
+    MapSide {
+        title: words::name(axis).to_string(),
+        labels: axis.values.iter().map(|value| words::value(axis, value)).collect(),
+    }
+}
+
+fn grid<T>(sweep: &Sweep, value: impl Fn(usize) -> T) -> Vec<Vec<T>> {
+    let [columns, rows] = sweep.shape();
+    (0..rows).map(|row| (0..columns).map(|column| value(row * columns + column)).collect()).collect()
+}
+
+fn place(sweep: &Sweep, cell: usize) -> [usize; 2] {
+    let columns = sweep.shape()[0].max(1);
+    [cell / columns, cell % columns]
+}
+
+/// Where the setting that was there lies, in cells.
+fn default(sweep: &Sweep) -> Option<[f64; 2]> {
+    let at = |index: usize| match sweep.axes.get(index) {
+        None => Some(0.0),
+        Some(axis) => axis.place_of(axis.before.as_deref()?),
+    };
+    Some([at(0)?, at(1)?])
+}
+
+fn map_chart(sweep: &Sweep, charted: &Charted, id: String, title: String) -> Chart {
+    let surface = &charted.surface;
+    let change = |cell: usize| charted.ratio(cell).map(|ratio| (ratio - 1.0) * 100.0);
+    let of_regions = surface.regions.iter().enumerate().map(|(index, region)| MapRegion {
+        name: words::letter(index),
+        kind: words::short_kind(region),
+        cells: region.cells.iter().map(|cell| place(sweep, *cell)).collect(),
+    });
+    let map = Map {
+        title: format!("{} beside the setting that was there", charted.metric.title),
+        unit: "%".into(),
+        x: side(&sweep.axes[0]),
+        y: sweep.axes.get(1).map(side),
+        values: grid(sweep, change),
+        around: Some(0.0),
+        better: charted.metric.better,
+        regions: if surface.matters.yes { of_regions.collect() } else { Vec::new() },
+        best: match surface.matters.yes {
+            true => surface.best.iter().map(|cell| place(sweep, *cell)).collect(),
+            false => Vec::new(),
+        },
+        default: default(sweep),
+    };
+    Chart {
+        id,
+        title,
+        about: String::new(),
+        kind: ChartKind::Map(map),
+        summary: None,
+        data: cells(sweep, charted),
+    }
+}
+
+/// Every cell with its figures.
+fn cells(sweep: &Sweep, charted: &Charted) -> Table {
+    let unit = &charted.metric.unit;
+    let mut columns: Vec<block::Column> = sweep.axes.iter().map(|axis| right(words::name(axis))).collect();
+    columns.push(right(&charted.metric.title));
+    columns.push(right("beside the default"));
+    columns.push(right("95 %"));
+    columns.push(right("visits"));
+    columns.push(column("verdict"));
+    columns.push(column("region"));
+    let beside: Vec<&Beside> = BESIDE.into_iter().filter_map(|name| charted.beside(name)).collect();
+    columns.extend(beside.iter().map(|beside| right(&beside.metric.title)));
+    let rows = (0..charted.cells).map(|cell| {
+        let at = place(sweep, cell);
+        let value = |index: usize, axis: &Axis| words::value(axis, &axis.values[at[1 - index]]);
+        let mut row: Vec<Cell> =
+            sweep.axes.iter().enumerate().map(|(index, axis)| number(value(index, axis))).collect();
+        let words = |value: Option<String>| value.map_or(Cell::Empty, number);
+        row.push(words(charted.medians[cell].map(|median| figure(median, unit))));
+        row.push(words(charted.ratio(cell).map(signed)));
+        row.push(words(
+            charted.interval(cell).map(|[low, high]| format!("{} to {}", signed(low), signed(high))),
+        ));
+        row.push(words(charted.surface.levels[cell].as_ref().map(|level| level.n.to_string())));
+        row.push(
+            charted.judged[cell].map_or(Cell::Empty, |judged| Cell::Verdict(judged.analysis.verdict.clone())),
+        );
+        let region = charted.surface.regions.iter().position(|region| region.cells.contains(&cell));
+        row.push(region.map_or(Cell::Empty, |index| text(words::letter(index))));
+        row.extend(
+            beside
+                .iter()
+                .map(|beside| words(beside.medians[cell].map(|median| figure(median, &beside.metric.unit)))),
+        );
+        row
+    });
+    Table { columns, rows: rows.collect(), folded: true }
+}
+
+/// A ratio as a signed change.
+fn signed(ratio: f64) -> String {
+    format!("{:+.1} %", (ratio - 1.0) * 100.0)
+}
+
+fn regions(sweep: &Sweep, charted: &Charted) -> Table {
+    let rows = charted.surface.regions.iter().enumerate().map(|(index, region)| {
+        let ratios: Vec<f64> = region.cells.iter().filter_map(|cell| charted.ratio(*cell)).collect();
+        let low = ratios.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = ratios.iter().copied().fold(0.0, f64::max);
+        vec![
+            text(words::letter(index)),
+            text(words::kind(sweep, region)),
+            number(region.cells.len().to_string()),
+            text(words::span(sweep, region)),
+            number(format!("{} to {}", signed(low), signed(high))),
+        ]
+    });
+    let columns = vec![
+        column("region"),
+        column("what it does"),
+        right("cells"),
+        column("where"),
+        right("beside the default"),
+    ];
+    Table { columns, rows: rows.collect(), folded: false }
+}
+
+/// Curves over each axis that has numbers, with the other one fixed: their regions need not coincide with the map's.
+fn curves(sweep: &Sweep, charted: &Charted, id: &str, title: &str) -> Vec<Chart> {
+    let all = sweep.axes.iter().enumerate();
+    all.filter_map(|(index, _)| curve(sweep, charted, index, format!("{id}-curve-{index}"), title)).collect()
+}
+
+fn curve(sweep: &Sweep, charted: &Charted, index: usize, id: String, title: &str) -> Option<Chart> {
+    let axis = &sweep.axes[index];
+    let xs = axis.numbers().filter(|xs| xs.len() > 2)?;
+    let other = sweep.axes.get(1 - index);
+    let columns = sweep.shape()[0];
+    let fixed = other.map_or(1, |other| other.values.len());
+    let cell = |along: usize, across: usize| match index {
+        0 => across * columns + along,
+        _ => along * columns + across,
+    };
+    let log = xs.iter().all(|x| *x > 0.0) && xs.last()? / xs.first()? > 20.0;
+    let ms = axis.name.ends_with("_ns");
+    let scaled = |x: f64| if ms { x / 1e6 } else { x };
+    let (mut lines, mut rows) = (Vec::new(), Vec::new());
+    let step = fixed.div_ceil(LINES);
+    for across in (0..fixed).step_by(step) {
+        let own: Vec<usize> = (0..xs.len()).map(|along| cell(along, across)).collect();
+        let point = |along: usize| {
+            let cell = own[along];
+            let ratio = charted.ratio(cell)?;
+            let unit = charted.surface.control_level;
+            let low_high = charted.interval(cell).map(|ends| ends.map(|end| end * unit));
+            Some(LinePoint { x: scaled(xs[along]), y: ratio * unit, low_high, hollow: false })
+        };
+        let name = other.map_or(String::new(), |other| {
+            format!("{} {}", words::name(other), words::value(other, &other.values[across]))
+        });
+        lines.push(Line {
+            name: name.clone(),
+            points: (0..xs.len()).filter_map(point).collect(),
+            joined: true,
+        });
+        let levels: Vec<_> = own.iter().map(|cell| charted.surface.levels[*cell]).collect();
+        for segment in segments(&levels) {
+            let end = |along: usize| words::value(axis, &axis.values[along]);
+            let what = match (segment.kind, segment.rises) {
+                (Kind::Flat, _) => "flat",
+                (Kind::Ragged, _) => "ragged",
+                (Kind::Fall, Some(true)) => "rises",
+                (Kind::Fall, _) => "falls",
+            };
+            rows.push(vec![
+                text(name.clone()),
+                text(format!("{} to {}", end(segment.from), end(segment.to))),
+                text(what),
+            ]);
+        }
+    }
+    lines.retain(|line| !line.points.is_empty());
+    let before = axis.before.as_deref().and_then(|before| before.parse::<f64>().ok()).map(scaled);
+    let unit = if ms { ", ms" } else { "" };
+    Some(Chart {
+        id,
+        title: format!("{title} over {}", words::name(axis)),
+        about: match other {
+            Some(other) => format!(
+                "With {} fixed: the regions of one curve need not be those of the map.",
+                words::name(other)
+            ),
+            None => String::new(),
+        },
+        kind: ChartKind::Lines {
+            x: block::Axis {
+                title: format!("{}{unit}", words::name(axis)),
+                scale: if log { Scale::Log } else { Scale::Linear },
+            },
+            y: block::Axis {
+                title: format!("{}, {}", charted.metric.title, charted.metric.unit),
+                scale: Scale::Linear,
+            },
+            lines,
+            marks: before.map(|before| (before, "before".to_string())).into_iter().collect(),
+            callouts: Vec::<Callout>::new(),
+        },
+        summary: None,
+        data: Table {
+            columns: vec![column("fixed"), column("from, to"), column("what it does")],
+            rows,
+            folded: true,
+        },
+    })
+    .filter(|_| charted.surface.matters.yes)
+}
+
+/// A small map of another metric.
+fn beside_chart(sweep: &Sweep, charted: &Charted, beside: &Beside, id: String) -> Option<Chart> {
+    let [columns, rows] = sweep.shape();
+    (columns * rows > 1 && beside.medians.iter().any(Option::is_some)).then(|| {
+        let about = match beside.correlation {
+            Some(rho) => format!("Rank correlation with {}: {rho:.2}.", charted.metric.title),
+            None => String::new(),
+        };
+        let map = Map {
+            title: beside.metric.title.to_string(),
+            unit: beside.metric.unit.to_string(),
+            x: side(&sweep.axes[0]),
+            y: sweep.axes.get(1).map(side),
+            values: grid(sweep, |cell| beside.medians[cell]),
+            around: None,
+            better: Better::Neither,
+            regions: Vec::new(),
+            best: Vec::new(),
+            default: default(sweep),
+        };
+        let data = Table {
+            columns: vec![column("setting"), right(&beside.metric.title)],
+            rows: (0..charted.cells)
+                .filter_map(|cell| {
+                    let value = figure(beside.medians[cell]?, &beside.metric.unit);
+                    Some(vec![text(words::setting(sweep, cell)), number(value)])
+                })
+                .collect(),
+            folded: true,
+        };
+        let title = beside.metric.title.to_string();
+        Chart { id, title, about, kind: ChartKind::Map(map), summary: None, data }
+    })
+}
+
+fn front(sweep: &Sweep, facet: &Facet) -> Option<Table> {
+    let response = facet.response.as_ref()?;
+    let rows: Vec<Vec<Cell>> = facet
+        .front
+        .iter()
+        .map(|cell| {
+            let own = if *cell == facet.target.control { ", as before" } else { "" };
+            let value = |charted: &Charted| {
+                let median = charted.medians[*cell].map(|median| figure(median, &charted.metric.unit));
+                let ratio = charted.ratio(*cell).map(signed);
+                number(format!("{} ({})", median.unwrap_or_default(), ratio.unwrap_or_default()))
+            };
+            vec![
+                text(format!("{}{own}", words::setting(sweep, *cell))),
+                value(&facet.target),
+                value(response),
+            ]
+        })
+        .collect();
+    let titles = [&facet.target, response].map(|charted| right(&charted.metric.title));
+    let [one, other] = titles;
+    (!rows.is_empty()).then(|| Table { columns: vec![column("setting"), one, other], rows, folded: false })
+}

@@ -1,0 +1,283 @@
+//! The UnixBench index: the familiar report for each number of copies, then what stands behind its numbers, context
+//! switching by placement, the index in its forms, and what UnixBench's own arithmetic would have made of the same passes.
+
+use std::fmt::Write;
+
+use super::figures::width_words;
+use super::{column, number, right, text};
+use crate::block::{Block, Cell, Section, Table};
+use diagnose::Diagnosis;
+use diagnose::words::percent;
+use model::vocabulary::unixbench::metric::SCORE;
+use model::{COMPILER, Case, Samples, Visit};
+use stats::analysis::Judged;
+use stats::order::Interval;
+use stats::unixbench::{CONTEXT, Classic, Form, INDEX, Scores, Test, as_unixbench, of_bench, scores, usable};
+
+/// Whether a case stands in this section, and nowhere else.
+pub fn is_own(case: &Case) -> bool {
+    of_bench(&case.bench).is_some()
+}
+
+pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
+    let all = scores(&diagnosis.series);
+    let mut blocks: Vec<Block> = Vec::new();
+    for scores in &all {
+        let own = self::blocks(diagnosis, scores);
+        // Apart from what was said of fewer copies.
+        let apart = |block| match block {
+            Block::Preformatted(text) if !blocks.is_empty() => Block::Preformatted(format!("\n{text}")),
+            block => block,
+        };
+        let own: Vec<Block> = own.into_iter().map(apart).collect();
+        blocks.extend(own);
+    }
+    (!blocks.is_empty()).then(|| Section {
+        id: "unixbench".into(),
+        title: "UnixBench".into(),
+        about: "The tests and the index of UnixBench, measured by Assay's own programs after the published \
+                descriptions. A score is the median of processes, with its interval; the index is the geometric mean of \
+                the scores over those of a SPARCstation 20-61 (10.0), its interval by the delta method. `UnixBench's own` \
+                is what the suite would print for the same passes: it drops the worst third of them and takes the \
+                geometric mean of the rest."
+            .into(),
+        blocks,
+        long: false,
+    })
+}
+
+fn blocks(diagnosis: &Diagnosis, scores: &Scores) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    if scores.tests().next().is_some() {
+        blocks.push(Block::Preformatted(familiar(diagnosis, scores)));
+    }
+    let rows = rows(scores);
+    if !rows.is_empty() {
+        blocks.push(Block::Table(Table { columns: columns(scores.copies), rows, folded: false }));
+    }
+    if scores.absent().is_empty() {
+        blocks.push(Block::Table(indices(scores)));
+    }
+    let words: Vec<String> =
+        [context_words(scores), hidden_words(scores), compiler_words(scores)].into_iter().flatten().collect();
+    if !words.is_empty() {
+        blocks.push(Block::Prose(words.join(" ")));
+    }
+    blocks
+}
+
+/// The report as UnixBench lays it out, with our medians. Writing to a string cannot fail.
+fn familiar(diagnosis: &Diagnosis, scores: &Scores) -> String {
+    let mut out = String::new();
+    let cpus = diagnosis.machine.cpus.online.len();
+    let _ = writeln!(
+        out,
+        "{cpus} CPU{} in system; running {} parallel cop{} of tests\n",
+        if cpus == 1 { "" } else { "s" },
+        scores.copies,
+        if scores.copies == 1 { "y" } else { "ies" },
+    );
+    for (test, judged) in scores.tests() {
+        let Test { title, unit, .. } = test;
+        let _ = match usable(judged) {
+            Some(score) => {
+                let (seconds, samples) = (seconds(diagnosis, judged), judged.series.processes.len());
+                writeln!(out, "{title:<40} {score:>12.1} {unit:<5} ({seconds:.1} s, {samples} samples)")
+            }
+            None => writeln!(out, "{title:<40} {:>12} {unit:<5} ({})", "---", judged.analysis.verdict.kind),
+        };
+    }
+    let values = if scores.absent().is_empty() { "Index Values" } else { "Partial Index" };
+    let head = format!("{INDEX} {values}");
+    let _ = writeln!(out, "\n{head:<40} {:>12} {:>12} {:>8}", "BASELINE", "RESULT", "INDEX");
+    for (test, judged) in scores.tests() {
+        let Test { title, baseline, .. } = test;
+        let _ = match usable(judged) {
+            Some(score) => {
+                writeln!(out, "{title:<40} {baseline:>12.1} {score:>12.1} {:>8.1}", test.index(score))
+            }
+            None => writeln!(out, "{title:<40} {baseline:>12.1} {:>12} {:>8}", "---", "---"),
+        };
+    }
+    let score = format!("{INDEX} Index Score");
+    let _ = match scores.index(Form::Classic) {
+        Ok(found) => writeln!(out, "{:>75}\n{score:<66} {:>8.1}", "========", found.value),
+        Err(why) => writeln!(out, "{score}: {why}"),
+    };
+    out
+}
+
+/// How long a process measured, on the average, s.
+fn seconds(diagnosis: &Diagnosis, judged: &Judged) -> f64 {
+    let own = |visit: &&Visit| visit.case as usize == judged.series.planned && visit.reason.is_none();
+    let visits = diagnosis.run.visits.iter().filter(own);
+    let score = |samples: &&Samples| samples.metrics.iter().any(|name| *name == SCORE);
+    let times = visits.map(|visit| {
+        let counted = visit.samples.iter().filter(score).flat_map(|one| one.ns.iter().skip(one.warm_up));
+        counted.sum::<f64>() / 1e9
+    });
+    let times: Vec<f64> = times.collect();
+    times.iter().sum::<f64>() / times.len().max(1) as f64
+}
+
+fn columns(copies: i64) -> Vec<crate::block::Column> {
+    let first = match copies {
+        1 => "test, 1 copy".to_string(),
+        copies => format!("test, {copies} copies"),
+    };
+    vec![
+        column(&first),
+        column("placement"),
+        right("n"),
+        right("median"),
+        right("95 %"),
+        right("CV"),
+        right("UnixBench's own"),
+        right("difference"),
+        column("verdict"),
+    ]
+}
+
+/// The tests, context switching in each of its placements under the other.
+fn rows(scores: &Scores) -> Vec<Vec<Cell>> {
+    let mut rows = Vec::new();
+    let pinned =
+        || [Form::Pinned, Form::TwoCpus].into_iter().filter_map(|form| Some((form, scores.context(form)?)));
+    for (test, judged) in scores.tests() {
+        rows.push(row(test.title, test.unit, judged));
+        if test.name == CONTEXT {
+            rows.extend(pinned().map(|(form, judged)| row(the_same(form), test.unit, judged)));
+        }
+    }
+    if scores.context(Form::Classic).is_none() {
+        let own = pinned().filter_map(|(_, judged)| Some((of_bench(&judged.series.case.bench)?, judged)));
+        rows.extend(own.map(|(test, judged)| row(test.title, test.unit, judged)));
+    }
+    rows
+}
+
+/// How a row that repeats a test elsewhere begins; its placement stands beside it.
+fn the_same(form: Form) -> &'static str {
+    match form {
+        Form::Classic => "  the same, free",
+        Form::Pinned => "  the same, on one CPU",
+        Form::TwoCpus => "  the same, on two CPUs",
+    }
+}
+
+/// Where the tasks of each copy are; two CPUs always by their class.
+fn place(form: Form, judged: &Judged, copies: i64) -> String {
+    let each = if copies == 1 { "" } else { " each" };
+    match form {
+        Form::Classic => "free".to_string(),
+        Form::Pinned => format!("one CPU{each}"),
+        Form::TwoCpus => format!("two CPUs{each}, {}", judged.series.case.placement.name),
+    }
+}
+
+fn row(title: &str, unit: &str, judged: &Judged) -> Vec<Cell> {
+    // What was rejected is shown as everywhere, with its verdict; no index is made of it.
+    let estimate = judged.analysis.estimate.as_ref();
+    let own = as_unixbench(judged);
+    vec![
+        text(title),
+        text(judged.series.case.placement.name.as_ref()),
+        number(estimate.map_or(String::new(), |estimate| estimate.n.to_string())),
+        number(estimate.map_or("–".to_string(), |estimate| format!("{:.1} {unit}", estimate.median))),
+        number(width_words(judged)),
+        number(estimate.and_then(|estimate| estimate.cv).map_or(String::new(), percent)),
+        number(own.map_or(String::new(), |own| format!("{:.1}", own.score))),
+        number(more(judged).map_or(String::new(), signed)),
+        Cell::Verdict(judged.analysis.verdict.clone()),
+    ]
+}
+
+/// By which share UnixBench's own treatment lies above the median.
+fn more(judged: &Judged) -> Option<f64> {
+    Some(as_unixbench(judged)?.score / usable(judged)? - 1.0)
+}
+
+fn signed(share: f64) -> String {
+    let sign = if share < 0.0 { "-" } else { "+" };
+    format!("{sign}{}", percent(share.abs()))
+}
+
+/// The index as UnixBench takes it, and pinned as its readers advise.
+fn indices(scores: &Scores) -> Table {
+    let range = |interval: Option<Interval>| {
+        number(interval.map_or("–".to_string(), |own| format!("{:.1} to {:.1}", own.low, own.high)))
+    };
+    let forms = Form::ALL.into_iter().filter_map(|form| {
+        let judged = scores.context(form)?;
+        let name = match form {
+            Form::Classic => "classic: wherever the scheduler puts them".to_string(),
+            form => format!("pinned: {}", place(form, judged, scores.copies)),
+        };
+        Some(match scores.index(form) {
+            Ok(score) => {
+                let value = number(format!("{:.1}", score.value));
+                vec![text(name), value, range(score.interval), range(score.without_one)]
+            }
+            Err(why) => vec![text(name), text(why)],
+        })
+    });
+    let first = match scores.copies {
+        1 => "index of 1 copy, context switching".to_string(),
+        copies => format!("index of {copies} copies, context switching"),
+    };
+    let columns = vec![column(&first), right("score"), right("95 %"), right("any one test left out")];
+    Table { columns, rows: forms.collect(), folded: false }
+}
+
+/// What where the two tasks are makes of the score.
+fn context_words(scores: &Scores) -> Option<String> {
+    let (one, two) = (scores.context(Form::Pinned)?, scores.context(Form::TwoCpus)?);
+    let ratio = usable(one)? / usable(two)?;
+    let class = &two.series.case.placement.name;
+    let (more, times) = match ratio < 1.0 {
+        true => (format!("two CPUs ({class})"), 1.0 / ratio),
+        false => ("one CPU".to_string(), ratio),
+    };
+    let free = scores.context(Form::Classic).and_then(usable);
+    let shown = free.map_or(String::new(), |free| {
+        let off = |judged: &Judged| usable(judged).map_or(f64::INFINITY, |own| (free / own).ln().abs());
+        let near = if off(one) < off(two) { "one CPU".to_string() } else { format!("two CPUs ({class})") };
+        format!(": here it lies nearest to {near}")
+    });
+    Some(format!(
+        "Context switching scores {times:.2} times as high on {more}; where the scheduler puts the two tasks decides \
+         which of the two the classic score shows{shown}. A high score of tasks that stay on one CPU is no merit: whoever is \
+         woken there waits until the other one sleeps."
+    ))
+}
+
+/// Who compiled the tests that measure their compiler.
+fn compiler_words(scores: &Scores) -> Option<String> {
+    let told = |(test, judged): (&Test, &Judged)| {
+        Some((test.title, judged.series.case.inputs.get(COMPILER)?.to_string()))
+    };
+    let compiled: Vec<(&str, String)> = scores.tests().filter_map(told).collect();
+    let names: Vec<&str> = compiled.iter().map(|(title, _)| *title).collect();
+    let (_, compiler) = compiled.first()?;
+    Some(format!("Compiled by {compiler} for any CPU of this kind: {}.", names.join(", ")))
+}
+
+/// Below this share nobody needs to be told what was hidden.
+const LITTLE: f64 = 0.0005;
+
+/// What dropping the worst third would have hidden.
+fn hidden_words(scores: &Scores) -> Option<String> {
+    let all =
+        scores.tests().filter_map(|(test, judged)| Some((test.title, more(judged)?, as_unixbench(judged)?)));
+    let (title, share, own) = all.max_by(|one, other| one.1.total_cmp(&other.1))?;
+    let Classic { kept, dropped, .. } = own;
+    let passes = format!("the worst {dropped} of {} passes", dropped + kept);
+    Some(match share >= LITTLE {
+        true => format!(
+            "UnixBench itself would drop {passes} of {title} and print {} more than the median of all: that much it would \
+             hide.",
+            percent(share)
+        ),
+        false => format!("Dropping {passes}, as UnixBench does, would hide next to nothing here."),
+    })
+}

@@ -1,0 +1,206 @@
+//! Blocks as a terminal shows them: short sections only, aligned columns, marks beside colours.
+
+mod map;
+mod table;
+
+use std::fmt::Write;
+
+use anstyle::{AnsiColor, Color};
+
+use super::block::{Block, Check, FINDINGS, Mark, RESULTS, Report, Section};
+use super::plain::{lines, plain};
+pub use super::text_machine::Style;
+use model::{Finding, Severity};
+pub use table::sparkline;
+
+/// What a piece of text is, for its colour.
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Tone {
+    #[default]
+    Plain,
+    Strong,
+    Dim,
+    Good,
+    Care,
+    Bad,
+    Picture,
+}
+
+/// Longest single text of the machine's own that is shown.
+const LONGEST: usize = 300;
+
+/// The report as text for a terminal of `style.width` columns.
+pub fn render(report: &Report, style: Style) -> String {
+    let mut out = heading(report, style);
+    // On a terminal the last lines are read first: findings stand below the numbers.
+    let mut sections: Vec<&Section> = report.sections.iter().filter(|section| !section.long).collect();
+    sections.sort_by_key(|section| section.id == FINDINGS);
+    for section in sections {
+        let blocks: Vec<String> = section.blocks.iter().map(|block| self::block(block, style)).collect();
+        if blocks.iter().all(String::is_empty) {
+            continue;
+        }
+        out.push('\n');
+        // Findings and the main table speak for themselves.
+        if section.id != FINDINGS && section.id != RESULTS {
+            out.push_str(&wrapped(&plain(&section.title, LONGEST), 2, Tone::Strong, style));
+        }
+        for (index, (block, shown)) in section.blocks.iter().zip(&blocks).enumerate() {
+            if index > 0 && matches!(block, Block::Table(_)) && !shown.is_empty() {
+                out.push('\n');
+            }
+            out.push_str(shown);
+        }
+    }
+    out
+}
+
+/// The machine in a line, and the conditions.
+pub fn heading(report: &Report, style: Style) -> String {
+    let mut out = String::new();
+    let (machine, subtitle) = (plain(&report.machine, LONGEST), plain(&report.subtitle, LONGEST));
+    let one_line = machine.chars().count() + 2 + subtitle.chars().count() <= style.width;
+    match one_line {
+        // Writing to a string cannot fail.
+        true => {
+            let (machine, subtitle) =
+                (paint(&machine, Tone::Strong, style), paint(&subtitle, Tone::Dim, style));
+            let _ = writeln!(out, "{machine}  {subtitle}");
+        }
+        false => {
+            out.push_str(&wrapped(&machine, 0, Tone::Strong, style));
+            out.push_str(&wrapped(&subtitle, 0, Tone::Dim, style));
+        }
+    }
+    out.push_str(&checks(&report.checks, style));
+    out
+}
+
+fn checks(checks: &[Check], style: Style) -> String {
+    let mut out = String::new();
+    let mut column = 0;
+    for check in checks {
+        let (mark, tone) = match (check.mark, style.unicode) {
+            (Mark::Good, true) => ("✓", Tone::Good),
+            (Mark::Good, false) => ("+", Tone::Good),
+            (Mark::Care, _) => ("!", Tone::Care),
+            (Mark::Bad, true) => ("✗", Tone::Bad),
+            (Mark::Bad, false) => ("x", Tone::Bad),
+            (Mark::Note, true) => ("·", Tone::Dim),
+            (Mark::Note, false) => ("-", Tone::Dim),
+        };
+        let text = plain(&check.text, LONGEST);
+        let width = 2 + text.chars().count() + 2;
+        if column == 0 || column + width > style.width {
+            out.push_str(if column == 0 { "  check  " } else { "\n         " });
+            column = 9;
+        }
+        let _ = write!(out, "{} {text}  ", paint(mark, tone, style));
+        column += width;
+    }
+    if !checks.is_empty() {
+        out.push('\n');
+    }
+    out
+}
+
+fn block(block: &Block, style: Style) -> String {
+    match block {
+        Block::Prose(text) => wrapped(&plain(text, 4 * LONGEST), 2, Tone::Plain, style),
+        Block::Findings(list) => findings(list, style),
+        Block::Table(table) => table::render(table, style),
+        Block::Chart(chart) if chart.map().is_some() => map::render(chart, style),
+        Block::Chart(chart) => table::render(chart.summary.as_ref().unwrap_or(&chart.data), style),
+        Block::Facts(facts) => {
+            let width = facts.iter().map(|(label, _)| plain(label, 60).chars().count()).max().unwrap_or(0);
+            let line = |(label, value): &(String, String)| {
+                let label = paint(&format!("{:width$}", plain(label, 60)), Tone::Dim, style);
+                format!("  {label}  {}\n", plain(value, LONGEST))
+            };
+            facts.iter().map(line).collect()
+        }
+        Block::Preformatted(text) => text
+            .lines()
+            .map(|line| format!("  {}", plain(line, LONGEST)).trim_end().to_string() + "\n")
+            .collect(),
+        Block::Boxes(_) => String::new(),
+        Block::Tiles(tiles) => {
+            let lines = tiles.lines(style.width.saturating_sub(2));
+            lines.iter().map(|line| format!("  {}\n", plain(line, LONGEST))).collect()
+        }
+    }
+}
+
+/// Notes of one rule say much the same: a terminal shows so many of them, the page all.
+const NOTES_OF_A_RULE: usize = 2;
+
+fn findings(list: &[Finding], style: Style) -> String {
+    let mut out = String::new();
+    for (at, one) in list.iter().enumerate() {
+        let note = |other: &&Finding| other.severity == Severity::Note && other.rule == one.rule;
+        let before = list[..at].iter().filter(note).count();
+        if one.severity > Severity::Note || before < NOTES_OF_A_RULE {
+            out.push_str(&finding(one, style));
+        } else if !list[at + 1..].iter().any(|other| note(&other)) {
+            let rule = plain(&one.rule, 60);
+            let more = before + 1 - NOTES_OF_A_RULE;
+            let text = format!("{more} more of {rule}: in the page and in --json");
+            out.push_str(&wrapped(&text, 4, Tone::Dim, style));
+        }
+    }
+    out
+}
+
+fn finding(finding: &Finding, style: Style) -> String {
+    let (mark, tone) = match (finding.severity, style.unicode) {
+        (Severity::Problem, true) => ("✗", Tone::Bad),
+        (Severity::Problem, false) => ("x", Tone::Bad),
+        (Severity::Warning, _) => ("!", Tone::Care),
+        (Severity::Note, true) => ("·", Tone::Dim),
+        (Severity::Note, false) => ("-", Tone::Dim),
+    };
+    let mut out = String::new();
+    let headline = plain(&finding.headline, LONGEST);
+    let headline = wrapped(&headline, 4, tone, style);
+    // The mark stands in the first line's margin.
+    let _ = write!(out, "  {} {}", paint(mark, tone, style), headline.trim_start());
+    out.push_str(&wrapped(&plain(&finding.cause, 3 * LONGEST), 4, Tone::Plain, style));
+    let (confirm, rule) = (plain(&finding.confirm, LONGEST), plain(&finding.rule, 60));
+    let explain = format!("assay explain {rule}");
+    let one_line = 4 + 8 + confirm.chars().count() + 4 + 8 + explain.chars().count() <= style.width;
+    let between = if one_line { "    " } else { "\n    " };
+    // Commands are not wrapped: whoever copies one wants it whole. Writing to a string cannot fail.
+    let _ = writeln!(
+        out,
+        "    {} {confirm}{between}{} {explain}",
+        paint("confirm", Tone::Dim, style),
+        paint("explain", Tone::Dim, style)
+    );
+    out
+}
+
+fn wrapped(text: &str, indent: usize, tone: Tone, style: Style) -> String {
+    let room = style.width.saturating_sub(indent).max(20);
+    lines(text, room)
+        .iter()
+        .map(|line| format!("{}{}\n", " ".repeat(indent), paint(line, tone, style)))
+        .collect()
+}
+
+fn paint(text: &str, tone: Tone, style: Style) -> String {
+    if !style.color || text.is_empty() || tone == Tone::Plain {
+        return text.to_string();
+    }
+    let plain = anstyle::Style::new();
+    let colored = |color: AnsiColor| plain.fg_color(Some(Color::Ansi(color)));
+    let look = match tone {
+        Tone::Plain => plain,
+        Tone::Strong => plain.bold(),
+        Tone::Dim => plain.dimmed(),
+        Tone::Good => colored(AnsiColor::Green),
+        Tone::Care => colored(AnsiColor::Yellow),
+        Tone::Bad => colored(AnsiColor::Red).bold(),
+        Tone::Picture => colored(AnsiColor::Blue),
+    };
+    format!("{look}{text}{look:#}")
+}

@@ -1,0 +1,281 @@
+//! Tables in a terminal: aligned columns, as wide as it is.
+
+use std::fmt::Write;
+
+use super::{LONGEST, Style, Tone, paint};
+use crate::block::{Cell, Table};
+use crate::plain::{lines, plain};
+use model::VerdictKind;
+
+/// On narrower lines a picture of the distribution gives its room to the words of the verdict.
+const ROOM_FOR_PICTURES: usize = 110;
+
+/// Columns that a table's last and first column keep on a narrow terminal: a verdict's word, and most of a name.
+const LEAST_LAST: usize = 12;
+const LEAST_NAME: usize = 24;
+
+/// A line of cells, not more than there are columns.
+type Row = Vec<(String, Tone)>;
+
+/// Columns two spaces apart; the last one takes what is left of the line and is cut there. Where the line is too short for
+/// the columns, their titles are broken into lines; where it still is, each row stands as a block of its own.
+pub fn render(table: &Table, style: Style) -> String {
+    if table.rows.is_empty() {
+        return String::new();
+    }
+    let picture = |at: usize| table.rows.iter().any(|row| matches!(row.get(at), Some(Cell::Distribution(_))));
+    let columns: Vec<usize> =
+        (0..table.columns.len()).filter(|at| style.width >= ROOM_FOR_PICTURES || !picture(*at)).collect();
+    let titles: Row = columns.iter().map(|at| (plain(&table.columns[*at].title, 60), Tone::Dim)).collect();
+    let cells = |row: &Vec<Cell>| {
+        let own = columns.iter().take_while(|at| **at < row.len());
+        own.map(|at| shown(&row[*at], style)).collect::<Row>()
+    };
+    let rows: Vec<Row> = table.rows.iter().map(cells).collect();
+    let right: Vec<bool> = columns.iter().map(|at| table.columns[*at].right).collect();
+    let mut head = vec![titles.clone()];
+    let mut widths = widths(&head, &rows);
+    if !fits(&widths, style) {
+        head = broken(&titles, &rows);
+        widths = self::widths(&head, &rows);
+    }
+    if let Some((last, [name, others @ ..])) = widths.split_last_mut() {
+        // The last column keeps room for a word, at the cost of names that are very long.
+        let room = style.width.saturating_sub(4 + taken(others) + LEAST_LAST.min(*last));
+        *name = (*name).min(room.max(LEAST_NAME));
+    }
+    if !fits(&widths, style) {
+        return rows.iter().map(|row| record(&titles, row, &right, style)).collect();
+    }
+    if let Some((last, before)) = widths.split_last_mut() {
+        *last = (*last).min(left(before, style));
+    }
+    head.iter().chain(&rows).map(|row| line(row, &widths, &right, style)).collect()
+}
+
+/// The widest cell of each column; the last cell of a short row is no column's.
+fn widths(head: &[Row], rows: &[Row]) -> Vec<usize> {
+    let mut widths = vec![0; head[0].len()];
+    for row in head.iter().chain(rows) {
+        let own = if row.len() < widths.len() { row.len().saturating_sub(1) } else { row.len() };
+        for (width, (text, _)) in widths.iter_mut().zip(&row[..own]) {
+            *width = (*width).max(text.chars().count());
+        }
+    }
+    widths
+}
+
+fn taken(columns: &[usize]) -> usize {
+    columns.iter().map(|width| width + 2).sum()
+}
+
+/// What is left of a line of the terminal behind these columns.
+fn left(columns: &[usize], style: Style) -> usize {
+    style.width.saturating_sub(2 + taken(columns)).max(LEAST_LAST)
+}
+
+/// Whether the last column has room for a word.
+fn fits(widths: &[usize], style: Style) -> bool {
+    widths.split_last().is_none_or(|(last, before)| 2 + taken(before) + LEAST_LAST.min(*last) <= style.width)
+}
+
+/// Titles on several lines, none longer than its column's cells or its longest word.
+fn broken(titles: &Row, rows: &[Row]) -> Vec<Row> {
+    let bare = vec![(String::new(), Tone::Dim); titles.len()];
+    let columns: Vec<Vec<String>> = titles
+        .iter()
+        .zip(widths(&[bare], rows))
+        .map(|((title, _), cells)| {
+            let word = title.split_whitespace().map(|word| word.chars().count()).max().unwrap_or(0);
+            lines(title, cells.max(word))
+        })
+        .collect();
+    let height = columns.iter().map(Vec::len).max().unwrap_or(0);
+    let row = |at: usize| -> Row {
+        // The last line of each stands above the cells.
+        let word = |lines: &Vec<String>| (at + lines.len()).checked_sub(height).map(|own| lines[own].clone());
+        columns.iter().map(|lines| (word(lines).unwrap_or_default(), Tone::Dim)).collect()
+    };
+    (0..height.max(1)).map(row).collect()
+}
+
+fn line(row: &Row, widths: &[usize], right: &[bool], style: Style) -> String {
+    let mut line = String::from("  ");
+    for (place, (text, tone)) in row.iter().enumerate() {
+        let stretched = place + 1 == row.len() && row.len() < widths.len();
+        let width = if stretched { left(&widths[..place], style) } else { widths[place] };
+        let text = plain(text, width);
+        let pad = " ".repeat(width - text.chars().count());
+        let painted = paint(&text, *tone, style);
+        // Writing to a string cannot fail.
+        let _ = match right[place] && !stretched {
+            true => write!(line, "{pad}{painted}  "),
+            false => write!(line, "{painted}{pad}  "),
+        };
+    }
+    format!("{}\n", line.trim_end())
+}
+
+/// A row as a block: what it is in one line, then a line for each of its figures.
+fn record(titles: &Row, row: &Row, right: &[bool], style: Style) -> String {
+    // The last cell of a short row says why there are no figures.
+    let names = match row.len() < titles.len() {
+        true => row.len(),
+        false => right.iter().take_while(|right| !**right).count(),
+    };
+    let name: Vec<&str> = row[..names].iter().map(|(text, _)| text.as_str()).collect();
+    let name = plain(&name.join("  "), style.width.saturating_sub(2));
+    let mut out = format!("  {}\n", paint(name.trim_end(), Tone::Strong, style));
+    let figures = || titles.iter().zip(row).skip(names).filter(|(_, (text, _))| !text.is_empty());
+    let width = figures().map(|((title, _), _)| title.chars().count()).max().unwrap_or(0);
+    for ((title, _), (text, tone)) in figures() {
+        let room = style.width.saturating_sub(width + 6).max(LEAST_LAST);
+        let text = paint(&plain(text, room), *tone, style);
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "    {}  {text}", paint(&format!("{title:width$}"), Tone::Dim, style));
+    }
+    out
+}
+
+fn shown(cell: &Cell, style: Style) -> (String, Tone) {
+    match cell {
+        Cell::Heading(text) => (plain(text, LONGEST), Tone::Strong),
+        Cell::Text(text) | Cell::Number(text) | Cell::Code(text) => (plain(text, LONGEST), Tone::Plain),
+        Cell::Verdict(verdict) => {
+            let (mark, tone) = verdict_mark(verdict.kind, style.unicode);
+            let words = verdict.kind.words();
+            let text = match verdict.reason.as_str() {
+                "" => format!("{mark} {words}"),
+                reason => format!("{mark} {words}: {}", plain(reason, LONGEST)),
+            };
+            (text, tone)
+        }
+        Cell::Distribution(values) => (sparkline(values, style.unicode), Tone::Picture),
+        Cell::Empty => (String::new(), Tone::Plain),
+    }
+}
+
+fn verdict_mark(kind: VerdictKind, unicode: bool) -> (&'static str, Tone) {
+    match (kind, unicode) {
+        (VerdictKind::Trusted | VerdictKind::TrustedWithCause, true) => ("✓", Tone::Good),
+        (VerdictKind::Trusted | VerdictKind::TrustedWithCause, false) => ("+", Tone::Good),
+        (VerdictKind::Imprecise | VerdictKind::Multimodal | VerdictKind::Drifting, _) => ("!", Tone::Care),
+        (VerdictKind::Rejected, true) => ("✗", Tone::Bad),
+        (VerdictKind::Rejected, false) => ("x", Tone::Bad),
+        (VerdictKind::Skipped | VerdictKind::Unverified, _) => ("-", Tone::Dim),
+    }
+}
+
+/// Bins of a sparkline.
+const BINS: usize = 12;
+
+/// A histogram of values from the least to the largest, as a line of blocks; nothing for fewer than two values.
+pub fn sparkline(values: &[f64], unicode: bool) -> String {
+    let finite: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
+    let least = finite.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = finite.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if finite.len() < 2 || most <= least {
+        return String::new();
+    }
+    let mut bins = [0usize; BINS];
+    for value in &finite {
+        let bin = ((value - least) / (most - least) * BINS as f64) as usize;
+        bins[bin.min(BINS - 1)] += 1;
+    }
+    let highest = bins.iter().copied().max().unwrap_or(1);
+    let levels: &[char] = match unicode {
+        true => &['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'],
+        false => &['.', ':', '-', '=', '+', '*', '#', '@'],
+    };
+    let level = |count: &usize| match count {
+        0 => ' ',
+        count => levels[(count * levels.len()).div_ceil(highest).clamp(1, levels.len()) - 1],
+    };
+    bins.iter().map(level).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::Column;
+    use model::Verdict;
+
+    const PLAIN: Style = Style { color: false, unicode: true, width: 60 };
+
+    #[test]
+    fn tables_align_and_stay_inside_the_line() {
+        let column = |title: &str, right| Column { title: title.into(), right };
+        let table = Table {
+            columns: vec![column("test", false), column("median", true), column("verdict", false)],
+            rows: vec![
+                vec![
+                    Cell::Text("pipe".into()),
+                    Cell::Number("1.5 us".into()),
+                    Cell::Verdict(Verdict::trusted()),
+                ],
+                vec![
+                    Cell::Text("a\x1b[31mb".into()),
+                    Cell::Number("120 ns".into()),
+                    Cell::Verdict(Verdict::new(VerdictKind::Rejected, "x".repeat(200))),
+                ],
+            ],
+            folded: false,
+        };
+        let text = super::render(&table, PLAIN);
+        assert!(text.lines().all(|line| line.chars().count() <= 60), "{text}");
+        assert!(!text.contains('\x1b') && text.contains("\\x1b[31m"), "{text}");
+        assert!(text.starts_with("  test"), "{text}");
+    }
+
+    #[test]
+    fn wide_tables_break_their_titles_and_then_their_rows() {
+        let column = |title: &str, right| Column { title: title.into(), right };
+        let table = Table {
+            columns: vec![
+                column("policy", false),
+                column("late, 99th percentile, us", true),
+                column("late, worst of a visit, us", true),
+                column("verdict", false),
+            ],
+            rows: vec![
+                vec![
+                    Cell::Text("fifo".into()),
+                    Cell::Number("83.6".into()),
+                    Cell::Empty,
+                    Cell::Verdict(Verdict::trusted()),
+                ],
+                vec![Cell::Text("idle".into()), Cell::Text("not on this machine".into())],
+            ],
+            folded: false,
+        };
+        let at = |width| super::render(&table, Style { width, ..PLAIN });
+        assert!(at(80).starts_with("  policy  late, 99th percentile, us  late, worst of"), "{}", at(80));
+        assert_eq!(
+            at(50),
+            concat!(
+                "                        late,\n",
+                "                        worst\n",
+                "           late, 99th    of a\n",
+                "          percentile,  visit,\n",
+                "  policy           us      us  verdict\n",
+                "  fifo           83.6          ✓ trusted\n",
+                "  idle    not on this machine\n",
+            )
+        );
+        assert_eq!(
+            at(30),
+            "  fifo\n    late, 99th percentile, us  83.6\n    verdict                    ✓ trusted\n  idle  not on this machine\n"
+        );
+    }
+
+    #[test]
+    fn sparklines_show_two_modes() {
+        let values: Vec<f64> =
+            (0..40).map(|i| if i % 4 == 0 { 1.0 } else { 2.0 } + f64::from(i) * 1e-4).collect();
+        let line = sparkline(&values, true);
+        assert_eq!(line.chars().count(), BINS);
+        assert!(line.trim_start_matches(|c| c != ' ').starts_with("  "), "a valley: {line:?}");
+        assert_eq!(sparkline(&[1.0, 1.0], true), "");
+        assert_eq!(sparkline(&[f64::NAN], true), "");
+    }
+}

@@ -1,0 +1,162 @@
+//! Is the machine quiet enough to measure on? Looked at over one-second differences, never by load averages, which
+//! remember the build that ended a minute ago.
+
+use std::time::{Duration, Instant};
+
+use model::{Conditions, CpuSet, Event, TimeLine};
+use sys::clock;
+use sys::counters::Counters;
+
+/// How long to wait for quiet.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Patience {
+    /// Up to this long, then go on and say so.
+    Bounded(Duration),
+    /// As long as it takes (`--wait-idle`).
+    UntilIdle,
+    /// Not at all (`--force`): look once, go on.
+    None,
+}
+
+/// Others may use this much of one CPU, or of the whole machine where that is more.
+const BUSY_ONE_CPU: f64 = 0.05;
+const BUSY_MACHINE: f64 = 0.005;
+/// Share of the time in which some task waited for a CPU.
+const PSI_CPU: f64 = 0.02;
+const STEAL: f64 = 0.005;
+
+/// What a second looked like, if it was not quiet.
+pub fn disturbance(second: &Conditions) -> Option<String> {
+    let mut reasons = Vec::new();
+    let cpus = f64::from(second.cpus.max(1));
+    if let Some(background) = second.background()
+        && background * cpus > BUSY_ONE_CPU.max(BUSY_MACHINE * cpus)
+    {
+        reasons.push(format!("other processes use {:.0} % of a CPU", background * cpus * 100.0));
+    }
+    let share = |ms: Option<f64>| ms.filter(|_| second.wall_ms > 0.0).map(|ms| ms / second.wall_ms);
+    if let Some(psi) = share(second.psi_cpu_ms).filter(|psi| *psi > PSI_CPU) {
+        reasons.push(format!("tasks wait for a CPU {:.0} % of the time", psi * 100.0));
+    }
+    if let Some(steal) = second.steal().filter(|steal| *steal > STEAL) {
+        reasons.push(format!("the hypervisor takes {:.1} % of the CPU time", steal * 100.0));
+    }
+    if second.swapped_pages.is_some_and(|pages| pages > 0.0) {
+        reasons.push("memory is being swapped".to_string());
+    }
+    if second.throttled_ms.is_some_and(|ms| ms > 0.0) {
+        reasons.push("the cgroup's CPU quota throttles us".to_string());
+    }
+    (!reasons.is_empty()).then(|| reasons.join(", "))
+}
+
+/// What the gate saw, for the run file.
+#[derive(Debug)]
+pub struct Report {
+    pub event: Event,
+    pub lines: Vec<TimeLine>,
+    /// The machine was still disturbed when we went on.
+    pub disturbed: Option<String>,
+}
+
+/// Waits for a quiet second. `second` reports one second of the machine and may be told to end by `interrupted`.
+pub fn wait(
+    counters: &mut Counters,
+    patience: Patience,
+    since_start_ms: impl Fn() -> f64,
+    interrupted: &dyn Fn() -> bool,
+    mut waiting: impl FnMut(&str, Duration),
+) -> Report {
+    let begin = Instant::now();
+    let names = [("background", "CPUs"), ("steal", "CPUs"), ("waiting for a CPU", "share of the time")];
+    let mut lines: Vec<TimeLine> = names
+        .into_iter()
+        .map(|(name, unit)| TimeLine {
+            subject: "".into(),
+            name: name.into(),
+            unit: unit.into(),
+            at_ms: Vec::new(),
+            value: Vec::new(),
+            missing: None,
+        })
+        .collect();
+    let disturbed = loop {
+        let second = one_second(counters, interrupted);
+        let cpus = f64::from(second.cpus);
+        let values = [
+            second.background().map(|share| share * cpus),
+            second.steal().map(|share| share * cpus),
+            second.psi_cpu_ms.map(|ms| ms / second.wall_ms.max(1.0)),
+        ];
+        for (line, value) in lines.iter_mut().zip(values) {
+            if let Some(value) = value {
+                line.at_ms.push(since_start_ms());
+                line.value.push(value);
+            }
+        }
+        let Some(why) = disturbance(&second) else { break None };
+        let go_on = match patience {
+            Patience::Bounded(limit) => begin.elapsed() >= limit,
+            Patience::UntilIdle => false,
+            Patience::None => true,
+        };
+        if go_on || interrupted() {
+            break Some(why);
+        }
+        waiting(&why, begin.elapsed());
+    };
+    let waited = begin.elapsed().as_secs_f64();
+    let text = match &disturbed {
+        Some(why) if interrupted() => format!("interrupted after {waited:.0} s of waiting: {why}"),
+        None => format!("quiet after {waited:.0} s"),
+        Some(why) => format!("went on after {waited:.0} s although {why}"),
+    };
+    lines.retain(|line| !line.value.is_empty());
+    Report { event: Event { at_ms: since_start_ms(), kind: "gate".into(), text }, lines, disturbed }
+}
+
+fn one_second(counters: &mut Counters, interrupted: &dyn Fn() -> bool) -> Conditions {
+    let (before, own) = (counters.read(), clock::cpu_ms().unwrap_or(0.0));
+    let end = Instant::now() + Duration::from_secs(1);
+    while Instant::now() < end && !interrupted() {
+        std::thread::sleep(Duration::from_millis(50).min(end - Instant::now().min(end)));
+    }
+    let own = clock::cpu_ms().unwrap_or(0.0) - own;
+    counters.read().since(&before, own, &CpuSet::default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn quiet() -> Conditions {
+        Conditions {
+            wall_ms: 1000.0,
+            cpus: 2,
+            busy_ms: Some(30.0),
+            own_ms: Some(10.0),
+            steal_ms: Some(0.0),
+            psi_cpu_ms: Some(5.0),
+            swapped_pages: Some(0.0),
+            throttled_ms: Some(0.0),
+            ..Conditions::default()
+        }
+    }
+
+    #[test]
+    fn each_disturbance_has_its_words_and_quiet_has_none() {
+        assert_eq!(disturbance(&quiet()), None);
+        assert_eq!(disturbance(&Conditions::default()), None, "nothing known is not a disturbance");
+        let check = |conditions: Conditions, word: &str| {
+            let why = disturbance(&conditions).unwrap_or_default();
+            assert!(why.contains(word), "{word}: {why}");
+        };
+        check(Conditions { busy_ms: Some(500.0), ..quiet() }, "other processes use 49 %");
+        check(Conditions { steal_ms: Some(40.0), ..quiet() }, "hypervisor takes 2.0 %");
+        check(Conditions { psi_cpu_ms: Some(300.0), ..quiet() }, "wait for a CPU 30 %");
+        check(Conditions { swapped_pages: Some(1.0), ..quiet() }, "swapped");
+        check(Conditions { throttled_ms: Some(1.0), ..quiet() }, "quota");
+        let many = Conditions { cpus: 256, busy_ms: Some(700.0), ..quiet() };
+        assert_eq!(disturbance(&many), None, "0.7 of 256 CPUs is a quiet server");
+    }
+}

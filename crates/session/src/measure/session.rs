@@ -1,0 +1,500 @@
+//! The loop: pass after pass over the plan, interleaved, until everything is known well enough or the time is over.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use crate::objects::Keep;
+use crate::plan::{self, Profile};
+use bench::{Order, Secret};
+use knobs::Hand;
+use model::Metric;
+use model::run_file::Writer;
+use model::{Conditions, Earlier, Event, Header, Planned, Reason, Record, Visit, fingerprint};
+use stats::stop::{self, Decision, Target};
+use sys::counters::{Counters, Groups, Neighbours};
+use sys::{clock, process};
+
+use super::child::{self, Meanwhile};
+use super::gate::{self, Patience};
+use super::pretended;
+use super::settings::{Knobs, settings};
+use super::watch::Watch;
+
+/// Everything that measuring needs and does not change.
+pub struct Session<'a> {
+    pub header: &'a Header,
+    pub profile: &'a Profile,
+    /// This very binary.
+    pub program: PathBuf,
+    /// Kernel counters are read under this root.
+    pub root: PathBuf,
+    /// Turns the knobs that cases name, and turns them back.
+    pub knobs: &'a Hand,
+    /// Lends visits what would outlive them.
+    pub keep: &'a Keep,
+    /// Our cgroup and its ancestors.
+    pub groups: Groups,
+    pub patience: Patience,
+    /// Time limit of each visit; `None`: by its estimate.
+    pub visit_limit: Option<Duration>,
+    pub secret: Option<Secret>,
+    pub interrupted: &'a dyn Fn() -> bool,
+    /// Looks after the run file between visits; what is to be said of it.
+    pub look_after: &'a dyn Fn(&mut Writer) -> Option<String>,
+}
+
+/// What is told to whoever draws, between visits only: nothing is drawn while something is measured.
+pub enum Progress<'a> {
+    /// The gate is closed: why, and since when.
+    Waiting { why: &'a str, since: Duration },
+    /// A visit is about to begin.
+    Visit { key: &'a str, done: usize, of: usize, left: Duration },
+    /// A visit gave nothing.
+    Failed { key: &'a str, reason: &'a Reason },
+    /// A word about the run file.
+    Said(&'a str),
+}
+
+/// How measuring ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// Every case has enough, or all that its profile gives it.
+    Complete,
+    /// The budget ended it.
+    Budget,
+    /// The user did: what was measured is in the file.
+    Interrupted,
+}
+
+/// A case that failed this often is not visited again.
+const FAILURES_MAX: usize = 3;
+/// A child's time limit: the first, and its estimate times the second.
+const VISIT_LIMIT: Duration = Duration::from_secs(15);
+const VISIT_LIMIT_ESTIMATES: f64 = 8.0;
+/// After knobs were turned, what the kernel does about it is over by then.
+const SETTLING: Duration = Duration::from_millis(200);
+
+impl Session<'_> {
+    /// Measures until the end, appending to `writer`; `earlier` is what an earlier part of the same run has.
+    pub fn run(
+        &self,
+        writer: &mut Writer,
+        earlier: Earlier,
+        progress: &mut dyn FnMut(Progress),
+    ) -> anyhow::Result<Ended> {
+        let mut loop_state = Loop::new(self, earlier);
+        let ended = loop_state.passes(writer, progress)?;
+        loop_state.turn(&Knobs::new(), writer)?;
+        let text = match ended {
+            Ended::Complete => None,
+            Ended::Budget => Some(("budget", "the time budget ended before every series was precise enough")),
+            Ended::Interrupted => Some(("interrupted", "interrupted: the same command goes on from here")),
+        };
+        if ended != Ended::Interrupted {
+            loop_state.say_what_never_ran(writer)?;
+        }
+        loop_state.watch.note(writer)?;
+        if let Some((kind, text)) = text {
+            loop_state.note(kind, text, writer)?;
+        }
+        writer.sync();
+        Ok(ended)
+    }
+
+    fn at_ms(&self, state: &Loop) -> f64 {
+        match self.header.pretend {
+            Some(_) => state.next_order as f64 * pretended::VISIT_MS,
+            None => state.begin_ms + state.begin.elapsed().as_secs_f64() * 1e3,
+        }
+    }
+}
+
+/// What changes while the session runs.
+struct Loop<'s, 'h> {
+    session: &'s Session<'h>,
+    visits: Vec<Visit>,
+    /// Case and pass of visits that were made earlier and are not kept.
+    made: BTreeSet<(u32, u32)>,
+    next_order: u32,
+    finished: Vec<bool>,
+    counters: Counters,
+    /// Who else uses the CPUs.
+    neighbours: Neighbours,
+    begin: Instant,
+    /// Where `begin` stands on the run's own time line: after what earlier parts of a resumed run measured, ms.
+    begin_ms: f64,
+    /// Patience that the gate has left.
+    patience: Patience,
+    /// What the knobs are turned to for the visits of now.
+    turned: Knobs,
+    watch: Watch,
+}
+
+impl<'s, 'h> Loop<'s, 'h> {
+    fn new(session: &'s Session<'h>, earlier: Earlier) -> Loop<'s, 'h> {
+        let (begin_ms, next_order) = (earlier.measured_ms(), earlier.next_order());
+        let places = earlier.thinned.iter().flat_map(|thinned| &thinned.places);
+        let made = places.map(|place| (place.case, place.pass)).collect();
+        let visits = earlier.visits;
+        Loop {
+            session,
+            next_order,
+            finished: vec![false; session.header.plan.len()],
+            counters: Counters::open(&session.root, &session.groups, &session.header.allowed_cpus),
+            neighbours: Neighbours::below(&session.root),
+            begin: Instant::now(),
+            begin_ms,
+            patience: session.patience,
+            turned: Knobs::new(),
+            watch: Watch::of(session.header, &session.root, begin_ms),
+            visits,
+            made,
+        }
+    }
+
+    fn plan(&self) -> &'h [Planned] {
+        &self.session.header.plan
+    }
+
+    fn passes(&mut self, writer: &mut Writer, progress: &mut dyn FnMut(Progress)) -> anyhow::Result<Ended> {
+        let runnable: Vec<usize> =
+            (0..self.plan().len()).filter(|case| self.plan()[*case].unmet.is_none()).collect();
+        self.gate(writer, progress)?;
+        let (most, seed) = (self.session.profile.passes_max, self.session.header.seed);
+        let orders = plan::orders(&runnable, most, seed);
+        for (pass, order) in (0..).zip(orders) {
+            let settings = settings(self.plan(), &runnable, pass, seed);
+            for case in &runnable {
+                self.finished[*case] = self.is_finished(*case);
+            }
+            let mut due: Vec<usize> = order.into_iter().filter(|case| self.is_due(*case, pass)).collect();
+            // Each setting of the knobs once a pass; in that, the order drawn.
+            due.sort_by_key(|case| {
+                settings.iter().position(|knobs| **knobs == self.plan()[*case].case.knobs)
+            });
+            let first_of_pass = self.visits.len();
+            for case in self.with_control(due) {
+                if (self.session.interrupted)() {
+                    return Ok(Ended::Interrupted);
+                }
+                if self.over_budget(case) {
+                    return Ok(Ended::Budget);
+                }
+                if !self.visit(case, pass, writer, progress)? {
+                    return Ok(Ended::Interrupted);
+                }
+            }
+            self.watch.note(writer)?;
+            writer.sync();
+            self.wait_if_loud(first_of_pass, writer, progress)?;
+        }
+        Ok(Ended::Complete)
+    }
+
+    /// Of a sweep: before every few cells the control, which is visited for nothing else.
+    fn with_control(&self, due: Vec<usize>) -> Vec<usize> {
+        let Some(sweep) = &self.session.header.sweep else { return due };
+        let runs = |case: &usize| self.plan().get(*case).is_some_and(|planned| planned.unmet.is_none());
+        let control: Vec<usize> = sweep.control.iter().map(|case| *case as usize).filter(runs).collect();
+        let cells: Vec<usize> = due.into_iter().filter(|case| !control.contains(case)).collect();
+        let every = (sweep.every as usize * control.len()).max(1);
+        cells.chunks(every).flat_map(|chunk| [control.as_slice(), chunk].concat()).collect()
+    }
+
+    /// Not yet visited in this pass (a resumed run may have been), and not finished.
+    fn is_due(&self, case: usize, pass: u32) -> bool {
+        !self.finished[case]
+            && !self.made.contains(&(case as u32, pass))
+            && !self.of_case(case).any(|visit| visit.pass == pass)
+    }
+
+    fn of_case(&self, case: usize) -> impl Iterator<Item = &Visit> {
+        self.visits.iter().filter(move |visit| visit.case as usize == case)
+    }
+
+    /// Every headline series of the case has enough, more won't help, or it fails again and again.
+    fn is_finished(&self, case: usize) -> bool {
+        let failed = self.of_case(case).filter(|visit| visit.reason.is_some()).count();
+        let timed_out = self.of_case(case).any(|visit| matches!(visit.reason, Some(Reason::TimedOut(_))));
+        if timed_out || failed >= FAILURES_MAX {
+            return true;
+        }
+        let good: Vec<&Visit> = self.of_case(case).filter(|visit| visit.reason.is_none()).collect();
+        if good.len() < self.session.profile.passes_min as usize {
+            return false;
+        }
+        let header = self.session.header;
+        let Some(title) = header.catalogue.iter().find(|title| title.id == self.plan()[case].case.bench)
+        else {
+            return false;
+        };
+        let profile = self.session.profile;
+        let target = Target { precision: profile.precision, most: profile.passes_max as usize };
+        title.metrics.iter().filter(|metric| metric.headline).all(|metric| {
+            let series = by_point(&good, metric);
+            series
+                .iter()
+                .all(|processes| !matches!(stop::decide(processes, target, header.seed), Decision::Go { .. }))
+        })
+    }
+
+    fn over_budget(&self, case: usize) -> bool {
+        let spent = self.begin.elapsed().as_secs_f64();
+        self.session.header.pretend.is_none()
+            && spent + self.visit_seconds(case) > self.session.header.budget_s
+    }
+
+    /// Seconds that a visit of this case takes: as seen, or as estimated.
+    fn visit_seconds(&self, case: usize) -> f64 {
+        let seen: Vec<f64> = self.of_case(case).map(|visit| visit.conditions.wall_ms / 1e3).collect();
+        match seen.len() {
+            0 => self.plan()[case].seconds,
+            n => seen.iter().sum::<f64>() / n as f64,
+        }
+    }
+
+    /// One visit, appended to the file; false when the user interrupted it.
+    fn visit(
+        &mut self,
+        case: usize,
+        pass: u32,
+        writer: &mut Writer,
+        progress: &mut dyn FnMut(Progress),
+    ) -> anyhow::Result<bool> {
+        let planned = &self.plan()[case];
+        let key = planned.case.key();
+        let (of, left) = self.outlook();
+        progress(Progress::Visit { key: &key, done: self.visits.len(), of, left });
+        let header = self.session.header;
+        let order = Order {
+            case: planned.case.clone(),
+            windows: self.session.profile.windows,
+            clock: header.clock.clone(),
+            seed: header.seed ^ fingerprint(&format!("{key} {pass}")),
+            pass,
+            pretend: header.pretend,
+            secret: self.session.secret.clone(),
+            parent: Some(std::process::id()),
+        };
+        let limit = self.session.visit_limit.unwrap_or_else(|| {
+            VISIT_LIMIT + Duration::from_secs_f64(planned.seconds * VISIT_LIMIT_ESTIMATES)
+        });
+        if let Some(reason) = self.turn(&planned.case.knobs, writer)? {
+            return self.note_failed_turn(case, pass, &key, reason, writer, progress);
+        }
+        let at_ms = self.session.at_ms(self);
+        let seats = planned.case.placement.busy_cpus();
+        self.watch.begin(&planned.case.placement);
+        let (before, own) = (self.counters.read(), clock::cpu_ms().unwrap_or(0.0));
+        let program = process::running(&self.session.program);
+        let (watch, counters) = (&mut self.watch, &mut self.counters);
+        let Session { keep, interrupted, .. } = self.session;
+        let mut waited = || {
+            let ms = counters.read().since(&before, 0.0, &seats).psi_cpu_ms;
+            Duration::try_from_secs_f64(ms.unwrap_or(0.0) / 1e3).unwrap_or_default()
+        };
+        let meanwhile = Meanwhile { interrupted, observe: &mut || watch.look(), waited: &mut waited };
+        let heard = child::visit(program, &order, limit, keep, meanwhile)?;
+        heard.left.iter().try_for_each(|text| self.note("left", text, writer))?;
+        if heard.interrupted {
+            return Ok(false);
+        }
+        let own = clock::cpu_ms().unwrap_or(0.0) - own;
+        let conditions = match header.pretend {
+            Some(_) => pretended::conditions(&header.allowed_cpus),
+            None => {
+                let conditions = self.counters.read().since(&before, own, &seats);
+                let neighbours = self.neighbours.after(&conditions, seats.len());
+                Conditions { neighbours, ..conditions }
+            }
+        };
+        self.watch.end();
+        if let Some(reason) = &heard.reason {
+            progress(Progress::Failed { key: &key, reason });
+        }
+        let visit = Visit {
+            order: self.next_order,
+            case: case as u32,
+            pass,
+            at_ms,
+            conditions,
+            process: heard.process,
+            samples: heard.samples,
+            reason: heard.reason,
+        };
+        if let Some(text) = (self.session.look_after)(writer) {
+            progress(Progress::Said(&text));
+        }
+        writer.append(&Record::Visit(Box::new(visit.clone())))?;
+        self.next_order += 1;
+        self.visits.push(visit);
+        Ok(true)
+    }
+
+    /// Turns the knobs to what a case wants; why not, where that fails.
+    fn turn(&mut self, wanted: &Knobs, writer: &mut Writer) -> anyhow::Result<Option<Reason>> {
+        if (wanted.is_empty() && self.turned.is_empty()) || self.session.header.pretend.is_some() {
+            return Ok(None);
+        }
+        // Noted before: what fails may have been turned in part.
+        self.turned = wanted.clone();
+        let changes = match self.session.knobs.set(wanted) {
+            Ok(changes) => changes,
+            Err(error) => {
+                let text = format!("{error:#}");
+                self.note("knob", &text, writer)?;
+                return Ok(Some(Reason::Failed(text)));
+            }
+        };
+        if changes.is_empty() {
+            return Ok(None);
+        }
+        changes.iter().try_for_each(|text| self.note("knob", text, writer))?;
+        std::thread::sleep(SETTLING);
+        // Counters of CPUs that went and came again are new files.
+        let session = self.session;
+        self.counters = Counters::open(&session.root, &session.groups, &session.header.allowed_cpus);
+        Ok(None)
+    }
+
+    fn note(&self, kind: &'static str, text: &str, writer: &mut Writer) -> anyhow::Result<()> {
+        let event = Event { at_ms: self.session.at_ms(self), kind: kind.into(), text: text.to_string() };
+        writer.append(&Record::Event(event))
+    }
+
+    /// A visit that could not begin, because the knobs could not be turned.
+    fn note_failed_turn(
+        &mut self,
+        case: usize,
+        pass: u32,
+        key: &str,
+        reason: Reason,
+        writer: &mut Writer,
+        progress: &mut dyn FnMut(Progress),
+    ) -> anyhow::Result<bool> {
+        progress(Progress::Failed { key, reason: &reason });
+        let visit = self.visit_without_samples(case, pass, reason);
+        writer.append(&Record::Visit(Box::new(visit.clone())))?;
+        self.next_order += 1;
+        self.visits.push(visit);
+        Ok(true)
+    }
+
+    /// Visits in all as far as can be told, and the time that the rest will take: every unfinished case up to the
+    /// next look of the stop rule, within the budget.
+    fn outlook(&self) -> (usize, Duration) {
+        let (mut visits, mut seconds) = (self.visits.len(), 0.0);
+        for case in 0..self.plan().len() {
+            if self.finished[case] || self.plan()[case].unmet.is_some() {
+                continue;
+            }
+            let have = self.of_case(case).count();
+            let wanted = stop::next_look(have).min(self.session.profile.passes_max as usize);
+            let more = wanted.saturating_sub(have);
+            visits += more;
+            seconds += more as f64 * self.visit_seconds(case);
+        }
+        let budget = self.session.header.budget_s - self.begin.elapsed().as_secs_f64();
+        (visits, Duration::from_secs_f64(seconds.min(budget).max(0.0)))
+    }
+
+    fn gate(&mut self, writer: &mut Writer, progress: &mut dyn FnMut(Progress)) -> anyhow::Result<()> {
+        if self.session.header.pretend.is_some() {
+            return Ok(());
+        }
+        let (begin, begin_ms) = (self.begin, self.begin_ms);
+        let report = gate::wait(
+            &mut self.counters,
+            self.patience,
+            || begin_ms + begin.elapsed().as_secs_f64() * 1e3,
+            self.session.interrupted,
+            |why, since| progress(Progress::Waiting { why, since }),
+        );
+        self.neighbours.remember();
+        if let Patience::Bounded(left) = self.patience {
+            let waited = begin.elapsed().min(left);
+            self.patience = match report.disturbed {
+                Some(_) => Patience::None,
+                None => Patience::Bounded(left - waited.min(left)),
+            };
+        }
+        for line in report.lines {
+            writer.append(&Record::TimeLine(line))?;
+        }
+        writer.append(&Record::Event(report.event))
+    }
+
+    /// After a pass in which others were loud, waits at the gate again while there is patience.
+    fn wait_if_loud(
+        &mut self,
+        first_of_pass: usize,
+        writer: &mut Writer,
+        progress: &mut dyn FnMut(Progress),
+    ) -> anyhow::Result<()> {
+        let sum = |part: fn(&Conditions) -> Option<f64>| -> Option<f64> {
+            let parts: Vec<f64> =
+                self.visits[first_of_pass..].iter().filter_map(|visit| part(&visit.conditions)).collect();
+            (!parts.is_empty()).then(|| parts.iter().sum())
+        };
+        let whole = Conditions {
+            wall_ms: sum(|conditions| Some(conditions.wall_ms)).unwrap_or(0.0),
+            cpus: self.visits.last().map_or(0, |visit| visit.conditions.cpus),
+            busy_ms: sum(|conditions| conditions.busy_ms),
+            own_ms: sum(|conditions| conditions.own_ms),
+            steal_ms: sum(|conditions| conditions.steal_ms),
+            swapped_pages: sum(|conditions| conditions.swapped_pages),
+            // Pressure and throttling are not looked at here: our own tasks cause both.
+            ..Conditions::default()
+        };
+        let loud = whole.wall_ms > 0.0 && gate::disturbance(&whole).is_some();
+        match loud && self.patience != Patience::None && !(self.session.interrupted)() {
+            true => self.gate(writer, progress),
+            false => Ok(()),
+        }
+    }
+
+    /// Cases that the end came before get a visit that says so.
+    fn say_what_never_ran(&mut self, writer: &mut Writer) -> anyhow::Result<()> {
+        for case in 0..self.plan().len() {
+            if self.plan()[case].unmet.is_none() && self.of_case(case).next().is_none() {
+                let reason = Reason::Skipped("budget: the time was over before its turn came".into());
+                let visit = self.visit_without_samples(case, 0, reason);
+                self.next_order += 1;
+                writer.append(&Record::Visit(Box::new(visit)))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn visit_without_samples(&self, case: usize, pass: u32, reason: Reason) -> Visit {
+        Visit {
+            order: self.next_order,
+            case: case as u32,
+            pass,
+            at_ms: self.session.at_ms(self),
+            conditions: Conditions::default(),
+            process: Default::default(),
+            samples: Vec::new(),
+            reason: Some(reason),
+        }
+    }
+}
+
+/// The counted values of one metric: for each point, in the order of the points, a list a visit.
+fn by_point(visits: &[&Visit], metric: &Metric) -> Vec<Vec<Vec<f64>>> {
+    let mut points: Vec<(String, Vec<Vec<f64>>)> = Vec::new();
+    for visit in visits {
+        for samples in
+            visit.samples.iter().filter(|samples| samples.metrics.contains(&metric.name.to_string()))
+        {
+            let values = samples.values(metric.form).split_off(samples.warm_up.min(samples.len()));
+            let name = format!("{:?}", samples.point);
+            match points.iter_mut().find(|(other, _)| *other == name) {
+                Some((_, processes)) => processes.push(values),
+                None => points.push((name, vec![values])),
+            }
+        }
+    }
+    points.into_iter().map(|(_, processes)| processes).collect()
+}

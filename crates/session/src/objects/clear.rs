@@ -1,0 +1,233 @@
+//! Clearing up: what stands in a journal is ended, where it is proved to be ours; what is not is left and named.
+
+use std::io::ErrorKind;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::journal::{Found, Held, Journal, all_in};
+use super::namespaces::{namespace, own_namespace, sees_all, somebody_in};
+use super::{Object, group, programs};
+use bench::JobManager;
+use sys::scratch::{self, Leftover};
+use sys::semaphore;
+
+/// What clearing up came to, in sentences.
+#[derive(Debug, Default)]
+pub struct Cleared {
+    /// What was done, and what is somebody else's.
+    pub said: Vec<String>,
+    /// What is ours and could not be ended: it stays in its journal.
+    pub failed: Vec<String>,
+}
+
+/// How long whoever clears up at this moment may take.
+const OTHERS: Duration = Duration::from_secs(15);
+/// How long a visit whose parent is gone may take to end what it has started.
+const ALONE: Duration = Duration::from_secs(10);
+/// The wall clock's seconds are noted in whole ones, and the kernel's may lag behind them.
+const SECOND: i64 = 1;
+
+/// Ends what sessions that are gone have left.
+pub fn clear(folder: &Path) -> Cleared {
+    let mut cleared = Cleared::default();
+    let end = Instant::now() + OTHERS;
+    loop {
+        let mut others = 0;
+        for found in all_in(folder) {
+            match found {
+                Found::Free(held, text) => cleared.journal(held, &text),
+                // Its owner is gone: somebody clears up after him just now.
+                Found::Taken(text) => {
+                    let is_left = |one: Option<Journal>| one.is_some_and(|one| !one.owner_lives());
+                    others += usize::from(Journal::of_text(&text).is_ok_and(is_left));
+                }
+            }
+        }
+        if others == 0 {
+            return cleared;
+        }
+        if Instant::now() > end {
+            cleared.failed.push(format!("somebody holds the journals in {}", folder.display()));
+            return cleared;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Whether this process has a journal there.
+pub fn has_journal_of(folder: &Path, pid: u32) -> bool {
+    all_in(folder).into_iter().any(|found| {
+        let (Found::Free(_, text) | Found::Taken(text)) = found;
+        Journal::of_text(&text).is_ok_and(|journal| journal.is_some_and(|journal| journal.pid == pid))
+    })
+}
+
+impl Cleared {
+    fn journal(&mut self, held: Held, text: &str) {
+        let path = held.path().display().to_string();
+        let mut journal = match Journal::of_text(text) {
+            Ok(Some(journal)) => journal,
+            Ok(None) => {
+                // Its session was killed before it wrote, or the machine was; or its boot is over.
+                self.failed.extend(held.remove().err().map(|error| format!("{path}: {error}")));
+                return;
+            }
+            Err(error) => {
+                self.failed.push(format!(
+                    "the journal of kernel objects {path} cannot be understood ({error}): look into it, end by hand what it \
+                     names, and remove it"
+                ));
+                return;
+            }
+        };
+        let before = self.failed.len();
+        self.all(&mut journal);
+        let kept = match journal.is_empty() {
+            true => held.remove(),
+            false => held.write(&journal),
+        };
+        self.failed.extend(kept.err().map(|error| format!("the journal of kernel objects {path}: {error}")));
+        if self.failed.len() > before {
+            self.failed.push(format!("they stay in the journal {path}"));
+        }
+    }
+
+    /// Ends what a session that is gone has left; what could not be ended stays in its journal.
+    pub fn all(&mut self, journal: &mut Journal) {
+        let who = format!("process {} of assay, which is gone, had left", journal.pid);
+        let elsewhere = journal.namespace.filter(|other| namespace("self", "pid") != Some(*other));
+        journal.objects.retain(|object| match object.end_from(elsewhere, ALONE) {
+            Ended::Nothing => false,
+            Ended::Done(words) => {
+                self.said.push(format!("{who} {words}"));
+                false
+            }
+            Ended::Foreign(words) => {
+                self.said.push(words);
+                false
+            }
+            Ended::Failed(words) => {
+                self.failed.push(format!("{who} {words}"));
+                true
+            }
+        });
+        // Whoever works in them is gone by then.
+        if journal.objects.is_empty() {
+            let all = std::mem::take(&mut journal.places);
+            for Leftover { path, stays } in all.iter().flat_map(|place| scratch::sweep(place)) {
+                self.said.push(match stays {
+                    None => format!("{who} the folder {path:?}: it is removed"),
+                    Some(why) => format!("the folder {path:?} stays, because {}", why.escape_debug()),
+                });
+            }
+        }
+    }
+}
+
+/// What became of one object.
+pub(super) enum Ended {
+    /// It was not there, or empty.
+    Nothing,
+    Done(String),
+    /// What is there is not ours: it stays.
+    Foreign(String),
+    /// It is ours and stays.
+    Failed(String),
+}
+
+impl Object {
+    /// The same where its process numbers belong to another PID namespace, if one is given.
+    fn end_from(&self, elsewhere: Option<u64>, patience: Duration) -> Ended {
+        let is_of_processes =
+            matches!(self, Object::Visit { .. } | Object::Processes { .. } | Object::ControlGroup { .. });
+        let Some(other) = elsewhere.filter(|_| is_of_processes) else { return self.end(patience) };
+        match (self, somebody_in("pid", other)) {
+            (_, Some(pid)) => Ended::Failed(format!(
+                "processes in another PID namespace: `nsenter -t {pid} -p -m assay restore` ends them"
+            )),
+            // From the first one all are seen, and nobody is in that one.
+            (Object::ControlGroup { .. }, None) if sees_all() => self.end(patience),
+            (_, None) if sees_all() => Ended::Nothing,
+            (_, None) => Ended::Failed(
+                "processes in another PID namespace, into which this one does not see: `assay restore` there or \
+                 on the host ends them; where that namespace is gone, remove the journal"
+                    .to_string(),
+            ),
+        }
+    }
+
+    /// `patience`: how long a visit that still lives may take to leave by itself.
+    pub(super) fn end(&self, patience: Duration) -> Ended {
+        match self {
+            Object::Visit { pid, start_ticks } => {
+                programs::end_visit(*pid, *start_ticks, patience);
+                Ended::Nothing
+            }
+            Object::Processes { mark } => match programs::end_marked(mark) {
+                Ok(0) => Ended::Nothing,
+                Ok(ended) => Ended::Done(format!("{ended} processes of a guarded program: they are killed")),
+                Err(error) => Ended::Failed(format!("processes of a guarded program ({error})")),
+            },
+            Object::ControlGroup { folder, version, inode } => {
+                let shown = folder.display();
+                match group::end(folder, *version, *inode) {
+                    Ok(0) => Ended::Nothing,
+                    Ok(killed) => Ended::Done(format!(
+                        "{killed} processes in the control group {shown}: they are killed, and it is removed"
+                    )),
+                    Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                        Ended::Foreign(format!("the control group {shown} stays: {error}"))
+                    }
+                    Err(error) => Ended::Failed(format!("the control group {shown} ({error})")),
+                }
+            }
+            Object::SystemVSemaphores { .. } => self.end_set(),
+            Object::Job { address, job } => {
+                let shown = format!("the job {job} and its program on the Flink cluster at {address}");
+                match JobManager::at(address).withdraw(job) {
+                    Ok(false) => Ended::Nothing,
+                    Ok(true) => {
+                        Ended::Done(format!("{shown}: it is cancelled, and the program is taken away"))
+                    }
+                    Err(error) => Ended::Failed(format!("{shown} ({error:#})")),
+                }
+            }
+        }
+    }
+
+    fn end_set(&self) -> Ended {
+        let Object::SystemVSemaphores { key, count, maker, namespace, from_s, until_s } = self else {
+            return Ended::Nothing;
+        };
+        let set = format!("System V semaphores with the key 0x{key:08x}");
+        if own_namespace() != Some(*namespace) {
+            // Without a process in it a namespace is gone, and what was in it.
+            return match somebody_in("ipc", *namespace) {
+                None => Ended::Nothing,
+                Some(pid) => Ended::Failed(format!(
+                    "{set} in another IPC namespace: `nsenter -t {pid} -i assay restore` removes them"
+                )),
+            };
+        }
+        let found = match semaphore::Found::under(*key) {
+            Ok(None) => return Ended::Nothing,
+            Ok(Some(found)) => found,
+            Err(error) => return Ended::Foreign(format!("{set} are not ours and stay ({error})")),
+        };
+        let in_time = |at: i64| (from_s - SECOND..=until_s + SECOND).contains(&at);
+        let ours = found.maker == *maker
+            && found.count == u64::from(*count)
+            && in_time(found.changed_s)
+            && (found.used_s == 0 || found.used_s >= from_s - SECOND);
+        if !ours {
+            return Ended::Foreign(format!(
+                "{set} are not those that were to be made (user {}, {} in the set, made or changed at {} s): they stay",
+                found.maker, found.count, found.changed_s
+            ));
+        }
+        match found.remove() {
+            Ok(()) => Ended::Done(format!("{set}: they are removed")),
+            Err(error) => Ended::Failed(format!("{set} ({error})")),
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! The plan of a guarded command: the same program under each placement that was asked for.
+
+use std::time::Duration;
+
+use super::{Candidate, Scope};
+use bench::{FLOOR, TIMEOUT, WANTED, WORDS, Wanted};
+use model::vocabulary::guard as ids;
+use model::{Placement, fingerprint};
+
+/// A command as the user gave it.
+pub struct Guarded {
+    pub words: Vec<String>,
+    pub wanted: Option<Wanted>,
+    pub timeout: Duration,
+}
+
+/// What a guarded command can be placed by.
+pub const PLACEMENTS: [&str; 3] = ["free", "same-cpu", "spread"];
+
+/// Nobody knows how long a run will take: the first ones show it, and the clock ends the run.
+const UNKNOWN_S: f64 = 0.01;
+
+impl Guarded {
+    /// Program and fingerprint: equal for equal words and an equal metric.
+    fn name(&self) -> serde_json::Result<String> {
+        let program = self.words.first().map_or("", |word| word.rsplit('/').next().unwrap_or(word));
+        let harmless =
+            |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_') { c } else { '_' };
+        let program: String = program.chars().take(24).map(harmless).collect();
+        let identity = serde_json::to_string(&(&self.words, &self.wanted))?;
+        Ok(format!("{program}-{:08x}", fingerprint(&identity) >> 32))
+    }
+}
+
+/// A case for each command and placement, those of a placement together.
+pub fn cases(scope: &Scope, commands: &[Guarded], placements: &[String]) -> Vec<Candidate> {
+    let of = |placement: &String| {
+        let name = PLACEMENTS.into_iter().find(|known| known == placement).unwrap_or(PLACEMENTS[0]);
+        let all = commands.iter().map(move |command| case(scope, command, name));
+        all.map(|candidate| {
+            candidate.unwrap_or_else(|why| Candidate::unmet(ids::COMMAND, name, why.to_string()))
+        })
+    };
+    placements.iter().flat_map(of).collect()
+}
+
+fn case(scope: &Scope, command: &Guarded, name: &'static str) -> serde_json::Result<Candidate> {
+    let found = match name {
+        "same-cpu" => scope.floor.one_cpu("command"),
+        "spread" if scope.floor.cpus().len() < 2 => Err("one CPU may be used: nothing to spread over".into()),
+        "spread" => Ok(scope.floor.all("command")),
+        _ => scope.floor.free(&["command"]),
+    };
+    let mut candidate = match found {
+        Ok(placement) => {
+            let placement = Placement { name: name.into(), ..placement };
+            Candidate::new(ids::COMMAND, placement, 100, UNKNOWN_S)
+        }
+        Err(why) => Candidate::unmet(ids::COMMAND, name, why),
+    };
+    candidate = candidate.param(ids::param::COMMAND, command.name()?.as_str());
+    let mut inputs = vec![
+        (WORDS, serde_json::to_string(&command.words)?),
+        (TIMEOUT, command.timeout.as_secs_f64().to_string()),
+        (FLOOR, scope.floor.chart()),
+    ];
+    if let Some(wanted) = &command.wanted {
+        inputs.push((WANTED, serde_json::to_string(wanted)?));
+    }
+    candidate.case.inputs.extend(inputs.into_iter().map(|(name, value)| (name.to_string(), value)));
+    Ok(candidate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bench::placement::Floor;
+    use bench::{Depth, Windows};
+    use machine::Machine;
+    use model::CpuSet;
+
+    fn planned(cpus: u32, words: &[&str]) -> Vec<Candidate> {
+        let mut machine = Machine::default();
+        machine.cpus.online = (0..cpus).collect::<CpuSet>();
+        let floor = Floor::of(&machine);
+        let windows = Windows { window_ns: 1e6, count: 3, warm_up: 1, limit_s: 1.0 };
+        let scope = Scope {
+            machine: &machine,
+            floor: &floor,
+            depth: Depth::Quick,
+            memory_bytes: 1 << 30,
+            windows,
+            all: false,
+        };
+        let words = words.iter().map(|word| word.to_string()).collect();
+        let command = Guarded { words, wanted: None, timeout: Duration::from_secs(5) };
+        cases(&scope, &[command], &PLACEMENTS.map(str::to_string))
+    }
+
+    #[test]
+    fn each_placement_is_a_case_and_the_words_are_no_part_of_its_name() {
+        let cases = planned(4, &["/bin/a b", "--secret"]);
+        let keys: Vec<String> = cases.iter().map(|candidate| candidate.case.key()).collect();
+        assert_eq!(keys.len(), 3);
+        assert!(keys[0].starts_with("guard.command@free?command=a_b-"), "{keys:?}");
+        assert!(keys.iter().all(|key| !key.contains("secret")));
+        assert_eq!(cases[1].case.placement.cpus().len(), 1);
+        assert_eq!(cases[2].case.placement.cpus().len(), 4);
+        assert_ne!(planned(4, &["a", "b"])[0].case.key(), planned(4, &["a b"])[0].case.key());
+        assert!(planned(1, &["a"])[2].unmet.is_some());
+    }
+}

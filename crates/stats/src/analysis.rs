@@ -1,0 +1,477 @@
+//! Everything that is known of a series, from its values alone: number, behaviour, outliers, verdict.
+
+use std::borrow::Cow;
+
+use super::behaviour::{Behaviour, DRIFT_P, behaviour};
+use super::contingency::association;
+use super::estimate::{Estimate, estimate};
+use super::modes::Modes;
+use super::multiple::holm;
+use super::order::median;
+use super::outliers::{Attribution, Covariate, attribute, correlations, outliers};
+use super::ranks::{Correlation, kruskal_wallis, spearman};
+use super::series::{Process, Series, series};
+use super::verdict::{Judgement, judge};
+use model::{Reason, Run, Verdict, VerdictKind};
+
+/// Confidence of the interval that is reported.
+pub const CONFIDENCE: f64 = 0.95;
+
+/// A label goes with modes where this adjusted p is not exceeded.
+pub const CAUSE_P: f64 = 0.01;
+
+/// A series with what is known of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judged {
+    pub series: Series,
+    pub analysis: Analysis,
+}
+
+/// What the values of a series say.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Analysis {
+    /// `None` where nothing was measured.
+    pub estimate: Option<Estimate>,
+    pub behaviour: Option<Behaviour>,
+    /// A label that goes with the modes, where there are modes.
+    pub mode_cause: Option<Cause>,
+    /// Outliers among windows (against their process's median), and among processes.
+    pub windows: Attribution,
+    pub processes: Attribution,
+    /// The estimate without explained outliers, where these may be left out.
+    pub without_explained: Option<Estimate>,
+    /// What the process medians are correlated with.
+    pub correlations: Vec<(Cow<'static, str>, Correlation)>,
+    /// Whether the place in the visiting order, or the case visited before, moves the value.
+    pub position: Option<Correlation>,
+    pub predecessor_p: Option<f64>,
+    /// Windows that were marked as warm-up and not counted.
+    pub warm_up: usize,
+    pub verdict: Verdict,
+    /// Processes that are missing for the precision asked, where more would help.
+    pub more_needed: Option<usize>,
+}
+
+/// A label or quantity that differs between modes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cause {
+    pub name: Cow<'static, str>,
+    /// After Holm's adjustment over all that was tried.
+    pub p: f64,
+}
+
+/// All series of a run with their analyses, in the order of [`series`], at the precision that the run was
+/// asked for.
+pub fn judge_run(run: &Run) -> Vec<Judged> {
+    let judged = |series: Series| {
+        let analysis = analyse(&series, run.header.precision, run.header.seed);
+        Judged { series, analysis }
+    };
+    series(run).into_iter().map(judged).collect()
+}
+
+/// Analyses one series. `precision` is the relative half-width asked of the interval (0.01 = ±1 %); the seed
+/// drives permutations, and equal input gives equal output.
+pub fn analyse(series: &Series, precision: f64, seed: u64) -> Analysis {
+    let processes: Vec<&Process> =
+        series.processes.iter().filter(|process| !process.values.is_empty()).collect();
+    let values: Vec<Vec<f64>> = processes.iter().map(|process| process.values.clone()).collect();
+    let warm_up = series.processes.iter().map(|process| process.warm_up.len()).sum();
+    let unusable = unusable(series);
+    let Some(estimate) = estimate(&values, CONFIDENCE).filter(|_| unusable.is_none()) else {
+        let none = || Verdict::new(VerdictKind::Rejected, "there is no value");
+        return Analysis::nothing(unusable.unwrap_or_else(none), warm_up);
+    };
+    let behaviour = behaviour(&values, &estimate, DRIFT_P, seed);
+    let medians: Vec<f64> = values.iter().filter_map(|windows| median(windows)).collect();
+    let beside = beside_processes(&processes);
+    let mode_cause = behaviour.modality.modes().and_then(|modes| cause(modes, &processes, &beside, seed));
+    let windows = attribute_windows(&processes);
+    let alone: Vec<usize> = (0..medians.len()).collect();
+    let of_processes = attribute(&outliers(&medians), &alone, &beside);
+    let without_explained = estimate_without(&values, &windows, &of_processes);
+    let explaining = if of_processes.may_leave_out() { &of_processes } else { &windows };
+    let judgement = Judgement {
+        estimate: &estimate,
+        behaviour: &behaviour,
+        precision,
+        unit: &series.metric.unit,
+        mode_cause: mode_cause.as_ref().map(|cause| cause.name.as_ref()),
+        without_explained: without_explained.as_ref().map(|without| (explaining, without)),
+    };
+    let (verdict, more_needed) = judge(&judgement);
+    let verdict = if series.imported { unverified(verdict) } else { verdict };
+    let (verdict, more_needed) = match series.pooled {
+        Some(visits) => (together(verdict, visits, medians.len()), None),
+        None => (verdict, more_needed),
+    };
+    let positions: Vec<f64> = processes.iter().map(|process| f64::from(process.position)).collect();
+    Analysis {
+        correlations: correlations(&medians, &beside),
+        position: spearman(&positions, &medians),
+        predecessor_p: predecessor_p(&processes, &medians, seed),
+        estimate: Some(estimate),
+        behaviour: Some(behaviour),
+        mode_cause,
+        windows,
+        processes: of_processes,
+        without_explained,
+        warm_up,
+        verdict,
+        more_needed,
+    }
+}
+
+impl Analysis {
+    fn nothing(verdict: Verdict, warm_up: usize) -> Analysis {
+        Analysis {
+            estimate: None,
+            behaviour: None,
+            mode_cause: None,
+            windows: Attribution::default(),
+            processes: Attribution::default(),
+            without_explained: None,
+            correlations: Vec::new(),
+            position: None,
+            predecessor_p: None,
+            warm_up,
+            verdict,
+            more_needed: None,
+        }
+    }
+}
+
+/// Why the series has no number, or one that must not be used; `None`: its values decide.
+fn unusable(series: &Series) -> Option<Verdict> {
+    let rejected = |reason: String| Some(Verdict::new(VerdictKind::Rejected, reason));
+    let (skipped, failed): (Vec<&Reason>, Vec<&Reason>) = series
+        .missing
+        .iter()
+        .map(|missing| &missing.reason)
+        .partition(|reason| matches!(reason, Reason::Skipped(_)));
+    let left_out = series.left_out;
+    let counted = series.processes.len() + left_out.good;
+    let failures = failed.len() + left_out.failed;
+    let visits = counted + failures;
+    let wrong: Vec<&&Reason> =
+        failed.iter().filter(|reason| matches!(reason, Reason::WrongAnswer(_))).collect();
+    if let Some(first) = wrong.first() {
+        return rejected(format!(
+            "{} of {visits} visits computed a wrong answer: {}",
+            wrong.len() + left_out.wrong,
+            first.text()
+        ));
+    }
+    if let Some(fault) = &series.fault {
+        return rejected(fault.clone());
+    }
+    if let Some(first) = failed.first().filter(|_| failures > counted) {
+        return rejected(format!("{failures} of {visits} visits did not count: {}", first.text()));
+    }
+    if series.processes.is_empty() {
+        let reason = skipped.first().map(|reason| reason.text()).or(series.unmet.as_deref());
+        return Some(Verdict::new(
+            VerdictKind::Skipped,
+            reason.unwrap_or("the run ended before its first visit"),
+        ));
+    }
+    None
+}
+
+fn unverified(verdict: Verdict) -> Verdict {
+    let mut reason = "imported: nobody watched while it was measured".to_string();
+    if verdict.kind != VerdictKind::Trusted {
+        reason.push_str(&format!("; by its values {}: {}", verdict.kind, verdict.reason));
+    }
+    Verdict::new(VerdictKind::Unverified, reason)
+}
+
+/// Of values that several visits gave together each: there the words for processes mean groups of them.
+fn together(verdict: Verdict, visits: usize, groups: usize) -> Verdict {
+    let mut reason = match groups {
+        1 => format!("one value, of the latencies of {visits} visits together"),
+        _ => format!("{visits} visits' latencies in {groups} groups, taken for processes"),
+    };
+    // One value has no interval; how many more processes would do is not asked, as visits grow into groups.
+    if groups > 1 && verdict.kind != VerdictKind::Trusted {
+        reason.push_str(&format!(": {}", verdict.reason));
+    }
+    Verdict::new(verdict.kind, reason)
+}
+
+/// What each process met as a whole: the machine's counters as shares of its time, its own facts, and the
+/// median of what was recorded beside its windows.
+fn beside_processes(processes: &[&Process]) -> Vec<Covariate> {
+    type Read = fn(&Process) -> Option<f64>;
+    fn share(process: &Process, part: Option<f64>) -> Option<f64> {
+        Some(part? / process.conditions.wall_ms).filter(|share| share.is_finite())
+    }
+    let reads: [(&'static str, Read); 14] = [
+        ("background", |p| p.conditions.background()),
+        ("steal", |p| p.conditions.steal()),
+        ("others on its CPUs", |p| share(p, p.conditions.others_on_seats_ms)),
+        ("interrupts", |p| share(p, p.conditions.irq_ms)),
+        ("CPU pressure", |p| share(p, p.conditions.psi_cpu_ms)),
+        ("memory pressure", |p| share(p, p.conditions.psi_memory_ms)),
+        ("I/O pressure", |p| share(p, p.conditions.psi_io_ms)),
+        ("CPU quota", |p| share(p, p.conditions.throttled_ms)),
+        ("swapping", |p| p.conditions.swapped_pages),
+        ("NUMA balancing", |p| p.conditions.numa_migrated_pages),
+        ("thermal throttling", |p| p.conditions.thermal_throttles),
+        ("huge pages", |p| p.facts.huge_share),
+        ("resident memory", |p| p.facts.resident_share),
+        ("migrations", |p| p.facts.migrations.map(|migrations| migrations as f64)),
+    ];
+    let mut covariates: Vec<Covariate> = Vec::new();
+    for (name, read) in reads {
+        let values = processes.iter().map(|process| read(process).unwrap_or(f64::NAN)).collect();
+        covariates.push(Covariate { name: name.into(), values });
+    }
+    for name in names_beside_windows(processes) {
+        let of = |process: &&Process| {
+            let column = process.beside.iter().find(|covariate| covariate.name == name);
+            column.and_then(|covariate| median(&covariate.values)).unwrap_or(f64::NAN)
+        };
+        covariates.push(Covariate { values: processes.iter().map(of).collect(), name });
+    }
+    // What never varies explains nothing, and would only make the adjustment for many tests dearer.
+    covariates.retain(|covariate| varies(&covariate.values));
+    covariates
+}
+
+fn names_beside_windows(processes: &[&Process]) -> Vec<Cow<'static, str>> {
+    let mut names: Vec<Cow<'static, str>> = Vec::new();
+    for covariate in processes.iter().flat_map(|process| &process.beside) {
+        if !names.contains(&covariate.name) {
+            names.push(covariate.name.clone());
+        }
+    }
+    names
+}
+
+fn varies(values: &[f64]) -> bool {
+    let mut known = values.iter().filter(|value| value.is_finite());
+    let first = known.next();
+    known.any(|value| Some(value) != first)
+}
+
+/// Outliers among windows: each is held against its own process's median, so that a slow process is not a row
+/// of them.
+fn attribute_windows(processes: &[&Process]) -> Attribution {
+    let (mut residuals, mut strata) = (Vec::new(), Vec::new());
+    for (number, process) in processes.iter().enumerate() {
+        let centre = median(&process.values).unwrap_or(0.0);
+        let residual = |value: &f64| if centre != 0.0 { value / centre } else { *value };
+        residuals.extend(process.values.iter().map(residual));
+        strata.resize(residuals.len(), number);
+    }
+    let columns = names_beside_windows(processes).into_iter().map(|name| {
+        let of = |process: &&Process| -> Vec<f64> {
+            let column = process.beside.iter().find(|covariate| covariate.name == name);
+            column.map_or_else(|| vec![f64::NAN; process.values.len()], |covariate| covariate.values.clone())
+        };
+        Covariate { values: processes.iter().flat_map(of).collect(), name }
+    });
+    let covariates: Vec<Covariate> = columns.filter(|covariate| varies(&covariate.values)).collect();
+    attribute(&outliers(&residuals), &strata, &covariates)
+}
+
+/// The estimate without the outliers that are explained, where they may be left out.
+fn estimate_without(values: &[Vec<f64>], windows: &Attribution, processes: &Attribution) -> Option<Estimate> {
+    let (leave_windows, leave_processes) = (windows.may_leave_out(), processes.may_leave_out());
+    if !leave_windows && !leave_processes {
+        return None;
+    }
+    let mut flags = windows.explained.iter();
+    let mut kept: Vec<Vec<f64>> = Vec::new();
+    for (number, process) in values.iter().enumerate() {
+        let explained: Vec<bool> = flags.by_ref().take(process.len()).copied().collect();
+        if leave_processes && processes.explained.get(number) == Some(&true) {
+            continue;
+        }
+        let windows = process.iter().zip(explained).filter(|(_, explained)| !(leave_windows && *explained));
+        kept.push(windows.map(|(value, _)| *value).collect());
+    }
+    estimate(&kept, CONFIDENCE)
+}
+
+/// What goes with the modes: the CPU, the kernel variant, or anything that was recorded beside the processes.
+fn cause(modes: &Modes, processes: &[&Process], beside: &[Covariate], seed: u64) -> Option<Cause> {
+    if modes.membership.len() != processes.len() {
+        return None;
+    }
+    let mut tried: Vec<(Cow<'static, str>, f64)> = Vec::new();
+    let cpus: Vec<Option<u32>> = processes.iter().map(|process| process.cpu).collect();
+    let variants: Vec<Option<&str>> =
+        processes.iter().map(|process| process.facts.variant.as_deref()).collect();
+    tried.extend(association(&modes.membership, &cpus, seed).map(|p| ("CPU".into(), p)));
+    tried.extend(association(&modes.membership, &variants, seed).map(|p| ("kernel variant".into(), p)));
+    for covariate in beside {
+        let of_mode = |mode: usize| -> Vec<f64> {
+            let members = covariate.values.iter().zip(&modes.membership).filter(|(_, own)| **own == mode);
+            members.map(|(value, _)| *value).collect()
+        };
+        let groups: Vec<Vec<f64>> = (0..modes.modes.len()).map(of_mode).collect();
+        tried.extend(kruskal_wallis(&groups, seed).map(|p| (covariate.name.clone(), p)));
+    }
+    let adjusted = holm(&tried.iter().map(|(_, p)| *p).collect::<Vec<f64>>());
+    let causes = tried.into_iter().zip(adjusted).map(|((name, _), p)| Cause { name, p });
+    causes.filter(|cause| cause.p < CAUSE_P).min_by(|a, b| a.p.total_cmp(&b.p))
+}
+
+fn predecessor_p(processes: &[&Process], medians: &[f64], seed: u64) -> Option<f64> {
+    let mut groups: std::collections::BTreeMap<u32, Vec<f64>> = Default::default();
+    for (process, median) in processes.iter().zip(medians) {
+        if let Some(predecessor) = process.predecessor {
+            groups.entry(predecessor).or_default().push(*median);
+        }
+    }
+    kruskal_wallis(&groups.into_values().collect::<Vec<Vec<f64>>>(), seed)
+}
+
+#[cfg(test)]
+mod tests {
+    use fastrand::Rng;
+
+    use super::super::noise::Noise;
+    use super::*;
+    use model::{Packed, Visit};
+    use testkit::{run, samples, visit};
+
+    fn noise(n: usize, seed: u64) -> Vec<f64> {
+        Noise::Lognormal { cv: 0.002 }.series(n, &mut Rng::with_seed(seed))
+    }
+
+    /// A run with one case: a visit for each list of windows.
+    fn visits(processes: &[Vec<f64>]) -> Vec<Visit> {
+        let visit_of = |(order, windows): (usize, &Vec<f64>)| {
+            visit(order as u32, 0, 0, vec![samples("rate", 0, windows)])
+        };
+        processes.iter().enumerate().map(visit_of).collect()
+    }
+
+    fn analysis(visits: Vec<Visit>) -> Analysis {
+        judge_run(&run(1, visits)).remove(0).analysis
+    }
+
+    fn words(visits: Vec<Visit>) -> String {
+        let verdict = analysis(visits).verdict;
+        format!("{}: {}", verdict.kind, verdict.reason)
+    }
+
+    #[test]
+    fn a_clean_series_is_trusted() {
+        let processes: Vec<Vec<f64>> = (0..10).map(|seed| noise(5, seed)).collect();
+        let found = analysis(visits(&processes));
+        assert_eq!((found.verdict, found.more_needed), (Verdict::trusted(), None));
+        assert_eq!(found.estimate.expect("values").n, 10);
+    }
+
+    #[test]
+    fn what_was_not_measured_says_why() {
+        let mut plan = run(1, vec![]);
+        assert_eq!(judge_run(&plan)[0].analysis.verdict.reason, "the run ended before its first visit");
+        plan.header.plan[0].unmet = Some("needs two NUMA nodes".into());
+        let verdict = judge_run(&plan)[0].analysis.verdict.clone();
+        assert_eq!((verdict.kind, verdict.reason.as_str()), (VerdictKind::Skipped, "needs two NUMA nodes"));
+        let with = |reason: Reason| Visit { reason: Some(reason), ..visit(0, 0, 0, vec![]) };
+        assert_eq!(words(vec![with(Reason::Skipped("budget".into()))]), "skipped: budget");
+        assert_eq!(
+            words(vec![with(Reason::Failed("exit code 1".into()))]),
+            "rejected: 1 of 1 visits did not count: exit code 1"
+        );
+    }
+
+    #[test]
+    fn failures_among_good_visits() {
+        let good: Vec<Vec<f64>> = (0..8).map(|seed| noise(3, seed)).collect();
+        let with = |reason: Reason, times: usize| {
+            let mut all = visits(&good);
+            all.iter_mut().take(times).for_each(|visit| visit.reason = Some(reason.clone()));
+            words(all)
+        };
+        assert_eq!(with(Reason::TimedOut("10 s".into()), 2), "trusted: ");
+        assert_eq!(with(Reason::TimedOut("10 s".into()), 5), "rejected: 5 of 8 visits did not count: 10 s");
+        assert_eq!(with(Reason::Skipped("budget".into()), 2), "trusted: ");
+        assert_eq!(
+            with(Reason::WrongAnswer("checksum".into()), 1),
+            "rejected: 1 of 8 visits computed a wrong answer: checksum"
+        );
+        let zero = visits(&[vec![1.0, f64::NAN]]);
+        assert_eq!(words(zero), "rejected: 1 of 2 windows gave no finite value");
+    }
+
+    #[test]
+    fn modes_that_go_with_a_cpu_have_a_cause() {
+        let processes: Vec<Vec<f64>> = (0..20)
+            .map(|i| noise(3, i).iter().map(|v| if i % 3 == 0 { v * 1.2 } else { *v }).collect())
+            .collect();
+        let mut all = visits(&processes);
+        assert!(words(all.clone()).starts_with("imprecise: perhaps 2 values"));
+        for (i, visit) in all.iter_mut().enumerate() {
+            visit.samples[0].beside.cpu_start = Some(Packed::Same(if i % 3 == 0 { 1.0 } else { 0.0 }));
+        }
+        let found = analysis(all);
+        assert_eq!(found.verdict.kind, VerdictKind::Multimodal);
+        assert!(found.verdict.reason.ends_with("; the CPU goes with it"), "{}", found.verdict.reason);
+        assert!(found.mode_cause.is_some_and(|cause| cause.name == "CPU" && cause.p < 0.001));
+    }
+
+    #[test]
+    fn explained_windows_are_told_and_left_out_of_a_second_number() {
+        let mut processes: Vec<Vec<f64>> = (0..10).map(|seed| noise(20, seed)).collect();
+        let mut stolen = vec![vec![0.0; 20]; 10];
+        for process in 0..10 {
+            processes[process][process] *= 1.4;
+            stolen[process][process] = 10.0;
+        }
+        let mut all = visits(&processes);
+        for (visit, stolen) in all.iter_mut().zip(stolen) {
+            visit.samples[0].beside.steal_ms = Some(Packed::Each(stolen));
+        }
+        let found = analysis(all);
+        assert_eq!((found.windows.outliers(), found.windows.explanations.len()), (10, 1));
+        assert_eq!(found.windows.explanations[0].covariate, "steal_ms");
+        assert_eq!(found.without_explained.expect("all explained").windows, 190);
+        assert_eq!(found.verdict.kind, VerdictKind::Trusted);
+    }
+
+    #[test]
+    fn slow_processes_are_explained_by_their_conditions() {
+        let processes: Vec<Vec<f64>> = (0..30)
+            .map(|i| noise(1, i).iter().map(|v| if i % 11 == 3 { v * 1.5 } else { *v }).collect())
+            .collect();
+        let mut all = visits(&processes);
+        for (i, visit) in all.iter_mut().enumerate() {
+            visit.conditions.wall_ms = 100.0;
+            visit.conditions.cpus = 2;
+            visit.conditions.steal_ms = Some(if i % 11 == 3 { 50.0 } else { 0.0 });
+        }
+        let found = analysis(all);
+        let explanation = &found.processes.explanations[0];
+        assert_eq!((explanation.covariate.as_ref(), explanation.explained, explanation.of), ("steal", 3, 3));
+        assert_eq!(found.without_explained.expect("three of thirty").n, 27);
+    }
+
+    #[test]
+    fn imports_are_unverified() {
+        let plan = run(1, visits(&(0..10).map(|seed| noise(1, seed)).collect::<Vec<Vec<f64>>>()));
+        let mut imported = series(&plan).remove(0);
+        imported.imported = true;
+        let verdict = analyse(&imported, 0.01, 1).verdict;
+        assert_eq!(verdict.kind, VerdictKind::Unverified);
+        assert_eq!(verdict.reason, "imported: nobody watched while it was measured");
+        imported.processes.truncate(3);
+        let verdict = analyse(&imported, 0.01, 1).verdict;
+        assert!(verdict.reason.contains("; by its values imprecise: 3 processes give no interval"));
+    }
+
+    #[test]
+    fn the_same_run_gives_the_same_judgement() {
+        let processes: Vec<Vec<f64>> = (0..20)
+            .map(|seed| Noise::SlowTail { cv: 0.01, slow: 0.2 }.series(4, &mut Rng::with_seed(seed)))
+            .collect();
+        let plan = run(1, visits(&processes));
+        assert_eq!(judge_run(&plan), judge_run(&plan));
+    }
+}

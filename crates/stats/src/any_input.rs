@@ -1,0 +1,186 @@
+//! No input may panic, hang or make a probability that is none: run files come from anywhere.
+
+use proptest::prelude::*;
+
+use super::analysis::{CONFIDENCE, judge_run};
+use super::behaviour::{DRIFT_P, behaviour, settling};
+use super::bootstrap::Resampling;
+use super::change::{Sensitivity, changes, welch_p};
+use super::compare::{conclude, paired_p, paired_ratio, ratio_of_means, unpaired_ratio};
+use super::contingency::{Table, association};
+use super::dependence::{autocorrelation, dependent_median_interval, effective_size, neighbours_p, period};
+use super::drift::{inside, trend};
+use super::estimate::estimate;
+use super::factorial::{self, share_out};
+use super::index::{Component, geometric_mean, index, interval_over_passes};
+use super::knee::knee;
+use super::modes::{inside_processes, modality};
+use super::multiple::{benjamini_hochberg, holm};
+use super::nested::{Nest, components, intraclass, nested_mean, optimal_counts, shares};
+use super::order::*;
+use super::outliers::{Covariate, attribute, correlations, outliers};
+use super::ranks::{kruskal_wallis, mann_whitney, spearman};
+use super::steps::steps;
+use super::stop::{Target, decide, runs_needed};
+use super::sweep::{Look, Question, Shape, Spot, pareto, surface};
+use model::Better;
+use testkit::{run, samples, visit};
+
+/// Ordinary values, ties, and everything that breaks arithmetic.
+fn value() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        4 => 0.5..2.0_f64,
+        3 => (0_i32..4).prop_map(f64::from),
+        1 => any::<f64>(),
+        1 => prop_oneof![
+            Just(f64::NAN),
+            Just(f64::INFINITY),
+            Just(f64::NEG_INFINITY),
+            Just(f64::MAX),
+            Just(f64::MIN),
+            Just(f64::MIN_POSITIVE),
+            Just(-0.0),
+            Just(5e-324),
+        ],
+    ]
+}
+
+fn values() -> impl Strategy<Value = Vec<f64>> {
+    prop_oneof![prop::collection::vec(value(), 0..40), prop::collection::vec(0.9..1.1_f64, 0..60)]
+}
+
+fn groups() -> impl Strategy<Value = Vec<Vec<f64>>> {
+    prop::collection::vec(prop::collection::vec(value(), 0..8), 0..16)
+}
+
+fn probability(p: Option<f64>) {
+    assert!(p.is_none_or(|p| (0.0..=1.0).contains(&p)), "{p:?} is no probability");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn of_one_series(values in values(), q in any::<f64>(), seed in any::<u64>()) {
+        let n = finite(&values).len();
+        prop_assert_eq!(median(&values).is_some(), n > 0);
+        prop_assert_eq!(median(&values), quantile(&values, 0.5).map(|_| median(&values).unwrap_or_default()));
+        let _ = (quantile(&values, q), mad(&values), mean(&values), variance(&values));
+        let _ = (coefficient_of_variation(&values), robust_coefficient_of_variation(&values));
+        if let Some(interval) = median_interval(&values, q) {
+            prop_assert!(interval.contains(median(&values).unwrap_or(f64::NAN)));
+        }
+        let _ = (median_ranks(n, q), widened_median_ranks(n, q, CONFIDENCE));
+        let _ = (autocorrelation(&values, 50), dependent_median_interval(&values, q), period(&values));
+        let size = effective_size(&values);
+        prop_assert!((0.0..=n as f64).contains(&size), "{} of {}", size, n);
+        probability(neighbours_p(&values));
+        probability(trend(&values).map(|trend| trend.p));
+        for change in changes(&values, Sensitivity::default(), seed) {
+            probability(Some(change.p));
+            prop_assert!(change.at < values.len());
+        }
+        let _ = (settling(&values, true, seed), modality(&values), geometric_mean(&values));
+        prop_assert_eq!(outliers(&values).len(), values.len());
+        for p in holm(&values).into_iter().chain(benjamini_hochberg(&values)) {
+            probability(Some(p));
+        }
+        let _ = runs_needed(q, q, q);
+    }
+
+    #[test]
+    fn of_curves(x in values(), y in values()) {
+        let points: Vec<(f64, f64)> = x.iter().copied().zip(y.iter().copied()).collect();
+        let _ = knee(&points);
+        if let Some(found) = steps(&points) {
+            for step in &found.steps {
+                prop_assert!(step.low <= step.at && step.at <= step.high && step.after > step.before, "{:?}", step);
+                prop_assert!(step.agrees(step.at) && step.after.is_finite());
+            }
+            prop_assert!(found.steps.windows(2).all(|pair| pair[0].at < pair[1].at));
+        }
+    }
+
+    #[test]
+    fn of_two_series(a in values(), b in values(), confidence in any::<f64>(), seed in any::<u64>()) {
+        probability(spearman(&a, &b).map(|found| found.p));
+        probability(mann_whitney(&a, &b).map(|found| found.p));
+        probability(welch_p(&a, &b));
+        probability(Some(paired_p(&a, &b)));
+        probability(kruskal_wallis(&[a.clone(), b.clone()], seed));
+        let plan = Resampling { resamples: 50, confidence, seed };
+        for ratio in [paired_ratio(&a, &b, confidence), unpaired_ratio(&a, &b, plan)].into_iter().flatten() {
+            let _ = conclude(&ratio, 0.02);
+        }
+        let flags = outliers(&a);
+        let strata: Vec<usize> = (0..a.len()).map(|index| index / 3).collect();
+        let covariates = [Covariate { name: "b".into(), values: b.clone() }];
+        probability(attribute(&flags, &strata, &covariates).explanations.first().map(|found| found.p));
+        probability(correlations(&a, &covariates).first().map(|(_, found)| found.p));
+        let labels = |values: &[f64]| -> Vec<i32> { values.iter().map(|value| *value as i32).collect() };
+        probability(association(&labels(&a), &labels(&b), seed));
+        let table = Table { both: a.len(), first_only: b.len(), second_only: 2, neither: 0 };
+        probability(Some(table.fisher()));
+        probability(Some(table.fisher_together()));
+    }
+
+    #[test]
+    fn of_processes(groups in groups(), confidence in any::<f64>(), seed in any::<u64>()) {
+        let windows = groups.concat();
+        if let Some(found) = estimate(&groups, confidence) {
+            probability(found.icc.map(|icc| icc.upper));
+            let _ = behaviour(&groups, &found, DRIFT_P, seed);
+        }
+        prop_assert_eq!(estimate(&groups, CONFIDENCE).is_some(), !finite(&windows).is_empty());
+        let _ = (intraclass(&groups), nested_mean(&Nest::of_groups(&groups), confidence));
+        if let Some(levels) = components(&Nest::of_groups(&groups)) {
+            let _ = (shares(&levels), optimal_counts(&levels, &[1.0, 5.0], 50));
+        }
+        let _ = (inside_processes(&groups), ratio_of_means(&groups, &groups, confidence));
+        probability(inside(&groups).map(|inside| inside.p));
+        probability(kruskal_wallis(&groups, seed));
+        let _ = interval_over_passes(&groups, Resampling { resamples: 20, confidence, seed });
+        let _ = decide(&groups, Target { precision: confidence, most: 20 }, seed);
+        let component = |ratio: &f64| Component { name: String::new(), ratio: *ratio, interval: None, weight: *ratio };
+        let _ = index(&windows.iter().map(component).collect::<Vec<Component>>(), confidence);
+        let visit_of = |(order, values): (usize, &Vec<f64>)| {
+            visit(order as u32, order as u32 % 3, 0, vec![samples("rate", order as u64 % 2, values)])
+        };
+        let run = run(3, groups.iter().enumerate().map(visit_of).collect());
+        for judged in judge_run(&run) {
+            let silent = judged.analysis.verdict.reason.is_empty();
+            prop_assert_eq!(silent, judged.analysis.verdict.kind == model::VerdictKind::Trusted);
+        }
+    }
+
+    #[test]
+    fn of_sweeps(values in values(), times in values(), columns in 0_usize..6, rows in 0_usize..4, seed in any::<u64>()) {
+        let time = |index: usize| times.get(index).copied().unwrap_or(index as f64);
+        let order = || values.iter().enumerate();
+        let look = |(index, value): (usize, &f64)| {
+            Look { cell: index % (columns * rows + 2), pass: index as u32 / 7, at: time(index), value: *value }
+        };
+        let looks: Vec<Look> = order().map(look).collect();
+        for (control, better) in [(0, Better::Lower), (columns * rows, Better::Higher), (usize::MAX, Better::Neither)] {
+            let shape = Shape { columns, rows };
+            if let Some(shown) = surface(&Question { shape, control, looks: &looks, better, seed }) {
+                probability(Some(shown.matters.p));
+                let known = shown.levels[..shape.cells()].iter().flatten().count();
+                prop_assert_eq!(shown.regions.iter().map(|region| region.cells.len()).sum::<usize>(), known);
+                prop_assert!(shown.best.len() <= known);
+            }
+            let spot = |(cell, value): (usize, &f64)| {
+                let point = Interval { low: *value, high: time(cell) };
+                Spot { cell, values: [*value, time(cell)], intervals: [point; 2] }
+            };
+            let _ = pareto(&order().map(spot).collect::<Vec<Spot>>(), [better, Better::Lower]);
+        }
+        let look = |(index, value): (usize, &f64)| {
+            factorial::Look { mask: index as u64 % 9, pass: index as u32 / 9, at: time(index), value: *value }
+        };
+        if let Some(shares) = share_out(3, &order().map(look).collect::<Vec<factorial::Look>>()) {
+            shares.mains.iter().for_each(|main| probability(Some(main.effect.p)));
+            prop_assert!(shares.strong().len() <= 3);
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! What a sweep over one or two knobs shows: whether they matter, where the response falls, is ragged or flat, and
+//! which settings are best as far as the looks can tell.
+//!
+//! Every pass visits all cells in a fresh random order, and the control (the default setting) again and again between
+//! them. All is done on natural logarithms: `ln value = cell + drift(time) + noise`, fitted at once ([`fit`]), with the
+//! noise pooled over the cells, since a few passes say little about one cell's own.
+
+mod best;
+pub mod fit;
+mod matters;
+mod pareto;
+mod regions;
+#[cfg(test)]
+mod tests;
+
+pub use matters::Matters;
+pub use pareto::{Spot, pareto};
+pub use regions::{Direction, Kind, Region, Segment, segments};
+
+use model::Better;
+
+use self::fit::{Passes, Point, fit};
+use super::order::Interval;
+use super::tails::t_quantile;
+
+/// A grid of settings: cell = row × columns + column; one row for a curve of one knob.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    pub columns: usize,
+    pub rows: usize,
+}
+
+impl Shape {
+    pub fn cells(self) -> usize {
+        self.columns.saturating_mul(self.rows)
+    }
+}
+
+/// One visit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Look {
+    /// From 0; `shape.cells()` is the control where the default setting is no cell of the grid.
+    pub cell: usize,
+    pub pass: u32,
+    /// On the run's time line, ms.
+    pub at: f64,
+    /// Above 0, in the metric's unit.
+    pub value: f64,
+}
+
+/// What was swept, and what is asked of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Question<'a> {
+    pub shape: Shape,
+    /// The cell of the default setting, `shape.cells()` where it is none of the grid.
+    pub control: usize,
+    pub looks: &'a [Look],
+    pub better: Better,
+    pub seed: u64,
+}
+
+/// A cell beside the control.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Level {
+    /// Natural logarithm of the cell's level over the control's.
+    pub ln: f64,
+    /// At 95 %, of this cell alone; the control's own is the point 0.
+    pub interval: Interval,
+    /// The cell's own error (without the control's): 1.96 of it are half its 95 % interval.
+    pub error: f64,
+    /// Looks that count.
+    pub n: usize,
+}
+
+/// What a sweep shows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Surface {
+    /// The grid's cells, then the control where it is none of them; `None` where a cell has no looks.
+    pub levels: Vec<Option<Level>>,
+    /// In the metric's unit, at the middle of the drift: the geometric mean of the control's looks.
+    pub control_level: f64,
+    /// Relative standard deviation of one look with the drift taken out.
+    pub noise: f64,
+    /// Highest over lowest of the fitted drift, less 1; 0 where none can be shown.
+    pub drift: f64,
+    /// Looks that lay too far from all others to count.
+    pub aside: usize,
+    pub matters: Matters,
+    /// In the order of their first cells.
+    pub regions: Vec<Region>,
+    /// Cells of the grid: the best, then all that cannot be told apart from it (at 95 % together the true best is among
+    /// them), the better ones first. Empty where no side is better.
+    pub best: Vec<usize>,
+}
+
+/// Most cells of a grid: a map of 64 × 64.
+const MOST: usize = 4096;
+
+/// What the looks say. Looks with values that are not finite and positive are left out, and those of no cell; `None`
+/// where the control or all cells but one have no looks, where no pass is repeated, and for grids of more than
+/// 4096 cells.
+pub fn surface(question: &Question) -> Option<Surface> {
+    let cells = Some(question.shape.cells()).filter(|cells| *cells <= MOST)?;
+    let all = cells.max(question.control.min(cells) + 1);
+    let sound =
+        |look: &&Look| look.cell < all && look.value > 0.0 && look.value.is_finite() && look.at.is_finite();
+    let points: Vec<Point> = question
+        .looks
+        .iter()
+        .filter(sound)
+        .map(|look| Point { cell: look.cell, pass: look.pass, at: look.at, log: look.value.ln() })
+        .collect();
+    let fitted = fit(&points, all, Passes::Alike)?;
+    let control = fitted.level(question.control)?;
+    let widening = t_quantile(0.95, fitted.freedom)? / 1.96;
+    let levels: Vec<Option<Level>> = (0..all)
+        .map(|cell| {
+            let beside = fitted.contrast(&[(cell, 1.0), (question.control, -1.0)])?;
+            let n = fitted.count(cell);
+            let error = widening * fitted.sigma / (n as f64).sqrt();
+            Some(Level { ln: beside.value, interval: beside.interval(), error, n })
+        })
+        .collect();
+    let grid = &levels[..cells];
+    if grid.iter().flatten().count() < 2 {
+        return None;
+    }
+    let matters = matters::matters(&points, cells, &fitted, question.seed);
+    let regions = match matters.yes {
+        true => regions::regions(question.shape, grid),
+        false => regions::one_flat(grid),
+    };
+    let (lowest, highest) = fitted
+        .drift
+        .iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), drift| (low.min(*drift), high.max(*drift)));
+    Some(Surface {
+        control_level: control.exp(),
+        noise: fitted.sigma,
+        drift: (highest - lowest).exp() - 1.0,
+        aside: fitted.kept.iter().filter(|kept| !**kept).count(),
+        best: best::best(&points, &fitted, cells, question.better, question.seed),
+        matters,
+        regions,
+        levels,
+    })
+}

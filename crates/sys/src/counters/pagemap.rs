@@ -1,0 +1,66 @@
+//! Where memory of our own lies physically, as far as the kernel tells (`/proc/self/pagemap`).
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use crate::mapping::Mapping;
+
+/// An entry of the file: the page is there, and the number of its frame (Documentation/admin-guide/mm/pagemap.rst).
+const PRESENT: u64 = 1 << 63;
+const FRAME: u64 = (1 << 55) - 1;
+
+/// The physical page frames (in units of the base page) of up to `looks` evenly spaced pages of a mapping; `None` for a
+/// page that is not in memory. Since Linux 4.0 the numbers are there for CAP_SYS_ADMIN only: without it, or without the
+/// file, the error says so.
+pub fn frames(memory: &Mapping, looks: usize) -> Result<Vec<Option<u64>>, String> {
+    frames_at((memory.as_ptr() as usize, memory.len()), looks)
+}
+
+/// The same of a range of this process (address, bytes).
+pub fn frames_at((start, len): (usize, usize), looks: usize) -> Result<Vec<Option<u64>>, String> {
+    let file = File::open("/proc/self/pagemap").map_err(|error| format!("/proc/self/pagemap: {error}"))?;
+    let page = rustix::param::page_size();
+    let pages = len.div_ceil(page);
+    let looks = looks.min(pages);
+    let entry = |look: usize| -> Result<u64, String> {
+        let address = start + pages * look / looks.max(1) * page;
+        let mut bytes = [0; 8];
+        file.read_exact_at(&mut bytes, (address / page * 8) as u64)
+            .map_err(|error| format!("/proc/self/pagemap: {error}"))?;
+        Ok(u64::from_ne_bytes(bytes))
+    };
+    let entries: Vec<u64> = (0..looks).map(entry).collect::<Result<_, String>>()?;
+    let frame = |entry: &u64| Some(entry & FRAME).filter(|frame| entry & PRESENT != 0 && *frame != 0);
+    let frames: Vec<Option<u64>> = entries.iter().map(frame).collect();
+    let hidden = entries.iter().any(|entry| entry & PRESENT != 0) && frames.iter().all(Option::is_none);
+    match hidden {
+        true => Err("/proc/self/pagemap shows frame numbers to root only".to_string()),
+        false => Ok(frames),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::{CpuSet, Pages};
+
+    #[test]
+    fn frames_of_touched_pages_or_a_reason() {
+        let mut memory = Mapping::private(4 << 20, Pages::Base, &CpuSet::default()).expect("4 MiB");
+        if let Ok(untouched) = frames(&memory, 4) {
+            assert_eq!(untouched, [None; 4]);
+        }
+        memory.words_mut().fill(1);
+        match frames(&memory, 16) {
+            Ok(found) => {
+                assert_eq!(found.len(), 16);
+                let mut known: Vec<u64> = found.into_iter().flatten().collect();
+                assert_eq!(known.len(), 16);
+                known.sort_unstable();
+                known.dedup();
+                assert_eq!(known.len(), 16, "two pages in one frame");
+            }
+            Err(why) => assert!(why.contains("pagemap"), "{why}"),
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Thin safe wrappers around what the operating system offers: the only place, with `kernels`, that may say
+//! `unsafe`.
+//!
+//! Invariant: nothing here measures or judges.
+
+pub mod affinity;
+pub mod block;
+pub mod c_calls;
+pub mod c_text;
+pub mod clock;
+pub mod core_counters;
+pub mod counters;
+pub mod cpuid;
+pub mod datagrams;
+pub mod discard;
+mod elf;
+pub mod ethtool;
+pub mod events;
+pub mod exec_chain;
+pub mod file_map;
+pub mod fresh;
+pub mod lock_share;
+pub mod loops;
+pub mod mapping;
+pub mod medium;
+pub mod memory;
+pub mod mutex;
+pub mod netlink;
+pub mod observer;
+pub mod partner;
+pub mod process;
+pub mod program;
+pub mod random;
+pub mod ready;
+pub mod record_lock;
+pub mod sched;
+pub mod scratch;
+pub mod semaphore;
+pub mod shared;
+pub mod signals;
+pub mod spawn;
+pub mod start;
+pub mod tcp;
+pub mod team;
+pub mod thread;
+pub mod ticks;
+pub mod token;
+pub mod uring;

@@ -1,0 +1,109 @@
+//! Small runs for tests.
+
+use std::collections::BTreeMap;
+
+use model::vocabulary::memory::param::BYTES;
+use model::vocabulary::selftest::metric::SPEED;
+use model::{
+    Beside, Better, Case, Conditions, Covariates, Form, Header, Metric, Packed, Pages, Params, Placement,
+    Planned, ProcessFacts, Run, RunClock, SCHEMA, Samples, Snapshot, Title, Value, View, Visit,
+};
+
+/// A run with `cases` planned cases `test.case0@free`, ..., whose headline metric is `rate`, `latency` rides
+/// along.
+pub fn run(cases: usize, visits: Vec<Visit>) -> Run {
+    let header = Header {
+        schema: SCHEMA,
+        assay: "0.1.0".into(),
+        host: "test".into(),
+        started: "2026-01-01T00:00:00Z".into(),
+        boot_id: None,
+        uptime_s: None,
+        seed: 7,
+        profile: "standard".into(),
+        budget_s: 600.0,
+        precision: 0.01,
+        allowed_cpus: Default::default(),
+        clock: RunClock {
+            source: "tsc".into(),
+            ticks_per_ns: 2.0,
+            resolution_ns: 10.0,
+            cost_ns: 10.0,
+            why: None,
+        },
+        pretend: None,
+        plan_id: "test".into(),
+        sweep: None,
+        factors: None,
+        plan: (0..cases).map(planned).collect(),
+        catalogue: (0..cases).map(title).collect(),
+        snapshot: Snapshot::default(),
+    };
+    Run { header, visits, time_lines: vec![], events: vec![], summary: None, damage: vec![], thinned: None }
+}
+
+fn planned(number: usize) -> Planned {
+    let placement = Placement {
+        name: "free".into(),
+        seats: vec![],
+        pages: Pages::AsGiven,
+        beside: Beside::Idle,
+        neighbours: vec![],
+    };
+    let case = Case {
+        bench: format!("test.case{number}").into(),
+        placement,
+        params: Params::new(),
+        knobs: BTreeMap::new(),
+        inputs: BTreeMap::new(),
+    };
+    Planned { case, priority: 1, seconds: 1.0, memory_bytes: 0, unmet: None }
+}
+
+fn title(number: usize) -> Title {
+    Title {
+        id: format!("test.case{number}").into(),
+        title: "Test".into(),
+        about: "".into(),
+        reading: "".into(),
+        metrics: vec![metric("rate", true), metric("latency", false)],
+        view: View::Table,
+    }
+}
+
+pub fn metric(name: &'static str, headline: bool) -> Metric {
+    let speed = Metric::new(SPEED, name, "GB/s", Better::Higher, Form::Value);
+    let metric = Metric { name: name.into(), ..speed };
+    if headline { metric } else { metric.aside() }
+}
+
+pub fn visit(order: u32, case: u32, pass: u32, samples: Vec<Samples>) -> Visit {
+    Visit {
+        order,
+        case,
+        pass,
+        at_ms: f64::from(order) * 1000.0,
+        conditions: Conditions::default(),
+        process: ProcessFacts::default(),
+        samples,
+        reason: None,
+    }
+}
+
+/// Windows of one metric at a point `bytes` (0: no point).
+pub fn samples(metric: &str, bytes: u64, values: &[f64]) -> Samples {
+    Samples {
+        point: if bytes > 0 { point(bytes) } else { Params::new() },
+        metrics: vec![metric.to_string()],
+        warm_up: 0,
+        work: Packed::Each(values.to_vec()),
+        ns: vec![1e6; values.len()],
+        beside: Covariates::default(),
+        histograms: vec![],
+        linearity: None,
+    }
+}
+
+pub fn point(bytes: u64) -> Params {
+    Params::from([(BYTES, Value::from(bytes))])
+}
