@@ -206,24 +206,26 @@ mod tests {
 
     #[test]
     fn a_journal_is_held_by_one_and_read_by_all() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let held = Held::create(folder.path()).expect("a file");
-        let mut journal = Journal::own();
-        journal.objects = vec![Object::Processes { mark: "m".repeat(200) }];
-        held.write(&journal).expect("written");
-        journal.objects.clear();
-        held.write(&journal).expect("a shorter one over it");
-        let Some(Found::Taken(text)) = all_in(folder.path()).pop() else { panic!("it is held") };
-        assert_eq!(Journal::of_text(&text), Ok(Some(journal.clone())));
-        assert!(journal.owner_lives());
-        let path = held.path().to_path_buf();
-        drop(held);
-        let Some(Found::Free(held, _)) = all_in(folder.path()).pop() else { panic!("nobody holds it") };
-        // Another file of its name is not removed.
-        fs::rename(&path, folder.path().join("moved")).expect("moved");
-        fs::write(&path, "mine").expect("a file");
-        held.remove().expect("nothing to remove");
-        assert_eq!(fs::read_to_string(&path).expect("it is there"), "mine");
+        testkit::alone(|| {
+            let folder = tempfile::tempdir().expect("a folder");
+            let held = Held::create(folder.path()).expect("a file");
+            let mut journal = Journal::own();
+            journal.objects = vec![Object::Processes { mark: "m".repeat(200) }];
+            held.write(&journal).expect("written");
+            journal.objects.clear();
+            held.write(&journal).expect("a shorter one over it");
+            let Some(Found::Taken(text)) = all_in(folder.path()).pop() else { panic!("it is held") };
+            assert_eq!(Journal::of_text(&text), Ok(Some(journal.clone())));
+            assert!(journal.owner_lives());
+            let path = held.path().to_path_buf();
+            drop(held);
+            let Some(Found::Free(held, _)) = all_in(folder.path()).pop() else { panic!("nobody holds it") };
+            // Another file of its name is not removed.
+            fs::rename(&path, folder.path().join("moved")).expect("moved");
+            fs::write(&path, "mine").expect("a file");
+            held.remove().expect("nothing to remove");
+            assert_eq!(fs::read_to_string(&path).expect("it is there"), "mine");
+        });
     }
 
     #[test]
