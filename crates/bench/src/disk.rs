@@ -42,7 +42,7 @@ const fn quantile(name: MetricId, title: &'static str, q: f64) -> Metric {
     Metric::new(name, title, "us", Better::Lower, Form::Quantile { q, scale: 1e-3 })
 }
 
-/// What rules look at, and whoever asks.
+/// Figures for rules and for readers who ask for more.
 const fn fact(name: MetricId, title: &'static str, unit: &'static str) -> Metric {
     Metric::new(name, title, unit, Better::Neither, Form::Value).detail()
 }

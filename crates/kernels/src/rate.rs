@@ -1,7 +1,7 @@
-//! The rate suite: what each of its copies computes, a file a component, in the manner of SPEC CPU's rate.
+//! What each copy of the rate suite computes, in the manner of SPEC CPU's rate.
 //!
-//! A component is a file in `rate/` with a [`Component`] and a line in [`components!`]. How copies of it are made, started
-//! together and timed stands in `bench::rate`.
+//! A component is a file in `rate/` with a [`Component`] and a line in [`components!`].
+//! `bench::rate` makes its copies, starts them together and times them.
 
 #![forbid(unsafe_code)]
 

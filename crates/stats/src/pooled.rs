@@ -1,6 +1,6 @@
 //! Percentiles that no single visit backs: those of several visits' latencies together.
 //!
-//! A percentile is told where ten latencies or more lie beyond it ([`model::BEYOND`]). A visit of a few tenths of
+//! A percentile is given where ten latencies or more lie beyond it ([`model::BEYOND`]). A visit of a few tenths of
 //! a second rarely has as many for p99.9 and p99.99; several together do. Visits that follow each other are put together until
 //! they suffice, so that there are as many values as can be, each of other visits, and what is left over joins the last.
 

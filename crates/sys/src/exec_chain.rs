@@ -15,8 +15,8 @@ use super::spawn::{self, Ended, Way};
 // Does with the C library what a program does that counts its own starts: turns a number into text and back, asks for the
 // time and for a variable, and writes to its own page of zeros. Then it reads a byte from `input`. An `a`: becomes the program of its own name once more, with its arguments
 // and environment. Any other byte: ends with 42. No byte: ends with 43. A program that could not become itself ends with
-// 44, one whose number came back as another with 45. What stands behind the code is filled in by `code`. The names are weak,
-// since this crate's tests contain the crate itself, too: what makes their folders uses it.
+// 44, one whose number came back as another with 45. `code` fills in what stands behind the code.
+// The names are weak: this crate's tests link the crate a second time, through `testkit`.
 #[cfg(target_arch = "x86_64")]
 global_asm!(
     ".pushsection .rodata.assay_exec_chain, \"a\", @progbits",

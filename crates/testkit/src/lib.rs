@@ -25,7 +25,7 @@ pub fn root() -> &'static Path {
     &ROOT
 }
 
-/// The program that was built together with whoever asks: it lies in the folder of the profile, whoever asks in it or below.
+/// The `assay` that was built with the running test, from the same profile folder.
 pub fn program() -> &'static Path {
     static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| {
         let own = std::env::current_exe().expect("where this program lies");

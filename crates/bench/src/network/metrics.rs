@@ -20,7 +20,7 @@ const fn aside(name: MetricId, title: &'static str, unit: &'static str) -> Metri
     Metric::new(name, title, unit, Better::Neither, Form::Value).aside()
 }
 
-/// What rules look at, and whoever asks.
+/// Figures for rules and for readers who ask for more.
 const fn detail(name: MetricId, title: &'static str, unit: &'static str) -> Metric {
     aside(name, title, unit).detail()
 }

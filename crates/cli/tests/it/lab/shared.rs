@@ -1,5 +1,5 @@
-//! One boot for several tests. Each has a script, which the guest runs in a folder of its own after the others' scripts, and
-//! takes that folder back.
+//! One boot for several tests. The guest runs each test's script in a folder of its own, one after
+//! the other; each test gets its folder back.
 
 use std::path::Path;
 use std::sync::OnceLock;
