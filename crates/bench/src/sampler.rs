@@ -118,6 +118,10 @@ impl Point {
     }
 }
 
+/// What fills a window: it does so many iterations and reports their nanoseconds. Each body is a type of its own: what is
+/// made with it as a type is compiled anew for each benchmark, so only the loops that are timed are.
+type Body<'b> = &'b mut dyn FnMut(u64) -> anyhow::Result<f64>;
+
 pub struct Sampler<'a> {
     clock: Clock,
     windows: Windows,
@@ -199,8 +203,12 @@ impl<'a> Sampler<'a> {
     pub fn time_by(
         &mut self,
         point: Point,
-        body: impl FnMut(u64) -> anyhow::Result<f64>,
+        mut body: impl FnMut(u64) -> anyhow::Result<f64>,
     ) -> anyhow::Result<f64> {
+        self.timed(point, &mut body)
+    }
+
+    fn timed(&mut self, point: Point, body: Body) -> anyhow::Result<f64> {
         let samples = self.windows_of(&point, body)?;
         if let Some((metric, factor)) = point.times {
             self.emit(samples.times(metric, factor))?;
@@ -212,14 +220,10 @@ impl<'a> Sampler<'a> {
     }
 
     /// Calibrates, checks linearity and times the windows of a point.
-    fn windows_of(
-        &mut self,
-        point: &Point,
-        mut body: impl FnMut(u64) -> anyhow::Result<f64>,
-    ) -> anyhow::Result<Samples> {
+    fn windows_of(&mut self, point: &Point, body: Body) -> anyhow::Result<Samples> {
         let window_ns = self.windows.window_ns * point.stretch;
-        let iterations = calibrate(window_ns, &mut body).context("while calibrating")?;
-        let linearity = linearity(iterations, &mut body)?;
+        let iterations = calibrate(window_ns, body).context("while calibrating")?;
+        let linearity = linearity(iterations, body)?;
         let mut columns = Columns::default();
         let begin = self.clock.now();
         for _ in 0..self.windows.warm_up + self.windows.count {
@@ -242,9 +246,9 @@ impl<'a> Sampler<'a> {
         &mut self,
         point: Point,
         notes: &[(Params, MetricId)],
-        body: impl FnMut(u64) -> anyhow::Result<(f64, Vec<f64>)>,
+        mut body: impl FnMut(u64) -> anyhow::Result<(f64, Vec<f64>)>,
     ) -> anyhow::Result<f64> {
-        let (samples, noted) = self.noted_windows(&point, body)?;
+        let (samples, noted) = self.noted_windows(&point, &mut body)?;
         let each = samples.values(Form::TimePerWork { scale: 1.0 });
         let counted = samples.warm_up.min(samples.len());
         self.emit_notes(&samples, notes, &noted)?;
@@ -256,11 +260,11 @@ impl<'a> Sampler<'a> {
     fn noted_windows<Note>(
         &mut self,
         point: &Point,
-        mut body: impl FnMut(u64) -> anyhow::Result<(f64, Note)>,
+        body: &mut dyn FnMut(u64) -> anyhow::Result<(f64, Note)>,
     ) -> anyhow::Result<(Samples, Vec<Note>)> {
         let mut noted = Vec::new();
         let windows = self.windows.warm_up + self.windows.count;
-        let samples = self.windows_of(point, |iterations| {
+        let samples = self.windows_of(point, &mut |iterations| {
             let (ns, note) = body(iterations)?;
             noted.push(note);
             Ok(ns)
@@ -275,9 +279,9 @@ impl<'a> Sampler<'a> {
     pub fn time_counted(
         &mut self,
         point: Point,
-        body: impl FnMut(u64) -> anyhow::Result<(f64, f64)>,
+        mut body: impl FnMut(u64) -> anyhow::Result<(f64, f64)>,
     ) -> anyhow::Result<()> {
-        let (samples, works) = self.noted_windows(&point, body)?;
+        let (samples, works) = self.noted_windows(&point, &mut body)?;
         self.emit(Samples { work: Packed::pack(works), ..samples })
     }
 
@@ -324,6 +328,14 @@ impl<'a> Sampler<'a> {
         &mut self,
         points: Vec<Point>,
         mut body: impl FnMut(u64) -> anyhow::Result<Vec<f64>>,
+    ) -> anyhow::Result<()> {
+        self.each_timed(points, &mut body)
+    }
+
+    fn each_timed(
+        &mut self,
+        points: Vec<Point>,
+        body: &mut dyn FnMut(u64) -> anyhow::Result<Vec<f64>>,
     ) -> anyhow::Result<()> {
         let Some(stretch) = points.iter().map(|point| point.stretch).reduce(f64::max) else { return Ok(()) };
         let mut slowest = |iterations| Ok(body(iterations)?.into_iter().fold(0.0, f64::max));

@@ -1,10 +1,12 @@
 //! Numbers that no machine can reach.
 
+use std::collections::HashMap;
+
 use super::network::link_ceiling;
 use super::words::{bytes, figure, shell};
 use super::{Evidence, Rule};
 use model::vocabulary as ids;
-use model::{Effect, Fact, Finding, Form, Severity, Visit};
+use model::{Effect, Fact, Finding, Form, Samples, Severity, Visit};
 use stats::analysis::Judged;
 use stats::series::Series;
 
@@ -41,11 +43,12 @@ const FASTEST_GHZ: f64 = 10.0;
 
 fn ceiling(evidence: &Evidence) -> Option<Vec<Finding>> {
     let ghz = evidence.core_clock_ghz();
+    let measured = Measured::of(evidence);
     let mut findings: Vec<Finding> = Vec::new();
     let mut unlimited = false;
     for judged in evidence.series {
         let Some(estimate) = &judged.analysis.estimate else { continue };
-        if let Some(finding) = impossible_window(evidence, judged) {
+        if let Some(finding) = impossible_window(evidence, &measured, judged) {
             findings.push(finding);
             continue;
         }
@@ -92,18 +95,18 @@ fn ceiling(evidence: &Evidence) -> Option<Vec<Finding>> {
 }
 
 /// A window that no clock can have timed: shorter than the clock's step, or longer than the visit around it.
-fn impossible_window(evidence: &Evidence, judged: &Judged) -> Option<Finding> {
+fn impossible_window(evidence: &Evidence, measured: &Measured, judged: &Judged) -> Option<Finding> {
     let series = &judged.series;
     if matches!(series.metric.form, Form::Value | Form::Quantile { .. }) {
         return None;
     }
     let step_ns = evidence.run.header.clock.resolution_ns;
     // What a network delivers in a window may be nothing: a throttled receiver takes nothing for a while.
-    let idle = idle_window(evidence, judged).filter(|_| !series.case.bench.starts_with("network."));
+    let idle = idle_window(measured, judged).filter(|_| !series.case.bench.starts_with("network."));
     if idle.is_some() {
         return idle;
     }
-    let (_, ns, visit) = counted_windows(evidence, series).find(|(_, ns, visit)| {
+    let (_, ns, visit) = measured.windows(series).find(|(_, ns, visit)| {
         let visit_ns = visit.conditions.wall_ms * 1e6;
         *ns < step_ns || *ns > visit_ns
     })?;
@@ -126,27 +129,37 @@ fn impossible_window(evidence: &Evidence, judged: &Judged) -> Option<Finding> {
     })
 }
 
-/// Work, nanoseconds and visit of every window of a series that counts.
-fn counted_windows<'a>(
-    evidence: &Evidence<'a>,
-    series: &'a Series,
-) -> impl Iterator<Item = (f64, f64, &'a Visit)> {
-    let good = evidence.visits_of(series.planned as u32).filter(|visit| visit.reason.is_none());
-    good.flat_map(move |visit| {
-        let own = visit.samples.iter().filter(|samples| {
-            samples.metrics.iter().any(|name| *name == series.metric.name) && samples.point == series.point
-        });
-        own.flat_map(move |samples| {
+/// What every visit that counts measured, by the key of its series.
+struct Measured<'a>(HashMap<String, Vec<(&'a Visit, &'a Samples)>>);
+
+impl<'a> Measured<'a> {
+    fn of(evidence: &Evidence<'a>) -> Measured<'a> {
+        let mut by_key: HashMap<String, Vec<(&Visit, &Samples)>> = HashMap::new();
+        for visit in evidence.visits().filter(|visit| visit.reason.is_none()) {
+            let case = &evidence.run.header.plan[visit.case as usize].case;
+            for samples in &visit.samples {
+                for metric in &samples.metrics {
+                    by_key.entry(case.series_key(&samples.point, metric)).or_default().push((visit, samples));
+                }
+            }
+        }
+        Measured(by_key)
+    }
+
+    /// Work, nanoseconds and visit of every window of a series that counts.
+    fn windows(&self, series: &Series) -> impl Iterator<Item = (f64, f64, &'a Visit)> {
+        let own = self.0.get(&series.key).into_iter().flatten();
+        own.flat_map(|(visit, samples)| {
             (samples.warm_up..samples.len())
-                .filter_map(move |window| Some((samples.work.get(window)?, *samples.ns.get(window)?, visit)))
+                .filter_map(move |window| Some((samples.work.get(window)?, *samples.ns.get(window)?, *visit)))
         })
-    })
+    }
 }
 
 /// A window in which nothing was done: a rate of zero is no speed, and no time divided by no work is no latency.
-fn idle_window(evidence: &Evidence, judged: &Judged) -> Option<Finding> {
+fn idle_window(measured: &Measured, judged: &Judged) -> Option<Finding> {
     let series = &judged.series;
-    let (_, _, visit) = counted_windows(evidence, series).find(|(work, ..)| *work <= 0.0)?;
+    let (_, _, visit) = measured.windows(series).find(|(work, ..)| *work <= 0.0)?;
     Some(Finding {
         rule: CEILING.id.into(),
         severity: Severity::Problem,

@@ -21,6 +21,12 @@ pub struct Child {
 ///
 /// The caller must have a single thread: the child may then go on using the allocator and the standard library.
 pub fn fork(work: impl FnOnce() -> i32) -> io::Result<Child> {
+    let mut work = Some(work);
+    // Only the child calls it, and once.
+    forked(&mut || work.take().map_or(PANICKED, |work| work()))
+}
+
+fn forked(work: &mut dyn FnMut() -> i32) -> io::Result<Child> {
     let parent = rustix::process::getpid();
     // SAFETY: fork has no arguments. The visit's process is single-threaded (nothing in `bench` makes threads before
     // forking), so no lock can be held by a thread that the child lacks.

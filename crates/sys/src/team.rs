@@ -29,6 +29,9 @@ pub struct Lap {
     pub answer: u64,
 }
 
+/// Makes the body of a member, in the member.
+type Build<'a> = &'a dyn Fn(usize) -> anyhow::Result<Body>;
+
 pub struct Team {
     board: Board,
     members: Vec<Child>,
@@ -62,11 +65,15 @@ impl Team {
         patience: Duration,
         build: impl Fn(usize) -> anyhow::Result<Body>,
     ) -> anyhow::Result<Team> {
+        Team::gather(seats, clock, patience, &build)
+    }
+
+    fn gather(seats: &[CpuSet], clock: Clock, patience: Duration, build: Build) -> anyhow::Result<Team> {
         let board = Board::new(seats.len())?;
         let leader = rustix::process::getpid();
         let mut members = Vec::new();
         for (index, cpus) in seats.iter().enumerate().skip(1) {
-            let member = process::fork(|| match be_member(index, cpus, &board, clock, leader, &build) {
+            let member = process::fork(|| match be_member(index, cpus, &board, clock, leader, build) {
                 Ok(()) => 0,
                 Err(_) => FAILED,
             });
@@ -96,7 +103,7 @@ impl Team {
     }
 
     /// Waits until all members have passed a stage; fails when one has died or the patience ends.
-    fn wait_for(&mut self, count: impl Fn(&Board) -> &AtomicU32, stage: &str) -> anyhow::Result<()> {
+    fn wait_for(&mut self, count: fn(&Board) -> &AtomicU32, stage: &str) -> anyhow::Result<()> {
         let all = self.members.len() as u32;
         let begin = Instant::now();
         let mut spins = 0u32;
@@ -139,7 +146,7 @@ fn be_member(
     board: &Board,
     clock: Clock,
     leader: Pid,
-    build: &impl Fn(usize) -> anyhow::Result<Body>,
+    build: Build,
 ) -> anyhow::Result<()> {
     affinity::pin(cpus)?;
     let mut body = build(index)?;

@@ -2,12 +2,14 @@
 
 use anyhow::bail;
 
+use super::Body;
+
 /// Calibration never tries more often than this; ×8 each, so 24 tries reach 2^64 iterations.
 const CALIBRATION_TRIES: usize = 24;
 /// A window of at least this share of the wanted length will do.
 const LONG_ENOUGH: f64 = 0.9;
 /// Iterations that fill a window. Bounded in tries; grows ×8 while far off, then in proportion (as lmbench does).
-pub fn calibrate(window_ns: f64, body: &mut impl FnMut(u64) -> anyhow::Result<f64>) -> anyhow::Result<u64> {
+pub fn calibrate(window_ns: f64, body: Body) -> anyhow::Result<u64> {
     let mut iterations = 1u64;
     let mut longest: f64 = 0.0;
     for _ in 0..CALIBRATION_TRIES {
@@ -41,7 +43,7 @@ const LINEAR: f64 = 0.005;
 
 /// `|t(2n) / 2 t(n) - 1|`, the smaller of up to two tries: twice the work must take twice the time, or something else
 /// than the work was timed.
-pub fn linearity(iterations: u64, body: &mut impl FnMut(u64) -> anyhow::Result<f64>) -> anyhow::Result<f64> {
+pub fn linearity(iterations: u64, body: Body) -> anyhow::Result<f64> {
     let half = iterations.div_ceil(2);
     let mut best = 1.0f64;
     for _ in 0..2 {

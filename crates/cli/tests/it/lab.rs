@@ -168,7 +168,7 @@ fn a_guest_whose_emulator_aborts_is_booted_again() {
 #[test]
 fn siblings_that_are_switched_off_and_come_back() {
     let test = "siblings_that_are_switched_off_and_come_back";
-    let Some(folder) = shared::SMT.part(test, "table") else { return };
+    let Some(folder) = in_guest(test, "smt", include_str!("lab/smt-table.sh")) else { return };
     let machine = read_json(&folder, "machine.json");
     assert_eq!(cores(&machine), json!(["0-1", "2-3"]));
     assert_eq!(machine["summary"]["threads_per_core"], json!([2]));
@@ -207,8 +207,10 @@ fn siblings_that_are_switched_off_and_come_back() {
 }
 
 #[test]
+#[ignore = "two minutes of one guest: make lab"]
 fn a_study_of_siblings_without_a_pmu() {
-    let Some(folder) = shared::SMT.part("a_study_of_siblings_without_a_pmu", "load") else { return };
+    let test = "a_study_of_siblings_without_a_pmu";
+    let Some(folder) = in_guest(test, "smt", include_str!("lab/smt-load.sh")) else { return };
     let run = runs::read(&runs::run_file(&folder.path().join("out")));
     let seats = |key: &str| {
         let found = run.header.plan.iter().find(|planned| planned.case.key() == key);
@@ -250,11 +252,12 @@ fn smt_that_is_off_from_the_boot_is_said() {
     assert_eq!(of("+beside-spinner").case.placement.neighbours, [CpuSet::one(0)], "the neighbour core");
 }
 
+const ONE_NODE: &str =
+    "assay run --dry-run --quick --only memory --json >plan.json; every_case_once selftest.counters";
+
 #[test]
 fn one_node_has_nothing_to_compare() {
-    let script =
-        "assay run --dry-run --quick --only memory --json >plan.json; every_case_once selftest.counters";
-    let Some(folder) = in_guest("one_node_has_nothing_to_compare", "uma", script) else { return };
+    let Some(folder) = shared::SHARED_L3.part("one_node_has_nothing_to_compare", "node") else { return };
     // Nor has an emulated x86 CPU any counters of its own.
     arm::refused(&folder, "no PMU");
     let plan = planned(&read_json(&folder, "plan.json"));
@@ -270,6 +273,7 @@ fn one_node_has_nothing_to_compare() {
 }
 
 #[test]
+#[ignore = "two minutes of one guest: make lab"]
 fn two_nodes() {
     let Some(folder) = shared::TWO_NODES.part("two_nodes", "nodes") else { return };
     let machine = read_json(&folder, "machine.json");
@@ -287,7 +291,8 @@ fn two_nodes() {
 
 #[test]
 fn memory_without_cpus() {
-    let Some(folder) = shared::MEMORY_ONLY.part("memory_without_cpus", "nodes") else { return };
+    let script = format!("{} memory.node", shared::DESCRIBED);
+    let Some(folder) = in_guest("memory_without_cpus", "memory-only", &script) else { return };
     let machine = read_json(&folder, "machine.json");
     let expected = json!([["0-1", [10, 21, 17]], ["2-3", [21, 10, 28]], ["", [17, 28, 10]]]);
     assert_eq!(nodes(&machine), expected);

@@ -244,6 +244,7 @@ fn the_same_with_the_l3_hidden() {
 }
 
 #[test]
+#[ignore = "half a minute of one guest: make lab"]
 fn four_sockets() {
     let Some(folder) = SOCKETS.told("four_sockets", EVERY_PAIR) else { return };
     let share = affine(&pairs_run(&folder, &SOCKETS.placements()));
@@ -257,6 +258,7 @@ fn two_nodes_of_cores_with_two_threads() {
 }
 
 #[test]
+#[ignore = "half a minute of one guest: make lab"]
 fn sixteen_cpus() {
     SIXTEEN.told("sixteen_cpus", "");
 }

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use tempfile::TempDir;
 
 use super::placement::{DESCRIBE, EVERY_PAIR};
-use super::{brought, dimms, memmap, skipped, sweep, unpacked};
+use super::{brought, dimms, skipped, sweep, unpacked};
 
 /// A folder's name, and what is done in it.
 type Part = (&'static str, fn() -> String);
@@ -20,17 +20,8 @@ pub struct Boot {
     made: OnceLock<Result<Vec<u8>, String>>,
 }
 
-pub static SMT: Boot = Boot::of(
-    "smt",
-    no_options,
-    &[
-        ("table", || include_str!("smt-table.sh").to_string()),
-        ("load", || include_str!("smt-load.sh").to_string()),
-    ],
-);
-
 /// Every case of some benchmarks, on a machine that has described itself.
-const DESCRIBED: &str = "assay machine --json >machine.json; every_case_once";
+pub const DESCRIBED: &str = "assay machine --json >machine.json; every_case_once";
 
 pub static TWO_NODES: Boot = Boot::of(
     "two-nodes",
@@ -41,17 +32,12 @@ pub static TWO_NODES: Boot = Boot::of(
     ],
 );
 
-pub static MEMORY_ONLY: Boot = Boot::of(
-    "memory-only",
-    no_options,
-    &[("map", || memmap::SCRIPT.to_string()), ("nodes", || format!("{DESCRIBED} memory.node"))],
-);
-
 pub static SHARED_L3: Boot = Boot::of(
     "shared-l3",
     no_options,
     &[
         ("pairs", || format!("{DESCRIBE}\n{EVERY_PAIR}")),
+        ("node", || super::ONE_NODE.to_string()),
         ("sweep", || format!("{}\n{}", sweep::SWEEP, include_str!("sweep-turns.sh"))),
     ],
 );

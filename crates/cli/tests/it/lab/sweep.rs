@@ -114,6 +114,7 @@ fn a_knob_of_earlier_kernels_says_what_there_is_instead() {
 }
 
 #[test]
+#[ignore = "two minutes of one guest: make lab"]
 fn a_killed_sweep_leaves_no_knob_turned_and_loses_nothing() {
     let script = format!("{SWEEP}\n{}", include_str!("sweep-killed.sh"));
     let test = "a_killed_sweep_leaves_no_knob_turned_and_loses_nothing";
@@ -143,6 +144,7 @@ fn a_killed_sweep_leaves_no_knob_turned_and_loses_nothing() {
 }
 
 #[test]
+#[ignore = "two minutes of one guest: make lab"]
 fn a_sweep_goes_on_after_a_reset_of_the_machine() {
     let test = "a_sweep_goes_on_after_a_reset_of_the_machine";
     let place = tempfile::tempdir().expect("a temporary folder");
