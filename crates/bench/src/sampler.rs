@@ -13,12 +13,14 @@ use sys::counters::OwnCounters;
 mod calibration;
 mod columns;
 mod latencies;
+mod point;
 mod secret;
 pub mod whole;
 
 use calibration::{calibrate, linearity};
 use columns::{Columns, Gauge};
 pub use latencies::{backed, histogram};
+pub use point::Point;
 pub use secret::Secret;
 
 /// What the parent asks of a child, one JSON object on its standard input.
@@ -72,50 +74,6 @@ pub enum Line {
     Process(ProcessFacts),
     /// The last line: `None` when all went well and the answer was right.
     Done(Option<Reason>),
-}
-
-/// Where and of what a window's samples are.
-pub struct Point {
-    pub params: Params,
-    pub metric: MetricId,
-    /// Further metrics that read the same windows (the same latency in cycles).
-    pub also: &'static [MetricId],
-    /// A metric of the same windows whose work is this many times as much (bytes on the bus).
-    pub times: Option<(MetricId, f64)>,
-    /// Work of one iteration, in the metric's unit of work.
-    pub work: f64,
-    /// Window length in units of the usual one: slow or ragged operations need longer windows.
-    pub stretch: f64,
-}
-
-impl Point {
-    pub fn new(metric: MetricId, work: f64) -> Point {
-        Point { params: Params::new(), metric, also: &[], times: None, work, stretch: 1.0 }
-    }
-
-    pub fn also(mut self, metrics: &'static [MetricId]) -> Point {
-        self.also = metrics;
-        self
-    }
-
-    pub fn times(mut self, metric: MetricId, factor: f64) -> Point {
-        self.times = Some((metric, factor));
-        self
-    }
-
-    fn metrics(&self) -> Vec<String> {
-        [self.metric].iter().chain(self.also).map(|metric| metric.to_string()).collect()
-    }
-
-    pub fn at(mut self, params: Params) -> Point {
-        self.params = params;
-        self
-    }
-
-    pub fn stretch(mut self, stretch: f64) -> Point {
-        self.stretch = stretch;
-        self
-    }
 }
 
 /// What fills a window: it does so many iterations and reports their nanoseconds. Each body is a type of its own: what is

@@ -1,6 +1,7 @@
 //! Runs visits: the gate, a child each, its conditions, the run file, the stop rule, the budget.
 
 pub mod child;
+mod enough;
 pub mod gate;
 mod pretended;
 mod session;

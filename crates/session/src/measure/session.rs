@@ -8,18 +8,17 @@ use crate::objects::Keep;
 use crate::plan::{self, Profile};
 use bench::{Order, Secret};
 use knobs::Hand;
-use model::Metric;
 use model::run_file::Writer;
 use model::{Conditions, Earlier, Event, Header, Planned, Reason, Record, Visit, fingerprint};
-use stats::stop::{self, Decision, Target};
+use stats::stop;
 use sys::counters::{Counters, Groups, Neighbours};
 use sys::{clock, process};
 
 use super::child::{self, Meanwhile};
 use super::gate::{self, Patience};
-use super::pretended;
 use super::settings::{Knobs, settings};
 use super::watch::Watch;
+use super::{enough, pretended};
 
 /// Everything that measuring needs and does not change.
 pub struct Session<'a> {
@@ -114,6 +113,8 @@ impl Session<'_> {
 struct Loop<'s, 'h> {
     session: &'s Session<'h>,
     visits: Vec<Visit>,
+    /// For each planned case where its visits stand.
+    places: Vec<Vec<usize>>,
     /// Case and pass of visits that were made earlier and are not kept.
     made: BTreeSet<(u32, u32)>,
     next_order: u32,
@@ -134,9 +135,15 @@ struct Loop<'s, 'h> {
 impl<'s, 'h> Loop<'s, 'h> {
     fn new(session: &'s Session<'h>, earlier: Earlier) -> Loop<'s, 'h> {
         let (begin_ms, next_order) = (earlier.measured_ms(), earlier.next_order());
-        let places = earlier.thinned.iter().flat_map(|thinned| &thinned.places);
-        let made = places.map(|place| (place.case, place.pass)).collect();
+        let thinned = earlier.thinned.iter().flat_map(|thinned| &thinned.places);
+        let made = thinned.map(|place| (place.case, place.pass)).collect();
         let visits = earlier.visits;
+        let mut places = vec![Vec::new(); session.header.plan.len()];
+        for (place, visit) in visits.iter().enumerate() {
+            if let Some(places) = places.get_mut(visit.case as usize) {
+                places.push(place);
+            }
+        }
         Loop {
             session,
             next_order,
@@ -149,6 +156,7 @@ impl<'s, 'h> Loop<'s, 'h> {
             turned: Knobs::new(),
             watch: Watch::of(session.header, &session.root, begin_ms),
             visits,
+            places,
             made,
         }
     }
@@ -210,7 +218,7 @@ impl<'s, 'h> Loop<'s, 'h> {
     }
 
     fn of_case(&self, case: usize) -> impl Iterator<Item = &Visit> {
-        self.visits.iter().filter(move |visit| visit.case as usize == case)
+        self.places[case].iter().map(|place| &self.visits[*place])
     }
 
     /// Every headline series of the case has enough, more won't help, or it fails again and again.
@@ -229,14 +237,7 @@ impl<'s, 'h> Loop<'s, 'h> {
         else {
             return false;
         };
-        let profile = self.session.profile;
-        let target = Target { precision: profile.precision, most: profile.passes_max as usize };
-        title.metrics.iter().filter(|metric| metric.headline).all(|metric| {
-            let series = by_point(&good, metric);
-            series
-                .iter()
-                .all(|processes| !matches!(stop::decide(processes, target, header.seed), Decision::Go { .. }))
-        })
+        enough::is_enough(title, &good, self.session.profile, header.seed)
     }
 
     fn over_budget(&self, case: usize) -> bool {
@@ -326,10 +327,17 @@ impl<'s, 'h> Loop<'s, 'h> {
         if let Some(text) = (self.session.look_after)(writer) {
             progress(Progress::Said(&text));
         }
+        self.keep(visit, writer)?;
+        Ok(true)
+    }
+
+    /// Keeps a visit that was made just now, in the file and here.
+    fn keep(&mut self, visit: Visit, writer: &mut Writer) -> anyhow::Result<()> {
         writer.append(&Record::Visit(Box::new(visit.clone())))?;
         self.next_order += 1;
+        self.places[visit.case as usize].push(self.visits.len());
         self.visits.push(visit);
-        Ok(true)
+        Ok(())
     }
 
     /// Turns the knobs to what a case wants; why not, where that fails.
@@ -375,9 +383,7 @@ impl<'s, 'h> Loop<'s, 'h> {
     ) -> anyhow::Result<bool> {
         progress(Progress::Failed { key, reason: &reason });
         let visit = self.visit_without_samples(case, pass, reason);
-        writer.append(&Record::Visit(Box::new(visit.clone())))?;
-        self.next_order += 1;
-        self.visits.push(visit);
+        self.keep(visit, writer)?;
         Ok(true)
     }
 
@@ -479,22 +485,4 @@ impl<'s, 'h> Loop<'s, 'h> {
             reason: Some(reason),
         }
     }
-}
-
-/// The counted values of one metric: for each point, in the order of the points, a list a visit.
-fn by_point(visits: &[&Visit], metric: &Metric) -> Vec<Vec<Vec<f64>>> {
-    let mut points: Vec<(String, Vec<Vec<f64>>)> = Vec::new();
-    for visit in visits {
-        for samples in
-            visit.samples.iter().filter(|samples| samples.metrics.contains(&metric.name.to_string()))
-        {
-            let values = samples.values(metric.form).split_off(samples.warm_up.min(samples.len()));
-            let name = format!("{:?}", samples.point);
-            match points.iter_mut().find(|(other, _)| *other == name) {
-                Some((_, processes)) => processes.push(values),
-                None => points.push((name, vec![values])),
-            }
-        }
-    }
-    points.into_iter().map(|(_, processes)| processes).collect()
 }

@@ -1,0 +1,32 @@
+//! Whether a case has been visited often enough.
+
+use std::collections::HashMap;
+
+use model::{Metric, Title, Visit};
+use stats::stop::{self, Decision, Target};
+
+use crate::plan::Profile;
+
+/// Every headline series of these visits has enough, or more won't help.
+pub fn is_enough(title: &Title, visits: &[&Visit], profile: &Profile, seed: u64) -> bool {
+    let target = Target { precision: profile.precision, most: profile.passes_max as usize };
+    let go = |processes: &Vec<Vec<f64>>| matches!(stop::decide(processes, target, seed), Decision::Go { .. });
+    let headlines = title.metrics.iter().filter(|metric| metric.headline);
+    !headlines.into_iter().any(|metric| by_point(visits, metric).iter().any(go))
+}
+
+/// The counted values of one metric: for each point, in the order of the points, a list a visit.
+fn by_point(visits: &[&Visit], metric: &Metric) -> Vec<Vec<Vec<f64>>> {
+    let mut points = Vec::new();
+    let mut places = HashMap::new();
+    for samples in visits.iter().flat_map(|visit| &visit.samples) {
+        if samples.metrics.iter().any(|name| *name == metric.name) {
+            let place = *places.entry(format!("{:?}", samples.point)).or_insert(points.len());
+            if place == points.len() {
+                points.push(Vec::new());
+            }
+            points[place].push(samples.values(metric.form).split_off(samples.warm_up.min(samples.len())));
+        }
+    }
+    points
+}
