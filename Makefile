@@ -41,8 +41,8 @@ map: static
 	lab/map
 
 # 5,000 changed run files and imports through every reader; kills at random moments amid files that
-# look like ours, for 20 minutes (docs/results/soak.md has the table of all soaks of a commit); and a
-# report of a million visits in a gigabyte; and kills of a Flink cluster's processes. SOAK_SECONDS and SOAK_MUTATIONS make it shorter.
+# look like ours, for 20 minutes (docs/results/soak.md has the table of all soaks of a commit); kills of a Flink
+# cluster's processes; and a report of a million visits in a gigabyte. SOAK_SECONDS and SOAK_MUTATIONS make it shorter.
 soak:
 	cargo test --release --locked --test it -- --ignored --nocapture --test-threads 1 mutations::soak soak::kills nexmark::whoever a_million_visits
 

@@ -76,8 +76,8 @@ pub enum Line {
     Done(Option<Reason>),
 }
 
-/// What fills a window: it does so many iterations and reports their nanoseconds. Each body is a type of its own: what is
-/// made with it as a type is compiled anew for each benchmark, so only the loops that are timed are.
+/// Does so many iterations of a benchmark and answers how long they took, ns. The compiler makes a copy of a generic function for
+/// each benchmark; a function that takes this is compiled once.
 type Body<'b> = &'b mut dyn FnMut(u64) -> anyhow::Result<f64>;
 
 pub struct Sampler<'a> {
