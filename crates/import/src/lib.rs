@@ -10,16 +10,9 @@
 
 mod builder;
 mod embedded;
-mod fio;
-mod hackbench;
-mod iperf3;
 mod key;
-pub mod lmbench;
 pub mod own;
 pub mod repeats;
-mod sockperf;
-pub mod speccpu;
-mod unixbench;
 
 use std::fmt;
 
@@ -66,16 +59,23 @@ struct Tool {
     read: fn(&str) -> anyhow::Result<Vec<Imported>>,
 }
 
-/// A text is read by the first of them that knows it.
-const TOOLS: &[&Tool] = &[
-    &speccpu::TOOL,
-    &fio::TOOL,
-    &iperf3::TOOL,
-    &unixbench::TOOL,
-    &sockperf::TOOL,
-    &hackbench::TOOL,
-    &lmbench::TOOL,
-];
+/// Declares the modules and lists their tools: a text is read by the first that knows it.
+macro_rules! tools {
+    ($($seen:vis $module:ident)+) => {
+        $($seen mod $module;)+
+        const TOOLS: &[&Tool] = &[$(&$module::TOOL),+];
+    };
+}
+
+tools! {
+    pub speccpu
+    fio
+    iperf3
+    unixbench
+    sockperf
+    hackbench
+    pub lmbench
+}
 
 /// What one host's results in a file hold.
 #[derive(Clone, Debug, PartialEq)]

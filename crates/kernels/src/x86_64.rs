@@ -186,6 +186,7 @@ pub fn process_ids(calls: u64) -> u64 {
     // SAFETY: getpid has no arguments and no effect; syscall overwrites rcx and r11, named below.
     unsafe {
         asm!(
+            ".p2align 6",
             "2:",
             "mov eax, {getpid}",
             "syscall",

@@ -131,9 +131,9 @@ mod tests {
     #[test]
     fn slow_parts_are_found_and_more_surely_among_more() {
         for hosts in [50, 200] {
-            let tenth = fleets(hosts, Fault::Part(0.1), 60, 2).found;
+            let tenth = fleets(hosts, Fault::Part(0.1), 30, 2).found;
             assert!(tenth.share() >= PEERS_TENTH_LEAST, "{hosts}: {tenth}");
-            let twentieth = fleets(hosts, Fault::Part(0.05), 60, 3).found;
+            let twentieth = fleets(hosts, Fault::Part(0.05), 30, 3).found;
             assert!(twentieth.share() >= PEERS_TWENTIETH_LEAST, "{hosts}: {twentieth}");
         }
         let (few, many) =

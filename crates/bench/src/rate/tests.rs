@@ -93,12 +93,11 @@ fn components_are_told_apart_and_explained() {
 #[test]
 fn copies_work_and_their_answers_are_the_stored_ones() {
     for id in [ids::TRIAD, ids::JOIN, ids::MOLECULES, ids::DIGEST, ids::PARSE] {
-        for mut case in rehearsal::cases(id, Depth::Quick) {
-            case.inputs.insert(ITERATIONS.to_string(), "1".to_string());
-            let samples = rehearsal::visit_all(&case);
-            let rates = samples.iter().filter(|one| one.metrics == [ids::metric::RATE]).count();
-            assert_eq!(rates, points(&case).len(), "{id}");
-        }
+        let mut case = rehearsal::cases(id, Depth::Quick).pop().expect("the most copies");
+        case.inputs.insert(ITERATIONS.to_string(), "1".to_string());
+        let samples = rehearsal::visit_all(&case);
+        let rates = samples.iter().filter(|one| one.metrics == [ids::metric::RATE]).count();
+        assert_eq!(rates, points(&case).len(), "{id}");
     }
 }
 

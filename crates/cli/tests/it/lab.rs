@@ -166,6 +166,7 @@ fn a_guest_whose_emulator_aborts_is_booted_again() {
 }
 
 #[test]
+#[ignore = "a minute of one guest: make lab"]
 fn siblings_that_are_switched_off_and_come_back() {
     let test = "siblings_that_are_switched_off_and_come_back";
     let Some(folder) = in_guest(test, "smt", include_str!("lab/smt-table.sh")) else { return };
@@ -290,6 +291,7 @@ fn two_nodes() {
 }
 
 #[test]
+#[ignore = "a minute of one guest: make lab"]
 fn memory_without_cpus() {
     let script = format!("{} memory.node", shared::DESCRIBED);
     let Some(folder) = in_guest("memory_without_cpus", "memory-only", &script) else { return };

@@ -356,19 +356,10 @@ fn after_a_visit(mut running: Running, stage: &Stage) -> Ended {
 }
 
 #[test]
-fn whoever_of_ours_is_killed_nothing_is_left() {
-    whoever_is_killed("whoever_of_ours_is_killed_nothing_is_left", ["session", "visit"]);
-}
-
-#[test]
-#[ignore = "two more clusters: make soak"]
-fn whoever_of_flinks_is_killed_nothing_is_left() {
-    whoever_is_killed("whoever_of_flinks_is_killed_nothing_is_left", [JOBMANAGER, TASKMANAGER]);
-}
-
-fn whoever_is_killed(test: &str, victims: [&str; 2]) {
-    let Some(home) = flink(test) else { return };
-    for victim in victims {
+#[ignore = "four more clusters: make soak"]
+fn whoever_is_killed_nothing_is_left() {
+    let Some(home) = flink("whoever_is_killed_nothing_is_left") else { return };
+    for victim in ["session", "visit", JOBMANAGER, TASKMANAGER] {
         let (stage, mark) = (Stage::new(), unique());
         let running = up(&stage, &home, &mark);
         kill_process(process(&mark, victim).expect("it runs"), Signal::KILL).expect("it is killed");

@@ -240,7 +240,7 @@ fn caches_are_read_off_ladders() {
     for (per_octave, most) in
         [(1, LADDER_FALSE_MOST), (2, FINE_LADDER_FALSE_MOST), (4, FINE_LADDER_FALSE_MOST)]
     {
-        let seen = ladders(per_octave, 0.02, 200, u64::from(per_octave));
+        let seen = ladders(per_octave, 0.02, 100, u64::from(per_octave));
         assert!(seen.settled.share() >= 0.5 && seen.counted.share() >= 0.88, "{seen:?}");
         assert!(seen.last_wrong.share() <= most && seen.bounded.share() >= 0.98, "{seen:?}");
         let [quarter, _, _, fourfold] = seen.claims;

@@ -252,6 +252,7 @@ fn four_sockets() {
 }
 
 #[test]
+#[ignore = "a minute of one guest: make lab"]
 fn two_nodes_of_cores_with_two_threads() {
     let Some(folder) = SMT_NODES.told("two_nodes_of_cores_with_two_threads", EVERY_PAIR) else { return };
     pairs_run(&folder, &SMT_NODES.placements());
@@ -266,6 +267,7 @@ fn sixteen_cpus() {
 /// `isolcpus` takes CPUs out of the scheduler's hands: a pair that starts on one of four stays together on it, even where
 /// its mask has all four.
 #[test]
+#[ignore = "half a minute of one guest: make lab"]
 fn isolated_cpus_stack_a_pair() {
     let script = format!(
         "assay machine --json >machine.json

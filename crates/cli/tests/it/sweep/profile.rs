@@ -82,7 +82,7 @@ fn experiment(tree: &Tree, lists: &Path, out: &Path) -> Command {
     };
     let mut command = crate::assay();
     command.args("explain-profile --bench hackbench --quick --force --seed 3 --budget 5m".split(' '));
-    command.args("--param groups=1 --param fds=1 --param loops=2000".split(' '));
+    command.args("--param groups=1 --param fds=1 --param loops=1000".split(' '));
     command.arg("--before").arg(list("before.conf", |knob| knob.1.into()));
     command.arg("--after").arg(list("after.conf", |knob| knob.2.into()));
     command.arg("--root").arg(tree.root()).arg("--out").arg(out);
