@@ -1,4 +1,4 @@
-//! `assay case` (hidden): one visit. Reads an order on standard input, writes sample lines on standard output, so any
+//! `assay case` (for our own sessions): one visit. Reads an order on standard input, writes sample lines on standard output, so any
 //! single case can also be run by hand, under `perf` or a debugger.
 
 use std::io::{Read, Write};
@@ -11,13 +11,13 @@ use bench::{self, Benchmark, Leaves, Neighbours, Order, Sampler, leaves};
 use knobs::task;
 use sys::{affinity, counters, process};
 
-#[derive(clap::Args)]
-pub struct Args {}
+/// The only word of such a command; no verb for people.
+pub const VERB: &str = "case";
 
 /// An order is a case: a few KiB, on a host of thousands of CPUs a few hundred.
 const LONGEST_ORDER: u64 = 16 << 20;
 
-pub fn run(_: Args) -> anyhow::Result<ExitCode> {
+pub fn run() -> anyhow::Result<ExitCode> {
     // When the parent goes, so do we: nothing is left running. (By hand, from a shell, that is just as well.)
     if let Some(parent) = rustix::process::getppid() {
         process::die_with(parent).context("cannot tie this process to its parent")?;

@@ -95,9 +95,6 @@ enum Verb {
     Schema(schema::Args),
     Completions(shell::CompletionArgs),
     Man(shell::ManArgs),
-    /// Measure one case: an order on standard input, sample lines on standard output
-    #[command(hide = true)]
-    Case(case::Args),
 }
 
 impl Cli {
@@ -128,7 +125,6 @@ impl Cli {
             Verb::Schema(args) => schema::run(args),
             Verb::Completions(args) => shell::completions(args),
             Verb::Man(args) => shell::man(args),
-            Verb::Case(args) => case::run(args),
         }
     }
 }

@@ -103,7 +103,9 @@ fn copies_work_and_their_answers_are_the_stored_ones() {
 
 #[test]
 fn a_flipped_bit_names_its_core() {
-    for mut case in rehearsal::cases(ids::DIGEST, Depth::Quick) {
+    let cases = rehearsal::cases(ids::DIGEST, Depth::Quick);
+    // Alone, and as one of the most copies.
+    for mut case in [cases.first(), cases.last()].into_iter().flatten().cloned() {
         let copy = case.placement.seats.len() - 1;
         case.inputs.insert(FLIPPED.to_string(), copy.to_string());
         let (_, reason) = rehearsal::visit(&case);

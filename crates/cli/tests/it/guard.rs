@@ -137,7 +137,7 @@ fn placements_put_two_tasks_together_and_apart() {
     let script = "d=$(mktemp -d); mkfifo $d/a $d/b; \
                   (exec <$d/a >$d/b; while read x; do echo $x; done) & \
                   exec >$d/a <$d/b; rm -r $d; \
-                  i=0; while test $i -lt 20000; do echo $i; read x; i=$((i+1)); done";
+                  i=0; while test $i -lt 8000; do echo $i; read x; i=$((i+1)); done";
     let (ended, dir) = shell("--runs 6 --placements free,same-cpu,spread", script);
     ended.sane();
     let results = results(dir.path());
