@@ -76,8 +76,8 @@ pub enum Line {
     Done(Option<Reason>),
 }
 
-/// Does so many iterations of a benchmark and answers how long they took, ns. The compiler makes a copy of a generic function for
-/// each benchmark; a function that takes this is compiled once.
+/// Runs this many iterations of a benchmark and returns how long they took, ns. A trait object, so that the functions that take
+/// it are compiled once and not for each benchmark.
 type Body<'b> = &'b mut dyn FnMut(u64) -> anyhow::Result<f64>;
 
 pub struct Sampler<'a> {

@@ -11,9 +11,6 @@ use bench::{self, Benchmark, Leaves, Neighbours, Order, Sampler, leaves};
 use knobs::task;
 use sys::{affinity, counters, process};
 
-/// The only word of such a command; no verb for people.
-pub const VERB: &str = "case";
-
 /// An order is a case: a few KiB, on a host of thousands of CPUs a few hundred.
 const LONGEST_ORDER: u64 = 16 << 20;
 

@@ -10,6 +10,7 @@ use signal_hook::consts::{SIGXCPU, SIGXFSZ};
 
 use super::{Cli, case, complain, output};
 use report::plain::plain;
+use session::measure::child;
 use sys::{events, start};
 
 /// An error, as everywhere.
@@ -45,7 +46,7 @@ pub fn start() -> c_int {
 #[inline(never)]
 fn run() -> c_int {
     // A run starts thousands of visits: to learn all verbs would take longer than many a visit's own start.
-    let is_visit = std::env::args_os().skip(1).eq([case::VERB]);
+    let is_visit = std::env::args_os().skip(1).eq([child::WORD]);
     let done = if is_visit { case::run() } else { Cli::parse().run() };
     let code = done.unwrap_or_else(|error| complain(&error));
     // The standard library tells the number behind an exit code to nobody.

