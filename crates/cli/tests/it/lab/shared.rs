@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use tempfile::TempDir;
 
 use super::placement::{DESCRIBE, EVERY_PAIR};
-use super::{brought, dimms, skipped, sweep, unpacked};
+use super::{brought, dimms, skipped, unpacked};
 
 /// A folder's name, and what is done in it.
 type Part = (&'static str, fn() -> String);
@@ -38,7 +38,6 @@ pub static SHARED_L3: Boot = Boot::of(
     &[
         ("pairs", || format!("{DESCRIBE}\n{EVERY_PAIR}")),
         ("node", || super::ONE_NODE.to_string()),
-        ("sweep", || format!("{}\n{}", sweep::SWEEP, include_str!("sweep-turns.sh"))),
     ],
 );
 

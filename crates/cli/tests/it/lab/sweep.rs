@@ -7,10 +7,10 @@ use model::run_file;
 use model::{Form, Run};
 use tempfile::TempDir;
 
-use super::{MACHINE_ENDED, NOTHING_TO_BOOT, boot, in_guest, in_guest_with, runs, shared, skipped};
+use super::{MACHINE_ENDED, NOTHING_TO_BOOT, boot, in_guest, in_guest_with, runs, skipped};
 
 /// What scripts that sweep have in common.
-pub const SWEEP: &str = include_str!("sweep.sh");
+const SWEEP: &str = include_str!("sweep.sh");
 
 fn text(folder: &TempDir, file: &str) -> String {
     fs::read_to_string(folder.path().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
@@ -61,9 +61,11 @@ fn keeps(run: &Run, folder: &TempDir, earlier: &str) -> usize {
 }
 
 #[test]
+#[ignore = "a minute of one guest: make lab"]
 fn a_sweep_turns_what_the_scheduler_feels() {
     let test = "a_sweep_turns_what_the_scheduler_feels";
-    let Some(folder) = shared::SHARED_L3.part(test, "sweep") else { return };
+    let script = format!("{SWEEP}\n{}", include_str!("sweep-turns.sh"));
+    let Some(folder) = in_guest(test, "shared-l3", &script) else { return };
     let (before, after) = (text(&folder, "before"), text(&folder, "after"));
     assert!(before.contains("/min_granularity_ns:") && before.contains("/features:"), "{before}");
     assert_eq!(before, after);

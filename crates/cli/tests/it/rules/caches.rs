@@ -50,7 +50,7 @@ pub fn a_cache_as_claimed() -> Vec<Case> {
     let guest =
         Edit::of(&format!("--profile standard --only memory.latency --pretend 7 --from {}", recorded()));
     let mut cases = vec![case("a guest", guest.diagnosed())];
-    for profile in ["quick", "standard", "full"] {
+    for profile in ["quick", "standard"] {
         let run = on(&server(), profile, "memory.latency --budget 100h");
         cases.push(case(format!("a {profile} ladder"), run.diagnosed()));
     }

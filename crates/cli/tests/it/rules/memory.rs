@@ -12,13 +12,14 @@ const LATENCY: &str = "memory.latency";
 
 /// Invented latencies with this share of huge pages, on the clean server with this setting.
 fn shares(share: f64, setting: &str) -> Case {
-    shared_by(LATENCY, "quick", share, setting)
+    shared_by(LATENCY, share, setting)
 }
 
-fn shared_by(only: &str, profile: &str, share: f64, setting: &str) -> Case {
+/// The same of these benchmarks.
+fn shared_by(only: &str, share: f64, setting: &str) -> Case {
     let tree = server();
     tree.file("/sys/kernel/mm/transparent_hugepage/enabled", setting);
-    let words = format!("--profile {profile} --only {only} --pretend 7 --root {}", tree.root().display());
+    let words = format!("--quick --only {only} --pretend 7 --root {}", tree.root().display());
     let mut run = Edit::of(&words);
     run.each(|_, visit| visit["process"]["huge_share"] = json!(share));
     case(format!("a share of {share}, {setting}"), run.diagnosed())
@@ -34,7 +35,7 @@ pub fn huge_pages_that_were_not_given() -> Vec<Case> {
     assert!(cause(&never).contains("switched off"));
     assert!(cause(&fragmented).contains("fragmented"));
     assert_eq!(series(&fragmented.results, LATENCY)["verdict"], "trusted_with_cause");
-    let many = shared_by("memory.bandwidth,memory.parallelism", "standard", 0.5, "always [madvise] never");
+    let many = shared_by("memory.bandwidth,memory.parallelism", 0.5, "always [madvise] never");
     let facts = findings(&many.results, "no-huge-pages")[0]["facts"].to_string();
     for bench in ["memory.bandwidth@all", "memory.bandwidth@one-cpu", "memory.parallelism"] {
         assert!(facts.contains(bench), "{bench} is not named: {facts}");

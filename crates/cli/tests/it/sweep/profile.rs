@@ -22,7 +22,7 @@ const KNOBS: [(&str, &str, &str); 5] = [
     ("vm.vfs_cache_pressure", "100", "50"),
     ("vm.stat_interval", "1", "10"),
 ];
-/// What the first two are felt by: each has every CPU run six tasks more while it is turned, so
+/// What the first two are felt by: each has every CPU run three tasks more while it is turned, so
 /// that it is felt beside whatever else the machine does.
 const FELT: [usize; 2] = [0, 1];
 
@@ -48,7 +48,7 @@ impl Feeling {
     fn of(tree: &Tree) -> Feeling {
         let ended = Arc::new(AtomicBool::new(false));
         let cpus = std::thread::available_parallelism().map_or(2, usize::from);
-        let each = FELT.iter().flat_map(|knob| std::iter::repeat_n(KNOBS[*knob], 6 * cpus));
+        let each = FELT.iter().flat_map(|knob| std::iter::repeat_n(KNOBS[*knob], 3 * cpus));
         let threads = each.map(|(name, _, after)| {
             let (ended, path) = (Arc::clone(&ended), tree.root().join(&file(name)[1..]));
             std::thread::spawn(move || {
@@ -82,7 +82,7 @@ fn experiment(tree: &Tree, lists: &Path, out: &Path) -> Command {
     };
     let mut command = crate::assay();
     command.args("explain-profile --bench hackbench --quick --force --seed 3 --budget 5m".split(' '));
-    command.args("--param groups=1 --param fds=1 --param loops=1000".split(' '));
+    command.args("--param groups=1 --param fds=1 --param loops=300".split(' '));
     command.arg("--before").arg(list("before.conf", |knob| knob.1.into()));
     command.arg("--after").arg(list("after.conf", |knob| knob.2.into()));
     command.arg("--root").arg(tree.root()).arg("--out").arg(out);
