@@ -35,10 +35,7 @@ pub static TWO_NODES: Boot = Boot::of(
 pub static SHARED_L3: Boot = Boot::of(
     "shared-l3",
     no_options,
-    &[
-        ("pairs", || format!("{DESCRIBE}\n{EVERY_PAIR}")),
-        ("node", || super::ONE_NODE.to_string()),
-    ],
+    &[("pairs", || format!("{DESCRIBE}\n{EVERY_PAIR}")), ("node", || super::ONE_NODE.to_string())],
 );
 
 fn no_options(_: &Path) -> Vec<String> {

@@ -29,8 +29,7 @@ fn on_channels(channels: [u32; 2]) -> Tree {
 
 /// Invented reads, also of blocks beyond the cache of the server: some 24 GB/s.
 fn reads_from_memory(tree: &Tree) -> Case {
-    let words =
-        format!("--only memory.bandwidth --pretend 7 --quick --root {}", tree.root().display());
+    let words = format!("--only memory.bandwidth --pretend 7 --quick --root {}", tree.root().display());
     case("reads from memory", Edit::of(&words).diagnosed())
 }
 
