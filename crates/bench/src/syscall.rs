@@ -82,6 +82,7 @@ pub(super) fn answers<A: PartialEq + std::fmt::Debug>(
     let (mut calls, mut wrong, mut example) = (0u64, 0u64, None);
     let ns = sampler.time(point, |n| {
         for _ in 0..n {
+            kernels::begin_line();
             let answer = call();
             if answer.as_ref() != Ok(&right) {
                 wrong += 1;
