@@ -76,8 +76,8 @@ pub enum Line {
     Done(Option<Reason>),
 }
 
-/// Runs this many iterations of a benchmark and returns how long they took, ns. A trait object, so that the functions that take
-/// it are compiled once and not for each benchmark.
+/// Runs this many iterations of a benchmark and returns how long they took, ns. A trait object, so that
+/// the functions that take it are compiled once and not for each benchmark.
 type Body<'b> = &'b mut dyn FnMut(u64) -> anyhow::Result<f64>;
 
 pub struct Sampler<'a> {
@@ -151,8 +151,7 @@ impl<'a> Sampler<'a> {
         self.time_loop(point, &mut body)
     }
 
-    /// The loop is called, and not inlined between the readings: there, bare system calls took a quarter more in some builds
-    /// (on an EPYC; why is not known).
+    /// The loop is called, and not inlined between the readings (METHODOLOGY.md, "The clock").
     #[inline(never)]
     fn time_loop(&mut self, point: Point, body: &mut dyn FnMut(u64)) -> anyhow::Result<f64> {
         let clock = self.clock;

@@ -1,5 +1,5 @@
-//! `assay case` (for our own sessions): one visit. Reads an order on standard input, writes sample lines on standard output, so any
-//! single case can also be run by hand, under `perf` or a debugger.
+//! `assay case` (for our own sessions): one visit. Reads an order on standard input, writes sample lines on
+//! standard output, so any single case can also be run by hand, under `perf` or a debugger.
 
 use std::io::{Read, Write};
 use std::process::ExitCode;

@@ -176,8 +176,8 @@ pub fn multiply_chain(rounds: u64, start: u64, factor: u64) -> u64 {
     product
 }
 
-/// Lets what follows begin a line of the instruction cache, so that a loop of system calls lies alike in every build: where a
-/// branch ends with its line, a call took a quarter more on an EPYC (why is not known).
+/// Lets what follows begin a cache line, so that a loop of system calls lies alike in every build:
+/// METHODOLOGY.md, "The clock", has what it cost where it did not.
 #[inline(always)]
 pub fn begin_line() {
     // SAFETY: these are instructions that do nothing.
