@@ -13,15 +13,22 @@ use sys::core_counters::CoreCounters;
 use sys::mapping::Mapping;
 
 pub const BENCHMARKS: &[Benchmark] = &[
-    row(ids::STEADY, "A clean case", |_, sampler| adds(sampler, |_| 1.0)),
+    row(ids::STEADY, "A clean case", |_, sampler| adds(sampler, 1.0)),
     row(ids::DRIFT, "A case that gets 2 % slower with every process", |_, sampler| {
-        adds(sampler, |pass| 1.0 + 0.02 * f64::from(pass))
+        let slowness = 1.0 + 0.02 * f64::from(sampler.pass());
+        adds(sampler, slowness)
     }),
     row(ids::MODES, "A case that is 1.4 times slower in a third of its processes", |_, sampler| {
-        adds(sampler, |pass| if pass % 3 == 1 { 1.4 } else { 1.0 })
+        let slowness = if sampler.pass() % 3 == 1 { 1.4 } else { 1.0 };
+        adds(sampler, slowness)
+    }),
+    row(ids::KNOBS, "A case that each of two knobs makes eight times slower", |case, sampler| {
+        let turned =
+            FELT.iter().filter(|(knob, felt)| case.knobs.get(*knob).is_some_and(|value| value == felt));
+        adds(sampler, 8_f64.powi(turned.count() as i32))
     }),
     row(ids::WRONG_ANSWER, "A case whose answer is wrong", |_, sampler| {
-        adds(sampler, |_| 1.0)?;
+        adds(sampler, 1.0)?;
         check_answer(false, || "planted: two and two made five".to_string())
     }),
     row(ids::TOO_FAST, "A case that claims work it did not do", |_, sampler| {
@@ -31,7 +38,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         Ok(())
     }),
     row(ids::CRASH, "A case that dies", |_, sampler| {
-        adds(sampler, |_| 1.0)?;
+        adds(sampler, 1.0)?;
         std::process::abort()
     }),
     row(ids::KILLED, "A case that somebody kills", |_, _| {
@@ -54,7 +61,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         Ok(())
     }),
     row(ids::GARBAGE, "A case that says what nobody understands", |_, sampler| {
-        adds(sampler, |_| 1.0)?;
+        adds(sampler, 1.0)?;
         // Behind the sampler's back, into the same pipe.
         let mut out = std::fs::File::from(rustix::io::dup(rustix::stdio::stdout())?);
         out.write_all(b"{\"samples\":\x1b[31mno\xff\n")?;
@@ -76,6 +83,9 @@ pub const BENCHMARKS: &[Benchmark] = &[
     }),
     Benchmark { metrics: COUNTED, ..row(ids::COUNTERS, "Instructions and cycles of a known loop", counted) },
 ];
+
+/// Knobs, each with the value at which [`ids::KNOBS`] is slower.
+const FELT: [(&str, &str); 2] = [("vm.swappiness", "10"), ("vm.dirty_ratio", "40")];
 
 const METRICS: &[Metric] = &[SPEED];
 
@@ -126,9 +136,8 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     }]
 }
 
-/// Dependent additions that take `slowness(pass)` times as long as they should.
-fn adds(sampler: &mut Sampler, slowness: fn(u32) -> f64) -> anyhow::Result<()> {
-    let slowness = slowness(sampler.pass());
+/// Dependent additions that take `slowness` times as long as they should.
+fn adds(sampler: &mut Sampler, slowness: f64) -> anyhow::Result<()> {
     sampler.time(Point::new(ids::metric::SPEED, CHAIN_UNROLL as f64), |n| {
         std::hint::black_box(kernels::add_chain((n as f64 * slowness) as u64, 1, 1));
     })?;

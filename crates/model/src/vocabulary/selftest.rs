@@ -6,6 +6,7 @@ names! { BenchId:
     STEADY = "selftest.steady",
     DRIFT = "selftest.drift",
     MODES = "selftest.modes",
+    KNOBS = "selftest.knobs",
     WRONG_ANSWER = "selftest.wrong-answer",
     TOO_FAST = "selftest.too-fast",
     CRASH = "selftest.crash",
