@@ -32,7 +32,7 @@ fn a_planted_region_is_found_with_ratio_and_share() {
         if map["answer"] != "several_speeds" {
             continue;
         }
-        // What reads for longer is also interrupted more often: on a busy machine it is slowed by more than planted.
+        // Three is planted; on a busy machine six was seen.
         let ratio = map["ratio"].as_f64().expect("one");
         assert!(ratio > 1.8, "ratio {ratio}: {}", map["words"]);
         // Other chunks may lie between, whatever slows them here; the slowest are those that were planted.

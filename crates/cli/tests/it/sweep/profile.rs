@@ -18,7 +18,7 @@ const KNOBS: [(&str, &str, &str); 5] = [
     ("vm.vfs_cache_pressure", "100", "50"),
     ("vm.stat_interval", "1", "10"),
 ];
-/// The knobs that the benchmark is planted to feel.
+/// The knobs that `selftest.knobs` feels.
 const FELT: [usize; 2] = [0, 1];
 
 fn file(knob: &str) -> String {
