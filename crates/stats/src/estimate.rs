@@ -2,8 +2,8 @@
 //!
 //! What is counted is the *process*. Windows of one process share its pages, its address layout and its
 //! neighbours; pooled as if independent they give a "95 %" interval that covers 73 % at an intraclass
-//! correlation of 0.5. So each process gives its median, and the interval is the exact one of the median of
-//! those.
+//! correlation of 0.5. So each process gives its median, and the interval is made from those: the
+//! [guarded][super::guarded] one of 5 to 14, the exact one of the median of more.
 //!
 //! Windows stand in for processes only where there are too few processes for an interval *and* the
 //! correlation is shown to be small: not by its estimate, which is near 0 by luck often enough, but by its
@@ -12,6 +12,7 @@
 //! that of process medians, less than what the bound on the correlation costs.)
 
 use super::dependence::{effective_size, neighbours_p};
+use super::guarded::{GUARDED, guarded};
 use super::nested::{Icc, intraclass};
 use super::order::{
     Interval, coefficient_of_variation, finite, interval_at, median, median_of_sorted, median_ranks,
@@ -73,6 +74,9 @@ pub const DEPENDENCE_P: f64 = 0.05;
 pub const DEPENDENCE_P_OF_FEW: f64 = 0.01;
 pub const FEW_PROCESSES: usize = 20;
 
+/// The guarded interval is one of this confidence; a surer one is asked of the exact interval.
+pub const GUARDED_CONFIDENCE: f64 = 0.95;
+
 /// The number of a series of processes (in visiting order) of windows (in order). Confidence 0..1, as 0.95.
 /// `None` where there is no finite value.
 pub fn estimate(processes: &[Vec<f64>], confidence: f64) -> Option<Estimate> {
@@ -80,11 +84,11 @@ pub fn estimate(processes: &[Vec<f64>], confidence: f64) -> Option<Estimate> {
     let medians: Vec<f64> = processes.iter().filter_map(|windows| median(windows)).collect();
     let windows: Vec<f64> = processes.concat();
     let icc = intraclass(&processes);
-    let base = |unit: Unit, counted: &[f64], ranks: Option<(usize, usize)>, worth: f64| {
+    let base = |unit: Unit, counted: &[f64], interval: Option<Interval>, worth: f64| {
         let rising = sorted(counted);
         Some(Estimate {
             median: median_of_sorted(&rising)?,
-            interval: ranks.and_then(|ranks| interval_at(&rising, ranks)),
+            interval,
             confidence,
             n: rising.len(),
             unit,
@@ -98,22 +102,45 @@ pub fn estimate(processes: &[Vec<f64>], confidence: f64) -> Option<Estimate> {
             worth,
         })
     };
-    let n = medians.len();
-    if median_ranks(n, confidence).is_some() {
-        let worth = worth(&medians);
-        // Where widening passes the ends, all that can be said is that the processes lay between those.
-        let ranks = widened_median_ranks(n, worth, confidence).or(Some((1, n)));
-        return base(Unit::Processes, &medians, ranks, worth);
+    let worth = worth(&medians);
+    if let Some(interval) = interval_of_processes(&medians, worth, confidence) {
+        return base(Unit::Processes, &medians, Some(interval), worth);
     }
     if let Some(worth) = worth_of_windows(&processes, icc)
         && let Some(ranks) = widened_median_ranks(windows.len(), worth, confidence)
     {
-        return base(Unit::Windows, &windows, Some(ranks), worth);
+        return base(Unit::Windows, &windows, interval_at(&sorted(&windows), ranks), worth);
     }
-    match n {
+    match medians.len() {
         // A single process: its windows are all that is known, and they say nothing of the next process.
         1 => base(Unit::Windows, &windows, None, 1.0),
-        _ => base(Unit::Processes, &medians, None, n as f64),
+        _ => base(Unit::Processes, &medians, None, medians.len() as f64),
+    }
+}
+
+/// The interval of processes that are worth `worth` independent ones: the guarded one where it was shown to cover, for
+/// few and independent processes with values above zero and up to [`GUARDED_CONFIDENCE`]; else the exact one. `None`
+/// with too few for either.
+fn interval_of_processes(medians: &[f64], worth: f64, confidence: f64) -> Option<Interval> {
+    let n = medians.len();
+    let independent = worth == n as f64;
+    if independent && confidence <= GUARDED_CONFIDENCE && medians.iter().all(|median| *median > 0.0) {
+        let logarithms: Vec<f64> = medians.iter().map(|median| median.ln()).collect();
+        if let Some(found) = guarded(&logarithms) {
+            return Some(Interval { low: found.low.exp(), high: found.high.exp() });
+        }
+    }
+    median_ranks(n, confidence)?;
+    // Where widening passes the ends, all that can be said is that the processes lay between those.
+    let ranks = widened_median_ranks(n, worth, confidence).unwrap_or((1, n));
+    interval_at(&sorted(medians), ranks)
+}
+
+/// The fewest processes that give an interval.
+pub fn least_processes(confidence: f64) -> usize {
+    match confidence <= GUARDED_CONFIDENCE {
+        true => *GUARDED.start(),
+        false => (1..=64).find(|&n| median_ranks(n, confidence).is_some()).unwrap_or(64),
     }
 }
 
@@ -161,14 +188,23 @@ mod tests {
             [5, 2, 8, 1, 4, 7, 3, 6].map(|p| vec![f64::from(p), 0.0, f64::from(p) + 1.0]).to_vec();
         let found = estimate(&processes, 0.95).expect("values");
         assert_eq!((found.median, found.n, found.unit), (4.5, 8, Unit::Processes));
-        assert_eq!(found.interval, Some(Interval { low: 1.0, high: 8.0 }));
+        // The mean of ln is farther down than the median, so that t reaches farther there.
+        let interval = found.interval.expect("eight");
+        assert!((interval.low - 1.9165).abs() < 1e-4 && (interval.high - 7.3940).abs() < 1e-4, "{interval:?}");
         assert_eq!((found.processes, found.windows), (8, 24));
         assert_eq!((found.least, found.most), (1.0, 8.0));
         // Population deviation of 1..8 is sqrt(63 / 12).
         assert!((found.cv.expect("mean") - (63.0_f64 / 12.0).sqrt() / 4.5).abs() < 1e-12);
-        assert_eq!(found.relative_half_width(), Some(3.5 / 4.5));
-        assert_eq!(estimate(&processes[..5], 0.95).expect("values").interval, None);
+        assert_eq!(found.relative_half_width(), Some(interval.half_width() / 4.5));
+        assert!(estimate(&processes[..5], 0.95).expect("values").interval.is_some());
+        assert_eq!(estimate(&processes[..4], 0.95).expect("values").interval, None);
+        // A surer interval, and one of values that have no logarithm, is the exact one.
         assert_eq!(estimate(&processes[..7], 0.99).expect("values").interval, None);
+        let exact = |centre: f64| {
+            let around = processes.iter().map(|windows| vec![windows[0] + centre]).collect::<Vec<_>>();
+            estimate(&around, 0.95).expect("values").interval
+        };
+        assert_eq!(exact(-4.5), Some(Interval { low: -3.5, high: 3.5 }));
     }
 
     #[test]
@@ -185,13 +221,13 @@ mod tests {
     fn windows_stand_in_only_where_processes_agree() {
         let mut rng = Rng::with_seed(21);
         let noise = Noise::Lognormal { cv: 0.01 };
-        let alike = nested(noise, Inside::Independent, 5, 200, &mut rng);
+        let alike = nested(noise, Inside::Independent, 4, 200, &mut rng);
         let found = estimate(&alike, 0.95).expect("values");
-        assert_eq!((found.unit, found.n), (Unit::Windows, 1000));
-        assert!(found.worth < 1000.0 && found.interval.is_some_and(|interval| interval.contains(1.0)));
-        let apart = nested(noise, Inside::Shared { icc: 0.5 }, 5, 200, &mut rng);
+        assert_eq!((found.unit, found.n), (Unit::Windows, 800));
+        assert!(found.worth < 800.0 && found.interval.is_some_and(|interval| interval.contains(1.0)));
+        let apart = nested(noise, Inside::Shared { icc: 0.5 }, 4, 200, &mut rng);
         let found = estimate(&apart, 0.95).expect("values");
-        assert_eq!((found.unit, found.n, found.interval), (Unit::Processes, 5, None));
+        assert_eq!((found.unit, found.n, found.interval), (Unit::Processes, 4, None));
         assert_eq!(estimate(&alike[..2], 0.95).expect("values").interval, None);
     }
 

@@ -19,6 +19,7 @@ pub mod bootstrap;
 
 pub mod change;
 
+pub mod clock;
 pub mod clusters;
 pub mod compare;
 pub mod contingency;
@@ -26,6 +27,7 @@ pub mod dependence;
 pub mod drift;
 pub mod estimate;
 pub mod factorial;
+pub mod guarded;
 pub mod index;
 pub mod interleave;
 pub mod knee;

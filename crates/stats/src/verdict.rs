@@ -4,9 +4,8 @@
 
 use super::behaviour::{Behaviour, Drift};
 use super::change::Change;
-use super::estimate::{Estimate, Unit};
+use super::estimate::{Estimate, Unit, least_processes};
 use super::modes::{CONFIRMING_MODES, Modality, Modes};
-use super::order::median_ranks;
 use super::outliers::Attribution;
 use super::stop::runs_needed;
 use model::{Covariates, Verdict, VerdictKind, figure, percent};
@@ -126,10 +125,6 @@ fn no_interval_words(estimate: &Estimate) -> String {
     )
 }
 
-/// The fewest processes that give an interval.
-fn least_processes(confidence: f64) -> usize {
-    (1..=64).find(|&n| median_ranks(n, confidence).is_some()).unwrap_or(64)
-}
 
 fn drift_words(drift: &Drift, judgement: &Judgement) -> String {
     let (n, unit) = (judgement.estimate.processes, judgement.unit);
@@ -241,13 +236,13 @@ mod tests {
         let (words, more) = verdict(&one_window_each([1.0, 1.1, 1.0]), 0.02, None);
         assert_eq!(
             words,
-            "imprecise: 3 processes give no interval of the median: at least 3 more processes needed"
+            "imprecise: 3 processes give no interval of the median: at least 2 more processes needed"
         );
-        assert_eq!(more, Some(3));
+        assert_eq!(more, Some(2));
         let (words, _) = verdict(&one_window_each([1.0]), 0.02, None);
         assert_eq!(
             words,
-            "imprecise: 1 process gives no interval of the median: at least 5 more processes needed"
+            "imprecise: 1 process gives no interval of the median: at least 4 more processes needed"
         );
         let (words, more) = verdict(&one_window_each([-1.0, 0.0, 0.0, 0.0, 0.0, 1.0]), 0.02, None);
         assert_eq!(words, "imprecise: the median is zero, so its interval has no relative width");

@@ -1,0 +1,259 @@
+//! The core clock as a covariate. A series whose time is a count of core cycles (the catalogue says which) is brought to one
+//! clock of the run by the clock that was read beside each window. The slope of ln(time) on ln(clock) is fixed at -1: the data
+//! choose no model and estimate no slope; they can only veto, each series for itself and all together for the run.
+//!
+//! What is counted is the process: clocks move between visits, and a reading beside a window that held a step is not that
+//! window's clock, so slopes inside processes mean nothing.
+
+use super::guarded::guarded;
+use super::order::{Interval, mean, median, variance};
+use super::tails::t_two_sided;
+
+/// A clock that moved less than this between processes (standard deviation of ln) has nothing to show.
+pub const MOVES: f64 = 0.01;
+
+/// The pooled slope of a run may be this far from -1, with a standard error of at most [`GATE_ERROR`].
+pub const GATE_OFF: f64 = 0.15;
+pub const GATE_ERROR: f64 = 0.10;
+/// With fewer series whose clock moved there is no pooled slope, and nothing that could be wrong by much.
+pub const GATE_SERIES: usize = 8;
+pub const GATE_PROCESSES: usize = 5;
+/// No slope of a series is known better than this: readings and time do not belong to the very same cycles.
+const LEAST_ERROR: f64 = 0.02;
+
+/// A series whose slope in cycles is further from 0 than this, with a p below [`VETO_P`], is left as it ran.
+pub const VETO_OFF: f64 = 0.25;
+pub const VETO_P: f64 = 0.01;
+
+/// By which share of a shift to another clock a figure may be off.
+pub const LEAST_SLACK: f64 = 0.10;
+pub const MOST_SLACK: f64 = 0.50;
+
+/// A process of a series: medians over its windows, as natural logarithms.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Seen {
+    /// Of the time, in the metric's unit (a rate enters as its negative).
+    pub time: f64,
+    /// Of the clock, GHz.
+    pub clock: f64,
+    /// Of time × clock.
+    pub cycles: f64,
+}
+
+impl Seen {
+    /// Of windows of (time, GHz); `None` without any, or where one is not above zero.
+    pub fn of(windows: &[(f64, f64)]) -> Option<Seen> {
+        let above = |value: f64| value > 0.0 && value.is_finite();
+        if !windows.iter().all(|&(time, ghz)| above(time) && above(ghz)) {
+            return None;
+        }
+        let of = |value: fn(&(f64, f64)) -> f64| median(&windows.iter().map(value).collect::<Vec<f64>>());
+        Some(Seen {
+            time: of(|(time, _)| time.ln())?,
+            clock: of(|(_, ghz)| ghz.ln())?,
+            cycles: of(|(time, ghz)| (time * ghz).ln())?,
+        })
+    }
+}
+
+/// A slope of ln(time) on ln(clock) over processes: -1 where time is a count of cycles.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Slope {
+    pub slope: f64,
+    pub standard_error: f64,
+}
+
+/// Standard deviation of ln(clock) over processes; `None` below two.
+pub fn movement(processes: &[Seen]) -> Option<f64> {
+    Some(variance(&clocks(processes))?.sqrt())
+}
+
+fn clocks(processes: &[Seen]) -> Vec<f64> {
+    processes.iter().map(|seen| seen.clock).collect()
+}
+
+/// Least squares of `value` on ln(clock): slope and its standard error; `None` below three processes or without movement.
+fn regressed(processes: &[Seen], value: fn(&Seen) -> f64) -> Option<Slope> {
+    let (clocks, values) = (clocks(processes), processes.iter().map(value).collect::<Vec<f64>>());
+    let (clock, centre) = (mean(&clocks)?, mean(&values)?);
+    let pairs = || clocks.iter().zip(&values).map(|(c, v)| (c - clock, v - centre));
+    let squares: f64 = pairs().map(|(c, _)| c * c).sum();
+    if processes.len() < 3 || squares <= 0.0 {
+        return None;
+    }
+    let slope = pairs().map(|(c, v)| c * v).sum::<f64>() / squares;
+    let left: f64 = pairs().map(|(c, v)| (v - slope * c).powi(2)).sum();
+    let freedom = (processes.len() - 2) as f64;
+    Some(Slope { slope, standard_error: (left / freedom / squares).sqrt() })
+}
+
+/// The slope of a series for the gate of its run; `None` where its clock stood, or with fewer than [`GATE_PROCESSES`].
+pub fn slope(processes: &[Seen]) -> Option<Slope> {
+    if processes.len() < GATE_PROCESSES || movement(processes)? < MOVES {
+        return None;
+    }
+    let found = regressed(processes, |seen| seen.time)?;
+    Some(Slope { standard_error: found.standard_error.max(LEAST_ERROR), ..found })
+}
+
+/// Whether the clocks of a run are those of what was measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Gate {
+    /// The clock moved in too few series to be seen.
+    Steady,
+    /// Time goes with the clock.
+    Open(Slope),
+    /// It does not: the clock is another CPU's, or stops, or the machine is too loud. Nothing is brought to a clock.
+    Closed(Slope),
+}
+
+/// The gate of a run, of the slopes of its core-bound series: their mean by DerSimonian and Laird.
+pub fn gate(slopes: &[Slope]) -> Gate {
+    let Some(pooled) = pooled(slopes).filter(|_| slopes.len() >= GATE_SERIES) else { return Gate::Steady };
+    let open = (pooled.slope + 1.0).abs() <= GATE_OFF && pooled.standard_error <= GATE_ERROR;
+    if open { Gate::Open(pooled) } else { Gate::Closed(pooled) }
+}
+
+/// Mean of slopes that differ by more than their errors (DerSimonian and Laird, *Meta-analysis in clinical trials*, 1986).
+fn pooled(slopes: &[Slope]) -> Option<Slope> {
+    let mean_by = |between: f64| {
+        let weight = move |slope: &Slope| 1.0 / (slope.standard_error.powi(2) + between);
+        let sum: f64 = slopes.iter().map(weight).sum();
+        let mean = slopes.iter().map(|slope| weight(slope) * slope.slope).sum::<f64>() / sum;
+        (mean, sum, weight)
+    };
+    if slopes.is_empty() {
+        return None;
+    }
+    let (mean, sum, weight) = mean_by(0.0);
+    let spread: f64 = slopes.iter().map(|slope| weight(slope) * (slope.slope - mean).powi(2)).sum();
+    let squares: f64 = slopes.iter().map(|slope| weight(slope).powi(2)).sum();
+    let room = sum - squares / sum;
+    let excess = spread - (slopes.len() - 1) as f64;
+    let between = if room > 0.0 { (excess / room).max(0.0) } else { 0.0 };
+    let (mean, sum, _) = mean_by(between);
+    Some(Slope { slope: mean, standard_error: 1.0 / sum.sqrt() })
+}
+
+/// Why a series that the catalogue calls core-bound is left as it ran.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Veto {
+    /// In cycles its processes differ more than in time.
+    Wider,
+    /// What is left of the slope in cycles.
+    Slope(f64),
+}
+
+/// The slack of a series: the share of a shift to another clock by which its figure may be off.
+pub fn slack(processes: &[Seen]) -> Result<f64, Veto> {
+    let moved = movement(processes).is_some_and(|movement| movement >= MOVES);
+    let Some(left) = regressed(processes, |seen| seen.cycles).filter(|_| moved) else { return Ok(LEAST_SLACK) };
+    let spread = |value: fn(&Seen) -> f64| {
+        variance(&processes.iter().map(value).collect::<Vec<f64>>()).unwrap_or(0.0)
+    };
+    if spread(|seen| seen.cycles) > spread(|seen| seen.time) {
+        return Err(Veto::Wider);
+    }
+    let p = t_two_sided(left.slope / left.standard_error.max(1e-12), (processes.len() - 2) as f64);
+    if left.slope.abs() > VETO_OFF && p < VETO_P {
+        return Err(Veto::Slope(left.slope));
+    }
+    Ok((left.slope.abs() + left.standard_error).clamp(LEAST_SLACK, MOST_SLACK))
+}
+
+/// The clock of a run, GHz: the median over all processes of its core-bound series, to 0.01 GHz. `None` without any.
+pub fn run_clock(series: &[Vec<Seen>]) -> Option<f64> {
+    let all: Vec<f64> = series.iter().flatten().map(|seen| seen.clock).collect();
+    Some((median(&all)?.exp() * 100.0).round() / 100.0)
+}
+
+/// A series' time at a clock.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AtClock {
+    /// GHz.
+    pub clock: f64,
+    /// Time, in the metric's unit.
+    pub median: f64,
+    /// The guarded interval of cycles over the clock, widened by the slack; `None` outside 5 to 14 processes.
+    pub interval: Option<Interval>,
+    pub slack: f64,
+}
+
+/// The time that a core-bound series takes at `clock` GHz, or why that is not said. The median is that of cycles over the
+/// clock; the interval is widened on both sides by `slack |mean ln clock - ln clock|`. `None` without processes.
+pub fn at_clock(processes: &[Seen], clock: f64) -> Option<Result<AtClock, Veto>> {
+    let cycles: Vec<f64> = processes.iter().map(|seen| seen.cycles).collect();
+    let middle = median(&cycles)?;
+    let shift = mean(&clocks(processes))? - clock.ln();
+    Some(slack(processes).map(|slack| {
+        let (at, wider) = (|cycles: f64| (cycles - clock.ln()).exp(), slack * shift.abs());
+        let interval = guarded(&cycles)
+            .map(|found| Interval { low: at(found.low - wider), high: at(found.high + wider) });
+        AtClock { clock, median: at(middle), interval, slack }
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use fastrand::Rng;
+
+    use super::super::noise::normal;
+    use super::*;
+
+    fn of(pairs: &[(f64, f64)]) -> Vec<Seen> {
+        pairs.iter().map(|pair| Seen::of(&[*pair]).expect("above zero")).collect()
+    }
+
+    /// Seven processes whose clock moves, time going by `slope` with it.
+    fn moving(slope: f64, noise: f64, rng: &mut Rng) -> Vec<Seen> {
+        let one = |_| {
+            let clock = [1.30, 1.39, 1.24][rng.usize(..3)];
+            let time = 3.0 + slope * clock + noise * normal(rng);
+            Seen { time, clock, cycles: time + clock }
+        };
+        (0..7).map(one).collect()
+    }
+
+    #[test]
+    fn the_values_of_the_method() {
+        let times = [60.1, 59.8, 54.0, 52.6, 60.4, 54.3, 59.9];
+        let clocks = [3.57, 3.57, 3.96, 4.07, 3.57, 3.96, 3.57];
+        let series = of(&times.into_iter().zip(clocks).collect::<Vec<_>>());
+        let found = at_clock(&series, 3.76).expect("processes").expect("no veto");
+        let interval = found.interval.expect("seven");
+        assert!((found.median - 56.937).abs() < 5e-4 && found.slack == 0.10, "{found:?}");
+        assert!((interval.low - 56.773).abs() < 5e-4 && (interval.high - 57.245).abs() < 5e-4, "{found:?}");
+        assert_eq!(run_clock(&[series]), Some(3.57));
+    }
+
+    #[test]
+    fn a_series_whose_time_does_not_go_with_the_clock_is_left_as_it_ran() {
+        let mut rng = Rng::with_seed(5);
+        assert_eq!(slack(&moving(0.0, 0.001, &mut rng)), Err(Veto::Wider));
+        assert!(matches!(slack(&moving(-0.6, 0.001, &mut rng)), Err(Veto::Slope(left)) if (left - 0.4).abs() < 0.1));
+        assert!(slack(&moving(-1.0, 0.001, &mut rng)).is_ok_and(|slack| slack == LEAST_SLACK));
+        // A clock that stands shows nothing, and nothing is to be feared of it.
+        assert_eq!(slack(&of(&[(60.0, 3.0), (61.0, 3.0), (59.0, 3.0)])), Ok(LEAST_SLACK));
+    }
+
+    #[test]
+    fn a_gate_opens_for_the_right_clock_only() {
+        let mut rng = Rng::with_seed(6);
+        let mut slopes = |slope: f64, count: usize| -> Vec<Slope> {
+            (0..count).filter_map(|_| super::slope(&moving(slope, 0.01, &mut rng))).collect()
+        };
+        assert!(matches!(gate(&slopes(-1.0, 40)), Gate::Open(pooled) if (pooled.slope + 1.0).abs() < 0.05));
+        assert!(matches!(gate(&slopes(-0.5, 40)), Gate::Closed(_)));
+        assert!(matches!(gate(&slopes(0.0, 40)), Gate::Closed(_)));
+        assert_eq!(gate(&slopes(0.0, 7)), Gate::Steady);
+    }
+
+    #[test]
+    fn windows_without_time_or_clock_are_not_a_process() {
+        assert_eq!(Seen::of(&[]), None);
+        assert_eq!(Seen::of(&[(1.0, 2.0), (1.0, 0.0)]), None);
+        assert_eq!(Seen::of(&[(1.0, 2.0), (f64::NAN, 2.0)]), None);
+        let seen = Seen::of(&[(2.0, 3.0), (4.0, 3.0), (8.0, 3.0)]).expect("three");
+        assert_eq!((seen.time, seen.clock, seen.cycles), (4.0_f64.ln(), 3.0_f64.ln(), 12.0_f64.ln()));
+    }
+}
