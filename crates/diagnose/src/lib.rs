@@ -10,8 +10,9 @@
 use machine::Machine;
 use model::vocabulary::RuleId;
 use model::{Effect, Finding, Run, Verdict, VerdictKind};
-use stats::analysis::Judged;
+use stats::analysis::{Judged, JudgedRun};
 use stats::clusters::Clusters;
+use stats::core_bound::RunClock;
 use stats::siblings::Siblings;
 
 pub mod distances;
@@ -95,6 +96,8 @@ pub fn rules() -> impl Iterator<Item = &'static Rule> {
 pub struct Diagnosis {
     pub run: Run,
     pub machine: Machine,
+    /// The core clock of the run; `None` where nothing tells it.
+    pub clock: Option<RunClock>,
     pub series: Vec<Judged>,
     /// The gravest first.
     pub findings: Vec<Finding>,
@@ -107,7 +110,7 @@ pub struct Diagnosis {
 /// From a run to what it means. Pure: the same run gives the same diagnosis on any machine.
 pub fn diagnose(run: Run) -> Diagnosis {
     let machine = Machine::from(&run.header.snapshot);
-    let mut series = stats::analysis::judge_run(&run);
+    let JudgedRun { clock, mut series } = stats::analysis::judge_run(&run, &machine);
     let (mut findings, mut clean, mut not_applicable) = (Vec::new(), Vec::new(), Vec::new());
     let nothing_ran = run.visits.is_empty();
     for rule in rules() {
@@ -127,7 +130,7 @@ pub fn diagnose(run: Run) -> Diagnosis {
             judged.analysis.verdict = adjusted(&judged.analysis.verdict, finding);
         }
     }
-    Diagnosis { run, machine, series, findings, clean, not_applicable }
+    Diagnosis { run, machine, clock, series, findings, clean, not_applicable }
 }
 
 /// A verdict after a finding that concerns its series.
@@ -142,8 +145,10 @@ fn adjusted(verdict: &Verdict, finding: &Finding) -> Verdict {
         // What rejected it first (no visit gave a number) is not hidden by what else is wrong.
         (Effect::Rejects, VerdictKind::Rejected) => Verdict::new(VerdictKind::Rejected, with_cause()),
         (Effect::Rejects, _) => Verdict::new(VerdictKind::Rejected, because),
-        (Effect::Explains, VerdictKind::Trusted) => Verdict::new(VerdictKind::TrustedWithCause, because),
-        (Effect::Explains, kind) => Verdict::new(kind, with_cause()),
+        (Effect::Explains, VerdictKind::Trusted) => {
+            Verdict { kind: VerdictKind::TrustedWithCause, reason: because, ..verdict.clone() }
+        }
+        (Effect::Explains, _) => Verdict { reason: with_cause(), ..verdict.clone() },
     }
 }
 

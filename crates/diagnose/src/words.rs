@@ -4,7 +4,7 @@ use machine::disk::Block;
 use machine::{Hypervisor, Machine};
 use model::{Planned, Run};
 
-pub use model::{figure, percent};
+pub use model::{figure, percent, rough_figure};
 
 /// Bytes in the binary unit that makes them readable: `48 KiB`, `1.25 MiB`, `46.9 GiB`, `105 MiB`.
 pub fn bytes(bytes: f64) -> String {

@@ -128,7 +128,7 @@ impl Builder {
             }
             let unmet = missing.filter(|_| values.is_empty());
             let series = Series::imported(&case, point, metric, &values, unmet);
-            let analysis = analyse(&series, PRECISION, 0);
+            let analysis = analyse(&series, PRECISION, 0, None);
             let (judged, note) = (Judged { series, analysis }, meaning.note);
             figures.push(Figure { judged, wording: meaning.wording, note });
         }

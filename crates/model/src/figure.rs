@@ -23,6 +23,20 @@ pub fn figure(value: f64, unit: &str) -> String {
     }
 }
 
+/// The same of what is known to two digits: 167 is 170.
+pub fn rough_figure(value: f64, unit: &str) -> String {
+    let step = match value.abs() {
+        size if size > 0.0 && size.is_finite() => 10_f64.powf(size.log10().floor() - 1.0),
+        _ => 1.0,
+    };
+    let text = figure((value / step).round() * step, unit);
+    // Three digits are written: the last of them is a zero behind the point.
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '-').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let number = number.strip_suffix('0').filter(|_| number.contains('.')).unwrap_or(number);
+    format!("{}{unit}", number.strip_suffix('.').unwrap_or(number))
+}
+
 /// A share as per cent with two significant digits.
 pub fn percent(share: f64) -> String {
     // Damaged files hold what is finite only before it is made a percentage.
@@ -75,6 +89,10 @@ mod tests {
         for (value, unit, text) in cases {
             assert_eq!(figure(value, unit), text);
         }
+        let rough =
+            [(167.3, "ns"), (1.461, "us"), (20.04, "GB/s"), (0.0, ""), (14_040.0, "1/s"), (-0.0456, "")];
+        let rough = rough.map(|(value, unit)| rough_figure(value, unit));
+        assert_eq!(rough, ["170 ns", "1.5 us", "20 GB/s", "0", "14k/s", "-0.046"]);
         let percents = [0.0001, 0.00995, 0.0123, 0.5, 12.0].map(percent);
         assert_eq!(percents, ["0.01 %", "1.0 %", "1.2 %", "50 %", "1200 %"]);
     }

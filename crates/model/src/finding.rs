@@ -54,22 +54,84 @@ impl fmt::Display for VerdictKind {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
     pub kind: VerdictKind,
+    /// How well the number is known.
+    #[serde(default)]
+    pub grade: Grade,
+    /// The number is that at the clock of its run.
+    #[serde(default)]
+    pub at_clock: bool,
     /// One sentence without a full stop; empty for `trusted`.
     pub reason: String,
 }
 
 impl Verdict {
     pub fn new(kind: VerdictKind, reason: impl Into<String>) -> Verdict {
-        Verdict { kind, reason: reason.into() }
+        let grade = Grade::of(kind, None, 0.0);
+        Verdict { kind, grade, at_clock: false, reason: reason.into() }
     }
 
     pub fn trusted() -> Verdict {
         Verdict::new(VerdictKind::Trusted, "")
     }
 
+    /// The kind as people read it, with what the grade adds: `trusted at a clock`, `rough`, `wide`.
+    pub fn words(&self) -> &'static str {
+        match (self.kind, self.grade) {
+            (VerdictKind::Trusted, _) if self.at_clock => "trusted at a clock",
+            (VerdictKind::Imprecise, Grade::B | Grade::C) => self.grade.word(),
+            _ => self.kind.words(),
+        }
+    }
+
     /// Whether the number may be used at all.
     pub fn usable(&self) -> bool {
         !matches!(self.kind, VerdictKind::Rejected | VerdictKind::Skipped)
+    }
+}
+
+/// How well a figure is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub enum Grade {
+    /// Within the precision that was asked for: good for everything.
+    A,
+    /// Rough: within [`rough`]. Good for comparisons and the index; no finding below 20 % rests on it.
+    B,
+    /// Wide: an interval, and nothing better.
+    C,
+    /// Unknown: no interval, several values, still moving, rejected or not measured.
+    #[default]
+    U,
+}
+
+/// Relative half-width up to which a figure counts as rough, by the precision that was asked for: 10 % where that was 3 %,
+/// as in the quick profile, 5 % where it was finer.
+pub fn rough(precision: f64) -> f64 {
+    let usual = if precision < 0.03 { 0.05 } else { 0.10 };
+    f64::max(usual, precision)
+}
+
+impl Grade {
+    pub const ALL: [Grade; 4] = [Grade::A, Grade::B, Grade::C, Grade::U];
+
+    /// Of a figure with this relative half-width of its interval. What was imported nobody watched: it is rough at best.
+    pub fn of(verdict: VerdictKind, half_width: Option<f64>, precision: f64) -> Grade {
+        match (verdict, half_width) {
+            (VerdictKind::Trusted | VerdictKind::TrustedWithCause, _) => Grade::A,
+            (VerdictKind::Imprecise | VerdictKind::Unverified, Some(half)) if half <= rough(precision) => {
+                Grade::B
+            }
+            (VerdictKind::Imprecise | VerdictKind::Unverified, Some(_)) => Grade::C,
+            _ => Grade::U,
+        }
+    }
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Grade::A => "trusted",
+            Grade::B => "rough",
+            Grade::C => "wide",
+            Grade::U => "unknown",
+        }
     }
 }
 

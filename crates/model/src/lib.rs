@@ -29,8 +29,8 @@ pub use blank::{BLANKED, PRINTOUT, TABLES, without_ids};
 pub use case::{Beside, COMPILER, Case, Pages, Params, Placement, Seat, Value, fingerprint};
 pub use cpuset::CpuSet;
 pub use factors::Factors;
-pub use figure::{figure, letters, percent};
-pub use finding::{Effect, Fact, Finding, SUSPECT, Severity, Verdict, VerdictKind};
+pub use figure::{figure, letters, percent, rough_figure};
+pub use finding::{Effect, Fact, Finding, Grade, SUSPECT, Severity, Verdict, VerdictKind, rough};
 pub use metric::{Better, Form, Metric, Title, View};
 pub use run::{
     Conditions, Event, Header, Line, Neighbour, Planned, RUN_FILE_SCHEMA, Reason, Record, Run, RunClock,

@@ -148,11 +148,22 @@ pub struct Family {
     pub rules: &'static [RuleId],
     /// Paths of a snapshot that are no files: plain texts, as the paths of files are.
     pub probes: &'static [&'static str],
+    /// Benchmarks whose time is a count of core cycles where all of their tasks share one CPU, each with the metrics of
+    /// which that is so; none named: all that are timed. A new row needs a pooled slope of ln(time) on ln(clock) within
+    /// -1 ± 0.15 on two machines whose clocks move.
+    pub core_bound: &'static [(BenchId, &'static [MetricId])],
 }
 
 impl Family {
-    const NONE: Family =
-        Family { name: "", benchmarks: &[], metrics: &[], params: &[], rules: &[], probes: &[] };
+    const NONE: Family = Family {
+        name: "",
+        benchmarks: &[],
+        metrics: &[],
+        params: &[],
+        rules: &[],
+        probes: &[],
+        core_bound: &[],
+    };
 }
 
 pub const FAMILIES: &[Family] = &[
@@ -191,4 +202,11 @@ impl BenchId {
     pub fn named(name: &str) -> Option<BenchId> {
         FAMILIES.iter().flat_map(|family| family.benchmarks).copied().find(|id| *id == name)
     }
+}
+
+/// Whether the time of this metric is a count of core cycles where all tasks share one CPU.
+pub fn core_bound(bench: &str, metric: &str) -> bool {
+    let mut rows = FAMILIES.iter().flat_map(|family| family.core_bound);
+    let named = |names: &[MetricId]| names.is_empty() || names.iter().any(|name| *name == metric);
+    rows.any(|(id, names)| *id == bench && named(names))
 }

@@ -11,8 +11,9 @@ use crate::plain::hidden;
 use crate::scores;
 use compare::Comparison;
 use diagnose::Diagnosis;
-use model::{Better, Finding, Params, Reason, SCHEMA, VerdictKind};
+use model::{Better, Finding, Grade, Params, Reason, SCHEMA, VerdictKind};
 use stats::analysis::Judged;
+use stats::estimate::Estimate;
 
 /// A run's results. Names change only with `schema`; readers must accept fields that they do not know.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -75,15 +76,25 @@ pub struct OutputSeries {
     /// What its benchmark is about; the others ride along.
     #[serde(default)]
     pub headline: bool,
-    /// Median of the process medians; null where there is no value.
+    /// Median of the process medians as it ran; null where there is no value.
     pub median: Option<f64>,
     /// 95 % interval of the median; null where too few values stand behind it.
     pub ci95: Option<[f64; 2]>,
+    /// The number at one core clock of the run, which is what screens show and the verdict is about; only of series whose
+    /// time is a count of core cycles.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_clock: Option<OutputAtClock>,
+    /// Beside a number at a clock: how it ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub as_it_ran: Option<OutputAsItRan>,
     /// How many values the median counts: processes, or windows where these may stand for them.
     pub n: usize,
     /// Coefficient of variation of what was counted, a share.
     pub cv: Option<f64>,
     pub verdict: VerdictKind,
+    /// How well the number is known: A within the precision asked, B rough, C wide, U not at all.
+    #[serde(default)]
+    pub grade: Grade,
     /// Why the verdict is what it is; empty for `trusted`.
     pub reason: String,
     /// Processes still missing for the precision asked, where more would help.
@@ -94,6 +105,28 @@ pub struct OutputSeries {
     pub values: Vec<Vec<Option<f64>>>,
     /// Why visits did not count.
     pub failures: Vec<String>,
+}
+
+/// A number at a core clock.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct OutputAtClock {
+    pub ghz: f64,
+    pub median: f64,
+    pub ci95: Option<[f64; 2]>,
+    /// The share of a shift to another clock by which the number may be off.
+    pub slack: f64,
+    /// Of ln(time) on ln(clock) over its processes, with its standard error; null where the clock stood.
+    pub slope: Option<f64>,
+    pub slope_se: Option<f64>,
+}
+
+/// A number as it ran, whatever the clock was.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct OutputAsItRan {
+    pub median: f64,
+    pub least: f64,
+    pub most: f64,
+    pub ci95: Option<[f64; 2]>,
 }
 
 /// The results of a diagnosed run.
@@ -152,6 +185,10 @@ fn known(values: Vec<f64>) -> Vec<Option<f64>> {
     values.into_iter().map(|value| Some(value).filter(|value| value.is_finite())).collect()
 }
 
+fn ci95(estimate: &Estimate) -> Option<[f64; 2]> {
+    estimate.interval.map(|interval| [interval.low, interval.high])
+}
+
 /// One series as the contract has it.
 pub fn series(judged: &Judged) -> OutputSeries {
     let (series, analysis) = (&judged.series, &judged.analysis);
@@ -168,10 +205,25 @@ pub fn series(judged: &Judged) -> OutputSeries {
         better: series.metric.better,
         headline: series.metric.headline,
         median: estimate.map(|estimate| estimate.median),
-        ci95: estimate.and_then(|estimate| estimate.interval).map(|interval| [interval.low, interval.high]),
+        ci95: estimate.and_then(ci95),
+        at_clock: analysis.at_clock.as_ref().map(|at_clock| OutputAtClock {
+            ghz: at_clock.ghz,
+            median: at_clock.estimate.median,
+            ci95: ci95(&at_clock.estimate),
+            slack: at_clock.slack,
+            slope: at_clock.slope.map(|slope| slope.slope),
+            slope_se: at_clock.slope.map(|slope| slope.standard_error),
+        }),
+        as_it_ran: analysis.at_clock.as_ref().and(estimate).map(|ran| OutputAsItRan {
+            median: ran.median,
+            least: ran.least,
+            most: ran.most,
+            ci95: ci95(ran),
+        }),
         n: estimate.map_or(0, |estimate| estimate.n),
         cv: estimate.and_then(|estimate| estimate.cv),
         verdict: analysis.verdict.kind,
+        grade: analysis.verdict.grade,
         reason: analysis.verdict.reason.clone(),
         more_needed: analysis.more_needed,
         icc: estimate.and_then(|estimate| estimate.icc).map(|icc| icc.value),

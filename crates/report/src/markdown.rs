@@ -128,8 +128,8 @@ fn cell(cell: &Cell) -> String {
         Cell::Text(text) | Cell::Number(text) => safe(text),
         Cell::Code(text) => code(text),
         Cell::Verdict(verdict) => match verdict.reason.as_str() {
-            "" => verdict.kind.words().to_string(),
-            reason => format!("{}: {}", verdict.kind.words(), safe(reason)),
+            "" => verdict.words().to_string(),
+            reason => format!("{}: {}", verdict.words(), safe(reason)),
         },
         Cell::Distribution(values) => super::text::sparkline(values, true),
         Cell::Empty => String::new(),

@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 
 use super::behaviour::{Behaviour, DRIFT_P, behaviour};
+use super::clock::Slope;
 use super::contingency::association;
+use super::core_bound::{RunClock, at_clock, is_core_bound, run_clock, widened};
 use super::estimate::{Estimate, estimate};
 use super::modes::Modes;
 use super::multiple::holm;
@@ -12,7 +14,8 @@ use super::outliers::{Attribution, Covariate, attribute, correlations, outliers}
 use super::ranks::{Correlation, kruskal_wallis, spearman};
 use super::series::{Process, Series, series};
 use super::verdict::{Judgement, judge};
-use model::{Reason, Run, Verdict, VerdictKind};
+use machine::Machine;
+use model::{Grade, Reason, Run, Verdict, VerdictKind};
 
 /// Confidence of the interval that is reported.
 pub const CONFIDENCE: f64 = 0.95;
@@ -27,11 +30,21 @@ pub struct Judged {
     pub analysis: Analysis,
 }
 
-/// What the values of a series say.
+/// A run's series with what is known of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JudgedRun {
+    /// `None` where nothing that is bound by the core was measured with a clock beside it.
+    pub clock: Option<RunClock>,
+    pub series: Vec<Judged>,
+}
+
+/// What the values of a series say. Behaviour, outliers and correlations are those at the clock where that is known.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Analysis {
-    /// `None` where nothing was measured.
+    /// The number as it ran; `None` where nothing was measured.
     pub estimate: Option<Estimate>,
+    /// The number at the clock of its run, of a core-bound series.
+    pub at_clock: Option<AtClock>,
     pub behaviour: Option<Behaviour>,
     /// A label that goes with the modes, where there are modes.
     pub mode_cause: Option<Cause>,
@@ -52,6 +65,20 @@ pub struct Analysis {
     pub more_needed: Option<usize>,
 }
 
+/// The number of a series at one clock of its run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AtClock {
+    pub ghz: f64,
+    /// Its interval is widened by what the slack allows.
+    pub estimate: Estimate,
+    /// The process medians that it counts, in visiting order.
+    pub medians: Vec<f64>,
+    /// The share of a shift to another clock by which the number may be off.
+    pub slack: f64,
+    /// Of ln(time) on ln(clock) over its processes; `None` where its clock stood.
+    pub slope: Option<Slope>,
+}
+
 /// A label or quantity that differs between modes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cause {
@@ -61,28 +88,49 @@ pub struct Cause {
 }
 
 /// All series of a run with their analyses, in the order of [`series`], at the precision that the run was
-/// asked for.
-pub fn judge_run(run: &Run) -> Vec<Judged> {
+/// asked for; those that are bound by the core at the clock of the run.
+pub fn judge_run(run: &Run, machine: &Machine) -> JudgedRun {
+    let all = series(run);
+    let clock = run_clock(&all, machine);
+    let common = clock.and_then(|clock| clock.common());
     let judged = |series: Series| {
-        let analysis = analyse(&series, run.header.precision, run.header.seed);
+        let common = common.filter(|_| is_core_bound(&series, machine));
+        let analysis = analyse(&series, run.header.precision, run.header.seed, common);
         Judged { series, analysis }
     };
-    series(run).into_iter().map(judged).collect()
+    JudgedRun { clock, series: all.into_iter().map(judged).collect() }
 }
 
 /// Analyses one series. `precision` is the relative half-width asked of the interval (0.01 = ±1 %); the seed
-/// drives permutations, and equal input gives equal output.
-pub fn analyse(series: &Series, precision: f64, seed: u64) -> Analysis {
-    let processes: Vec<&Process> =
+/// drives permutations, and equal input gives equal output. `clock`, GHz, is that to which the series is brought if it can
+/// be; for none but core-bound ones.
+pub fn analyse(series: &Series, precision: f64, seed: u64, clock: Option<f64>) -> Analysis {
+    let as_it_ran: Vec<&Process> =
         series.processes.iter().filter(|process| !process.values.is_empty()).collect();
-    let values: Vec<Vec<f64>> = processes.iter().map(|process| process.values.clone()).collect();
+    let windows = |processes: &[&Process]| -> Vec<Vec<f64>> {
+        processes.iter().map(|process| process.values.clone()).collect()
+    };
     let warm_up = series.processes.iter().map(|process| process.warm_up.len()).sum();
     let unusable = unusable(series);
-    let Some(estimate) = estimate(&values, CONFIDENCE).filter(|_| unusable.is_none()) else {
+    let Some(ran) = estimate(&windows(&as_it_ran), CONFIDENCE).filter(|_| unusable.is_none()) else {
         let none = || Verdict::new(VerdictKind::Rejected, "there is no value");
         return Analysis::nothing(unusable.unwrap_or_else(none), warm_up);
     };
-    let behaviour = behaviour(&values, &estimate, DRIFT_P, seed);
+    let brought = clock.and_then(|ghz| Some((ghz, at_clock(&as_it_ran, series.metric.form, ghz)?.ok()?)));
+    let processes: Vec<&Process> = match &brought {
+        Some((_, (processes, _))) => processes.iter().collect(),
+        None => as_it_ran,
+    };
+    let values = windows(&processes);
+    let at_clock = brought.as_ref().and_then(|(ghz, (_, brought))| {
+        let found = estimate(&values, CONFIDENCE)?;
+        let interval = found.interval.map(|interval| widened(interval, brought.wider));
+        let estimate = Estimate { interval, ..found };
+        let medians = values.iter().filter_map(|windows| median(windows)).collect();
+        Some(AtClock { ghz: *ghz, estimate, medians, slack: brought.slack, slope: brought.slope })
+    });
+    let estimate = at_clock.as_ref().map_or(&ran, |at_clock| &at_clock.estimate);
+    let behaviour = behaviour(&values, estimate, DRIFT_P, seed);
     let medians: Vec<f64> = values.iter().filter_map(|windows| median(windows)).collect();
     let beside = beside_processes(&processes);
     let mode_cause = behaviour.modality.modes().and_then(|modes| cause(modes, &processes, &beside, seed));
@@ -92,7 +140,7 @@ pub fn analyse(series: &Series, precision: f64, seed: u64) -> Analysis {
     let without_explained = estimate_without(&values, &windows, &of_processes);
     let explaining = if of_processes.may_leave_out() { &of_processes } else { &windows };
     let judgement = Judgement {
-        estimate: &estimate,
+        estimate,
         behaviour: &behaviour,
         precision,
         unit: &series.metric.unit,
@@ -105,12 +153,15 @@ pub fn analyse(series: &Series, precision: f64, seed: u64) -> Analysis {
         Some(visits) => (together(verdict, visits, medians.len()), None),
         None => (verdict, more_needed),
     };
+    let grade = Grade::of(verdict.kind, estimate.relative_half_width(), precision);
+    let verdict = Verdict { grade, at_clock: at_clock.is_some(), ..verdict };
     let positions: Vec<f64> = processes.iter().map(|process| f64::from(process.position)).collect();
     Analysis {
         correlations: correlations(&medians, &beside),
         position: spearman(&positions, &medians),
         predecessor_p: predecessor_p(&processes, &medians, seed),
-        estimate: Some(estimate),
+        estimate: Some(ran),
+        at_clock,
         behaviour: Some(behaviour),
         mode_cause,
         windows,
@@ -123,9 +174,15 @@ pub fn analyse(series: &Series, precision: f64, seed: u64) -> Analysis {
 }
 
 impl Analysis {
+    /// The number that is shown: at the clock of the run where that is known, else as it ran.
+    pub fn figure(&self) -> Option<&Estimate> {
+        self.at_clock.as_ref().map(|at_clock| &at_clock.estimate).or(self.estimate.as_ref())
+    }
+
     fn nothing(verdict: Verdict, warm_up: usize) -> Analysis {
         Analysis {
             estimate: None,
+            at_clock: None,
             behaviour: None,
             mode_cause: None,
             windows: Attribution::default(),
@@ -330,148 +387,4 @@ fn predecessor_p(processes: &[&Process], medians: &[f64], seed: u64) -> Option<f
 }
 
 #[cfg(test)]
-mod tests {
-    use fastrand::Rng;
-
-    use super::super::noise::Noise;
-    use super::*;
-    use model::{Packed, Visit};
-    use testkit::{run, samples, visit};
-
-    fn noise(n: usize, seed: u64) -> Vec<f64> {
-        Noise::Lognormal { cv: 0.002 }.series(n, &mut Rng::with_seed(seed))
-    }
-
-    /// A run with one case: a visit for each list of windows.
-    fn visits(processes: &[Vec<f64>]) -> Vec<Visit> {
-        let visit_of = |(order, windows): (usize, &Vec<f64>)| {
-            visit(order as u32, 0, 0, vec![samples("rate", 0, windows)])
-        };
-        processes.iter().enumerate().map(visit_of).collect()
-    }
-
-    fn analysis(visits: Vec<Visit>) -> Analysis {
-        judge_run(&run(1, visits)).remove(0).analysis
-    }
-
-    fn words(visits: Vec<Visit>) -> String {
-        let verdict = analysis(visits).verdict;
-        format!("{}: {}", verdict.kind, verdict.reason)
-    }
-
-    #[test]
-    fn a_clean_series_is_trusted() {
-        let processes: Vec<Vec<f64>> = (0..10).map(|seed| noise(5, seed)).collect();
-        let found = analysis(visits(&processes));
-        assert_eq!((found.verdict, found.more_needed), (Verdict::trusted(), None));
-        assert_eq!(found.estimate.expect("values").n, 10);
-    }
-
-    #[test]
-    fn what_was_not_measured_says_why() {
-        let mut plan = run(1, vec![]);
-        assert_eq!(judge_run(&plan)[0].analysis.verdict.reason, "the run ended before its first visit");
-        plan.header.plan[0].unmet = Some("needs two NUMA nodes".into());
-        let verdict = judge_run(&plan)[0].analysis.verdict.clone();
-        assert_eq!((verdict.kind, verdict.reason.as_str()), (VerdictKind::Skipped, "needs two NUMA nodes"));
-        let with = |reason: Reason| Visit { reason: Some(reason), ..visit(0, 0, 0, vec![]) };
-        assert_eq!(words(vec![with(Reason::Skipped("budget".into()))]), "skipped: budget");
-        assert_eq!(
-            words(vec![with(Reason::Failed("exit code 1".into()))]),
-            "rejected: 1 of 1 visits did not count: exit code 1"
-        );
-    }
-
-    #[test]
-    fn failures_among_good_visits() {
-        let good: Vec<Vec<f64>> = (0..8).map(|seed| noise(3, seed)).collect();
-        let with = |reason: Reason, times: usize| {
-            let mut all = visits(&good);
-            all.iter_mut().take(times).for_each(|visit| visit.reason = Some(reason.clone()));
-            words(all)
-        };
-        assert_eq!(with(Reason::TimedOut("10 s".into()), 2), "trusted: ");
-        assert_eq!(with(Reason::TimedOut("10 s".into()), 5), "rejected: 5 of 8 visits did not count: 10 s");
-        assert_eq!(with(Reason::Skipped("budget".into()), 2), "trusted: ");
-        assert_eq!(
-            with(Reason::WrongAnswer("checksum".into()), 1),
-            "rejected: 1 of 8 visits computed a wrong answer: checksum"
-        );
-        let zero = visits(&[vec![1.0, f64::NAN]]);
-        assert_eq!(words(zero), "rejected: 1 of 2 windows gave no finite value");
-    }
-
-    #[test]
-    fn modes_that_go_with_a_cpu_have_a_cause() {
-        let processes: Vec<Vec<f64>> = (0..20)
-            .map(|i| noise(3, i).iter().map(|v| if i % 3 == 0 { v * 1.2 } else { *v }).collect())
-            .collect();
-        let mut all = visits(&processes);
-        assert!(words(all.clone()).starts_with("imprecise: perhaps 2 values"));
-        for (i, visit) in all.iter_mut().enumerate() {
-            visit.samples[0].beside.cpu_start = Some(Packed::Same(if i % 3 == 0 { 1.0 } else { 0.0 }));
-        }
-        let found = analysis(all);
-        assert_eq!(found.verdict.kind, VerdictKind::Multimodal);
-        assert!(found.verdict.reason.ends_with("; the CPU goes with it"), "{}", found.verdict.reason);
-        assert!(found.mode_cause.is_some_and(|cause| cause.name == "CPU" && cause.p < 0.001));
-    }
-
-    #[test]
-    fn explained_windows_are_told_and_left_out_of_a_second_number() {
-        let mut processes: Vec<Vec<f64>> = (0..10).map(|seed| noise(20, seed)).collect();
-        let mut stolen = vec![vec![0.0; 20]; 10];
-        for process in 0..10 {
-            processes[process][process] *= 1.4;
-            stolen[process][process] = 10.0;
-        }
-        let mut all = visits(&processes);
-        for (visit, stolen) in all.iter_mut().zip(stolen) {
-            visit.samples[0].beside.steal_ms = Some(Packed::Each(stolen));
-        }
-        let found = analysis(all);
-        assert_eq!((found.windows.outliers(), found.windows.explanations.len()), (10, 1));
-        assert_eq!(found.windows.explanations[0].covariate, "steal_ms");
-        assert_eq!(found.without_explained.expect("all explained").windows, 190);
-        assert_eq!(found.verdict.kind, VerdictKind::Trusted);
-    }
-
-    #[test]
-    fn slow_processes_are_explained_by_their_conditions() {
-        let processes: Vec<Vec<f64>> = (0..30)
-            .map(|i| noise(1, i).iter().map(|v| if i % 11 == 3 { v * 1.5 } else { *v }).collect())
-            .collect();
-        let mut all = visits(&processes);
-        for (i, visit) in all.iter_mut().enumerate() {
-            visit.conditions.wall_ms = 100.0;
-            visit.conditions.cpus = 2;
-            visit.conditions.steal_ms = Some(if i % 11 == 3 { 50.0 } else { 0.0 });
-        }
-        let found = analysis(all);
-        let explanation = &found.processes.explanations[0];
-        assert_eq!((explanation.covariate.as_ref(), explanation.explained, explanation.of), ("steal", 3, 3));
-        assert_eq!(found.without_explained.expect("three of thirty").n, 27);
-    }
-
-    #[test]
-    fn imports_are_unverified() {
-        let plan = run(1, visits(&(0..10).map(|seed| noise(1, seed)).collect::<Vec<Vec<f64>>>()));
-        let mut imported = series(&plan).remove(0);
-        imported.imported = true;
-        let verdict = analyse(&imported, 0.01, 1).verdict;
-        assert_eq!(verdict.kind, VerdictKind::Unverified);
-        assert_eq!(verdict.reason, "imported: nobody watched while it was measured");
-        imported.processes.truncate(3);
-        let verdict = analyse(&imported, 0.01, 1).verdict;
-        assert!(verdict.reason.contains("; by its values imprecise: 3 processes give no interval"));
-    }
-
-    #[test]
-    fn the_same_run_gives_the_same_judgement() {
-        let processes: Vec<Vec<f64>> = (0..20)
-            .map(|seed| Noise::SlowTail { cv: 0.01, slow: 0.2 }.series(4, &mut Rng::with_seed(seed)))
-            .collect();
-        let plan = run(1, visits(&processes));
-        assert_eq!(judge_run(&plan), judge_run(&plan));
-    }
-}
+mod tests;

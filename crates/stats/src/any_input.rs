@@ -147,7 +147,7 @@ proptest! {
             visit(order as u32, order as u32 % 3, 0, vec![samples("rate", order as u64 % 2, values)])
         };
         let run = run(3, groups.iter().enumerate().map(visit_of).collect());
-        for judged in judge_run(&run) {
+        for judged in judge_run(&run, &machine::Machine::default()).series {
             let silent = judged.analysis.verdict.reason.is_empty();
             prop_assert_eq!(silent, judged.analysis.verdict.kind == model::VerdictKind::Trusted);
         }

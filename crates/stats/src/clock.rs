@@ -5,8 +5,7 @@
 //! What is counted is the process: clocks move between visits, and a reading beside a window that held a step is not that
 //! window's clock, so slopes inside processes mean nothing.
 
-use super::guarded::guarded;
-use super::order::{Interval, mean, median, variance};
+use super::order::{mean, median, variance};
 use super::tails::t_two_sided;
 
 /// A clock that moved less than this between processes (standard deviation of ln) has nothing to show.
@@ -147,10 +146,11 @@ pub enum Veto {
 /// The slack of a series: the share of a shift to another clock by which its figure may be off.
 pub fn slack(processes: &[Seen]) -> Result<f64, Veto> {
     let moved = movement(processes).is_some_and(|movement| movement >= MOVES);
-    let Some(left) = regressed(processes, |seen| seen.cycles).filter(|_| moved) else { return Ok(LEAST_SLACK) };
-    let spread = |value: fn(&Seen) -> f64| {
-        variance(&processes.iter().map(value).collect::<Vec<f64>>()).unwrap_or(0.0)
+    let Some(left) = regressed(processes, |seen| seen.cycles).filter(|_| moved) else {
+        return Ok(LEAST_SLACK);
     };
+    let spread =
+        |value: fn(&Seen) -> f64| variance(&processes.iter().map(value).collect::<Vec<f64>>()).unwrap_or(0.0);
     if spread(|seen| seen.cycles) > spread(|seen| seen.time) {
         return Err(Veto::Wider);
     }
@@ -167,36 +167,30 @@ pub fn run_clock(series: &[Vec<Seen>]) -> Option<f64> {
     Some((median(&all)?.exp() * 100.0).round() / 100.0)
 }
 
-/// A series' time at a clock.
+/// What bringing a series to a clock rests on.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct AtClock {
-    /// GHz.
-    pub clock: f64,
-    /// Time, in the metric's unit.
-    pub median: f64,
-    /// The guarded interval of cycles over the clock, widened by the slack; `None` outside 5 to 14 processes.
-    pub interval: Option<Interval>,
+pub struct Brought {
+    /// Of ln(time) on ln(clock) over its processes; `None` where its clock stood.
+    pub slope: Option<Slope>,
+    /// The share of a shift to another clock by which its figure may be off.
     pub slack: f64,
+    /// By how much the interval of ln(time) at the clock is wider on both sides than that of ln(cycles): the slack times
+    /// how far the mean of ln(clock) lies from the clock that it is brought to.
+    pub wider: f64,
 }
 
-/// The time that a core-bound series takes at `clock` GHz, or why that is not said. The median is that of cycles over the
-/// clock; the interval is widened on both sides by `slack |mean ln clock - ln clock|`. `None` without processes.
-pub fn at_clock(processes: &[Seen], clock: f64) -> Option<Result<AtClock, Veto>> {
-    let cycles: Vec<f64> = processes.iter().map(|seen| seen.cycles).collect();
-    let middle = median(&cycles)?;
-    let shift = mean(&clocks(processes))? - clock.ln();
-    Some(slack(processes).map(|slack| {
-        let (at, wider) = (|cycles: f64| (cycles - clock.ln()).exp(), slack * shift.abs());
-        let interval = guarded(&cycles)
-            .map(|found| Interval { low: at(found.low - wider), high: at(found.high + wider) });
-        AtClock { clock, median: at(middle), interval, slack }
-    }))
+/// Whether these processes can be brought to `ghz`, or what forbids it. `None` without processes.
+pub fn brought(processes: &[Seen], ghz: f64) -> Option<Result<Brought, Veto>> {
+    let shift = mean(&clocks(processes))? - ghz.ln();
+    let slope = slope(processes);
+    Some(slack(processes).map(|slack| Brought { slope, slack, wider: slack * shift.abs() }))
 }
 
 #[cfg(test)]
 mod tests {
     use fastrand::Rng;
 
+    use super::super::guarded::guarded;
     use super::super::noise::normal;
     use super::*;
 
@@ -219,10 +213,16 @@ mod tests {
         let times = [60.1, 59.8, 54.0, 52.6, 60.4, 54.3, 59.9];
         let clocks = [3.57, 3.57, 3.96, 4.07, 3.57, 3.96, 3.57];
         let series = of(&times.into_iter().zip(clocks).collect::<Vec<_>>());
-        let found = at_clock(&series, 3.76).expect("processes").expect("no veto");
-        let interval = found.interval.expect("seven");
-        assert!((found.median - 56.937).abs() < 5e-4 && found.slack == 0.10, "{found:?}");
-        assert!((interval.low - 56.773).abs() < 5e-4 && (interval.high - 57.245).abs() < 5e-4, "{found:?}");
+        let found = brought(&series, 3.76).expect("processes").expect("no veto");
+        let cycles: Vec<f64> = series.iter().map(|seen| seen.cycles).collect();
+        let interval = guarded(&cycles).expect("seven");
+        let at = |cycles: f64| (cycles - 3.76_f64.ln()).exp();
+        let (low, high) = (at(interval.low - found.wider), at(interval.high + found.wider));
+        assert!(
+            (at(median(&cycles).expect("seven")) - 56.937).abs() < 5e-4 && found.slack == 0.10,
+            "{found:?}"
+        );
+        assert!((low - 56.773).abs() < 5e-4 && (high - 57.245).abs() < 5e-4, "{low} {high}");
         assert_eq!(run_clock(&[series]), Some(3.57));
     }
 
@@ -230,7 +230,9 @@ mod tests {
     fn a_series_whose_time_does_not_go_with_the_clock_is_left_as_it_ran() {
         let mut rng = Rng::with_seed(5);
         assert_eq!(slack(&moving(0.0, 0.001, &mut rng)), Err(Veto::Wider));
-        assert!(matches!(slack(&moving(-0.6, 0.001, &mut rng)), Err(Veto::Slope(left)) if (left - 0.4).abs() < 0.1));
+        assert!(
+            matches!(slack(&moving(-0.6, 0.001, &mut rng)), Err(Veto::Slope(left)) if (left - 0.4).abs() < 0.1)
+        );
         assert!(slack(&moving(-1.0, 0.001, &mut rng)).is_ok_and(|slack| slack == LEAST_SLACK));
         // A clock that stands shows nothing, and nothing is to be feared of it.
         assert_eq!(slack(&of(&[(60.0, 3.0), (61.0, 3.0), (59.0, 3.0)])), Ok(LEAST_SLACK));

@@ -190,7 +190,10 @@ mod tests {
         assert_eq!((found.median, found.n, found.unit), (4.5, 8, Unit::Processes));
         // The mean of ln is farther down than the median, so that t reaches farther there.
         let interval = found.interval.expect("eight");
-        assert!((interval.low - 1.9165).abs() < 1e-4 && (interval.high - 7.3940).abs() < 1e-4, "{interval:?}");
+        assert!(
+            (interval.low - 1.9165).abs() < 1e-4 && (interval.high - 7.3940).abs() < 1e-4,
+            "{interval:?}"
+        );
         assert_eq!((found.processes, found.windows), (8, 24));
         assert_eq!((found.least, found.most), (1.0, 8.0));
         // Population deviation of 1..8 is sqrt(63 / 12).

@@ -23,6 +23,7 @@ pub mod clock;
 pub mod clusters;
 pub mod compare;
 pub mod contingency;
+pub mod core_bound;
 pub mod dependence;
 pub mod drift;
 pub mod estimate;

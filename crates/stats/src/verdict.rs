@@ -125,7 +125,6 @@ fn no_interval_words(estimate: &Estimate) -> String {
     )
 }
 
-
 fn drift_words(drift: &Drift, judgement: &Judgement) -> String {
     let (n, unit) = (judgement.estimate.processes, judgement.unit);
     let moves = |change: f64| {

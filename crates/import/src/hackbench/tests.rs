@@ -96,9 +96,9 @@ fn runs_of_one_setting_are_values_of_one_series() {
     let estimate = analysis.estimate.as_ref().expect("an estimate");
     assert!((estimate.median - 4.25).abs() < 1e-9, "{estimate:?}");
     let interval = estimate.interval.expect("six values have one");
-    assert_eq!((interval.low, interval.high), (4.0, 4.5));
-    let five = one(&text[..5 * RUN.len()]);
-    assert_eq!(five.figures[0].judged.analysis.estimate.as_ref().and_then(|found| found.interval), None);
+    assert!((interval.low - 4.0232).abs() < 1e-3 && (interval.high - 4.4823).abs() < 1e-3, "{interval:?}");
+    let four = one(&text[..4 * RUN.len()]);
+    assert_eq!(four.figures[0].judged.analysis.estimate.as_ref().and_then(|found| found.interval), None);
 }
 
 #[test]

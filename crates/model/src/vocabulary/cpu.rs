@@ -1,6 +1,6 @@
 //! The core itself: clock, arithmetic, neighbours.
 
-use super::{Family, names};
+use super::{BenchId, Family, MetricId, names};
 
 names! { BenchId:
     CLOCK = "cpu.clock",
@@ -32,5 +32,13 @@ pub mod param {
     }
 }
 
-pub(super) const FAMILY: Family =
-    Family { name: "cpu", benchmarks: ALL, metrics: metric::ALL, params: param::ALL, ..Family::NONE };
+const CORE_BOUND: &[(BenchId, &[MetricId])] = &[(ARITHMETIC, &[])];
+
+pub(super) const FAMILY: Family = Family {
+    name: "cpu",
+    benchmarks: ALL,
+    metrics: metric::ALL,
+    params: param::ALL,
+    core_bound: CORE_BOUND,
+    ..Family::NONE
+};

@@ -1,6 +1,6 @@
 //! Two tasks that talk: pipes, sockets, semaphores.
 
-use super::{Family, names};
+use super::{BenchId, Family, MetricId, names};
 
 names! { BenchId:
     PIPE_PINGPONG = "ipc.pipe-pingpong",
@@ -58,5 +58,32 @@ pub mod param {
     }
 }
 
-pub(super) const FAMILY: Family =
-    Family { name: "ipc", benchmarks: ALL, metrics: metric::ALL, params: param::ALL, ..Family::NONE };
+const CORE_BOUND: &[(BenchId, &[MetricId])] = &[
+    (PIPE_PINGPONG, &[]),
+    (PIPE, &[]),
+    (FIFO, &[]),
+    (UNIX_STREAM, &[]),
+    (UNIX_DATAGRAM, &[]),
+    (TCP, &[]),
+    (UDP, &[]),
+    (EVENTFD, &[]),
+    (FUTEX, &[]),
+    (SYSV_SEMAPHORE, &[]),
+    (POSIX_SEMAPHORE, &[]),
+    (FCNTL_LOCK, &[]),
+    (SHARED_MEMORY, &[]),
+    (PIPE_BANDWIDTH, &[]),
+    (UNIX_BANDWIDTH, &[]),
+    (TCP_BANDWIDTH, &[]),
+    (TCP_CONNECT, &[]),
+    (UNIX_CONNECT, &[]),
+];
+
+pub(super) const FAMILY: Family = Family {
+    name: "ipc",
+    benchmarks: ALL,
+    metrics: metric::ALL,
+    params: param::ALL,
+    core_bound: CORE_BOUND,
+    ..Family::NONE
+};

@@ -1,6 +1,6 @@
 //! What the kernel does for one task: system calls, signals, pages, processes, timers, locks.
 
-use super::{Family, names};
+use super::{BenchId, Family, MetricId, names};
 
 names! { BenchId:
     SYSCALL_GETPID = "syscall.getpid",
@@ -77,5 +77,37 @@ pub mod param {
     }
 }
 
-pub(super) const FAMILY: Family =
-    Family { name: "kernel", benchmarks: ALL, metrics: metric::ALL, params: param::ALL, ..Family::NONE };
+const CORE_BOUND: &[(BenchId, &[MetricId])] = &[
+    (SYSCALL_GETPID, &[]),
+    (SYSCALL_WRITE, &[]),
+    (SYSCALL_READ, &[]),
+    (SYSCALL_STAT, &[]),
+    (SYSCALL_FSTAT, &[]),
+    (SYSCALL_OPEN_CLOSE, &[]),
+    (SYSCALL_SELECT, &[]),
+    (SYSCALL_POLL, &[]),
+    (SYSCALL_EPOLL, &[]),
+    (SYSCALL_CLOCK_GETTIME, &[]),
+    (SIGNAL_HANDLER, &[]),
+    (SIGNAL_PROTECTION_FAULT, &[]),
+    (VM_PAGE_FAULT, &[]),
+    (VM_MPROTECT, &[]),
+    (VM_MMAP, &[metric::LATENCY]),
+    (VM_FILE_FAULT, &[metric::LATENCY]),
+    (PROCESS_VFORK_EXEC, &[]),
+    (PROCESS_SPAWN, &[]),
+    (PROCESS_EXEC, &[]),
+    (PROCESS_SHELL, &[]),
+    (LOCK_ATOMIC, &[]),
+    (LOCK_MUTEX, &[]),
+    (LOCK_HANDOVER, &[]),
+];
+
+pub(super) const FAMILY: Family = Family {
+    name: "kernel",
+    benchmarks: ALL,
+    metrics: metric::ALL,
+    params: param::ALL,
+    core_bound: CORE_BOUND,
+    ..Family::NONE
+};

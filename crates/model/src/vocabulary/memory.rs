@@ -1,6 +1,6 @@
 //! Memory and caches: latency, bandwidth, sharing.
 
-use super::{Family, names};
+use super::{BenchId, Family, MetricId, names};
 
 names! { BenchId:
     BANDWIDTH = "memory.bandwidth",
@@ -56,5 +56,13 @@ pub mod param {
     }
 }
 
-pub(super) const FAMILY: Family =
-    Family { name: "memory", benchmarks: ALL, metrics: metric::ALL, params: param::ALL, ..Family::NONE };
+const CORE_BOUND: &[(BenchId, &[MetricId])] = &[(BANDWIDTH, &[]), (LATENCY, &[]), (DATA_SOURCE, &[])];
+
+pub(super) const FAMILY: Family = Family {
+    name: "memory",
+    benchmarks: ALL,
+    metrics: metric::ALL,
+    params: param::ALL,
+    core_bound: CORE_BOUND,
+    ..Family::NONE
+};

@@ -105,4 +105,5 @@ pub(super) const FAMILY: Family = Family {
     params: param::ALL,
     rules: rule::ALL,
     probes: probe::ALL,
+    ..Family::NONE
 };

@@ -71,4 +71,5 @@ pub(super) const FAMILY: Family = Family {
     params: param::ALL,
     rules: rule::ALL,
     probes: probe::ALL,
+    ..Family::NONE
 };

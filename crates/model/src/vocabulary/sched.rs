@@ -1,6 +1,6 @@
 //! The scheduler: switches and wake-ups.
 
-use super::{Family, names};
+use super::{BenchId, Family, MetricId, names};
 
 names! { BenchId:
     CONTEXT_SWITCH = "sched.context-switch",
@@ -50,5 +50,13 @@ pub mod param {
     }
 }
 
-pub(super) const FAMILY: Family =
-    Family { name: "sched", benchmarks: ALL, metrics: metric::ALL, params: param::ALL, ..Family::NONE };
+const CORE_BOUND: &[(BenchId, &[MetricId])] = &[(CONTEXT_SWITCH, &[])];
+
+pub(super) const FAMILY: Family = Family {
+    name: "sched",
+    benchmarks: ALL,
+    metrics: metric::ALL,
+    params: param::ALL,
+    core_bound: CORE_BOUND,
+    ..Family::NONE
+};

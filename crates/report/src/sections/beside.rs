@@ -51,15 +51,14 @@ pub fn section(diagnosis: &Diagnosis, older: &[Comparison]) -> Option<Section> {
     let mut rows = Vec::new();
     for judged in &diagnosis.series {
         let key = judged.series.key.as_str();
-        let Some(estimate) = &judged.analysis.estimate else { continue };
-        if !known.iter().any(|old| old.contains_key(key)) {
+        if judged.analysis.figure().is_none() || !known.iter().any(|old| old.contains_key(key)) {
             continue;
         }
         let mut row = vec![
             text(names::label(diagnosis, judged)),
-            number(figure(estimate.median, &judged.series.metric.unit)),
+            number(super::figures::median_words(judged)),
             // Reasons stand in the table of results.
-            text(judged.analysis.verdict.kind.words()),
+            text(judged.analysis.verdict.words()),
         ];
         for old in &known {
             row.extend(match old.get(key) {

@@ -26,7 +26,7 @@ pub fn section(diagnosis: &Diagnosis, title: &Title, x: &str, log: bool) -> Opti
     let mut last = None;
     for judged in diagnosis.series.iter().filter(own) {
         let at = judged.series.point.named(x).and_then(|value| value.number());
-        let (Some(at), Some(_)) = (at, &judged.analysis.estimate) else { continue };
+        let (Some(at), Some(_)) = (at, judged.analysis.figure()) else { continue };
         if last != Some(judged.series.planned) {
             curves.push((&judged.series.case, Vec::new()));
             last = Some(judged.series.planned);
@@ -171,7 +171,7 @@ fn chart(diagnosis: &Diagnosis, metric: &Metric, curves: &[Curve], x: &str, log:
     let (mut lines, mut rows) = (Vec::new(), Vec::new());
     for ((case, points), name) in curves.iter().zip(&names) {
         let point = |(at, judged): &(f64, &Judged)| {
-            let estimate = judged.analysis.estimate.as_ref()?;
+            let estimate = judged.analysis.figure()?;
             let low_high = estimate.interval.map(|interval| [interval.low, interval.high]);
             // A rejected number is shown, but a line through it would say that it is one.
             let hollow = judged.analysis.verdict.kind == VerdictKind::Rejected;
@@ -188,7 +188,7 @@ fn chart(diagnosis: &Diagnosis, metric: &Metric, curves: &[Curve], x: &str, log:
                 text(if sizes { bytes(*at) } else { at.to_string() }),
                 text(case.placement.name.to_string()),
                 number(value_words(judged)),
-                number(judged.analysis.estimate.as_ref().map_or(String::new(), |one| one.n.to_string())),
+                number(judged.analysis.figure().map_or(String::new(), |one| one.n.to_string())),
                 Cell::Verdict(judged.analysis.verdict.clone()),
             ];
             if curves.len() > 1 {

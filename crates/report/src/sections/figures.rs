@@ -1,17 +1,39 @@
-//! What a series comes to, in words.
+//! What a series comes to, in words. A number is shown as well as it is known: a rough one with two digits, of a wide one
+//! only its range.
 
-use diagnose::words::{figure, percent};
+use diagnose::words::{figure, percent, rough_figure};
+use model::Grade;
 use stats::analysis::Judged;
-use stats::order::median;
+use stats::estimate::Estimate;
+use stats::order::{Interval, median};
+
+fn range(interval: Interval, unit: &str) -> String {
+    format!("{}–{}", figure(interval.low, ""), figure(interval.high, unit))
+}
+
+/// The number with its unit.
+pub fn median_words(judged: &Judged) -> String {
+    in_unit(judged, &judged.series.metric.unit)
+}
+
+/// The same in a unit that stands elsewhere, or nowhere.
+pub fn in_unit(judged: &Judged, unit: &str) -> String {
+    let Some(estimate) = judged.analysis.figure() else { return "–".to_string() };
+    match (judged.analysis.verdict.grade, estimate.interval) {
+        (Grade::C, Some(interval)) => range(interval, unit),
+        (Grade::B, _) => rough_figure(estimate.median, unit),
+        _ => figure(estimate.median, unit),
+    }
+}
 
 /// The interval's half-width as a share of the median; both ends where "±" would say that they lie alike and it is wide.
+/// Nothing where the range stands for the number already.
 pub fn width_words(judged: &Judged) -> String {
     const WIDE: f64 = 0.25;
-    let Some(estimate) = &judged.analysis.estimate else { return String::new() };
+    let Some(estimate) = judged.analysis.figure() else { return String::new() };
     match (estimate.relative_half_width(), estimate.interval) {
-        (Some(half), Some(interval)) if half > WIDE => {
-            format!("{}–{}", figure(interval.low, ""), figure(interval.high, ""))
-        }
+        _ if judged.analysis.verdict.grade == Grade::C => String::new(),
+        (Some(half), Some(interval)) if half > WIDE => range(interval, ""),
         (Some(half), _) => format!("±{}", percent(half)),
         (None, _) => String::new(),
     }
@@ -19,18 +41,35 @@ pub fn width_words(judged: &Judged) -> String {
 
 /// The process medians: what the interval rests on.
 pub fn medians(judged: &Judged) -> Vec<f64> {
-    judged.series.processes.iter().filter_map(|process| median(&process.values)).collect()
+    match &judged.analysis.at_clock {
+        Some(at_clock) => at_clock.medians.clone(),
+        None => judged.series.processes.iter().filter_map(|process| median(&process.values)).collect(),
+    }
 }
 
 /// A value with its interval, in words: `1.46 µs (1.44 to 1.49)`.
 pub fn value_words(judged: &Judged) -> String {
-    let Some(estimate) = &judged.analysis.estimate else { return "no value".to_string() };
-    let unit = &judged.series.metric.unit;
-    let value = figure(estimate.median, unit);
+    value_in_unit(judged, &judged.series.metric.unit)
+}
+
+/// The same in a unit that stands elsewhere, or nowhere.
+pub fn value_in_unit(judged: &Judged, unit: &str) -> String {
+    let Some(estimate) = judged.analysis.figure() else { return "no value".to_string() };
+    let value = in_unit(judged, unit);
     match estimate.interval {
-        Some(interval) => {
+        Some(interval) if judged.analysis.verdict.grade != Grade::C => {
             format!("{value} ({} to {})", figure(interval.low, ""), figure(interval.high, ""))
         }
-        None => value,
+        _ => value,
     }
+}
+
+/// The number as it ran, where another one is shown: `49.9–57.2 ns`, from its lowest process to its highest.
+pub fn as_it_ran(judged: &Judged) -> String {
+    let ran = |estimate: &Estimate| {
+        let Estimate { least, most, .. } = *estimate;
+        range(Interval { low: least, high: most }, &judged.series.metric.unit)
+    };
+    let shown = judged.analysis.at_clock.is_some();
+    judged.analysis.estimate.as_ref().filter(|_| shown).map_or(String::new(), ran)
 }

@@ -16,7 +16,7 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
         .series
         .iter()
         .filter(is_result)
-        .filter(|judged| judged.analysis.estimate.is_some())
+        .filter(|judged| judged.analysis.figure().is_some())
         .collect();
     let first = results.first()?;
     let mut commands: Vec<(String, String)> = Vec::new();
@@ -27,7 +27,7 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
         }
     }
     let rows = results.iter().map(|judged| {
-        let estimate = judged.analysis.estimate.as_ref();
+        let estimate = judged.analysis.figure();
         let of = |metric: MetricId, class: Option<&str>| {
             let series = diagnosis.series.iter().find(|other| {
                 let point = other.series.point.get(ids::param::CLASS).and_then(|value| value.text());
@@ -35,7 +35,7 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
                     && other.series.metric.name == metric
                     && point == class
             });
-            series.and_then(|series| series.analysis.estimate.as_ref()).map(|estimate| estimate.median)
+            series.and_then(|series| series.analysis.figure()).map(|estimate| estimate.median)
         };
         let amount = |metric: MetricId| of(metric, None).map_or("–".to_string(), |value| figure(value, ""));
         let plain = |metric: MetricId| number(amount(metric));

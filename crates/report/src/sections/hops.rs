@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::figures::median_words;
 use super::names::{case_words, label};
 use super::smt::is_variant;
 use super::unixbench;
@@ -69,7 +70,7 @@ fn matrix(diagnosis: &Diagnosis) -> Option<Table> {
     let mut places: HashMap<String, usize> = HashMap::new();
     for judged in diagnosis.series.iter().filter(|judged| judged.series.metric.headline) {
         let series = &judged.series;
-        if !meets(&series.case) || judged.analysis.estimate.is_none() {
+        if !meets(&series.case) || judged.analysis.figure().is_none() {
             continue;
         }
         let mut case = series.case.clone();
@@ -107,8 +108,7 @@ fn matrix(diagnosis: &Diagnosis) -> Option<Table> {
 
 /// The median; a mark where it is not to be believed.
 fn value(judged: &Judged) -> String {
-    let median = judged.analysis.estimate.as_ref().map_or(f64::NAN, |estimate| estimate.median);
-    let value = figure(median, &judged.series.metric.unit);
+    let value = median_words(judged);
     match judged.analysis.verdict.kind {
         VerdictKind::Rejected => format!("({value})"),
         _ => value,
@@ -139,7 +139,7 @@ fn wakes(diagnosis: &Diagnosis) -> Vec<Wake<'_>> {
     let mut cases: BTreeMap<usize, &Case> = BTreeMap::new();
     for judged in &diagnosis.series {
         let series = &judged.series;
-        let told = series.metric.name == ids::metric::WAKING && judged.analysis.estimate.is_some();
+        let told = series.metric.name == ids::metric::WAKING && judged.analysis.figure().is_some();
         if told && !is_variant(&series.case) {
             cases.entry(series.planned).or_insert(&series.case);
         }
@@ -160,7 +160,7 @@ fn wakes(diagnosis: &Diagnosis) -> Vec<Wake<'_>> {
     let wake = |case: &&'_ Case| {
         let value = |metric: MetricId| {
             let judged = by_case.get(&(case.key(), metric.as_str()))?;
-            Some(judged.analysis.estimate.as_ref()?.median)
+            Some(judged.analysis.figure()?.median)
         };
         WAKE.map(value)
     };

@@ -59,7 +59,7 @@ pub fn grids<'a>(diagnosis: &'a Diagnosis, title: &'a Title, params: [&'a str; 2
         let series = &judged.series;
         series.case.bench == title.id
             && series.metric.name == metric.name
-            && judged.analysis.estimate.is_some()
+            && judged.analysis.figure().is_some()
     });
     let mut groups: Vec<(Case, Vec<&Judged>)> = Vec::new();
     let mut seen: HashMap<String, usize> = HashMap::new();
@@ -113,7 +113,7 @@ fn grid<'a>(name: String, metric: &'a Metric, params: [&'a str; 2], judged: &[&'
         .iter()
         .filter_map(|(row, column, judged)| {
             let (row, column) = (*row_index.get(&row.to_string())?, *column_index.get(&column.to_string())?);
-            Some(Pair { row, column, median: judged.analysis.estimate.as_ref()?.median, judged })
+            Some(Pair { row, column, median: judged.analysis.figure()?.median, judged })
         })
         .collect();
     let there: HashSet<(usize, usize)> = pairs.iter().map(|pair| (pair.row, pair.column)).collect();
@@ -306,7 +306,7 @@ fn pair_table(diagnosis: &Diagnosis, grid: &Grid, places: &Places) -> (Table, Op
     let left_out = shown.len().saturating_sub(MOST_PAIRS);
     shown.truncate(MOST_PAIRS);
     let rows = shown.iter().map(|pair| {
-        let estimate = pair.judged.analysis.estimate.as_ref();
+        let estimate = pair.judged.analysis.figure();
         let [row, column] = [0, 1].map(|at| Subject::of(grid.params[at]));
         let relation = grid.relation(&diagnosis.machine, places, pair).unwrap_or_default();
         vec![

@@ -38,11 +38,11 @@ struct Step<'a> {
 impl<'a> Step<'a> {
     fn judged(&self, metric: MetricId) -> Option<&'a Judged> {
         let found = self.series.iter().find(|judged| judged.series.metric.name == metric).copied()?;
-        found.analysis.estimate.is_some().then_some(found)
+        found.analysis.figure().is_some().then_some(found)
     }
 
     fn median(&self, metric: MetricId) -> Option<f64> {
-        Some(self.judged(metric)?.analysis.estimate.as_ref()?.median)
+        Some(self.judged(metric)?.analysis.figure()?.median)
     }
 }
 
@@ -188,7 +188,7 @@ fn attainment(places: &[Place], id: &str) -> Chart {
                 number(figure(work, "1/s")),
             ]);
             let judged = step.judged(ids::metric::ATTAINMENT)?;
-            let interval = judged.analysis.estimate.as_ref()?.interval;
+            let interval = judged.analysis.figure()?.interval;
             Some(LinePoint {
                 x: cpu,
                 y: work,

@@ -35,14 +35,14 @@ fn bars(diagnosis: &Diagnosis, title: &Title, metric: &Metric) -> Option<Chart> 
                 && judged.series.metric.name == metric.name
                 && judged.series.point.is_empty()
                 && !is_variant(&judged.series.case)
-                && judged.analysis.estimate.is_some()
+                && judged.analysis.figure().is_some()
         })
         .collect();
     if own.len() < 2 {
         return None;
     }
     let bars = own.iter().filter_map(|judged| {
-        let estimate = judged.analysis.estimate.as_ref()?;
+        let estimate = judged.analysis.figure()?;
         Some(Bar {
             label: judged.series.case.placement.name.to_string(),
             value: estimate.median,

@@ -1,6 +1,6 @@
 //! The rate suite: a row a component with its ratio, its spread and the order of its runs, then the suite's one figure.
 
-use super::figures::{value_words, width_words};
+use super::figures::{median_words, value_words, width_words};
 use super::{column, number, right, text};
 use crate::block::{Axis, Block, Cell, Chart, ChartKind, Line, LinePoint, Scale, Section, Table};
 use diagnose::Diagnosis;
@@ -157,17 +157,13 @@ fn components(suite: &Suite) -> Table {
         column("verdict"),
     ];
     let row = |part: &Part| {
-        let median = |judged: &Judged| {
-            let estimate = judged.analysis.estimate.as_ref();
-            estimate.map_or("–".to_string(), |estimate| figure(estimate.median, &judged.series.metric.unit))
-        };
-        let estimate = part.rate.analysis.estimate.as_ref();
+        let estimate = part.rate.analysis.figure();
         vec![
             text(part.name()),
             text(part.character()),
             number(estimate.map_or(String::new(), |estimate| estimate.n.to_string())),
-            number(median(part.rate)),
-            number(part.ratio.map_or("–".to_string(), median)),
+            number(median_words(part.rate)),
+            number(part.ratio.map_or("–".to_string(), median_words)),
             number(width_words(part.rate)),
             number(part.runs.as_ref().map_or("–".to_string(), |runs| format!("{:.2} %", 100.0 * runs.cv))),
             number(part.runs.as_ref().map_or("–".to_string(), |runs| percent(runs.apart))),
@@ -204,7 +200,7 @@ fn nodes(diagnosis: &Diagnosis) -> Option<Table> {
         .series
         .iter()
         .filter(own)
-        .filter(|judged| judged.analysis.estimate.is_some())
+        .filter(|judged| judged.analysis.figure().is_some())
         .map(|judged| {
             let node =
                 judged.series.point.get(ids::param::NODE).map_or(String::new(), |node| node.to_string());
@@ -307,7 +303,7 @@ fn absent(diagnosis: &Diagnosis) -> String {
         is_own(&judged.series.case)
             && judged.series.metric.headline
             && judged.series.point.is_empty()
-            && judged.analysis.estimate.is_none()
+            && judged.analysis.figure().is_none()
     };
     let words = diagnosis.series.iter().filter(own).map(|judged| {
         let name = judged.series.case.bench.trim_start_matches("rate.");

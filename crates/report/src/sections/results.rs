@@ -1,6 +1,6 @@
 //! The table of numbers: each with its placement, interval, distribution and verdict.
 
-use super::figures::{medians, width_words};
+use super::figures::{as_it_ran, median_words, medians, width_words};
 use super::names::{case_words, label, title_of};
 use super::shown::{self, Shown};
 use super::smt::{self, capacity};
@@ -8,15 +8,21 @@ use super::{column, number, right, text};
 use super::{memory_map, rate};
 use crate::block::{Block, Cell, RESULTS, Section, Table};
 use diagnose::Diagnosis;
-use diagnose::words::figure;
-use model::{Case, VerdictKind, View};
+use diagnose::words::percent;
+use model::{Case, Grade, Verdict, VerdictKind, View};
 use stats::analysis::Judged;
+use stats::clock::Gate;
+use stats::core_bound::RunClock;
 
 /// What people look at first. What could not be measured here is said below.
 pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     let (shown, tables) = shown::first(diagnosis);
     let rows = grouped(&shown);
     let mut blocks = Vec::new();
+    let known = known_words(diagnosis);
+    if !known.is_empty() {
+        blocks.push(Block::Prose(known));
+    }
     if !rows.is_empty() {
         blocks.push(Block::Table(Table { columns: columns(), rows, folded: false }));
     }
@@ -33,6 +39,41 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
         long: false,
     })
 }
+
+/// How well the headline figures are known: `92 of 164 figures trusted (85 at 3.76 GHz; the clock moved by 26 %), ...`.
+fn known_words(diagnosis: &Diagnosis) -> String {
+    let measured = |judged: &&Judged| judged.series.metric.headline && judged.analysis.estimate.is_some();
+    let grades: Vec<&Verdict> =
+        diagnosis.series.iter().filter(measured).map(|judged| &judged.analysis.verdict).collect();
+    let of = |grade: Grade| grades.iter().filter(move |verdict| verdict.grade == grade);
+    if grades.len() < 2 {
+        return String::new();
+    }
+    let at_clock = of(Grade::A).filter(|verdict| verdict.at_clock).count();
+    let moved = |clock: &RunClock| match percent(clock.moved_by()) {
+        _ if clock.moved_by() < MOVED => String::new(),
+        by => format!("; the clock moved by {by}"),
+    };
+    let clock = diagnosis.clock.as_ref().map_or(String::new(), |clock| match clock.gate {
+        Gate::Closed(slope) => format!(
+            "; none at a clock: time goes by {:.2} with the clock that was read, where -1 was expected",
+            slope.slope
+        ),
+        _ if at_clock == 0 => String::new(),
+        _ => format!(" ({at_clock} at {:.2} GHz{})", clock.ghz, moved(clock)),
+    });
+    let [trusted, rough, wide, unknown] = Grade::ALL.map(|grade| of(grade).count());
+    let precision = diagnosis.run.header.precision;
+    format!(
+        "{trusted} of {} figures trusted within ±{}{clock}; {rough} rough (within ±{}), {wide} wide, {unknown} unknown.",
+        grades.len(),
+        percent(precision),
+        percent(model::rough(precision)),
+    )
+}
+
+/// A clock that moved by less is not worth a word.
+const MOVED: f64 = 0.01;
 
 /// From so many rows on they stand under the names of their groups (which `--only` takes, too).
 const MANY_ROWS: usize = 30;
@@ -94,10 +135,12 @@ const MOST_SERIES: usize = 2000;
 pub fn raw(diagnosis: &Diagnosis) -> Section {
     let mut columns = columns();
     columns.insert(0, column("series"));
+    columns.insert(6, right("as it ran"));
     let rows = diagnosis.series.iter().take(MOST_SERIES).map(|judged| {
         let place = judged.series.case.placement.name.to_string();
         let mut row = row(&Shown { judged, label: label(diagnosis, judged), place });
         row.insert(0, Cell::Code(judged.series.key.clone()));
+        row.insert(6, number(as_it_ran(judged)));
         row
     });
     let first = match diagnosis.series.len() {
@@ -128,13 +171,13 @@ fn columns() -> Vec<crate::block::Column> {
 }
 
 fn row(Shown { judged, label, place }: &Shown) -> Vec<Cell> {
-    let (series, analysis) = (&judged.series, &judged.analysis);
-    let estimate = analysis.estimate.as_ref();
+    let analysis = &judged.analysis;
+    let estimate = analysis.figure();
     vec![
         text(label.clone()),
         text(place.clone()),
         number(estimate.map_or(String::new(), |estimate| estimate.n.to_string())),
-        number(estimate.map_or("–".to_string(), |estimate| figure(estimate.median, &series.metric.unit))),
+        number(median_words(judged)),
         number(width_words(judged)),
         Cell::Distribution(medians(judged)),
         Cell::Verdict(analysis.verdict.clone()),

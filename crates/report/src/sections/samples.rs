@@ -17,7 +17,7 @@ const MOST_STRIPS: usize = 150;
 /// The series whose samples are drawn, and how many are not: pairs of a matrix never, and where there are too many those
 /// first that stand in the table of results or are not plainly trusted.
 fn drawn(diagnosis: &Diagnosis) -> (Vec<&Judged>, usize) {
-    let with_value = || diagnosis.series.iter().filter(|judged| judged.analysis.estimate.is_some());
+    let with_value = || diagnosis.series.iter().filter(|judged| judged.analysis.figure().is_some());
     let matrices: HashSet<&str> = diagnosis
         .run
         .header
@@ -60,7 +60,7 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     }
     let rows = judged.iter().map(|judged| {
         let windows: usize = judged.series.processes.iter().map(|process| process.values.len()).sum();
-        let estimate = judged.analysis.estimate.as_ref();
+        let estimate = judged.analysis.figure();
         vec![
             text(label(diagnosis, judged)),
             text(judged.series.case.placement.name.to_string()),
@@ -86,7 +86,7 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
         id: "strips".into(),
         title: "Samples".into(),
         about: "Each dot is one timed window relative to its series' median; hollow ones warmed up and do not count. \
-                Bar: the median with its 95 % interval."
+                Bar: the median with its 95 % interval. All as it ran, whatever the clock was."
             .into(),
         kind: ChartKind::Strips { strips },
         summary: None,

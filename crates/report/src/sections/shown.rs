@@ -124,7 +124,7 @@ fn ends<'a>(case: &[&'a Judged]) -> Vec<&'a Judged> {
 }
 
 fn better_first(list: &[&Judged]) -> Vec<usize> {
-    let median = |at: usize| list[at].analysis.estimate.as_ref().map(|estimate| estimate.median);
+    let median = |at: usize| list[at].analysis.figure().map(|estimate| estimate.median);
     let mut order: Vec<usize> = (0..list.len()).filter(|at| median(*at).is_some()).collect();
     order.sort_by(|one, other| {
         let (one, other) = (median(*one).unwrap_or(f64::NAN), median(*other).unwrap_or(f64::NAN));

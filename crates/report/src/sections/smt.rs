@@ -2,15 +2,14 @@
 
 pub mod capacity;
 
+use super::figures::median_words;
 use super::names::label;
 use super::wide::weight;
 use super::{column, number, right, text};
 use crate::block::{Block, Cell, Section, Table};
 use diagnose::Diagnosis;
 use diagnose::neighbours::{Cost, Row, Tally, VARIANTS, Variant, expectation, neighbour, rows};
-use diagnose::words::figure;
 use model::Case;
-use stats::analysis::Judged;
 
 /// Whether a case stands beside another one in this table, and nowhere else.
 pub fn is_variant(case: &Case) -> bool {
@@ -85,7 +84,7 @@ fn cells(diagnosis: &Diagnosis, row: &Row) -> Vec<Cell> {
     let mut cells = vec![
         text(label(diagnosis, alone)),
         text(alone.series.case.placement.name.to_string()),
-        number(median(alone)),
+        number(median_words(alone)),
     ];
     cells.extend(
         row.costs.iter().map(|cost| cost.as_ref().map_or(Cell::Empty, |cost| number(cost_words(cost)))),
@@ -98,11 +97,6 @@ fn cells(diagnosis: &Diagnosis, row: &Row) -> Vec<Cell> {
     cells
 }
 
-fn median(judged: &Judged) -> String {
-    let estimate = judged.analysis.estimate.as_ref();
-    estimate.map_or("–".to_string(), |estimate| figure(estimate.median, &judged.series.metric.unit))
-}
-
 /// `169 ns, 1.62× pays`.
 fn cost_words(cost: &Cost) -> String {
     let word = match cost {
@@ -111,7 +105,7 @@ fn cost_words(cost: &Cost) -> String {
         cost if cost.same() => "the same",
         _ => "undecided",
     };
-    format!("{}, {:.2}× {word}", median(cost.judged), cost.ratio.ratio)
+    format!("{}, {:.2}× {word}", median_words(cost.judged), cost.ratio.ratio)
 }
 
 /// What could not be measured and why, each reason once with how many cases it concerns.

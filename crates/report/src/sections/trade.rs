@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::curves::split;
-use super::figures::value_words;
+use super::figures::{median_words, value_words};
 use super::names::{point_words, told_apart};
 use super::{column, number, right, text};
 use crate::block::{Axis, Block, Callout, Cell, Chart, ChartKind, Line, LinePoint, Scale, Section, Table};
@@ -32,7 +32,7 @@ impl<'a> Beside<'a> {
     /// Its median with its unit.
     pub fn words(&self, judged: &Judged) -> Option<String> {
         let beside = self.at(judged)?;
-        Some(figure(beside.analysis.estimate.as_ref()?.median, &beside.series.metric.unit))
+        beside.analysis.figure().map(|_| median_words(beside))
     }
 }
 
@@ -79,7 +79,7 @@ pub fn section(diagnosis: &Diagnosis, title: &Title, x: &str, y: &str) -> Option
 }
 
 fn both<'a>(x: &'a Judged, y: &'a Judged) -> Option<Both<'a>> {
-    let (across, up) = (x.analysis.estimate.as_ref()?, y.analysis.estimate.as_ref()?);
+    let (across, up) = (x.analysis.figure()?, y.analysis.figure()?);
     let rejected = [x, y].iter().any(|judged| judged.analysis.verdict.kind == VerdictKind::Rejected);
     let low_high = up.interval.map(|interval| [interval.low, interval.high]);
     Some(Both { x, y, at: LinePoint { x: across.median, y: up.median, low_high, hollow: rejected } })

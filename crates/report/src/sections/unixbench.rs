@@ -177,7 +177,7 @@ fn place(form: Form, judged: &Judged, copies: i64) -> String {
 
 fn row(title: &str, unit: &str, judged: &Judged) -> Vec<Cell> {
     // What was rejected is shown as everywhere, with its verdict; no index is made of it.
-    let estimate = judged.analysis.estimate.as_ref();
+    let estimate = judged.analysis.figure();
     let own = as_unixbench(judged);
     vec![
         text(title),

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use super::figures::value_in_unit;
 use super::names::{Trait, case_words, traits};
 use super::{column, number, right, text};
 use crate::block::{Block, Cell, Column, Section, Table};
 use diagnose::Diagnosis;
-use diagnose::words::figure;
 use model::{Case, Metric, Params, Planned, Title, Verdict, VerdictKind};
 use stats::analysis::Judged;
 
@@ -146,12 +146,7 @@ fn case_rows(
 
 /// The median and its interval without a unit, which stands above.
 fn value(judged: &Judged) -> Cell {
-    let Some(estimate) = &judged.analysis.estimate else { return Cell::Empty };
-    let value = figure(estimate.median, "");
-    number(match estimate.interval {
-        Some(interval) => format!("{value} ({} to {})", figure(interval.low, ""), figure(interval.high, "")),
-        None => value,
-    })
+    judged.analysis.figure().map_or(Cell::Empty, |_| number(value_in_unit(judged, "")))
 }
 
 /// How grave a verdict is: the gravest of a row stands at its end.

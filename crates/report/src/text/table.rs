@@ -143,7 +143,7 @@ fn shown(cell: &Cell, style: Style) -> (String, Tone) {
         Cell::Text(text) | Cell::Number(text) | Cell::Code(text) => (plain(text, LONGEST), Tone::Plain),
         Cell::Verdict(verdict) => {
             let (mark, tone) = verdict_mark(verdict.kind, style.unicode);
-            let words = verdict.kind.words();
+            let words = verdict.words();
             let text = match verdict.reason.as_str() {
                 "" => format!("{mark} {words}"),
                 reason => format!("{mark} {words}: {}", plain(reason, LONGEST)),

@@ -225,7 +225,7 @@ mod tests {
             (0..9).map(|at| test.baseline * times * (1.0 + 0.002 * f64::from(at - 4))).collect();
         let metric = Metric::new(SCORE, "score", test.unit, Better::Higher, Values::Value);
         let series = Series::imported(&case, Params::new(), metric, &values, None);
-        let analysis = analyse(&series, 0.01, 0);
+        let analysis = analyse(&series, 0.01, 0, None);
         Judged { series, analysis }
     }
 

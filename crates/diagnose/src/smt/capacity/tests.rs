@@ -5,7 +5,7 @@ use model::vocabulary::smt as ids;
 use testkit::capacity::made;
 
 fn judged(run: &Run) -> Vec<Judged> {
-    stats::analysis::judge_run(run)
+    stats::analysis::judge_run(run, &machine::Machine::default()).series
 }
 
 #[test]

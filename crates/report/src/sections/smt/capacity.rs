@@ -145,7 +145,7 @@ fn cpu_percent(arm: &Arm, level: &Level) -> Option<f64> {
 }
 
 fn interval(level: &Level, metric: MetricId) -> Option<[f64; 2]> {
-    let interval = level.judged(metric)?.analysis.estimate.as_ref()?.interval?;
+    let interval = level.judged(metric)?.analysis.figure()?.interval?;
     Some([interval.low, interval.high])
 }
 

@@ -1,0 +1,144 @@
+//! Which series of a run are counts of core cycles, the clock of the run, and what such a series is at that clock.
+
+use machine::{CacheKind, Machine};
+use model::vocabulary::{core_bound, memory};
+use model::{Beside, Form, Value};
+
+use super::clock::{self, Brought, Gate, Seen, Veto};
+use super::order::Interval;
+use super::series::{Process, Series};
+
+/// The column in which samples have the core clock beside their windows, GHz.
+const CLOCK: &str = "clock_ghz";
+
+/// With fewer processes a series is left as it ran.
+const LEAST_PROCESSES: usize = 3;
+
+/// The core clock of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RunClock {
+    /// The median over all processes of core-bound series, to 0.01 GHz.
+    pub ghz: f64,
+    pub gate: Gate,
+    /// The slowest and the fastest of these processes, GHz.
+    pub least: f64,
+    pub most: f64,
+}
+
+impl RunClock {
+    /// By which share the clock moved, from its slowest process to its fastest.
+    pub fn moved_by(&self) -> f64 {
+        self.most / self.least - 1.0
+    }
+
+    /// The clock to which core-bound series are brought, GHz; `None` where the gate is closed.
+    pub fn common(&self) -> Option<f64> {
+        (!matches!(self.gate, Gate::Closed(_))).then_some(self.ghz)
+    }
+}
+
+/// How a value goes with the core's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scaling {
+    /// As its inverse.
+    Time,
+    Rate,
+}
+
+impl Scaling {
+    fn of(form: Form) -> Option<Scaling> {
+        match form {
+            Form::TimePerWork { .. } => Some(Scaling::Time),
+            Form::WorkPerTime { .. } => Some(Scaling::Rate),
+            Form::CyclesPerWork | Form::Value | Form::Quantile { .. } => None,
+        }
+    }
+
+    /// A value as a time, in a unit of its own.
+    fn time(self, value: f64) -> f64 {
+        match self {
+            Scaling::Time => value,
+            Scaling::Rate => value.recip(),
+        }
+    }
+
+    /// What a value that was seen at a clock is at another.
+    fn at(self, value: f64, seen: f64, common: f64) -> f64 {
+        match self {
+            Scaling::Time => value * seen / common,
+            Scaling::Rate => value * common / seen,
+        }
+    }
+}
+
+/// Whether the time of a series is a count of core cycles: by its benchmark and metric, where all of its tasks share one CPU
+/// with nobody beside them, and where a block of memory is at most half of that CPU's L2.
+pub fn is_core_bound(series: &Series, machine: &Machine) -> bool {
+    let placement = &series.case.placement;
+    let own = placement.cpus();
+    let one_cpu = own.len() == 1 && placement.beside == Beside::Idle && !series.imported;
+    one_cpu
+        && core_bound(&series.case.bench, &series.metric.name)
+        && Scaling::of(series.metric.form).is_some()
+        && (!series.case.bench.starts_with("memory.") || stays_in_l2(series, own.first(), machine))
+}
+
+fn stays_in_l2(series: &Series, cpu: Option<u32>, machine: &Machine) -> bool {
+    let told = series.params().get(memory::param::BYTES).and_then(Value::number);
+    let given = || series.case.inputs.get(&*memory::param::BYTES)?.parse::<f64>().ok();
+    let l2 = machine.caches.iter().find(|cache| {
+        let own = cpu.is_some_and(|cpu| cache.cpus.contains(cpu));
+        cache.level == 2 && cache.kind != CacheKind::Instruction && own
+    });
+    let size = l2.and_then(|cache| cache.size_bytes);
+    told.or_else(given).zip(size).is_some_and(|(bytes, size)| bytes > 0.0 && bytes <= size as f64 / 2.0)
+}
+
+/// What the processes of a series show of time and clock; `None` where a process has no clock.
+fn seen(processes: &[&Process], scaling: Scaling) -> Option<Vec<Seen>> {
+    let one = |process: &&Process| {
+        let clocks = &process.beside.iter().find(|covariate| covariate.name == CLOCK)?.values;
+        let windows = process.values.iter().map(|value| scaling.time(*value)).zip(clocks.iter().copied());
+        Seen::of(&windows.collect::<Vec<(f64, f64)>>())
+    };
+    processes.iter().map(one).collect()
+}
+
+/// The clock of a run, by its core-bound series; `None` where these have no clocks.
+pub fn run_clock(all: &[Series], machine: &Machine) -> Option<RunClock> {
+    let mut core: Vec<Vec<Seen>> = Vec::new();
+    for series in all.iter().filter(|series| series.metric.headline && is_core_bound(series, machine)) {
+        let processes: Vec<&Process> = series.processes.iter().collect();
+        core.extend(Scaling::of(series.metric.form).and_then(|scaling| seen(&processes, scaling)));
+    }
+    let ghz = clock::run_clock(&core)?;
+    let slopes: Vec<clock::Slope> = core.iter().filter_map(|processes| clock::slope(processes)).collect();
+    let clocks = || core.iter().flatten().map(|seen| seen.clock.exp());
+    let (least, most) = (clocks().fold(f64::INFINITY, f64::min), clocks().fold(0.0, f64::max));
+    Some(RunClock { ghz, gate: clock::gate(&slopes), least, most })
+}
+
+/// The processes of a core-bound series as they would have been at `ghz`, and what that rests on.
+pub fn at_clock(
+    processes: &[&Process],
+    form: Form,
+    ghz: f64,
+) -> Option<Result<(Vec<Process>, Brought), Veto>> {
+    let scaling = Scaling::of(form).filter(|_| processes.len() >= LEAST_PROCESSES)?;
+    let brought = clock::brought(&seen(processes, scaling)?, ghz)?;
+    Some(brought.map(|brought| {
+        let at = |process: &&Process| {
+            let mut process = (*process).clone();
+            let clocks = process.beside.iter().find(|covariate| covariate.name == CLOCK);
+            let windows = process.values.iter().zip(clocks.iter().flat_map(|covariate| &covariate.values));
+            process.values = windows.map(|(value, clock)| scaling.at(*value, *clock, ghz)).collect();
+            process
+        };
+        (processes.iter().map(at).collect(), brought)
+    }))
+}
+
+/// An interval of values, each end farther out by `wider` (of a logarithm).
+pub fn widened(interval: Interval, wider: f64) -> Interval {
+    Interval { low: interval.low * (-wider).exp(), high: interval.high * wider.exp() }
+}
