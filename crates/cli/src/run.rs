@@ -5,14 +5,14 @@ use std::process::ExitCode;
 use super::device::DeviceArgs;
 use super::disk::DiskArgs;
 use super::measure_args::MeasureArgs;
-use super::measuring::{Host, measure_study, measure_study_of};
+use super::measuring::{Host, measure_study_of};
 use super::network::NetworkArgs;
 use super::nexmark::{FlinkArgs, Found};
 use super::output;
 use bench::{self, Benchmark, Candidate, NETWORK, Scope};
 use model::vocabulary::nexmark::probe::FLINK;
 use model::{Entry, Header};
-use session::plan;
+use session::plan::{self, Profile};
 
 /// Evaluate this machine: measure, judge, report
 #[derive(clap::Args)]
@@ -46,8 +46,8 @@ pub struct Args {
 }
 
 pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
-    let depth = args.measure.profile()?.depth;
-    let benches = match plan::select(&args.measure.only, depth) {
+    let profile = Profile { rounds: true, ..args.measure.profile()? };
+    let benches = match plan::select(&args.measure.only, profile.depth) {
         Ok(benches) => benches,
         // A name that does not exist is a mistake of usage.
         Err(error) => {
@@ -92,16 +92,22 @@ pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
             );
             Ok(ExitCode::from(2))
         }
-        0 => measure_study(&args.measure, &benches, &|candidates, scope, _| {
-            args.disk.supply(candidates, scope)
-        }),
+        0 => {
+            let study =
+                |candidates: Vec<Candidate>, scope: &Scope, _: &Host| args.disk.supply(candidates, scope);
+            measure_study_of(&args.measure, profile, &benches, &study, &|_| {})
+        }
         // Who asks for nothing else wants to know at once what is missing.
-        some => with_flink(&args, &benches, some == benches.len() || args.flink.any()),
+        some => with_flink(&args, profile, &benches, some == benches.len() || args.flink.any()),
     }
 }
 
-fn with_flink(args: &Args, benches: &[&Benchmark], needed: bool) -> anyhow::Result<ExitCode> {
-    let mut profile = args.measure.profile()?;
+fn with_flink(
+    args: &Args,
+    mut profile: Profile,
+    benches: &[&Benchmark],
+    needed: bool,
+) -> anyhow::Result<ExitCode> {
     if args.measure.budget.is_none() {
         profile = profile.with_own_budget(benches);
     }

@@ -210,9 +210,9 @@ pub fn series(judged: &Judged) -> OutputSeries {
             ghz: at_clock.ghz,
             median: at_clock.estimate.median,
             ci95: ci95(&at_clock.estimate),
-            slack: at_clock.slack,
-            slope: at_clock.slope.map(|slope| slope.slope),
-            slope_se: at_clock.slope.map(|slope| slope.standard_error),
+            slack: at_clock.brought.slack,
+            slope: at_clock.brought.slope.map(|slope| slope.slope),
+            slope_se: at_clock.brought.slope.map(|slope| slope.standard_error),
         }),
         as_it_ran: analysis.at_clock.as_ref().and(estimate).map(|ran| OutputAsItRan {
             median: ran.median,

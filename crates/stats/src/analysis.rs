@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use super::behaviour::{Behaviour, DRIFT_P, behaviour};
-use super::clock::Slope;
 use super::contingency::association;
-use super::core_bound::{RunClock, at_clock, is_core_bound, run_clock, widened};
+use super::core_bound::{AtClock, RunClock, at_clock, is_core_bound, run_clock};
 use super::estimate::{Estimate, estimate};
+use super::guarded::GUARDED;
 use super::modes::Modes;
 use super::multiple::holm;
 use super::order::median;
@@ -65,20 +65,6 @@ pub struct Analysis {
     pub more_needed: Option<usize>,
 }
 
-/// The number of a series at one clock of its run.
-#[derive(Clone, Debug, PartialEq)]
-pub struct AtClock {
-    pub ghz: f64,
-    /// Its interval is widened by what the slack allows.
-    pub estimate: Estimate,
-    /// The process medians that it counts, in visiting order.
-    pub medians: Vec<f64>,
-    /// The share of a shift to another clock by which the number may be off.
-    pub slack: f64,
-    /// Of ln(time) on ln(clock) over its processes; `None` where its clock stood.
-    pub slope: Option<Slope>,
-}
-
 /// A label or quantity that differs between modes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cause {
@@ -116,20 +102,14 @@ pub fn analyse(series: &Series, precision: f64, seed: u64, clock: Option<f64>) -
         let none = || Verdict::new(VerdictKind::Rejected, "there is no value");
         return Analysis::nothing(unusable.unwrap_or_else(none), warm_up);
     };
-    let brought = clock.and_then(|ghz| Some((ghz, at_clock(&as_it_ran, series.metric.form, ghz)?.ok()?)));
-    let processes: Vec<&Process> = match &brought {
-        Some((_, (processes, _))) => processes.iter().collect(),
+    let (at_clock, at_one_clock) =
+        clock.and_then(|ghz| at_clock(&as_it_ran, series.metric.form, ghz)).unzip();
+    let processes: Vec<&Process> = match &at_one_clock {
+        Some(processes) => processes.iter().collect(),
         None => as_it_ran,
     };
     let values = windows(&processes);
-    let at_clock = brought.as_ref().and_then(|(ghz, (_, brought))| {
-        let found = estimate(&values, CONFIDENCE)?;
-        let interval = found.interval.map(|interval| widened(interval, brought.wider));
-        let estimate = Estimate { interval, ..found };
-        let medians = values.iter().filter_map(|windows| median(windows)).collect();
-        Some(AtClock { ghz: *ghz, estimate, medians, slack: brought.slack, slope: brought.slope })
-    });
-    let estimate = at_clock.as_ref().map_or(&ran, |at_clock| &at_clock.estimate);
+    let estimate = at_clock.as_ref().map_or(&ran, |at_clock: &AtClock| &at_clock.estimate);
     let behaviour = behaviour(&values, estimate, DRIFT_P, seed);
     let medians: Vec<f64> = values.iter().filter_map(|windows| median(windows)).collect();
     let beside = beside_processes(&processes);
@@ -225,7 +205,9 @@ fn unusable(series: &Series) -> Option<Verdict> {
     if let Some(first) = failed.first().filter(|_| failures > counted) {
         return rejected(format!("{failures} of {visits} visits did not count: {}", first.text()));
     }
-    if series.processes.is_empty() {
+    // A case that was left out before it had enough processes was not measured.
+    let left_out = skipped.first().filter(|_| series.processes.len() < *GUARDED.start());
+    if series.processes.is_empty() || left_out.is_some() {
         let reason = skipped.first().map(|reason| reason.text()).or(series.unmet.as_deref());
         return Some(Verdict::new(
             VerdictKind::Skipped,

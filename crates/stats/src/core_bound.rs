@@ -4,8 +4,10 @@ use machine::{CacheKind, Machine};
 use model::vocabulary::{core_bound, memory};
 use model::{Beside, Form, Value};
 
-use super::clock::{self, Brought, Gate, Seen, Veto};
-use super::order::Interval;
+use super::analysis::CONFIDENCE;
+use super::clock::{self, Brought, Gate, Seen};
+use super::estimate::{Estimate, estimate};
+use super::order::{Interval, median};
 use super::series::{Process, Series};
 
 /// The column in which samples have the core clock beside their windows, GHz.
@@ -118,27 +120,37 @@ pub fn run_clock(all: &[Series], machine: &Machine) -> Option<RunClock> {
     Some(RunClock { ghz, gate: clock::gate(&slopes), least, most })
 }
 
-/// The processes of a core-bound series as they would have been at `ghz`, and what that rests on.
-pub fn at_clock(
-    processes: &[&Process],
-    form: Form,
-    ghz: f64,
-) -> Option<Result<(Vec<Process>, Brought), Veto>> {
+/// The number of a series at one clock of its run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AtClock {
+    pub ghz: f64,
+    /// Its interval is widened by what the slack allows.
+    pub estimate: Estimate,
+    /// The process medians that it counts, in visiting order.
+    pub medians: Vec<f64>,
+    pub brought: Brought,
+}
+
+/// What a core-bound series is at `ghz`, and its processes as they would have been; `None` where it is to be left as it ran.
+pub fn at_clock(processes: &[&Process], form: Form, ghz: f64) -> Option<(AtClock, Vec<Process>)> {
     let scaling = Scaling::of(form).filter(|_| processes.len() >= LEAST_PROCESSES)?;
-    let brought = clock::brought(&seen(processes, scaling)?, ghz)?;
-    Some(brought.map(|brought| {
-        let at = |process: &&Process| {
-            let mut process = (*process).clone();
-            let clocks = process.beside.iter().find(|covariate| covariate.name == CLOCK);
-            let windows = process.values.iter().zip(clocks.iter().flat_map(|covariate| &covariate.values));
-            process.values = windows.map(|(value, clock)| scaling.at(*value, *clock, ghz)).collect();
-            process
-        };
-        (processes.iter().map(at).collect(), brought)
-    }))
+    let brought = clock::brought(&seen(processes, scaling)?, ghz)?.ok()?;
+    let at = |process: &&Process| {
+        let mut process = (*process).clone();
+        let clocks = process.beside.iter().find(|covariate| covariate.name == CLOCK);
+        let windows = process.values.iter().zip(clocks.iter().flat_map(|covariate| &covariate.values));
+        process.values = windows.map(|(value, clock)| scaling.at(*value, *clock, ghz)).collect();
+        process
+    };
+    let processes: Vec<Process> = processes.iter().map(at).collect();
+    let values: Vec<Vec<f64>> = processes.iter().map(|process| process.values.clone()).collect();
+    let medians = values.iter().filter_map(|windows| median(windows)).collect();
+    let found = estimate(&values, CONFIDENCE)?;
+    let interval = found.interval.map(|interval| widened(interval, brought.wider));
+    Some((AtClock { ghz, estimate: Estimate { interval, ..found }, medians, brought }, processes))
 }
 
 /// An interval of values, each end farther out by `wider` (of a logarithm).
-pub fn widened(interval: Interval, wider: f64) -> Interval {
+fn widened(interval: Interval, wider: f64) -> Interval {
     Interval { low: interval.low * (-wider).exp(), high: interval.high * wider.exp() }
 }

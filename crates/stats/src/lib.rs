@@ -49,6 +49,7 @@ pub mod series;
 pub mod shift;
 pub mod siblings;
 pub mod smt;
+pub mod spend;
 pub mod steps;
 pub mod stop;
 pub mod sweep;

@@ -3,16 +3,34 @@
 use std::collections::HashMap;
 
 use model::{Metric, Title, Visit};
-use stats::stop::{self, Decision, Target};
+use stats::stop::{self, Decision, Futility, Target};
 
 use crate::plan::Profile;
 
 /// Every headline series of these visits has enough, or more won't help.
 pub fn is_enough(title: &Title, visits: &[&Visit], profile: &Profile, seed: u64) -> bool {
+    !any(title, visits, profile, seed, |decision| matches!(decision, Decision::Go { .. }))
+}
+
+/// Every headline series of these visits has several values, or moves: more visits would not make one value of them.
+pub fn is_futile(title: &Title, visits: &[&Visit], profile: &Profile, seed: u64) -> bool {
+    !any(title, visits, profile, seed, |decision| {
+        !matches!(decision, Decision::MoreWontHelp(Futility::Modes | Futility::Drift))
+    })
+}
+
+/// Whether the stop rule decides so of any headline series.
+fn any(
+    title: &Title,
+    visits: &[&Visit],
+    profile: &Profile,
+    seed: u64,
+    so: impl Fn(Decision) -> bool,
+) -> bool {
     let target = Target { precision: profile.precision, most: profile.passes_max as usize };
-    let go = |processes: &Vec<Vec<f64>>| matches!(stop::decide(processes, target, seed), Decision::Go { .. });
-    let headlines = title.metrics.iter().filter(|metric| metric.headline);
-    !headlines.into_iter().any(|metric| by_point(visits, metric).iter().any(go))
+    let decided = |processes: &Vec<Vec<f64>>| so(stop::decide(processes, target, seed));
+    let mut headlines = title.metrics.iter().filter(|metric| metric.headline);
+    headlines.any(|metric| by_point(visits, metric).iter().any(decided))
 }
 
 /// The counted values of one metric: for each point, in the order of the points, a list a visit.

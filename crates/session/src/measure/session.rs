@@ -1,16 +1,18 @@
 //! The loop: pass after pass over the plan, interleaved, until everything is known well enough or the time is over.
 
+mod budget;
+mod rounds;
+
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::objects::Keep;
 use crate::plan::{self, Profile};
-use bench::{Order, Secret};
+use bench::{Depth, Order, Secret};
 use knobs::Hand;
 use model::run_file::Writer;
-use model::{Conditions, Earlier, Event, Header, Planned, Reason, Record, Visit, fingerprint};
-use stats::stop;
+use model::{Conditions, Earlier, Event, Header, Planned, Reason, Record, Run, Visit, fingerprint};
 use sys::counters::{Counters, Groups, Neighbours};
 use sys::{clock, process};
 
@@ -112,7 +114,8 @@ impl Session<'_> {
 /// What changes while the session runs.
 struct Loop<'s, 'h> {
     session: &'s Session<'h>,
-    visits: Vec<Visit>,
+    /// All that was visited, as a run of its own, which can be judged while it goes on.
+    run: Run,
     /// For each planned case where its visits stand.
     places: Vec<Vec<usize>>,
     /// Case and pass of visits that were made earlier and are not kept.
@@ -137,9 +140,17 @@ impl<'s, 'h> Loop<'s, 'h> {
         let (begin_ms, next_order) = (earlier.measured_ms(), earlier.next_order());
         let thinned = earlier.thinned.iter().flat_map(|thinned| &thinned.places);
         let made = thinned.map(|place| (place.case, place.pass)).collect();
-        let visits = earlier.visits;
+        let run = Run {
+            header: session.header.clone(),
+            visits: earlier.visits,
+            time_lines: Vec::new(),
+            events: Vec::new(),
+            summary: None,
+            damage: Vec::new(),
+            thinned: earlier.thinned,
+        };
         let mut places = vec![Vec::new(); session.header.plan.len()];
-        for (place, visit) in visits.iter().enumerate() {
+        for (place, visit) in run.visits.iter().enumerate() {
             if let Some(places) = places.get_mut(visit.case as usize) {
                 places.push(place);
             }
@@ -155,7 +166,7 @@ impl<'s, 'h> Loop<'s, 'h> {
             patience: session.patience,
             turned: Knobs::new(),
             watch: Watch::of(session.header, &session.root, begin_ms),
-            visits,
+            run,
             places,
             made,
         }
@@ -169,35 +180,60 @@ impl<'s, 'h> Loop<'s, 'h> {
         let runnable: Vec<usize> =
             (0..self.plan().len()).filter(|case| self.plan()[*case].unmet.is_none()).collect();
         self.gate(writer, progress)?;
-        let (most, seed) = (self.session.profile.passes_max, self.session.header.seed);
-        let orders = plan::orders(&runnable, most, seed);
+        let (profile, seed) = (self.session.profile, self.session.header.seed);
+        let passes = if profile.rounds { profile.passes_min } else { profile.passes_max };
+        let orders = plan::orders(&runnable, passes, seed);
         for (pass, order) in (0..).zip(orders) {
             let settings = settings(self.plan(), &runnable, pass, seed);
             for case in &runnable {
                 self.finished[*case] = self.is_finished(*case);
+            }
+            if profile.rounds {
+                self.make_room(&runnable, writer)?;
             }
             let mut due: Vec<usize> = order.into_iter().filter(|case| self.is_due(*case, pass)).collect();
             // Each setting of the knobs once a pass; in that, the order drawn.
             due.sort_by_key(|case| {
                 settings.iter().position(|knobs| **knobs == self.plan()[*case].case.knobs)
             });
-            let first_of_pass = self.visits.len();
+            let first_of_pass = self.run.visits.len();
             for case in self.with_control(due) {
-                if (self.session.interrupted)() {
-                    return Ok(Ended::Interrupted);
-                }
-                if self.over_budget(case) {
-                    return Ok(Ended::Budget);
-                }
-                if !self.visit(case, pass, writer, progress)? {
-                    return Ok(Ended::Interrupted);
+                if let Some(ended) = self.visit_in_time(case, pass, writer, progress)? {
+                    return Ok(ended);
                 }
             }
-            self.watch.note(writer)?;
-            writer.sync();
-            self.wait_if_loud(first_of_pass, writer, progress)?;
+            self.after_pass(first_of_pass, writer, progress)?;
         }
-        Ok(Ended::Complete)
+        if profile.rounds { self.rounds(&runnable, writer, progress) } else { Ok(Ended::Complete) }
+    }
+
+    /// One visit, unless the run is over: how it ended then.
+    fn visit_in_time(
+        &mut self,
+        case: usize,
+        pass: u32,
+        writer: &mut Writer,
+        progress: &mut dyn FnMut(Progress),
+    ) -> anyhow::Result<Option<Ended>> {
+        if (self.session.interrupted)() {
+            return Ok(Some(Ended::Interrupted));
+        }
+        if self.over_budget(case) {
+            return Ok(Some(Ended::Budget));
+        }
+        let whole = self.visit(case, pass, writer, progress)?;
+        Ok((!whole).then_some(Ended::Interrupted))
+    }
+
+    fn after_pass(
+        &mut self,
+        first_of_pass: usize,
+        writer: &mut Writer,
+        progress: &mut dyn FnMut(Progress),
+    ) -> anyhow::Result<()> {
+        self.watch.note(writer)?;
+        writer.sync();
+        self.wait_if_loud(first_of_pass, writer, progress)
     }
 
     /// Of a sweep: before every few cells the control, which is visited for nothing else.
@@ -218,14 +254,15 @@ impl<'s, 'h> Loop<'s, 'h> {
     }
 
     fn of_case(&self, case: usize) -> impl Iterator<Item = &Visit> {
-        self.places[case].iter().map(|place| &self.visits[*place])
+        self.places[case].iter().map(|place| &self.run.visits[*place])
     }
 
     /// Every headline series of the case has enough, more won't help, or it fails again and again.
     fn is_finished(&self, case: usize) -> bool {
         let failed = self.of_case(case).filter(|visit| visit.reason.is_some()).count();
         let timed_out = self.of_case(case).any(|visit| matches!(visit.reason, Some(Reason::TimedOut(_))));
-        if timed_out || failed >= FAILURES_MAX {
+        let skipped = self.of_case(case).any(|visit| matches!(visit.reason, Some(Reason::Skipped(_))));
+        if timed_out || skipped || failed >= FAILURES_MAX {
             return true;
         }
         let good: Vec<&Visit> = self.of_case(case).filter(|visit| visit.reason.is_none()).collect();
@@ -237,21 +274,14 @@ impl<'s, 'h> Loop<'s, 'h> {
         else {
             return false;
         };
-        enough::is_enough(title, &good, self.session.profile, header.seed)
-    }
-
-    fn over_budget(&self, case: usize) -> bool {
-        let spent = self.begin.elapsed().as_secs_f64();
-        self.session.header.pretend.is_none()
-            && spent + self.visit_seconds(case) > self.session.header.budget_s
-    }
-
-    /// Seconds that a visit of this case takes: as seen, or as estimated.
-    fn visit_seconds(&self, case: usize) -> f64 {
-        let seen: Vec<f64> = self.of_case(case).map(|visit| visit.conditions.wall_ms / 1e3).collect();
-        match seen.len() {
-            0 => self.plan()[case].seconds,
-            n => seen.iter().sum::<f64>() / n as f64,
+        let profile = self.session.profile;
+        match profile.rounds {
+            false => enough::is_enough(title, &good, profile, header.seed),
+            // Quick runs have too few processes to tell modes and drift.
+            true => {
+                good.len() >= profile.passes_max as usize
+                    || profile.depth > Depth::Quick && enough::is_futile(title, &good, profile, header.seed)
+            }
         }
     }
 
@@ -266,7 +296,7 @@ impl<'s, 'h> Loop<'s, 'h> {
         let planned = &self.plan()[case];
         let key = planned.case.key();
         let (of, left) = self.outlook();
-        progress(Progress::Visit { key: &key, done: self.visits.len(), of, left });
+        progress(Progress::Visit { key: &key, done: self.run.visits.len(), of, left });
         let header = self.session.header;
         let order = Order {
             case: planned.case.clone(),
@@ -335,8 +365,8 @@ impl<'s, 'h> Loop<'s, 'h> {
     fn keep(&mut self, visit: Visit, writer: &mut Writer) -> anyhow::Result<()> {
         writer.append(&Record::Visit(Box::new(visit.clone())))?;
         self.next_order += 1;
-        self.places[visit.case as usize].push(self.visits.len());
-        self.visits.push(visit);
+        self.places[visit.case as usize].push(self.run.visits.len());
+        self.run.visits.push(visit);
         Ok(())
     }
 
@@ -387,24 +417,6 @@ impl<'s, 'h> Loop<'s, 'h> {
         Ok(true)
     }
 
-    /// Visits in all as far as can be told, and the time that the rest will take: every unfinished case up to the
-    /// next look of the stop rule, within the budget.
-    fn outlook(&self) -> (usize, Duration) {
-        let (mut visits, mut seconds) = (self.visits.len(), 0.0);
-        for case in 0..self.plan().len() {
-            if self.finished[case] || self.plan()[case].unmet.is_some() {
-                continue;
-            }
-            let have = self.of_case(case).count();
-            let wanted = stop::next_look(have).min(self.session.profile.passes_max as usize);
-            let more = wanted.saturating_sub(have);
-            visits += more;
-            seconds += more as f64 * self.visit_seconds(case);
-        }
-        let budget = self.session.header.budget_s - self.begin.elapsed().as_secs_f64();
-        (visits, Duration::from_secs_f64(seconds.min(budget).max(0.0)))
-    }
-
     fn gate(&mut self, writer: &mut Writer, progress: &mut dyn FnMut(Progress)) -> anyhow::Result<()> {
         if self.session.header.pretend.is_some() {
             return Ok(());
@@ -440,12 +452,12 @@ impl<'s, 'h> Loop<'s, 'h> {
     ) -> anyhow::Result<()> {
         let sum = |part: fn(&Conditions) -> Option<f64>| -> Option<f64> {
             let parts: Vec<f64> =
-                self.visits[first_of_pass..].iter().filter_map(|visit| part(&visit.conditions)).collect();
+                self.run.visits[first_of_pass..].iter().filter_map(|visit| part(&visit.conditions)).collect();
             (!parts.is_empty()).then(|| parts.iter().sum())
         };
         let whole = Conditions {
             wall_ms: sum(|conditions| Some(conditions.wall_ms)).unwrap_or(0.0),
-            cpus: self.visits.last().map_or(0, |visit| visit.conditions.cpus),
+            cpus: self.run.visits.last().map_or(0, |visit| visit.conditions.cpus),
             busy_ms: sum(|conditions| conditions.busy_ms),
             own_ms: sum(|conditions| conditions.own_ms),
             steal_ms: sum(|conditions| conditions.steal_ms),

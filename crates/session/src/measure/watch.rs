@@ -19,6 +19,10 @@ pub struct Watch {
 }
 
 impl Watch {
+    pub fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
     /// Opens what the machine below `root` tells; the run's own time is at `begin_ms` now.
     pub fn of(header: &Header, root: &Path, begin_ms: f64) -> Watch {
         let machine = Machine::from(&header.snapshot);

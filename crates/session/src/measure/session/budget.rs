@@ -1,0 +1,90 @@
+//! What the time is enough for.
+
+use std::time::Duration;
+
+use model::Reason;
+use model::run_file::Writer;
+use stats::stop;
+
+use super::Loop;
+
+impl Loop<'_, '_> {
+    pub(super) fn over_budget(&self, case: usize) -> bool {
+        self.session.header.pretend.is_none() && self.visit_seconds(case) > self.left_s()
+    }
+
+    /// Seconds that a visit of this case takes: as seen, or as estimated.
+    pub(super) fn visit_seconds(&self, case: usize) -> f64 {
+        let seen: Vec<f64> = self.of_case(case).map(|visit| visit.conditions.wall_ms / 1e3).collect();
+        match seen.len() {
+            0 => self.plan()[case].seconds,
+            n => seen.iter().sum::<f64>() / n as f64,
+        }
+    }
+
+    /// Visits in all as far as can be told, and the time that the rest will take: every unfinished case up to the
+    /// next look of the stop rule, or up to the end of the passes; after those what fits into the budget.
+    pub(super) fn outlook(&self) -> (usize, Duration) {
+        let profile = self.session.profile;
+        let (mut visits, mut seconds) = (self.run.visits.len(), 0.0);
+        for case in 0..self.plan().len() {
+            if self.finished[case] || self.plan()[case].unmet.is_some() {
+                continue;
+            }
+            let have = self.of_case(case).count();
+            let wanted = match profile.rounds {
+                true => profile.passes_min as usize,
+                false => stop::next_look(have).min(profile.passes_max as usize),
+            };
+            let more = wanted.saturating_sub(have);
+            visits += more;
+            seconds += more as f64 * self.visit_seconds(case);
+        }
+        let left = self.left_s();
+        if profile.rounds && seconds == 0.0 {
+            let spent: f64 = self.run.visits.iter().map(|visit| visit.conditions.wall_ms / 1e3).sum();
+            let mean = spent / visits.max(1) as f64;
+            visits += if mean > 0.0 { (left.max(0.0) / mean) as usize } else { 0 };
+            seconds = left;
+        }
+        (visits, Duration::from_secs_f64(seconds.min(left).max(0.0)))
+    }
+
+    /// Seconds of the budget that are left.
+    fn left_s(&self) -> f64 {
+        self.session.header.budget_s - self.begin.elapsed().as_secs_f64()
+    }
+
+    /// Takes cases out, the least important first, until the others get the passes that an interval needs at the speed that
+    /// was seen. What is taken out says so.
+    pub(super) fn make_room(&mut self, runnable: &[usize], writer: &mut Writer) -> anyhow::Result<()> {
+        let least = self.session.profile.passes_min as usize;
+        if self.session.header.pretend.is_some() {
+            return Ok(());
+        }
+        let needs = |this: &Self, case: usize| {
+            least.saturating_sub(this.of_case(case).count()) as f64 * this.visit_seconds(case)
+        };
+        let mut due: Vec<usize> = runnable.iter().copied().filter(|case| !self.finished[*case]).collect();
+        due.sort_by_key(|case| std::cmp::Reverse(self.plan()[*case].priority));
+        let mut wanted: f64 = due.iter().map(|case| needs(self, *case)).sum();
+        // What nobody has visited yet is only estimated, and the plan has cut by that already.
+        while wanted > self.left_s()
+            && due.len() > 1
+            && let Some(case) = due.pop()
+        {
+            let (visits, s) = (self.of_case(case).count(), needs(self, case));
+            if visits == 0 || visits >= least {
+                continue;
+            }
+            wanted -= s;
+            self.finished[case] = true;
+            let reason = format!(
+                "budget: left out after {visits} of {least} passes, as there was no time for {least} of every case"
+            );
+            let visit = self.visit_without_samples(case, 0, Reason::Skipped(reason));
+            self.keep(visit, writer)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,150 @@
+//! Where the time of a run goes once every case has the fewest processes that give an interval: to the cases of which a
+//! second brings most series within what is asked.
+//!
+//! The rule sees widths and never means, so that what it chooses does not depend on how large a figure is; that it looks
+//! after every visit is paid for by the guarded interval.
+
+use machine::Machine;
+
+use super::analysis::CONFIDENCE;
+use super::core_bound::{at_clock, is_core_bound, run_clock};
+use super::estimate::estimate;
+use super::guarded::{GUARDED, reach};
+use super::order::{median, variance};
+use super::series::{Process, Series};
+
+/// A half-width counts as reached by visits that are planned where it comes to this share of what is asked.
+const AIM: f64 = 0.9;
+
+/// Above [`GUARDED`] visits come in so many at once, and are looked at after the last.
+const AT_ONCE: usize = 3;
+
+/// What a run asks of its series.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Asked {
+    /// Relative half-width of a trusted figure, and of a rough one.
+    pub trusted: f64,
+    pub rough: f64,
+    /// Processes at most.
+    pub most: usize,
+}
+
+/// How well a series is known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Known {
+    pub processes: usize,
+    /// Standard deviation of ln(value) over processes, at the clock of the run where that is known.
+    pub spread: f64,
+    /// By how much its interval is wider on both sides for the shift to that clock.
+    pub wider: f64,
+    /// Relative half-width of its interval.
+    pub half_width: f64,
+}
+
+impl Known {
+    /// `None` without an interval, or for values that have no logarithm.
+    pub fn of(series: &Series, clock: Option<f64>) -> Option<Known> {
+        let processes: Vec<&Process> =
+            series.processes.iter().filter(|process| !process.values.is_empty()).collect();
+        let brought = clock.and_then(|ghz| at_clock(&processes, series.metric.form, ghz));
+        let (found, medians, wider) = match brought {
+            Some((at_clock, _)) => (at_clock.estimate, at_clock.medians, at_clock.brought.wider),
+            None => {
+                let values: Vec<Vec<f64>> = processes.iter().map(|process| process.values.clone()).collect();
+                let medians = values.iter().filter_map(|windows| median(windows)).collect();
+                (estimate(&values, CONFIDENCE)?, medians, 0.0)
+            }
+        };
+        let logarithms: Vec<f64> = medians.iter().map(|value| value.ln()).collect();
+        if logarithms.iter().any(|value| !value.is_finite()) {
+            return None;
+        }
+        let spread = variance(&logarithms)?.sqrt();
+        Some(Known { processes: medians.len(), spread, wider, half_width: found.relative_half_width()? })
+    }
+
+    /// Half-width to be expected of so many processes.
+    fn expected(&self, processes: usize) -> Option<f64> {
+        Some(reach(processes)? * self.spread + self.wider)
+    }
+}
+
+/// What a second of further visits to a case is worth: the most, over any number of them, of the series that they would make
+/// trusted (half as much for rough), a second. `None` where no number of visits makes any: all are known well enough, or none
+/// can be. `visit_s` is what a visit takes, s.
+pub fn gain(series: &[Known], visit_s: f64, asked: &Asked) -> Option<f64> {
+    let have = series.iter().map(|known| known.processes).max()?;
+    let better = |limit: f64, visits: usize| {
+        let becomes = |known: &&Known| {
+            known.half_width > limit
+                && known.expected(known.processes + visits).is_some_and(|half| half <= AIM * limit)
+        };
+        series.iter().filter(becomes).count() as f64
+    };
+    let worth = (1..=asked.most.saturating_sub(have)).map(|visits| {
+        let value = better(asked.trusted, visits) + 0.5 * better(asked.rough, visits);
+        value / (visits as f64 * visit_s)
+    });
+    worth.reduce(f64::max).filter(|worth| *worth > 0.0)
+}
+
+/// The cases that a run gains from by visiting them again, the most worthwhile first: the place of each in the plan. `all`
+/// are the run's series, `visit_s` tells what a visit of a case takes, s.
+pub fn worthwhile(
+    all: &[Series],
+    machine: &Machine,
+    asked: &Asked,
+    visit_s: impl Fn(usize) -> f64,
+) -> Vec<usize> {
+    let clock = run_clock(all, machine).and_then(|clock| clock.common());
+    let mut cases: Vec<(usize, f64)> = Vec::new();
+    for own in all.chunk_by(|one, other| one.planned == other.planned) {
+        let headline = own.iter().filter(|series| series.metric.headline);
+        let known = headline
+            .filter_map(|series| Known::of(series, clock.filter(|_| is_core_bound(series, machine))))
+            .collect::<Vec<Known>>();
+        let case = own[0].planned;
+        let have = known.iter().map(|known| known.processes).max().unwrap_or(0);
+        let within =
+            have > *GUARDED.end() && !(have - GUARDED.end()).is_multiple_of(AT_ONCE) && have < asked.most;
+        let worth = if within { Some(f64::INFINITY) } else { gain(&known, visit_s(case), asked) };
+        cases.extend(worth.map(|worth| (case, worth)));
+    }
+    cases.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    cases.into_iter().map(|(case, _)| case).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const QUICK: Asked = Asked { trusted: 0.03, rough: 0.10, most: 30 };
+
+    fn known(processes: usize, spread: f64) -> Known {
+        let half_width = reach(processes).expect("enough") * spread;
+        Known { processes, spread, wider: 0.0, half_width }
+    }
+
+    #[test]
+    fn a_second_goes_where_it_makes_most_series_precise() {
+        let worth = |series: &[Known], visit_s: f64| gain(series, visit_s, &QUICK).unwrap_or(0.0);
+        // 2.5 % apart: 3.7 % with five processes; 2.7 % needs seven.
+        let near = known(5, 0.025);
+        assert!((worth(&[near], 1.0) - 0.5).abs() < 1e-9);
+        assert!((worth(&[near, near], 1.0) - 1.0).abs() < 1e-9);
+        assert!((worth(&[near], 0.1) - 5.0).abs() < 1e-9);
+        // Rough is worth half as much.
+        let rough = known(5, 0.09);
+        assert!((worth(&[rough], 1.0) - 0.5 / 3.0).abs() < 1e-9, "{}", worth(&[rough], 1.0));
+    }
+
+    #[test]
+    fn nothing_is_gained_of_what_is_precise_or_hopeless() {
+        for series in [known(5, 0.001), known(5, 1.0), known(30, 0.2)] {
+            assert_eq!(gain(&[series], 1.0, &QUICK), None, "{series:?}");
+        }
+        // What the shift to another clock adds does not shrink with more processes.
+        assert_eq!(gain(&[Known { wider: 0.2, ..known(5, 0.02) }], 1.0, &QUICK), None);
+        assert_eq!(gain(&[], 1.0, &QUICK), None);
+    }
+}
