@@ -8,6 +8,7 @@ mod a_a;
 mod comparing;
 mod curves;
 mod detection;
+mod few;
 mod kills;
 mod memmap;
 mod network;

@@ -17,12 +17,15 @@ use stats::noise::{Inside, Noise};
 use stats::ranks::{kruskal_wallis, spearman};
 use stats::stop::Target;
 
-use crate::{Section, measured, table};
+use crate::{Section, few, measured, table};
 
 pub const SECTIONS: &[Section] = &[
     Section { name: "coverage", title: "Coverage by correlation", run: coverage_by_icc },
     Section { name: "coverage-shapes", title: "Coverage by shape of the noise", run: coverage_by_shape },
+    Section { name: "guarded", title: "The interval of few processes", run: few::guarded },
+    Section { name: "sequential", title: "A look after every visit", run: few::sequential },
     Section { name: "stand-in", title: "Windows in place of processes", run: windows_for_processes },
+    Section { name: "clock", title: "The clock as a covariate", run: few::clock },
     Section { name: "dependence", title: "Values that follow each other", run: dependence },
     Section { name: "clean", title: "Verdicts on clean series", run: clean_series },
     Section { name: "troubled", title: "Verdicts on troubled series", run: troubled_series },
@@ -38,8 +41,8 @@ const LOGNORMAL: Noise = Noise::Lognormal { cv: 0.03 };
 pub const FLOOR: Noise = Noise::FloorExponential { share: 0.03 };
 const SLOW_TAIL: Noise = Noise::SlowTail { cv: 0.01, slow: 0.1 };
 
-fn named(noise: Noise) -> String {
-    let percent = |share: f64| format!("{} %", 100.0 * share);
+pub fn named(noise: Noise) -> String {
+    let percent = |share: f64| format!("{} %", (1e4 * share).round() / 100.0);
     match noise {
         Noise::Lognormal { cv } => format!("log-normal {}", percent(cv)),
         Noise::FloorExponential { share } => format!("floor + exponential {}", percent(share)),
@@ -55,8 +58,7 @@ fn named(noise: Noise) -> String {
 
 /// A sentence that says whether the worst of the rates keeps its bound.
 pub fn at_least(what: &str, rates: &[Rate], bound: f64) -> String {
-    let worst = rates.iter().filter(|rate| rate.of > 0).min_by(|a, b| a.share().total_cmp(&b.share()));
-    let worst = worst.copied().unwrap_or_default();
+    let worst = lowest(rates.iter().copied());
     kept(what, "at least", bound, worst, worst.share() >= bound)
 }
 
@@ -74,8 +76,12 @@ fn highest(rates: impl Iterator<Item = Rate>) -> Rate {
     rates.filter(|rate| rate.of > 0).max_by(|a, b| a.share().total_cmp(&b.share())).unwrap_or_default()
 }
 
+pub fn lowest(rates: impl Iterator<Item = Rate>) -> Rate {
+    rates.filter(|rate| rate.of > 0).min_by(|a, b| a.share().total_cmp(&b.share())).unwrap_or_default()
+}
+
 /// Another seed for every cell.
-fn seed(parameter: f64, size: usize) -> u64 {
+pub fn seed(parameter: f64, size: usize) -> u64 {
     (parameter * 1e4) as u64 + size as u64
 }
 
@@ -139,7 +145,7 @@ fn coverage_by_shape() -> String {
 }
 
 fn windows_for_processes() -> String {
-    let shapes = [(2, 100), (3, 100), (4, 100), (5, 100)];
+    let shapes = [(2, 100), (3, 100), (4, 100)];
     let cells = pairs(&[0.0, 0.02, 0.05, 0.1, 0.3, 0.5, 0.8], &shapes);
     let found = measured(&cells, |&(icc, (processes, windows))| {
         coverage(Shape::shared(0.03, icc, processes, windows), TRIALS, 2)
@@ -160,7 +166,7 @@ fn windows_for_processes() -> String {
     let bounds = measured(&pairs(&[0.0, 0.3, 0.8], &[(6, 10), (20, 3)]), |&(icc, (processes, windows))| {
         true_icc_below_bound(icc, processes, windows, TRIALS, 3)
     });
-    let header = ["true ICC", "2 × 100: interval given", "3 × 100", "4 × 100", "5 × 100"];
+    let header = ["true ICC", "2 × 100: interval given", "3 × 100", "4 × 100"];
     let upper = at_least("True ICC at or below its upper bound", &bounds, ICC_BOUND_LEAST);
     table(&header, &rows) + &at_most("Given and wrong", &wrong, WINDOWS_WRONG_MOST) + &upper
 }

@@ -26,8 +26,16 @@ pub enum Noise {
 
 impl Noise {
     pub fn draw(self, rng: &mut Rng) -> f64 {
+        let around = self.around_a_mode(rng);
+        around * self.mode(rng)
+    }
+
+    /// A value but for the mode that it belongs to.
+    fn around_a_mode(self, rng: &mut Rng) -> f64 {
         match self {
-            Noise::Lognormal { cv } => (cv * normal(rng)).exp(),
+            Noise::Lognormal { cv } | Noise::TwoModes { cv, .. } | Noise::ThreeModes { cv, .. } => {
+                (cv * normal(rng)).exp()
+            }
             Noise::FloorExponential { share } => 1.0 + share * exponential(rng),
             Noise::CeilingExponential { share } => 1.0 / (1.0 + share * exponential(rng)),
             Noise::Student3 { scale } => {
@@ -38,12 +46,36 @@ impl Noise {
                 let value = (cv * normal(rng)).exp();
                 if rng.f64() < 0.1 { value * (1.0 + slow * exponential(rng)) } else { value }
             }
-            Noise::TwoModes { cv, ratio, minority } => {
-                let value = (cv * normal(rng)).exp();
-                if rng.f64() < minority { value * ratio } else { value }
-            }
-            Noise::ThreeModes { cv, ratio } => (cv * normal(rng)).exp() * ratio.powi(rng.i32(0..3)),
         }
+    }
+
+    /// The level of a mode; 1 of noise with one mode, for which nothing is drawn.
+    fn mode(self, rng: &mut Rng) -> f64 {
+        match self {
+            Noise::TwoModes { ratio, minority, .. } => ratio.powi(i32::from(rng.f64() < minority)),
+            Noise::ThreeModes { ratio, .. } => ratio.powi(rng.i32(0..3)),
+            _ => 1.0,
+        }
+    }
+
+    fn has_modes(self) -> bool {
+        matches!(self, Noise::TwoModes { .. } | Noise::ThreeModes { .. })
+    }
+
+    /// A process of windows that share `icc` of the variance of their logarithm: each is the sum of a draw of the process
+    /// and one of the window, weighted by √icc and √(1 - icc). A mode belongs to the whole process with probability `icc`,
+    /// else to the window.
+    fn shared(self, icc: f64, windows: usize, rng: &mut Rng) -> Vec<f64> {
+        // Student's t with a scale of 2 % reaches below zero once in 100,000 draws, where there is no logarithm.
+        let drawn = |rng: &mut Rng| self.around_a_mode(rng).max(0.01).ln();
+        let (between, within) = (icc.sqrt(), (1.0 - icc).sqrt());
+        let own = between * drawn(rng);
+        let mode = (self.has_modes() && rng.f64() < icc).then(|| self.mode(rng));
+        let window = |rng: &mut Rng| {
+            let around = (own + within * drawn(rng)).exp();
+            around * mode.unwrap_or_else(|| self.mode(rng))
+        };
+        (0..windows).map(|_| window(rng)).collect()
     }
 
     pub fn series(self, n: usize, rng: &mut Rng) -> Vec<f64> {
@@ -79,7 +111,7 @@ impl Noise {
 pub enum Inside {
     /// Windows are draws of the noise; processes do not differ.
     Independent,
-    /// Log-normal only: a share `icc` of the (log) variance belongs to the process.
+    /// A share `icc` of the variance of the logarithm belongs to the process, and of modes that probability.
     Shared { icc: f64 },
     /// Log-normal only: first-order autoregressive windows with coefficient `phi`, processes independent.
     Autoregressive { phi: f64 },
@@ -100,11 +132,7 @@ pub fn nested(
     (0..processes)
         .map(|_| match inside {
             Inside::Independent => noise.series(windows, rng),
-            Inside::Shared { icc } => {
-                let (between, within) = (cv * icc.sqrt(), cv * (1.0 - icc).sqrt());
-                let own = between * normal(rng);
-                (0..windows).map(|_| (own + within * normal(rng)).exp()).collect()
-            }
+            Inside::Shared { icc } => noise.shared(icc, windows, rng),
             Inside::Autoregressive { phi } => {
                 autoregressive(windows, phi, rng).iter().map(|z| (cv * z).exp()).collect()
             }
@@ -190,10 +218,14 @@ mod tests {
     #[test]
     fn nested_noise_has_its_icc() {
         let mut rng = Rng::with_seed(2);
-        for icc in [0.0, 0.3, 0.8] {
-            let groups = nested(Noise::Lognormal { cv: 0.02 }, Inside::Shared { icc }, 4000, 5, &mut rng);
-            let got = intraclass(&groups).expect("groups").value;
-            assert!((got - icc).abs() < 0.02, "{icc}: {got}");
+        let floor = Noise::FloorExponential { share: 0.03 };
+        let modes = Noise::TwoModes { cv: 0.01, ratio: 1.1, minority: 0.3 };
+        for noise in [Noise::Lognormal { cv: 0.02 }, floor, modes] {
+            for icc in [0.0, 0.3, 0.8] {
+                let groups = nested(noise, Inside::Shared { icc }, 4000, 5, &mut rng);
+                let got = intraclass(&groups).expect("groups").value;
+                assert!((got - icc).abs() < 0.03, "{noise:?} {icc}: {got}");
+            }
         }
     }
 

@@ -8,7 +8,7 @@ use stats::dependence::dependent_median_interval;
 use stats::estimate::{Unit, estimate};
 use stats::nested::intraclass;
 use stats::noise::autoregressive;
-use stats::order::median_interval;
+use stats::order::{median, median_interval};
 
 /// Coverage of an estimate's interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,6 +40,36 @@ pub fn coverage(shape: Shape, trials: usize, seed: u64) -> Coverage {
         }
     }
     coverage
+}
+
+/// The interval of few processes beside the exact one of their median.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct FewProcesses {
+    /// Of all series, those whose interval holds the median of the distribution of process medians.
+    pub covered: Rate,
+    /// The same of the exact interval; of nothing below six processes, where there is none.
+    pub exact: Rate,
+    /// Sums of the half-widths of both, over the series that have both.
+    pub half_width: f64,
+    pub exact_half_width: f64,
+}
+
+/// Coverage of [`estimate`] against `truth`, which [`Shape::true_median`] gives.
+pub fn few_processes(shape: Shape, truth: f64, trials: usize, seed: u64) -> FewProcesses {
+    let mut rng = Rng::with_seed(seed);
+    let mut found = FewProcesses::default();
+    for _ in 0..trials {
+        let processes = shape.draw(&mut rng);
+        let interval = estimate(&processes, CONFIDENCE).and_then(|estimate| estimate.interval);
+        found.covered.count(interval.is_some_and(|interval| interval.contains(truth)));
+        let medians: Vec<f64> = processes.iter().filter_map(|windows| median(windows)).collect();
+        if let (Some(interval), Some(exact)) = (interval, median_interval(&medians, CONFIDENCE)) {
+            found.exact.count(exact.contains(truth));
+            found.half_width += interval.half_width();
+            found.exact_half_width += exact.half_width();
+        }
+    }
+    found
 }
 
 /// Coverage of the interval that counts all windows as independent: what the estimate does not do.

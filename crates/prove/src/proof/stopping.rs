@@ -2,9 +2,10 @@
 
 use fastrand::Rng;
 
-use super::{Rate, judged};
+use super::{Rate, Shape, judged};
 use model::VerdictKind;
 use stats::analysis::CONFIDENCE;
+use stats::estimate::{Estimate, estimate};
 use stats::noise::Noise;
 use stats::order::{Interval, median, median_interval};
 use stats::stop::{Decision, Futility, Target, decide};
@@ -79,4 +80,41 @@ pub fn stopping_greedily(noise: Noise, precision: f64, trials: usize, seed: u64)
         }
     }
     (covered, mean_n)
+}
+
+/// What became of series that were looked at after every visit.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Looked {
+    /// Of all series, those whose last interval holds the truth.
+    pub covered: Rate,
+    /// Of all series, those whose last interval is narrow enough ...
+    pub narrow: Rate,
+    /// ... and those among them whose interval does not hold the truth, again of all.
+    pub narrow_and_wrong: Rate,
+    /// Mean number of processes at the end.
+    pub mean_n: f64,
+}
+
+/// The numbers of processes at which a series is looked at.
+const LOOKS: std::ops::RangeInclusive<usize> = 5..=20;
+
+/// Looks after every visit and stops where the interval's half-width is at most `precision`, or at the last look.
+pub fn looking_after_every_visit(shape: Shape, precision: f64, trials: usize, seed: u64) -> Looked {
+    let mut rng = Rng::with_seed(seed);
+    let mut found = Looked::default();
+    let (shape, truth) = (Shape { processes: *LOOKS.end(), ..shape }, shape.true_median());
+    for _ in 0..trials {
+        let processes = shape.draw(&mut rng);
+        let at = |n: usize| estimate(&processes[..n], CONFIDENCE);
+        let narrow =
+            |estimate: &Estimate| estimate.relative_half_width().is_some_and(|half| half <= precision);
+        let stopped = LOOKS.filter_map(at).find(|estimate| narrow(estimate) || estimate.n == *LOOKS.end());
+        let Some(estimate) = stopped else { continue };
+        let covers = estimate.interval.is_some_and(|interval| interval.contains(truth));
+        found.covered.count(covers);
+        found.narrow.count(narrow(&estimate));
+        found.narrow_and_wrong.count(narrow(&estimate) && !covers);
+        found.mean_n += estimate.n as f64 / trials as f64;
+    }
+    found
 }
