@@ -5,7 +5,7 @@
 use fastrand::Rng;
 
 use super::{Rate, Shape};
-use stats::clock::{Gate, Seen, Slope, at_clock, gate, slope};
+use stats::clock::{Gate, Seen, Slope, brought, gate, slope};
 use stats::guarded::guarded;
 use stats::noise::{Inside, Noise, normal};
 use stats::order::{Interval, median};
@@ -63,14 +63,18 @@ pub fn clocked(noise: Noise, slope: f64, processes: usize, trials: usize, seed: 
         let times: Vec<f64> = series.iter().map(|seen| seen.time).collect();
         let Some(raw) = guarded(&times) else { continue };
         found.half_as_it_ran += half(raw.low, raw.high) / trials as f64;
-        let adjusted = at_clock(&series, RUN_CLOCK).and_then(Result::ok).and_then(|found| found.interval);
+        let adjusted = brought(&series, RUN_CLOCK).and_then(Result::ok).and_then(|brought| {
+            let cycles = guarded(&series.iter().map(|seen| seen.cycles).collect::<Vec<f64>>())?;
+            let at = |cycles: f64| cycles - RUN_CLOCK.ln();
+            Some(Interval { low: at(cycles.low) - brought.wider, high: at(cycles.high) + brought.wider })
+        });
         found.adjusted.count(adjusted.is_some());
         found.covered.count(match adjusted {
-            Some(interval) => interval.contains(at_the_clock.exp()),
+            Some(interval) => interval.contains(at_the_clock),
             None => raw.contains(as_it_ran),
         });
         if let Some(Interval { low, high }) = adjusted {
-            found.half_at_clock += half(low.ln(), high.ln());
+            found.half_at_clock += half(low, high);
         }
     }
     found.half_at_clock /= found.adjusted.hits as f64;

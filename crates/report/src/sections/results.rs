@@ -19,11 +19,9 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     let (shown, tables) = shown::first(diagnosis);
     let rows = grouped(&shown);
     let mut blocks = Vec::new();
-    let known = known_words(diagnosis);
-    if !known.is_empty() {
-        blocks.push(Block::Prose(known));
-    }
     if !rows.is_empty() {
+        let known = known_words(diagnosis);
+        blocks.extend((!known.is_empty()).then_some(Block::Prose(known)));
         blocks.push(Block::Table(Table { columns: columns(), rows, folded: false }));
     }
     blocks.extend(tables.into_iter().map(Block::Table));
@@ -55,9 +53,9 @@ fn known_words(diagnosis: &Diagnosis) -> String {
         by => format!("; the clock moved by {by}"),
     };
     let clock = diagnosis.clock.as_ref().map_or(String::new(), |clock| match clock.gate {
-        Gate::Closed(slope) => format!(
-            "; none at a clock: time goes by {:.2} with the clock that was read, where -1 was expected",
-            slope.slope
+        Gate::Closed(pooled) => format!(
+            "; none at a clock: time goes with the clock by {:.2} ± {:.2}, where -1 ± 0.1 would show that it does",
+            pooled.slope, pooled.standard_error
         ),
         _ if at_clock == 0 => String::new(),
         _ => format!(" ({at_clock} at {:.2} GHz{})", clock.ghz, moved(clock)),
