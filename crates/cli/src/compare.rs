@@ -5,9 +5,9 @@ use std::process::ExitCode;
 
 use super::results::load;
 use super::{files, output};
-use compare::{Arm, Comparison, Options, compare};
+use anyhow::ensure;
+use compare::{Arm, Compared, Comparison, MARGIN, Options, Word, compare};
 use report::{comparing, comparison, html, json, markdown, text};
-use stats::compare::LEAST_MARGIN;
 
 /// Compare results: runs, saved reports, or result files of other tools
 #[derive(clap::Args)]
@@ -19,14 +19,19 @@ Examples:
   assay compare A B --only ipc,memory.bandwidth           these only
   assay compare A B --common-clock                        as if both had run at A's core clock
   assay compare A B --again A2                            A2 is what A is, once more
+  assay compare A B --history runs-of-a/                  how far equal runs lie apart, by earlier ones
+  assay compare A B --fail-on slower:5%                   exit 1 where something is slower by 5 %
   assay compare summary.out RUN                           what lmbench said once against a run
   assay compare 'summary.out#2' RUN                       the second host of a file of several
 
-A metric is faster or slower only where its whole 95 % interval lies outside the margin, the
-interval includes what whole runs differ by, p holds after Benjamini and Hochberg's correction for
-all metrics, and nothing from outside disturbed either of the two.
+A metric is faster or slower only where its 95 % interval, which includes what whole runs differ by,
+leaves no difference out, p holds after Benjamini and Hochberg's correction for all metrics, and nothing
+from outside disturbed either of the two; below 2 % nothing is. It is the same within 2, 5 or 10 % where
+two one-sided tests at 5 % say so. Between runs of one machine what is bound by the core is compared at
+the clock of A's run; between machines all stands as it ran.
 
-Exits with 0 where everything that both have was compared, whatever came out. Exits with 4 where
+Exits with 0 where everything that both have was compared, whatever came out, and with 1 where a
+headline reached --fail-on. Exits with 4 where
 nothing could be compared, and where a headline metric that both measured was refused because their
 conditions differ (placement, pages, neighbours, knobs, invented samples, a number that one of the
 two rejects); --allow-refused makes that 0. Imported figures conclude nothing by themselves, so that
@@ -38,9 +43,15 @@ pub struct Args {
     /// The ones that are compared with it
     #[arg(value_name = "B", required = true, num_args = 1..)]
     others: Vec<PathBuf>,
-    /// Per cent within which a metric counts as the same
-    #[arg(long, value_name = "PERCENT", default_value_t = LEAST_MARGIN * 100.0, value_parser = margin)]
+    /// The largest per cent within which a metric is called the same
+    #[arg(long, value_name = "PERCENT", default_value_t = MARGIN * 100.0, value_parser = margin)]
     margin: f64,
+    /// Folder of earlier runs of what A is, at least three: they tell how far equal runs lie apart
+    #[arg(long, value_name = "DIR")]
+    history: Option<PathBuf>,
+    /// Exit with 1 where a headline metric is slower, or by so many per cent at least: `slower`, `slower:5%`
+    #[arg(long, value_name = "WORD", value_parser = FailOn::parse)]
+    fail_on: Option<FailOn>,
     /// Only these groups, benchmarks or series, separated by commas
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     only: Vec<String>,
@@ -68,6 +79,9 @@ pub struct Args {
 /// Something could not be compared.
 const NOT_COMPARABLE: u8 = 4;
 
+/// Something reached `--fail-on`.
+const FAILED: u8 = 1;
+
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let chosen = |path: &PathBuf| load(path).map(|arm| only(arm, &args.only));
     let a = chosen(&args.a)?;
@@ -76,6 +90,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         margin: args.margin / 100.0,
         common_clock: args.common_clock,
         again: args.again.as_ref().map(chosen).transpose()?,
+        history: args.history.as_ref().map(|folder| history(folder, &a)).transpose()?,
     };
     let found: Vec<Comparison> = others.iter().map(|b| compare(&a, b, &options)).collect();
     present(&args, &found)?;
@@ -99,7 +114,59 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
         code = ExitCode::from(NOT_COMPARABLE);
     }
+    if let Some(limit) = args.fail_on.filter(|_| code == ExitCode::SUCCESS) {
+        let slower: Vec<&str> = found
+            .iter()
+            .flat_map(|one| &one.metrics)
+            .filter(|one| limit.reached(one))
+            .map(|one| one.key.as_str())
+            .collect();
+        if let Some(first) = slower.first() {
+            let more = match slower.len() - 1 {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            output::tell(&format!("assay: {first}{more} reached --fail-on"));
+            code = ExitCode::from(FAILED);
+        }
+    }
     Ok(code)
+}
+
+/// What ends a comparison with an exit code of its own: headline metrics that are slower, by this share at least.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct FailOn {
+    least: f64,
+}
+
+impl FailOn {
+    fn parse(text: &str) -> Result<FailOn, String> {
+        let (word, share) = text.split_once(':').unwrap_or((text, "0"));
+        let share =
+            share.trim_end_matches('%').parse::<f64>().ok().filter(|share| (0.0..1e6).contains(share));
+        match (word, share) {
+            ("slower", Some(share)) => Ok(FailOn { least: share / 100.0 }),
+            _ => Err(format!("{text:?} is neither `slower` nor `slower:5%`")),
+        }
+    }
+
+    fn reached(self, one: &Compared) -> bool {
+        let by = one.ratio.ln().abs().exp_m1();
+        one.headline && one.word == Word::Slower && by >= self.least
+    }
+}
+
+/// The runs in a folder of A's host and plan, without A itself.
+fn history(folder: &Path, a: &Arm) -> anyhow::Result<Arm> {
+    let history = load(folder)?;
+    ensure!(
+        history.host == a.host,
+        "{} has runs of {}, and A is of {}: history is that of one host",
+        folder.display(),
+        history.host,
+        a.host
+    );
+    Ok(history)
 }
 
 fn present(args: &Args, found: &[Comparison]) -> anyhow::Result<()> {

@@ -10,6 +10,7 @@ use model::vocabulary::ipc::metric::OCCUPANCY;
 use model::vocabulary::{RuleId, host as ids};
 use model::{Case, Effect, Finding, Metric, Params, Verdict, VerdictKind};
 use stats::Judged;
+use stats::core_bound::rescaled;
 use stats::order::median;
 
 /// A result: of one run, or of several runs of one host.
@@ -46,12 +47,14 @@ pub struct Member {
     pub metric: Metric,
     /// The benchmark in words, and the metric where it has several.
     pub title: String,
-    /// Runs that gave its values.
-    pub runs: usize,
-    /// A median for each process, in visiting order.
+    /// How many processes each of the runs gave that have its values.
+    pub counts: Vec<usize>,
+    /// A median for each process, in visiting order, run after run.
     pub medians: Vec<f64>,
     /// The core clock beside each of them, GHz; not finite where it is not known.
     pub clocks: Vec<f64>,
+    /// What they are at one clock, of a core-bound series that was brought to one.
+    pub at_clock: Option<AtOneClock>,
     /// The series' number; not finite where there is none.
     pub median: f64,
     /// Its interval and what it counts, for a result that keeps no single values.
@@ -63,6 +66,16 @@ pub struct Member {
     pub rejected_by: Option<String>,
     /// How its meaning differs from the key's.
     pub note: String,
+}
+
+/// A core-bound series at one clock.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AtOneClock {
+    pub ghz: f64,
+    /// A median for each process.
+    pub medians: Vec<f64>,
+    /// Mean of ln(GHz) over the processes as they ran.
+    pub clock: f64,
 }
 
 /// Rules of what others did to the machine meanwhile: with one of them against one arm, a difference is no property of
@@ -162,6 +175,19 @@ impl Arm {
         self.members.iter().filter(|member| member.median.is_finite() && !member.tells_occupancy())
     }
 
+    /// What each of its runs has of a member's series, a value a process; `scaled`: at that member's clock.
+    pub(super) fn runs_of(&self, member: &Member, scaled: bool) -> Vec<Vec<f64>> {
+        let Some(own) = self.valued().find(|own| own.key == member.key) else { return Vec::new() };
+        let at_clock = own.at_clock.as_ref().zip(member.at_clock.as_ref()).filter(|_| scaled);
+        let mut values = match at_clock {
+            Some((own, of)) => own.at(&member.metric, of.ghz),
+            None if scaled => return Vec::new(),
+            None => own.medians.clone(),
+        };
+        let run = |count: &usize| values.drain(..(*count).min(values.len())).collect::<Vec<f64>>();
+        own.counts.iter().map(run).filter(|run| run.len() > 1).collect()
+    }
+
     /// Several runs of one host as one arm: what each counted of a series stands side by side. An error says which two
     /// cannot belong together.
     pub fn of_runs(runs: Vec<Arm>, file: &str) -> Result<Arm, String> {
@@ -203,7 +229,20 @@ impl Arm {
     }
 }
 
+impl AtOneClock {
+    /// At another clock.
+    pub fn at(&self, metric: &Metric, ghz: f64) -> Vec<f64> {
+        let at = |value: &f64| rescaled(metric, *value, self.ghz, ghz).unwrap_or(f64::NAN);
+        self.medians.iter().map(at).collect()
+    }
+}
+
 impl Member {
+    /// Runs that gave its values.
+    pub fn runs(&self) -> usize {
+        self.counts.len()
+    }
+
     /// Whether it says where the tasks of its case were.
     pub fn tells_occupancy(&self) -> bool {
         self.metric.name == OCCUPANCY
@@ -216,14 +255,21 @@ impl Member {
             (_, true) => {}
             (true, false) => *self = other,
             (false, false) => {
-                self.runs += other.runs;
+                self.at_clock = self.at_clock.take().zip(other.at_clock).map(|(own, other)| {
+                    let [before, more] = [own.medians.len(), other.medians.len()].map(|many| many as f64);
+                    let clock = (own.clock * before + other.clock * more) / (before + more);
+                    let medians = [own.medians.clone(), other.at(&self.metric, own.ghz)].concat();
+                    AtOneClock { ghz: own.ghz, medians, clock }
+                });
+                self.counts.extend(other.counts);
                 self.medians.extend(other.medians);
                 self.clocks.extend(other.clocks);
                 self.median = median(&self.medians).unwrap_or(self.median);
                 self.disturbed.extend(other.disturbed);
                 self.disturbed.sort();
                 self.disturbed.dedup();
-                if self.verdict.kind == VerdictKind::Trusted {
+                // The worst known of the runs speaks for all.
+                if self.verdict.kind == VerdictKind::Trusted || self.verdict.grade < other.verdict.grade {
                     self.verdict = other.verdict;
                 }
             }
@@ -253,16 +299,22 @@ fn member(judged: &Judged, title: String, note: &str) -> Member {
         let column = process.beside.iter().find(|column| column.name == "clock_ghz");
         column.and_then(|column| median(&column.values)).unwrap_or(f64::NAN)
     };
-    let (medians, clocks) = counted.map(|(value, process)| (value, clock(process))).unzip();
+    let (medians, clocks): (Vec<f64>, Vec<f64>) =
+        counted.map(|(value, process)| (value, clock(process))).unzip();
     Member {
         key: series.key.clone(),
         case: series.case.clone(),
         point: series.point.clone(),
         metric: series.metric.clone(),
         title,
-        runs: 1,
+        counts: vec![medians.len()],
         medians,
         clocks,
+        at_clock: analysis.at_clock.as_ref().map(|found| AtOneClock {
+            ghz: found.ghz,
+            medians: found.medians.clone(),
+            clock: found.clock,
+        }),
         median: analysis.estimate.as_ref().map_or(f64::NAN, |estimate| estimate.median),
         told: None,
         verdict: analysis.verdict.clone(),

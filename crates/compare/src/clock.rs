@@ -1,17 +1,18 @@
-//! Core clocks: what they explain between two runs of one machine, and results scaled to a common one.
+//! Core clocks: what they explain between two runs of one machine, and results brought to one.
 
 use super::environment::{CLOCK, OR};
 use super::{Arm, Member};
-use model::Value;
-use model::vocabulary as ids;
-use stats::order::{finite, median};
+use stats::clock::{Gate, Slope, gate, moves};
+use stats::contrast::{Clocks, Side};
+use stats::core_bound::{is_core_bound_by_name, rescaled};
+use stats::order::{finite, mean, median};
 
 /// Labels that make two results ones of the same machine, and settings that explain another clock.
 const SAME_MACHINE: [&str; 2] = ["cpu_model", "cpus"];
 const SETTINGS: [&str; 3] = ["governor", "highest_frequency", "turbo"];
 
-/// Blocks up to this size stay in the first cache of any machine, which goes with the core's clock.
-const FIRST_CACHE_BYTES: f64 = 32768.0;
+/// Share of a shift to another clock by which a difference may be off.
+const SLACK: f64 = 0.10;
 
 impl Arm {
     fn told(&self, label: &str) -> Option<&str> {
@@ -34,56 +35,108 @@ impl Member {
         median(&finite(&self.clocks)).filter(|ghz| *ghz > 0.0)
     }
 
-    /// Whether its value is a count of core cycles, so that it goes with the core's clock: arithmetic, system calls,
-    /// signals, walks within the first cache. Memory, disks, networks, timers and whatever waits for another task do not.
-    pub fn is_core_bound(&self) -> bool {
-        let group = self.case.bench.split('.').next().unwrap_or_default();
-        match (group, self.case.id()) {
-            // The clock itself is what is taken out.
-            (_, Some(ids::cpu::CLOCK)) => false,
-            ("cpu" | "syscall" | "signal", _) => self.scaling().is_some(),
-            (_, Some(ids::memory::LATENCY)) => {
-                let bytes = self.point.get(ids::memory::param::BYTES).and_then(Value::number);
-                bytes.is_some_and(|bytes| bytes <= FIRST_CACHE_BYTES) && self.scaling().is_some()
-            }
-            _ => false,
-        }
+    /// Mean of ln(GHz) over its processes; `None` where the clock of one is not known.
+    fn mean_clock(&self) -> Option<f64> {
+        let clocks: Vec<f64> = self.clocks.iter().map(|ghz| ghz.ln()).collect();
+        let known = !clocks.is_empty() && clocks.iter().all(|clock| clock.is_finite());
+        mean(&clocks).filter(|_| known)
     }
 
-    /// How its value goes with the clock: 1 for rates, -1 for times.
-    fn scaling(&self) -> Option<i32> {
-        match self.metric.unit.as_ref() {
-            "ns" | "us" | "ms" | "s" => Some(-1),
-            unit if unit.ends_with("/s") => Some(1),
-            _ => None,
+    /// What each process would have given at a clock of `ghz`: where its run brought it to one, or where its names say that
+    /// it is bound by the core, by the clock beside each process or by `otherwise`. `None` for all else.
+    fn at(&self, ghz: f64, otherwise: Option<f64>) -> Option<Vec<f64>> {
+        if let Some(at_clock) = &self.at_clock {
+            return Some(at_clock.at(&self.metric, ghz));
         }
-    }
-
-    /// What each process would have given at a clock of `common` GHz, by the clock beside itself, or by `otherwise` where
-    /// that is not known; `None` where it is not bound by the core or no clock is known.
-    pub fn at_clock(&self, common: f64, otherwise: Option<f64>) -> Option<Member> {
-        let scaling = self.scaling().filter(|_| self.is_core_bound())?;
-        let factor = |clock: f64| {
-            let clock = Some(clock).filter(|ghz| ghz.is_finite() && *ghz > 0.0).or(otherwise)?;
-            Some((common / clock).powi(scaling))
+        if !is_core_bound_by_name(&self.case, &self.point, &self.metric) {
+            return None;
+        }
+        let one = |(value, clock): (&f64, &f64)| {
+            let clock = Some(*clock).filter(|ghz| ghz.is_finite() && *ghz > 0.0).or(otherwise)?;
+            rescaled(&self.metric, *value, clock, ghz)
         };
-        let values = self.medians.iter().zip(&self.clocks);
-        let medians: Option<Vec<f64>> = values.map(|(value, clock)| Some(value * factor(*clock)?)).collect();
-        let medians = medians.filter(|medians| !medians.is_empty())?;
-        Some(Member { median: median(&medians)?, medians, ..self.clone() })
+        let values: Option<Vec<f64>> = self.medians.iter().zip(&self.clocks).map(one).collect();
+        values.filter(|values| !values.is_empty())
     }
 }
 
-/// ln of the ratio of two clocks of one and the same machine, where no setting explains it: then the machine was in another
-/// state, and whatever moved the clock moved the numbers too. 0 for different machines, whose clocks are theirs.
-pub fn circumstance(a: &Arm, b: &Arm, of_a: Option<f64>, of_b: Option<f64>) -> f64 {
+/// How two results are brought to one clock.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Common {
+    /// They are not: two machines, whose clocks are theirs, or settings that explain another clock.
+    AsTheyRan,
+    /// Two runs of one machine: what both runs brought to a clock, to A's.
+    OneMachine,
+    /// Two runs of one machine between which time does not go with the clock, by this pooled slope.
+    Closed(Slope),
+    /// Because it was asked for (`--common-clock`): whatever is bound by the core, to this one, GHz.
+    Asked(f64),
+}
+
+/// By which clocks two members are compared: the values of both at one, and whether there is one; and what is not known of
+/// the clocks, by which their difference may be off.
+pub fn brought(common: Common, arms: [&Arm; 2], a: &Member, b: &Member) -> (Option<[Vec<f64>; 2]>, Clocks) {
+    let apart = a.mean_clock().zip(b.mean_clock()).map_or(0.0, |(a, b)| b - a);
+    match (common, &a.at_clock, &b.at_clock) {
+        (Common::Asked(ghz), _, _) => {
+            let both = a.at(ghz, arms[0].clock_ghz()).zip(b.at(ghz, arms[1].clock_ghz()));
+            let slack = if both.is_some() { SLACK * apart.abs() } else { 0.0 };
+            (both.map(|(a, b)| [a, b]), Clocks { slack, ..Clocks::default() })
+        }
+        (Common::OneMachine, Some(of_a), Some(of_b)) => {
+            let both = [of_a.medians.clone(), of_b.at(&b.metric, of_a.ghz)];
+            (Some(both), Clocks { slack: SLACK * (of_b.clock - of_a.clock).abs(), ..Clocks::default() })
+        }
+        // Time goes with the clock by a power between -1 and 0: at one clock a time differs by what was measured, by that
+        // times the ratio of the clocks, or by anything between; a rate by the inverse.
+        (Common::OneMachine | Common::Closed(_), _, _) => {
+            let shift = match rescaled(&b.metric, 1.0, 1.0, 2.0) {
+                Some(doubled) if doubled > 1.0 => -apart,
+                _ => apart,
+            };
+            (None, Clocks { slack: 0.0, below: (-shift).max(0.0), above: shift.max(0.0) })
+        }
+        (Common::AsTheyRan, _, _) => (None, Clocks::default()),
+    }
+}
+
+/// Whether two results are ones of the same machine, and no setting explains another clock: then the machine was in another
+/// state, and whatever moved the clock moved the numbers too.
+fn one_machine(a: &Arm, b: &Arm) -> bool {
     let same = |label: &&str| a.told(label).is_some() && a.told(label) == b.told(label);
     let differs = |label: &&str| a.told(label) != b.told(label);
-    if a.host != b.host || !SAME_MACHINE.iter().all(same) || SETTINGS.iter().any(differs) {
-        return 0.0;
+    a.host == b.host && SAME_MACHINE.iter().all(same) && !SETTINGS.iter().any(differs)
+}
+
+/// How two results are brought to one clock. `pairs` are those that both have.
+pub fn common<'m>(
+    a: &Arm,
+    b: &Arm,
+    asked: bool,
+    pairs: impl Iterator<Item = (&'m Member, &'m Member)>,
+) -> Common {
+    if let Some(ghz) = a.clock_ghz().filter(|_| asked) {
+        return Common::Asked(ghz);
     }
-    match (of_a.or_else(|| a.clock_ghz()), of_b.or_else(|| b.clock_ghz())) {
-        (Some(a), Some(b)) => (b / a).ln(),
-        _ => 0.0,
+    if !one_machine(a, b) {
+        return Common::AsTheyRan;
     }
+    match gate(&pairs.filter_map(|(a, b)| slope(a, b)).collect::<Vec<Slope>>()) {
+        Gate::Closed(slope) => Common::Closed(slope),
+        Gate::Open(_) | Gate::Steady => Common::OneMachine,
+    }
+}
+
+/// How the difference of a core-bound pair goes with that of its clocks; `None` where these hardly differ.
+fn slope(a: &Member, b: &Member) -> Option<Slope> {
+    let (of_a, of_b) = (a.at_clock.as_ref()?, b.at_clock.as_ref()?);
+    let apart = of_b.clock - of_a.clock;
+    let (side_a, side_b) = (Side::of(&a.medians, a.runs())?, Side::of(&b.medians, b.runs())?);
+    let difference = side_b.median - side_a.median;
+    // A rate goes the other way.
+    let of_time = match rescaled(&a.metric, 1.0, 1.0, 2.0) {
+        Some(doubled) if doubled > 1.0 => -difference,
+        _ => difference,
+    };
+    moves(apart).then(|| Slope::of(of_time / apart, side_a.error().hypot(side_b.error()) / apart.abs()))
 }

@@ -1,11 +1,13 @@
 //! Many metrics as few figures: a ratio for each part of the machine, and one over all.
 //!
 //! A benchmark counts once, however many points and metrics it has, and a part of the machine once, however many benchmarks
-//! look at it: else the part with the longest ladder would be the index.
+//! look at it: else the part with the longest ladder would be the index. Only what is trusted or rough on both sides, with an
+//! interval, counts.
 
 use std::collections::BTreeMap;
 
-use super::{Compared, Member};
+use super::{Compared, LEAST_DIFFERENCE, Member};
+use model::Grade;
 use stats::index::{Component as Test, geometric_mean, index};
 use stats::order::Interval;
 
@@ -14,8 +16,7 @@ use stats::order::Interval;
 pub struct Pooled {
     /// Geometric mean.
     pub ratio: f64,
-    /// `None` where one of its metrics has none.
-    pub ci95: Option<[f64; 2]>,
+    pub ci95: [f64; 2],
     /// The lowest and the highest value that leaving one benchmark out gives; `None` of a single one.
     pub leave_one_out: Option<[f64; 2]>,
     /// Benchmarks without which it changes sides of 1.
@@ -29,7 +30,7 @@ pub struct Pooled {
 pub struct Component {
     pub name: String,
     pub pooled: Pooled,
-    /// The interval (or where there is none the ratio) leaves the margin: worth looking at its metrics.
+    /// The interval leaves the least difference: worth looking at its metrics.
     pub moves: bool,
 }
 
@@ -54,14 +55,17 @@ struct OfBench {
     name: String,
     ratio: f64,
     /// Half-widths of ln of the ratio: of each metric's own chance, and of what all metrics of a run share.
-    halves: Option<[f64; 2]>,
+    halves: [f64; 2],
     metrics: usize,
 }
 
 /// The components in alphabetic order, and the index over all.
 pub fn pooled(metrics: &[Compared]) -> (Vec<Component>, Option<Pooled>) {
     let mut by_bench: BTreeMap<(&str, &str), Vec<&Compared>> = BTreeMap::new();
-    for one in metrics.iter().filter(|one| one.headline && one.turned().is_some()) {
+    let counts = |one: &&Compared| {
+        one.headline && one.grade <= Grade::B && one.turned().is_some_and(|(_, interval)| interval.is_some())
+    };
+    for one in metrics.iter().filter(counts) {
         by_bench.entry((one.component.as_str(), one.bench.as_str())).or_default().push(one);
     }
     let benches: Vec<OfBench> = by_bench.into_iter().filter_map(|(key, all)| of_bench(key, &all)).collect();
@@ -69,12 +73,11 @@ pub fn pooled(metrics: &[Compared]) -> (Vec<Component>, Option<Pooled>) {
     for bench in &benches {
         parts.entry(bench.component.as_str()).or_default().push(bench);
     }
-    let margin = metrics.iter().map(|one| one.margin).fold(f64::INFINITY, f64::min);
     let component = |(name, benches): (&&str, &Vec<&OfBench>)| {
         let pooled = pool(benches, &vec![1.0; benches.len()])?;
-        let edges = [1.0 / (1.0 + margin), 1.0 + margin];
+        let edges = [1.0 / (1.0 + LEAST_DIFFERENCE), 1.0 + LEAST_DIFFERENCE];
         let outside = |[low, high]: [f64; 2]| high <= edges[0] || low >= edges[1];
-        let moves = outside(pooled.ci95.unwrap_or([pooled.ratio; 2]));
+        let moves = outside(pooled.ci95);
         Some(Component { name: name.to_string(), pooled, moves })
     };
     let components = parts.iter().filter_map(component).collect();
@@ -94,11 +97,9 @@ fn of_bench((component, bench): (&str, &str), metrics: &[&Compared]) -> Option<O
         let own = (all.powi(2) - one.shared_half.powi(2)).max(0.0).sqrt();
         Some([own, one.shared_half])
     });
-    let halves: Option<Vec<[f64; 2]>> = halves.collect();
-    let halves = halves.map(|halves| {
-        let own = halves.iter().map(|half| half[0].powi(2)).sum::<f64>().sqrt() / n;
-        [own, halves.iter().map(|half| half[1]).sum::<f64>() / n]
-    });
+    let halves: Vec<[f64; 2]> = halves.collect::<Option<_>>()?;
+    let own = halves.iter().map(|half| half[0].powi(2)).sum::<f64>().sqrt() / n;
+    let halves = [own, halves.iter().map(|half| half[1]).sum::<f64>() / n];
     let ratio = geometric_mean(&ratios)?;
     Some(OfBench { component: component.into(), name: bench.into(), ratio, halves, metrics: ratios.len() })
 }
@@ -113,19 +114,14 @@ fn pool(benches: &[&OfBench], weights: &[f64]) -> Option<Pooled> {
     let tests: Vec<Test> = benches.iter().zip(weights).map(test).collect();
     let found = index(&tests, 0.95)?;
     let total: f64 = weights.iter().sum();
-    let parts: Option<Vec<[f64; 2]>> = benches
-        .iter()
-        .zip(weights)
-        .map(|(bench, weight)| Some(bench.halves?.map(|half| half * weight / total)))
-        .collect();
-    let half = parts.map(|parts| {
-        let own: f64 = parts.iter().map(|half| half[0].powi(2)).sum();
-        let shared: f64 = parts.iter().map(|half| half[1]).sum();
-        own.sqrt().hypot(shared)
-    });
+    let parts =
+        || benches.iter().zip(weights).map(|(bench, weight)| bench.halves.map(|half| half * weight / total));
+    let own: f64 = parts().map(|half| half[0].powi(2)).sum();
+    let shared: f64 = parts().map(|half| half[1]).sum();
+    let half = own.sqrt().hypot(shared);
     Some(Pooled {
         ratio: found.value,
-        ci95: half.map(|half| [found.value * (-half).exp(), found.value * half.exp()]),
+        ci95: [found.value * (-half).exp(), found.value * half.exp()],
         leave_one_out: found.leave_one_out.map(|range| [range.low, range.high]),
         decided_by: found.decided_by,
         metrics: benches.iter().map(|bench| bench.metrics).sum(),

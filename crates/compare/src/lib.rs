@@ -2,9 +2,10 @@
 //! with its interval, and in words. What cannot be compared is refused, with the factor that forbids it.
 //!
 //! The arms were measured one after the other, on one machine or on two: no pairs, so the interval is that of two
-//! independent medians of processes, widened by what the levels of whole runs add (`stats::shift`). A metric counts as
-//! different only where the whole interval lies outside the margin *and* the two arms are told apart after correction for
-//! the many metrics that were looked at, *and* nothing from outside disturbed one of them.
+//! independent medians of processes, widened by what the levels of whole runs add (`stats::contrast`). A metric counts as
+//! different only where the interval leaves 1 out *and* the two arms are told apart after correction for the many metrics
+//! that were looked at, *and* nothing from outside disturbed one of them; as the same within a margin where two one-sided
+//! tests say so. Within one machine core-bound metrics are compared at the clock of A's run.
 //!
 //! Invariant: pure: never does I/O and never sees a live host.
 
@@ -34,26 +35,24 @@ pub use components::{Component, Pooled, component_of};
 pub use curves::Overlaid;
 pub use matching::unit_scale;
 
+use clock::Common;
 use matching::Match;
-use model::{Better, figure};
-use stats::bootstrap::Resampling;
-use stats::compare::{LEAST_MARGIN, Ratio, margin, ratio_of_intervals, unpaired_ratio};
+use model::{Better, Grade, figure};
+use stats::contrast::{self, Clocks, Contrast, Earlier, Family, Side, contrast, level};
 use stats::multiple::benjamini_hochberg;
-use stats::order::Interval;
-use stats::ranks::mann_whitney;
-use stats::shift::{Between, Shifted, Spread, shifted};
+use stats::order::{Interval, median};
 
 /// Share of false ones that is accepted among the metrics called different.
 pub const FALSE_DISCOVERIES: f64 = 0.05;
 
-/// Ranks must tell the two arms apart as well, each metric by itself.
-const RANKS_P: f64 = 0.05;
+/// What differs by less is not called different, however sure that is.
+pub const LEAST_DIFFERENCE: f64 = 0.02;
 
-/// Confidence of the intervals of ratios.
-const CONFIDENCE: f64 = 0.95;
+/// Shares within which metrics are called the same, the first that holds.
+const MARGINS: [f64; 3] = [0.02, 0.05, 0.10];
 
-/// Above so many metrics a bootstrap of ten thousand is a wait, and each single one matters less.
-const MANY: usize = 500;
+/// The largest of them, unless another was asked for.
+pub const MARGIN: f64 = MARGINS[2];
 
 /// So many flaws of an arm's files are told one by one; a folder may have hundreds.
 const SHOWN_FLAWS: usize = 4;
@@ -61,17 +60,19 @@ const SHOWN_FLAWS: usize = 4;
 /// How to compare.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Share within which a metric counts as the same, at least.
+    /// The largest share within which a metric is called the same.
     pub margin: f64,
-    /// Scale what the core's clock decides to A's clock.
+    /// Scale what the core's clock decides to A's clock, whatever machines the two are of.
     pub common_clock: bool,
     /// Another result of what A is: its ratio to A is the noise floor of each metric, and the margin is twice that.
     pub again: Option<Arm>,
+    /// Earlier runs of what A is: how far they lie apart says how far equal runs do.
+    pub history: Option<Arm>,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { margin: LEAST_MARGIN, common_clock: false, again: None }
+        Options { margin: MARGIN, common_clock: false, again: None, history: None }
     }
 }
 
@@ -99,7 +100,7 @@ pub struct Comparison {
     pub curves: Vec<Overlaid>,
     /// Series with a value that the other result does not have, in A and in B.
     pub alone: [usize; 2],
-    /// Share within which metrics count as the same, at least.
+    /// The largest share within which metrics are called the same.
     pub margin: f64,
     /// An arm was imported: nobody watched while it was measured.
     pub imported: bool,
@@ -145,18 +146,24 @@ pub struct Compared {
     /// Medians, in B's unit, at the common clock where `scaled`.
     pub a: f64,
     pub b: f64,
-    /// Brought to the common clock.
+    /// Brought to one clock.
     pub scaled: bool,
+    /// The worse known of the two.
+    pub grade: Grade,
     /// B/A.
     pub ratio: f64,
     pub ci95: Option<[f64; 2]>,
     /// Of the half-width of ln of that interval: what the levels of whole runs add, which metrics share.
     pub shared_half: f64,
-    /// Share within which it counts as the same.
+    /// The largest share within which it may be called the same.
     pub margin: f64,
     pub word: Word,
-    /// The word with what belongs to it: `same within 2 %`, `inconclusive: ±12 %, about 40 more runs of each needed`.
+    /// The word with what belongs to it: `same within 5 %`, `faster by 8 to 12 %`, `cannot tell: at most 14 % apart`.
     pub words: String,
+    /// The share of difference that nine of ten such comparisons would show.
+    pub would_show: Option<f64>,
+    /// So many more runs of each would tell whether the two are the same within the margin; only where that is not told.
+    pub more_runs: Option<usize>,
     /// What is to be known when reading it: verdicts of the two, differences of meaning.
     pub note: String,
 }
@@ -182,28 +189,29 @@ pub struct Refused {
 /// What one pair comes to before many are looked at together.
 struct Found<'a> {
     pair: Match<'a>,
-    /// The two as they are compared: brought to one unit and, where that was asked for, to one clock.
-    values: [Member; 2],
+    /// Medians, in one unit and, where that is so, at one clock.
+    values: [f64; 2],
     scaled: bool,
-    shifted: Shifted,
-    /// The same without the difference of clocks.
-    on_one_clock: Option<Shifted>,
-    /// Of the ranks alone; `None` where there is no telling.
-    ranks_p: Option<f64>,
-    margin: f64,
+    /// `None` where one of the two has too few processes for an interval.
+    contrast: Option<Contrast>,
+    /// What is not known of their clocks.
+    clocks: Clocks,
+    /// The share below which they are not called different.
+    least: f64,
+    /// The shares within which it may be called the same, rising.
+    margins: Vec<f64>,
 }
 
 /// Compares B with A.
 pub fn compare(a: &Arm, b: &Arm, options: &Options) -> Comparison {
     let (environment, untold) = environment::differences(a, b);
-    let common = options.common_clock.then(|| a.clock_ghz()).flatten();
     let mut comparison = Comparison {
         names: [a, b].map(|arm| [arm.host.clone(), arm.file.clone()]),
         runs: [a.runs, b.runs],
         environment,
         untold,
         warnings: warnings(a, b, options),
-        common_clock_ghz: common,
+        common_clock_ghz: None,
         components: Vec::new(),
         index: None,
         metrics: Vec::new(),
@@ -221,11 +229,11 @@ pub fn compare(a: &Arm, b: &Arm, options: &Options) -> Comparison {
         let keys: BTreeSet<&str> = both.iter().map(|pair| pair[side]).collect();
         arm.valued().filter(|member| !keys.contains(member.key.as_str())).count()
     });
-    let resamples = if matches.len() > MANY { 999 } else { 9999 };
-    let plan = Resampling { resamples, ..Resampling::new(CONFIDENCE, 1) };
+    let pairs = matches.iter().filter(|pair| pair.headline).map(|pair| (pair.a, pair.b));
+    let common = clock::common(a, b, options.common_clock, pairs);
     let mut all: Vec<Found> = Vec::new();
     for pair in matches {
-        match found([a, b], pair, common, plan, options) {
+        match found([a, b], pair, common, options) {
             Ok(found) => all.push(found),
             Err(pair) => {
                 let reason = "a ratio needs values above zero".to_string();
@@ -233,15 +241,25 @@ pub fn compare(a: &Arm, b: &Arm, options: &Options) -> Comparison {
             }
         }
     }
-    let told = |found: &&Found| found.ranks_p.is_some();
-    let p: Vec<f64> = all.iter().filter(told).map(|found| found.shifted.p).collect();
+    let p: Vec<f64> = all.iter().filter_map(|found| Some(found.contrast?.p)).collect();
     let mut adjusted = benjamini_hochberg(&p).into_iter();
     for found in &all {
-        let p = found.ranks_p.and_then(|_| adjusted.next()).unwrap_or(1.0);
+        let p = found.contrast.and_then(|_| adjusted.next()).unwrap_or(1.0);
         comparison.metrics.push(compared(found, p, comparison.imported));
     }
+    comparison.common_clock_ghz = clock_of(common, &all);
+    comparison.warnings.extend(words::of_clocks(common, &all));
     (comparison.components, comparison.index) = components::pooled(&comparison.metrics);
     comparison
+}
+
+/// The clock at which metrics were compared, GHz, where some were.
+fn clock_of(common: Common, all: &[Found]) -> Option<f64> {
+    let scaled = all.iter().find(|found| found.scaled)?;
+    match common {
+        Common::Asked(ghz) => Some(ghz),
+        _ => scaled.pair.a.at_clock.as_ref().map(|at_clock| at_clock.ghz),
+    }
 }
 
 /// What is to be said before any number.
@@ -279,63 +297,44 @@ fn warnings(a: &Arm, b: &Arm, options: &Options) -> Vec<String> {
 }
 
 fn found<'a>(
-    [a, b]: [&Arm; 2],
+    arms: [&Arm; 2],
     pair: Match<'a>,
-    common: Option<f64>,
-    plan: Resampling,
+    common: Common,
     options: &Options,
 ) -> Result<Found<'a>, Match<'a>> {
-    let mut values = [pair.a.clone(), pair.b.clone()];
-    let at_common = |arm: &Arm, member: &Member| member.at_clock(common?, arm.clock_ghz());
-    let scaled = match (at_common(a, pair.a), at_common(b, pair.b)) {
-        (Some(of_a), Some(of_b)) => {
-            values = [of_a, of_b];
-            true
-        }
-        _ => false,
+    let (both, clocks) = clock::brought(common, arms, pair.a, pair.b);
+    let scaled = both.is_some();
+    let medians = both.unwrap_or_else(|| [pair.a.medians.clone(), pair.b.medians.clone()]);
+    let own = |member: &Member, medians: &[f64]| match scaled {
+        true => median(medians).unwrap_or(f64::NAN),
+        false => member.median,
     };
-    let of_a = &mut values[0];
-    of_a.median *= pair.scale;
-    of_a.medians.iter_mut().for_each(|value| *value *= pair.scale);
-    let Some(ratio) = ratio(&values, plan).filter(|ratio| ratio.ratio.is_finite() && ratio.ratio > 0.0)
-    else {
+    let values = [own(pair.a, &medians[0]) * pair.scale, own(pair.b, &medians[1])];
+    let ratio = values[1] / values[0];
+    if !(ratio.is_finite() && ratio > 0.0 && values[0] > 0.0) {
         return Err(pair);
+    }
+    let side = |member: &Member, medians: &[f64]| match member.told {
+        Some(([low, high], n)) => Side::told(member.median, Interval { low, high }, n, member.runs()),
+        None => Side::of(medians, member.runs()),
     };
-    let clock = match scaled {
-        true => 0.0,
-        false => clock::circumstance(a, b, pair.a.clock_ghz(), pair.b.clock_ghz()),
+    let sides = side(pair.a, &medians[0]).zip(side(pair.b, &medians[1]));
+    let family = match pair.b.case.bench.split('.').next() {
+        _ if scaled => Family::AtOneClock,
+        Some("memory") => Family::Memory,
+        _ => Family::Other,
     };
-    let spreads = values.each_ref().map(spread);
-    let runs = pair.runs();
-    let on = |clock: f64| shifted(ratio, spreads, Between { runs, clock }, CONFIDENCE);
-    // Ranks do not feel the scale, but they must be of one unit.
-    let ranks_p = ratio.interval.and_then(|_| match values.iter().any(|one| one.told.is_some()) {
-        true => Some(0.0),
-        false => mann_whitney(&values[0].medians, &values[1].medians).map(|found| found.p),
+    let history = options.history.iter().flat_map(|history| history.runs_of(pair.a, scaled));
+    let history: Vec<Earlier> = history.collect();
+    let contrast = sides.map(|(a, b)| {
+        let (a, level) = (a.moved(pair.scale.ln()), level(family, [&a, &b], &history));
+        contrast(&a, &b, level, clocks)
     });
-    let margin = floor(&values[0], options).map_or(options.margin, |floor| margin(floor).max(options.margin));
-    let (shifted, on_one_clock) = (on(clock), (clock != 0.0).then(|| on(0.0)));
-    Ok(Found { pair, values, scaled, shifted, on_one_clock, ranks_p, margin })
-}
-
-fn spread(member: &Member) -> Option<Spread> {
-    match member.told {
-        Some(([low, high], n)) => Spread::of_interval(Interval { low, high }, n, CONFIDENCE),
-        None => Spread::of(&member.medians),
-    }
-}
-
-/// The ratio of the two, from single values where both have them, else from what they tell of their medians.
-fn ratio([a, b]: &[Member; 2], plan: Resampling) -> Option<Ratio> {
-    if a.told.is_none() && b.told.is_none() {
-        return unpaired_ratio(&a.medians, &b.medians, plan);
-    }
-    let interval = |member: &Member| match member.told {
-        Some(([low, high], _)) => Some(Interval { low, high }),
-        None => stats::order::median_interval(&member.medians, CONFIDENCE),
-    };
-    let n = |member: &Member| member.told.map_or(member.medians.len(), |(_, n)| n);
-    ratio_of_intervals((a.median, interval(a)), (b.median, interval(b)), n(a).min(n(b)))
+    let floor = floor(pair.a, options).map_or(0.0, |floor| 2.0 * floor);
+    let (least, largest) = (floor.max(LEAST_DIFFERENCE), floor.max(options.margin));
+    let mut margins: Vec<f64> = MARGINS.into_iter().filter(|margin| *margin < largest).collect();
+    margins.push(largest);
+    Ok(Found { pair, values, scaled, contrast, clocks, least, margins })
 }
 
 /// How far the other result of what A is is from A in this metric, a share.
@@ -347,8 +346,13 @@ fn floor(a: &Member, options: &Options) -> Option<f64> {
 
 fn compared(found: &Found, p: f64, imported: bool) -> Compared {
     let (a, b) = (found.pair.a, found.pair.b);
-    let ratio = &found.shifted.ratio;
     let (word, words) = words::conclude(found, p, imported);
+    let interval = found.contrast.map(|contrast| contrast.interval);
+    let edge = found.margins.last().map_or(0.0, |margin| margin.ln_1p());
+    let more_runs = found.contrast.filter(|_| word == Word::Inconclusive).and_then(|contrast| {
+        let [of_a, of_b] = found.pair.runs();
+        contrast::more_runs(contrast.sameness.half_width(), edge, of_a.min(of_b))
+    });
     Compared {
         key: b.key.clone(),
         key_a: a.key.clone(),
@@ -358,16 +362,18 @@ fn compared(found: &Found, p: f64, imported: bool) -> Compared {
         unit: b.metric.unit.to_string(),
         better: b.metric.better,
         headline: found.pair.headline,
-        a: found.values[0].median,
-        b: found.values[1].median,
+        a: found.values[0],
+        b: found.values[1],
         scaled: found.scaled,
-        ratio: ratio.ratio,
-        ci95: ratio.interval.map(|interval| [interval.low, interval.high]),
-        shared_half: found.shifted.level
-            * stats::tails::normal_quantile(0.5 + CONFIDENCE / 2.0).unwrap_or(0.0),
-        margin: found.margin,
+        grade: a.verdict.grade.max(b.verdict.grade),
+        ratio: found.values[1] / found.values[0],
+        ci95: interval.map(|interval| [interval.low.exp(), interval.high.exp()]),
+        shared_half: found.contrast.map_or(0.0, |contrast| contrast.of_levels),
+        margin: edge.exp_m1(),
         word,
         words,
+        would_show: found.contrast.map(|contrast| contrast.would_show()),
+        more_runs,
         note: words::note(&found.pair),
     }
 }
@@ -418,7 +424,7 @@ impl Word {
             Word::Higher => "higher",
             Word::Lower => "lower",
             Word::Same => "same",
-            Word::Inconclusive => "inconclusive",
+            Word::Inconclusive => "cannot tell",
             Word::Unverified => "unverified",
         }
     }

@@ -26,7 +26,7 @@ impl Match<'_> {
 
     /// Runs that gave the values of each of the two.
     pub fn runs(&self) -> [usize; 2] {
-        [self.a.runs, self.b.runs]
+        [self.a.runs(), self.b.runs()]
     }
 }
 

@@ -7,8 +7,8 @@ use serde::Deserialize;
 use super::arm::{flaws, identity};
 use super::{Arm, Member};
 use import::keyed;
-use model::{Better, Finding, Form, Metric, SCHEMA, Verdict, VerdictKind};
-use stats::order::median;
+use model::{Better, Finding, Form, Grade, Metric, SCHEMA, Verdict, VerdictKind};
+use stats::order::{Interval, median};
 
 /// The part of the contract that a comparison needs.
 #[derive(Deserialize)]
@@ -49,6 +49,8 @@ struct Series {
     #[serde(default)]
     n: usize,
     verdict: VerdictKind,
+    /// Reports of the first version do not tell.
+    grade: Option<Grade>,
     #[serde(default)]
     reason: String,
     #[serde(default)]
@@ -93,6 +95,9 @@ impl Arm {
     }
 }
 
+/// The precision of quick runs, by which a report that has no grades is graded.
+const QUICK: f64 = 0.03;
+
 fn member(series: Series) -> Option<Member> {
     let keyed = keyed(&series.key)?;
     let processes = series.values.iter().map(|values| values.iter().flatten().copied().collect::<Vec<f64>>());
@@ -107,17 +112,23 @@ fn member(series: Series) -> Option<Member> {
         headline: series.headline.unwrap_or(false),
         detail: false,
     };
+    let half = series
+        .ci95
+        .zip(series.median)
+        .and_then(|([low, high], median)| Interval { low, high }.relative_half_width(median));
+    let grade = series.grade.unwrap_or_else(|| Grade::of(series.verdict, half, QUICK));
     Some(Member {
         title: format!("{}: {}", keyed.case.bench, keyed.metric),
         metric,
-        runs: 1,
+        counts: vec![medians.len()],
+        at_clock: None,
         case: keyed.case,
         point: keyed.point,
         clocks: vec![f64::NAN; medians.len()],
         told: series.ci95.filter(|_| medians.is_empty()).map(|interval| (interval, series.n)),
         medians,
         median: series.median.unwrap_or(f64::NAN),
-        verdict: Verdict::new(series.verdict, series.reason),
+        verdict: Verdict { grade, ..Verdict::new(series.verdict, series.reason) },
         disturbed: Vec::new(),
         rejected_by: None,
         note: String::new(),

@@ -1,42 +1,75 @@
 //! What a ratio comes to, in a word and the words around it.
 
+use super::clock::Common;
 use super::matching::Match;
-use super::{FALSE_DISCOVERIES, Found, RANKS_P, Word};
-use model::{Better, VerdictKind};
-use stats::compare::{Outcome, conclude as outcome_of};
-use stats::shift::more_runs;
+use super::{FALSE_DISCOVERIES, Found, LEAST_DIFFERENCE, Word};
+use model::{Better, Grade, VerdictKind, percent};
+use stats::contrast::Contrast;
+use stats::order::median;
 
 /// The word for a ratio whose p is `p` after correction for the many metrics that were looked at.
 pub fn conclude(found: &Found, p: f64, imported: bool) -> (Word, String) {
-    let ratio = &found.shifted.ratio;
-    let inconclusive = |words: String| (Word::Inconclusive, format!("inconclusive: {words}"));
-    let disturbed = disturbed(&found.pair);
-    match outcome_of(ratio, found.margin) {
-        _ if ratio.interval.is_none() && imported => {
-            (Word::Unverified, "unverified: imported without spread".to_string())
+    let Some(contrast) = &found.contrast else {
+        return match imported {
+            true => (Word::Unverified, "unverified: imported without spread".to_string()),
+            false => (Word::Inconclusive, format!("cannot tell: {}", too_few(&found.pair))),
+        };
+    };
+    let cannot_tell = |why: String| (Word::Inconclusive, format!("cannot tell: {why}"));
+    let apart = contrast.interval.low > 0.0 || contrast.interval.high < 0.0;
+    if p <= FALSE_DISCOVERIES && apart && contrast.difference.abs() >= found.least.ln_1p() {
+        let against = [disturbed(&found.pair), unknown(&found.pair)];
+        if let Some(why) = against.into_iter().find(|why| !why.is_empty()) {
+            return cannot_tell(why);
         }
-        Outcome::Different if !disturbed.is_empty() => inconclusive(disturbed),
-        Outcome::Different if found.ranks_p.is_none_or(|ranks| ranks > RANKS_P) => {
-            inconclusive("the two overlap too much".to_string())
-        }
-        Outcome::Different if p <= FALSE_DISCOVERIES => {
-            let word = different(found.pair.b.metric.better, ratio.ratio > 1.0);
-            (word, word.word().to_string())
-        }
-        Outcome::Different => inconclusive(format!("p {p:.2} after correction for many metrics")),
-        Outcome::Equivalent => (Word::Same, format!("same within {} %", (found.margin * 1e4).round() / 1e2)),
-        Outcome::Inconclusive { needed: Some(_) } => {
-            let without_clock = found.on_one_clock.map(|shifted| outcome_of(&shifted.ratio, found.margin));
-            match without_clock {
-                Some(Outcome::Different) => inconclusive(clock_words(found)),
-                _ => inconclusive(more(found, found.pair.runs())),
-            }
-        }
-        Outcome::Inconclusive { needed: None } => {
-            let processes = if ratio.n == 1 { "1 process is" } else { &format!("{} processes are", ratio.n) };
-            inconclusive(format!("{processes} too few for an interval"))
-        }
+        let word = different(found.pair.b.metric.better, contrast.difference > 0.0);
+        return (word, format!("{} by {}", word.word(), by(contrast)));
     }
+    match contrast.same_within(&found.margins) {
+        Some(margin) => (Word::Same, format!("same within {}", margin_words(margin))),
+        None => cannot_tell(format!("at most {} apart{}", share(contrast.at_most()), clock_words(found))),
+    }
+}
+
+/// Where the two ran at other clocks and were not brought to one: that the whole difference may be the clock's.
+fn clock_words(found: &Found) -> String {
+    let apart = found.clocks.below.max(found.clocks.above);
+    match (found.pair.a.clock_ghz(), found.pair.b.clock_ghz()) {
+        (Some(a), Some(b)) if apart >= LEAST_DIFFERENCE.ln_1p() => {
+            format!(": the core clock differed ({a:.2} and {b:.2} GHz)")
+        }
+        _ => String::new(),
+    }
+}
+
+/// A margin in per cent as it was given.
+fn margin_words(margin: f64) -> String {
+    format!("{} %", (margin * 1e4).round() / 1e2)
+}
+
+/// A share as people compare it: whole per cent, and one more digit below ten.
+fn share(share: f64) -> String {
+    match share * 100.0 {
+        value if value >= 1000.0 => "more than ten times".to_string(),
+        value if value >= 10.0 => format!("{value:.0} %"),
+        value => format!("{value:.1} %"),
+    }
+}
+
+/// By how much the larger of the two is larger, from the nearer end of the interval to the farther: `8 to 12 %`.
+fn by(contrast: &Contrast) -> String {
+    let (low, high) = (contrast.interval.low.abs(), contrast.interval.high.abs());
+    let (near, far) = (low.min(high).exp_m1(), low.max(high).exp_m1());
+    match (share(near), share(far)) {
+        (near, far) if near == far => near,
+        (near, far) => format!("{} to {far}", near.trim_end_matches(" %")),
+    }
+}
+
+fn too_few(pair: &Match) -> String {
+    let fewest = pair.a.medians.len().min(pair.b.medians.len());
+    let processes = if fewest == 1 { "1 process is".to_string() } else { format!("{fewest} processes are") };
+    format!("{processes} too few for an interval")
 }
 
 fn different(better: Better, larger: bool) -> Word {
@@ -57,33 +90,63 @@ fn disturbed(pair: &Match) -> String {
         .join(", ")
 }
 
-fn clock_words(found: &Found) -> String {
-    let by = match (found.pair.a.clock_ghz(), found.pair.b.clock_ghz()) {
-        (Some(a), Some(b)) => format!(" ({a:.2} and {b:.2} GHz)"),
-        _ => String::new(),
+/// Which of the two has no figure that a difference could rest on. Imported ones rest on what their files say.
+fn unknown(pair: &Match) -> String {
+    let unknown = |(_, member): &(&str, &super::Member)| {
+        member.verdict.grade == Grade::U && member.verdict.kind != VerdictKind::Unverified
     };
-    let advice = if found.pair.b.is_core_bound() { "; --common-clock takes that out" } else { "" };
-    format!("the machine was in another state: its core clock differed{by}{advice}")
+    let sides = [("A", pair.a), ("B", pair.b)].into_iter().filter(unknown);
+    sides.map(|(side, one)| format!("{side} is {}", one.verdict.words())).collect::<Vec<_>>().join(", ")
 }
 
-/// How unsure it is, and how many more runs would tell.
-fn more(found: &Found, runs: [usize; 2]) -> String {
-    let Some(interval) = found.shifted.ratio.interval else { return String::new() };
-    let half = (interval.high / interval.low).ln() / 2.0;
-    let unsure = format!("±{}", model::percent(half.exp_m1()));
-    match more_runs(half, (1.0 + found.margin).ln(), runs[0].min(runs[1])) {
-        Some(1) => format!("{unsure}, 1 more run of each needed"),
-        Some(more) => format!("{unsure}, about {more} more runs of each needed"),
-        None => unsure,
+/// What is to be said of the clocks of the two, once: that time does not go with them, or that all that is bound by the core
+/// moved at once.
+pub fn of_clocks(common: Common, all: &[Found]) -> Vec<String> {
+    let mut said = Vec::new();
+    if let Common::Closed(slope) = common {
+        said.push(format!(
+            "nothing was brought to one clock: from A to B time goes with the clock by {:.2} ± {:.2}, where -1 ± 0.1 would \
+             show that it does",
+            slope.slope, slope.standard_error
+        ));
     }
+    let turned = |found: &Found| {
+        let difference = found.contrast?.difference;
+        match found.pair.b.metric.better {
+            Better::Higher => Some(difference),
+            Better::Lower => Some(-difference),
+            Better::Neither => None,
+        }
+    };
+    let core: Vec<f64> =
+        all.iter().filter(|found| found.scaled && found.pair.headline).filter_map(turned).collect();
+    let better = core.iter().filter(|turned| **turned > 0.0).count();
+    let most = better.max(core.len() - better);
+    let middle = median(&core).unwrap_or(0.0);
+    if core.len() >= FEWEST_CORE
+        && most as f64 > ONE_WAY * core.len() as f64
+        && middle.abs() > LEAST_DIFFERENCE
+    {
+        let way = if middle > 0.0 { "faster" } else { "slower" };
+        said.push(format!(
+            "everything that is bound by the core is {way} at one clock, by {} in the middle of {} metrics",
+            percent(middle.abs().exp_m1()),
+            core.len()
+        ));
+    }
+    said
 }
+
+/// From so many core-bound metrics on, this share of which moved one way, they are said to have moved together.
+const FEWEST_CORE: usize = 8;
+const ONE_WAY: f64 = 0.6;
 
 /// Verdicts of the two and what differs in meaning.
 pub fn note(pair: &Match) -> String {
     let mut notes: Vec<String> = Vec::new();
     for (name, member) in [("A", pair.a), ("B", pair.b)] {
         if !matches!(member.verdict.kind, VerdictKind::Trusted | VerdictKind::Unverified) {
-            notes.push(format!("{name} is {}", member.verdict.kind));
+            notes.push(format!("{name} is {}", member.verdict.words()));
         }
         if !member.note.is_empty() {
             notes.push(member.note.clone());

@@ -8,7 +8,8 @@ use anyhow::Context;
 use super::block::{Block, Cell, Check, Column, Mark, RESULTS, Report, Section, Table};
 use super::comparison::{outputs, ratio_words};
 use super::json;
-use compare::{Compared, Comparison, Pooled, Refused, Word};
+use compare::{Compared, Comparison, LEAST_DIFFERENCE, Pooled, Refused, Word};
+use model::{Grade, percent};
 
 mod overlay;
 
@@ -126,13 +127,13 @@ fn checks(one: &Comparison, letter: &str) -> Vec<Check> {
     if let Some(ghz) = one.common_clock_ghz {
         let scaled = one.metrics.iter().filter(|one| one.scaled).count();
         let text = format!(
-            "{scaled} of {} metrics were scaled to {ghz:.2} GHz: those that the core's clock decides (arithmetic, system \
-             calls, signals, walks in the first cache); all others stand as measured",
+            "{scaled} of {} metrics, those bound by the core, are compared at A's clock of {ghz:.2} GHz; all others stand as \
+             measured",
             one.metrics.len()
         );
         checks.push(Check { mark: Mark::Note, text });
     }
-    if let Some(index) = one.index.as_ref().filter(|index| !deciding(index, one.margin).is_empty()) {
+    if let Some(index) = one.index.as_ref().filter(|index| !deciding(index).is_empty()) {
         let text = format!(
             "the index of {letter} changes sides without {} alone: it decides the conclusion",
             index.decided_by.join(", or without ")
@@ -188,7 +189,7 @@ fn components(comparisons: &[Comparison], letters: &[String]) -> Section {
                 pooled.leave_one_out.map_or(String::new(), |[low, high]| format!("{low:.3} to {high:.3}"));
             vec![
                 Cell::Text(name.to_string()),
-                Cell::Number(ratio_words(pooled.ratio, pooled.ci95)),
+                Cell::Number(ratio_words(pooled.ratio, Some(pooled.ci95))),
                 Cell::Text(range),
                 Cell::Number(pooled.benchmarks.to_string()),
                 Cell::Number(pooled.metrics.to_string()),
@@ -217,25 +218,26 @@ fn components(comparisons: &[Comparison], letters: &[String]) -> Section {
 
 /// What an interval of a pooled ratio says.
 fn conclusion(pooled: &Pooled, margin: f64) -> String {
-    let edge = 1.0 + margin;
-    let words = match pooled.ci95 {
-        None => "no interval".to_string(),
-        Some([low, _]) if low >= edge => "better".to_string(),
-        Some([_, high]) if high <= 1.0 / edge => "worse".to_string(),
-        Some([low, high]) if low > 1.0 / edge && high < edge => {
+    let [low, high] = pooled.ci95;
+    let edge = 1.0 + LEAST_DIFFERENCE;
+    let words = match (low >= edge, high <= 1.0 / edge) {
+        (true, _) => "better",
+        (_, true) => "worse",
+        _ if low > 1.0 / (1.0 + margin) && high < 1.0 + margin => {
             return format!("same within {} %", (margin * 1e4).round() / 1e2);
         }
-        Some(_) => return "inconclusive".to_string(),
+        _ => return "cannot tell".to_string(),
     };
     match pooled.decided_by.as_slice() {
-        [] => words,
+        [] => words.to_string(),
         names => format!("{words}; hangs on {}", names.join(", ")),
     }
 }
 
 /// Benchmarks on which a conclusion hangs, where there is one: about a ratio of 1 any of them changes sides.
-fn deciding(pooled: &Pooled, margin: f64) -> &[String] {
-    let concludes = pooled.ci95.is_none_or(|[low, high]| low >= 1.0 + margin || high <= 1.0 / (1.0 + margin));
+fn deciding(pooled: &Pooled) -> &[String] {
+    let [low, high] = pooled.ci95;
+    let concludes = low >= 1.0 + LEAST_DIFFERENCE || high <= 1.0 / (1.0 + LEAST_DIFFERENCE);
     if concludes { &pooled.decided_by } else { &[] }
 }
 
@@ -248,13 +250,28 @@ fn metrics(one: &Comparison, letter: &str, several: bool, all: bool) -> Section 
     };
     let row = |metric: &Compared| {
         let [a, b] = metric.figures();
-        let scaled = if metric.scaled { " at A's clock" } else { "" };
+        let mut words = metric.words.clone();
+        if metric.word == Word::Inconclusive
+            && let Some(share) = metric.would_show
+        {
+            words.push_str(&format!("; {} would show", percent(share)));
+            words.push_str(&match metric.more_runs {
+                Some(1) => ", 1 more run of each would tell".to_string(),
+                Some(runs) => format!(", about {runs} more runs of each would tell"),
+                None => String::new(),
+            });
+        }
+        // Of what is hardly known a single ratio says more than there is.
+        let ratio = match (metric.grade, metric.ci95) {
+            (Grade::C, Some([low, high])) => format!("{low:.3} to {high:.3}"),
+            _ => ratio_words(metric.ratio, metric.ci95),
+        };
         vec![
             Cell::Text(metric.title.clone()),
             Cell::Number(a),
             Cell::Number(b),
-            Cell::Number(ratio_words(metric.ratio, metric.ci95)),
-            Cell::Text(format!("{}{scaled}", metric.words)),
+            Cell::Number(ratio),
+            Cell::Text(words),
             Cell::Code(metric.key.clone()),
             Cell::Text(metric.note.clone()),
         ]

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use compare::{Compared, Comparison, Difference, Overlaid, Pooled, Refused, Word};
-use model::SCHEMA;
+use model::{Grade, SCHEMA};
 use stats::smt::Curve;
 
 /// What `assay compare --json` gives: B against A, and each further result against A.
@@ -24,14 +24,14 @@ pub struct Output {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OfOne {
     pub b: Side,
-    /// Share within which metrics count as the same, at least.
+    /// The largest share within which metrics are called the same.
     pub margin: f64,
     pub environment_differences: Vec<Difference>,
     /// What only one of the two tells of its environment.
     pub environment_untold: Vec<String>,
     /// What is to be known before anything is read.
     pub warnings: Vec<String>,
-    /// The clock to which the metrics marked `scaled` were brought, GHz; null where that was not asked for.
+    /// The clock to which the metrics marked `scaled` were brought, GHz; null where none was.
     pub common_clock_ghz: Option<f64>,
     /// Over all headline metrics with a better side, each part of the machine counting once; above 1 is better.
     pub index: Option<Index>,
@@ -58,8 +58,7 @@ pub struct Side {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Index {
     pub ratio: f64,
-    /// Null where a metric has no interval.
-    pub ci95: Option<[f64; 2]>,
+    pub ci95: [f64; 2],
     /// The lowest and highest that leaving out one benchmark gives.
     pub leave_one_out: Option<[f64; 2]>,
     /// Benchmarks without which it changes sides of 1.
@@ -92,17 +91,23 @@ pub struct Metric {
     /// Medians, both in `unit`.
     pub a: f64,
     pub b: f64,
-    /// Brought to the common clock.
+    /// Brought to one clock.
     pub scaled: bool,
+    /// The worse known of the two.
+    pub grade: Grade,
     /// B/A.
     pub ratio: f64,
     /// 95 % interval of the ratio, with what whole runs differ by; null where too little is known.
     pub ci95: Option<[f64; 2]>,
-    /// Share within which it counts as the same.
+    /// The largest share within which it may be called the same.
     pub margin: f64,
     pub verdict: Word,
     /// The verdict with what belongs to it.
     pub words: String,
+    /// The share of difference that nine of ten such comparisons would show; null without an interval.
+    pub would_show: Option<f64>,
+    /// So many more runs of each would tell whether the two are the same within the margin; null where that is told.
+    pub more_runs: Option<usize>,
     pub note: String,
 }
 
@@ -206,11 +211,14 @@ fn metric(one: &Compared) -> Metric {
         a: one.a,
         b: one.b,
         scaled: one.scaled,
+        grade: one.grade,
         ratio: one.ratio,
         ci95: one.ci95,
         margin: one.margin,
         verdict: one.word,
         words: one.words.clone(),
+        would_show: one.would_show,
+        more_runs: one.more_runs,
         note: one.note.clone(),
     }
 }

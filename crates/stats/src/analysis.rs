@@ -102,8 +102,7 @@ pub fn analyse(series: &Series, precision: f64, seed: u64, clock: Option<f64>) -
         let none = || Verdict::new(VerdictKind::Rejected, "there is no value");
         return Analysis::nothing(unusable.unwrap_or_else(none), warm_up);
     };
-    let (at_clock, at_one_clock) =
-        clock.and_then(|ghz| at_clock(&as_it_ran, series.metric.form, ghz)).unzip();
+    let (at_clock, at_one_clock) = clock.and_then(|ghz| at_clock(&as_it_ran, &series.metric, ghz)).unzip();
     let processes: Vec<&Process> = match &at_one_clock {
         Some(processes) => processes.iter().collect(),
         None => as_it_ran,

@@ -62,6 +62,18 @@ pub struct Slope {
     pub standard_error: f64,
 }
 
+impl Slope {
+    /// No slope is known better than by [`LEAST_ERROR`].
+    pub fn of(slope: f64, standard_error: f64) -> Slope {
+        Slope { slope, standard_error: standard_error.max(LEAST_ERROR) }
+    }
+}
+
+/// Whether clocks that are so far apart, in logarithms, show anything.
+pub fn moves(apart: f64) -> bool {
+    apart.abs() >= MOVES
+}
+
 /// Standard deviation of ln(clock) over processes; `None` below two.
 pub fn movement(processes: &[Seen]) -> Option<f64> {
     Some(variance(&clocks(processes))?.sqrt())
@@ -88,11 +100,11 @@ fn regressed(processes: &[Seen], value: fn(&Seen) -> f64) -> Option<Slope> {
 
 /// The slope of a series for the gate of its run; `None` where its clock stood, or with fewer than [`GATE_PROCESSES`].
 pub fn slope(processes: &[Seen]) -> Option<Slope> {
-    if processes.len() < GATE_PROCESSES || movement(processes)? < MOVES {
+    if processes.len() < GATE_PROCESSES || !moves(movement(processes)?) {
         return None;
     }
     let found = regressed(processes, |seen| seen.time)?;
-    Some(Slope { standard_error: found.standard_error.max(LEAST_ERROR), ..found })
+    Some(Slope::of(found.slope, found.standard_error))
 }
 
 /// Whether the clocks of a run are those of what was measured.
@@ -145,7 +157,7 @@ pub enum Veto {
 
 /// The slack of a series: the share of a shift to another clock by which its figure may be off.
 pub fn slack(processes: &[Seen]) -> Result<f64, Veto> {
-    let moved = movement(processes).is_some_and(|movement| movement >= MOVES);
+    let moved = movement(processes).is_some_and(moves);
     let Some(left) = regressed(processes, |seen| seen.cycles).filter(|_| moved) else {
         return Ok(LEAST_SLACK);
     };

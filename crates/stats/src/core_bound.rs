@@ -2,12 +2,12 @@
 
 use machine::{CacheKind, Machine};
 use model::vocabulary::{core_bound, memory};
-use model::{Beside, Form, Value};
+use model::{Beside, Case, Form, Metric, Params, Value};
 
 use super::analysis::CONFIDENCE;
 use super::clock::{self, Brought, Gate, Seen};
 use super::estimate::{Estimate, estimate};
-use super::order::{Interval, median};
+use super::order::{Interval, mean, median};
 use super::series::{Process, Series};
 
 /// The column in which samples have the core clock beside their windows, GHz.
@@ -48,11 +48,12 @@ enum Scaling {
 }
 
 impl Scaling {
-    fn of(form: Form) -> Option<Scaling> {
-        match form {
-            Form::TimePerWork { .. } => Some(Scaling::Time),
-            Form::WorkPerTime { .. } => Some(Scaling::Rate),
-            Form::CyclesPerWork | Form::Value | Form::Quantile { .. } => None,
+    fn of(metric: &Metric) -> Option<Scaling> {
+        match (metric.form, metric.unit.as_ref()) {
+            (Form::TimePerWork { .. }, _) | (Form::Value, "ns" | "us" | "ms" | "s") => Some(Scaling::Time),
+            (Form::WorkPerTime { .. }, _) => Some(Scaling::Rate),
+            (Form::Value, unit) if unit.ends_with("/s") => Some(Scaling::Rate),
+            (Form::CyclesPerWork | Form::Value | Form::Quantile { .. }, _) => None,
         }
     }
 
@@ -81,7 +82,7 @@ pub fn is_core_bound(series: &Series, machine: &Machine) -> bool {
     let one_cpu = own.len() == 1 && placement.beside == Beside::Idle && !series.imported;
     one_cpu
         && core_bound(&series.case.bench, &series.metric.name)
-        && Scaling::of(series.metric.form).is_some()
+        && Scaling::of(&series.metric).is_some()
         && (!series.case.bench.starts_with("memory.") || stays_in_l2(series, own.first(), machine))
 }
 
@@ -111,7 +112,7 @@ pub fn run_clock(all: &[Series], machine: &Machine) -> Option<RunClock> {
     let mut core: Vec<Vec<Seen>> = Vec::new();
     for series in all.iter().filter(|series| series.metric.headline && is_core_bound(series, machine)) {
         let processes: Vec<&Process> = series.processes.iter().collect();
-        core.extend(Scaling::of(series.metric.form).and_then(|scaling| seen(&processes, scaling)));
+        core.extend(Scaling::of(&series.metric).and_then(|scaling| seen(&processes, scaling)));
     }
     let ghz = clock::run_clock(&core)?;
     let slopes: Vec<clock::Slope> = core.iter().filter_map(|processes| clock::slope(processes)).collect();
@@ -124,6 +125,8 @@ pub fn run_clock(all: &[Series], machine: &Machine) -> Option<RunClock> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct AtClock {
     pub ghz: f64,
+    /// Mean of ln(GHz) over its processes as they ran.
+    pub clock: f64,
     /// Its interval is widened by what the slack allows.
     pub estimate: Estimate,
     /// The process medians that it counts, in visiting order.
@@ -132,9 +135,11 @@ pub struct AtClock {
 }
 
 /// What a core-bound series is at `ghz`, and its processes as they would have been; `None` where it is to be left as it ran.
-pub fn at_clock(processes: &[&Process], form: Form, ghz: f64) -> Option<(AtClock, Vec<Process>)> {
-    let scaling = Scaling::of(form).filter(|_| processes.len() >= LEAST_PROCESSES)?;
-    let brought = clock::brought(&seen(processes, scaling)?, ghz)?.ok()?;
+pub fn at_clock(processes: &[&Process], metric: &Metric, ghz: f64) -> Option<(AtClock, Vec<Process>)> {
+    let scaling = Scaling::of(metric).filter(|_| processes.len() >= LEAST_PROCESSES)?;
+    let seen = seen(processes, scaling)?;
+    let brought = clock::brought(&seen, ghz)?.ok()?;
+    let clock = mean(&seen.iter().map(|seen| seen.clock).collect::<Vec<f64>>())?;
     let at = |process: &&Process| {
         let mut process = (*process).clone();
         let clocks = process.beside.iter().find(|covariate| covariate.name == CLOCK);
@@ -147,7 +152,29 @@ pub fn at_clock(processes: &[&Process], form: Form, ghz: f64) -> Option<(AtClock
     let medians = values.iter().filter_map(|windows| median(windows)).collect();
     let found = estimate(&values, CONFIDENCE)?;
     let interval = found.interval.map(|interval| widened(interval, brought.wider));
-    Some((AtClock { ghz, estimate: Estimate { interval, ..found }, medians, brought }, processes))
+    Some((AtClock { ghz, clock, estimate: Estimate { interval, ..found }, medians, brought }, processes))
+}
+
+/// What a value of a core-bound metric that was seen at a clock is at another; `None` for what is neither a time nor a rate.
+pub fn rescaled(metric: &Metric, value: f64, seen_ghz: f64, ghz: f64) -> Option<f64> {
+    Some(Scaling::of(metric)?.at(value, seen_ghz, ghz))
+}
+
+/// Blocks up to this size stay in the L2 of any machine.
+const ANY_L2_BYTES: f64 = 32768.0;
+
+/// Whether a figure of which nothing but its names is known is bound by the core: of one task, or of two on one CPU.
+pub fn is_core_bound_by_name(case: &Case, point: &Params, metric: &Metric) -> bool {
+    let bytes = point.get(memory::param::BYTES).and_then(Value::number);
+    let alone = match case.bench.split('.').next().unwrap_or_default() {
+        "ipc" | "sched" | "lock" => case.placement.name == "same-cpu",
+        "memory" => case.placement.name == "one-cpu" && bytes.is_some_and(|bytes| bytes <= ANY_L2_BYTES),
+        _ => true,
+    };
+    alone
+        && case.placement.beside == Beside::Idle
+        && core_bound(&case.bench, &metric.name)
+        && Scaling::of(metric).is_some()
 }
 
 /// An interval of values, each end farther out by `wider` (of a logarithm).

@@ -11,19 +11,19 @@ use super::order::{Interval, mean, sorted, variance};
 /// The counts of processes that it is for.
 pub const GUARDED: std::ops::RangeInclusive<usize> = 5..=14;
 
-/// Student's t at 98.5 % with n - 1 degrees of freedom and twice the rank of the inner order statistic, for each n of
-/// [`GUARDED`]: half ranks are the middle of two.
-const TABLE: [(f64, usize); 10] = [
-    (3.2976, 4),
-    (3.0029, 4),
-    (2.8289, 4),
-    (2.7146, 4),
-    (2.6338, 5),
-    (2.5738, 6),
-    (2.5275, 6),
-    (2.4907, 7),
-    (2.4607, 8),
-    (2.4358, 8),
+/// For each n of [`GUARDED`] Student's t with n - 1 degrees of freedom at 98.5 % (both sides: 97 %) and at 96 % (92 %), and
+/// twice the rank of the inner order statistic: half ranks are the middle of two.
+const TABLE: [(f64, f64, usize); 10] = [
+    (3.2976, 2.3329, 4),
+    (3.0029, 2.1910, 4),
+    (2.8289, 2.1043, 4),
+    (2.7146, 2.0460, 4),
+    (2.6338, 2.0042, 5),
+    (2.5738, 1.9727, 6),
+    (2.5275, 1.9481, 6),
+    (2.4907, 1.9284, 7),
+    (2.4607, 1.9123, 8),
+    (2.4358, 1.8989, 8),
 ];
 
 /// By how many standard deviations of ln(value) the interval reaches to either side with `n` processes: t / sqrt(n) of
@@ -40,14 +40,24 @@ pub fn reach(n: usize) -> Option<f64> {
 /// The interval around ln of the median of `logarithms`, one a process, that are worth as many processes as there are:
 /// `[min(x̄ - h, x_(k)), max(x̄ + h, x_(n+1-k))]` with `h = t s / sqrt(n)`. `None` outside [`GUARDED`].
 pub fn guarded(logarithms: &[f64]) -> Option<Interval> {
+    with_t(logarithms, |(reported, _, _)| reported)
+}
+
+/// The same with t at 92 %: for two one-sided tests at 5 %, by which two medians are called the same.
+pub fn guarded_for_sameness(logarithms: &[f64]) -> Option<Interval> {
+    with_t(logarithms, |(_, sameness, _)| sameness)
+}
+
+fn with_t(logarithms: &[f64], t: impl Fn((f64, f64, usize)) -> f64) -> Option<Interval> {
     let rising = sorted(logarithms);
     let n = rising.len();
     if !GUARDED.contains(&n) {
         return None;
     }
-    let half = reach(n)? * variance(&rising)?.sqrt();
+    let row = TABLE[n - GUARDED.start()];
+    let half = t(row) / (n as f64).sqrt() * variance(&rising)?.sqrt();
     let centre = mean(&rising)?;
-    let twice_rank = TABLE[n - GUARDED.start()].1;
+    let twice_rank = row.2;
     let inner = |from_below: bool| {
         let at = |rank: usize| if from_below { rising[rank - 1] } else { rising[n - rank] };
         (at(twice_rank / 2) + at(twice_rank.div_ceil(2))) / 2.0

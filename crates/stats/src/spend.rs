@@ -46,7 +46,7 @@ impl Known {
     pub fn of(series: &Series, clock: Option<f64>) -> Option<Known> {
         let processes: Vec<&Process> =
             series.processes.iter().filter(|process| !process.values.is_empty()).collect();
-        let brought = clock.and_then(|ghz| at_clock(&processes, series.metric.form, ghz));
+        let brought = clock.and_then(|ghz| at_clock(&processes, &series.metric, ghz));
         let (found, medians, wider) = match brought {
             Some((at_clock, _)) => (at_clock.estimate, at_clock.medians, at_clock.brought.wider),
             None => {

@@ -8,11 +8,11 @@ use stats::bootstrap::Resampling;
 use stats::compare::{
     LEAST_MARGIN, Outcome, conclude, paired_p, paired_ratio, ratio_of_means, unpaired_ratio,
 };
+use stats::contrast::{Clocks, Family, Side, contrast, level};
 use stats::interleave::latin_order;
 use stats::noise::{Noise, autoregressive};
 use stats::order::{Interval, median};
 use stats::ranks::mann_whitney;
-use stats::shift::{Between, Spread, shifted};
 
 /// How often a comparison of two arms with equal distributions says that they differ: intervals that exclude
 /// 1, tests with p < 0.05.
@@ -92,10 +92,12 @@ pub fn equal_runs(levels: Levels, cv: f64, n: usize, trials: usize, seed: u64) -
         let (a, b) = values.split_at(n);
         let plan = Resampling { resamples: 199, ..Resampling::new(CONFIDENCE, trial as u64) };
         let Some(ratio) = unpaired_ratio(a, b, plan) else { continue };
-        let spreads = [Spread::of(a), Spread::of(b)];
-        let shifted = shifted(ratio, spreads, Between::ONE_RUN_EACH, CONFIDENCE);
+        let Some((one, other)) = Side::of(a, 1).zip(Side::of(b, 1)) else { continue };
+        let level = level(Family::Other, [&one, &other], &[]);
+        let found = contrast(&one, &other, level, Clocks::default());
+        let apart = found.interval.low > 0.0 || found.interval.high < 0.0;
         naive.count(conclude(&ratio, LEAST_MARGIN) == Outcome::Different);
-        widened.count(conclude(&shifted.ratio, LEAST_MARGIN) == Outcome::Different && shifted.p <= 0.05);
+        widened.count(apart && found.p <= 0.05 && found.difference.abs() >= LEAST_MARGIN.ln_1p());
     }
     (naive, widened)
 }

@@ -1,0 +1,56 @@
+//! What a comparison says, and what it needs to say it.
+
+use super::*;
+
+#[test]
+fn words_have_bounds_and_what_more_would_tell() {
+    let of = |host: &str, level: f64, spread: f64| {
+        let values: Vec<f64> = (0..8).map(|at| level * (1.0 + spread * (f64::from(at) - 3.5))).collect();
+        arm(host, false, vec![member("a.time@one-cpu#latency", "ns", Better::Lower, &values)])
+    };
+    let one = |a: Arm, b: Arm| compare(&a, &b, &Options::default()).metrics.remove(0);
+    let slower = one(of("a", 5.0, 0.001), of("b", 6.0, 0.001));
+    assert!(slower.words.starts_with("slower by 19 to 2"), "{}", slower.words);
+    assert_eq!((slower.more_runs, slower.grade), (None, Grade::A));
+    let unsure = one(of("a", 5.0, 0.02), of("b", 5.2, 0.02));
+    assert!(unsure.words.starts_with("cannot tell: at most "), "{}", unsure.words);
+    assert!(
+        unsure.more_runs.is_some_and(|runs| runs > 0) && unsure.would_show.is_some_and(|share| share > 0.1)
+    );
+    // Below 2 % nothing is called different.
+    assert_eq!(one(of("a", 5.0, 1e-5), of("b", 5.09, 1e-5)).words, "same within 2 %");
+}
+
+#[test]
+fn what_is_not_known_is_no_difference_and_no_part() {
+    let of = |host: &str, level: f64, kind: VerdictKind, grade: Grade| {
+        let mut one = member("cpu.x@one-cpu#time", "ns", Better::Lower, &around(level));
+        one.verdict = Verdict { grade, ..Verdict::new(kind, "so") };
+        arm(host, false, vec![one])
+    };
+    let a = of("a", 5.0, VerdictKind::Trusted, Grade::A);
+    let drifting = compare(&a, &of("b", 7.0, VerdictKind::Drifting, Grade::U), &Options::default());
+    assert_eq!(drifting.metrics[0].words, "cannot tell: B is drifting");
+    assert!(drifting.components.is_empty() && drifting.index.is_none());
+    // A factor of three is one, however wide its figure.
+    let wide = compare(&a, &of("b", 15.0, VerdictKind::Imprecise, Grade::C), &Options::default());
+    assert_eq!((wide.metrics[0].word, wide.components.len()), (Word::Slower, 0));
+    let rough = compare(&a, &of("b", 7.0, VerdictKind::Imprecise, Grade::B), &Options::default());
+    assert_eq!((rough.metrics[0].word, rough.components.len()), (Word::Slower, 1));
+}
+
+#[test]
+fn history_says_how_far_equal_runs_lie_apart() {
+    let run = |at: usize, level: f64| {
+        let file = format!("r{at}");
+        let members = vec![member("a.time@one-cpu#latency", "ns", Better::Lower, &around(level))];
+        Arm { identities: arm::identity("x", &file, &file), file, ..arm("x", false, members) }
+    };
+    let (a, b) = (run(100, 5.0), run(101, 5.3));
+    assert_eq!(compare(&a, &b, &Options::default()).metrics[0].word, Word::Slower);
+    let levels = [5.0, 5.4, 5.0, 5.5, 4.9, 5.3];
+    let history = levels.into_iter().enumerate().map(|(at, level)| run(at, level)).collect();
+    let history = Some(Arm::of_runs(history, "folder").expect("one host"));
+    let found = compare(&a, &b, &Options { history, ..Options::default() });
+    assert_eq!(found.metrics[0].word, Word::Inconclusive, "{}", found.metrics[0].words);
+}
