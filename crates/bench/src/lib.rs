@@ -234,10 +234,10 @@ impl Depth {
         }
     }
 
-    /// Passes that every case gets where the budget allows: five processes are the fewest that have a 95 % interval.
+    /// Passes that every case gets where the budget allows: six pairs are the fewest that have a 95 % interval.
     pub const fn passes_min(self) -> u32 {
         match self {
-            Depth::Quick => 5,
+            Depth::Quick => 6,
             Depth::Standard | Depth::Full => 10,
         }
     }

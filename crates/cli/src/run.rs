@@ -46,7 +46,7 @@ pub struct Args {
 }
 
 pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
-    let profile = Profile { rounds: true, ..args.measure.profile()? };
+    let profile = args.measure.profile()?.in_rounds();
     let benches = match plan::select(&args.measure.only, profile.depth) {
         Ok(benches) => benches,
         // A name that does not exist is a mistake of usage.

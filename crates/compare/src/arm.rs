@@ -9,6 +9,7 @@ use import::Imported;
 use model::vocabulary::ipc::metric::OCCUPANCY;
 use model::vocabulary::{RuleId, host as ids};
 use model::{Case, Effect, Finding, Metric, Params, Verdict, VerdictKind};
+use serde::Deserialize;
 use stats::Judged;
 use stats::core_bound::rescaled;
 use stats::order::median;
@@ -69,13 +70,11 @@ pub struct Member {
 }
 
 /// A core-bound series at one clock.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct AtOneClock {
     pub ghz: f64,
     /// A median for each process.
     pub medians: Vec<f64>,
-    /// Mean of ln(GHz) over the processes as they ran.
-    pub clock: f64,
 }
 
 /// Rules of what others did to the machine meanwhile: with one of them against one arm, a difference is no property of
@@ -256,10 +255,8 @@ impl Member {
             (true, false) => *self = other,
             (false, false) => {
                 self.at_clock = self.at_clock.take().zip(other.at_clock).map(|(own, other)| {
-                    let [before, more] = [own.medians.len(), other.medians.len()].map(|many| many as f64);
-                    let clock = (own.clock * before + other.clock * more) / (before + more);
                     let medians = [own.medians.clone(), other.at(&self.metric, own.ghz)].concat();
-                    AtOneClock { ghz: own.ghz, medians, clock }
+                    AtOneClock { ghz: own.ghz, medians }
                 });
                 self.counts.extend(other.counts);
                 self.medians.extend(other.medians);
@@ -295,12 +292,8 @@ pub(super) fn flaws(file: &str, complete: bool, damage: &[String]) -> Vec<String
 fn member(judged: &Judged, title: String, note: &str) -> Member {
     let (series, analysis) = (&judged.series, &judged.analysis);
     let counted = series.processes.iter().filter_map(|process| Some((median(&process.values)?, process)));
-    let clock = |process: &stats::Process| {
-        let column = process.beside.iter().find(|column| column.name == "clock_ghz");
-        column.and_then(|column| median(&column.values)).unwrap_or(f64::NAN)
-    };
     let (medians, clocks): (Vec<f64>, Vec<f64>) =
-        counted.map(|(value, process)| (value, clock(process))).unzip();
+        counted.map(|(value, process)| (value, process.clock_ghz())).unzip();
     Member {
         key: series.key.clone(),
         case: series.case.clone(),
@@ -310,11 +303,10 @@ fn member(judged: &Judged, title: String, note: &str) -> Member {
         counts: vec![medians.len()],
         medians,
         clocks,
-        at_clock: analysis.at_clock.as_ref().map(|found| AtOneClock {
-            ghz: found.ghz,
-            medians: found.medians.clone(),
-            clock: found.clock,
-        }),
+        at_clock: analysis
+            .at_clock
+            .as_ref()
+            .map(|found| AtOneClock { ghz: found.ghz, medians: found.medians.clone() }),
         median: analysis.estimate.as_ref().map_or(f64::NAN, |estimate| estimate.median),
         told: None,
         verdict: analysis.verdict.clone(),

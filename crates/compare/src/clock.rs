@@ -85,7 +85,7 @@ pub fn brought(common: Common, arms: [&Arm; 2], a: &Member, b: &Member) -> (Opti
         }
         (Common::OneMachine, Some(of_a), Some(of_b)) => {
             let both = [of_a.medians.clone(), of_b.at(&b.metric, of_a.ghz)];
-            (Some(both), Clocks { slack: SLACK * (of_b.clock - of_a.clock).abs(), ..Clocks::default() })
+            (Some(both), Clocks { slack: SLACK * apart.abs(), ..Clocks::default() })
         }
         // Time goes with the clock by a power between -1 and 0: at one clock a time differs by what was measured, by that
         // times the ratio of the clocks, or by anything between; a rate by the inverse.
@@ -129,8 +129,8 @@ pub fn common<'m>(
 
 /// How the difference of a core-bound pair goes with that of its clocks; `None` where these hardly differ.
 fn slope(a: &Member, b: &Member) -> Option<Slope> {
-    let (of_a, of_b) = (a.at_clock.as_ref()?, b.at_clock.as_ref()?);
-    let apart = of_b.clock - of_a.clock;
+    a.at_clock.as_ref().zip(b.at_clock.as_ref())?;
+    let apart = b.mean_clock()? - a.mean_clock()?;
     let (side_a, side_b) = (Side::of(&a.medians, a.runs())?, Side::of(&b.medians, b.runs())?);
     let difference = side_b.median - side_a.median;
     // A rate goes the other way.

@@ -30,7 +30,7 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub use arm::{Arm, Member};
+pub use arm::{Arm, AtOneClock, Member};
 pub use components::{Component, Pooled, component_of};
 pub use curves::Overlaid;
 pub use matching::unit_scale;

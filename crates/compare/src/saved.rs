@@ -1,11 +1,11 @@
 //! What `assay run --json` printed, or saved as `report.json`, as one side of a comparison. It has no conditions of single
-//! visits and no clocks beside windows; values, verdicts and findings it has.
+//! visits; values, clocks, verdicts and findings it has.
 
 use anyhow::{Context, ensure};
 use serde::Deserialize;
 
 use super::arm::{flaws, identity};
-use super::{Arm, Member};
+use super::{Arm, AtOneClock, Member};
 use import::keyed;
 use model::{Better, Finding, Form, Grade, Metric, SCHEMA, Verdict, VerdictKind};
 use stats::order::{Interval, median};
@@ -55,6 +55,9 @@ struct Series {
     reason: String,
     #[serde(default)]
     values: Vec<Vec<Option<f64>>>,
+    #[serde(default)]
+    clocks_ghz: Vec<Option<f64>>,
+    at_clock: Option<AtOneClock>,
 }
 
 impl Arm {
@@ -102,6 +105,8 @@ fn member(series: Series) -> Option<Member> {
     let keyed = keyed(&series.key)?;
     let processes = series.values.iter().map(|values| values.iter().flatten().copied().collect::<Vec<f64>>());
     let medians: Vec<f64> = processes.filter_map(|values| median(&values)).collect();
+    let clock = |at: usize| series.clocks_ghz.get(at).copied().flatten().unwrap_or(f64::NAN);
+    let clocks = (0..medians.len()).map(clock).collect();
     // The contract does not say how a value came about: it is the value.
     let metric = Metric {
         name: keyed.metric.clone().into(),
@@ -121,10 +126,10 @@ fn member(series: Series) -> Option<Member> {
         title: format!("{}: {}", keyed.case.bench, keyed.metric),
         metric,
         counts: vec![medians.len()],
-        at_clock: None,
+        at_clock: series.at_clock.filter(|at_clock| at_clock.medians.len() == medians.len()),
         case: keyed.case,
         point: keyed.point,
-        clocks: vec![f64::NAN; medians.len()],
+        clocks,
         told: series.ci95.filter(|_| medians.is_empty()).map(|interval| (interval, series.n)),
         medians,
         median: series.median.unwrap_or(f64::NAN),

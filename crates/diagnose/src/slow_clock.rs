@@ -6,7 +6,8 @@ use super::{Evidence, Rule};
 use machine::Hypervisor;
 use model::vocabulary::host as ids;
 use model::{Effect, Fact, Finding, Severity, TimeLine};
-use stats::order::{Interval, median, median_interval};
+use stats::estimate::interval_of_median;
+use stats::order::{Interval, median};
 
 pub const RULES: &[Rule] = &[SLOW];
 
@@ -42,7 +43,7 @@ struct Claim {
 fn slow(evidence: &Evidence) -> Option<Vec<Finding>> {
     let claim = claim(evidence)?;
     let clocks: Vec<f64> = tracks::visit_clocks(evidence.run).into_iter().map(|(_, ghz)| ghz).collect();
-    let (middle, interval) = (median(&clocks)?, median_interval(&clocks, 0.95)?);
+    let (middle, interval) = (median(&clocks)?, interval_of_median(&clocks, 0.95)?);
     if interval.high >= SHORT * claim.ghz {
         return Some(Vec::new());
     }

@@ -14,6 +14,7 @@ use diagnose::Diagnosis;
 use model::{Better, Finding, Grade, Params, Reason, SCHEMA, VerdictKind};
 use stats::analysis::Judged;
 use stats::estimate::Estimate;
+use stats::series::Series;
 
 /// A run's results. Names change only with `schema`; readers must accept fields that they do not know.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -103,6 +104,9 @@ pub struct OutputSeries {
     pub icc: Option<f64>,
     /// Every counted value: one list a process, in visiting order; null where a window gave no finite number.
     pub values: Vec<Vec<Option<f64>>>,
+    /// The core clock beside each process, the median over its windows, GHz; empty where none was read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clocks_ghz: Vec<Option<f64>>,
     /// Why visits did not count.
     pub failures: Vec<String>,
 }
@@ -113,6 +117,8 @@ pub struct OutputAtClock {
     pub ghz: f64,
     pub median: f64,
     pub ci95: Option<[f64; 2]>,
+    /// Of each process, in visiting order: what the interval rests on.
+    pub medians: Vec<f64>,
     /// The share of a shift to another clock by which the number may be off.
     pub slack: f64,
     /// Of ln(time) on ln(clock) over its processes, with its standard error; null where the clock stood.
@@ -185,6 +191,11 @@ fn known(values: Vec<f64>) -> Vec<Option<f64>> {
     values.into_iter().map(|value| Some(value).filter(|value| value.is_finite())).collect()
 }
 
+fn clocks_ghz(series: &Series) -> Vec<Option<f64>> {
+    let clocks: Vec<f64> = series.processes.iter().map(|process| process.clock_ghz()).collect();
+    if clocks.iter().any(|clock| clock.is_finite()) { known(clocks) } else { Vec::new() }
+}
+
 fn ci95(estimate: &Estimate) -> Option<[f64; 2]> {
     estimate.interval.map(|interval| [interval.low, interval.high])
 }
@@ -210,6 +221,7 @@ pub fn series(judged: &Judged) -> OutputSeries {
             ghz: at_clock.ghz,
             median: at_clock.estimate.median,
             ci95: ci95(&at_clock.estimate),
+            medians: at_clock.medians.clone(),
             slack: at_clock.brought.slack,
             slope: at_clock.brought.slope.map(|slope| slope.slope),
             slope_se: at_clock.brought.slope.map(|slope| slope.standard_error),
@@ -228,6 +240,7 @@ pub fn series(judged: &Judged) -> OutputSeries {
         more_needed: analysis.more_needed,
         icc: estimate.and_then(|estimate| estimate.icc).map(|icc| icc.value),
         values: series.values().into_iter().map(known).collect(),
+        clocks_ghz: clocks_ghz(series),
         failures: series.missing.iter().filter_map(|missing| failed(&missing.reason)).collect(),
     }
 }

@@ -7,6 +7,7 @@ use anyhow::bail;
 
 use bench::{self, Benchmark, Candidate, Depth, Scope, Windows};
 use model::{Planned, fingerprint};
+use stats::guarded::GUARDED;
 use stats::interleave::latin_order;
 
 pub mod factors;
@@ -47,7 +48,7 @@ pub const PROFILES: [Profile; 3] = [
         budget_per_group: false,
         precision: 0.03,
         passes_min: Depth::Quick.passes_min(),
-        passes_max: 30,
+        passes_max: 20,
         rounds: false,
         windows: Depth::Quick.windows(),
     },
@@ -85,7 +86,21 @@ pub fn profile(name: &str) -> Option<Profile> {
 /// the passes that the budget has room for come by themselves.
 const LONG_VISIT_S: f64 = 30.0;
 
+/// Processes at most of a case in a quick run's rounds.
+const QUICK_ROUNDS_MOST: u32 = 30;
+
 impl Profile {
+    /// For a run whose cases are each judged by itself: rounds after the first passes, of which a quick one has as many as
+    /// give an interval.
+    pub fn in_rounds(mut self) -> Profile {
+        self.rounds = true;
+        if self.depth == Depth::Quick {
+            self.passes_min = *GUARDED.start() as u32;
+            self.passes_max = QUICK_ROUNDS_MOST;
+        }
+        self
+    }
+
     /// Seconds that a plan counts with for a case whose visit takes so long.
     pub fn seconds_of(&self, visit_s: f64) -> f64 {
         match visit_s > LONG_VISIT_S {

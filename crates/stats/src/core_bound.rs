@@ -7,11 +7,8 @@ use model::{Beside, Case, Form, Metric, Params, Value};
 use super::analysis::CONFIDENCE;
 use super::clock::{self, Brought, Gate, Seen};
 use super::estimate::{Estimate, estimate};
-use super::order::{Interval, mean, median};
+use super::order::{Interval, median};
 use super::series::{Process, Series};
-
-/// The column in which samples have the core clock beside their windows, GHz.
-const CLOCK: &str = "clock_ghz";
 
 /// With fewer processes a series is left as it ran.
 const LEAST_PROCESSES: usize = 3;
@@ -100,8 +97,8 @@ fn stays_in_l2(series: &Series, cpu: Option<u32>, machine: &Machine) -> bool {
 /// What the processes of a series show of time and clock; `None` where a process has no clock.
 fn seen(processes: &[&Process], scaling: Scaling) -> Option<Vec<Seen>> {
     let one = |process: &&Process| {
-        let clocks = &process.beside.iter().find(|covariate| covariate.name == CLOCK)?.values;
-        let windows = process.values.iter().map(|value| scaling.time(*value)).zip(clocks.iter().copied());
+        let clocks = process.clocks()?.iter().copied();
+        let windows = process.values.iter().map(|value| scaling.time(*value)).zip(clocks);
         Seen::of(&windows.collect::<Vec<(f64, f64)>>())
     };
     processes.iter().map(one).collect()
@@ -125,8 +122,6 @@ pub fn run_clock(all: &[Series], machine: &Machine) -> Option<RunClock> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct AtClock {
     pub ghz: f64,
-    /// Mean of ln(GHz) over its processes as they ran.
-    pub clock: f64,
     /// Its interval is widened by what the slack allows.
     pub estimate: Estimate,
     /// The process medians that it counts, in visiting order.
@@ -137,13 +132,10 @@ pub struct AtClock {
 /// What a core-bound series is at `ghz`, and its processes as they would have been; `None` where it is to be left as it ran.
 pub fn at_clock(processes: &[&Process], metric: &Metric, ghz: f64) -> Option<(AtClock, Vec<Process>)> {
     let scaling = Scaling::of(metric).filter(|_| processes.len() >= LEAST_PROCESSES)?;
-    let seen = seen(processes, scaling)?;
-    let brought = clock::brought(&seen, ghz)?.ok()?;
-    let clock = mean(&seen.iter().map(|seen| seen.clock).collect::<Vec<f64>>())?;
+    let brought = clock::brought(&seen(processes, scaling)?, ghz)?.ok()?;
     let at = |process: &&Process| {
         let mut process = (*process).clone();
-        let clocks = process.beside.iter().find(|covariate| covariate.name == CLOCK);
-        let windows = process.values.iter().zip(clocks.iter().flat_map(|covariate| &covariate.values));
+        let windows = process.values.iter().zip(process.clocks().unwrap_or_default());
         process.values = windows.map(|(value, clock)| scaling.at(*value, *clock, ghz)).collect();
         process
     };
@@ -152,7 +144,7 @@ pub fn at_clock(processes: &[&Process], metric: &Metric, ghz: f64) -> Option<(At
     let medians = values.iter().filter_map(|windows| median(windows)).collect();
     let found = estimate(&values, CONFIDENCE)?;
     let interval = found.interval.map(|interval| widened(interval, brought.wider));
-    Some((AtClock { ghz, clock, estimate: Estimate { interval, ..found }, medians, brought }, processes))
+    Some((AtClock { ghz, estimate: Estimate { interval, ..found }, medians, brought }, processes))
 }
 
 /// What a value of a core-bound metric that was seen at a clock is at another; `None` for what is neither a time nor a rate.

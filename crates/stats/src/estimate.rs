@@ -127,13 +127,20 @@ fn interval_of_processes(medians: &[f64], worth: f64, confidence: f64) -> Option
     if independent && confidence <= GUARDED_CONFIDENCE && medians.iter().all(|median| *median > 0.0) {
         let logarithms: Vec<f64> = medians.iter().map(|median| median.ln()).collect();
         if let Some(found) = guarded(&logarithms) {
-            return Some(Interval { low: found.low.exp(), high: found.high.exp() });
+            // Where all values are one, what logarithms are rounded by would leave it out.
+            let middle = median(medians)?;
+            return Some(Interval { low: found.low.exp().min(middle), high: found.high.exp().max(middle) });
         }
     }
     median_ranks(n, confidence)?;
     // Where widening passes the ends, all that can be said is that the processes lay between those.
     let ranks = widened_median_ranks(n, worth, confidence).unwrap_or((1, n));
     interval_at(&sorted(medians), ranks)
+}
+
+/// The interval of the median of independent values: as [`estimate`] has it, of a value a process. `None` with too few.
+pub fn interval_of_median(values: &[f64], confidence: f64) -> Option<Interval> {
+    interval_of_processes(values, values.len() as f64, confidence)
 }
 
 /// The fewest processes that give an interval.

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use super::order::median;
 use super::outliers::Covariate;
 use super::pooled::pooled;
 use model::{
@@ -60,6 +61,21 @@ pub struct Process {
     pub facts: ProcessFacts,
     /// Worst deviation from linearity that calibration met.
     pub linearity: Option<f64>,
+}
+
+/// The column in which samples have the core clock beside their windows, GHz.
+const CLOCK: &str = "clock_ghz";
+
+impl Process {
+    /// The core clock beside each of its counted windows, GHz; `None` where none was read.
+    pub fn clocks(&self) -> Option<&[f64]> {
+        Some(&self.beside.iter().find(|covariate| covariate.name == CLOCK)?.values)
+    }
+
+    /// Their median; not finite where none is known.
+    pub fn clock_ghz(&self) -> f64 {
+        self.clocks().and_then(median).unwrap_or(f64::NAN)
+    }
 }
 
 /// A visit without values.

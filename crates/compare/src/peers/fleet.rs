@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::{Arm, component_of};
 use model::{Better, Severity, Summary, SummaryFinding};
-use stats::order::median_interval;
+use stats::estimate::interval_of_median;
 
 /// One result of one host, as it is read.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -273,7 +273,9 @@ impl From<&Arm> for Result {
             median: member.median,
             ci95: match member.told {
                 Some((interval, _)) => Some(interval),
-                None => median_interval(&member.medians, 0.95).map(|interval| [interval.low, interval.high]),
+                None => {
+                    interval_of_median(&member.medians, 0.95).map(|interval| [interval.low, interval.high])
+                }
             },
         });
         // An identity is host and time; foreign files need not tell one.

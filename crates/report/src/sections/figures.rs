@@ -26,13 +26,16 @@ pub fn in_unit(judged: &Judged, unit: &str) -> String {
     }
 }
 
-/// The interval's half-width as a share of the median; both ends where "±" would say that they lie alike and it is wide.
-/// Nothing where the range stands for the number already.
+/// How wide the interval is; nothing where its range stands for the number already.
 pub fn width_words(judged: &Judged) -> String {
+    if judged.analysis.verdict.grade == Grade::C { String::new() } else { spread_words(judged) }
+}
+
+/// The interval's half-width as a share of the median; both ends where "±" would say that they lie alike and it is wide.
+pub fn spread_words(judged: &Judged) -> String {
     const WIDE: f64 = 0.25;
     let Some(estimate) = judged.analysis.figure() else { return String::new() };
     match (estimate.relative_half_width(), estimate.interval) {
-        _ if judged.analysis.verdict.grade == Grade::C => String::new(),
         (Some(half), Some(interval)) if half > WIDE => range(interval, ""),
         (Some(half), _) => format!("±{}", percent(half)),
         (None, _) => String::new(),

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::figures::width_words;
+use super::figures::spread_words;
 use super::{column, number, right, text};
 use crate::block::{Block, Cell, Section, Table};
 use diagnose::Diagnosis;
@@ -184,7 +184,7 @@ fn row(title: &str, unit: &str, judged: &Judged) -> Vec<Cell> {
         text(judged.series.case.placement.name.as_ref()),
         number(estimate.map_or(String::new(), |estimate| estimate.n.to_string())),
         number(estimate.map_or("–".to_string(), |estimate| format!("{:.1} {unit}", estimate.median))),
-        number(width_words(judged)),
+        number(spread_words(judged)),
         number(estimate.and_then(|estimate| estimate.cv).map_or(String::new(), percent)),
         number(own.map_or(String::new(), |own| format!("{:.1}", own.score))),
         number(more(judged).map_or(String::new(), signed)),

@@ -189,7 +189,7 @@ impl<'s, 'h> Loop<'s, 'h> {
                 self.finished[*case] = self.is_finished(*case);
             }
             if profile.rounds {
-                self.make_room(&runnable, writer)?;
+                self.make_room(&runnable, pass, writer)?;
             }
             let mut due: Vec<usize> = order.into_iter().filter(|case| self.is_due(*case, pass)).collect();
             // Each setting of the knobs once a pass; in that, the order drawn.

@@ -136,7 +136,7 @@ fn reading_what_is_left_of_an_invented_run_at_every_byte() {
 #[test]
 fn reading_what_is_left_of_other_runs() {
     let (several, real) = (whole(pretended("selftest.steady,memory.bandwidth")), real());
-    assert!(real.run.visits.len() >= 10 && real.run.damage.is_empty());
+    assert!(real.run.visits.len() >= 5 && real.run.damage.is_empty());
     for whole in [several, real] {
         for length in whole.places(500) {
             whole.check_reading(length);
@@ -206,7 +206,7 @@ fn a_real_run_goes_on_after_a_cut() {
         .says(&["going on with", &left.visits.len().to_string()]);
     let finished = read(&file);
     assert_eq!(finished.visits[..left.visits.len()], left.visits);
-    assert!(finished.visits.len() >= 10 && finished.summary.is_some() && finished.damage.len() == 1);
+    assert!(finished.visits.len() >= 5 && finished.summary.is_some() && finished.damage.len() == 1);
     let orders: Vec<u32> = finished.visits.iter().map(|visit| visit.order).collect();
     assert_eq!(orders, (0..orders.len() as u32).collect::<Vec<_>>());
     let passes: std::collections::BTreeSet<u32> = finished.visits.iter().map(|visit| visit.pass).collect();

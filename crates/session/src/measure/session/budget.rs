@@ -57,7 +57,12 @@ impl Loop<'_, '_> {
 
     /// Takes cases out, the least important first, until the others get the passes that an interval needs at the speed that
     /// was seen. What is taken out says so.
-    pub(super) fn make_room(&mut self, runnable: &[usize], writer: &mut Writer) -> anyhow::Result<()> {
+    pub(super) fn make_room(
+        &mut self,
+        runnable: &[usize],
+        pass: u32,
+        writer: &mut Writer,
+    ) -> anyhow::Result<()> {
         let least = self.session.profile.passes_min as usize;
         if self.session.header.pretend.is_some() {
             return Ok(());
@@ -82,7 +87,7 @@ impl Loop<'_, '_> {
             let reason = format!(
                 "budget: left out after {visits} of {least} passes, as there was no time for {least} of every case"
             );
-            let visit = self.visit_without_samples(case, 0, Reason::Skipped(reason));
+            let visit = self.visit_without_samples(case, pass, Reason::Skipped(reason));
             self.keep(visit, writer)?;
         }
         Ok(())
