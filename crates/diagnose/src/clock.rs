@@ -5,7 +5,7 @@ use super::words::{figure, percent};
 use super::{Evidence, Rule};
 use model::vocabulary as ids;
 use model::vocabulary::MetricId;
-use model::{Effect, Event, Fact, Finding, Form, Severity};
+use model::{Effect, Event, Fact, Finding, Form, Grade, Severity, Visit};
 use stats::analysis::Judged;
 use stats::order::{Interval, quantile};
 
@@ -176,10 +176,13 @@ const MOVING: Rule = Rule {
     about: "A short chain of dependent additions after each window tells the clock of the core at that moment. Turbo \
             budgets, power limits, temperature and, in a guest, the neighbours on the host move it; everything that \
             runs in the core moves with it.",
-    method: "Fires when the 5th and 95th percentile of the clocks beside all windows are more than 5 % apart, or when the \
-             clock stepped by more than 5 % from one visit to the next after somebody had changed the governor. At least \
-             60 windows are needed: three beyond either. Series whose process medians go with the clock beside them (Spearman, p < 0.01 after \
-             adjustment) carry it as their cause.",
+    method: "A clock that moves between visits is a fact of the run, and core-bound figures are given at one clock. This fires \
+             where that does not settle it: the clock moved by more than 5 % (5th to 95th percentile over at least 60 \
+             windows), and a headline figure that is not trusted goes with it (Spearman, p < 0.01 after adjustment), or \
+             times do not go with the clock that was read, so that nothing is given at one clock; or it moved by more than \
+             10 % inside a quarter of the visits, so that a reading beside a window is not that window's clock; or it stepped by \
+             more than 5 % from one visit to the next after somebody had changed the governor. Series that go with the clock \
+             carry it as their cause.",
     calm: "steady core clock",
     source: file!(),
     check: moving,
@@ -195,8 +198,16 @@ fn moving(evidence: &Evidence) -> Option<Vec<Finding>> {
     let step = largest_step(&tracks::visit_clocks(evidence.run));
     let changed: Vec<&Event> = evidence.run.events.iter().filter(|event| event.kind == "governor").collect();
     let stepped = step.filter(|step| step.size > 0.05);
-    if spread <= 0.05 && (stepped.is_none() || changed.is_empty()) {
+    let (somebody, inside) = (stepped.is_some() && !changed.is_empty(), moved_inside(evidence) > 0.10);
+    if spread <= 0.05 && !somebody && !inside {
         return Some(Vec::new());
+    }
+    let closed = spread > 0.05 && evidence.clock.is_some_and(|clock| clock.common().is_none());
+    let doubted = |judged: &&Judged| judged.series.metric.headline && judged.analysis.verdict.grade != Grade::A;
+    let decides = spread > 0.05 && goes_with_it(evidence).any(|judged| doubted(&judged));
+    if !(somebody || inside || closed || decides) {
+        // It moved, and nothing that is said depends on it: neither a finding nor a steady clock.
+        return None;
     }
     let moved = stepped.map_or(spread, |step| step.size.max(spread));
     let mut facts = vec![
@@ -250,10 +261,26 @@ fn largest_step(clocks: &[(f64, f64)]) -> Option<Step> {
     clocks.windows(2).map(step).max_by(|one, other| one.size.total_cmp(&other.size))
 }
 
+/// By which share the clock moved inside each visit, from its slowest window to its fastest: a quarter of the visits moved by
+/// this or more.
+fn moved_inside(evidence: &Evidence) -> f64 {
+    let moved = |visit: &Visit| {
+        let clocks = tracks::clocks_of(visit);
+        let least = clocks.iter().copied().reduce(f64::min)?;
+        Some(clocks.iter().copied().fold(0.0, f64::max) / least - 1.0)
+    };
+    quantile(&evidence.visits().filter_map(moved).collect::<Vec<f64>>(), 0.75).unwrap_or(0.0)
+}
+
 /// Keys of the series whose values go with the clock.
 fn moved_with_it(evidence: &Evidence) -> Vec<String> {
+    goes_with_it(evidence).map(|judged| judged.series.key.clone()).collect()
+}
+
+/// The series whose values go with the clock; of those given at one clock, what is left then.
+fn goes_with_it<'a>(evidence: &Evidence<'a>) -> impl Iterator<Item = &'a Judged> {
     let goes = |judged: &&Judged| judged.analysis.correlations.iter().any(|(name, _)| name == "clock_ghz");
-    evidence.series.iter().filter(goes).map(|judged| judged.series.key.clone()).collect()
+    evidence.series.iter().filter(goes)
 }
 
 const CHECK: Rule = Rule {

@@ -16,7 +16,8 @@ const BACKGROUND: Rule = Rule {
     method: "Fires where others used more than 5 % of a CPU over all visits together (0.5 % of the machine where that \
              is more), or more than 10 % of the CPUs of one case. A case whose CPUs were used by others for more than \
              20 % of its time is rejected; from 5 % on its numbers carry the cause. The kernel counts in ticks of \
-             10 ms: a case that ran for less than 0.3 s altogether is not judged alone, and where a CPU quota pauses us the \
+             10 ms: a case that ran for less than 0.3 s altogether, or whose share is below four standard errors of what \
+             ticks at both ends of its visits may err by, is not judged alone; where a CPU quota pauses us the \
              limits lie 0.1 CPU higher, for a tick in each of its periods.",
     calm: "no background load",
     source: file!(),
@@ -28,6 +29,22 @@ pub(super) const SHARE_TOLD: f64 = 0.05;
 pub(super) const SHARE_REJECTED: f64 = 0.20;
 /// Shorter totals are dominated by the 10 ms tick.
 pub(super) const LONG_ENOUGH_MS: f64 = 300.0;
+
+/// Standard deviation of what one visit's count of a CPU's time may err by, ms: a tick of 10 ms at either end, any part of it
+/// as likely as any other.
+const TICK_ERROR_MS: f64 = 4.1;
+/// So many standard errors are too many for the worst of a run's cases to be one of ticks.
+const CERTAIN: f64 = 4.0;
+
+/// The share of the time of these visits, on so many CPUs, below which ticks alone may show it.
+fn of_ticks<'a>(visits: impl Iterator<Item = &'a Visit>, cpus: f64) -> f64 {
+    let (mut count, mut wall_ms) = (0.0, 0.0);
+    for visit in visits {
+        count += 1.0;
+        wall_ms += visit.conditions.wall_ms;
+    }
+    CERTAIN * TICK_ERROR_MS * f64::sqrt(count * cpus) / (wall_ms * cpus)
+}
 
 /// What ticks may err in visits that a quota paused, CPUs: it pauses us at the same point of each of its periods (100 ms
 /// usually), so that an error of up to one tick (10 ms) does not average out. Half of that was seen.
@@ -49,6 +66,9 @@ fn background(evidence: &Evidence) -> Option<Vec<Finding>> {
             continue;
         };
         let share = total.rate() / seats - tick_error(evidence.visits_of(case));
+        if share < of_ticks(evidence.visits_of(case), seats) {
+            continue;
+        }
         match share {
             share if share >= SHARE_REJECTED => rejected.extend(evidence.keys_of(case)),
             share if share >= SHARE_TOLD => told.extend(evidence.keys_of(case)),
@@ -66,7 +86,7 @@ fn background(evidence: &Evidence) -> Option<Vec<Finding>> {
     let finding = |effect: Effect, series: Vec<String>| {
         let worst = worst.as_ref();
         let mut facts = vec![
-            Fact::new("others' CPU time", format!("{:.2} CPUs", all.rate()), "/proc/stat over all visits"),
+            Fact::new("others' CPU time", format!("{:.2} CPUs", all.rate().max(0.0)), "/proc/stat over all visits"),
             Fact::new("visits", evidence.visits().count(), "visits"),
         ];
         facts.extend(worst.map(|(share, key)| {

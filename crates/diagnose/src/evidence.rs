@@ -6,6 +6,7 @@ use model::vocabulary::cpu as ids;
 use model::vocabulary::{BenchId, MetricId};
 use model::{Conditions, Planned, Run, Visit};
 use stats::analysis::Judged;
+use stats::core_bound::RunClock;
 
 /// What no counter says in a run (30 thousand years, exabytes of pages), and no process takes to start: what is beyond
 /// is a damaged number, and as good as none.
@@ -16,6 +17,8 @@ const SHORTEST_MS: f64 = 1e-3;
 pub struct Evidence<'a> {
     pub run: &'a Run,
     pub machine: &'a Machine,
+    /// The core clock of the run; `None` where nothing tells it.
+    pub clock: Option<RunClock>,
     pub series: &'a [Judged],
 }
 
@@ -35,8 +38,13 @@ impl Total {
 }
 
 impl<'a> Evidence<'a> {
-    pub fn new(run: &'a Run, machine: &'a Machine, series: &'a [Judged]) -> Evidence<'a> {
-        Evidence { run, machine, series }
+    pub fn new(
+        run: &'a Run,
+        machine: &'a Machine,
+        clock: Option<RunClock>,
+        series: &'a [Judged],
+    ) -> Evidence<'a> {
+        Evidence { run, machine, clock, series }
     }
 
     /// Visits that ran, whatever came of them.

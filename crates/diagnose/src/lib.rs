@@ -115,7 +115,7 @@ pub fn diagnose(run: Run) -> Diagnosis {
     let nothing_ran = run.visits.is_empty();
     for rule in rules() {
         // Each rule sees the verdicts that the numbers alone gave, whatever other rules found.
-        match (rule.check)(&Evidence::new(&run, &machine, &series)) {
+        match (rule.check)(&Evidence::new(&run, &machine, clock, &series)) {
             None => not_applicable.push(rule),
             // Where nothing was measured, nothing was looked at.
             Some(found) if found.is_empty() && nothing_ran => not_applicable.push(rule),
@@ -155,22 +155,22 @@ fn adjusted(verdict: &Verdict, finding: &Finding) -> Verdict {
 impl Diagnosis {
     /// What can be read off the curves, beside what is claimed.
     pub fn readings(&self) -> Vec<readings::Reading> {
-        readings::readings(&Evidence::new(&self.run, &self.machine, &self.series))
+        readings::readings(&Evidence::new(&self.run, &self.machine, self.clock, &self.series))
     }
 
     /// Groups of CPUs by transfers of lines, with the case's key; `None` where none were measured.
     pub fn groups(&self) -> Option<(Clusters, String)> {
-        distances::groups(&Evidence::new(&self.run, &self.machine, &self.series))
+        distances::groups(&Evidence::new(&self.run, &self.machine, self.clock, &self.series))
     }
 
     /// Pairs of CPUs that drive each other's data out of a cache, or do not.
     pub fn contention(&self) -> Vec<distances::Contention> {
-        distances::contention(&Evidence::new(&self.run, &self.machine, &self.series))
+        distances::contention(&Evidence::new(&self.run, &self.machine, self.clock, &self.series))
     }
 
     /// CPUs that share a core by slowdown, with the case's key; `None` where none were measured.
     pub fn shared_cores(&self) -> Option<(Siblings, String)> {
-        distances::shared_cores(&Evidence::new(&self.run, &self.machine, &self.series))
+        distances::shared_cores(&Evidence::new(&self.run, &self.machine, self.clock, &self.series))
     }
 
     /// The factorial experiment that the run is, shared out; `None` where it is none.

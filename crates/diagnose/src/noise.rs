@@ -7,7 +7,7 @@ use super::{Evidence, Rule};
 use model::vocabulary::host as ids;
 use model::{Covariates, Effect, Fact, Finding, Severity, VerdictKind};
 use stats::analysis::Judged;
-use stats::behaviour::Drift;
+use stats::behaviour::{DRIFT_P, Drift};
 
 pub const RULES: &[Rule] = &[DRIFT, MODES];
 
@@ -20,7 +20,8 @@ const DRIFT: Rule = Rule {
     method: "Mann-Kendall's test with the Theil-Sen slope over the processes in visiting order, change points by \
              E-divisive means with a permutation test, and the order of windows inside processes; each at p < 0.01 and \
              only if the change exceeds 1 % and the interval's half-width. A run has hundreds of series, so some that move a \
-             little are expected by chance: the finding needs a change of 5 %, or more headline series (two at least) than \
+             little are expected by chance: the finding needs a change of 5 % with a p that holds for all headline series of \
+             the run (Bonferroni), or more headline series (two at least) than \
              chance gives once in a hundred runs where it moves one series in fifty. \
              METHODOLOGY.md has the measured error rates.",
     calm: "",
@@ -75,7 +76,7 @@ fn of_kind(
     if of == 0 {
         return None;
     }
-    if found.is_empty() || (found.len() < by_chance(of) && !found.iter().any(|judged| moves_much(judged))) {
+    if found.is_empty() || (found.len() < by_chance(of) && !found.iter().any(|judged| moves_much(judged, of))) {
         return Some(Vec::new());
     }
     found.sort_by(|one, other| change(other).total_cmp(&change(one)));
@@ -141,11 +142,23 @@ fn by_chance(of: usize) -> usize {
     (k + 1).max(2)
 }
 
-/// A drift that chance alone hardly gives to one series of many; modes are proven severely enough by themselves.
-fn moves_much(judged: &Judged) -> bool {
+/// A drift that chance alone hardly gives to one of so many series; modes are proven severely enough by themselves.
+fn moves_much(judged: &Judged, of: usize) -> bool {
     const MUCH: f64 = 0.05;
-    let drifts = judged.analysis.behaviour.as_ref().is_some_and(|behaviour| behaviour.drift.is_some());
-    !drifts || change(judged) >= MUCH
+    let Some(drift) = judged.analysis.behaviour.as_ref().and_then(|behaviour| behaviour.drift.as_ref()) else {
+        return true;
+    };
+    change(judged) >= MUCH && p_of(drift) <= DRIFT_P / of as f64
+}
+
+/// How likely chance is to move a series so; of steps the least likely, and nothing of neighbours that are alike.
+fn p_of(drift: &Drift) -> f64 {
+    match drift {
+        Drift::Trend(trend) => trend.p,
+        Drift::Inside(inside) => inside.p,
+        Drift::Steps(steps) => steps.iter().map(|step| step.p).fold(1.0, f64::min),
+        Drift::Dependent { .. } => 1.0,
+    }
 }
 
 /// By how much a series moved, as a share; 0 where that has no size.

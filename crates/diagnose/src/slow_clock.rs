@@ -232,7 +232,7 @@ mod tests {
     }
 
     fn found(run: &Run, machine: &Machine) -> Option<Vec<Finding>> {
-        slow(&Evidence::new(run, machine, &[]))
+        slow(&Evidence::new(run, machine, None, &[]))
     }
 
     fn words(run: &Run, machine: &Machine) -> String {
