@@ -348,6 +348,29 @@ pub fn find(id: &str) -> Option<&'static Benchmark> {
     all().find(|bench| bench.id == id)
 }
 
+/// A case that measures these of its points alone, by inputs that list them one by one; `None` where nothing lists its points,
+/// or where all of them are wanted.
+pub fn narrowed(case: &Case, wanted: &[Params]) -> Option<Case> {
+    let points = |case: &Case| find(&case.bench).map(|bench| (bench.points)(case)).unwrap_or_default();
+    let all = points(case);
+    let kept: Vec<bool> = all.iter().map(|point| wanted.contains(point)).collect();
+    let count = kept.iter().filter(|kept| **kept).count();
+    if count == 0 || count == all.len() {
+        return None;
+    }
+    let mut narrowed = case.clone();
+    for values in narrowed.inputs.values_mut() {
+        let listed: Vec<&str> = values.split(',').collect();
+        if listed.len() == all.len() {
+            let kept = listed.iter().zip(&kept).filter_map(|(value, kept)| kept.then_some(*value));
+            *values = kept.collect::<Vec<&str>>().join(",");
+        }
+    }
+    // What lists as many values need not be what its points follow from.
+    let left: Vec<Params> = all.into_iter().filter(|point| wanted.contains(point)).collect();
+    (points(&narrowed) == left).then_some(narrowed)
+}
+
 impl Benchmark {
     /// Its entry in a run file's catalogue.
     pub fn catalogue(&self) -> Title {

@@ -84,3 +84,33 @@ fn a_machine_of_which_nothing_is_known_has_reasons_not_panics() {
         }
     });
 }
+
+#[test]
+fn a_case_is_narrowed_to_the_points_that_are_wanted_or_not_at_all() {
+    let mut machine = Machine::default();
+    machine.cpus.online = (0..4).collect::<CpuSet>();
+    scope_of(&machine, |scope| {
+        let mut narrowable = BTreeSet::new();
+        for candidate in all().flat_map(|bench| (bench.cases)(bench, scope)) {
+            let case = &candidate.case;
+            let points = (find(&case.bench).expect("a row").points)(case);
+            assert_eq!(narrowed(case, &[]), None);
+            assert_eq!(narrowed(case, &points), None, "{}", case.key());
+            for point in points.iter().take(3).filter(|_| points.len() > 1) {
+                let Some(alone) = narrowed(case, std::slice::from_ref(point)) else { continue };
+                assert_eq!(
+                    (find(&case.bench).expect("a row").points)(&alone),
+                    [point.clone()],
+                    "{}",
+                    case.key()
+                );
+                assert_eq!(alone.key(), case.key());
+                narrowable.insert(case.bench.to_string());
+            }
+        }
+        assert!(
+            narrowable.contains("memory.latency") && narrowable.contains("memory.bandwidth"),
+            "{narrowable:?}"
+        );
+    });
+}

@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use anyhow::bail;
 
 use bench::{self, Benchmark, Candidate, Depth, Scope, Windows};
-use model::{Planned, fingerprint};
+use model::vocabulary::core_bound;
+use model::{Beside, Case, Planned, fingerprint};
 use stats::guarded::GUARDED;
 use stats::interleave::latin_order;
 
@@ -106,6 +107,22 @@ impl Profile {
         match visit_s > LONG_VISIT_S {
             true => visit_s,
             false => visit_s * f64::from(self.passes_min),
+        }
+    }
+
+    /// How the windows of a case are timed. In cycles, processes of one core-bound row hardly differ on a quiet machine, while
+    /// their windows do (2.6 % apart in a recorded guest, processes 0 to 1 %): in rounds a quick run has more of them, which
+    /// costs a fifth of a visit.
+    pub fn windows_of(&self, case: &Case) -> Windows {
+        const QUICK_CORE_WINDOWS: usize = 9;
+        let timed = bench::find(&case.bench).is_some_and(|bench| {
+            let mut headline = bench.metrics.iter().filter(|metric| metric.headline);
+            bench.group() != "memory" && headline.all(|metric| core_bound(bench.id.as_str(), &metric.name))
+        });
+        let alone = case.placement.cpus().len() == 1 && case.placement.beside == Beside::Idle;
+        match self.rounds && self.depth == Depth::Quick && timed && alone {
+            true => Windows { count: QUICK_CORE_WINDOWS, ..self.windows },
+            false => self.windows,
         }
     }
 

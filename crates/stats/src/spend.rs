@@ -5,6 +5,7 @@
 //! after every visit is paid for by the guarded interval.
 
 use machine::Machine;
+use model::Params;
 
 use super::analysis::CONFIDENCE;
 use super::core_bound::{at_clock, is_core_bound, run_clock};
@@ -88,30 +89,68 @@ pub fn gain(series: &[Known], visit_s: f64, asked: &Asked) -> Option<f64> {
     worth.reduce(f64::max).filter(|worth| *worth > 0.0)
 }
 
-/// The cases that a run gains from by visiting them again, the most worthwhile first: the place of each in the plan. `all`
-/// are the run's series, `visit_s` tells what a visit of a case takes, s.
+/// What can be visited by itself: a case, or single points of one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Part {
+    /// The place of the case in the plan.
+    pub case: usize,
+    /// `None`: all of its points.
+    pub point: Option<Params>,
+}
+
+/// A case of several points is visited in parts from this length of a visit on, s ...
+const LONG_VISIT_S: f64 = 0.15;
+/// ... of which so much is the start of a process, whatever it measures.
+const START_S: f64 = 0.02;
+
+/// The parts of a run that gain from another visit, the most worthwhile first. `all` are the run's series, `visit_s` tells
+/// what a whole visit of a case takes, s, and `divisible` whether its points can be visited one by one.
 pub fn worthwhile(
     all: &[Series],
     machine: &Machine,
     asked: &Asked,
     visit_s: impl Fn(usize) -> f64,
-) -> Vec<usize> {
+    divisible: impl Fn(usize) -> bool,
+) -> Vec<Part> {
     let clock = run_clock(all, machine).and_then(|clock| clock.common());
-    let mut cases: Vec<(usize, f64)> = Vec::new();
+    let mut parts: Vec<(Part, f64)> = Vec::new();
     for own in all.chunk_by(|one, other| one.planned == other.planned) {
-        let headline = own.iter().filter(|series| series.metric.headline);
-        let known = headline
-            .filter_map(|series| Known::of(series, clock.filter(|_| is_core_bound(series, machine))))
-            .collect::<Vec<Known>>();
-        let case = own[0].planned;
-        let have = known.iter().map(|known| known.processes).max().unwrap_or(0);
-        let within =
-            have > *GUARDED.end() && !(have - GUARDED.end()).is_multiple_of(AT_ONCE) && have < asked.most;
-        let worth = if within { Some(f64::INFINITY) } else { gain(&known, visit_s(case), asked) };
-        cases.extend(worth.map(|worth| (case, worth)));
+        let headline: Vec<&Series> = own.iter().filter(|series| series.metric.headline).collect();
+        let mut points: Vec<&Params> = Vec::new();
+        headline
+            .iter()
+            .for_each(|series| points.extend((!points.contains(&&series.point)).then_some(&series.point)));
+        let (case, whole_s) = (own[0].planned, visit_s(own[0].planned));
+        let worth = |series: &[&&Series], visit_s: f64| {
+            let core = |series: &&&Series| clock.filter(|_| is_core_bound(series, machine));
+            let known: Vec<Known> =
+                series.iter().filter_map(|series| Known::of(series, core(series))).collect();
+            let have = known.iter().map(|known| known.processes).max().unwrap_or(0);
+            let within =
+                have > *GUARDED.end() && !(have - GUARDED.end()).is_multiple_of(AT_ONCE) && have < asked.most;
+            if within { Some(f64::INFINITY) } else { gain(&known, visit_s, asked) }
+        };
+        if points.len() > 1 && whole_s > LONG_VISIT_S && divisible(case) {
+            let visit_s = part_s(whole_s, 1, points.len());
+            for point in points {
+                let of_point: Vec<&&Series> =
+                    headline.iter().filter(|series| series.point == *point).collect();
+                let part = Part { case, point: Some(point.clone()) };
+                parts.extend(worth(&of_point, visit_s).map(|worth| (part, worth)));
+            }
+        } else {
+            let whole = Part { case, point: None };
+            parts.extend(worth(&headline.iter().collect::<Vec<_>>(), whole_s).map(|worth| (whole, worth)));
+        }
     }
-    cases.sort_by(|(_, one), (_, other)| other.total_cmp(one));
-    cases.into_iter().map(|(case, _)| case).collect()
+    parts.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    parts.into_iter().map(|(part, _)| part).collect()
+}
+
+/// What a visit of some of a case's points takes, s: of a whole one its start, and of the rest their share.
+pub fn part_s(whole_s: f64, points: usize, of: usize) -> f64 {
+    let share = points as f64 / of.max(1) as f64;
+    if share >= 1.0 || whole_s <= START_S { whole_s } else { START_S + (whole_s - START_S) * share }
 }
 
 #[cfg(test)]
@@ -146,5 +185,12 @@ mod tests {
         // What the shift to another clock adds does not shrink with more processes.
         assert_eq!(gain(&[Known { wider: 0.2, ..known(5, 0.02) }], 1.0, &QUICK), None);
         assert_eq!(gain(&[], 1.0, &QUICK), None);
+    }
+
+    #[test]
+    fn parts_share_what_a_visit_takes_behind_its_start() {
+        assert_eq!(part_s(1.02, 16, 16), 1.02);
+        assert!((part_s(1.02, 4, 16) - 0.27).abs() < 1e-12 && (part_s(1.02, 0, 16) - 0.02).abs() < 1e-12);
+        assert_eq!(part_s(0.01, 1, 16), 0.01);
     }
 }

@@ -1,6 +1,7 @@
 //! The loop: pass after pass over the plan, interleaved, until everything is known well enough or the time is over.
 
 mod budget;
+mod quiet;
 mod rounds;
 
 use std::collections::BTreeSet;
@@ -9,15 +10,15 @@ use std::time::{Duration, Instant};
 
 use crate::objects::Keep;
 use crate::plan::{self, Profile};
-use bench::{Depth, Order, Secret};
+use bench::{Depth, Order, Secret, narrowed};
 use knobs::Hand;
 use model::run_file::Writer;
-use model::{Conditions, Earlier, Event, Header, Planned, Reason, Record, Run, Visit, fingerprint};
+use model::{Conditions, Earlier, Event, Header, Params, Planned, Reason, Record, Run, Visit, fingerprint};
 use sys::counters::{Counters, Groups, Neighbours};
 use sys::{clock, process};
 
 use super::child::{self, Meanwhile};
-use super::gate::{self, Patience};
+use super::gate::Patience;
 use super::settings::{Knobs, settings};
 use super::watch::Watch;
 use super::{enough, pretended};
@@ -198,7 +199,7 @@ impl<'s, 'h> Loop<'s, 'h> {
             });
             let first_of_pass = self.run.visits.len();
             for case in self.with_control(due) {
-                if let Some(ended) = self.visit_in_time(case, pass, writer, progress)? {
+                if let Some(ended) = self.visit_in_time(case, &[], pass, writer, progress)? {
                     return Ok(ended);
                 }
             }
@@ -211,6 +212,7 @@ impl<'s, 'h> Loop<'s, 'h> {
     fn visit_in_time(
         &mut self,
         case: usize,
+        points: &[Params],
         pass: u32,
         writer: &mut Writer,
         progress: &mut dyn FnMut(Progress),
@@ -218,10 +220,10 @@ impl<'s, 'h> Loop<'s, 'h> {
         if (self.session.interrupted)() {
             return Ok(Some(Ended::Interrupted));
         }
-        if self.over_budget(case) {
+        if self.over_budget(case, points) {
             return Ok(Some(Ended::Budget));
         }
-        let whole = self.visit(case, pass, writer, progress)?;
+        let whole = self.visit(case, points, pass, writer, progress)?;
         Ok((!whole).then_some(Ended::Interrupted))
     }
 
@@ -278,17 +280,15 @@ impl<'s, 'h> Loop<'s, 'h> {
         match profile.rounds {
             false => enough::is_enough(title, &good, profile, header.seed),
             // Quick runs have too few processes to tell modes and drift.
-            true => {
-                good.len() >= profile.passes_max as usize
-                    || profile.depth > Depth::Quick && enough::is_futile(title, &good, profile, header.seed)
-            }
+            true => profile.depth > Depth::Quick && enough::is_futile(title, &good, profile, header.seed),
         }
     }
 
-    /// One visit, appended to the file; false when the user interrupted it.
+    /// One visit of these of a case's points (none: all), appended to the file; false when the user interrupted it.
     fn visit(
         &mut self,
         case: usize,
+        points: &[Params],
         pass: u32,
         writer: &mut Writer,
         progress: &mut dyn FnMut(Progress),
@@ -299,8 +299,8 @@ impl<'s, 'h> Loop<'s, 'h> {
         progress(Progress::Visit { key: &key, done: self.run.visits.len(), of, left });
         let header = self.session.header;
         let order = Order {
-            case: planned.case.clone(),
-            windows: self.session.profile.windows,
+            case: narrowed(&planned.case, points).unwrap_or_else(|| planned.case.clone()),
+            windows: self.session.profile.windows_of(&planned.case),
             clock: header.clock.clone(),
             seed: header.seed ^ fingerprint(&format!("{key} {pass}")),
             pass,
@@ -415,61 +415,6 @@ impl<'s, 'h> Loop<'s, 'h> {
         let visit = self.visit_without_samples(case, pass, reason);
         self.keep(visit, writer)?;
         Ok(true)
-    }
-
-    fn gate(&mut self, writer: &mut Writer, progress: &mut dyn FnMut(Progress)) -> anyhow::Result<()> {
-        if self.session.header.pretend.is_some() {
-            return Ok(());
-        }
-        let (begin, begin_ms) = (self.begin, self.begin_ms);
-        let report = gate::wait(
-            &mut self.counters,
-            self.patience,
-            || begin_ms + begin.elapsed().as_secs_f64() * 1e3,
-            self.session.interrupted,
-            |why, since| progress(Progress::Waiting { why, since }),
-        );
-        self.neighbours.remember();
-        if let Patience::Bounded(left) = self.patience {
-            let waited = begin.elapsed().min(left);
-            self.patience = match report.disturbed {
-                Some(_) => Patience::None,
-                None => Patience::Bounded(left - waited.min(left)),
-            };
-        }
-        for line in report.lines {
-            writer.append(&Record::TimeLine(line))?;
-        }
-        writer.append(&Record::Event(report.event))
-    }
-
-    /// After a pass in which others were loud, waits at the gate again while there is patience.
-    fn wait_if_loud(
-        &mut self,
-        first_of_pass: usize,
-        writer: &mut Writer,
-        progress: &mut dyn FnMut(Progress),
-    ) -> anyhow::Result<()> {
-        let sum = |part: fn(&Conditions) -> Option<f64>| -> Option<f64> {
-            let parts: Vec<f64> =
-                self.run.visits[first_of_pass..].iter().filter_map(|visit| part(&visit.conditions)).collect();
-            (!parts.is_empty()).then(|| parts.iter().sum())
-        };
-        let whole = Conditions {
-            wall_ms: sum(|conditions| Some(conditions.wall_ms)).unwrap_or(0.0),
-            cpus: self.run.visits.last().map_or(0, |visit| visit.conditions.cpus),
-            busy_ms: sum(|conditions| conditions.busy_ms),
-            own_ms: sum(|conditions| conditions.own_ms),
-            steal_ms: sum(|conditions| conditions.steal_ms),
-            swapped_pages: sum(|conditions| conditions.swapped_pages),
-            // Pressure and throttling are not looked at here: our own tasks cause both.
-            ..Conditions::default()
-        };
-        let loud = whole.wall_ms > 0.0 && gate::disturbance(&whole).is_some();
-        match loud && self.patience != Patience::None && !(self.session.interrupted)() {
-            true => self.gate(writer, progress),
-            false => Ok(()),
-        }
     }
 
     /// Cases that the end came before get a visit that says so.

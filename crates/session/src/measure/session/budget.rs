@@ -2,24 +2,42 @@
 
 use std::time::Duration;
 
-use model::Reason;
 use model::run_file::Writer;
+use model::{Case, Params, Reason, Visit};
+use stats::spend::part_s;
 use stats::stop;
 
 use super::Loop;
 
 impl Loop<'_, '_> {
-    pub(super) fn over_budget(&self, case: usize) -> bool {
-        self.session.header.pretend.is_none() && self.visit_seconds(case) > self.left_s()
+    /// Whether a visit of these of a case's points (none: all) would end after the budget.
+    pub(super) fn over_budget(&self, case: usize, points: &[Params]) -> bool {
+        let visit_s = match points.len() {
+            0 => self.visit_seconds(case),
+            some => self.part_seconds(case, some),
+        };
+        self.session.header.pretend.is_none() && visit_s > self.left_s()
     }
 
-    /// Seconds that a visit of this case takes: as seen, or as estimated.
+    /// Seconds that a visit of this case takes: as seen in the first passes, which visit all of its points, or as estimated.
     pub(super) fn visit_seconds(&self, case: usize) -> f64 {
-        let seen: Vec<f64> = self.of_case(case).map(|visit| visit.conditions.wall_ms / 1e3).collect();
+        let whole =
+            |visit: &&Visit| !self.session.profile.rounds || visit.pass < self.session.profile.passes_min;
+        let seen: Vec<f64> =
+            self.of_case(case).filter(whole).map(|visit| visit.conditions.wall_ms / 1e3).collect();
         match seen.len() {
             0 => self.plan()[case].seconds,
             n => seen.iter().sum::<f64>() / n as f64,
         }
+    }
+
+    /// Of so many of its points.
+    pub(super) fn part_seconds(&self, case: usize, points: usize) -> f64 {
+        part_s(self.visit_seconds(case), points, self.points_of(&self.plan()[case].case).len())
+    }
+
+    pub(super) fn points_of(&self, case: &Case) -> Vec<Params> {
+        bench::find(&case.bench).map(|bench| (bench.points)(case)).unwrap_or_default()
     }
 
     /// Visits in all as far as can be told, and the time that the rest will take: every unfinished case up to the
@@ -51,7 +69,7 @@ impl Loop<'_, '_> {
     }
 
     /// Seconds of the budget that are left.
-    fn left_s(&self) -> f64 {
+    pub(super) fn left_s(&self) -> f64 {
         self.session.header.budget_s - self.begin.elapsed().as_secs_f64()
     }
 

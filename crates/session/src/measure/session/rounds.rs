@@ -1,9 +1,10 @@
 //! After the first passes: rounds of visits to the cases that gain most from them.
 
+use bench::narrowed;
 use model::run_file::Writer;
-use model::{fingerprint, rough};
+use model::{Params, fingerprint, rough};
 use stats::series::series;
-use stats::spend::{Asked, worthwhile};
+use stats::spend::{Asked, Part, worthwhile};
 
 use super::{Ended, Loop, Progress};
 use crate::plan;
@@ -31,12 +32,12 @@ impl Loop<'_, '_> {
                 return Ok(Ended::Complete);
             }
             let first_of_pass = self.run.visits.len();
-            let round = self.round(&gaining, pass);
+            let round = self.round(gaining, pass);
             if round.is_empty() {
                 return Ok(Ended::Budget);
             }
-            for case in round {
-                if let Some(ended) = self.visit_in_time(case, pass, writer, progress)? {
+            for (case, points) in round {
+                if let Some(ended) = self.visit_in_time(case, &points, pass, writer, progress)? {
                     return Ok(ended);
                 }
             }
@@ -45,8 +46,8 @@ impl Loop<'_, '_> {
         Ok(Ended::Complete)
     }
 
-    /// The cases that gain from another visit, the most worthwhile first.
-    fn gaining(&self) -> Vec<usize> {
+    /// What gains from another visit, the most worthwhile first.
+    fn gaining(&self) -> Vec<Part> {
         let profile = self.session.profile;
         let asked = Asked {
             trusted: profile.precision,
@@ -54,22 +55,45 @@ impl Loop<'_, '_> {
             most: profile.passes_max as usize,
         };
         let all = series(&self.run);
-        let found = worthwhile(&all, self.watch.machine(), &asked, |case| self.visit_seconds(case));
-        found.into_iter().filter(|case| !self.finished[*case]).collect()
+        let divisible = |case: usize| {
+            let case = &self.plan()[case].case;
+            self.points_of(case)
+                .first()
+                .is_some_and(|point| narrowed(case, std::slice::from_ref(point)).is_some())
+        };
+        let machine = self.watch.machine();
+        let found = worthwhile(&all, machine, &asked, |case| self.visit_seconds(case), divisible);
+        found.into_iter().filter(|part| !self.finished[part.case]).collect()
     }
 
-    /// Of these the first that fit into a round and into the budget, in a random order; one at least, if the budget has room.
-    fn round(&self, gaining: &[usize], pass: u32) -> Vec<usize> {
-        let mut round = Vec::new();
-        let mut seconds = 0.0;
-        for case in gaining.iter().copied().filter(|case| !self.over_budget(*case)) {
-            let visit_s = self.visit_seconds(case);
-            if round.is_empty() || seconds + visit_s <= ROUND_S {
-                round.push(case);
-                seconds += visit_s;
+    /// Of these the first that fit into a round and into the budget, in a random order: cases with those of their points that
+    /// are to be visited, none where all are. One at least, if the budget has room.
+    fn round(&self, gaining: Vec<Part>, pass: u32) -> Vec<(usize, Vec<Params>)> {
+        let mut round: Vec<(usize, Vec<Params>)> = Vec::new();
+        let (mut seconds, left) = (0.0, self.left_s());
+        for part in gaining {
+            let place = round.iter().position(|(case, _)| *case == part.case);
+            let more_s = match (place, &part.point) {
+                (_, None) => self.visit_seconds(part.case),
+                (None, Some(_)) => self.part_seconds(part.case, 1),
+                (Some(at), Some(_)) => {
+                    let points = round[at].1.len();
+                    self.part_seconds(part.case, points + 1) - self.part_seconds(part.case, points)
+                }
+            };
+            let pretended = self.session.header.pretend.is_some();
+            let fits = pretended || seconds + more_s <= left;
+            if !fits || (!round.is_empty() && seconds + more_s > ROUND_S) {
+                continue;
+            }
+            seconds += more_s;
+            match place {
+                Some(at) => round[at].1.extend(part.point),
+                None => round.push((part.case, part.point.into_iter().collect())),
             }
         }
         let seed = self.session.header.seed ^ fingerprint(&format!("round {pass}"));
-        plan::orders(&round, 1, seed).concat()
+        let order = plan::orders(&(0..round.len()).collect::<Vec<usize>>(), 1, seed).concat();
+        order.into_iter().map(|at| round[at].clone()).collect()
     }
 }
