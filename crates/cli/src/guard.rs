@@ -14,7 +14,9 @@ use bench::{self, Candidate, FORMATS, Scope, Wanted};
 use model::vocabulary::guard as ids;
 use model::{Better, Header, Title};
 use session::measure::Patience;
+use session::plan::Until;
 use session::plan::guard::{Guarded, PLACEMENTS, cases};
+use stats::quads::{LEAST_QUADS, MOST_QUADS};
 
 /// Run any program several times under watch: is its result stable, and what moves it
 #[derive(clap::Args)]
@@ -43,6 +45,7 @@ processes are killed at once. What a program asks a service to run for it (syste
 Examples:
   assay guard -- ./bench --threads 4                          by its wall time
   assay guard --placements free,same-cpu,spread -- ./bench    is it the scheduler?
+  assay guard --vs './bench --new' -- ./bench --old           which of the two is faster, run in turn
   assay guard --format hackbench -- hackbench -g 2 -l 500
   assay guard --metric 'rate[1/s]=rate: ([0-9.]+)' -- ./bench the last match counts
   assay guard --metric 'p99[us]=json:latency.p99' -- ./bench --json
@@ -50,11 +53,15 @@ Exit codes: 0 measured, 1 finding at or above --fail-on, 2 usage or no such comm
 interrupted"
 )]
 pub struct Args {
+    /// Another command, in one word quoted for a shell: the two run in turn on one CPU (A B B A, B A A B), until their
+    /// difference is known within 1 % or 80 runs of each are done
+    #[arg(long, value_name = "COMMAND", conflicts_with = "runs")]
+    vs: Option<String>,
     /// Runs of each placement (default: 10; with --quick 6)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     runs: Option<u32>,
-    /// Where its tasks may run: free, same-cpu, spread; several with commas
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "free", value_parser = PLACEMENTS)]
+    /// Where its tasks may run: free (with --vs: same-cpu), same-cpu, spread; several with commas
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = PLACEMENTS)]
     placements: Vec<String>,
     /// A run that takes longer is ended and has failed, like 30s or 10m
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10m")]
@@ -80,7 +87,7 @@ pub struct Args {
 const AROUND: Duration = Duration::from_secs(15);
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let (guarded, measure, runs) = match understood(args) {
+    let Understood { placements, commands, measure, runs } = match understood(args) {
         Ok(understood) => understood,
         // All of it is a mistake of usage.
         Err(error) => {
@@ -88,7 +95,6 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::from(2));
         }
     };
-    let (placements, commands) = guarded;
     let result = commands.first().and_then(|command| command.wanted.clone());
     let benches = [bench::find(&ids::COMMAND).context("the row of guarded commands is missing")?];
     let variants = |_: Vec<Candidate>, scope: &Scope, _: &Host| cases(scope, &commands, &placements);
@@ -100,10 +106,19 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         profile.passes_min = runs;
     }
     profile.passes_max = profile.passes_min;
+    if commands.len() > 1 {
+        profile.until = Until::Quads;
+        (profile.passes_min, profile.passes_max) = (2 * LEAST_QUADS as u32, 2 * MOST_QUADS as u32);
+    }
     measure_study_of(&measure, profile, &benches, &variants, &amend)
 }
 
-type Understood = ((Vec<String>, Vec<Guarded>), MeasureArgs, Option<u32>);
+struct Understood {
+    placements: Vec<String>,
+    commands: Vec<Guarded>,
+    measure: MeasureArgs,
+    runs: Option<u32>,
+}
 
 fn understood(args: Args) -> anyhow::Result<Understood> {
     let mut measure = args.measure;
@@ -124,12 +139,20 @@ fn understood(args: Args) -> anyhow::Result<Understood> {
     };
     let program = args.command.first().context("no command")?;
     executable(program)?;
+    let other = args.vs.as_deref().map(words_of).transpose()?;
     let mut placements: Vec<String> = Vec::new();
     for placement in args.placements {
         if !placements.contains(&placement) {
             placements.push(placement);
         }
     }
+    if placements.is_empty() {
+        placements.push(if other.is_some() { "same-cpu" } else { "free" }.to_string());
+    }
+    ensure!(
+        other.is_none() || placements.len() == 1,
+        "--vs runs both commands at one placement, not at several"
+    );
     if measure.budget.is_none() {
         let runs = args.runs.unwrap_or(measure.profile()?.passes_min);
         // Nobody has said how long it may take but by its time limit. Waiting for others at the gate comes on top.
@@ -137,12 +160,27 @@ fn understood(args: Args) -> anyhow::Result<Understood> {
             Patience::Bounded(limit) => limit,
             Patience::None | Patience::UntilIdle => Duration::ZERO,
         };
-        let visits = runs.saturating_mul(placements.len() as u32);
+        let visits = match &other {
+            Some(_) => 4 * MOST_QUADS as u32,
+            None => runs.saturating_mul(placements.len() as u32),
+        };
         measure.budget = Some((args.timeout + AROUND).saturating_mul(visits).saturating_add(waiting));
     }
     measure.visit_limit = measure.visit_limit.or(Some(args.timeout + AROUND));
-    let command = Guarded { words: args.command, wanted, timeout: args.timeout };
-    Ok(((placements, vec![command]), measure, args.runs))
+    let timeout = args.timeout;
+    let guarded = |words: Vec<String>| Guarded { words, wanted: wanted.clone(), timeout };
+    let commands: Vec<Guarded> = std::iter::once(args.command).chain(other).map(guarded).collect();
+    if let [a, b] = commands.as_slice() {
+        ensure!(a.words != b.words, "both commands are the same words: there is nothing to tell apart");
+    }
+    Ok(Understood { placements, commands, measure, runs: args.runs })
+}
+
+/// The words of the command that `--vs` names, which can be started.
+fn words_of(text: &str) -> anyhow::Result<Vec<String>> {
+    let words = shlex::split(text).with_context(|| format!("--vs {text:?}: a quote is not closed"))?;
+    executable(words.first().context("--vs names no command")?)?;
+    Ok(words)
 }
 
 /// Whether the program can be started, looked for as a shell does; else why not.
@@ -199,7 +237,7 @@ mod tests {
         let budget = |words: &str| {
             let line = format!("guard --runs 2 --placements free,same-cpu --timeout 1s {words} -- /bin/sh");
             let line = Line::try_parse_from(line.split_whitespace()).expect("a line");
-            understood(line.args).expect("understood").1.budget.map(|budget| budget.as_secs())
+            understood(line.args).expect("understood").measure.budget.map(|budget| budget.as_secs())
         };
         assert_eq!(budget("--force"), Some(4 * 16));
         assert_eq!(budget(""), Some(4 * 16 + 20));

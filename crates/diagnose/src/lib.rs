@@ -9,10 +9,12 @@
 
 use machine::Machine;
 use model::vocabulary::RuleId;
+use model::vocabulary::guard::COMMAND;
 use model::{Effect, Finding, Run, Verdict, VerdictKind};
 use stats::analysis::{Judged, JudgedRun};
 use stats::clusters::Clusters;
 use stats::core_bound::RunClock;
+use stats::quads::{Versus, versus};
 use stats::siblings::Siblings;
 
 pub mod distances;
@@ -171,6 +173,16 @@ impl Diagnosis {
     /// CPUs that share a core by slowdown, with the case's key; `None` where none were measured.
     pub fn shared_cores(&self) -> Option<(Siblings, String)> {
         distances::shared_cores(&Evidence::new(&self.run, &self.machine, self.clock, &self.series))
+    }
+
+    /// What two guarded commands that ran in turn at one placement come to, the second against the first; `None` of any
+    /// other run.
+    pub fn versus(&self) -> Option<Versus> {
+        let result = |judged: &&Judged| judged.series.case.bench == COMMAND && judged.series.metric.headline;
+        let both: Vec<&Judged> = self.series.iter().filter(result).collect();
+        let [a, b] = both.as_slice() else { return None };
+        let one_place = a.series.case.placement.name == b.series.case.placement.name;
+        if one_place { versus(&a.series, &b.series) } else { None }
     }
 
     /// The factorial experiment that the run is, shared out; `None` where it is none.

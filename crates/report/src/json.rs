@@ -14,6 +14,7 @@ use diagnose::Diagnosis;
 use model::{Better, Finding, Grade, Params, Reason, SCHEMA, VerdictKind};
 use stats::analysis::Judged;
 use stats::estimate::Estimate;
+use stats::quads::{By, Versus};
 use stats::series::Series;
 
 /// A run's results. Names change only with `schema`; readers must accept fields that they do not know.
@@ -36,6 +37,9 @@ pub struct Output {
     /// What makes hosts peers: label and value.
     pub make_up: Vec<(String, String)>,
     pub series: Vec<OutputSeries>,
+    /// Two guarded commands that ran in turn (`assay guard --vs`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub versus: Option<OutputVersus>,
     /// The UnixBench index, one for each number of copies; only where the run has something of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub index: Vec<scores::OutputIndex>,
@@ -135,6 +139,42 @@ pub struct OutputAsItRan {
     pub ci95: Option<[f64; 2]>,
 }
 
+/// Ratios of B's time to A's (of a rate its inverse), B being the command of `--vs`.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct OutputVersus {
+    pub quads: usize,
+    /// What decides: `time` or `cycles`.
+    pub by: String,
+    pub ratio: f64,
+    /// Null with too few quads.
+    pub ci95: Option<[f64; 2]>,
+    pub differs: bool,
+    /// The smallest share of 1, 2, 5 and 10 % within which the two are the same; null where they are not.
+    pub same_within: Option<f64>,
+    pub ratio_in_time: f64,
+    /// Null where the clock of an execution is not known.
+    pub ratio_in_cycles: Option<f64>,
+    /// B's core clock over A's, where the two differ in it.
+    pub clock_ratio: Option<f64>,
+}
+
+fn versus(found: &Versus) -> OutputVersus {
+    OutputVersus {
+        quads: found.quads,
+        by: match found.by {
+            By::Time => "time".to_string(),
+            By::Cycles => "cycles".to_string(),
+        },
+        ratio: found.difference.exp(),
+        ci95: found.interval.map(|interval| [interval.low.exp(), interval.high.exp()]),
+        differs: found.differs(),
+        same_within: found.same_within(),
+        ratio_in_time: found.in_time.0.exp(),
+        ratio_in_cycles: found.in_cycles.map(|(difference, _)| difference.exp()),
+        clock_ratio: found.clock_effect.map(f64::exp),
+    }
+}
+
 /// The results of a diagnosed run.
 pub fn output(diagnosis: &Diagnosis) -> Output {
     let header = &diagnosis.run.header;
@@ -150,6 +190,7 @@ pub fn output(diagnosis: &Diagnosis) -> Output {
         machine: diagnosis.machine.summary(),
         make_up: diagnosis.make_up(),
         series: diagnosis.series.iter().map(series).collect(),
+        versus: diagnosis.versus().as_ref().map(versus),
         index: scores::output(&diagnosis.series),
         memory_maps: memory_map::output(diagnosis),
         findings: diagnosis.findings.clone(),

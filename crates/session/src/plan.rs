@@ -31,14 +31,23 @@ pub struct Profile {
     /// Passes that every case gets where the budget allows.
     pub passes_min: u32,
     pub passes_max: u32,
-    /// After the first passes time goes to the cases that gain most from it (`stats::spend`), as where each is judged by
-    /// itself; else every case that has not enough is in every pass.
-    pub rounds: bool,
+    pub until: Until,
     pub windows: Windows,
 }
 
 /// What is left of 90 s for measuring: the rest is the gate, planning and the report.
 const QUICK_S: f64 = 85.0;
+
+/// How long a case is visited, beyond its first passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// In every pass until the stop rule has enough (`stats::stop`).
+    Looks,
+    /// In rounds of what gains most from another visit (`stats::spend`): for runs whose cases are each judged by itself.
+    Rounds,
+    /// Two commands in turn, until their quads tell them apart finely enough (`stats::quads`).
+    Quads,
+}
 
 pub const PROFILES: [Profile; 3] = [
     Profile {
@@ -50,7 +59,7 @@ pub const PROFILES: [Profile; 3] = [
         precision: 0.03,
         passes_min: Depth::Quick.passes_min(),
         passes_max: 20,
-        rounds: false,
+        until: Until::Looks,
         windows: Depth::Quick.windows(),
     },
     Profile {
@@ -62,7 +71,7 @@ pub const PROFILES: [Profile; 3] = [
         precision: 0.01,
         passes_min: Depth::Standard.passes_min(),
         passes_max: 56,
-        rounds: false,
+        until: Until::Looks,
         windows: Depth::Standard.windows(),
     },
     Profile {
@@ -74,7 +83,7 @@ pub const PROFILES: [Profile; 3] = [
         precision: 0.01,
         passes_min: Depth::Full.passes_min(),
         passes_max: 80,
-        rounds: false,
+        until: Until::Looks,
         windows: Depth::Full.windows(),
     },
 ];
@@ -94,7 +103,7 @@ impl Profile {
     /// For a run whose cases are each judged by itself: rounds after the first passes, of which a quick one has as many as
     /// give an interval.
     pub fn in_rounds(mut self) -> Profile {
-        self.rounds = true;
+        self.until = Until::Rounds;
         if self.depth == Depth::Quick {
             self.passes_min = *GUARDED.start() as u32;
             self.passes_max = QUICK_ROUNDS_MOST;
@@ -120,7 +129,7 @@ impl Profile {
             bench.group() != "memory" && headline.all(|metric| core_bound(bench.id.as_str(), &metric.name))
         });
         let alone = case.placement.cpus().len() == 1 && case.placement.beside == Beside::Idle;
-        match self.rounds && self.depth == Depth::Quick && timed && alone {
+        match self.until == Until::Rounds && self.depth == Depth::Quick && timed && alone {
             true => Windows { count: QUICK_CORE_WINDOWS, ..self.windows },
             false => self.windows,
         }

@@ -44,6 +44,7 @@ pub mod order;
 pub mod outliers;
 pub mod pairs;
 pub mod pooled;
+pub mod quads;
 pub mod ranks;
 pub mod repeat;
 pub mod series;

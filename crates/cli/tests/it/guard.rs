@@ -42,6 +42,10 @@ fn a_command_that_cannot_be_run_is_a_mistake_of_usage() {
     fails("--metric x", &["/bin/sh"], "NAME=REGEX");
     fails("--better lower", &["/bin/sh"], "--better belongs to");
     fails("--format nothing", &["/bin/sh"], "nothing");
+    fails("--vs no-such-program-anywhere", &["/bin/sh"], "no program is called");
+    fails("--vs 'sh", &["/bin/sh"], "a quote is not closed");
+    fails("--vs /bin/sh", &["/bin/sh"], "the same words");
+    fails("--vs /bin/true --placements free,spread", &["/bin/sh"], "at one placement");
     assert!(!dir.path().join("report.html").exists(), "nothing was measured");
 }
 
@@ -168,4 +172,35 @@ fn what_a_resting_task_starts_is_not_held_where_that_one_was() {
     let results = results(dir.path());
     let cpus = series(&results, "guard.command@spread?command=sh-");
     assert_eq!(cpus["median"].as_f64(), Some(all as f64), "{cpus}");
+}
+
+#[test]
+fn two_commands_in_turn_are_told_apart() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let told = |time: &str| ["/bin/sh".to_string(), "-c".into(), format!("echo time: {time}")];
+    let mut command = crate::assay();
+    command.arg("guard").args(["--force", "--new", "--quick", "--metric", "time[s]=time: (.*)"]);
+    command
+        .args(["--vs", "/bin/sh -c 'echo time: 1.1'", "--out"])
+        .arg(dir.path())
+        .arg("--")
+        .args(told("1.0"));
+    let ended = end(&mut command);
+    ended.measured();
+    assert!(ended.out.contains("B is slower by 10 %"), "{}", ended.out);
+    let results = results(dir.path());
+    let versus = &results["versus"];
+    assert_eq!(
+        (&versus["differs"], &versus["quads"], &versus["by"]),
+        (&true.into(), &6.into(), &"time".into()),
+        "{versus}"
+    );
+    assert!(versus["ratio"].as_f64().is_some_and(|ratio| (ratio - 1.1).abs() < 1e-9), "{versus}");
+    // In every quad A B B A or B A A B.
+    let visits = read(&run_file(dir.path())).visits;
+    for quad in visits.chunks(4) {
+        let order: Vec<u32> = quad.iter().map(|visit| visit.case).collect();
+        assert!(order == [0, 1, 1, 0] || order == [1, 0, 0, 1], "{order:?}");
+    }
+    page_is_whole(dir.path());
 }

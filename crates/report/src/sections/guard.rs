@@ -8,6 +8,8 @@ use model::Case;
 use model::vocabulary::MetricId;
 use model::vocabulary::guard as ids;
 use stats::analysis::Judged;
+use stats::order::Interval;
+use stats::quads::{By, Versus};
 
 pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     let is_result =
@@ -88,16 +90,63 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
         columns.insert(0, column("command"));
     }
     let title = diagnosis.run.header.catalogue.iter().find(|title| title.id == first.series.case.bench);
+    let told_apart = diagnosis.versus().map(|found| Block::Prose(versus_words(&found)));
     Some(Section {
         id: "guarded".into(),
         title: "Guarded command".into(),
         about: title.map_or(String::new(), |title| title.reading.to_string()),
-        blocks: vec![
-            Block::Table(pairs(["name", "command"], commands)),
-            Block::Table(Table { columns, rows, folded: false }),
-        ],
+        blocks: told_apart
+            .into_iter()
+            .chain([
+                Block::Table(pairs(["name", "command"], commands)),
+                Block::Table(Table { columns, rows, folded: false }),
+            ])
+            .collect(),
         long: false,
     })
+}
+
+/// What running two commands in turn came to, B being the second.
+fn versus_words(found: &Versus) -> String {
+    let by = |(difference, interval): (f64, Option<Interval>)| match interval {
+        Some(Interval { low, high }) => {
+            format!("{:.3} ({:.3} to {:.3})", difference.exp(), low.exp(), high.exp())
+        }
+        None => format!("{:.3}", difference.exp()),
+    };
+    let said = match (found.interval, found.same_within()) {
+        (None, _) => "too few runs to tell B from A".to_string(),
+        (Some(interval), _) if found.differs() => {
+            let (low, high) = (interval.low.abs(), interval.high.abs());
+            let word = if found.difference > 0.0 { "slower" } else { "faster" };
+            format!(
+                "B is {word} by {} to {}",
+                percent(low.min(high).exp_m1()),
+                percent(low.max(high).exp_m1())
+            )
+        }
+        (Some(_), Some(margin)) => format!("the same within {}", percent(margin)),
+        (Some(interval), None) => {
+            format!("cannot tell: at most {} apart", percent(interval.high.max(-interval.low).exp_m1()))
+        }
+    };
+    let unit = match found.by {
+        By::Time => "in time",
+        By::Cycles => "in core cycles",
+    };
+    let mut words = format!("{said}, {unit}, over {} quads of runs in turn.", found.quads);
+    words.push_str(&format!(" B's time over A's as they ran: {}.", by(found.in_time)));
+    if let Some(in_cycles) = found.in_cycles {
+        words.push_str(&format!(" In cycles: {}.", by(in_cycles)));
+    }
+    if let Some(apart) = found.clock_effect {
+        words.push_str(&format!(
+            " The core ran {} {} under B: that is part of the difference.",
+            percent(apart.abs().exp_m1()),
+            if apart > 0.0 { "faster" } else { "slower" }
+        ));
+    }
+    words
 }
 
 fn name(case: &Case) -> String {

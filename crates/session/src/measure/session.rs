@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::objects::Keep;
-use crate::plan::{self, Profile};
+use crate::plan::{self, Profile, Until};
 use bench::{Depth, Order, Secret, narrowed};
 use knobs::Hand;
 use model::run_file::Writer;
@@ -182,14 +182,14 @@ impl<'s, 'h> Loop<'s, 'h> {
             (0..self.plan().len()).filter(|case| self.plan()[*case].unmet.is_none()).collect();
         self.gate(writer, progress)?;
         let (profile, seed) = (self.session.profile, self.session.header.seed);
-        let passes = if profile.rounds { profile.passes_min } else { profile.passes_max };
+        let passes = if profile.until == Until::Rounds { profile.passes_min } else { profile.passes_max };
         let orders = plan::orders(&runnable, passes, seed);
         for (pass, order) in (0..).zip(orders) {
             let settings = settings(self.plan(), &runnable, pass, seed);
             for case in &runnable {
                 self.finished[*case] = self.is_finished(*case);
             }
-            if profile.rounds {
+            if profile.until == Until::Rounds {
                 self.make_room(&runnable, pass, writer)?;
             }
             let mut due: Vec<usize> = order.into_iter().filter(|case| self.is_due(*case, pass)).collect();
@@ -205,7 +205,10 @@ impl<'s, 'h> Loop<'s, 'h> {
             }
             self.after_pass(first_of_pass, writer, progress)?;
         }
-        if profile.rounds { self.rounds(&runnable, writer, progress) } else { Ok(Ended::Complete) }
+        match profile.until {
+            Until::Rounds => self.rounds(&runnable, writer, progress),
+            Until::Looks | Until::Quads => Ok(Ended::Complete),
+        }
     }
 
     /// One visit, unless the run is over: how it ended then.
@@ -277,10 +280,13 @@ impl<'s, 'h> Loop<'s, 'h> {
             return false;
         };
         let profile = self.session.profile;
-        match profile.rounds {
-            false => enough::is_enough(title, &good, profile, header.seed),
+        match profile.until {
+            Until::Looks => enough::is_enough(title, &good, profile, header.seed),
+            Until::Quads => self.told_apart(case),
             // Quick runs have too few processes to tell modes and drift.
-            true => profile.depth > Depth::Quick && enough::is_futile(title, &good, profile, header.seed),
+            Until::Rounds => {
+                profile.depth > Depth::Quick && enough::is_futile(title, &good, profile, header.seed)
+            }
         }
     }
 

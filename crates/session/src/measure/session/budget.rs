@@ -8,6 +8,7 @@ use stats::spend::part_s;
 use stats::stop;
 
 use super::Loop;
+use crate::plan::Until;
 
 impl Loop<'_, '_> {
     /// Whether a visit of these of a case's points (none: all) would end after the budget.
@@ -21,8 +22,9 @@ impl Loop<'_, '_> {
 
     /// Seconds that a visit of this case takes: as seen in the first passes, which visit all of its points, or as estimated.
     pub(super) fn visit_seconds(&self, case: usize) -> f64 {
-        let whole =
-            |visit: &&Visit| !self.session.profile.rounds || visit.pass < self.session.profile.passes_min;
+        let whole = |visit: &&Visit| {
+            self.session.profile.until != Until::Rounds || visit.pass < self.session.profile.passes_min
+        };
         let seen: Vec<f64> =
             self.of_case(case).filter(whole).map(|visit| visit.conditions.wall_ms / 1e3).collect();
         match seen.len() {
@@ -50,16 +52,17 @@ impl Loop<'_, '_> {
                 continue;
             }
             let have = self.of_case(case).count();
-            let wanted = match profile.rounds {
-                true => profile.passes_min as usize,
-                false => stop::next_look(have).min(profile.passes_max as usize),
+            let wanted = match profile.until {
+                Until::Rounds => profile.passes_min as usize,
+                Until::Looks => stop::next_look(have).min(profile.passes_max as usize),
+                Until::Quads => have.max(profile.passes_min as usize),
             };
             let more = wanted.saturating_sub(have);
             visits += more;
             seconds += more as f64 * self.visit_seconds(case);
         }
         let left = self.left_s();
-        if profile.rounds && seconds == 0.0 {
+        if profile.until == Until::Rounds && seconds == 0.0 {
             let spent: f64 = self.run.visits.iter().map(|visit| visit.conditions.wall_ms / 1e3).sum();
             let mean = spent / visits.max(1) as f64;
             visits += if mean > 0.0 { (left.max(0.0) / mean) as usize } else { 0 };

@@ -3,6 +3,7 @@
 use bench::narrowed;
 use model::run_file::Writer;
 use model::{Params, fingerprint, rough};
+use stats::quads::versus;
 use stats::series::series;
 use stats::spend::{Asked, Part, worthwhile};
 
@@ -44,6 +45,18 @@ impl Loop<'_, '_> {
             self.after_pass(first_of_pass, writer, progress)?;
         }
         Ok(Ended::Complete)
+    }
+
+    /// Of two commands in turn, whether the quads so far are enough for both.
+    pub(super) fn told_apart(&self, case: usize) -> bool {
+        let place = &self.plan()[case].case.placement.name;
+        let all = series(&self.run);
+        let mut arms =
+            all.iter().filter(|series| series.metric.headline && series.case.placement.name == *place);
+        let found = arms.next().zip(arms.next()).and_then(|(a, b)| versus(a, b));
+        // Whole quads only: else one arm would be ahead.
+        let passes = self.of_case(case).map(|visit| visit.pass + 1).max().unwrap_or(0);
+        passes.is_multiple_of(2) && found.is_some_and(|found| found.is_enough())
     }
 
     /// What gains from another visit, the most worthwhile first.

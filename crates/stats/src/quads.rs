@@ -1,0 +1,237 @@
+//! Two commands on one machine, run in turn: A B B A or B A A B. A quad gives one value, half of what B's two executions are
+//! above A's (in logarithms), so that whatever drifts slowly falls out.
+//!
+//! The clock is read after each execution. Where time goes with it as cycles do, quads are compared in cycles; where the arms
+//! themselves run at different clocks, the clock is an effect of what is compared, and time decides.
+
+use super::analysis::CONFIDENCE;
+use super::clock::Slope;
+use super::estimate::interval_of_median;
+use super::order::{Interval, mean, median};
+use super::series::Series;
+use super::tails::t_quantile;
+use model::Better;
+
+/// Quads before the first look, and at most.
+pub const LEAST_QUADS: usize = 6;
+pub const MOST_QUADS: usize = 40;
+
+/// Half-width of the interval, of a logarithm, at which it is enough: the rule stops by width and never by a difference.
+pub const ENOUGH: f64 = 0.01;
+
+/// The slope of ln(time) on ln(clock) over executions must be known to lie so near -1.
+const SLOPE_OFF: f64 = 0.25;
+
+/// Clocks of the two arms that are farther apart, in logarithms, are an effect of what is compared.
+const CLOCK_APART: f64 = 0.005;
+
+/// Shares within which two commands are the same.
+pub const MARGINS: [f64; 4] = [0.01, 0.02, 0.05, 0.10];
+
+/// One execution: ln of its time (the negative of a rate's), and ln(GHz) after it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Execution {
+    pass: u32,
+    time: f64,
+    clock: Option<f64>,
+}
+
+/// What is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    Time,
+    Cycles,
+}
+
+/// B against A.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Versus {
+    pub quads: usize,
+    pub by: By,
+    /// ln of B's time over A's, by `by`, with its interval; the interval is missing with too few quads.
+    pub difference: f64,
+    pub interval: Option<Interval>,
+    /// The same as they ran.
+    pub in_time: (f64, Option<Interval>),
+    /// The same in cycles, where each execution has a clock.
+    pub in_cycles: Option<(f64, Option<Interval>)>,
+    /// Of ln(time) on ln(clock) over executions, each arm around its own mean.
+    pub slope: Option<Slope>,
+    /// ln of B's clock over A's, where the arms differ in it.
+    pub clock_effect: Option<f64>,
+}
+
+/// Two series of executions, A's and B's, as quads; `None` without a single one.
+pub fn versus(a: &Series, b: &Series) -> Option<Versus> {
+    let [a, b] = [a, b].map(executions);
+    let quads = quads(&a, &b, |execution| Some(execution.time))?;
+    let clocks = self::quads(&a, &b, |execution| execution.clock);
+    let of = |values: &[f64]| Some((median(values)?, interval(values)));
+    let in_time = of(&quads)?;
+    let clock_effect = clocks.as_deref().and_then(interval).zip(clocks.as_deref().and_then(median));
+    let clock_effect = clock_effect
+        .filter(|(interval, apart)| !interval.contains(0.0) && apart.abs() > CLOCK_APART)
+        .map(|(_, apart)| apart);
+    let cycles: Option<Vec<f64>> =
+        clocks.map(|clocks| quads.iter().zip(clocks).map(|(time, clock)| time + clock).collect());
+    let in_cycles = cycles.as_deref().and_then(of);
+    let slope = slope(&[&a, &b]);
+    let by_cycles = slope.is_some_and(|(slope, freedom)| known_near_minus_one(slope, freedom));
+    let (by, (difference, interval)) = match in_cycles {
+        Some(in_cycles) if by_cycles && clock_effect.is_none() => (By::Cycles, in_cycles),
+        _ => (By::Time, in_time),
+    };
+    let slope = slope.map(|(slope, _)| slope);
+    Some(Versus { quads: quads.len(), by, difference, interval, in_time, in_cycles, slope, clock_effect })
+}
+
+impl Versus {
+    /// Whether more quads are not needed, or not allowed.
+    pub fn is_enough(&self) -> bool {
+        let narrow = self.interval.is_some_and(|interval| interval.half_width() <= ENOUGH);
+        self.quads >= MOST_QUADS || (self.quads >= LEAST_QUADS && narrow)
+    }
+
+    /// The smallest of [`MARGINS`] within which the two are the same.
+    pub fn same_within(&self) -> Option<f64> {
+        let interval = self.interval?;
+        let inside = |margin: &f64| -margin.ln_1p() < interval.low && interval.high < margin.ln_1p();
+        MARGINS.into_iter().find(inside)
+    }
+
+    /// Whether B differs from A: the interval leaves no difference out.
+    pub fn differs(&self) -> bool {
+        self.interval.is_some_and(|interval| !interval.contains(0.0))
+    }
+}
+
+fn executions(series: &Series) -> Vec<Execution> {
+    let rate = series.metric.better == Better::Higher;
+    let one = |process: &super::series::Process| {
+        let value = median(&process.values).filter(|value| *value > 0.0)?.ln();
+        let clock = Some(process.clock_ghz()).filter(|ghz| *ghz > 0.0).map(f64::ln);
+        Some(Execution { pass: process.pass, time: if rate { -value } else { value }, clock })
+    };
+    series.processes.iter().filter_map(one).collect()
+}
+
+/// A value of each quad: two passes, an even one and the next, in which both arms have both. `None` where there is none, or
+/// where an execution lacks it.
+fn quads(a: &[Execution], b: &[Execution], of: impl Fn(&Execution) -> Option<f64>) -> Option<Vec<f64>> {
+    let at = |arm: &[Execution], pass: u32| arm.iter().find(|execution| execution.pass == pass).copied();
+    let both = |pass: u32| Some([at(a, pass)?, at(a, pass + 1)?, at(b, pass)?, at(b, pass + 1)?]);
+    let last = a.iter().chain(b).map(|execution| execution.pass).max()?;
+    let quad = |[a, c, b, d]: [Execution; 4]| Some((of(&b)? + of(&d)? - of(&a)? - of(&c)?) / 2.0);
+    let values: Vec<f64> = (0..=last).step_by(2).filter_map(both).map(quad).collect::<Option<_>>()?;
+    (!values.is_empty()).then_some(values)
+}
+
+/// The interval of the median of quads, which are logarithms.
+fn interval(values: &[f64]) -> Option<Interval> {
+    let ratios: Vec<f64> = values.iter().map(|value| value.exp()).collect();
+    let found = interval_of_median(&ratios, CONFIDENCE)?;
+    Some(Interval { low: found.low.ln(), high: found.high.ln() })
+}
+
+/// Analysis of covariance: the common slope of the arms, each around its own means, with its degrees of freedom.
+fn slope(arms: &[&[Execution]; 2]) -> Option<(Slope, f64)> {
+    let mut all: Vec<(f64, f64)> = Vec::new();
+    for arm in arms {
+        let clocks: Vec<f64> = arm.iter().map(|execution| execution.clock).collect::<Option<_>>()?;
+        let times: Vec<f64> = arm.iter().map(|execution| execution.time).collect();
+        let (clock, time) = (mean(&clocks)?, mean(&times)?);
+        all.extend(clocks.iter().zip(&times).map(|(c, t)| (c - clock, t - time)));
+    }
+    let squares: f64 = all.iter().map(|(clock, _)| clock * clock).sum();
+    let freedom = all.len() as f64 - 3.0;
+    if squares <= 0.0 || freedom < 1.0 {
+        return None;
+    }
+    let slope = all.iter().map(|(clock, time)| clock * time).sum::<f64>() / squares;
+    let left: f64 = all.iter().map(|(clock, time)| (time - slope * clock).powi(2)).sum();
+    Some((Slope { slope, standard_error: (left / freedom / squares).sqrt() }, freedom))
+}
+
+/// Whether the 95 % interval of a slope holds -1 and lies near it.
+fn known_near_minus_one(slope: Slope, freedom: f64) -> bool {
+    let Some(quantile) = t_quantile(CONFIDENCE, freedom) else { return false };
+    let (off, half) = ((slope.slope + 1.0).abs(), quantile * slope.standard_error);
+    off <= half && off + half <= SLOPE_OFF
+}
+
+#[cfg(test)]
+mod tests {
+    use fastrand::Rng;
+
+    use super::super::noise::normal;
+    use super::*;
+    use model::Packed;
+    use testkit::{run, samples, visit};
+
+    /// `quads` quads of two arms: B slower by `by`, times going by `slope` with a clock that moves between executions, B's
+    /// clock faster by `faster`.
+    fn arms(quads: usize, by: f64, slope: f64, faster: f64, seed: u64) -> [Series; 2] {
+        let mut rng = Rng::with_seed(seed);
+        [0, 1].map(|arm| {
+            let visits = (0..2 * quads as u32).map(|pass| {
+                let clock = [1.30, 1.39, 1.24][rng.usize(..3)] + f64::from(arm) * faster;
+                let time = f64::from(arm) * f64::ln_1p(by) + slope * clock + 0.002 * normal(&mut rng);
+                let mut one = samples("rate", 0, &[time.exp()]);
+                one.beside.clock_ghz = Some(Packed::Same(clock.exp()));
+                visit(pass, 0, pass, vec![one])
+            });
+            let mut found = crate::series(&run(1, visits.collect())).remove(0);
+            found.metric.better = Better::Lower;
+            found
+        })
+    }
+
+    fn found(quads: usize, by: f64, slope: f64, faster: f64) -> Versus {
+        let [a, b] = arms(quads, by, slope, faster, 7);
+        versus(&a, &b).expect("quads")
+    }
+
+    #[test]
+    fn what_goes_with_the_clock_is_compared_in_cycles() {
+        let cycles = found(8, 0.05, -1.0, 0.0);
+        assert_eq!((cycles.quads, cycles.by), (8, By::Cycles));
+        assert!((cycles.difference - 0.05_f64.ln_1p()).abs() < 0.005 && cycles.differs(), "{cycles:?}");
+        assert!(
+            cycles.is_enough() && cycles.in_time.1.is_some_and(|interval| interval.half_width() > ENOUGH)
+        );
+        let time = found(8, 0.05, 0.0, 0.0);
+        assert_eq!(time.by, By::Time);
+        assert!((time.difference - 0.05_f64.ln_1p()).abs() < 0.005, "{time:?}");
+    }
+
+    #[test]
+    fn a_clock_that_the_arms_differ_in_is_an_effect() {
+        let effect = found(20, 0.0, -1.0, 0.1);
+        assert_eq!(effect.by, By::Time);
+        assert!(effect.clock_effect.is_some_and(|apart| apart > 0.05), "{effect:?}");
+    }
+
+    #[test]
+    fn equal_commands_are_the_same_and_few_quads_tell_nothing() {
+        let same = found(12, 0.0, -1.0, 0.0);
+        assert!(!same.differs() && same.same_within() == Some(0.01), "{same:?}");
+        let few = found(3, 0.0, -1.0, 0.0);
+        assert!(few.interval.is_none() && !few.is_enough() && few.same_within().is_none());
+        let [a, b] = arms(4, 0.1, -1.0, 0.0, 1);
+        let alone = Series { processes: b.processes[..1].to_vec(), ..b };
+        assert_eq!(versus(&a, &alone), None, "half a quad is none");
+    }
+
+    #[test]
+    fn a_rate_goes_the_other_way() {
+        let [mut a, mut b] = arms(8, 0.05, -1.0, 0.0, 3);
+        for series in [&mut a, &mut b] {
+            series.metric.better = Better::Higher;
+            for process in &mut series.processes {
+                process.values.iter_mut().for_each(|value| *value = value.recip());
+            }
+        }
+        let found = versus(&a, &b).expect("quads");
+        assert!((found.difference - 0.05_f64.ln_1p()).abs() < 0.005, "B takes longer: {found:?}");
+    }
+}
