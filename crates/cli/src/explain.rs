@@ -8,13 +8,13 @@ use bench::{self, Benchmark};
 use compare::peers;
 use diagnose::{Rule, rules};
 use import::{own, repeats, speccpu};
-use model::VerdictKind;
+use model::{Grade, VerdictKind};
 use report::plain::lines;
 
 /// Explain a benchmark, a rule, a verdict or how something is computed
 #[derive(clap::Args)]
 pub struct Args {
-    /// A group (memory), a benchmark (memory.latency), a rule (background-load), a verdict (imprecise) or a topic (utilization); without it: what there is
+    /// A group (memory), a benchmark (memory.latency), a rule (background-load), a verdict (imprecise), a grade (rough) or a topic (utilization); without it: what there is
     #[arg(value_name = "ID")]
     id: Option<String>,
 }
@@ -31,6 +31,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         .map(|bench| benchmark(bench, width))
         .or_else(|| rules().find(|rule| rule.id == *wanted).map(|rule| self::rule(rule, width)))
         .or_else(|| verdict(wanted, width))
+        .or_else(|| grade(wanted, width))
         .or_else(|| topic(wanted, width))
         .or_else(|| group(wanted));
     match text {
@@ -49,6 +50,8 @@ fn contents(width: usize) -> String {
     let benches: Vec<String> = session::plan::shown().map(|bench| bench.id.to_string()).collect();
     let rules: Vec<String> = rules().map(|rule| rule.id.to_string()).collect();
     let verdicts: Vec<String> = VERDICTS.iter().map(|(kind, _)| word(*kind)).collect();
+    let grades: Vec<String> =
+        GRADES.iter().map(|(grade, _, _)| format!("{grade:?} ({})", grade.word())).collect();
     let list = |title: &str, ids: &[String]| {
         let text = format!("{title}: {}", ids.join(", "));
         lines(&text, width.clamp(40, 100)).iter().map(|line| format!("{line}\n")).collect::<String>()
@@ -57,6 +60,7 @@ fn contents(width: usize) -> String {
     list("benchmarks", &benches)
         + &list("rules", &rules)
         + &list("verdicts", &verdicts)
+        + &list("grades", &grades)
         + &list("topics", &topics)
 }
 
@@ -114,7 +118,8 @@ const VERDICTS: &[(VerdictKind, &str)] = &[
     (
         VerdictKind::Imprecise,
         "Too few processes, or too wide a spread, for the precision asked: the reason says how many more \
-        would do. The median is the best guess there is; do not rest small differences on it.",
+        would do. Reports call it rough where the interval lies within 10 % (5 % in the standard and full profiles), \
+        wide where it does not, and imprecise where there is none.",
     ),
     (
         VerdictKind::Multimodal,
@@ -135,6 +140,35 @@ const VERDICTS: &[(VerdictKind, &str)] = &[
         "Not measured: this machine or this user lacks something, or the budget ended before its turn.",
     ),
     (VerdictKind::Unverified, "Imported from another tool: nobody watched while it was measured."),
+];
+
+/// How well a number is known. Each is found by its letter, its word and further words.
+const GRADES: &[(Grade, &[&str], &str)] = &[
+    (
+        Grade::A,
+        &["trusted at a clock"],
+        "The interval is as narrow as the profile asks: 3 % in the quick profile, 1 % in the others. \"At a clock\": the time is a \
+        count of core cycles, and the number is what it would be at the one core clock that stands beside it; how it ran, \
+        while the clock moved, is shown too. Good for everything.",
+    ),
+    (
+        Grade::B,
+        &[],
+        "The interval is wider than the profile asks, and within 10 % (5 % in the standard and full profiles). Two digits are \
+        shown. Good for comparisons and for the index.",
+    ),
+    (
+        Grade::C,
+        &[],
+        "The interval is wider still; only its range is shown. It counts in no index, and only differences larger than the \
+        range can be told.",
+    ),
+    (
+        Grade::U,
+        &[],
+        "There is no interval, or no one number: too few processes, several values, still moving, rejected or not measured. \
+        Nothing is concluded from it.",
+    ),
 ];
 
 /// What is neither measured nor judged by one row; the text stands beside what computes it.
@@ -223,6 +257,14 @@ fn word(kind: VerdictKind) -> String {
 fn verdict(id: &str, width: usize) -> Option<String> {
     let (kind, about) = VERDICTS.iter().find(|(kind, _)| word(*kind) == id || kind.words() == id)?;
     Some(section(&format!("Verdict {}", kind.words()), about, width))
+}
+
+fn grade(id: &str, width: usize) -> Option<String> {
+    let found = |(grade, words, _): &&(Grade, &[&str], &str)| {
+        format!("{grade:?}").to_lowercase() == id || grade.word() == id || words.contains(&id)
+    };
+    let (grade, _, about) = GRADES.iter().find(found)?;
+    Some(section(&format!("Grade {grade:?}, {}", grade.word()), about, width))
 }
 
 fn section(title: &str, about: &str, width: usize) -> String {

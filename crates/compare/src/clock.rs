@@ -2,10 +2,10 @@
 
 use super::environment::{CLOCK, OR};
 use super::{Arm, Member};
-use stats::clock::{Gate, Slope, gate, moves};
-use stats::contrast::{Clocks, Side};
+use stats::clock::{GATE_SERIES, moves};
+use stats::contrast::Clocks;
 use stats::core_bound::{is_core_bound_by_name, rescaled};
-use stats::order::{finite, mean, median};
+use stats::order::{finite, mean, median, variance};
 
 /// Labels that make two results ones of the same machine, and settings that explain another clock.
 const SAME_MACHINE: [&str; 2] = ["cpu_model", "cpus"];
@@ -35,11 +35,20 @@ impl Member {
         median(&finite(&self.clocks)).filter(|ghz| *ghz > 0.0)
     }
 
-    /// Mean of ln(GHz) over its processes; `None` where the clock of one is not known.
-    fn mean_clock(&self) -> Option<f64> {
+    /// ln(GHz) of its processes; `None` where the clock of one is not known.
+    fn logarithms_of_clocks(&self) -> Option<Vec<f64>> {
         let clocks: Vec<f64> = self.clocks.iter().map(|ghz| ghz.ln()).collect();
         let known = !clocks.is_empty() && clocks.iter().all(|clock| clock.is_finite());
-        mean(&clocks).filter(|_| known)
+        known.then_some(clocks)
+    }
+
+    fn mean_clock(&self) -> Option<f64> {
+        mean(&self.logarithms_of_clocks()?)
+    }
+
+    /// Whether its processes ran at different clocks.
+    fn clock_moved(&self) -> bool {
+        self.logarithms_of_clocks().and_then(|clocks| variance(&clocks)).is_some_and(|it| moves(it.sqrt()))
     }
 
     /// What each process would have given at a clock of `ghz`: where its run brought it to one, or where its names say that
@@ -67,8 +76,9 @@ pub enum Common {
     AsTheyRan,
     /// Two runs of one machine: what both runs brought to a clock, to A's.
     OneMachine,
-    /// Two runs of one machine between which time does not go with the clock, by this pooled slope.
-    Closed(Slope),
+    /// Two runs of one machine that lie farther apart at one clock than as they ran: |ln| of the ratios of their core-bound
+    /// metrics, in the middle.
+    Closed { as_they_ran: f64, at_one_clock: f64 },
     /// Because it was asked for (`--common-clock`): whatever is bound by the core, to this one, GHz.
     Asked(f64),
 }
@@ -89,7 +99,7 @@ pub fn brought(common: Common, arms: [&Arm; 2], a: &Member, b: &Member) -> (Opti
         }
         // Time goes with the clock by a power between -1 and 0: at one clock a time differs by what was measured, by that
         // times the ratio of the clocks, or by anything between; a rate by the inverse.
-        (Common::OneMachine | Common::Closed(_), _, _) => {
+        (Common::OneMachine | Common::Closed { .. }, _, _) => {
             let shift = match rescaled(&b.metric, 1.0, 1.0, 2.0) {
                 Some(doubled) if doubled > 1.0 => -apart,
                 _ => apart,
@@ -121,22 +131,28 @@ pub fn common<'m>(
     if !one_machine(a, b) {
         return Common::AsTheyRan;
     }
-    match gate(&pairs.filter_map(|(a, b)| slope(a, b)).collect::<Vec<Slope>>()) {
-        Gate::Closed(slope) => Common::Closed(slope),
-        Gate::Open(_) | Gate::Steady => Common::OneMachine,
+    let core: Vec<(&Member, &Member)> =
+        pairs.filter(|(a, b)| a.at_clock.is_some() && b.at_clock.is_some()).collect();
+    // What moved inside both runs has passed the gates of these.
+    let moved = core.iter().filter(|(a, b)| a.clock_moved() && b.clock_moved()).count();
+    let apart: Vec<[f64; 2]> = core.iter().filter_map(|(a, b)| differences(a, b)).collect();
+    if moved >= GATE_SERIES || apart.len() < GATE_SERIES {
+        return Common::OneMachine;
+    }
+    let middle = |which: usize| median(&apart.iter().map(|both| both[which]).collect::<Vec<f64>>());
+    match middle(0).zip(middle(1)) {
+        Some((as_they_ran, at_one_clock)) if at_one_clock > as_they_ran => {
+            Common::Closed { as_they_ran, at_one_clock }
+        }
+        _ => Common::OneMachine,
     }
 }
 
-/// How the difference of a core-bound pair goes with that of its clocks; `None` where these hardly differ.
-fn slope(a: &Member, b: &Member) -> Option<Slope> {
-    a.at_clock.as_ref().zip(b.at_clock.as_ref())?;
-    let apart = b.mean_clock()? - a.mean_clock()?;
-    let (side_a, side_b) = (Side::of(&a.medians, a.runs())?, Side::of(&b.medians, b.runs())?);
-    let difference = side_b.median - side_a.median;
-    // A rate goes the other way.
-    let of_time = match rescaled(&a.metric, 1.0, 1.0, 2.0) {
-        Some(doubled) if doubled > 1.0 => -difference,
-        _ => difference,
-    };
-    moves(apart).then(|| Slope::of(of_time / apart, side_a.error().hypot(side_b.error()) / apart.abs()))
+/// By how much a core-bound pair differs as it ran and at one clock: |ln| of the ratio of medians; `None` where the clocks of
+/// the two hardly differ.
+fn differences(a: &Member, b: &Member) -> Option<[f64; 2]> {
+    let (of_a, of_b) = a.at_clock.as_ref().zip(b.at_clock.as_ref())?;
+    let of = |a: &[f64], b: &[f64]| Some((median(b)? / median(a)?).ln().abs());
+    let both = [of(&a.medians, &b.medians)?, of(&of_a.medians, &of_b.at(&b.metric, of_a.ghz))?];
+    moves(b.mean_clock()? - a.mean_clock()?).then_some(both)
 }

@@ -103,11 +103,11 @@ fn unknown(pair: &Match) -> String {
 /// moved at once.
 pub fn of_clocks(common: Common, all: &[Found]) -> Vec<String> {
     let mut said = Vec::new();
-    if let Common::Closed(slope) = common {
+    if let Common::Closed { as_they_ran, at_one_clock } = common {
         said.push(format!(
-            "nothing was brought to one clock: from A to B time goes with the clock by {:.2} ± {:.2}, where -1 ± 0.1 would \
-             show that it does",
-            slope.slope, slope.standard_error
+            "nothing was brought to one clock: what is bound by the core differs by {} as it ran and by {} at one clock, in the middle",
+            percent(as_they_ran.exp_m1()),
+            percent(at_one_clock.exp_m1())
         ));
     }
     let turned = |found: &Found| {

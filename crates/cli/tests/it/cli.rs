@@ -99,6 +99,9 @@ fn everything_listed_is_explained() {
         "free-placement",
         "trusted",
         "imprecise",
+        "B",
+        "rough",
+        "trusted at a clock",
         "memory.latency@x#y",
     ]) {
         let (code, text, _) = output(&["explain", id]);

@@ -91,7 +91,7 @@ impl Bench {
     }
 }
 
-fn scale(record: &mut Value, factor: f64) {
+pub fn scale(record: &mut Value, factor: f64) {
     let scaled = |value: &mut Value| {
         if let Some(number) = value.as_f64() {
             *value = json!(number * factor);

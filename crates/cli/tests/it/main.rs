@@ -21,6 +21,7 @@ mod observed;
 mod owned;
 mod peers;
 mod privacy;
+mod recorded;
 mod refuse;
 mod rules;
 mod runs;

@@ -54,3 +54,36 @@ fn history_says_how_far_equal_runs_lie_apart() {
     let found = compare(&a, &b, &Options { history, ..Options::default() });
     assert_eq!(found.metrics[0].word, Word::Inconclusive, "{}", found.metrics[0].words);
 }
+
+/// Two runs of one machine at 3 and 2 GHz, of ten metrics that both say are at a clock; `time` is what the second run's are as
+/// it ran, `inside` how far the clocks of a run's processes lie apart.
+fn two_clocks(time: f64, inside: f64) -> Comparison {
+    let of = |ghz: f64, time: f64| {
+        let one = |at: usize| {
+            let medians = around(time);
+            let clocks = (0..8).map(|process| ghz * (1.0 + inside * f64::from(process % 2))).collect();
+            let at_clock = Some(AtOneClock { ghz, medians: medians.clone() });
+            let key = format!("syscall.x{at}@one-cpu#latency");
+            Member { clocks, at_clock, ..member(&key, "ns", Better::Lower, &medians) }
+        };
+        let mut arm = arm("one", false, (0..10).map(one).collect());
+        arm.environment = [("cpu_model", "X"), ("cpus", "2")].map(|(a, b)| (a.into(), b.into())).to_vec();
+        arm
+    };
+    compare(&of(3.0, 10.0), &of(2.0, time), &Options::default())
+}
+
+#[test]
+fn runs_that_lie_farther_apart_at_one_clock_are_left_as_they_ran() {
+    // Time goes with the clock, and so it does where a tenth of the cycles was saved.
+    for (time, word) in [(15.0, Word::Same), (13.5, Word::Faster)] {
+        let found = two_clocks(time, 0.0);
+        assert!(found.metrics.iter().all(|one| one.scaled && one.word == word), "{:?}", words(&found));
+    }
+    // It does not.
+    let found = two_clocks(10.0, 0.0);
+    assert!(found.metrics.iter().all(|one| !one.scaled) && found.common_clock_ghz.is_none());
+    assert!(found.warnings[0].starts_with("nothing was brought to one clock"), "{:?}", found.warnings);
+    // In runs whose own clocks moved it went with the clock, or they would have nothing at one.
+    assert!(two_clocks(10.0, 0.1).metrics.iter().all(|one| one.scaled && one.word == Word::Faster));
+}
