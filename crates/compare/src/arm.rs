@@ -265,8 +265,9 @@ impl Member {
                 self.disturbed.extend(other.disturbed);
                 self.disturbed.sort();
                 self.disturbed.dedup();
-                // The worst known of the runs speaks for all.
-                if self.verdict.kind == VerdictKind::Trusted || self.verdict.grade < other.verdict.grade {
+                // Together they are known as well as the best of them; of equally good ones a cause is not lost.
+                let (own, theirs) = (self.verdict.grade, other.verdict.grade);
+                if theirs < own || (theirs == own && self.verdict.kind == VerdictKind::Trusted) {
                     self.verdict = other.verdict;
                 }
             }
