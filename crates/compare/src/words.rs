@@ -47,10 +47,13 @@ fn margin_words(margin: f64) -> String {
     format!("{} %", (margin * 1e4).round() / 1e2)
 }
 
-/// A share as people compare it: whole per cent, and one more digit below ten.
+/// From so much on a factor says more than a percentage.
+const FACTOR: f64 = 9.0;
+
+/// A share as people compare it: whole per cent, and one more digit below ten; a factor where it is many times.
 fn share(share: f64) -> String {
     match share * 100.0 {
-        value if value >= 1000.0 => "more than ten times".to_string(),
+        _ if share >= FACTOR => format!("a factor of {:.0}", 1.0 + share),
         value if value >= 10.0 => format!("{value:.0} %"),
         value => format!("{value:.1} %"),
     }
@@ -60,6 +63,9 @@ fn share(share: f64) -> String {
 fn by(contrast: &Contrast) -> String {
     let (low, high) = (contrast.interval.low.abs(), contrast.interval.high.abs());
     let (near, far) = (low.min(high).exp_m1(), low.max(high).exp_m1());
+    if far >= FACTOR {
+        return format!("a factor of {:.1} to {:.0}", 1.0 + near, 1.0 + far);
+    }
     match (share(near), share(far)) {
         (near, far) if near == far => near,
         (near, far) => format!("{} to {far}", near.trim_end_matches(" %")),

@@ -79,14 +79,20 @@ pub fn report(comparisons: &[Comparison], all: bool) -> anyhow::Result<Report> {
     })
 }
 
-/// How often each word was said.
+/// How often each word was said, of headline metrics where there are some.
 fn counted(comparison: &Comparison) -> String {
+    let headlines = comparison.metrics.iter().filter(|one| one.headline).count();
+    let of = || comparison.metrics.iter().filter(|one| one.headline || headlines == 0);
     let counted = Word::ALL.iter().filter_map(|word| {
-        let many = comparison.metrics.iter().filter(|one| one.word == *word).count();
+        let many = of().filter(|one| one.word == *word).count();
         (many > 0).then(|| format!("{many} {}", word.word()))
     });
     let counted: Vec<String> = counted.collect();
-    let counted = if counted.is_empty() { "nothing to compare".to_string() } else { counted.join(", ") };
+    let counted = match (counted.is_empty(), headlines) {
+        (true, _) => "nothing to compare".to_string(),
+        (_, 0) => counted.join(", "),
+        (_, of) => format!("of {of} headline metrics {}", counted.join(", ")),
+    };
     let [only_a, only_b] = comparison.alone;
     format!("{counted}; {} refused; {only_a} only in A, {only_b} only in B", comparison.refused.len())
 }
