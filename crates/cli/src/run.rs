@@ -28,7 +28,7 @@ Examples:
   assay run --only network --to HOST      bandwidth and latency to a host where `assay serve` runs
   assay run --dry-run                     what would be done, and how long it would take
   assay run --json > result.json          for programs
-The same command goes on with an interrupted run: Ctrl-C or kill -9 costs it at most the visit that is being measured, a power \
+A run ends with its budget, or early where no more visits would bring a figure within what is asked. The same command goes on with an interrupted run: Ctrl-C or kill -9 costs it at most the visit that is being measured, a power \
 cut what was measured since the last pass ended or in the last 10 s.
 Exit codes: 0 measured, 1 finding at or above --fail-on, 2 usage, 3 an error (a full disk at the end: results are shown \
 first) or nothing valid measured, 130 interrupted")]

@@ -111,7 +111,7 @@ pub fn of_clocks(common: Common, all: &[Found]) -> Vec<String> {
     let mut said = Vec::new();
     if let Common::Closed { as_they_ran, at_one_clock } = common {
         said.push(format!(
-            "nothing was brought to one clock: what is bound by the core differs by {} as it ran and by {} at one clock, in the middle",
+            "nothing was brought to one clock: core-bound metrics differ by {} as they ran and by {} at one clock (medians)",
             percent(as_they_ran.exp_m1()),
             percent(at_one_clock.exp_m1())
         ));

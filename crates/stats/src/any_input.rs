@@ -6,8 +6,9 @@ use super::analysis::{CONFIDENCE, judge_run};
 use super::behaviour::{DRIFT_P, behaviour, settling};
 use super::bootstrap::Resampling;
 use super::change::{Sensitivity, changes, welch_p};
-use super::compare::{conclude, paired_p, paired_ratio, ratio_of_means, unpaired_ratio};
+use super::compare::{conclude, paired_p, paired_ratio, ratio_of_means};
 use super::contingency::{Table, association};
+use super::contrast::{Clocks, Family, Side, contrast, level};
 use super::dependence::{autocorrelation, dependent_median_interval, effective_size, neighbours_p, period};
 use super::drift::{inside, trend};
 use super::estimate::estimate;
@@ -102,15 +103,19 @@ proptest! {
     }
 
     #[test]
-    fn of_two_series(a in values(), b in values(), confidence in any::<f64>(), seed in any::<u64>()) {
+    fn of_two_series(a in values(), b in values(), groups in groups(), confidence in any::<f64>(), seed in any::<u64>()) {
         probability(spearman(&a, &b).map(|found| found.p));
         probability(mann_whitney(&a, &b).map(|found| found.p));
         probability(welch_p(&a, &b));
         probability(Some(paired_p(&a, &b)));
         probability(kruskal_wallis(&[a.clone(), b.clone()], seed));
-        let plan = Resampling { resamples: 50, confidence, seed };
-        for ratio in [paired_ratio(&a, &b, confidence), unpaired_ratio(&a, &b, plan)].into_iter().flatten() {
-            let _ = conclude(&ratio, 0.02);
+        let _ = paired_ratio(&a, &b, confidence).map(|ratio| conclude(&ratio, 0.02));
+        if let Some((first, second)) = Side::of(&a, 1).zip(Side::of(&b, 2)) {
+            let level = level(Family::Other, [&first, &second], &groups);
+            let found = contrast(&first, &second, level, Clocks::default());
+            probability(Some(found.p));
+            prop_assert!(found.interval.contains(found.difference), "{:?}", found);
+            let _ = (found.same_within(&[0.02, 0.1]), found.at_most(), found.would_show());
         }
         let flags = outliers(&a);
         let strata: Vec<usize> = (0..a.len()).map(|index| index / 3).collect();

@@ -1,24 +1,12 @@
-//! Two arms: how many times one is the other, how sure that is, and what to conclude.
+//! Two arms that were measured interleaved on one machine: how many times one is the other, how sure that is, and what to
+//! conclude. Two results that were measured one after the other are compared by `contrast`.
 //!
-//! Arms that were measured interleaved on one machine are *paired* (round by round): drift then falls out. A
-//! block of A followed by a block of B calls identical arms different in more than half of all cases when the
-//! machine drifts.
+//! Interleaved arms are *paired* (round by round): drift then falls out. A block of A followed by a block of B calls
+//! identical arms different in more than half of all cases when the machine drifts.
 
-use super::bootstrap::{Resampling, bca};
 use super::nested::mean_and_half_width;
-use super::order::{Interval, finite, mean, median, median_interval};
+use super::order::{Interval, mean, median, median_interval};
 use super::tails::sign_test;
-
-/// How the interval of a ratio was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
-    /// Order statistics of the log ratios of pairs.
-    Paired,
-    /// Bias-corrected accelerated bootstrap of the ratio of medians.
-    Bootstrap,
-    /// Recovered from the two medians' own intervals.
-    Mover,
-}
 
 /// How many times the first arm the second is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,13 +14,9 @@ pub struct Ratio {
     pub ratio: f64,
     /// `None` where there are too few values.
     pub interval: Option<Interval>,
-    pub method: Method,
-    /// Values in the smaller arm.
+    /// Pairs.
     pub n: usize,
 }
-
-/// From this many values in both arms the bootstrap is used; below, a bootstrapped median is too lumpy.
-pub const ENOUGH_FOR_BOOTSTRAP: usize = 20;
 
 /// Ratio second/first from pairs (equal positions belong together): `exp(median ln(b/a))` with the exact
 /// interval of a median, without assumptions about either arm. Pairs with a value that is not finite and
@@ -41,7 +25,7 @@ pub fn paired_ratio(first: &[f64], second: &[f64], confidence: f64) -> Option<Ra
     let logs = log_ratios(first, second);
     let interval = median_interval(&logs, confidence);
     let interval = interval.map(|interval| Interval { low: interval.low.exp(), high: interval.high.exp() });
-    Some(Ratio { ratio: median(&logs)?.exp(), interval, method: Method::Paired, n: logs.len() })
+    Some(Ratio { ratio: median(&logs)?.exp(), interval, n: logs.len() })
 }
 
 /// Two-sided p of the sign test that pairs lean to neither side; equal pairs are left out.
@@ -54,61 +38,6 @@ fn log_ratios(first: &[f64], second: &[f64]) -> Vec<f64> {
     let usable = |value: f64| value.is_finite() && value > 0.0;
     let pairs = first.iter().zip(second).filter(|(a, b)| usable(**a) && usable(**b));
     pairs.map(|(a, b)| (b / a).ln()).collect()
-}
-
-/// Ratio of medians second/first of two independent arms of *processes* (or boots, or runs: the highest level
-/// that was repeated). Values must be positive; `None` where an arm has none that is, or holds one that is
-/// not.
-pub fn unpaired_ratio(first: &[f64], second: &[f64], plan: Resampling) -> Option<Ratio> {
-    let (first, second) = (finite(first), finite(second));
-    let n = first.len().min(second.len());
-    if first.iter().chain(&second).any(|&value| value <= 0.0) {
-        return None;
-    }
-    let ratio = median(&second)? / median(&first)?;
-    let (method, interval) = match n {
-        ENOUGH_FOR_BOOTSTRAP.. => {
-            let median_of = |values: &[f64], drawn: &[usize]| {
-                let drawn: Vec<f64> = drawn.iter().map(|&position| values[position]).collect();
-                median(&drawn).unwrap_or(f64::NAN)
-            };
-            let statistic =
-                |drawn: &[Vec<usize>]| median_of(&second, &drawn[1]) / median_of(&first, &drawn[0]);
-            (Method::Bootstrap, bca(&[first.len(), second.len()], plan, statistic))
-        }
-        _ => (Method::Mover, mover(&first, &second, plan.confidence)),
-    };
-    Some(Ratio { ratio, interval, method, n })
-}
-
-/// The same from two medians with their intervals, where no single values are known; `n` values in the smaller arm.
-/// `None` where a median is not positive.
-pub fn ratio_of_intervals(
-    (a, of_a): (f64, Option<Interval>),
-    (b, of_b): (f64, Option<Interval>),
-    n: usize,
-) -> Option<Ratio> {
-    let ln = |interval: Interval| Interval { low: interval.low.ln(), high: interval.high.ln() };
-    let interval = of_a.zip(of_b).map(|(of_a, of_b)| recovered((a.ln(), ln(of_a)), (b.ln(), ln(of_b))));
-    let interval = interval.filter(|interval| interval.low.is_finite() && interval.high.is_finite());
-    (a > 0.0 && b > 0.0).then_some(Ratio { ratio: b / a, interval, method: Method::Mover, n })
-}
-
-/// Interval of a ratio of medians from the medians' own intervals (method of variance estimates recovery: Zou
-/// & Donner 2008), on logarithms. Covers more than it promises for few values.
-fn mover(first: &[f64], second: &[f64], confidence: f64) -> Option<Interval> {
-    let logs = |values: &[f64]| -> Vec<f64> { values.iter().map(|value| value.ln()).collect() };
-    let (first, second) = (logs(first), logs(second));
-    let (a, b) = (median(&first)?, median(&second)?);
-    let (of_a, of_b) = (median_interval(&first, confidence)?, median_interval(&second, confidence)?);
-    Some(recovered((a, of_a), (b, of_b)))
-}
-
-/// Everything in logarithms but the result.
-fn recovered((a, of_a): (f64, Interval), (b, of_b): (f64, Interval)) -> Interval {
-    let low = (b - a) - (b - of_b.low).hypot(of_a.high - a);
-    let high = (b - a) + (of_b.high - b).hypot(a - of_a.low);
-    Interval { low: low.exp(), high: high.exp() }
 }
 
 /// Ratio of means second/first of two nested designs with Fieller's interval over their top units (process
@@ -135,14 +64,8 @@ pub enum Outcome {
     Inconclusive { needed: Option<usize> },
 }
 
-/// Smallest margin that is ever used.
+/// Smallest margin that is used.
 pub const LEAST_MARGIN: f64 = 0.02;
-
-/// The margin for a metric whose comparison with itself is off by `noise_floor` (a share): twice that, at
-/// least 2 %.
-pub fn margin(noise_floor: f64) -> f64 {
-    (2.0 * noise_floor).max(LEAST_MARGIN)
-}
 
 /// Concludes from a ratio and a margin (a share > 0): the margin reaches from `1/(1 + margin)` to `1 + margin`.
 pub fn conclude(ratio: &Ratio, margin: f64) -> Outcome {
@@ -183,32 +106,6 @@ mod tests {
     }
 
     #[test]
-    fn mover_by_hand() {
-        // n = 6: intervals are the ranges. Logs 0..5 and 10..15: medians 2.5 and 12.5, all four distances 2.5.
-        let first: Vec<f64> = (0..6).map(|i| f64::from(i).exp()).collect();
-        let second: Vec<f64> = (10..16).map(|i| f64::from(i).exp()).collect();
-        let interval = mover(&first, &second, 0.95).expect("six values each");
-        let distance = 2.5 * std::f64::consts::SQRT_2;
-        assert!((interval.low.ln() - (10.0 - distance)).abs() < 1e-9);
-        assert!((interval.high.ln() - (10.0 + distance)).abs() < 1e-9);
-    }
-
-    #[test]
-    fn methods_by_size() {
-        let mut rng = Rng::with_seed(19);
-        let mut arm = |n: usize| Noise::Lognormal { cv: 0.02 }.series(n, &mut rng);
-        let plan = Resampling { resamples: 999, ..Resampling::new(0.95, 1) };
-        let (small, large) = (arm(10), arm(30));
-        assert_eq!(unpaired_ratio(&small, &large, plan).map(|found| found.method), Some(Method::Mover));
-        let found = unpaired_ratio(&large, &arm(25), plan).expect("values");
-        assert_eq!((found.method, found.n), (Method::Bootstrap, 25));
-        assert!(found.interval.expect("values").contains(1.0));
-        assert_eq!(unpaired_ratio(&[], &large, plan), None);
-        assert_eq!(unpaired_ratio(&[-1.0; 8], &large, plan), None);
-        assert_eq!(unpaired_ratio(&small[..5], &large, plan).and_then(|found| found.interval), None);
-    }
-
-    #[test]
     fn fieller_by_hand() {
         // Means 10 and 20 of two processes each; t(0.95, 1) = 12.7062, S² = 0.02 and 0.08: h = 1.27062,
         // 2.54124.
@@ -228,7 +125,6 @@ mod tests {
         let ratio = |low: f64, high: f64| Ratio {
             ratio: (low * high).sqrt(),
             interval: Some(Interval { low, high }),
-            method: Method::Paired,
             n: 10,
         };
         assert_eq!(conclude(&ratio(0.99, 1.01), 0.02), Outcome::Equivalent);
@@ -238,6 +134,5 @@ mod tests {
         assert_eq!(conclude(&ratio(1.0, 1.1025), 0.02), Outcome::Inconclusive { needed: Some(61) });
         let none = Ratio { interval: None, ..ratio(1.0, 1.0) };
         assert_eq!(conclude(&none, 0.02), Outcome::Inconclusive { needed: None });
-        assert_eq!((margin(0.0), margin(0.05)), (0.02, 0.1));
     }
 }

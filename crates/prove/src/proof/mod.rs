@@ -20,7 +20,10 @@ mod verdicts;
 
 pub use chunks::{Limits, Maps, Memory, WEATHERS, Weather, limits, maps, smooth_maps};
 pub use clocks::{ClockRead, Clocked, clocked, gate_opens};
-pub use comparing::{EqualArms, Levels, equal_arms, equal_arms_while_drifting, equal_runs};
+pub use comparing::{
+    Contrasted, EqualArms, Levels, Runs, contrasted, different_by_processes, equal_arms,
+    equal_arms_while_drifting,
+};
 pub use coverage::{
     Coverage, FewProcesses, coverage, coverage_while_wandering, few_processes, pooled_coverage,
     true_icc_below_bound,
@@ -88,6 +91,10 @@ pub const STOPPED_FALSE_MOST: f64 = 0.05;
 pub const HOPELESS_FALSE_MOST: f64 = 0.05;
 /// Most comparisons of equal arms whose 95 % interval excludes 1, or whose test has p < 0.05.
 pub const SELF_DIFFERENT_MOST: f64 = 0.065;
+/// Most pairs of equal runs, their levels as far apart as is known of their family, that are called different ...
+pub const EQUAL_RUNS_DIFFERENT_MOST: f64 = 0.06;
+/// ... and least coverage of the 95 % interval of their difference.
+pub const CONTRAST_COVERAGE_LEAST: f64 = 0.94;
 /// Most ladders whose last cache is read off so that its true size does not agree, at one point an octave ...
 pub const LADDER_FALSE_MOST: f64 = 0.03;
 /// ... and at two or more.
@@ -156,6 +163,8 @@ pub const BOUNDS: &[(&str, f64)] = &[
     ("STOPPED_FALSE_MOST", STOPPED_FALSE_MOST),
     ("HOPELESS_FALSE_MOST", HOPELESS_FALSE_MOST),
     ("SELF_DIFFERENT_MOST", SELF_DIFFERENT_MOST),
+    ("EQUAL_RUNS_DIFFERENT_MOST", EQUAL_RUNS_DIFFERENT_MOST),
+    ("CONTRAST_COVERAGE_LEAST", CONTRAST_COVERAGE_LEAST),
     ("LADDER_FALSE_MOST", LADDER_FALSE_MOST),
     ("FINE_LADDER_FALSE_MOST", FINE_LADDER_FALSE_MOST),
     ("LADDER_FOURFOLD_LEAST", LADDER_FOURFOLD_LEAST),

@@ -3,6 +3,7 @@
 
 use super::*;
 use stats::change::{Sensitivity, changes};
+use stats::contrast::Family;
 use stats::dependence::{neighbours_p, period};
 use stats::drift::{inside, trend};
 use stats::modes::{Modality, modality};
@@ -292,14 +293,9 @@ fn equal_arms_are_equal() {
         Shape::plain(Noise::FloorExponential { share: 0.05 }, 12, 1),
     ];
     for shape in shapes {
-        let found = equal_arms(shape, 299, 600, 20);
-        for rate in [
-            found.paired_interval,
-            found.paired_sign_test,
-            found.unpaired_interval,
-            found.mann_whitney,
-            found.means_interval,
-        ] {
+        let found = equal_arms(shape, 600, 20);
+        for rate in [found.paired_interval, found.paired_sign_test, found.mann_whitney, found.means_interval]
+        {
             assert!(rate.share() <= SELF_DIFFERENT_MOST, "{shape:?}: {found:?}");
         }
     }
@@ -355,22 +351,48 @@ fn of_two_cpus_nothing_is_claimed() {
     }
 }
 
-/// Whole runs shift: the interval of processes alone calls a machine different from itself, that with levels does not.
+/// Whole runs shift: the processes alone call a machine different from itself, and with the levels of runs that is rare.
 #[test]
 fn runs_of_one_machine_are_not_called_different() {
-    for levels in [
-        Levels::Apart { times: 0.0 },
-        Levels::Apart { times: 0.5 },
-        Levels::Apart { times: 1.0 },
-        Levels::Flicker,
-    ] {
-        for (cv, n) in [(0.01, 8), (0.05, 8), (0.05, 20)] {
-            let (_, widened) = equal_runs(levels, cv, n, 500, 14);
-            assert!(widened.share() <= SELF_DIFFERENT_MOST, "{levels:?} {cv} {n}: {widened}");
+    let kinds = [
+        (Family::AtOneClock, 0.01, 0.01),
+        (Family::AtOneClock, 0.02, 0.01),
+        (Family::Memory, 0.03, 0.04),
+        (Family::Other, 0.05, 0.05),
+    ];
+    for (family, spread, level) in kinds {
+        for processes in [5, 7, 10, 20] {
+            let of = |levels: Levels, planted: f64| {
+                contrasted(Runs { family, spread, levels, processes, planted }, 1500, 14)
+            };
+            let stated = of(Levels::Apart(level), 0.0);
+            let equal = [stated, of(Levels::Apart(0.0), 0.0), of(Levels::Flicker, 0.0)];
+            for found in equal {
+                let of = format!("{family:?} {spread} {processes}: {found:?}");
+                assert!(found.different.share() <= EQUAL_RUNS_DIFFERENT_MOST, "{of}");
+            }
+            assert!(stated.covered.share() >= CONTRAST_COVERAGE_LEAST, "{family:?} {processes}: {stated:?}");
+            assert!(of(Levels::Apart(level), 0.10).same.share() <= 0.05, "{family:?} {processes}");
         }
     }
-    let (naive, _) = equal_runs(Levels::Apart { times: 1.0 }, 0.05, 20, 500, 14);
-    assert!(naive.share() > 0.2, "{naive}");
+    let core = Runs {
+        family: Family::AtOneClock,
+        spread: 0.01,
+        levels: Levels::Apart(0.01),
+        processes: 7,
+        planted: 0.0,
+    };
+    let (equal, planted) = (contrasted(core, 1500, 15), contrasted(Runs { planted: 0.1, ..core }, 1500, 16));
+    assert!(equal.same.share() > 0.9 && planted.different.share() > 0.9, "{equal:?} {planted:?}");
+    let wide = Runs {
+        family: Family::Other,
+        spread: 0.05,
+        levels: Levels::Apart(0.05),
+        processes: 20,
+        planted: 0.0,
+    };
+    let alone = different_by_processes(wide, 300, 17);
+    assert!(alone.share() > 0.2, "{alone}");
 }
 
 const DRIFTS: [Drift; 4] = [Drift::None, Drift::Slow, Drift::Step, Drift::Wander];

@@ -21,19 +21,21 @@ pub fn section(diagnosis: &Diagnosis) -> Section {
         ),
         (
             "order".to_string(),
-            format!("every pass visits all cases once, in an order drawn from seed {}", header.seed),
+            format!("every pass visits its cases once, in an order drawn from seed {}", header.seed),
         ),
         (
             "precision asked".to_string(),
             format!(
-                "99 % interval of the median within ±{}, looked at after 10, 14, 20, 28, 40, 56 and 80 processes (stricter \
-                 than the 95 % that is reported, because it is looked at several times)",
-                percent(header.precision)
+                "±{} for a trusted figure, ±{} for a rough one (half-width of the 95 % interval)",
+                percent(header.precision),
+                percent(model::rough(header.precision))
             ),
         ),
         (
             "number reported".to_string(),
-            "median of process medians with its exact 95 % order-statistic interval".into(),
+            "median of process medians with a 95 % interval: from order statistics, of 5 to 14 processes from Student's t on \
+             logarithms stretched to inner order statistics"
+                .into(),
         ),
         ("CPUs allowed".to_string(), header.allowed_cpus.to_string()),
         ("run file schema".to_string(), header.schema.to_string()),
