@@ -17,7 +17,8 @@ const BACKGROUND: Rule = Rule {
              is more), or more than 10 % of the CPUs of one case. A case whose CPUs were used by others for more than \
              20 % of its time is rejected; from 5 % on its numbers carry the cause. The kernel counts in ticks of \
              10 ms: a case that ran for less than 0.3 s altogether, or whose share is below four standard errors of what \
-             ticks at both ends of its visits may err by, is not judged alone; where a CPU quota pauses us the \
+             ticks at both ends of its visits may err by, is not judged alone; neither are \
+             disk, file and network cases where there are others, since the kernel's workers act for them; where a CPU quota pauses us the \
              limits lie 0.1 CPU higher, for a tick in each of its periods.",
     calm: "no background load",
     source: file!(),
@@ -55,11 +56,20 @@ fn tick_error<'a>(visits: impl Iterator<Item = &'a Visit>) -> f64 {
     }
 }
 
+/// Whether the kernel's own workers do a part of what a case asks for: CPU time beside it is no sign of others.
+fn served(evidence: &Evidence, case: u32) -> bool {
+    let planned = evidence.run.header.plan.get(case as usize);
+    let group = planned.and_then(|planned| planned.case.bench.split('.').next());
+    matches!(group, Some("disk" | "file" | "network"))
+}
+
 fn background(evidence: &Evidence) -> Option<Vec<Finding>> {
-    let all = Evidence::total(evidence.visits(), |c| Some(c.busy_ms? - c.own_ms?))?;
+    let judged = |case: u32| !served(evidence, case) || evidence.cases().all(|(case, _)| served(evidence, case));
+    let visits = || evidence.visits().filter(|visit| judged(visit.case));
+    let all = Evidence::total(visits(), |c| Some(c.busy_ms? - c.own_ms?))?;
     let cpus = f64::from(evidence.visits().map(|visit| visit.conditions.cpus).max()?);
     let (mut told, mut rejected, mut worst) = (Vec::new(), Vec::new(), None::<(f64, String)>);
-    for (case, planned) in evidence.cases() {
+    for (case, planned) in evidence.cases().filter(|(case, _)| judged(*case)) {
         let seats = planned.case.placement.busy_cpus().len() as f64;
         let total = Evidence::total(evidence.visits_of(case), |c| c.others_on_seats_ms);
         let Some(total) = total.filter(|total| total.wall_ms >= LONG_ENOUGH_MS && seats > 0.0) else {
@@ -78,7 +88,7 @@ fn background(evidence: &Evidence) -> Option<Vec<Finding>> {
             worst = Some((share, planned.case.key()));
         }
     }
-    let quiet = 0.05f64.max(0.005 * cpus) + tick_error(evidence.visits());
+    let quiet = 0.05f64.max(0.005 * cpus) + tick_error(visits());
     let loud = all.rate() > quiet || worst.as_ref().is_some_and(|(share, _)| *share > 0.1);
     if !loud {
         return Some(Vec::new());
@@ -86,8 +96,8 @@ fn background(evidence: &Evidence) -> Option<Vec<Finding>> {
     let finding = |effect: Effect, series: Vec<String>| {
         let worst = worst.as_ref();
         let mut facts = vec![
-            Fact::new("others' CPU time", format!("{:.2} CPUs", all.rate().max(0.0)), "/proc/stat over all visits"),
-            Fact::new("visits", evidence.visits().count(), "visits"),
+            Fact::new("others' CPU time", format!("{:.2} CPUs", all.rate().max(0.0)), "/proc/stat over these visits"),
+            Fact::new("visits", visits().count(), "visits"),
         ];
         facts.extend(worst.map(|(share, key)| {
             Fact::new("worst case", format!("{} of its CPUs' time went to others", percent(*share)), key)
