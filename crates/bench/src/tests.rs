@@ -100,7 +100,7 @@ fn a_case_is_narrowed_to_the_points_that_are_wanted_or_not_at_all() {
                 let Some(alone) = narrowed(case, std::slice::from_ref(point)) else { continue };
                 assert_eq!(
                     (find(&case.bench).expect("a row").points)(&alone),
-                    [point.clone()],
+                    std::slice::from_ref(point),
                     "{}",
                     case.key()
                 );
