@@ -1,8 +1,9 @@
 //! The tables on comparisons: equal arms on noise whose truth is known, and pairs of simulated runs.
 
 use prove::proof::{
-    CONTRAST_COVERAGE_LEAST, Contrasted, EQUAL_RUNS_DIFFERENT_MOST, Levels, Rate, Runs, SELF_DIFFERENT_MOST,
-    Shape, contrasted, different_by_processes, equal_arms, equal_arms_while_drifting,
+    CONTRAST_COVERAGE_LEAST, Contrasted, EQUAL_RUNS_DIFFERENT_MOST, IN_TURN_DIFFERENT_MOST,
+    IN_TURN_FOUND_LEAST, InTurn, Levels, Rate, Runs, SELF_DIFFERENT_MOST, Shape, contrasted,
+    different_by_processes, equal_arms, equal_arms_while_drifting, in_turn,
 };
 use stats::contrast::Family;
 
@@ -12,7 +13,44 @@ use crate::{Section, measured, table};
 pub const SECTIONS: &[Section] = &[
     Section { name: "comparison", title: "Equal arms", run: comparisons },
     Section { name: "runs", title: "Two simulated runs", run: runs },
+    Section { name: "in-turn", title: "Two commands in turn", run: commands_in_turn },
 ];
+
+fn commands_in_turn() -> String {
+    let cells = pairs(&[-1.0, 0.0], &[0.0, 0.01, 0.02, 0.05]);
+    let found = measured(&cells, |&(slope, planted)| in_turn(planted, slope, TRIALS, 17));
+    let row = |((slope, planted), found): (&(f64, f64), &InTurn)| {
+        vec![
+            if *slope == 0.0 { "does not".to_string() } else { "as cycles do".to_string() },
+            format!("{} %", 100.0 * planted),
+            found.different.to_string(),
+            found.same.to_string(),
+            found.covered.to_string(),
+            format!("{:.1}", found.mean_quads),
+        ]
+    };
+    let rows: Vec<Vec<String>> = cells.iter().zip(&found).map(row).collect();
+    let of = |wanted: f64, slope: Option<f64>| -> Vec<Rate> {
+        let own = |(own, planted): &(f64, f64)| *planted == wanted && slope.is_none_or(|slope| slope == *own);
+        cells.iter().zip(&found).filter(|(cell, _)| own(cell)).map(|(_, found)| found.different).collect()
+    };
+    table(
+        &[
+            "time goes with the clock",
+            "B takes longer by",
+            "told apart",
+            "the same within 2 %",
+            "covers",
+            "quads",
+        ],
+        &rows,
+    ) + &at_most("Equal commands told apart", &of(0.0, None), IN_TURN_DIFFERENT_MOST)
+        + &at_least(
+            "2 % told apart where time goes with the clock",
+            &of(0.02, Some(-1.0)),
+            IN_TURN_FOUND_LEAST,
+        )
+}
 
 fn comparisons() -> String {
     let shapes = [

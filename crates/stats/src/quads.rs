@@ -30,10 +30,10 @@ pub const MARGINS: [f64; 4] = [0.01, 0.02, 0.05, 0.10];
 
 /// One execution: ln of its time (the negative of a rate's), and ln(GHz) after it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Execution {
-    pass: u32,
-    time: f64,
-    clock: Option<f64>,
+pub struct Execution {
+    pub pass: u32,
+    pub time: f64,
+    pub clock: Option<f64>,
 }
 
 /// What is compared.
@@ -63,9 +63,13 @@ pub struct Versus {
 
 /// Two series of executions, A's and B's, as quads; `None` without a single one.
 pub fn versus(a: &Series, b: &Series) -> Option<Versus> {
-    let [a, b] = [a, b].map(executions);
-    let quads = quads(&a, &b, |execution| Some(execution.time))?;
-    let clocks = self::quads(&a, &b, |execution| execution.clock);
+    told_apart(&executions(a), &executions(b))
+}
+
+/// The same of executions.
+pub fn told_apart(a: &[Execution], b: &[Execution]) -> Option<Versus> {
+    let quads = quads(a, b, |execution| Some(execution.time))?;
+    let clocks = self::quads(a, b, |execution| execution.clock);
     let of = |values: &[f64]| Some((median(values)?, interval(values)));
     let in_time = of(&quads)?;
     let clock_effect = clocks.as_deref().and_then(interval).zip(clocks.as_deref().and_then(median));
@@ -75,7 +79,7 @@ pub fn versus(a: &Series, b: &Series) -> Option<Versus> {
     let cycles: Option<Vec<f64>> =
         clocks.map(|clocks| quads.iter().zip(clocks).map(|(time, clock)| time + clock).collect());
     let in_cycles = cycles.as_deref().and_then(of);
-    let slope = slope(&[&a, &b]);
+    let slope = slope(&[a, b]);
     let by_cycles = slope.is_some_and(|(slope, freedom)| known_near_minus_one(slope, freedom));
     let (by, (difference, interval)) = match in_cycles {
         Some(in_cycles) if by_cycles && clock_effect.is_none() => (By::Cycles, in_cycles),

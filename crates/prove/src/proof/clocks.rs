@@ -22,15 +22,19 @@ const SLIP_MOST: f64 = 0.015;
 /// GHz, the clock at which figures are given.
 const RUN_CLOCK: f64 = PLATEAUS[0].0;
 
-/// ln(GHz) of a process.
-fn clock(rng: &mut Rng) -> f64 {
+/// GHz, one of the plateaus by its share.
+pub(super) fn plateau(rng: &mut Rng) -> f64 {
     let mut left = rng.f64();
     let below = |(_, share): &&(f64, f64)| {
         left -= share;
         left < 0.0
     };
-    let (ghz, _) = PLATEAUS.iter().find(below).unwrap_or(&PLATEAUS[0]);
-    ghz.ln() + WANDER * normal(rng)
+    PLATEAUS.iter().find(below).unwrap_or(&PLATEAUS[0]).0
+}
+
+/// ln(GHz) of a process.
+fn clock(rng: &mut Rng) -> f64 {
+    plateau(rng).ln() + WANDER * normal(rng)
 }
 
 /// What is read of it.

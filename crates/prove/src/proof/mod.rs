@@ -10,6 +10,7 @@ mod coverage;
 mod factorials;
 mod ladders;
 mod paths;
+mod quads;
 mod smt;
 mod stopping;
 mod sweeps;
@@ -31,6 +32,7 @@ pub use coverage::{
 pub use factorials::{Knobs, SharedOut, shared_out};
 pub use ladders::{CLAIMS, Ladders, ladders};
 pub use paths::{Found, PLANTED, paths};
+pub use quads::{InTurn, in_turn};
 pub use smt::{CHARGING, Charging, Cores, TASKS, Tasks, cores};
 pub use stopping::{Looked, Stopped, looking_after_every_visit, stopping, stopping_greedily};
 pub use sweeps::{Drift, Planted, Sweep, Swept, swept};
@@ -95,6 +97,10 @@ pub const SELF_DIFFERENT_MOST: f64 = 0.065;
 pub const EQUAL_RUNS_DIFFERENT_MOST: f64 = 0.06;
 /// ... and least coverage of the 95 % interval of their difference.
 pub const CONTRAST_COVERAGE_LEAST: f64 = 0.94;
+/// Most pairs of equal commands, run in turn, that are called different.
+pub const IN_TURN_DIFFERENT_MOST: f64 = 0.06;
+/// Least pairs of which one takes 2 % longer that are told apart, where time goes with the clock.
+pub const IN_TURN_FOUND_LEAST: f64 = 0.95;
 /// Most ladders whose last cache is read off so that its true size does not agree, at one point an octave ...
 pub const LADDER_FALSE_MOST: f64 = 0.03;
 /// ... and at two or more.
@@ -165,6 +171,8 @@ pub const BOUNDS: &[(&str, f64)] = &[
     ("SELF_DIFFERENT_MOST", SELF_DIFFERENT_MOST),
     ("EQUAL_RUNS_DIFFERENT_MOST", EQUAL_RUNS_DIFFERENT_MOST),
     ("CONTRAST_COVERAGE_LEAST", CONTRAST_COVERAGE_LEAST),
+    ("IN_TURN_DIFFERENT_MOST", IN_TURN_DIFFERENT_MOST),
+    ("IN_TURN_FOUND_LEAST", IN_TURN_FOUND_LEAST),
     ("LADDER_FALSE_MOST", LADDER_FALSE_MOST),
     ("FINE_LADDER_FALSE_MOST", FINE_LADDER_FALSE_MOST),
     ("LADDER_FOURFOLD_LEAST", LADDER_FOURFOLD_LEAST),

@@ -456,3 +456,13 @@ fn the_planted_limit_of_a_transfer_is_named() {
     // The claim is not empty: what no round was measured of is not named.
     assert_eq!(paths(PLANTED[0], 5, 0.01, 50, 3).right.hits, 0);
 }
+
+#[test]
+fn commands_in_turn_are_told_apart_where_they_differ() {
+    for slope in [-1.0, 0.0] {
+        let equal = in_turn(0.0, slope, 400, 17);
+        assert!(equal.different.share() <= IN_TURN_DIFFERENT_MOST, "{slope}: {equal:?}");
+    }
+    let planted = in_turn(0.02, -1.0, 200, 18);
+    assert!(planted.different.share() >= IN_TURN_FOUND_LEAST, "{planted:?}");
+}
