@@ -13,7 +13,7 @@ use session::plan::{self, PROFILES, Profile};
 
 #[derive(clap::Args)]
 pub struct MeasureArgs {
-    /// How much to measure: quick (90 s, asks ±3 %), standard (10 min, ±1 %) or full
+    /// How much to measure: quick (90 s, asks for 3 %), standard (10 min, 1 %) or full
     #[arg(long, value_name = "NAME", default_value = "standard", value_parser = ["quick", "standard", "full"])]
     pub profile: String,
     /// Short for --profile quick
