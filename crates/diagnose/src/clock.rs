@@ -203,7 +203,8 @@ fn moving(evidence: &Evidence) -> Option<Vec<Finding>> {
         return Some(Vec::new());
     }
     let closed = spread > 0.05 && evidence.clock.is_some_and(|clock| clock.common().is_none());
-    let doubted = |judged: &&Judged| judged.series.metric.headline && judged.analysis.verdict.grade != Grade::A;
+    let doubted =
+        |judged: &&Judged| judged.series.metric.headline && judged.analysis.verdict.grade != Grade::A;
     let decides = spread > 0.05 && goes_with_it(evidence).any(|judged| doubted(&judged));
     if !(somebody || inside || closed || decides) {
         // It moved, and nothing that is said depends on it: neither a finding nor a steady clock.

@@ -64,7 +64,8 @@ fn served(evidence: &Evidence, case: u32) -> bool {
 }
 
 fn background(evidence: &Evidence) -> Option<Vec<Finding>> {
-    let judged = |case: u32| !served(evidence, case) || evidence.cases().all(|(case, _)| served(evidence, case));
+    let judged =
+        |case: u32| !served(evidence, case) || evidence.cases().all(|(case, _)| served(evidence, case));
     let visits = || evidence.visits().filter(|visit| judged(visit.case));
     let all = Evidence::total(visits(), |c| Some(c.busy_ms? - c.own_ms?))?;
     let cpus = f64::from(evidence.visits().map(|visit| visit.conditions.cpus).max()?);
@@ -96,7 +97,11 @@ fn background(evidence: &Evidence) -> Option<Vec<Finding>> {
     let finding = |effect: Effect, series: Vec<String>| {
         let worst = worst.as_ref();
         let mut facts = vec![
-            Fact::new("others' CPU time", format!("{:.2} CPUs", all.rate().max(0.0)), "/proc/stat over these visits"),
+            Fact::new(
+                "others' CPU time",
+                format!("{:.2} CPUs", all.rate().max(0.0)),
+                "/proc/stat over these visits",
+            ),
             Fact::new("visits", visits().count(), "visits"),
         ];
         facts.extend(worst.map(|(share, key)| {
