@@ -76,7 +76,8 @@ fn of_kind(
     if of == 0 {
         return None;
     }
-    if found.is_empty() || (found.len() < by_chance(of) && !found.iter().any(|judged| moves_much(judged, of))) {
+    if found.is_empty() || (found.len() < by_chance(of) && !found.iter().any(|judged| moves_much(judged, of)))
+    {
         return Some(Vec::new());
     }
     found.sort_by(|one, other| change(other).total_cmp(&change(one)));
@@ -145,7 +146,8 @@ fn by_chance(of: usize) -> usize {
 /// A drift that chance alone hardly gives to one of so many series; modes are proven severely enough by themselves.
 fn moves_much(judged: &Judged, of: usize) -> bool {
     const MUCH: f64 = 0.05;
-    let Some(drift) = judged.analysis.behaviour.as_ref().and_then(|behaviour| behaviour.drift.as_ref()) else {
+    let Some(drift) = judged.analysis.behaviour.as_ref().and_then(|behaviour| behaviour.drift.as_ref())
+    else {
         return true;
     };
     change(judged) >= MUCH && p_of(drift) <= DRIFT_P / of as f64
