@@ -25,7 +25,7 @@ Examples:
   assay compare 'summary.out#2' RUN                       the second host of a file of several
 
 A metric is faster or slower only where its 95 % interval, which includes what whole runs differ by,
-leaves no difference out, p holds after Benjamini and Hochberg's correction for all metrics, and nothing
+excludes no difference, p holds after Benjamini and Hochberg's correction for all metrics, and nothing
 from outside disturbed either of the two; below 2 % nothing is. It is the same within 2, 5 or 10 % where
 two one-sided tests at 5 % say so. Between runs of one machine what is bound by the core is compared at
 the clock of A's run; between machines all stands as it ran.

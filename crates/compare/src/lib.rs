@@ -3,7 +3,7 @@
 //!
 //! The arms were measured one after the other, on one machine or on two: no pairs, so the interval is that of two
 //! independent medians of processes, widened by what the levels of whole runs add (`stats::contrast`). A metric counts as
-//! different only where the interval leaves 1 out *and* the two arms are told apart after correction for the many metrics
+//! different only where the interval excludes 1 *and* p stays below 5 % after correction for the many metrics
 //! that were looked at, *and* nothing from outside disturbed one of them; as the same within a margin where two one-sided
 //! tests say so. Within one machine core-bound metrics are compared at the clock of A's run.
 //!

@@ -143,7 +143,7 @@ pub fn of_clocks(common: Common, all: &[Found]) -> Vec<String> {
     said
 }
 
-/// From so many core-bound metrics on, this share of which moved one way, they are said to have moved together.
+/// From so many core-bound metrics on, this share of which moved one way, one warning says so for all.
 const FEWEST_CORE: usize = 8;
 const ONE_WAY: f64 = 0.6;
 

@@ -64,8 +64,8 @@ fn served(evidence: &Evidence, case: u32) -> bool {
 }
 
 fn background(evidence: &Evidence) -> Option<Vec<Finding>> {
-    let judged =
-        |case: u32| !served(evidence, case) || evidence.cases().all(|(case, _)| served(evidence, case));
+    let only_served = evidence.cases().all(|(case, _)| served(evidence, case));
+    let judged = |case: u32| only_served || !served(evidence, case);
     let visits = || evidence.visits().filter(|visit| judged(visit.case));
     let all = Evidence::total(visits(), |c| Some(c.busy_ms? - c.own_ms?))?;
     let cpus = f64::from(evidence.visits().map(|visit| visit.conditions.cpus).max()?);

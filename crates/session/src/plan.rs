@@ -120,8 +120,7 @@ impl Profile {
     }
 
     /// How the windows of a case are timed. In cycles, processes of one core-bound row hardly differ on a quiet machine, while
-    /// their windows do (2.6 % apart in a recorded guest, processes 0 to 1 %): in rounds a quick run has more of them, which
-    /// costs a fifth of a visit.
+    /// their windows do (2.6 % apart in a recorded guest, processes 0 to 1 %): in rounds a quick run has more of them.
     pub fn windows_of(&self, case: &Case) -> Windows {
         const QUICK_CORE_WINDOWS: usize = 9;
         let timed = bench::find(&case.bench).is_some_and(|bench| {

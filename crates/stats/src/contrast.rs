@@ -5,12 +5,11 @@
 //! spread of their own: from history where there is some, else from what was measured of the metric's family, else as wide
 //! as one process. All in logarithms.
 
-use super::guarded::{guarded, guarded_for_sameness};
-use super::order::{Interval, mean, median, median_interval, variance};
+use super::analysis::CONFIDENCE;
+use super::estimate::interval_of_logarithms;
+use super::guarded::guarded_for_sameness;
+use super::order::{Interval, mean, median, variance};
 use super::tails::{normal_quantile, t_quantile, t_two_sided};
-
-/// Confidence of the interval of a difference.
-pub const CONFIDENCE: f64 = 0.95;
 
 /// How many standard errors what the levels add reaches to either side: t with a prior worth some 60 runs, for the interval
 /// and for sameness.
@@ -50,11 +49,11 @@ impl Side {
         if logarithms.iter().any(|value| !value.is_finite()) {
             return None;
         }
-        let exact = || median_interval(&logarithms, CONFIDENCE);
+        let interval = interval_of_logarithms(&logarithms)?;
         Some(Side {
             median: median(&logarithms)?,
-            interval: guarded(&logarithms).or_else(exact)?,
-            narrower: guarded_for_sameness(&logarithms).or_else(exact)?,
+            interval,
+            narrower: guarded_for_sameness(&logarithms).unwrap_or(interval),
             variance: variance(&logarithms)?,
             processes: logarithms.len() as f64,
             runs: runs.max(1) as f64,

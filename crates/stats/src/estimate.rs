@@ -15,8 +15,8 @@ use super::dependence::{effective_size, neighbours_p};
 use super::guarded::{GUARDED, guarded};
 use super::nested::{Icc, intraclass};
 use super::order::{
-    Interval, coefficient_of_variation, finite, interval_at, median, median_of_sorted, median_ranks,
-    robust_coefficient_of_variation, sorted, widened_median_ranks,
+    Interval, coefficient_of_variation, finite, interval_at, median, median_interval, median_of_sorted,
+    median_ranks, robust_coefficient_of_variation, sorted, widened_median_ranks,
 };
 
 /// What an estimate's `n` counts.
@@ -141,6 +141,11 @@ fn interval_of_processes(medians: &[f64], worth: f64, confidence: f64) -> Option
 /// The interval of the median of independent values: as [`estimate`] has it, of a value a process. `None` with too few.
 pub fn interval_of_median(values: &[f64], confidence: f64) -> Option<Interval> {
     interval_of_processes(values, values.len() as f64, confidence)
+}
+
+/// The 95 % interval of the median of independent values, both as logarithms: the guarded one of few, else the exact one.
+pub fn interval_of_logarithms(logarithms: &[f64]) -> Option<Interval> {
+    guarded(logarithms).or_else(|| median_interval(logarithms, GUARDED_CONFIDENCE))
 }
 
 /// The fewest processes that give an interval.

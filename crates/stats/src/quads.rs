@@ -6,7 +6,7 @@
 
 use super::analysis::CONFIDENCE;
 use super::clock::Slope;
-use super::estimate::interval_of_median;
+use super::estimate::interval_of_logarithms;
 use super::order::{Interval, mean, median};
 use super::series::Series;
 use super::tails::t_quantile;
@@ -70,9 +70,10 @@ pub fn versus(a: &Series, b: &Series) -> Option<Versus> {
 pub fn told_apart(a: &[Execution], b: &[Execution]) -> Option<Versus> {
     let quads = quads(a, b, |execution| Some(execution.time))?;
     let clocks = self::quads(a, b, |execution| execution.clock);
-    let of = |values: &[f64]| Some((median(values)?, interval(values)));
+    let of = |values: &[f64]| Some((median(values)?, interval_of_logarithms(values)));
     let in_time = of(&quads)?;
-    let clock_effect = clocks.as_deref().and_then(interval).zip(clocks.as_deref().and_then(median));
+    let clock_effect =
+        clocks.as_deref().and_then(interval_of_logarithms).zip(clocks.as_deref().and_then(median));
     let clock_effect = clock_effect
         .filter(|(interval, apart)| !interval.contains(0.0) && apart.abs() > CLOCK_APART)
         .map(|(_, apart)| apart);
@@ -103,7 +104,7 @@ impl Versus {
         MARGINS.into_iter().find(inside)
     }
 
-    /// Whether B differs from A: the interval leaves no difference out.
+    /// Whether B differs from A: the interval excludes no difference.
     pub fn differs(&self) -> bool {
         self.interval.is_some_and(|interval| !interval.contains(0.0))
     }
@@ -128,13 +129,6 @@ fn quads(a: &[Execution], b: &[Execution], of: impl Fn(&Execution) -> Option<f64
     let quad = |[a, c, b, d]: [Execution; 4]| Some((of(&b)? + of(&d)? - of(&a)? - of(&c)?) / 2.0);
     let values: Vec<f64> = (0..=last).step_by(2).filter_map(both).map(quad).collect::<Option<_>>()?;
     (!values.is_empty()).then_some(values)
-}
-
-/// The interval of the median of quads, which are logarithms.
-fn interval(values: &[f64]) -> Option<Interval> {
-    let ratios: Vec<f64> = values.iter().map(|value| value.exp()).collect();
-    let found = interval_of_median(&ratios, CONFIDENCE)?;
-    Some(Interval { low: found.low.ln(), high: found.high.ln() })
 }
 
 /// Analysis of covariance: the common slope of the arms, each around its own means, with its degrees of freedom.
