@@ -161,7 +161,8 @@ const STEAL: Rule = Rule {
     about: "Stolen time is time in which this guest's CPU had work and the host ran something else on its core. Numbers \
             from such moments measure the host's other guests.",
     method: "Fires above 0.5 % of the CPU time over all visits. A case with more than 2 % carries the cause, one with \
-             more than 10 % is rejected. Hosts that hide stolen time make this rule blind; then only the spread shows it.",
+             more than 10 % is rejected. Does not apply where none was ever counted since the guest's start: a host that hides \
+             stolen time looks the same, and then only the spread shows it.",
     calm: "no stolen time",
     source: file!(),
     check: steal,

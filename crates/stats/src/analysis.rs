@@ -7,7 +7,7 @@ use super::contingency::association;
 use super::core_bound::{AtClock, RunClock, at_clock, is_core_bound, run_clock};
 use super::estimate::{Estimate, estimate};
 use super::guarded::GUARDED;
-use super::modes::Modes;
+use super::modes::{Modality, Modes};
 use super::multiple::holm;
 use super::order::median;
 use super::outliers::{Attribution, Covariate, attribute, correlations, outliers};
@@ -132,7 +132,11 @@ pub fn analyse(series: &Series, precision: f64, seed: u64, clock: Option<f64>) -
         Some(visits) => (together(verdict, visits, medians.len()), None),
         None => (verdict, more_needed),
     };
-    let grade = Grade::of(verdict.kind, estimate.relative_half_width(), precision);
+    let grade = match Grade::of(verdict.kind, estimate.relative_half_width(), precision) {
+        // What may be two values is one figure for nobody, however narrow the interval of its median.
+        Grade::B if matches!(behaviour.modality, Modality::Suspected(_)) => Grade::C,
+        grade => grade,
+    };
     let verdict = Verdict { grade, at_clock: at_clock.is_some(), ..verdict };
     let positions: Vec<f64> = processes.iter().map(|process| f64::from(process.position)).collect();
     Analysis {

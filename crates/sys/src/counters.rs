@@ -74,16 +74,39 @@ pub struct Counters {
     limits: Vec<Gauge>,
     group_pressure: Gauge,
     thermal: Vec<Gauge>,
+    stat_pulse: Pulse,
+    vmstat_pulse: Pulse,
     buffer: Vec<u8>,
     ms_per_tick: f64,
+}
+
+/// Shows that a file's counters are alive: a total in it that grows on every real kernel has grown since it was first read.
+/// Sandboxes serve files whose numbers never move; what stands beside such a total is unknown, not zero.
+#[derive(Default)]
+struct Pulse {
+    first: Option<f64>,
+}
+
+impl Pulse {
+    /// Notes the total; whether it has grown.
+    fn beats(&mut self, total: Option<f64>) -> bool {
+        let Some(total) = total else { return false };
+        total > *self.first.get_or_insert(total)
+    }
 }
 
 /// One reading of all counters, in the kernel's own running totals.
 #[derive(Clone, Debug, Default)]
 pub struct Reading {
     at: Option<std::time::Instant>,
+    /// Whether `/proc/stat` and `/proc/vmstat` have been seen to move.
+    stat_alive: bool,
+    vmstat_alive: bool,
+    /// Time of all CPUs together, busy or not, ms.
+    all_ms: Option<f64>,
     /// Busy time per CPU, ms, by CPU number.
     busy_ms: Vec<(u32, f64)>,
+    /// Absent where none was ever counted: a host that hides stolen time looks the same.
     steal_ms: Option<f64>,
     irq_ms: Option<f64>,
     psi_ms: [Option<f64>; 3],
@@ -141,6 +164,8 @@ impl Counters {
                 .map(|path| Gauge::open(&path))
                 .filter(|gauge| gauge.0.is_some())
                 .collect(),
+            stat_pulse: Pulse::default(),
+            vmstat_pulse: Pulse::default(),
             buffer: Vec::new(),
             ms_per_tick: 1000.0 / rustix::param::clock_ticks_per_second() as f64,
         }
@@ -150,9 +175,11 @@ impl Counters {
         let mut reading = Reading { at: Some(std::time::Instant::now()), ..Reading::default() };
         if let Some(text) = self.stat.read(&mut self.buffer) {
             read_stat(text, self.ms_per_tick, &mut reading);
+            reading.stat_alive = self.stat_pulse.beats(reading.all_ms);
         }
         if let Some(text) = self.vmstat.read(&mut self.buffer) {
             let value = |name| field(text, name);
+            reading.vmstat_alive = self.vmstat_pulse.beats(value("pgfault"));
             reading.swapped = value("pswpin").and_then(|pages_in| Some(pages_in + value("pswpout")?));
             reading.numa_migrated = value("numa_pages_migrated");
             // One a zone, and one in all before Linux 4.8.
@@ -162,6 +189,10 @@ impl Counters {
         }
         for (gauge, total) in self.pressure.iter().zip(&mut reading.psi_ms) {
             *total = gauge.read(&mut self.buffer).and_then(pressure_total_ms);
+        }
+        // No kernel that counts pressure has seen none at all since it was started.
+        if reading.psi_ms.iter().flatten().all(|total| *total == 0.0) {
+            reading.psi_ms = [None; 3];
         }
         let buffer = &mut self.buffer;
         reading.group_psi_ms = self.group_pressure.read(buffer).and_then(pressure_total_ms);
@@ -180,7 +211,7 @@ impl Reading {
             (Some(now), Some(then)) => (now - then).as_secs_f64() * 1e3,
             _ => 0.0,
         };
-        let known = !self.busy_ms.is_empty() && !earlier.busy_ms.is_empty();
+        let known = self.stat_alive && !self.busy_ms.is_empty() && !earlier.busy_ms.is_empty();
         let busy_on = |wanted: &dyn Fn(u32) -> bool| -> f64 {
             let then = |cpu| earlier.busy_ms.iter().find(|(other, _)| *other == cpu).map(|(_, ms)| *ms);
             let both = self.busy_ms.iter().filter(|(cpu, _)| wanted(*cpu));
@@ -188,6 +219,8 @@ impl Reading {
             both.filter_map(|(cpu, ms)| Some((ms - then(*cpu)?).max(0.0))).sum()
         };
         let minus = |now: Option<f64>, then: Option<f64>| Some((now? - then?).max(0.0));
+        let of_stat = |now: Option<f64>, then| minus(now.filter(|_| self.stat_alive), then);
+        let of_vmstat = |now: Option<f64>, then| minus(now.filter(|_| self.vmstat_alive), then);
         Conditions {
             wall_ms,
             cpus: self.busy_ms.len() as u32,
@@ -196,18 +229,18 @@ impl Reading {
             // Not clipped at zero: ticks of 10 ms err to both sides, and clipped errors would add up over visits.
             others_on_seats_ms: (known && !seats.is_empty())
                 .then(|| busy_on(&|cpu| seats.contains(cpu)) - own_ms),
-            steal_ms: minus(self.steal_ms, earlier.steal_ms),
-            irq_ms: minus(self.irq_ms, earlier.irq_ms),
+            steal_ms: of_stat(self.steal_ms, earlier.steal_ms),
+            irq_ms: of_stat(self.irq_ms, earlier.irq_ms),
             psi_cpu_ms: minus(self.psi_ms[0], earlier.psi_ms[0]),
             psi_memory_ms: minus(self.psi_ms[1], earlier.psi_ms[1]),
             psi_io_ms: minus(self.psi_ms[2], earlier.psi_ms[2]),
             throttled_ms: minus(self.throttled_ms, earlier.throttled_ms),
-            swapped_pages: minus(self.swapped, earlier.swapped),
-            numa_migrated_pages: minus(self.numa_migrated, earlier.numa_migrated),
+            swapped_pages: of_vmstat(self.swapped, earlier.swapped),
+            numa_migrated_pages: of_vmstat(self.numa_migrated, earlier.numa_migrated),
             thermal_throttles: minus(self.thermal, earlier.thermal),
-            reclaim_stalls: minus(self.reclaim_stalls, earlier.reclaim_stalls),
-            refaulted_pages: minus(self.refaulted, earlier.refaulted),
-            oom_kills: minus(self.oom_kills, earlier.oom_kills),
+            reclaim_stalls: of_vmstat(self.reclaim_stalls, earlier.reclaim_stalls),
+            refaulted_pages: of_vmstat(self.refaulted, earlier.refaulted),
+            oom_kills: of_vmstat(self.oom_kills, earlier.oom_kills),
             limit_hits: minus(self.limit_hits, earlier.limit_hits),
             group_psi_memory_ms: minus(self.group_psi_ms, earlier.group_psi_ms),
             neighbours: None,
@@ -235,7 +268,8 @@ fn read_stat(text: &str, ms_per_tick: f64, reading: &mut Reading) {
                 reading.busy_ms.push((cpu, busy));
             }
             (None, true) => {
-                reading.steal_ms = ms(7);
+                reading.all_ms = Some((0..8).filter_map(ms).sum());
+                reading.steal_ms = ms(7).filter(|ms| *ms > 0.0);
                 reading.irq_ms = ms(5).and_then(|irq| Some(irq + ms(6)?));
             }
             _ => {}
@@ -436,7 +470,7 @@ mod tests {
         write("proc/stat", stat);
         write(
             "proc/vmstat",
-            "pswpin 3\npswpout 4\nnuma_pages_migrated 9\nallocstall_dma 1\nallocstall_normal 2\n",
+            "pgfault 5\npswpin 3\npswpout 4\nnuma_pages_migrated 9\nallocstall_dma 1\nallocstall_normal 2\n",
         );
         write("sys/fs/cgroup/memory.events", "low 0\nhigh 3\nmax 4\noom 0\n");
         write("sys/fs/cgroup/memory.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=1000\n");
@@ -457,7 +491,7 @@ mod tests {
         // Written in place: the counters keep the file open.
         for (path, text) in [
             ("proc/stat", later.as_str()),
-            ("proc/vmstat", "pswpin 3\npswpout 4\nallocstall_dma 5\nallocstall_normal 2\n"),
+            ("proc/vmstat", "pgfault 6\npswpin 3\npswpout 4\nallocstall_dma 5\nallocstall_normal 2\n"),
             ("sys/fs/cgroup/cpu.stat", "throttled_usec 4000\n"),
             ("sys/fs/cgroup/memory.events", "low 9\nhigh 4\nmax 6\noom 0\n"),
             ("sys/fs/cgroup/memory.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=6000\n"),
@@ -486,6 +520,25 @@ mod tests {
         assert_eq!(conditions.busy_ms, None);
         assert_eq!(conditions.steal_ms, None);
         assert_eq!(conditions.background(), None);
+    }
+
+    #[test]
+    fn counters_that_stand_still_are_unknown_not_zero() {
+        let still = STAT.replace("30 0 0", "0 0 0");
+        let root = tree(&still, "throttled_usec 0\n");
+        let cpu = root.path().join("proc/pressure/cpu");
+        std::fs::write(cpu, "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\n").expect("rewritten");
+        let mut counters = Counters::open(root.path(), &Groups::default(), &CpuSet::default());
+        let before = counters.read();
+        let conditions = counters.read().since(&before, 100.0, &CpuSet::one(1));
+        assert_eq!((conditions.busy_ms, conditions.others_on_seats_ms), (None, None));
+        assert_eq!((conditions.swapped_pages, conditions.reclaim_stalls), (None, None));
+        assert_eq!((conditions.steal_ms, conditions.psi_cpu_ms), (None, None));
+        // Time that passes idle is enough.
+        let moved = still.replace("cpu  100 0 50 1000", "cpu  100 0 50 1001");
+        std::fs::write(root.path().join("proc/stat"), moved).expect("rewritten");
+        let conditions = counters.read().since(&before, 100.0, &CpuSet::one(1));
+        assert_eq!((conditions.busy_ms, conditions.steal_ms), (Some(0.0), None), "none was ever stolen");
     }
 
     #[test]

@@ -80,8 +80,10 @@ pub fn wait(
             missing: None,
         })
         .collect();
+    let mut known = false;
     let disturbed = loop {
         let second = one_second(counters, interrupted);
+        known |= second.background().is_some();
         let cpus = f64::from(second.cpus);
         let values = [
             second.background().map(|share| share * cpus),
@@ -108,6 +110,10 @@ pub fn wait(
     let waited = begin.elapsed().as_secs_f64();
     let text = match &disturbed {
         Some(why) if interrupted() => format!("interrupted after {waited:.0} s of waiting: {why}"),
+        None if !known => {
+            "went on: /proc/stat cannot be read or stands still, so whether others use the CPUs is unknown"
+                .into()
+        }
         None => format!("quiet after {waited:.0} s"),
         Some(why) => format!("went on after {waited:.0} s although {why}"),
     };
