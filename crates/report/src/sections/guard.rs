@@ -4,12 +4,12 @@ use super::{column, number, pairs, right, text};
 use crate::block::{Block, Section, Table};
 use diagnose::Diagnosis;
 use diagnose::words::{clipped, figure, percent};
-use model::Case;
 use model::vocabulary::MetricId;
 use model::vocabulary::guard as ids;
 use stats::analysis::Judged;
 use stats::order::Interval;
 use stats::quads::{By, Versus};
+use stats::series::Series;
 
 pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     let is_result =
@@ -23,22 +23,14 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     let first = results.first()?;
     let mut commands: Vec<(String, String)> = Vec::new();
     for judged in &results {
-        let named = (name(&judged.series.case), words(&judged.series.case));
+        let named = (name(&judged.series), words(&judged.series));
         if !commands.contains(&named) {
             commands.push(named);
         }
     }
     let rows = results.iter().map(|judged| {
         let estimate = judged.analysis.figure();
-        let of = |metric: MetricId, class: Option<&str>| {
-            let series = diagnosis.series.iter().find(|other| {
-                let point = other.series.point.get(ids::param::CLASS).and_then(|value| value.text());
-                other.series.planned == judged.series.planned
-                    && other.series.metric.name == metric
-                    && point == class
-            });
-            series.and_then(|series| series.analysis.figure()).map(|estimate| estimate.median)
-        };
+        let of = |metric: MetricId, class: Option<&str>| beside(diagnosis, judged, metric, class);
         let amount = |metric: MetricId| of(metric, None).map_or("–".to_string(), |value| figure(value, ""));
         let plain = |metric: MetricId| number(amount(metric));
         let share = |value: Option<f64>| number(value.map_or("–".to_string(), percent));
@@ -51,7 +43,7 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
             .map(|(user, system)| user + system);
         let mut row = vec![text(judged.series.case.placement.name.to_string())];
         if commands.len() > 1 {
-            row.insert(0, text(name(&judged.series.case)));
+            row.insert(0, text(name(&judged.series)));
         }
         row.extend([
             share(estimate.and_then(|estimate| estimate.cv)),
@@ -90,7 +82,13 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
         columns.insert(0, column("command"));
     }
     let title = diagnosis.run.header.catalogue.iter().find(|title| title.id == first.series.case.bench);
-    let told_apart = diagnosis.versus().map(|found| Block::Prose(versus_words(&found)));
+    let told_apart = diagnosis.versus().map(|found| {
+        let mut words = versus_words(&found, &first.series);
+        if found.at_once {
+            words.extend(duet_notes(diagnosis, &results));
+        }
+        Block::Prose(words)
+    });
     Some(Section {
         id: "guarded".into(),
         title: "Guarded command".into(),
@@ -106,8 +104,56 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     })
 }
 
-/// What running two commands in turn came to, B being the second.
-fn versus_words(found: &Versus) -> String {
+/// Median over the runs of another metric of the same command.
+fn beside(diagnosis: &Diagnosis, of: &Judged, metric: MetricId, class: Option<&str>) -> Option<f64> {
+    let mut point = of.series.point.clone();
+    class.into_iter().for_each(|class| point.insert(ids::param::CLASS, class));
+    let found = diagnosis.series.iter().find(|other| {
+        other.series.planned == of.series.planned
+            && other.series.metric.name == metric
+            && other.series.point == point
+    });
+    Some(found?.analysis.figure()?.median)
+}
+
+/// Both must have run for this share of the longer run, and a command may have had several tasks at work for this share of its
+/// own: else it is said.
+const TOGETHER: f64 = 0.8;
+const SEVERAL: f64 = 0.1;
+/// Looks at the tasks of a command are so far apart, s.
+const LOOK_S: f64 = 0.01;
+
+/// What of two commands at once must be known beside their ratio.
+fn duet_notes(diagnosis: &Diagnosis, arms: &[&Judged]) -> Vec<String> {
+    let mut notes = Vec::new();
+    let whole = diagnosis.series.iter().find(|judged| judged.series.metric.name == ids::metric::OVERLAP);
+    if let Some(share) = whole.and_then(|judged| judged.analysis.figure()).map(|figure| figure.median) {
+        notes.push(match share < TOGETHER {
+            true => format!(
+                " Note: both ran for {} of the longer run only; in the rest nothing that disturbed it falls out.",
+                percent(share)
+            ),
+            false => format!(" Both ran for {} of the longer run.", percent(share)),
+        });
+    }
+    for (judged, arm) in arms.iter().zip(["A", "B"]) {
+        let of = |metric: MetricId| beside(diagnosis, judged, metric, None);
+        let several = of(ids::metric::LOOKS).zip(of(ids::metric::WALL));
+        if several.is_some_and(|(looks, wall)| looks * LOOK_S > SEVERAL * wall) {
+            notes.push(format!(
+                " Note: {arm} had several tasks at work at a time, which took turns on its one CPU: with more CPUs it may compare \
+                 otherwise."
+            ));
+        }
+    }
+    notes.push(
+        " The times in the tables hold beside each other, and are not for comparison with other runs.".into(),
+    );
+    notes
+}
+
+/// What running two commands in turn or at once came to, B being the second; one of its series tells where they ran.
+fn versus_words(found: &Versus, series: &Series) -> String {
     let by = |(difference, interval): (f64, Option<Interval>)| match interval {
         Some(Interval { low, high }) => {
             format!("{:.3} ({:.3} to {:.3})", difference.exp(), low.exp(), high.exp())
@@ -134,7 +180,15 @@ fn versus_words(found: &Versus) -> String {
         By::Time => "in time",
         By::Cycles => "in core cycles",
     };
-    let mut words = format!("{said}, {unit}, over {} quads of runs in turn.", found.quads);
+    let cpus: Vec<String> = series.case.placement.cpus().iter().map(|cpu| cpu.to_string()).collect();
+    let mut words = match found.at_once {
+        true => format!(
+            "{said}, measured at once on CPUs {}, over {} swapped pairs.",
+            cpus.join(" and "),
+            found.quads
+        ),
+        false => format!("{said}, {unit}, over {} quads of runs in turn.", found.quads),
+    };
     words.push_str(&format!(" B's time over A's as they ran: {}.", by(found.in_time)));
     if let Some(in_cycles) = found.in_cycles {
         words.push_str(&format!(" In cycles: {}.", by(in_cycles)));
@@ -149,12 +203,17 @@ fn versus_words(found: &Versus) -> String {
     words
 }
 
-fn name(case: &Case) -> String {
-    case.params.get(ids::param::COMMAND).map_or(String::new(), |value| clipped(&value.to_string()))
+fn name(series: &Series) -> String {
+    series.params().get(ids::param::COMMAND).map_or(String::new(), |value| clipped(&value.to_string()))
 }
 
 /// The command as it was given.
-fn words(case: &Case) -> String {
-    let words = case.inputs.get("words").and_then(|text| serde_json::from_str::<Vec<String>>(text).ok());
+fn words(series: &Series) -> String {
+    let inputs = &series.case.inputs;
+    // Of two at once it is the second of their names that has words of its own.
+    let second = inputs.get("points").and_then(|names| names.split_once(',')).map(|(_, second)| second);
+    let own = second.is_some_and(|second| second == name(series));
+    let words = inputs.get(if own { "rival" } else { "words" });
+    let words = words.and_then(|text| serde_json::from_str::<Vec<String>>(text).ok());
     clipped(&words.unwrap_or_default().join(" "))
 }

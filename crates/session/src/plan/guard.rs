@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Candidate, Scope};
-use bench::{FLOOR, TIMEOUT, WANTED, WORDS, Wanted};
+use bench::{FLOOR, NAMES, RIVAL, TIMEOUT, WANTED, WORDS, Wanted};
 use model::vocabulary::guard as ids;
 use model::{Placement, fingerprint};
 
@@ -16,6 +16,8 @@ pub struct Guarded {
 
 /// What a guarded command can be placed by.
 pub const PLACEMENTS: [&str; 3] = ["free", "same-cpu", "spread"];
+
+const DUET: &str = "duet";
 
 /// Nobody knows how long a run will take: the first ones show it, and the clock ends the run.
 const UNKNOWN_S: f64 = 0.01;
@@ -44,6 +46,18 @@ pub fn cases(scope: &Scope, commands: &[Guarded], placements: &[String]) -> Vec<
     placements.iter().flat_map(of).collect()
 }
 
+/// One case of two commands at once on two like CPUs, of which a visit runs both.
+pub fn duet(scope: &Scope, a: &Guarded, b: &Guarded) -> Candidate {
+    both(scope, a, b).unwrap_or_else(|why| Candidate::unmet(ids::COMMAND, DUET, why.to_string()))
+}
+
+fn both(scope: &Scope, a: &Guarded, b: &Guarded) -> serde_json::Result<Candidate> {
+    let mut candidate = told(scope, a, scope.floor.like_pair("command", scope.machine), DUET)?;
+    let inputs = [(RIVAL, serde_json::to_string(&b.words)?), (NAMES, format!("{},{}", a.name()?, b.name()?))];
+    candidate.case.inputs.extend(inputs.map(|(name, value)| (name.to_string(), value)));
+    Ok(candidate)
+}
+
 fn case(scope: &Scope, command: &Guarded, name: &'static str) -> serde_json::Result<Candidate> {
     let found = match name {
         "same-cpu" => scope.floor.one_cpu("command"),
@@ -51,6 +65,16 @@ fn case(scope: &Scope, command: &Guarded, name: &'static str) -> serde_json::Res
         "spread" => Ok(scope.floor.all("command")),
         _ => scope.floor.free(&["command"]),
     };
+    Ok(told(scope, command, found, name)?.param(ids::param::COMMAND, command.name()?.as_str()))
+}
+
+/// What a visit of this command is told.
+fn told(
+    scope: &Scope,
+    command: &Guarded,
+    found: Result<Placement, String>,
+    name: &'static str,
+) -> serde_json::Result<Candidate> {
     let mut candidate = match found {
         Ok(placement) => {
             let placement = Placement { name: name.into(), ..placement };
@@ -58,7 +82,6 @@ fn case(scope: &Scope, command: &Guarded, name: &'static str) -> serde_json::Res
         }
         Err(why) => Candidate::unmet(ids::COMMAND, name, why),
     };
-    candidate = candidate.param(ids::param::COMMAND, command.name()?.as_str());
     let mut inputs = vec![
         (WORDS, serde_json::to_string(&command.words)?),
         (TIMEOUT, command.timeout.as_secs_f64().to_string()),
