@@ -152,3 +152,13 @@ fn hear(heard: &mut Streams, bytes: usize, events: &mut Events) -> anyhow::Resul
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seats_and_turns_are_swapped_each_round() {
+        assert_eq!([0, 1, 2, 3].map(order), [[0, 1], [1, 0], [0, 1], [1, 0]]);
+    }
+}

@@ -84,8 +84,12 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     let title = diagnosis.run.header.catalogue.iter().find(|title| title.id == first.series.case.bench);
     let told_apart = diagnosis.versus().map(|found| {
         let mut words = versus_words(&found, &first.series);
-        if found.at_once {
-            words.extend(duet_notes(diagnosis, &results));
+        if let (true, [a, b]) = (found.at_once, results.as_slice()) {
+            let overlap = |judged: &&Judged| judged.series.metric.name == ids::metric::OVERLAP;
+            let overlap = diagnosis.series.iter().find(overlap).and_then(|judged| judged.analysis.figure());
+            let of = |arm: &Judged, metric: MetricId| beside(diagnosis, arm, metric, None);
+            let looks = [a, b].map(|arm| of(arm, ids::metric::LOOKS).zip(of(arm, ids::metric::WALL)));
+            words.push_str(&duet_notes(overlap.map(|figure| figure.median), looks));
         }
         Block::Prose(words)
     });
@@ -123,33 +127,26 @@ const SEVERAL: f64 = 0.1;
 /// Looks at the tasks of a command are so far apart, s.
 const LOOK_S: f64 = 0.01;
 
-/// What of two commands at once must be known beside their ratio.
-fn duet_notes(diagnosis: &Diagnosis, arms: &[&Judged]) -> Vec<String> {
-    let mut notes = Vec::new();
-    let whole = diagnosis.series.iter().find(|judged| judged.series.metric.name == ids::metric::OVERLAP);
-    if let Some(share) = whole.and_then(|judged| judged.analysis.figure()).map(|figure| figure.median) {
-        notes.push(match share < TOGETHER {
-            true => format!(
-                " Note: both ran for {} of the longer run only; in the rest nothing that disturbed it falls out.",
-                percent(share)
-            ),
-            false => format!(" Both ran for {} of the longer run.", percent(share)),
-        });
-    }
-    for (judged, arm) in arms.iter().zip(["A", "B"]) {
-        let of = |metric: MetricId| beside(diagnosis, judged, metric, None);
-        let several = of(ids::metric::LOOKS).zip(of(ids::metric::WALL));
-        if several.is_some_and(|(looks, wall)| looks * LOOK_S > SEVERAL * wall) {
-            notes.push(format!(
+/// What of two commands at once must be known beside their ratio: from the share of the longer run in which both ran, and looks
+/// at each that found several of its tasks at work, with its wall time, s.
+fn duet_notes(together: Option<f64>, looks: [Option<(f64, f64)>; 2]) -> String {
+    let mut notes = match together {
+        Some(share) if share < TOGETHER => format!(
+            " Note: both ran for {} of the longer run only; in the rest nothing that disturbed it falls out.",
+            percent(share)
+        ),
+        Some(share) => format!(" Both ran for {} of the longer run.", percent(share)),
+        None => String::new(),
+    };
+    for (arm, looks) in ["A", "B"].iter().zip(looks) {
+        if looks.is_some_and(|(looks, wall)| looks * LOOK_S > SEVERAL * wall) {
+            notes.push_str(&format!(
                 " Note: {arm} had several tasks at work at a time, which took turns on its one CPU: with more CPUs it may compare \
                  otherwise."
             ));
         }
     }
-    notes.push(
-        " The times in the tables hold beside each other, and are not for comparison with other runs.".into(),
-    );
-    notes
+    notes + " The times in the tables hold beside each other, and are not for comparison with other runs."
 }
 
 /// What running two commands in turn or at once came to, B being the second; one of its series tells where they ran.
@@ -210,10 +207,28 @@ fn name(series: &Series) -> String {
 /// The command as it was given.
 fn words(series: &Series) -> String {
     let inputs = &series.case.inputs;
-    // Of two at once it is the second of their names that has words of its own.
-    let second = inputs.get("points").and_then(|names| names.split_once(',')).map(|(_, second)| second);
-    let own = second.is_some_and(|second| second == name(series));
-    let words = inputs.get(if own { "rival" } else { "words" });
+    // Of two at once the second has words of its own.
+    let at_once = series.point.get(ids::param::COMMAND).and_then(|name| name.text());
+    let second = at_once.is_some_and(|name| name.starts_with("B-"));
+    let words = inputs.get(if second { "rival" } else { "words" });
     let words = words.and_then(|text| serde_json::from_str::<Vec<String>>(text).ok());
     clipped(&words.unwrap_or_default().join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_duet_leaves_in_doubt_is_noted() {
+        let calm = duet_notes(Some(0.95), [Some((0.0, 1.0)), Some((9.0, 1.0))]);
+        assert!(
+            calm.starts_with(" Both ran for 95 % of the longer run.") && !calm.contains("Note"),
+            "{calm}"
+        );
+        assert!(calm.ends_with("not for comparison with other runs."), "{calm}");
+        let doubtful = duet_notes(Some(0.5), [None, Some((11.0, 1.0))]);
+        assert!(doubtful.contains("Note: both ran for 50 % of the longer run only"), "{doubtful}");
+        assert!(doubtful.contains("Note: B had several tasks") && !doubtful.contains("A had"), "{doubtful}");
+    }
 }
