@@ -181,7 +181,7 @@ mod tests {
     /// clock faster by `faster`.
     fn arms(quads: usize, by: f64, slope: f64, faster: f64, seed: u64) -> [Series; 2] {
         let mut rng = Rng::with_seed(seed);
-        [0, 1].map(|arm| {
+        [0, 1].map(|arm: u8| {
             let visits = (0..2 * quads as u32).map(|pass| {
                 let clock = [1.30, 1.39, 1.24][rng.usize(..3)] + f64::from(arm) * faster;
                 let time = f64::from(arm) * f64::ln_1p(by) + slope * clock + 0.002 * normal(&mut rng);
@@ -192,7 +192,7 @@ mod tests {
             let mut found = crate::series(&run(1, visits.collect())).remove(0);
             found.metric.better = Better::Lower;
             // A case of its own.
-            found.planned = arm;
+            found.planned = usize::from(arm);
             found
         })
     }
