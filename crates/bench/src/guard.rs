@@ -10,16 +10,17 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions};
 
 use super::sampler::core_clock_ghz;
-use super::{Benchmark, Candidate, Depth, Param, Range, Sampler, View, point, single_point};
+use super::{Benchmark, Candidate, Depth, Param, Range, Sampler, View, point};
 use crate::placement::Floor;
 use model::vocabulary::MetricId;
 use model::vocabulary::guard as ids;
-use model::{Better, Case, Covariates, Form, Metric, Packed, Params};
+use model::{Better, Case, Covariates, CpuSet, Form, Metric, Packed, Params};
 use sys::clock::{self, Usage};
 use sys::counters::{self, Tasks};
 use sys::events::Events;
 use sys::{affinity, process};
 
+mod duet;
 mod extract;
 mod output;
 mod watch;
@@ -29,11 +30,13 @@ use output::Kept;
 use watch::Watch;
 
 /// Names of a case's inputs: its words as a JSON list, the metric as JSON, the time limit in seconds, and the CPUs with
-/// where each belongs.
+/// where each belongs. Of a duet also the second command's words, and the names of both with a comma between them.
 pub const WORDS: &str = "words";
 pub const WANTED: &str = "wanted";
 pub const TIMEOUT: &str = "timeout_s";
 pub const FLOOR: &str = "floor";
+pub const RIVAL: &str = "rival";
+pub const NAMES: &str = "points";
 
 const fn value(name: MetricId, title: &'static str, unit: &'static str, better: Better) -> Metric {
     Metric::new(name, title, unit, better, Form::Value)
@@ -49,7 +52,8 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
             is not in them. Occupancy is the share of pairs of busy tasks on one CPU, or on two CPUs of a class, over all looks. \
             `spread` pins tasks to CPUs in turn as they are seen at work and lets go of those that rest; one that lives \
             shorter than a look is not pinned and runs where the one that started it may. At most 256 tasks are watched at a \
-            time. `same-cpu` starts the program with one CPU allowed.",
+            time. `same-cpu` starts the program with one CPU allowed. `duet` starts two programs at once, each on its own of two \
+            like CPUs, which they swap for every other round.",
     reading: "Every run is one value: compare runs, not moments. Where the free placement swings and the pinned ones do \
               not, the scheduler's choice is what moves it; `occupancy` says how often tasks shared a CPU. What others did \
               meanwhile, the clock and stolen time stand beside it as for every other row. `watch_cpu` is what the watching \
@@ -71,6 +75,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
         value(ids::metric::PINNED, "tasks that were pinned", "", Better::Neither).aside(),
         value(ids::metric::LEFT, "processes left behind", "", Better::Neither).aside(),
         value(ids::metric::WATCH_CPU, "CPU share of the watching", "", Better::Neither).aside(),
+        value(ids::metric::OVERLAP, "share of the longer run in which both ran", "", Better::Neither).aside(),
     ],
     params: &[
         Param {
@@ -88,7 +93,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
         let why = "needs a command: `assay guard -- COMMAND` runs it";
         vec![Candidate::unmet(bench.id, "free", why.to_string())]
     },
-    points: single_point,
+    points: commands,
     run,
 }];
 
@@ -103,48 +108,87 @@ const SILENCE: Duration = Duration::from_millis(20);
 /// How long killed processes may take to leave.
 const LEAVE: Duration = Duration::from_secs(5);
 
-/// What a visit is told beside its placement.
+/// One command, without a name, or both of a duet.
+fn commands(case: &Case) -> Vec<Params> {
+    match case.inputs.get(NAMES) {
+        Some(names) => names.split(',').map(|name| point(ids::param::COMMAND, name)).collect(),
+        None => vec![Params::new()],
+    }
+}
+
+/// One command: what a visit is told of it, and where it runs.
 struct Told {
     words: Vec<String>,
     wanted: Option<Wanted>,
     timeout: Duration,
     floor: Floor,
+    seats: CpuSet,
+    /// Where its watcher sits, beside what it watches; empty where there is no room.
+    beside: CpuSet,
+    spread: bool,
 }
 
 impl Told {
     fn of(case: &Case) -> anyhow::Result<Told> {
         let input = |name: &str| case.inputs.get(name);
-        let words = input(WORDS).context("no command: `assay guard -- COMMAND` gives one")?;
-        let words: Vec<String> = serde_json::from_str(words).context("the command is not a list of words")?;
-        ensure!(!words.is_empty(), "the command is empty");
+        let words = words(case, WORDS)?.context("no command: `assay guard -- COMMAND` gives one")?;
         let wanted = input(WANTED).map(|text| serde_json::from_str(text)).transpose();
         let seconds = input(TIMEOUT).and_then(|text| text.parse().ok()).filter(|s: &f64| *s > 0.0);
         let floor = input(FLOOR).context("the CPUs are not told")?;
+        let floor = Floor::from_chart(floor).context("the CPUs cannot be understood")?;
+        let (all, seats) = (floor.cpus(), case.placement.cpus());
+        let pinned = seats.len() == 1 || case.inputs.contains_key(RIVAL);
+        let beside = if pinned { all.difference(&seats) } else { all };
         Ok(Told {
             words,
             wanted: wanted.context("the metric cannot be understood")?,
             timeout: Duration::try_from_secs_f64(seconds.context("no time limit")?)?,
-            floor: Floor::from_chart(floor).context("the CPUs cannot be understood")?,
+            floor,
+            beside,
+            seats,
+            spread: case.placement.name == "spread",
         })
     }
 }
 
+/// The words of a command that this input holds; none where it is not there.
+fn words(case: &Case, input: &str) -> anyhow::Result<Option<Vec<String>>> {
+    let Some(text) = case.inputs.get(input) else { return Ok(None) };
+    let words: Vec<String> = serde_json::from_str(text).context("the command is not a list of words")?;
+    ensure!(!words.is_empty(), "the command is empty");
+    Ok(Some(words))
+}
+
 fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
-    let told = Told::of(case)?;
-    let all = told.floor.cpus();
-    let seats = case.placement.cpus();
-    let spread = case.placement.name == "spread";
+    match words(case, RIVAL)? {
+        None => once(Told::of(case)?, sampler, &mut own_all()?, |_| Ok(()))?.emit(&Params::new(), sampler),
+        Some(rival) => duet::both(case, &rival, sampler),
+    }
+}
+
+/// From now on all that this process starts is its own, whatever becomes of it; what it is told meanwhile.
+fn own_all() -> anyhow::Result<Events> {
     // Whatever the program starts comes to this process when its parent ends: nothing gets away, and nothing is left.
     process::adopt_orphans().context("cannot adopt what the program leaves")?;
     process::be_asked_when_the_parent_ends()?;
     counters::die_as_the_parent_does();
+    Events::catch().context("cannot catch signals")
+}
+
+/// Runs the command, of a process that owns all that it starts; `begins` returns when it is to begin.
+fn once(
+    told: Told,
+    sampler: &Sampler,
+    events: &mut Events,
+    begins: impl FnOnce(&mut Events) -> anyhow::Result<()>,
+) -> anyhow::Result<Ran> {
     let tree = Tree;
-    let mut events = Events::catch().context("cannot catch signals")?;
     let tasks = Tasks::of(std::path::Path::new("/"), std::process::id());
-    let mut watch = Watch::new(tasks, told.floor, spread, sampler.seed());
+    let mut watch = Watch::new(tasks, told.floor, told.spread, sampler.seed());
 
     // A child is born with the mask of its parent; whom `spread` pins, the watch pins.
-    affinity::pin(&seats).with_context(|| format!("cannot pin to CPUs {seats}"))?;
+    affinity::pin(&told.seats).with_context(|| format!("cannot pin to CPUs {}", told.seats))?;
+    begins(events)?;
     let clock = sampler.clock();
     let begin = clock.now();
     let mut child = Command::new(&told.words[0])
@@ -156,15 +200,13 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         .process_group(0)
         .spawn()
         .with_context(|| format!("cannot start {:?}", told.words[0]))?;
-    // The watcher sits beside what it watches where there is room.
-    let beside = if seats.len() == 1 { all.difference(&seats) } else { all };
-    affinity::pin(if beside.is_empty() { &seats } else { &beside })?;
+    affinity::pin(if told.beside.is_empty() { &told.seats } else { &told.beside })?;
     let own_before = clock::own_usage().unwrap_or_default();
     let mut streams = Streams::of(child.stdout.take().map(Into::into), child.stderr.take().map(Into::into))?;
     let main = Pid::from_child(&child);
     let deadline = Instant::now() + told.timeout;
     let (status, end) = loop {
-        streams.wait(&mut events, watch.next.min(deadline))?;
+        streams.wait(events, watch.next.min(deadline))?;
         let now = clock.now();
         if has_ended(main) {
             watch.look_last();
@@ -173,11 +215,11 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
             break (status, now);
         }
         if events.asked_to_end() {
-            stop(main, &mut streams, &mut events);
+            stop(main, &mut streams, events);
             bail!("this run was asked to end");
         }
         if Instant::now() >= deadline {
-            stop(main, &mut streams, &mut events);
+            stop(main, &mut streams, events);
             bail!(
                 "no end after {} s (--timeout); killed. {}",
                 told.timeout.as_secs_f64(),
@@ -189,7 +231,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     };
     let core_clock = core_clock_ghz(clock);
     let own = clock::own_usage().unwrap_or_default();
-    streams.drain_rest(&mut events)?;
+    streams.drain_rest(events)?;
     let left = counters::descendants(std::process::id()).len();
     drop(tree);
     streams.drain();
@@ -197,8 +239,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         bail!("{} {}. {}", told.words[0], how(status), streams.last_words());
     }
     let result = told.wanted.map(|wanted| wanted.find(&streams.out, &streams.err)).transpose()?;
-    let ran = Ran { wall_ns: end - begin, own: own.cpu_ms - own_before.cpu_ms, left, core_clock, result };
-    ran.emit(&watch, sampler)
+    Ok(Ran { begin, end, own: own.cpu_ms - own_before.cpu_ms, left, core_clock, result, watch })
 }
 
 /// How a program ended that did not end well.
@@ -212,17 +253,21 @@ fn how(status: ExitStatus) -> String {
 
 /// A run of a program that ended well.
 struct Ran {
-    wall_ns: f64,
+    /// Readings of the clock, ns.
+    begin: f64,
+    end: f64,
     /// CPU time of the watching, ms.
     own: f64,
     left: usize,
     core_clock: f64,
     result: Option<f64>,
+    watch: Watch,
 }
 
 impl Ran {
-    fn emit(&self, watch: &Watch, sampler: &mut Sampler) -> anyhow::Result<()> {
-        let ns = self.wall_ns;
+    /// By the process that ran it: what it used is read here.
+    fn emit(&self, params: &Params, sampler: &mut Sampler) -> anyhow::Result<()> {
+        let (ns, watch) = (self.end - self.begin, &self.watch);
         let wall = ns / 1e9;
         let all: Usage = clock::children_usage().context("cannot read what the program used")?;
         let used = watch.tasks().used();
@@ -235,7 +280,7 @@ impl Ran {
             clock_ghz: one(self.core_clock),
             ..Covariates::default()
         };
-        sampler.value_beside(Params::new(), ids::metric::RESULT, self.result.unwrap_or(wall), ns, beside)?;
+        sampler.value_beside(params.clone(), ids::metric::RESULT, self.result.unwrap_or(wall), ns, beside)?;
         let values = [
             (ids::metric::WALL, Some(wall)),
             (ids::metric::CPU_USER, Some(all.user_ms / 1e3)),
@@ -252,10 +297,12 @@ impl Ran {
             (ids::metric::WATCH_CPU, Some(self.own * 1e6 / ns)),
         ];
         for (metric, value) in values.into_iter().filter_map(|(metric, value)| Some((metric, value?))) {
-            sampler.value(Params::new(), metric, value, ns)?;
+            sampler.value(params.clone(), metric, value, ns)?;
         }
         for (class, share) in watch.occupancy() {
-            sampler.value(point(ids::param::CLASS, class), ids::metric::OCCUPANCY, share, ns)?;
+            let mut params = params.clone();
+            params.insert(ids::param::CLASS, class);
+            sampler.value(params, ids::metric::OCCUPANCY, share, ns)?;
         }
         Ok(())
     }

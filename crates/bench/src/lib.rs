@@ -33,7 +33,7 @@ pub use disk::{
     Wish as DiskWish, not_on_a_device, wished as disk_cases,
 };
 pub use file::DROP_CACHES;
-pub use guard::{FLOOR, FORMATS, TIMEOUT, WANTED, WORDS, Wanted, format_of};
+pub use guard::{FLOOR, FORMATS, NAMES, RIVAL, TIMEOUT, WANTED, WORDS, Wanted, format_of};
 pub use hackbench::{Options as Hackbench, Ran, once as hackbench_once};
 pub use leaves::{JOB, Leaves, SET_KEY, leaves};
 pub use memory_map::{Plant, Wish as MapWish, cases as map_cases};

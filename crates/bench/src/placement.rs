@@ -11,6 +11,7 @@ use model::{Beside, CpuSet, Pages, Placement, Seat};
 
 mod beside;
 mod chart;
+mod like;
 
 pub use beside::{awake, has_smt, second_threads};
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 use rustix::fs::Access;
 
 use super::measure_args::{MeasureArgs, duration};
@@ -15,7 +15,7 @@ use model::vocabulary::guard as ids;
 use model::{Better, Header, Title};
 use session::measure::Patience;
 use session::plan::Until;
-use session::plan::guard::{Guarded, PLACEMENTS, cases};
+use session::plan::guard::{Guarded, PLACEMENTS, cases, duet};
 use stats::quads::{LEAST_QUADS, MOST_QUADS};
 
 /// Run any program several times under watch: is its result stable, and what moves it
@@ -46,6 +46,7 @@ Examples:
   assay guard -- ./bench --threads 4                          by its wall time
   assay guard --placements free,same-cpu,spread -- ./bench    is it the scheduler?
   assay guard --vs './bench --new' -- ./bench --old           which of the two is faster, run in turn
+  assay guard --duet --vs './bench --new' -- ./bench --old    both at once, where others disturb
   assay guard --format hackbench -- hackbench -g 2 -l 500
   assay guard --metric 'rate[1/s]=rate: ([0-9.]+)' -- ./bench the last match counts
   assay guard --metric 'p99[us]=json:latency.p99' -- ./bench --json
@@ -57,6 +58,10 @@ pub struct Args {
     /// difference is known within 1 % or 80 runs of each are done
     #[arg(long, value_name = "COMMAND", conflicts_with = "runs")]
     vs: Option<String>,
+    /// Both at once instead, each on one of two like CPUs that they swap for every other round: what disturbs the machine disturbs
+    /// both. Tells how they compare, and not how long they take
+    #[arg(long, requires = "vs", conflicts_with = "placements")]
+    duet: bool,
     /// Runs of each placement (default: 10; with --quick 6)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     runs: Option<u32>,
@@ -87,7 +92,7 @@ pub struct Args {
 const AROUND: Duration = Duration::from_secs(15);
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let Understood { placements, commands, measure, runs } = match understood(args) {
+    let Understood { placements, commands, at_once, measure, runs } = match understood(args) {
         Ok(understood) => understood,
         // All of it is a mistake of usage.
         Err(error) => {
@@ -97,7 +102,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     let result = commands.first().and_then(|command| command.wanted.clone());
     let benches = [bench::find(&ids::COMMAND).context("the row of guarded commands is missing")?];
-    let variants = |_: Vec<Candidate>, scope: &Scope, _: &Host| cases(scope, &commands, &placements);
+    let variants = |_: Vec<Candidate>, scope: &Scope, _: &Host| match commands.as_slice() {
+        [a, b] if at_once => vec![duet(scope, a, b)],
+        commands => cases(scope, commands, &placements),
+    };
     let amend = |header: &mut Header| {
         header.catalogue.iter_mut().for_each(|title| judged_by(title, result.as_ref()));
     };
@@ -116,6 +124,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 struct Understood {
     placements: Vec<String>,
     commands: Vec<Guarded>,
+    /// Both commands at a time.
+    at_once: bool,
     measure: MeasureArgs,
     runs: Option<u32>,
 }
@@ -161,6 +171,7 @@ fn understood(args: Args) -> anyhow::Result<Understood> {
             Patience::None | Patience::UntilIdle => Duration::ZERO,
         };
         let visits = match &other {
+            Some(_) if args.duet => 2 * MOST_QUADS as u32,
             Some(_) => 4 * MOST_QUADS as u32,
             None => runs.saturating_mul(placements.len() as u32),
         };
@@ -173,7 +184,16 @@ fn understood(args: Args) -> anyhow::Result<Understood> {
     if let [a, b] = commands.as_slice() {
         ensure!(a.words != b.words, "both commands are the same words: there is nothing to tell apart");
     }
-    Ok(Understood { placements, commands, measure, runs: args.runs })
+    if args.duet {
+        let host = Host::look(&measure)?;
+        host.floor.like_pair("command", &host.machine).map_err(|why| {
+            anyhow!(
+                "--duet needs two like CPUs (on cores of their own, of one kind, below one last-level cache), and {why}. Leave it \
+                 out: --vs then runs the two in turn on one CPU"
+            )
+        })?;
+    }
+    Ok(Understood { placements, commands, at_once: args.duet, measure, runs: args.runs })
 }
 
 /// The words of the command that `--vs` names, which can be started.

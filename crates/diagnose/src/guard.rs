@@ -40,12 +40,13 @@ const STEADY: f64 = 0.03;
 const RHO_MIN: f64 = 0.6;
 const P_MAX: f64 = 0.05;
 
-/// Headline series of guarded commands with enough runs.
+/// Headline series of guarded commands with enough runs. Of two at once only their ratio counts, whatever moves both.
 fn results<'a>(evidence: &Evidence<'a>) -> impl Iterator<Item = &'a Judged> {
     evidence.series.iter().filter(|judged| {
         let series = &judged.series;
         series.case.bench == ids::COMMAND
             && series.metric.headline
+            && series.point.is_empty()
             && judged.analysis.estimate.is_some()
             && series.processes.len() >= RUNS_MIN
     })

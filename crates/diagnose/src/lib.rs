@@ -175,8 +175,8 @@ impl Diagnosis {
         distances::shared_cores(&Evidence::new(&self.run, &self.machine, self.clock, &self.series))
     }
 
-    /// What two guarded commands that ran in turn at one placement come to, the second against the first; `None` of any
-    /// other run.
+    /// What two guarded commands that ran in turn at one placement, or at once, come to, the second against the first; `None` of
+    /// any other run.
     pub fn versus(&self) -> Option<Versus> {
         let result = |judged: &&Judged| judged.series.case.bench == COMMAND && judged.series.metric.headline;
         let both: Vec<&Judged> = self.series.iter().filter(result).collect();
@@ -205,10 +205,11 @@ impl Diagnosis {
         words::make_up(&self.machine)
     }
 
-    /// Whether any number may be used at all.
+    /// Whether any number may be used at all. Of two commands at once it is their ratio: what disturbed them disturbed both.
     pub fn has_usable_numbers(&self) -> bool {
         self.series
             .iter()
             .any(|judged| judged.analysis.estimate.is_some() && judged.analysis.verdict.usable())
+            || self.versus().is_some_and(|found| found.at_once && found.interval.is_some())
     }
 }

@@ -1,9 +1,10 @@
 //! The tables on comparisons: equal arms on noise whose truth is known, and pairs of simulated runs.
 
 use prove::proof::{
-    CONTRAST_COVERAGE_LEAST, Contrasted, EQUAL_RUNS_DIFFERENT_MOST, IN_TURN_DIFFERENT_MOST,
-    IN_TURN_FOUND_LEAST, InTurn, Levels, Rate, Runs, SELF_DIFFERENT_MOST, Shape, contrasted,
-    different_by_processes, equal_arms, equal_arms_while_drifting, in_turn,
+    AT_ONCE_COVERAGE_LEAST, AT_ONCE_DIFFERENT_MOST, AT_ONCE_FOUND_LEAST, CONTRAST_COVERAGE_LEAST, Contrasted,
+    EQUAL_RUNS_DIFFERENT_MOST, IN_TURN_DIFFERENT_MOST, IN_TURN_FOUND_LEAST, InTurn, Levels, Rate, Runs,
+    SELF_DIFFERENT_MOST, Shape, contrasted, different_by_processes, disturbed, equal_arms,
+    equal_arms_while_drifting, in_turn,
 };
 use stats::contrast::Family;
 
@@ -14,6 +15,7 @@ pub const SECTIONS: &[Section] = &[
     Section { name: "comparison", title: "Equal arms", run: comparisons },
     Section { name: "runs", title: "Two simulated runs", run: runs },
     Section { name: "in-turn", title: "Two commands in turn", run: commands_in_turn },
+    Section { name: "at-once", title: "Two commands at once", run: commands_at_once },
 ];
 
 fn commands_in_turn() -> String {
@@ -50,6 +52,41 @@ fn commands_in_turn() -> String {
             &of(0.02, Some(-1.0)),
             IN_TURN_FOUND_LEAST,
         )
+}
+
+fn commands_at_once() -> String {
+    let cells: Vec<(bool, f64)> = [false, true]
+        .into_iter()
+        .flat_map(|once| [0.0, 0.01, 0.02, 0.05].map(|planted| (once, planted)))
+        .collect();
+    let found = measured(&cells, |&(at_once, planted)| disturbed(planted, at_once, TRIALS, 19));
+    let row = |((at_once, planted), found): (&(bool, f64), &InTurn)| {
+        vec![
+            if *at_once { "at once" } else { "in turn" }.to_string(),
+            format!("{} %", 100.0 * planted),
+            found.different.to_string(),
+            found.same.to_string(),
+            found.covered.to_string(),
+            format!("{:.1}", found.mean_quads),
+        ]
+    };
+    let rows: Vec<Vec<String>> = cells.iter().zip(&found).map(row).collect();
+    let of = |wanted: &dyn Fn(f64) -> bool, rate: &dyn Fn(&InTurn) -> Rate| -> Vec<Rate> {
+        let own = |((at_once, planted), _): &(&(bool, f64), &InTurn)| *at_once && wanted(*planted);
+        cells.iter().zip(&found).filter(own).map(|(_, found)| rate(found)).collect()
+    };
+    table(&["both run", "B takes longer by", "told apart", "the same within 2 %", "covers", "quads"], &rows)
+        + &at_most(
+            "Equal commands at once told apart",
+            &of(&|planted| planted == 0.0, &|found| found.different),
+            AT_ONCE_DIFFERENT_MOST,
+        )
+        + &at_least(
+            "2 % told apart at once",
+            &of(&|planted| planted == 0.02, &|found| found.different),
+            AT_ONCE_FOUND_LEAST,
+        )
+        + &at_least("Covered at once", &of(&|_| true, &|found| found.covered), AT_ONCE_COVERAGE_LEAST)
 }
 
 fn comparisons() -> String {

@@ -37,7 +37,7 @@ pub struct Output {
     /// What makes hosts peers: label and value.
     pub make_up: Vec<(String, String)>,
     pub series: Vec<OutputSeries>,
-    /// Two guarded commands that ran in turn (`assay guard --vs`).
+    /// Two guarded commands that ran in turn or at once (`assay guard --vs`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub versus: Option<OutputVersus>,
     /// The UnixBench index, one for each number of copies; only where the run has something of it.
@@ -143,6 +143,10 @@ pub struct OutputAsItRan {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OutputVersus {
     pub quads: usize,
+    /// They ran at once on two CPUs (`--duet`), so that times hold only beside each other; a quad is then two rounds, between
+    /// which they swap the CPUs.
+    #[serde(default)]
+    pub at_once: bool,
     /// What decides: `time` or `cycles`.
     pub by: String,
     pub ratio: f64,
@@ -161,6 +165,7 @@ pub struct OutputVersus {
 fn versus(found: &Versus) -> OutputVersus {
     OutputVersus {
         quads: found.quads,
+        at_once: found.at_once,
         by: match found.by {
             By::Time => "time".to_string(),
             By::Cycles => "cycles".to_string(),

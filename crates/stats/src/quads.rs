@@ -3,6 +3,9 @@
 //!
 //! The clock is read after each execution. Where time goes with it as cycles do, quads are compared in cycles; where the arms
 //! themselves run at different clocks, the clock is an effect of what is compared, and time decides.
+//!
+//! At once on two CPUs, which they swap for every other round: two rounds are a quad just so. Time decides: what moves the clock
+//! of both falls out.
 
 use super::analysis::CONFIDENCE;
 use super::clock::Slope;
@@ -59,11 +62,18 @@ pub struct Versus {
     pub slope: Option<Slope>,
     /// ln of B's clock over A's, where the arms differ in it.
     pub clock_effect: Option<f64>,
+    /// Both ran in the same visits.
+    pub at_once: bool,
 }
 
 /// Two series of executions, A's and B's, as quads; `None` without a single one.
 pub fn versus(a: &Series, b: &Series) -> Option<Versus> {
-    told_apart(&executions(a), &executions(b))
+    let at_once = a.planned == b.planned;
+    let executions = |series: &Series| {
+        let clock = |one: Execution| Execution { clock: one.clock.filter(|_| !at_once), ..one };
+        executions(series).into_iter().map(clock).collect::<Vec<_>>()
+    };
+    Some(Versus { at_once, ..told_apart(&executions(a), &executions(b))? })
 }
 
 /// The same of executions.
@@ -87,7 +97,8 @@ pub fn told_apart(a: &[Execution], b: &[Execution]) -> Option<Versus> {
         _ => (By::Time, in_time),
     };
     let slope = slope.map(|(slope, _)| slope);
-    Some(Versus { quads: quads.len(), by, difference, interval, in_time, in_cycles, slope, clock_effect })
+    let (quads, at_once) = (quads.len(), false);
+    Some(Versus { quads, by, difference, interval, in_time, in_cycles, slope, clock_effect, at_once })
 }
 
 impl Versus {
@@ -170,7 +181,7 @@ mod tests {
     /// clock faster by `faster`.
     fn arms(quads: usize, by: f64, slope: f64, faster: f64, seed: u64) -> [Series; 2] {
         let mut rng = Rng::with_seed(seed);
-        [0, 1].map(|arm| {
+        [0, 1].map(|arm: u8| {
             let visits = (0..2 * quads as u32).map(|pass| {
                 let clock = [1.30, 1.39, 1.24][rng.usize(..3)] + f64::from(arm) * faster;
                 let time = f64::from(arm) * f64::ln_1p(by) + slope * clock + 0.002 * normal(&mut rng);
@@ -180,6 +191,8 @@ mod tests {
             });
             let mut found = crate::series(&run(1, visits.collect())).remove(0);
             found.metric.better = Better::Lower;
+            // A case of its own.
+            found.planned = usize::from(arm);
             found
         })
     }
@@ -218,6 +231,26 @@ mod tests {
         let [a, b] = arms(4, 0.1, -1.0, 0.0, 1);
         let alone = Series { processes: b.processes[..1].to_vec(), ..b };
         assert_eq!(versus(&a, &alone), None, "half a quad is none");
+    }
+
+    #[test]
+    fn at_once_time_decides_and_what_the_seats_differ_in_falls_out() {
+        let [mut a, mut b] = arms(8, 0.05, 0.0, 0.0, 5);
+        b.planned = a.planned;
+        // The second seat is slower by 30 %: B's in even rounds, A's in odd ones; every round has a disturbance of its own.
+        for (arm, series) in [&mut a, &mut b].into_iter().enumerate() {
+            for process in &mut series.processes {
+                let second = (process.pass as usize + arm) % 2 == 1;
+                let disturbed = 1.0 + 0.1 * f64::from(process.pass % 7);
+                process
+                    .values
+                    .iter_mut()
+                    .for_each(|value| *value *= disturbed * if second { 1.3 } else { 1.0 });
+            }
+        }
+        let found = versus(&a, &b).expect("rounds");
+        assert!(found.at_once && found.by == By::Time && found.in_cycles.is_none(), "{found:?}");
+        assert!((found.difference - 0.05_f64.ln_1p()).abs() < 0.005 && found.is_enough(), "{found:?}");
     }
 
     #[test]

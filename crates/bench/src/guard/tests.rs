@@ -3,7 +3,7 @@
 use super::super::rehearsal::{this_machine, visit};
 use super::*;
 use model::vocabulary::guard as ids;
-use model::{Reason, Samples};
+use model::{Reason, Samples, Seat};
 
 /// The free case of a command.
 fn case(words: &[&str], wanted: Option<&str>, timeout: &str) -> Case {
@@ -88,4 +88,55 @@ fn long_outputs_are_taken_and_streams_may_close_early() {
     let (samples, reason) = shell("exec >&- 2>&-; sleep 0.05", None);
     assert!(reason.is_none() && value(&samples, &ids::metric::RESULT).is_some_and(|wall| wall >= 0.05));
     assert_eq!(why(shell("read x && exit 1; exit 0", None).1), "", "standard input is empty");
+}
+
+/// The first round of two scripts at once; none where there is one CPU.
+fn duet(a: &str, b: &str, wanted: Option<&str>) -> Option<(Vec<Samples>, Option<Reason>)> {
+    let mut case = case(&["/bin/sh", "-c", a], wanted, "20");
+    let cpus: Vec<u32> = case.placement.cpus().iter().take(2).collect();
+    let [first, second] = cpus.try_into().ok()?;
+    let seat = case.placement.seats[0].clone();
+    case.placement.seats =
+        [first, second].map(|cpu| Seat { cpus: CpuSet::one(cpu), ..seat.clone() }).to_vec();
+    let words = serde_json::to_string(&["/bin/sh", "-c", b]).expect("text");
+    case.inputs.insert(RIVAL.into(), words);
+    case.inputs.insert(NAMES.into(), "A-sh,B-sh".into());
+    Some(visit(&case))
+}
+
+fn of_arm(samples: &[Samples], name: &str, metric: &str) -> Option<f64> {
+    let own = |one: &&Samples| one.point.get(ids::param::COMMAND).is_some_and(|own| own.text() == Some(name));
+    let found: Vec<Samples> = samples.iter().filter(own).cloned().collect();
+    value(&found, metric)
+}
+
+#[test]
+fn two_at_once_meet_and_each_has_its_own_figures() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let meet = folder.path().join("meet");
+    let made = Command::new("mkfifo").arg(&meet).status().expect("mkfifo");
+    assert!(made.success());
+    // Each end of the pipe waits until the other is opened.
+    let a = format!("echo x >'{}'; echo n 1", meet.display());
+    let b = format!("read x <'{}'; (sleep 300 &) >/dev/null 2>&1; echo n 2", meet.display());
+    let Some((samples, reason)) = duet(&a, &b, Some("n=n (.*)")) else { return };
+    assert_eq!(reason, None);
+    let result = |name: &str| of_arm(&samples, name, &ids::metric::RESULT);
+    assert_eq!((result("A-sh"), result("B-sh")), (Some(1.0), Some(2.0)));
+    let left = |name: &str| of_arm(&samples, name, &ids::metric::LEFT);
+    assert_eq!((left("A-sh"), left("B-sh")), (Some(0.0), Some(1.0)));
+    assert!(value(&samples, &ids::metric::OVERLAP).is_some_and(|share| (0.0..=1.0).contains(&share)));
+}
+
+#[test]
+fn one_that_fails_ends_both_and_is_named() {
+    let mark = format!("{}.25", 300_000 + std::process::id());
+    let Some((samples, reason)) = duet(&format!("sleep {mark}"), "echo broken; exit 7", None) else { return };
+    let said = why(reason);
+    assert!(said.contains("B: /bin/sh ended with exit code 7. Its last lines: broken"), "{said}");
+    assert_eq!(samples.len(), 0);
+    let running = Command::new("ps").args(["-eo", "args"]).output().expect("ps");
+    assert!(!String::from_utf8_lossy(&running.stdout).contains(&mark));
+    let said = why(duet("exit 1", "sleep 0.01", Some("n=n")).expect("two CPUs").1);
+    assert!(said.starts_with("A: ") || said.starts_with("B: the metric n did not appear"), "{said}");
 }

@@ -46,6 +46,12 @@ fn a_command_that_cannot_be_run_is_a_mistake_of_usage() {
     fails("--vs 'sh", &["/bin/sh"], "a quote is not closed");
     fails("--vs /bin/sh", &["/bin/sh"], "the same words");
     fails("--vs /bin/true --placements free,spread", &["/bin/sh"], "at one placement");
+    fails("--duet", &["/bin/sh"], "--vs");
+    fails("--duet --vs /bin/true --placements free", &["/bin/sh"], "--placements");
+    let unknown = testkit::root().join("tests/machines/memory-only.json");
+    let words = format!("--pretend 1 --from {} --duet --vs /bin/true", unknown.display());
+    fails(&words, &["/bin/sh"], "--duet needs two like CPUs");
+    fails(&words, &["/bin/sh"], "Leave it out: --vs then runs the two in turn on one CPU");
     assert!(!dir.path().join("report.html").exists(), "nothing was measured");
 }
 
@@ -203,4 +209,69 @@ fn two_commands_in_turn_are_told_apart() {
         assert!(order == [0, 1, 1, 0] || order == [1, 0, 0, 1], "{order:?}");
     }
     page_is_whole(dir.path());
+}
+
+/// Two scripts at once, which print their figures as `n: FIGURE`; none where there are no two like CPUs.
+fn duet(dir: &Path, a: &str, b: &str) -> Option<Ended> {
+    let (mut command, mark) = (crate::assay(), unique());
+    command.arg("guard").args(["--force", "--new", "--quick", "--duet", "--metric", "time[s]=n: (.*)"]);
+    command.args(["--vs", &shlex::try_join(["/bin/sh", "-c", b]).expect("words"), "--out"]).arg(dir);
+    let ended = end(command.args(["--", "/bin/sh", "-c", a]).env("ASSAY_TEST", &mark));
+    ended.sane();
+    nothing_left_running(&mark);
+    if ended.code == 2 {
+        ended.says(&["--duet needs two like CPUs"]);
+        crate::host::skipped("a duet", &ended.err);
+        return None;
+    }
+    Some(ended)
+}
+
+#[test]
+fn two_commands_at_once_meet_and_swap_their_cpus() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let meet = dir.path().join("meet");
+    assert!(Command::new("mkfifo").arg(&meet).status().expect("mkfifo").success());
+    // Each end of the pipe waits for the other; then each tells the number of its only CPU, from 1.
+    let cpu = "c=$(sed -n 's/^Cpus_allowed_list:[^0-9]*//p' /proc/self/status); echo n: $((c+1))";
+    let meet = meet.display();
+    let (a, b) = (format!("echo x >'{meet}'; {cpu}"), format!("read x <'{meet}'; {cpu}"));
+    let out = dir.path().join("out");
+    let Some(ended) = duet(&out, &a, &b) else { return };
+    ended.expect(0);
+    assert!(ended.out.contains("the same within 1 %, measured at once on CPUs "), "{}", ended.out);
+    assert!(ended.out.contains(" and ") && ended.out.contains("over 6 swapped pairs."), "{}", ended.out);
+    let results = results(&out);
+    let versus = &results["versus"];
+    assert_eq!((&versus["at_once"], &versus["quads"]), (&true.into(), &6.into()), "{versus}");
+    let run = read(&run_file(&out));
+    assert_eq!(run.visits.len(), 12, "both in each visit");
+    let mut seen = Vec::new();
+    for visit in &run.visits {
+        let results = visit.samples.iter().filter(|one| one.metrics == ["result"]);
+        let cpus: Vec<f64> = results.flat_map(|one| one.values(model::Form::Value)).collect();
+        assert_eq!(cpus.len(), 2, "{visit:?}");
+        seen.push(cpus);
+    }
+    assert!(seen[0][0] != seen[0][1], "each has its own: {seen:?}");
+    for (round, cpus) in seen.iter().enumerate() {
+        let expected: Vec<f64> =
+            if round % 2 == 0 { seen[0].clone() } else { seen[0].iter().rev().copied().collect() };
+        assert_eq!(*cpus, expected, "round {round}");
+    }
+    page_is_whole(&out);
+}
+
+#[test]
+fn two_commands_at_once_are_told_apart_and_fail_together() {
+    let dir = tempfile::tempdir().expect("a folder");
+    // The names of the two sort the other way round.
+    let Some(ended) = duet(dir.path(), "echo n: 1.1", "echo n: 1.0") else { return };
+    ended.expect(0);
+    assert!(ended.out.contains("B is faster by 10 %, measured at once on CPUs"), "{}", ended.out);
+    assert!(ended.out.contains("not for comparison with other runs"), "{}", ended.out);
+    let dir = tempfile::tempdir().expect("a folder");
+    let ended = duet(dir.path(), "sleep 600", "echo this is why; exit 9").expect("like CPUs");
+    ended.expect(3).says(&["B: /bin/sh ended with exit code 9. Its last lines: this is why"]);
+    assert_eq!(read(&run_file(dir.path())).visits.len(), 3, "three failures are enough");
 }

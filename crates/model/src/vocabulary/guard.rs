@@ -25,6 +25,7 @@ pub mod metric {
         PINNED = "pinned",
         LEFT = "left",
         WATCH_CPU = "watch_cpu",
+        OVERLAP = "overlap",
     }
 }
 

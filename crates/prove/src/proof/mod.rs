@@ -32,7 +32,7 @@ pub use coverage::{
 pub use factorials::{Knobs, SharedOut, shared_out};
 pub use ladders::{CLAIMS, Ladders, ladders};
 pub use paths::{Found, PLANTED, paths};
-pub use quads::{InTurn, in_turn};
+pub use quads::{InTurn, disturbed, in_turn};
 pub use smt::{CHARGING, Charging, Cores, TASKS, Tasks, cores};
 pub use stopping::{Looked, Stopped, looking_after_every_visit, stopping, stopping_greedily};
 pub use sweeps::{Drift, Planted, Sweep, Swept, swept};
@@ -101,6 +101,12 @@ pub const CONTRAST_COVERAGE_LEAST: f64 = 0.94;
 pub const IN_TURN_DIFFERENT_MOST: f64 = 0.06;
 /// Least pairs of which one takes 2 % longer that are told apart, where time goes with the clock.
 pub const IN_TURN_FOUND_LEAST: f64 = 0.95;
+/// Most pairs of equal commands, run at once where others disturb both, that are called different ...
+pub const AT_ONCE_DIFFERENT_MOST: f64 = 0.06;
+/// ... least pairs of which one takes 2 % longer that are told apart ...
+pub const AT_ONCE_FOUND_LEAST: f64 = 0.95;
+/// ... and least coverage of the interval of their difference.
+pub const AT_ONCE_COVERAGE_LEAST: f64 = 0.94;
 /// Most ladders whose last cache is read off so that its true size does not agree, at one point an octave ...
 pub const LADDER_FALSE_MOST: f64 = 0.03;
 /// ... and at two or more.
@@ -173,6 +179,9 @@ pub const BOUNDS: &[(&str, f64)] = &[
     ("CONTRAST_COVERAGE_LEAST", CONTRAST_COVERAGE_LEAST),
     ("IN_TURN_DIFFERENT_MOST", IN_TURN_DIFFERENT_MOST),
     ("IN_TURN_FOUND_LEAST", IN_TURN_FOUND_LEAST),
+    ("AT_ONCE_DIFFERENT_MOST", AT_ONCE_DIFFERENT_MOST),
+    ("AT_ONCE_FOUND_LEAST", AT_ONCE_FOUND_LEAST),
+    ("AT_ONCE_COVERAGE_LEAST", AT_ONCE_COVERAGE_LEAST),
     ("LADDER_FALSE_MOST", LADDER_FALSE_MOST),
     ("FINE_LADDER_FALSE_MOST", FINE_LADDER_FALSE_MOST),
     ("LADDER_FOURFOLD_LEAST", LADDER_FOURFOLD_LEAST),

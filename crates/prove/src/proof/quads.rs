@@ -1,4 +1,5 @@
-//! Two commands in turn, on a machine that drifts and whose clock moves between executions.
+//! Two commands in turn, on a machine that drifts and whose clock moves between executions; and both at once on two CPUs, where
+//! others disturb.
 
 use fastrand::Rng;
 
@@ -33,21 +34,89 @@ pub fn in_turn(planted: f64, slope: f64, trials: usize, seed: u64) -> InTurn {
     let mut rng = Rng::with_seed(seed);
     let mut found = InTurn::default();
     for _ in 0..trials {
-        let Some(versus) = one(planted, slope, &mut rng) else { continue };
-        let truth = planted.ln_1p();
-        found.different.count(versus.differs());
-        found.same.count(versus.same_within().is_some_and(|margin| margin <= 0.02));
-        found.covered.count(versus.interval.is_some_and(|interval| interval.contains(truth)));
-        found.mean_quads += versus.quads as f64 / trials as f64;
+        if let Some(versus) = one(planted, slope, &mut rng) {
+            found.count(&versus, planted, trials);
+        }
     }
     found
 }
 
-fn one(planted: f64, slope: f64, rng: &mut Rng) -> Option<Versus> {
-    let (mut drift, mut ghz) = (0.0, plateau(rng));
+/// Chance that the neighbours of a round or an execution are others than before; they disturb it one time in two, by so much of a
+/// logarithm in the mean (exponential), and each of two arms at once by this share more or less (standard deviation).
+const OTHERS: f64 = 0.3;
+const DISTURBED: f64 = 0.15;
+const UNEVEN: f64 = 0.1;
+/// What the second CPU is slower by.
+const SEAT: f64 = 0.02;
+
+/// The same where others disturb: in turn, or both at once on two CPUs that they swap for every other round.
+pub fn disturbed(planted: f64, at_once: bool, trials: usize, seed: u64) -> InTurn {
+    let mut rng = Rng::with_seed(seed);
+    let mut found = InTurn::default();
+    for _ in 0..trials {
+        if let Some(versus) = one_disturbed(planted, at_once, &mut rng) {
+            found.count(&versus, planted, trials);
+        }
+    }
+    found
+}
+
+fn one_disturbed(planted: f64, at_once: bool, rng: &mut Rng) -> Option<Versus> {
+    let (mut drift, mut others) = (0.0, 0.0);
+    let mut begins = |rng: &mut Rng| {
+        drift = DRIFT * drift + DRIFT_STEP * normal(rng);
+        if rng.f64() < OTHERS {
+            others = if rng.bool() { -DISTURBED * (1.0 - rng.f64()).ln() } else { 0.0 };
+        }
+        (drift, others)
+    };
+    until_enough(|quad, arms| {
+        let order = if rng.bool() { [0, 1, 1, 0] } else { [1, 0, 0, 1] };
+        let mut now = (0.0, 0.0);
+        for (at, arm) in (0..).zip(order) {
+            let (pass, first_of_round) = (2 * quad + at / 2, at % 2 == 0);
+            if first_of_round || !at_once {
+                now = begins(rng);
+            }
+            // A on the first CPU in even rounds.
+            let seat = if at_once && (pass % 2 == 0) == (arm == 1) { SEAT } else { 0.0 };
+            let felt = if at_once { now.1 * (1.0 + UNEVEN * normal(rng)) } else { now.1 };
+            let more = if arm == 1 { planted.ln_1p() } else { 0.0 };
+            let time = more + now.0 + felt + seat + NOISE * normal(rng);
+            arms[arm].push(Execution { pass, time, clock: None });
+        }
+    })
+}
+
+/// Quads until the rule has enough.
+fn until_enough(mut quad: impl FnMut(u32, &mut [Vec<Execution>; 2])) -> Option<Versus> {
     let mut arms: [Vec<Execution>; 2] = [Vec::new(), Vec::new()];
     let mut versus = None;
-    for quad in 0..MOST_QUADS as u32 {
+    for number in 0..MOST_QUADS as u32 {
+        quad(number, &mut arms);
+        if number as usize + 1 >= LEAST_QUADS {
+            versus = told_apart(&arms[0], &arms[1]);
+            if versus.as_ref().is_some_and(Versus::is_enough) {
+                break;
+            }
+        }
+    }
+    versus
+}
+
+impl InTurn {
+    fn count(&mut self, versus: &Versus, planted: f64, trials: usize) {
+        let truth = planted.ln_1p();
+        self.different.count(versus.differs());
+        self.same.count(versus.same_within().is_some_and(|margin| margin <= 0.02));
+        self.covered.count(versus.interval.is_some_and(|interval| interval.contains(truth)));
+        self.mean_quads += versus.quads as f64 / trials as f64;
+    }
+}
+
+fn one(planted: f64, slope: f64, rng: &mut Rng) -> Option<Versus> {
+    let (mut drift, mut ghz) = (0.0, plateau(rng));
+    until_enough(|quad, arms| {
         let order = if rng.bool() { [0, 1, 1, 0] } else { [1, 0, 0, 1] };
         for (at, arm) in (0..).zip(order) {
             if rng.f64() < JUMP {
@@ -60,12 +129,5 @@ fn one(planted: f64, slope: f64, rng: &mut Rng) -> Option<Versus> {
             let clock = Some(clock + READING_ERROR * normal(rng));
             arms[arm].push(Execution { pass: 2 * quad + at / 2, time, clock });
         }
-        if quad as usize + 1 >= LEAST_QUADS {
-            versus = told_apart(&arms[0], &arms[1]);
-            if versus.as_ref().is_some_and(Versus::is_enough) {
-                break;
-            }
-        }
-    }
-    versus
+    })
 }

@@ -466,3 +466,12 @@ fn commands_in_turn_are_told_apart_where_they_differ() {
     let planted = in_turn(0.02, -1.0, 200, 18);
     assert!(planted.different.share() >= IN_TURN_FOUND_LEAST, "{planted:?}");
 }
+
+#[test]
+fn commands_at_once_are_told_apart_beside_others() {
+    let equal = disturbed(0.0, true, 400, 17);
+    assert!(equal.different.share() <= AT_ONCE_DIFFERENT_MOST, "{equal:?}");
+    let planted = disturbed(0.02, true, 200, 18);
+    assert!(planted.different.share() >= AT_ONCE_FOUND_LEAST, "{planted:?}");
+    assert!(planted.covered.share() >= AT_ONCE_COVERAGE_LEAST, "{planted:?}");
+}

@@ -4,12 +4,12 @@ use super::{column, number, pairs, right, text};
 use crate::block::{Block, Section, Table};
 use diagnose::Diagnosis;
 use diagnose::words::{clipped, figure, percent};
-use model::Case;
 use model::vocabulary::MetricId;
 use model::vocabulary::guard as ids;
 use stats::analysis::Judged;
 use stats::order::Interval;
 use stats::quads::{By, Versus};
+use stats::series::Series;
 
 pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     let is_result =
@@ -23,22 +23,14 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     let first = results.first()?;
     let mut commands: Vec<(String, String)> = Vec::new();
     for judged in &results {
-        let named = (name(&judged.series.case), words(&judged.series.case));
+        let named = (name(&judged.series), words(&judged.series));
         if !commands.contains(&named) {
             commands.push(named);
         }
     }
     let rows = results.iter().map(|judged| {
         let estimate = judged.analysis.figure();
-        let of = |metric: MetricId, class: Option<&str>| {
-            let series = diagnosis.series.iter().find(|other| {
-                let point = other.series.point.get(ids::param::CLASS).and_then(|value| value.text());
-                other.series.planned == judged.series.planned
-                    && other.series.metric.name == metric
-                    && point == class
-            });
-            series.and_then(|series| series.analysis.figure()).map(|estimate| estimate.median)
-        };
+        let of = |metric: MetricId, class: Option<&str>| beside(diagnosis, judged, metric, class);
         let amount = |metric: MetricId| of(metric, None).map_or("–".to_string(), |value| figure(value, ""));
         let plain = |metric: MetricId| number(amount(metric));
         let share = |value: Option<f64>| number(value.map_or("–".to_string(), percent));
@@ -51,7 +43,7 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
             .map(|(user, system)| user + system);
         let mut row = vec![text(judged.series.case.placement.name.to_string())];
         if commands.len() > 1 {
-            row.insert(0, text(name(&judged.series.case)));
+            row.insert(0, text(name(&judged.series)));
         }
         row.extend([
             share(estimate.and_then(|estimate| estimate.cv)),
@@ -90,7 +82,17 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
         columns.insert(0, column("command"));
     }
     let title = diagnosis.run.header.catalogue.iter().find(|title| title.id == first.series.case.bench);
-    let told_apart = diagnosis.versus().map(|found| Block::Prose(versus_words(&found)));
+    let told_apart = diagnosis.versus().map(|found| {
+        let mut words = versus_words(&found, &first.series);
+        if let (true, [a, b]) = (found.at_once, results.as_slice()) {
+            let overlap = |judged: &&Judged| judged.series.metric.name == ids::metric::OVERLAP;
+            let overlap = diagnosis.series.iter().find(overlap).and_then(|judged| judged.analysis.figure());
+            let of = |arm: &Judged, metric: MetricId| beside(diagnosis, arm, metric, None);
+            let looks = [a, b].map(|arm| of(arm, ids::metric::LOOKS).zip(of(arm, ids::metric::WALL)));
+            words.push_str(&duet_notes(overlap.map(|figure| figure.median), looks));
+        }
+        Block::Prose(words)
+    });
     Some(Section {
         id: "guarded".into(),
         title: "Guarded command".into(),
@@ -106,8 +108,49 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     })
 }
 
-/// What running two commands in turn came to, B being the second.
-fn versus_words(found: &Versus) -> String {
+/// Median over the runs of another metric of the same command.
+fn beside(diagnosis: &Diagnosis, of: &Judged, metric: MetricId, class: Option<&str>) -> Option<f64> {
+    let mut point = of.series.point.clone();
+    class.into_iter().for_each(|class| point.insert(ids::param::CLASS, class));
+    let found = diagnosis.series.iter().find(|other| {
+        other.series.planned == of.series.planned
+            && other.series.metric.name == metric
+            && other.series.point == point
+    });
+    Some(found?.analysis.figure()?.median)
+}
+
+/// Both must have run for this share of the longer run, and a command may have had several tasks at work for this share of its
+/// own: else it is said.
+const TOGETHER: f64 = 0.8;
+const SEVERAL: f64 = 0.1;
+/// Looks at the tasks of a command are so far apart, s.
+const LOOK_S: f64 = 0.01;
+
+/// What of two commands at once must be known beside their ratio: from the share of the longer run in which both ran, and looks
+/// at each that found several of its tasks at work, with its wall time, s.
+fn duet_notes(together: Option<f64>, looks: [Option<(f64, f64)>; 2]) -> String {
+    let mut notes = match together {
+        Some(share) if share < TOGETHER => format!(
+            " Note: both ran for {} of the longer run only; in the rest nothing that disturbed it falls out.",
+            percent(share)
+        ),
+        Some(share) => format!(" Both ran for {} of the longer run.", percent(share)),
+        None => String::new(),
+    };
+    for (arm, looks) in ["A", "B"].iter().zip(looks) {
+        if looks.is_some_and(|(looks, wall)| looks * LOOK_S > SEVERAL * wall) {
+            notes.push_str(&format!(
+                " Note: {arm} had several tasks at work at a time, which took turns on its one CPU: with more CPUs it may compare \
+                 otherwise."
+            ));
+        }
+    }
+    notes + " The times in the tables hold beside each other, and are not for comparison with other runs."
+}
+
+/// What running two commands in turn or at once came to, B being the second; one of its series tells where they ran.
+fn versus_words(found: &Versus, series: &Series) -> String {
     let by = |(difference, interval): (f64, Option<Interval>)| match interval {
         Some(Interval { low, high }) => {
             format!("{:.3} ({:.3} to {:.3})", difference.exp(), low.exp(), high.exp())
@@ -134,7 +177,15 @@ fn versus_words(found: &Versus) -> String {
         By::Time => "in time",
         By::Cycles => "in core cycles",
     };
-    let mut words = format!("{said}, {unit}, over {} quads of runs in turn.", found.quads);
+    let cpus: Vec<String> = series.case.placement.cpus().iter().map(|cpu| cpu.to_string()).collect();
+    let mut words = match found.at_once {
+        true => format!(
+            "{said}, measured at once on CPUs {}, over {} swapped pairs.",
+            cpus.join(" and "),
+            found.quads
+        ),
+        false => format!("{said}, {unit}, over {} quads of runs in turn.", found.quads),
+    };
     words.push_str(&format!(" B's time over A's as they ran: {}.", by(found.in_time)));
     if let Some(in_cycles) = found.in_cycles {
         words.push_str(&format!(" In cycles: {}.", by(in_cycles)));
@@ -149,12 +200,35 @@ fn versus_words(found: &Versus) -> String {
     words
 }
 
-fn name(case: &Case) -> String {
-    case.params.get(ids::param::COMMAND).map_or(String::new(), |value| clipped(&value.to_string()))
+fn name(series: &Series) -> String {
+    series.params().get(ids::param::COMMAND).map_or(String::new(), |value| clipped(&value.to_string()))
 }
 
 /// The command as it was given.
-fn words(case: &Case) -> String {
-    let words = case.inputs.get("words").and_then(|text| serde_json::from_str::<Vec<String>>(text).ok());
+fn words(series: &Series) -> String {
+    let inputs = &series.case.inputs;
+    // Of two at once the second has words of its own.
+    let at_once = series.point.get(ids::param::COMMAND).and_then(|name| name.text());
+    let second = at_once.is_some_and(|name| name.starts_with("B-"));
+    let words = inputs.get(if second { "rival" } else { "words" });
+    let words = words.and_then(|text| serde_json::from_str::<Vec<String>>(text).ok());
     clipped(&words.unwrap_or_default().join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_duet_leaves_in_doubt_is_noted() {
+        let calm = duet_notes(Some(0.95), [Some((0.0, 1.0)), Some((9.0, 1.0))]);
+        assert!(
+            calm.starts_with(" Both ran for 95 % of the longer run.") && !calm.contains("Note"),
+            "{calm}"
+        );
+        assert!(calm.ends_with("not for comparison with other runs."), "{calm}");
+        let doubtful = duet_notes(Some(0.5), [None, Some((11.0, 1.0))]);
+        assert!(doubtful.contains("Note: both ran for 50 % of the longer run only"), "{doubtful}");
+        assert!(doubtful.contains("Note: B had several tasks") && !doubtful.contains("A had"), "{doubtful}");
+    }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Candidate, Scope};
-use bench::{FLOOR, TIMEOUT, WANTED, WORDS, Wanted};
+use bench::{FLOOR, NAMES, RIVAL, TIMEOUT, WANTED, WORDS, Wanted};
 use model::vocabulary::guard as ids;
 use model::{Placement, fingerprint};
 
@@ -16,6 +16,8 @@ pub struct Guarded {
 
 /// What a guarded command can be placed by.
 pub const PLACEMENTS: [&str; 3] = ["free", "same-cpu", "spread"];
+
+const DUET: &str = "duet";
 
 /// Nobody knows how long a run will take: the first ones show it, and the clock ends the run.
 const UNKNOWN_S: f64 = 0.01;
@@ -44,6 +46,19 @@ pub fn cases(scope: &Scope, commands: &[Guarded], placements: &[String]) -> Vec<
     placements.iter().flat_map(of).collect()
 }
 
+/// One case of two commands at once on two like CPUs, of which a visit runs both.
+pub fn duet(scope: &Scope, a: &Guarded, b: &Guarded) -> Candidate {
+    both(scope, a, b).unwrap_or_else(|why| Candidate::unmet(ids::COMMAND, DUET, why.to_string()))
+}
+
+fn both(scope: &Scope, a: &Guarded, b: &Guarded) -> serde_json::Result<Candidate> {
+    let mut candidate = told(scope, a, scope.floor.like_pair("command", scope.machine), DUET)?;
+    let inputs =
+        [(RIVAL, serde_json::to_string(&b.words)?), (NAMES, format!("A-{},B-{}", a.name()?, b.name()?))];
+    candidate.case.inputs.extend(inputs.map(|(name, value)| (name.to_string(), value)));
+    Ok(candidate)
+}
+
 fn case(scope: &Scope, command: &Guarded, name: &'static str) -> serde_json::Result<Candidate> {
     let found = match name {
         "same-cpu" => scope.floor.one_cpu("command"),
@@ -51,6 +66,16 @@ fn case(scope: &Scope, command: &Guarded, name: &'static str) -> serde_json::Res
         "spread" => Ok(scope.floor.all("command")),
         _ => scope.floor.free(&["command"]),
     };
+    Ok(told(scope, command, found, name)?.param(ids::param::COMMAND, command.name()?.as_str()))
+}
+
+/// What a visit of this command is told.
+fn told(
+    scope: &Scope,
+    command: &Guarded,
+    found: Result<Placement, String>,
+    name: &'static str,
+) -> serde_json::Result<Candidate> {
     let mut candidate = match found {
         Ok(placement) => {
             let placement = Placement { name: name.into(), ..placement };
@@ -58,7 +83,6 @@ fn case(scope: &Scope, command: &Guarded, name: &'static str) -> serde_json::Res
         }
         Err(why) => Candidate::unmet(ids::COMMAND, name, why),
     };
-    candidate = candidate.param(ids::param::COMMAND, command.name()?.as_str());
     let mut inputs = vec![
         (WORDS, serde_json::to_string(&command.words)?),
         (TIMEOUT, command.timeout.as_secs_f64().to_string()),
@@ -76,12 +100,21 @@ mod tests {
     use super::*;
     use bench::placement::Floor;
     use bench::{Depth, Windows};
-    use machine::Machine;
+    use machine::{Cache, CacheKind, Core, Machine};
     use model::CpuSet;
 
-    fn planned(cpus: u32, words: &[&str]) -> Vec<Candidate> {
+    fn command(words: &[&str]) -> Guarded {
+        let words = words.iter().map(|word| word.to_string()).collect();
+        Guarded { words, wanted: None, timeout: Duration::from_secs(5) }
+    }
+
+    fn machine(cpus: u32) -> Machine {
         let mut machine = Machine::default();
         machine.cpus.online = (0..cpus).collect::<CpuSet>();
+        machine
+    }
+
+    fn in_scope<T>(machine: Machine, of: impl FnOnce(&Scope) -> T) -> T {
         let floor = Floor::of(&machine);
         let windows = Windows { window_ns: 1e6, count: 3, warm_up: 1, limit_s: 1.0 };
         let scope = Scope {
@@ -92,9 +125,40 @@ mod tests {
             windows,
             all: false,
         };
-        let words = words.iter().map(|word| word.to_string()).collect();
-        let command = Guarded { words, wanted: None, timeout: Duration::from_secs(5) };
-        cases(&scope, &[command], &PLACEMENTS.map(str::to_string))
+        of(&scope)
+    }
+
+    fn planned(cpus: u32, words: &[&str]) -> Vec<Candidate> {
+        let placements = PLACEMENTS.map(str::to_string);
+        in_scope(machine(cpus), |scope| cases(scope, &[command(words)], &placements))
+    }
+
+    #[test]
+    fn a_duet_is_one_case_of_two_points_on_two_like_cpus() {
+        let mut machine = machine(2);
+        let core = |cpu| Core { cpus: CpuSet::one(cpu), ..Core::default() };
+        machine.cpus.cores = Some([0, 1].map(core).to_vec());
+        let [a, b] = [["/bin/z", "1"], ["/bin/b", "2"]].map(|words| command(&words));
+        let duet = |machine| in_scope(machine, |scope| duet(scope, &a, &b));
+        assert!(duet(machine.clone()).unmet.is_some(), "they share no cache");
+        let (kind, cpus) = (CacheKind::Unified, (0..2).collect());
+        machine.caches =
+            vec![Cache { level: 3, kind, cpus, size_bytes: None, line_bytes: None, ways: None, sets: None }];
+        let found = duet(machine);
+        assert_eq!((found.unmet, found.case.key()), (None, "guard.command@duet".to_string()));
+        assert_eq!((found.case.placement.seats.len(), found.case.placement.cpus().len()), (2, 2));
+        let points = bench::find(ids::COMMAND.as_str()).map(|bench| (bench.points)(&found.case));
+        let names: Vec<String> = points
+            .unwrap_or_default()
+            .iter()
+            .filter_map(|point| Some(point.get(ids::param::COMMAND)?.text()?.to_string()))
+            .collect();
+        // In this order in every list that is sorted.
+        assert!(
+            names.len() == 2 && names[0].starts_with("A-z-") && names[1].starts_with("B-b-"),
+            "{names:?}"
+        );
+        assert_eq!(found.case.inputs.get(RIVAL), Some(&"[\"/bin/b\",\"2\"]".to_string()));
     }
 
     #[test]

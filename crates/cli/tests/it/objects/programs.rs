@@ -108,6 +108,49 @@ fn a_program_goes_with_any_process_of_its_visit() {
     }
 }
 
+#[test]
+fn two_programs_at_once_go_with_any_process_of_their_visit() {
+    const TEST: &str = "two_programs_at_once_go_with_any_process_of_their_visit";
+    // Of those that run the two, the first.
+    let one = |session: &Running| {
+        let kept = kept(session).first().map(|kept| kept.as_raw_pid() as u32);
+        children_of(kept.expect("a visit"), "case").first().copied().expect("one of two")
+    };
+    let victims = [Victims::Visit, Victims::Kept, Victims::Keeper, Victims::Session, Victims::Both];
+    for victims in victims.into_iter().map(Some).chain([None]) {
+        let (state, out, word) = (State::new(), tempfile::tempdir().expect("a folder"), seconds());
+        let words = ["/bin/sh", "-c", STUBBORN, &word];
+        let rival = shlex::try_join(words.into_iter().chain(["rival"])).expect("words");
+        let mut command = crate::assay();
+        command.arg("guard").args(["--force", "--new", "--duet", "--vs", &rival, "--out"]).arg(out.path());
+        let mut session = start(command.arg("--").args(words).env("ASSAY_STATE", state.path()));
+        let mut refused = false;
+        session.until("both programs", |session| {
+            refused = session.text("err").contains("--duet needs two like CPUs");
+            // The words of the guard itself are in one.
+            refused || alive(&word) > 2 * (MEMBERS - 1)
+        });
+        if refused {
+            return skipped(TEST, session.text("err"));
+        }
+        match victims {
+            Some(victims) => victims.kill(&session),
+            None => kill(one(&session), Signal::KILL),
+        }
+        if matches!(victims, Some(Victims::Session | Victims::Both)) {
+            session.end();
+        } else {
+            // The next round would begin.
+            session.until("the end of the round", |session| {
+                session.text("err").contains("! guard.command@duet")
+            });
+            session.signal(Signal::INT);
+            session.end().sane();
+        }
+        gone(&state, &word, None);
+    }
+}
+
 /// Kinship is no proof: a shell that becomes assay has started others before.
 #[test]
 fn what_was_there_before_the_session_goes_on() {
