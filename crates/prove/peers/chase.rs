@@ -2,6 +2,8 @@
 //! (`chase.c`): loads that stay within a few pages, and loads all over the block. What lies between
 //! the two is the price of address translation.
 
+use std::time::Instant;
+
 use model::vocabulary::memory as ids;
 use model::{Case, Pages};
 use stats::estimate::interval_of_median;
@@ -112,7 +114,14 @@ fn prices(bench: &Bench, built: &Result<Built, String>) -> Result<[Vec<f64>; 2],
         orders(bench).ok_or("no case has both orders")?.map(|order| row(bench, built, order));
     let own = |row: &Row| bench.own(&row.ours);
     let mut prices = [Vec::new(), Vec::new()];
-    for pair in 0..super::PAIRS_MIN {
+    let begin = Instant::now();
+    for pair in 0.. {
+        let apart = prices[0].iter().zip(&prices[1]).map(|(own, peer)| own - peer);
+        let found = interval_of_median(&apart.collect::<Vec<f64>>(), 0.95);
+        let narrow = found.is_some_and(|interval| interval.half_width() <= NEAR_NS / 2.0);
+        if pair >= super::PAIRS_MIN && (narrow || begin.elapsed() >= 2 * super::ROW_LIMIT) {
+            break;
+        }
         // Drift hits all alike.
         let (near, far) = if pair % 2 == 0 { (&local, &whole) } else { (&whole, &local) };
         let (ours, peers) = ([own(near)?, own(far)?], [bench.peer(near)?, bench.peer(far)?]);

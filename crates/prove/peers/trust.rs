@@ -13,6 +13,7 @@
 mod layouts;
 mod worker;
 
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use stats::Interval;
@@ -36,6 +37,8 @@ const WORKS: [Work; 2] = [
     Work { name: "trust: spin loop", word: "spin" },
     Work { name: "trust: system call (getpid)", word: "getpid" },
 ];
+
+const QUICK_RUN: &str = "trust: a whole quick run of Assay";
 
 /// By how much B is slower than it reports, per cent.
 const PLANTED: u32 = 5;
@@ -67,6 +70,9 @@ struct Score {
 
 /// Whether the table of any work is asked for, and of which layouts.
 pub fn table(bench: &Bench, asked: impl Fn(&str) -> bool) {
+    if asked(QUICK_RUN) {
+        print_quick_run();
+    }
     for work in WORKS.into_iter().filter(|work| asked(work.name)) {
         let tries = std::env::var("TRUST_TRIES").ok().and_then(|tries| tries.parse().ok()).unwrap_or(TRIES);
         let layouts: Vec<_> = LAYOUTS.iter().filter(|layout| !layout.real || asked(layout.name)).collect();
@@ -88,6 +94,30 @@ pub fn table(bench: &Bench, asked: impl Fn(&str) -> bool) {
         for (layout, score) in layouts.iter().zip(&scores) {
             println!("{}", score.line(layout.name));
         }
+    }
+}
+
+/// What a whole quick run gives a minute: its figures share 90 s.
+fn print_quick_run() {
+    let quick_run = || {
+        let folder = tempfile::tempdir().ok()?;
+        let mut command = Command::new(testkit::program());
+        let command = command.args(["run", "--quick", "--new", "--json", "--out"]).arg(folder.path());
+        let begin = Instant::now();
+        let output = command.stdin(Stdio::null()).output().ok()?;
+        let seconds = begin.elapsed().as_secs_f64();
+        let run: serde_json::Value = serde_json::from_slice(&output.stdout).ok()?;
+        let headlines = run["series"].as_array()?.iter().filter(|series| series["headline"] == true);
+        let trusted = headlines.clone().filter(|series| series["grade"] == "A").count();
+        let figures = headlines.filter(|series| series["median"].is_f64()).count();
+        Some((trusted, figures, seconds))
+    };
+    match quick_run() {
+        Some((trusted, figures, seconds)) => println!(
+            "\n{QUICK_RUN}: {trusted} of {figures} headline figures trusted in {seconds:.0} s, {:.1} a minute.",
+            60.0 * trusted as f64 / seconds
+        ),
+        None => println!("\n{QUICK_RUN}: no run."),
     }
 }
 

@@ -12,13 +12,15 @@ use stats::core_bound::is_core_bound;
 pub struct Measured {
     pub started: String,
     arm: Arm,
-    /// Keys of its headline series, and whether each is bound by the core of one CPU.
+    /// Keys of the headline series that this machine can have, and whether each is bound by the core of one CPU.
     pub headlines: BTreeMap<String, bool>,
     /// By which share it was slowed, and the keys of the series that were.
     pub share: Option<f64>,
     pub slowed: BTreeSet<String>,
     /// Headline series by grade: A, and A or B.
     pub grades: [usize; 2],
+    /// From its start to the end of its last visit, s.
+    pub seconds: f64,
     /// No finding names load beside it.
     pub quiet: bool,
 }
@@ -40,7 +42,15 @@ impl Measured {
         let slowed = diagnosis.series.iter().map(|judged| &judged.series);
         let slowed =
             slowed.filter(|series| planted.contains(&series.case.key()) && !left.contains(&*series.key));
-        let headlines = diagnosis.series.iter().filter(|judged| judged.series.metric.headline);
+        // What this machine cannot have is nothing of a run; what its budget cut is.
+        let impossible: BTreeSet<String> = plan
+            .iter()
+            .filter(|planned| planned.unmet.as_deref().is_some_and(|why| !why.starts_with("budget")))
+            .map(|planned| planned.case.key())
+            .collect();
+        let headlines = diagnosis.series.iter().filter(|judged| {
+            judged.series.metric.headline && !impossible.contains(&judged.series.case.key())
+        });
         let grade = |least: model::Grade| {
             headlines.clone().filter(|judged| judged.analysis.verdict.grade <= least).count()
         };
@@ -50,6 +60,7 @@ impl Measured {
             share: plan.iter().filter_map(|planned| share_of(&planned.case)).reduce(f64::max),
             slowed: slowed.map(|series| series.key.clone()).collect(),
             grades: [grade(model::Grade::A), grade(model::Grade::B)],
+            seconds: diagnosis.elapsed_s(),
             quiet: !loud,
             headlines: headlines
                 .map(|judged| (judged.series.key.clone(), is_core_bound(&judged.series, &diagnosis.machine)))

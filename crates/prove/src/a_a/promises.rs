@@ -126,15 +126,22 @@ pub fn text(found: &Found, clean: &[Measured]) -> String {
         let list: Vec<String> = counts.iter().map(usize::to_string).collect();
         list.join(", ")
     };
+    let middle = |of: &dyn Fn(&Measured) -> f64| {
+        median(&clean.iter().map(of).collect::<Vec<f64>>()).unwrap_or(f64::NAN)
+    };
     let headlines = clean.iter().map(|run| run.headlines.len()).max().unwrap_or(0);
     let loud = clean.iter().filter(|run| !run.quiet).count();
     let parts = [
         format!(
-            "{} quick runs ({loud} of them beside load that a finding names), of {headlines} headline series: trusted {}; \
-             trusted or rough {}.\n",
+            "{} quick runs, begun {} to {} ({loud} of them beside load that a finding names), of {headlines} headline series: \
+             trusted {}; trusted or rough {}; {:.0} trusted a minute in the middle, of {:.0} s a run.\n",
             clean.len(),
+            clean.first().map_or("", |run| &run.started),
+            clean.last().map_or("", |run| &run.started),
             grades(0),
-            grades(1)
+            grades(1),
+            middle(&|run| 60.0 * run.grades[0] as f64 / run.seconds),
+            middle(&|run| run.seconds)
         ),
         of_pairs(found),
         of_planted(found),
