@@ -9,6 +9,9 @@ use model::run_file;
 use model::vocabulary::selftest::PLANTED;
 use stats::core_bound::is_core_bound;
 
+/// Findings that name what came from outside.
+const OUTSIDE: [&str; 2] = ["background-load", "steal"];
+
 pub struct Measured {
     pub started: String,
     arm: Arm,
@@ -21,7 +24,7 @@ pub struct Measured {
     pub grades: [usize; 2],
     /// From its start to the end of its last visit, s.
     pub seconds: f64,
-    /// No finding names load beside it.
+    /// No finding names what came from outside.
     pub quiet: bool,
 }
 
@@ -54,7 +57,7 @@ impl Measured {
         let grade = |least: model::Grade| {
             headlines.clone().filter(|judged| judged.analysis.verdict.grade <= least).count()
         };
-        let loud = diagnosis.findings.iter().any(|finding| finding.rule == "background-load");
+        let loud = diagnosis.findings.iter().any(|finding| OUTSIDE.contains(&&*finding.rule));
         Ok(Measured {
             started: diagnosis.run.header.started.clone(),
             share: plan.iter().filter_map(|planned| share_of(&planned.case)).reduce(f64::max),

@@ -133,7 +133,7 @@ pub fn text(found: &Found, clean: &[Measured]) -> String {
     let loud = clean.iter().filter(|run| !run.quiet).count();
     let parts = [
         format!(
-            "{} quick runs, begun {} to {} ({loud} of them beside load that a finding names), of {headlines} headline series: \
+            "{} quick runs, begun {} to {} ({loud} of them with a finding of load or stolen time), of {headlines} headline series: \
              trusted {}; trusted or rough {}; {:.0} trusted a minute in the middle, of {:.0} s a run.\n",
             clean.len(),
             clean.first().map_or("", |run| &run.started),
