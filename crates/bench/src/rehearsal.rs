@@ -67,9 +67,21 @@ fn heard(said: &str) -> (Vec<Samples>, Option<Reason>) {
 
 /// Does a part of a row in the test's own process: what it emitted, or why it failed.
 pub fn with_sampler(work: impl FnOnce(&mut Sampler) -> anyhow::Result<()>) -> anyhow::Result<Vec<Samples>> {
-    let nothing = Candidate::unmet(STEADY, "one-cpu", String::new()).case;
+    with_sampler_of(&nothing(), work)
+}
+
+/// A case of no placement.
+pub fn nothing() -> Case {
+    Candidate::unmet(STEADY, "one-cpu", String::new()).case
+}
+
+/// The same as a part of this case.
+pub fn with_sampler_of(
+    case: &Case,
+    work: impl FnOnce(&mut Sampler) -> anyhow::Result<()>,
+) -> anyhow::Result<Vec<Samples>> {
     let mut said = Vec::new();
-    let mut sampler = Sampler::new(&order(&nothing), &mut said);
+    let mut sampler = Sampler::new(&order(case), &mut said);
     work(&mut sampler)?;
     sampler.finish(None)?;
     Ok(heard(&String::from_utf8(said)?).0)

@@ -13,6 +13,7 @@ use sys::counters::OwnCounters;
 mod calibration;
 mod columns;
 mod latencies;
+mod planted;
 mod point;
 mod secret;
 pub mod whole;
@@ -20,6 +21,8 @@ pub mod whole;
 use calibration::{calibrate, linearity};
 use columns::{Columns, Gauge};
 pub use latencies::{backed, histogram};
+pub use planted::NOT_SLOWED;
+use planted::{Planted, done};
 pub use point::Point;
 pub use secret::Secret;
 
@@ -89,6 +92,7 @@ pub struct Sampler<'a> {
     own: OwnCounters,
     /// Reading stolen time costs a pass over all CPUs in the kernel: not done where it is dear.
     reads_steal: bool,
+    planted: Option<Planted>,
     out: &'a mut dyn Write,
     facts: ProcessFacts,
 }
@@ -115,6 +119,7 @@ impl<'a> Sampler<'a> {
             secret: order.secret.clone(),
             own,
             reads_steal,
+            planted: Planted::of(&order.case),
             out,
             facts: ProcessFacts::default(),
         }
@@ -187,6 +192,10 @@ impl<'a> Sampler<'a> {
     fn windows_of(&mut self, point: &Point, body: Body) -> anyhow::Result<Samples> {
         let window_ns = self.windows.window_ns * point.stretch;
         let iterations = calibrate(window_ns, body).context("while calibrating")?;
+        let metrics = point.metrics().into_iter().chain(point.times.map(|(metric, _)| metric.to_string()));
+        let (iterations, more) =
+            self.slowed(&point.params, metrics.collect(), iterations, (window_ns, &mut *body))?;
+        let body: Body = &mut |reported| body(done(reported, more));
         let linearity = linearity(iterations, body)?;
         let mut columns = Columns::default();
         let begin = self.clock.now();
@@ -245,7 +254,11 @@ impl<'a> Sampler<'a> {
         point: Point,
         mut body: impl FnMut(u64) -> anyhow::Result<(f64, f64)>,
     ) -> anyhow::Result<()> {
-        let (samples, works) = self.noted_windows(&point, &mut body)?;
+        // What tasks have done tells how much it was: none of it can be left unreported.
+        let planted = self.planted.take();
+        let windows = self.noted_windows(&point, &mut body);
+        self.planted = planted;
+        let (samples, works) = windows?;
         self.emit(Samples { work: Packed::pack(works), ..samples })
     }
 
@@ -302,14 +315,19 @@ impl<'a> Sampler<'a> {
         body: &mut dyn FnMut(u64) -> anyhow::Result<Vec<f64>>,
     ) -> anyhow::Result<()> {
         let Some(stretch) = points.iter().map(|point| point.stretch).reduce(f64::max) else { return Ok(()) };
+        let window_ns = self.windows.window_ns * stretch;
         let mut slowest = |iterations| Ok(body(iterations)?.into_iter().fold(0.0, f64::max));
-        let iterations =
-            calibrate(self.windows.window_ns * stretch, &mut slowest).context("while calibrating")?;
-        let linearity = linearity(iterations, &mut slowest)?;
+        let mut iterations = calibrate(window_ns, &mut slowest).context("while calibrating")?;
+        let mut more = 0.0;
+        for point in &points {
+            (iterations, more) =
+                self.slowed(&point.params, point.metrics(), iterations, (window_ns, &mut slowest))?;
+        }
+        let linearity = linearity(iterations, &mut |reported| slowest(done(reported, more)))?;
         let mut columns: Vec<Columns> = points.iter().map(|_| Columns::default()).collect();
         let begin = self.clock.now();
         for _ in 0..self.windows.warm_up + self.windows.count {
-            let laps = body(iterations)?;
+            let laps = body(done(iterations, more))?;
             for ((point, columns), ns) in points.iter().zip(&mut columns).zip(laps) {
                 columns.work.push(iterations as f64 * point.work);
                 columns.ns.push(ns);
@@ -406,6 +424,8 @@ impl<'a> Sampler<'a> {
     }
 
     fn emit(&mut self, samples: Samples) -> anyhow::Result<()> {
+        let remarks = self.planted.iter().flat_map(|planted| planted.remarks(&samples));
+        self.facts.notes.extend(remarks);
         self.write(&Line::Samples(Box::new(samples)))
     }
 

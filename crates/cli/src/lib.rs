@@ -29,6 +29,7 @@ mod network;
 mod nexmark;
 mod output;
 mod peers;
+mod planted;
 mod progress;
 mod rate;
 mod report;

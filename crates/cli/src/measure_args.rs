@@ -7,6 +7,7 @@ use anyhow::Context;
 
 use super::device::Device;
 use super::network::Network;
+use super::planted::Planted;
 use model::Severity;
 use session::measure::Patience;
 use session::plan::{self, PROFILES, Profile};
@@ -61,6 +62,9 @@ pub struct MeasureArgs {
     /// Invent samples from this seed instead of measuring: tests of everything behind the samples
     #[arg(long, value_name = "SEED", hide = true)]
     pub pretend: Option<u64>,
+    /// Let what these rows time do so many per cent more work than it reports: planted differences for `prove a-a`
+    #[arg(long, value_name = "PERCENT[:NAMES]", hide = true, conflicts_with = "pretend")]
+    pub planted: Option<Planted>,
     /// Describe the machine from this saved snapshot (with --pretend)
     #[arg(long, value_name = "FILE", hide = true, requires = "pretend")]
     pub from: Option<PathBuf>,

@@ -12,7 +12,7 @@ use super::keeping::{keep_for, put_back_what_was_left};
 use super::measure_args::MeasureArgs;
 use super::progress::Display;
 use super::signals::catch_signals;
-use super::{dry_run, leftovers, output};
+use super::{dry_run, leftovers, output, planted};
 use bench::placement::Floor;
 use bench::{Benchmark, Candidate, DROP_CACHES, NETWORK_TO, Scope};
 use knobs::{Hand, Knobs};
@@ -132,6 +132,9 @@ pub fn study_to_file(
         candidates = network.supply(candidates, &scope);
     }
     let mut planned = plan::fit(candidates, &scope, &profile);
+    if let Some(planted) = &args.planted {
+        planted.slow(&mut planned);
+    }
     if args.drop_caches {
         drop_caches_of(&mut planned)?;
     }
@@ -220,6 +223,7 @@ fn open(args: &MeasureArgs, header: Header) -> anyhow::Result<(Writer, Header, E
             && old.sweep == header.sweep
             && old.host == header.host
             && old.pretend == header.pretend
+            && planted::alike(&old.plan, &header.plan)
             // The plan's names are the same for any CPUs and any budget; its seats and its cuts are not.
             && old.allowed_cpus == header.allowed_cpus
             && old.budget_s == header.budget_s

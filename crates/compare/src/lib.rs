@@ -37,6 +37,7 @@ pub use matching::unit_scale;
 
 use clock::Common;
 use matching::Match;
+use model::vocabulary::selftest::PLANTED;
 use model::{Better, Grade, figure};
 use stats::contrast::{self, Clocks, Contrast, Earlier, Family, Side, contrast, level};
 use stats::multiple::benjamini_hochberg;
@@ -281,6 +282,9 @@ fn warnings(a: &Arm, b: &Arm, options: &Options) -> Vec<String> {
         warnings.push("A and B hold the very same numbers: that they are equal says nothing".to_string());
     }
     for (name, arm) in [("A", Some(a)), ("B", Some(b)), ("A2", options.again.as_ref())] {
+        let planted = arm.and_then(|arm| arm.environment.iter().find(|(label, _)| label == PLANTED));
+        warnings
+            .extend(planted.map(|(_, words)| format!("{name} was slowed on purpose (--planted): {words}")));
         let flaws = arm.map(|arm| arm.flaws.as_slice()).unwrap_or_default();
         warnings.extend(flaws.iter().take(SHOWN_FLAWS).map(|flaw| format!("{name}: {flaw}")));
         if let Some(more @ 1..) = flaws.len().checked_sub(SHOWN_FLAWS) {

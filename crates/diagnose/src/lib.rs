@@ -10,6 +10,7 @@
 use machine::Machine;
 use model::vocabulary::RuleId;
 use model::vocabulary::guard::COMMAND;
+use model::vocabulary::selftest::PLANTED;
 use model::{Effect, Finding, Run, Verdict, VerdictKind};
 use stats::analysis::{Judged, JudgedRun};
 use stats::clusters::Clusters;
@@ -200,9 +201,19 @@ impl Diagnosis {
         self.run.measured_ms() / 1e3
     }
 
-    /// What makes two hosts peers, as label and value.
+    /// What makes two hosts peers, as label and value; a run that was slowed on purpose is nobody's peer.
     pub fn make_up(&self) -> Vec<(String, String)> {
-        words::make_up(&self.machine)
+        let planted = self.planted().map(|words| (PLANTED.to_string(), words));
+        words::make_up(&self.machine).into_iter().chain(planted).collect()
+    }
+
+    /// By how much its cases were slowed on purpose, in words; `None` of a measurement.
+    pub fn planted(&self) -> Option<String> {
+        let shares = self.run.header.plan.iter().filter_map(|planned| planned.case.inputs.get(PLANTED));
+        let shares: Vec<f64> = shares.filter_map(|share| share.parse().ok()).collect();
+        let most = shares.iter().copied().reduce(f64::max)?;
+        let percent = (1000.0 * most).round() / 10.0;
+        Some(format!("{percent} % more work than reported in {} cases", shares.len()))
     }
 
     /// Whether any number may be used at all. Of two commands at once it is their ratio: what disturbed them disturbed both.

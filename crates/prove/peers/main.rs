@@ -8,7 +8,9 @@
 //! `cargo bench -p prove --bench peers -- WORD...` runs the rows whose name contains one of the words; `spread` is the table of
 //! ten whole runs (`spread.rs`), `fleet` how long `assay peers` takes with 10,000 hosts (`fleet.rs`).
 
+mod built;
 mod chain;
+mod chase;
 mod disk;
 mod fleet;
 mod hackbench;
@@ -17,6 +19,7 @@ mod network;
 mod rate;
 mod spread;
 mod system;
+mod trust;
 
 use std::io::{Read, Seek};
 use std::os::unix::process::CommandExt;
@@ -334,7 +337,14 @@ fn main() {
     if std::env::args().any(|argument| argument == "--test") {
         return;
     }
-    let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [word, arguments @ ..] = arguments.as_slice()
+        && word == trust::WORKER
+    {
+        trust::work(arguments).unwrap_or_else(|error| panic!("{error}"));
+        return;
+    }
+    let words: Vec<String> = arguments.into_iter().filter(|word| !word.starts_with('-')).collect();
     let machine = Machine::from(&snapshot::read(Path::new("/")));
     let floor = Floor::of(&machine);
     let current = machine.clock.current.as_deref();
@@ -344,11 +354,12 @@ fn main() {
     println!("|---|---:|---:|---:|---:|---:|---|");
     let asked = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word.as_str()));
     let _hello = system::Hello::put();
-    let rows = system::rows(&bench).into_iter().chain(memory::rows(&bench));
-    let built = rate::Built::build();
+    let built = built::Built::build();
     if let Err(why) = &built {
-        eprintln!("no peers of the rate suite: {why}");
+        eprintln!("no peers in C: {why}");
     }
+    let rows =
+        system::rows(&bench).into_iter().chain(memory::rows(&bench)).chain(chase::rows(&bench, &built));
     let rows = rows.chain(hackbench::rows(&bench)).chain(rate::rows(&bench, &built));
     let spaces = match words.is_empty()
         || words.iter().any(|word| word.contains("veth") || "network".contains(word.as_str()))
@@ -373,7 +384,11 @@ fn main() {
             },
         }
     }
+    if asked(chase::PRICE) {
+        chase::print_price(&bench, &built);
+    }
     disk::table(&bench, asked);
+    trust::table(&bench, asked);
     if asked(spread::NAME) {
         spread::table(&bench);
     }

@@ -1,18 +1,17 @@
 //! Components of the rate suite beside plain C programs of the same algorithm on the same data, built for this very CPU
 //! (`gcc -O3 -march=native`); both get huge pages.
 
-use std::path::PathBuf;
-use std::process::Command;
 use std::time::Duration;
 
 use kernels::rate::{COMPONENTS, Component};
 use model::Params;
 use sys::block::Room;
 
+use super::built::Built;
 use super::{Bench, Ours, Peer, Row, Rows, Wanted};
 
 /// Those that have a peer in `rate/`.
-const WITH_PEER: [&str; 5] = ["triad", "fourier", "sparse", "lbm", "waves"];
+pub const WITH_PEER: [&str; 5] = ["triad", "fourier", "sparse", "lbm", "waves"];
 /// A copy's memory and pieces of work in a visit, on both sides.
 const MIB: u64 = 256;
 const PIECES: u64 = 5;
@@ -21,33 +20,6 @@ const PAIRS: usize = 10;
 
 /// The least that the ratio's interval may reach.
 const LEAST: f64 = 0.9;
-
-/// Where the C programs are built: an error where there is no compiler.
-pub struct Built(tempfile::TempDir);
-
-impl Built {
-    pub fn build() -> Result<Built, String> {
-        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
-        let sources = testkit::root().join("crates/prove/peers/rate");
-        for name in WITH_PEER {
-            let built = Command::new("gcc")
-                .args(["-O3", "-march=native", "-DHUGE_PAGES", "-o"])
-                .arg(folder.path().join(name))
-                .arg(sources.join(format!("{name}.c")))
-                .arg("-lm")
-                .output()
-                .map_err(|error| format!("gcc: {error}"))?;
-            if !built.status.success() {
-                return Err(String::from_utf8_lossy(&built.stderr).into_owned());
-            }
-        }
-        Ok(Built(folder))
-    }
-
-    fn program(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-}
 
 pub fn rows(bench: &Bench, built: &Result<Built, String>) -> Rows {
     let known = COMPONENTS.iter().filter(|component| WITH_PEER.contains(&component.name()));

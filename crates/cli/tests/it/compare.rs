@@ -380,3 +380,37 @@ fn what_cannot_be_used_is_refused_in_words() {
     let missing = compare(&[], &[&bench.run, Path::new("/nowhere/at-all")]);
     assert_eq!(missing.status.code(), Some(3));
 }
+
+#[test]
+fn a_run_that_was_slowed_on_purpose_is_compared_and_says_so() {
+    let bench = Bench::new();
+    let slowed = bench.copy("slowed.assay.jsonl", |record, _| {
+        let plan = record.pointer_mut("/header/plan").and_then(Value::as_array_mut);
+        for planned in plan.into_iter().flatten().take(2) {
+            planned["case"]["inputs"]["planted"] = json!("0.1");
+        }
+    });
+    let told = "10 % more work than reported in 2 cases";
+    let found = found(&[], &[&bench.run, &slowed], 0);
+    let warnings = found["warnings"].as_array().expect("a list");
+    assert!(
+        warnings.contains(&json!(format!("B was slowed on purpose (--planted): {told}"))),
+        "{warnings:?}"
+    );
+    let report = assay().arg("diagnose").arg(&slowed).env("COLUMNS", "400").output().expect("assay runs");
+    let text = String::from_utf8_lossy(&report.stdout).into_owned();
+    assert!(text.contains(&format!("SLOWED ON PURPOSE (--planted: {told})")), "{text}");
+}
+
+#[test]
+fn a_run_is_slowed_by_a_hidden_option() {
+    let out = tempfile::tempdir().expect("a temporary folder");
+    let words =
+        "run --quick --force --new --budget 1s --only selftest.steady,cpu.clock --json --planted 25 --out";
+    let ended = crate::runs::end(assay().args(words.split(' ')).arg(out.path()));
+    let told: Value = serde_json::from_str(&ended.measured().out).expect("JSON");
+    let planted = json!(["planted", "25 % more work than reported in 1 cases"]);
+    assert!(told["make_up"].as_array().is_some_and(|all| all.contains(&planted)), "{}", told["make_up"]);
+    let wrong = crate::runs::end(assay().args(["run", "--planted", "0"]));
+    wrong.expect(2).says(&["does not begin with 1 to 100"]);
+}

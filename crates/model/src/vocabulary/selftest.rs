@@ -21,6 +21,9 @@ names! { BenchId:
     COUNTERS = "selftest.counters",
 }
 
+/// Input of a case that is slowed on purpose (`--planted`): the share of work that its timed loops do beyond what they report.
+pub const PLANTED: &str = "planted";
+
 pub mod metric {
     use super::names;
 

@@ -124,6 +124,10 @@ fn subtitle(diagnosis: &Diagnosis) -> String {
         }
         _ => String::new(),
     };
+    let state = match diagnosis.planted() {
+        Some(words) => format!(", SLOWED ON PURPOSE (--planted: {words}){state}"),
+        None => state,
+    };
     format!(
         "{} profile, {} visits in {:.0} s, {}, Assay {}{state}",
         header.profile,
