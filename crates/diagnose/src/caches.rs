@@ -1,6 +1,6 @@
 //! Caches: what is claimed of them, and blocks that were to lie beyond them.
 
-use super::ladder::{LastCache, ladder};
+use super::ladder::{CacheSize, ladder};
 use super::words::{bytes, figure, shell};
 use super::{Evidence, Rule};
 use machine::Hypervisor;
@@ -17,8 +17,9 @@ const INSIDE: Rule = Rule {
             megabytes, and a guest may reach a host's cache that nobody told it of: a block that looked large is then \
             partly served by it, and the number is too good for memory. Fixed sizes in old benchmarks fail this way.",
     method: "Fires where the largest block of a memory.bandwidth case, times the tasks that share a last-level cache, is \
-             below 1.9 times that cache (twice, less rounding): by the kernel's claim, or as read off the latency ladder \
-             where that contradicts it and is larger. Such series carry the cause.",
+             below 1.9 times that cache (twice, less rounding). The cache's size is the one that llc-differs goes by: as \
+             read off the latency ladder where that contradicts the kernel's claim, whether it is larger or smaller; else \
+             the claim. Such series carry the cause.",
     calm: "memory blocks beyond the caches",
     source: file!(),
     check: inside,
@@ -28,14 +29,8 @@ const INSIDE: Rule = Rule {
 const BEYOND: f64 = 1.9;
 
 fn inside(evidence: &Evidence) -> Option<Vec<Finding>> {
-    // A claim within the bounds of what was read off is better than the middle of these.
-    let read = ladder(evidence).and_then(|ladder| match ladder.last_cache()? {
-        LastCache::Ends(step) if ladder.claimed.last().is_some_and(|(_, claimed)| step.agrees(*claimed)) => {
-            None
-        }
-        LastCache::Ends(step) => Some(step.at),
-        LastCache::AtLeast(end) => Some(end),
-    });
+    let ladder = ladder(evidence);
+    let last = ladder.as_ref().and_then(|ladder| Some((ladder.claimed.last()?.1, ladder.last_size()?)));
     let (mut facts, mut series, mut looked) = (Vec::new(), Vec::new(), false);
     let mut worst = f64::INFINITY;
     for (case, planned) in
@@ -45,7 +40,7 @@ fn inside(evidence: &Evidence) -> Option<Vec<Finding>> {
             judged.series.point.get(ids::memory::param::BYTES).and_then(|bytes| bytes.number())
         };
         let largest = evidence.series_of(case).filter_map(block).fold(0.0, f64::max);
-        let Some((times, tasks, cache)) = least_cover(evidence, &planned.case.placement.seats, largest, read)
+        let Some((times, tasks, cache)) = least_cover(evidence, &planned.case.placement.seats, largest, last)
         else {
             continue;
         };
@@ -54,7 +49,8 @@ fn inside(evidence: &Evidence) -> Option<Vec<Finding>> {
             continue;
         }
         worst = worst.min(times);
-        let what = format!("{} × {} in a cache of {}", tasks, bytes(largest), bytes(cache));
+        let (each, size) = (bytes(largest), bytes(cache.at));
+        let what = format!("{tasks} × {each} in a cache of {size} ({})", cache.source());
         facts.push(Fact::new("largest block", what, planned.case.key()));
         let own = evidence.series_of(case).filter(|judged| block(judged) == Some(largest));
         series.extend(own.map(|judged| judged.series.key.clone()));
@@ -84,26 +80,31 @@ fn inside(evidence: &Evidence) -> Option<Vec<Finding>> {
 }
 
 /// Of the last-level caches that these seats use, the one that the blocks on it exceed least: by how much, with its
-/// tasks and bytes. `None` where no size is known.
+/// tasks and size. `last` is the claim that the ladder's cache has, and its size. `None` where no size is known.
 fn least_cover(
     evidence: &Evidence,
     seats: &[model::Seat],
     block: f64,
-    read: Option<f64>,
-) -> Option<(f64, usize, f64)> {
+    last: Option<(f64, CacheSize)>,
+) -> Option<(f64, usize, CacheSize)> {
     let machine = evidence.machine;
-    let mut caches: Vec<(Option<&CpuSet>, usize, f64)> = Vec::new();
+    let mut caches: Vec<(Option<&CpuSet>, usize, Option<CacheSize>)> = Vec::new();
     for seat in seats {
         let cache = seat.cpus.first().and_then(|cpu| machine.last_level_cache(cpu));
-        let (cpus, claimed) = (cache.map(|cache| &cache.cpus), cache.and_then(|cache| cache.size_bytes));
-        let size = claimed.map_or(0.0, |bytes| bytes as f64).max(read.unwrap_or(0.0));
+        let claimed = cache.and_then(|cache| cache.size_bytes).map(|bytes| bytes as f64);
+        let cpus = cache.map(|cache| &cache.cpus);
+        // Caches of one claim are taken for alike.
+        let measured = last.filter(|(of, _)| claimed.is_none_or(|claimed| claimed == *of));
+        let size = measured.map(|(_, size)| size).or(claimed.map(CacheSize::claimed));
         match caches.iter_mut().find(|(other, ..)| *other == cpus) {
             Some((_, tasks, _)) => *tasks += 1,
             None => caches.push((cpus, 1, size)),
         }
     }
-    let known = caches.into_iter().filter(|(.., size)| *size > 0.0 && block > 0.0);
-    let covers = known.map(|(_, tasks, size)| (block * tasks as f64 / size, tasks, size));
+    let covers = caches.into_iter().filter_map(|(_, tasks, size)| {
+        let size = size.filter(|size| size.at > 0.0 && block > 0.0)?;
+        Some((block * tasks as f64 / size.at, tasks, size))
+    });
     covers.min_by(|one, other| one.0.total_cmp(&other.0))
 }
 
@@ -126,13 +127,13 @@ const DIFFERS: Rule = Rule {
 fn differs(evidence: &Evidence) -> Option<Vec<Finding>> {
     let ladder = ladder(evidence)?;
     let (name, claimed) = ladder.claimed.last()?;
-    let (low, high, words) = match ladder.last_cache()? {
-        LastCache::Ends(step) if step.agrees(*claimed) => return Some(Vec::new()),
-        LastCache::Ends(step) => {
-            let words = format!("{} ({} to {})", bytes(step.at), bytes(step.low), bytes(step.high));
-            (step.low, step.high, words)
-        }
-        LastCache::AtLeast(end) => (end, f64::INFINITY, format!("{} or more", bytes(end))),
+    let CacheSize { at, low, high, by_ladder } = ladder.last_size()?;
+    if !by_ladder {
+        return Some(Vec::new());
+    }
+    let words = match high.is_finite() {
+        true => format!("{} ({} to {})", bytes(at), bytes(low), bytes(high)),
+        false => format!("{} or more", bytes(at)),
     };
     let larger = low > *claimed;
     let factor = if larger { low / claimed } else { claimed / high };

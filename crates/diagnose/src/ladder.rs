@@ -80,6 +80,31 @@ pub enum LastCache<'a> {
     AtLeast(f64),
 }
 
+/// How large a cache is for one task: by the ladder where that contradicts the kernel, else by the kernel's claim.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CacheSize {
+    /// Bytes, with the bounds of what fits the ladder as well; all three are the claim where that holds.
+    pub at: f64,
+    pub low: f64,
+    pub high: f64,
+    pub by_ladder: bool,
+}
+
+impl CacheSize {
+    pub fn claimed(bytes: f64) -> CacheSize {
+        CacheSize { at: bytes, low: bytes, high: bytes, by_ladder: false }
+    }
+
+    fn of_step(step: &Step) -> CacheSize {
+        CacheSize { at: step.at, low: step.low, high: step.high, by_ladder: true }
+    }
+
+    /// Who says so.
+    pub fn source(&self) -> &'static str {
+        if self.by_ladder { "by the ladder" } else { "by the kernel's word" }
+    }
+}
+
 /// The ladder of random loads on huge pages; `None` where there is none, or too short a one.
 pub fn ladder<'a>(evidence: &Evidence<'a>) -> Option<Ladder<'a>> {
     let plain = |case: &Case| {
@@ -121,6 +146,17 @@ impl Ladder<'_> {
         let claimed = self.claimed.last()?.1;
         let beyond = self.end_ns <= CACHE_MOST_NS && self.steps.end >= 2.0 * claimed;
         beyond.then_some(LastCache::AtLeast(self.steps.end))
+    }
+
+    /// The size of the last cache, which all rules go by: a claim within the bounds of what was read off is better than
+    /// the middle of these. `None` where the ladder does not tell.
+    pub fn last_size(&self) -> Option<CacheSize> {
+        let claimed = self.claimed.last()?.1;
+        Some(match self.last_cache()? {
+            LastCache::Ends(step) if step.agrees(claimed) => CacheSize::claimed(claimed),
+            LastCache::Ends(step) => CacheSize::of_step(step),
+            LastCache::AtLeast(end) => CacheSize { at: end, low: end, high: f64::INFINITY, by_ladder: true },
+        })
     }
 
     /// Memory's latency, where the ladder reaches it, ns.

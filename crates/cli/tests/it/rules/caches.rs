@@ -1,5 +1,7 @@
 //! The last-level cache: claims that are too large, too small and true, and blocks that fit it.
 
+use serde_json::Value;
+
 use super::edited::{Edit, server};
 use super::{Case, case};
 use crate::runs::{findings, recorded};
@@ -64,17 +66,38 @@ pub fn blocks_that_fit_the_cache() -> Vec<Case> {
     let keys = found["series"].as_array().expect("a list");
     let largest = |key: &str| key.contains("bytes=67108864#") || key.contains("bytes=4194304#");
     assert!(keys.iter().all(|key| key.as_str().is_some_and(largest)), "{keys:?}");
+    assert_eq!(findings(&read, "llc-differs").len(), 1, "both go by one size");
     let small = server();
     small.file("/proc/meminfo", "MemTotal: 131072000 kB\nMemAvailable: 60000 kB\nSwapTotal: 0 kB");
     let short = on(&small, "quick", "memory.bandwidth").diagnosed();
     vec![case("a cache larger than claimed", read), case("little memory", short)]
 }
 
+/// A guest that is told of 260 MiB, has memory for blocks of 128 MiB, and of whose cache a task finds 16 MiB.
+fn a_share_of_what_is_told() -> Value {
+    let told = claiming("266240K");
+    told.file("/proc/meminfo", "MemTotal: 131072000 kB\nMemAvailable: 600000 kB\nSwapTotal: 0 kB");
+    let mut run = on(&told, "quick", "memory.bandwidth,memory.latency");
+    run.latencies("memory.latency", "bytes", |bytes| match bytes {
+        bytes if bytes <= 49152.0 => 1.4,
+        bytes if bytes <= 2e6 => 4.5,
+        bytes if bytes <= 17e6 => 20.0,
+        _ => 95.0,
+    });
+    let results = run.diagnosed();
+    let found = findings(&results, "llc-differs");
+    let headline = found[0]["headline"].as_str().expect("a text");
+    assert!(headline.starts_with("L3 is 260 MiB by the kernel, but one task finds "), "{headline}");
+    results
+}
+
 pub fn blocks_beyond_the_caches() -> Vec<Case> {
-    ["quick", "standard"]
-        .map(|profile| {
-            let run = on(&server(), profile, "memory.bandwidth,memory.latency");
-            case(format!("{profile} on two caches"), run.diagnosed())
-        })
-        .into()
+    let on_two_caches = |(profile, only): (&str, &str)| {
+        case(format!("{profile} on two caches, {only}"), on(&server(), profile, only).diagnosed())
+    };
+    let both = "memory.bandwidth,memory.latency";
+    let mut cases: Vec<Case> =
+        [("quick", both), ("standard", both), ("quick", "memory.bandwidth")].map(on_two_caches).into();
+    cases.push(case("a share of what is told", a_share_of_what_is_told()));
+    cases
 }
