@@ -193,7 +193,7 @@ impl Diagnosis {
 
     /// The sweep that the run is, understood; `None` where it is none.
     pub fn swept(&self) -> Option<swept::Swept<'_>> {
-        swept::swept(&self.run, &self.series)
+        swept::swept(&Evidence::new(&self.run, &self.machine, self.clock, &self.series))
     }
 
     /// From the run's start to the end of its last visit, s.

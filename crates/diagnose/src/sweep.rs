@@ -17,7 +17,9 @@ const EFFECT: Rule = Rule {
             that was there. Where all cells lie within the noise, and a difference of a tenth would have been seen, it says that these knobs do not matter \
             here: that is a result. The best cell is named with all that cannot be told apart from it.",
     method: "Each pass visits all cells in a fresh random order and the setting that was there before every eighth; level, drift and noise are fitted \
-             at once on logarithms (METHODOLOGY.md, Sweeps). Whether they matter: a permutation test within passes, at 5 %. Cells are called best \
+             at once on logarithms (METHODOLOGY.md, Sweeps). Whether they matter is asked of all visits together, before any cell: the values of each \
+             knob, a trend along it where they are numbers, whether one knob depends on the other, then any two cells; by permutation within passes, \
+             at 5 % over all questions (Holm). Core-bound work is brought to one core clock, unless the knobs move that. Cells are called best \
              that are within the simultaneous 95 % bound of the best one. Regions are the shortest description of rows and columns as falling, ragged and \
              flat pieces. Switches are counted in the same visits; what goes together is said by rank correlation from 0.7 on, and is no proof.",
     calm: "",
@@ -41,7 +43,7 @@ const TRADE: Rule = Rule {
 const LISTED: usize = 6;
 
 fn effect(evidence: &Evidence) -> Option<Vec<Finding>> {
-    let swept = swept::swept(evidence.run, evidence.series)?;
+    let swept = swept::swept(evidence)?;
     let mut findings = Vec::new();
     for facet in &swept.facets {
         let both = [Some(&facet.target), facet.response.as_ref()].into_iter().flatten();
@@ -66,12 +68,18 @@ fn effect_of(sweep: &Sweep, facet: &Facet, charted: &Charted) -> Finding {
         fact("cells", format!("{} in {looks} visits: {}", charted.cells, charted.verdicts())),
         fact("noise of one visit", percent(surface.noise)),
         fact("drift taken out", percent(surface.drift)),
-        fact("any difference between cells", p_words(surface.matters.p)),
         fact(
             "smallest difference between two cells that would be told",
             percent(surface.matters.floor.exp() - 1.0),
         ),
     ];
+    if let Some(ghz) = charted.clock {
+        facts.push(fact("all visits brought to one core clock", format!("{ghz:.2} GHz")));
+    }
+    facts.extend(surface.answers.iter().map(|answer| {
+        let said = format!("{} ({})", words::answer(sweep, answer), p_words(answer.holm));
+        fact(&words::asked(sweep, answer.asked), said)
+    }));
     let level = figure(surface.control_level, &charted.metric.unit);
     facts.push(fact("at the setting that was there", format!("{level} ({})", words::before(sweep))));
     let (headline, cause);
@@ -79,15 +87,15 @@ fn effect_of(sweep: &Sweep, facet: &Facet, charted: &Charted) -> Finding {
         (false, _) => {
             headline = format!("{knobs} {} not matter here for {whose}", does(sweep));
             cause = format!(
-                "All {} cells lie within the noise: visits of one cell differ by {}, and a difference of {} between two cells would \
-                 have been seen.",
+                "All {} cells lie within the noise: visits of one cell differ by {}. Would have been seen: {}.",
                 charted.cells,
                 percent(surface.noise),
-                percent(surface.matters.floor.exp() - 1.0)
+                words::seen(sweep, charted)
             );
         }
         (true, best) => {
             headline = match best {
+                _ if charted.told().next().is_some() => knob_by_knob(sweep, charted, &whose),
                 Some(best) if !charted.beats(*best) => {
                     format!(
                         "{whose} depends on {knobs}, and nothing is told to be better than the setting that was there; {}",
@@ -122,6 +130,35 @@ fn effect_of(sweep: &Sweep, facet: &Facet, charted: &Charted) -> Finding {
         series: Vec::new(),
         effect: Effect::None,
     }
+}
+
+/// What each knob does at all values of the other.
+fn knob_by_knob(sweep: &Sweep, charted: &Charted, whose: &str) -> String {
+    let of = |axis: usize| charted.told().filter(move |answer| answer.asked.axis() == Some(axis));
+    let (matter, silent): (Vec<usize>, Vec<usize>) =
+        (0..sweep.axes.len()).partition(|axis| of(*axis).next().is_some());
+    let names = |axes: &[usize]| axes.iter().map(|axis| words::name(&sweep.axes[*axis])).collect::<Vec<_>>();
+    // A trend says more than that its values differ.
+    let said = matter.iter().filter_map(|axis| of(*axis).last());
+    let said: Vec<String> = said.map(|answer| words::answer(sweep, answer)).collect();
+    let verb = if matter.len() == 1 { "matters" } else { "matter" };
+    let mut text = format!("{} {verb} for {whose}: {}", names(&matter).join(" and "), said.join("; "));
+    if charted.depends() {
+        text.push_str("; how much depends on the other knob");
+    }
+    if !silent.is_empty() {
+        let floors = charted
+            .surface
+            .answers
+            .iter()
+            .filter(|answer| answer.asked.axis().is_some_and(|axis| silent.contains(&axis)));
+        let floor = floors.filter_map(|answer| answer.floor).reduce(f64::min);
+        text.push_str(&format!("; {} shows nothing", names(&silent).join(" and ")));
+        text.push_str(&floor.map_or(String::new(), |floor| {
+            format!(" ({} would have been seen)", percent(floor.exp() - 1.0))
+        }));
+    }
+    text
 }
 
 fn does(sweep: &Sweep) -> &'static str {
@@ -174,7 +211,7 @@ fn confirm(sweep: &Sweep, facet: &Facet, charted: &Charted) -> String {
 }
 
 fn trade(evidence: &Evidence) -> Option<Vec<Finding>> {
-    let swept = swept::swept(evidence.run, evidence.series)?;
+    let swept = swept::swept(evidence)?;
     let facets = swept.facets.iter().filter(|facet| facet.response.is_some());
     let facets: Vec<&Facet> = facets.collect();
     if facets.is_empty() {

@@ -23,7 +23,7 @@ use super::outliers::{Covariate, attribute, correlations, outliers};
 use super::ranks::{kruskal_wallis, mann_whitney, spearman};
 use super::steps::steps;
 use super::stop::{Target, decide, runs_needed};
-use super::sweep::{Look, Question, Shape, Spot, pareto, surface};
+use super::sweep::{Knob, Look, Question, Shape, Spot, pareto, surface};
 use model::Better;
 use testkit::{run, samples, visit};
 
@@ -168,8 +168,10 @@ proptest! {
         let looks: Vec<Look> = order().map(look).collect();
         for (control, better) in [(0, Better::Lower), (columns * rows, Better::Higher), (usize::MAX, Better::Neither)] {
             let shape = Shape { columns, rows };
-            if let Some(shown) = surface(&Question { shape, control, looks: &looks, better, seed }) {
+            let knobs = [&times, &values].map(|places| Knob { before: columns, places: Some(places.as_slice()) });
+            if let Some(shown) = surface(&Question { shape, knobs, control, looks: &looks, better, seed }) {
                 probability(Some(shown.matters.p));
+                shown.answers.iter().for_each(|answer| probability(Some(answer.p)));
                 let known = shown.levels[..shape.cells()].iter().flatten().count();
                 prop_assert_eq!(shown.regions.iter().map(|region| region.cells.len()).sum::<usize>(), known);
                 prop_assert!(shown.best.len() <= known);

@@ -83,6 +83,19 @@ fn clocks(processes: &[Seen]) -> Vec<f64> {
     processes.iter().map(|seen| seen.clock).collect()
 }
 
+/// Processes of one setting, each less their mean.
+pub fn inside(processes: &[Seen]) -> Vec<Seen> {
+    let of =
+        |value: fn(&Seen) -> f64| mean(&processes.iter().map(value).collect::<Vec<f64>>()).unwrap_or(0.0);
+    let (time, clock, cycles) = (of(|seen| seen.time), of(|seen| seen.clock), of(|seen| seen.cycles));
+    let less = |seen: &Seen| Seen {
+        time: seen.time - time,
+        clock: seen.clock - clock,
+        cycles: seen.cycles - cycles,
+    };
+    processes.iter().map(less).collect()
+}
+
 /// Least squares of `value` on ln(clock): slope and its standard error; `None` below three processes or without movement.
 fn regressed(processes: &[Seen], value: fn(&Seen) -> f64) -> Option<Slope> {
     let (clocks, values) = (clocks(processes), processes.iter().map(value).collect::<Vec<f64>>());

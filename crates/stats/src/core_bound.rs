@@ -147,6 +147,28 @@ pub fn at_clock(processes: &[&Process], metric: &Metric, ghz: f64) -> Option<(At
     Some((AtClock { ghz, estimate: Estimate { interval, ..found }, medians, brought }, processes))
 }
 
+/// The medians of the processes of several settings at `ghz`: a list a setting. `None` where one of them is not core-bound,
+/// or all are to be left as they ran: the clock stood, or inside the settings the time does not go with it.
+pub fn settings_at_clock(settings: &[&Series], machine: &Machine, ghz: f64) -> Option<Vec<Vec<f64>>> {
+    let scaling = Scaling::of(&settings.first()?.metric)?;
+    if !settings.iter().all(|series| is_core_bound(series, machine)) {
+        return None;
+    }
+    let own = |series: &&Series| seen(&series.processes.iter().collect::<Vec<&Process>>(), scaling);
+    let all: Vec<Vec<Seen>> = settings.iter().map(own).collect::<Option<_>>()?;
+    // What a setting does is no slope.
+    let inside: Vec<Seen> = all.iter().flat_map(|processes| clock::inside(processes)).collect();
+    let moved = clock::movement(&inside).is_some_and(clock::moves);
+    if !moved || clock::slack(&inside).is_err() {
+        return None;
+    }
+    let at = |process: &Process| {
+        let windows = process.values.iter().zip(process.clocks().unwrap_or_default());
+        median(&windows.map(|(value, clock)| scaling.at(*value, *clock, ghz)).collect::<Vec<f64>>())
+    };
+    settings.iter().map(|series| series.processes.iter().map(at).collect()).collect()
+}
+
 /// What a value of a core-bound metric that was seen at a clock is at another; `None` for what is neither a time nor a rate.
 pub fn rescaled(metric: &Metric, value: f64, seen_ghz: f64, ghz: f64) -> Option<f64> {
     Some(Scaling::of(metric)?.at(value, seen_ghz, ghz))

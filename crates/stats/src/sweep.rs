@@ -5,6 +5,7 @@
 //! them. All is done on natural logarithms: `ln value = cell + drift(time) + noise`, fitted at once ([`fit`]), with the
 //! noise pooled over the cells, since a few passes say little about one cell's own.
 
+mod asked;
 mod best;
 pub mod fit;
 mod matters;
@@ -13,6 +14,7 @@ mod regions;
 #[cfg(test)]
 mod tests;
 
+pub use asked::{Answer, Asked};
 pub use matters::Matters;
 pub use pareto::{Spot, pareto};
 pub use regions::{Direction, Kind, Region, Segment, segments};
@@ -48,10 +50,21 @@ pub struct Look {
     pub value: f64,
 }
 
+/// What is known of the values of an axis's knob.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Knob<'a> {
+    /// The place of the value that was there before, against which the others are held.
+    pub before: usize,
+    /// Where each value stands in an order of them all; `None` where they have none.
+    pub places: Option<&'a [f64]>,
+}
+
 /// What was swept, and what is asked of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
     pub shape: Shape,
+    /// Of the columns and of the rows.
+    pub knobs: [Knob<'a>; 2],
     /// The cell of the default setting, `shape.cells()` where it is none of the grid.
     pub control: usize,
     pub looks: &'a [Look],
@@ -85,6 +98,8 @@ pub struct Surface {
     pub drift: f64,
     /// Looks that lay too far from all others to count.
     pub aside: usize,
+    /// What was asked of all looks together: of each knob, then of both.
+    pub answers: Vec<Answer>,
     pub matters: Matters,
     /// In the order of their first cells.
     pub regions: Vec<Region>,
@@ -125,7 +140,8 @@ pub fn surface(question: &Question) -> Option<Surface> {
     if grid.iter().flatten().count() < 2 {
         return None;
     }
-    let matters = matters::matters(&points, cells, &fitted, question.seed);
+    let answers = asked::answers(&points, question.shape, &question.knobs, &fitted, question.seed);
+    let matters = matters::matters(cells, &fitted, &answers);
     let regions = match matters.yes {
         true => regions::regions(question.shape, grid),
         false => regions::one_flat(grid),
@@ -140,6 +156,7 @@ pub fn surface(question: &Question) -> Option<Surface> {
         drift: (highest - lowest).exp() - 1.0,
         aside: fitted.kept.iter().filter(|kept| !**kept).count(),
         best: best::best(&points, &fitted, cells, question.better, question.seed),
+        answers,
         matters,
         regions,
         levels,

@@ -1,15 +1,21 @@
 //! A run's sweep, understood: for each facet the surface of what was swept for, that of the response, what stood beside both,
 //! and the settings that no other beats in both.
 
-use model::vocabulary::MetricId;
 pub mod words;
 
-use model::sweep::Measure;
-use model::{Better, Metric, Run, Sweep, VerdictKind, fingerprint};
+use super::super::Evidence;
+use model::sweep::{Axis, Measure};
+use model::vocabulary::MetricId;
+use model::{Better, Metric, Sweep, VerdictKind, fingerprint};
 use stats::analysis::Judged;
+use stats::core_bound::settings_at_clock;
 use stats::order::{Interval, median};
 use stats::ranks::spearman;
-use stats::sweep::{Level, Look, Question, Region, Shape, Spot, Surface, pareto, surface};
+use stats::series::Process;
+use stats::sweep::fit::Contrast;
+use stats::sweep::{
+    Answer, Asked, Knob, Level, Look, Question, Region, Shape, Spot, Surface, pareto, surface,
+};
 
 /// A sweep of a run.
 pub struct Swept<'a> {
@@ -32,7 +38,10 @@ pub struct Facet<'a> {
 pub struct Charted<'a> {
     pub measure: &'a Measure,
     pub metric: &'a Metric,
+    /// At the core clock [`Charted::clock`], where that is known.
     pub surface: Surface,
+    /// GHz to which all looks were brought: where the work is core-bound, the clock moved, and no knob moves it.
+    pub clock: Option<f64>,
     /// The cell of the setting that was there before; the number of cells where it is none of them.
     pub control: usize,
     /// The median of all looks of each cell, in the metric's unit, then that of the control where it is no cell.
@@ -61,15 +70,15 @@ type Cells<'a> = Vec<(usize, &'a Judged)>;
 /// What a rank correlation must have to say that two things go together, over at least [`CELLS`] cells.
 pub const TOGETHER: f64 = 0.7;
 const CELLS: usize = 5;
-/// A difference between two cells, as a logarithm, that anybody would still call nothing.
+/// An effect of a knob, as a logarithm, that anybody would still call nothing.
 const FINE: f64 = 0.1;
 
 /// `None`: the run is no sweep.
-pub fn swept<'a>(run: &'a Run, series: &'a [Judged]) -> Option<Swept<'a>> {
-    let sweep = run.header.sweep.as_ref()?;
+pub fn swept<'a>(evidence: &Evidence<'a>) -> Option<Swept<'a>> {
+    let sweep = evidence.run.header.sweep.as_ref()?;
     let facets = sweep.facet_values().into_iter().filter_map(|values| {
-        let target = charted(sweep, &values, &sweep.target, run, series)?;
-        let response = sweep.response.as_ref().and_then(|of| charted(sweep, &values, of, run, series));
+        let target = charted(sweep, &values, &sweep.target, evidence)?;
+        let response = sweep.response.as_ref().and_then(|of| charted(sweep, &values, of, evidence));
         let front = response.as_ref().map_or(Vec::new(), |response| front(&target, response));
         Some(Facet { words: sweep.facet_words(&values), values, target, response, front })
     });
@@ -80,9 +89,9 @@ fn charted<'a>(
     sweep: &'a Sweep,
     facet: &[String],
     measure: &'a Measure,
-    run: &Run,
-    series: &'a [Judged],
+    evidence: &Evidence<'a>,
 ) -> Option<Charted<'a>> {
+    let (run, series) = (evidence.run, evidence.series);
     let [columns, rows] = sweep.shape();
     let shape = Shape { columns, rows };
     let of_bench: Cells = series
@@ -104,16 +113,41 @@ fn charted<'a>(
     let metric = &own.first()?.1.series.metric;
     let is_control = |judged: &Judged| sweep.control.contains(&(judged.series.planned as u32));
     let control = own.iter().find(|(_, judged)| is_control(judged)).map(|(cell, _)| *cell)?;
-    let looks: Vec<Look> = own
-        .iter()
-        .flat_map(|(cell, judged)| judged.series.processes.iter().map(move |process| (*cell, process)))
-        .filter_map(|(cell, process)| {
-            let value = median(&process.values)?;
-            Some(Look { cell, pass: process.pass, at: process.at_ms, value })
-        })
-        .collect();
+    let looks = |value: &dyn Fn(usize, usize, &Process) -> Option<f64>| -> Vec<Look> {
+        let each = own.iter().enumerate().flat_map(|(place, (cell, judged))| {
+            let processes = judged.series.processes.iter().enumerate();
+            processes.map(move |(index, process)| (place, index, *cell, process))
+        });
+        let look = |(place, index, cell, process): (usize, usize, usize, &Process)| {
+            Some(Look { cell, pass: process.pass, at: process.at_ms, value: value(place, index, process)? })
+        };
+        each.filter_map(look).collect()
+    };
+    let places: Vec<Option<Vec<f64>>> = sweep.axes.iter().map(places).collect();
+    let knob = |index: usize| {
+        let before = sweep.axes.get(index).and_then(before).unwrap_or(0);
+        Knob { before, places: places.get(index).and_then(|places| places.as_deref()) }
+    };
+    let knobs = [knob(0), knob(1)];
     let seed = run.header.seed ^ fingerprint(&format!("{} {}", measure.metric, facet.join(" ")));
-    let surface = surface(&Question { shape, control, looks: &looks, better: metric.better, seed })?;
+    let asked =
+        |looks: &[Look], better: Better| surface(&Question { shape, knobs, control, looks, better, seed });
+    // A clock that the knobs move is part of what they do.
+    let of_own: Vec<_> = own.iter().map(|(_, judged)| &judged.series).collect();
+    let common = evidence.clock.and_then(|clock| clock.common());
+    let at_clock = common.and_then(|ghz| {
+        let values = settings_at_clock(&of_own, evidence.machine, ghz)?;
+        let clocks = looks(&|_, _, process| Some(process.clock_ghz()));
+        let moved = asked(&clocks, Better::Neither)?.matters.yes;
+        (!moved).then_some((ghz, values))
+    });
+    let (clock, surface) = match &at_clock {
+        Some((ghz, values)) => {
+            let looks = looks(&|place, index, _| values[place].get(index).copied());
+            (Some(*ghz), asked(&looks, metric.better)?)
+        }
+        None => (None, asked(&looks(&|_, _, process| median(&process.values)), metric.better)?),
+    };
     let all = surface.levels.len();
     let bench = run.header.catalogue.iter().find(|title| title.id == measure.bench);
     let title = bench.map_or(measure.bench.as_str(), |title| &title.title);
@@ -132,7 +166,20 @@ fn charted<'a>(
     }
     let series_of = |wanted: usize| own.iter().find(|(cell, _)| *cell == wanted).map(|(_, judged)| *judged);
     let judged = (0..all).map(series_of).collect();
-    Some(Charted { measure, metric, surface, control, medians, title, judged, beside, cells: shape.cells() })
+    let cells = shape.cells();
+    Some(Charted { measure, metric, surface, clock, control, medians, title, judged, beside, cells })
+}
+
+/// The place of the value that was there before.
+fn before(axis: &Axis) -> Option<usize> {
+    axis.values.iter().position(|value| Some(value) == axis.before.as_ref())
+}
+
+/// Where the values of an axis stand among each other by size; `None` where they are no numbers.
+fn places(axis: &Axis) -> Option<Vec<f64>> {
+    let numbers = axis.numbers()?;
+    let smaller = |number: &f64| numbers.iter().filter(|other| *other < number).count() as f64;
+    Some(numbers.iter().map(smaller).collect())
 }
 
 /// The median of all looks of each cell.
@@ -192,9 +239,38 @@ impl Charted<'_> {
         rejected.count() * 2 > all.count()
     }
 
-    /// Whether so small a difference would have been told that "it does not matter" may be said.
+    /// Whether of each knob so small an effect would have been told that "it does not matter" may be said.
     pub fn is_fine(&self) -> bool {
-        self.surface.matters.floor <= FINE
+        let floors = |axis: usize| {
+            let own = self.surface.answers.iter().filter(move |answer| answer.asked.axis() == Some(axis));
+            own.filter_map(|answer| answer.floor).reduce(f64::min)
+        };
+        [0, 1].into_iter().filter_map(floors).all(|floor| floor <= FINE)
+    }
+
+    /// The answers of the knobs' own questions that are told.
+    pub fn told(&self) -> impl Iterator<Item = &Answer> {
+        let own = |answer: &&Answer| answer.is_yes() && answer.asked.axis().is_some();
+        self.surface.answers.iter().filter(own)
+    }
+
+    /// Whether what one knob does depends on the other.
+    pub fn depends(&self) -> bool {
+        self.surface.answers.iter().any(|answer| answer.asked == Asked::Together && answer.is_yes())
+    }
+
+    /// The value of a knob that is told to be better than the one that was there before, by a main effect: its axis, the value's
+    /// place, and the natural logarithm of the ratio with its interval.
+    pub fn better_value(&self, answer: &Answer) -> Option<(usize, usize, Contrast)> {
+        let Asked::Main { axis } = answer.asked else { return None };
+        let better = |effect: &Contrast| match self.metric.better {
+            Better::Lower => effect.interval().high < 0.0,
+            Better::Higher => effect.interval().low > 0.0,
+            Better::Neither => false,
+        };
+        let known = answer.effects.iter().enumerate();
+        let known = known.filter_map(|(place, effect)| Some((axis, place, (*effect)?)));
+        known.filter(|(.., effect)| better(effect)).max_by(|a, b| a.2.value.abs().total_cmp(&b.2.value.abs()))
     }
 
     /// How much more (1.2) or less (0.8) than at the setting that was there before.

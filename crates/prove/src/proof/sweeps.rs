@@ -1,12 +1,14 @@
 //! Does a sweep show what was planted in it, and no more? On knobs that never were.
 
+use std::cmp::Ordering;
+
 use fastrand::Rng;
 
 use super::Rate;
 use model::Better;
 use stats::noise::{Noise, autoregressive};
 use stats::ranks::shuffled;
-use stats::sweep::{Kind, Look, Question, Region, Shape, Surface, surface};
+use stats::sweep::{Asked, Kind, Knob, Look, Question, Region, Shape, Surface, surface};
 
 /// What is planted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +33,40 @@ pub enum Planted {
     Bowl,
     /// A 7 × 7 map with three best cells in a row, all others 5 % worse.
     Plateau,
+    /// Of 7 × 2, the columns' knob a number: no cell differs.
+    FlatPair,
+    /// One of both rows 5 % lower, in every column.
+    MainEffect,
+    /// From the first column to the last 8 % lower, in equal steps, in both rows.
+    Trend,
+    /// One row 5 % above the other's mean in the first three columns and 5 % below in the last three, the other one the other way
+    /// round: neither knob does anything by itself.
+    CrossOver,
+}
+
+impl Planted {
+    /// The questions to which there is something to say.
+    fn has(self, asked: Asked) -> bool {
+        match self {
+            Planted::MainEffect => matches!(asked, Asked::Main { axis: 1 } | Asked::Any),
+            Planted::Trend => {
+                matches!(asked, Asked::Main { axis: 0 } | Asked::Trend { axis: 0 } | Asked::Any)
+            }
+            Planted::CrossOver => matches!(asked, Asked::Together | Asked::Any),
+            Planted::FlatCurve | Planted::FlatMap | Planted::FlatPair => false,
+            _ => true,
+        }
+    }
+
+    /// The one that is looked for.
+    fn sought(self) -> Option<Asked> {
+        match self {
+            Planted::MainEffect => Some(Asked::Main { axis: 1 }),
+            Planted::Trend => Some(Asked::Trend { axis: 0 }),
+            Planted::CrossOver => Some(Asked::Together),
+            _ => None,
+        }
+    }
 }
 
 /// What the machine does meanwhile.
@@ -74,6 +110,10 @@ pub struct Sweep {
 pub struct Swept {
     /// Sweeps in which the knobs are said to matter.
     pub matter: Rate,
+    /// Sweeps in which what is planted in both knobs is told by its own question.
+    pub found: Rate,
+    /// Sweeps in which a question has an answer that was not planted.
+    pub invented: Rate,
     /// 95 % intervals of cells that hold the truth.
     pub covered: Rate,
     /// Planted cells that lie in a region of the planted kind (and direction).
@@ -97,6 +137,8 @@ impl Swept {
     pub fn and(self, other: Swept) -> Swept {
         Swept {
             matter: self.matter.and(other.matter),
+            found: self.found.and(other.found),
+            invented: self.invented.and(other.invented),
             covered: self.covered.and(other.covered),
             kinds: self.kinds.and(other.kinds),
             boundaries: self.boundaries.and(other.boundaries),
@@ -127,6 +169,7 @@ impl Truth {
     fn draw(planted: Planted, floor: f64, rng: &mut Rng) -> Truth {
         let curve = |columns| Shape { columns, rows: 1 };
         let map = Shape { columns: 7, rows: 7 };
+        let pair = Shape { columns: 7, rows: 2 };
         let six = Shape { columns: 6, rows: 6 };
         match planted {
             Planted::FlatCurve => Truth::plain(curve(12), |_, _| 0.0),
@@ -179,6 +222,17 @@ impl Truth {
                 let best = |row: usize, column: usize| row == y && (x..x + 3).contains(&column);
                 Truth::plain(map, |row, column| if best(row, column) { 0.0 } else { 0.05 })
             }
+            Planted::FlatPair => Truth::plain(pair, |_, _| 0.0),
+            Planted::MainEffect => Truth::plain(pair, |row, _| if row == 1 { 0.95_f64.ln() } else { 0.0 }),
+            Planted::Trend => Truth::plain(pair, |_, column| 0.92_f64.ln() * column as f64 / 6.0),
+            Planted::CrossOver => Truth::plain(pair, |row, column| {
+                let side = if row == 1 { 0.05 } else { -0.05 };
+                match column.cmp(&3) {
+                    Ordering::Less => side,
+                    Ordering::Equal => 0.0,
+                    Ordering::Greater => -side,
+                }
+            }),
         }
     }
 
@@ -268,8 +322,12 @@ pub fn swept(sweep: Sweep, trials: usize, seed: u64) -> Swept {
         let cells = truth.shape.cells();
         let control = if trial % 2 == 0 { cells } else { cells / 2 };
         let looks = sweep.looks(&truth, control, &mut rng);
+        // A knob of two values has no order.
+        let places: Vec<f64> = (0..truth.shape.cells()).map(|place| place as f64).collect();
+        let knob = |values: usize| Knob { before: 0, places: (values > 2).then_some(&places[..values]) };
         let question = Question {
             shape: truth.shape,
+            knobs: [knob(truth.shape.columns), knob(truth.shape.rows)],
             control,
             looks: &looks,
             better: Better::Lower,
@@ -277,14 +335,19 @@ pub fn swept(sweep: Sweep, trials: usize, seed: u64) -> Swept {
         };
         let Some(shown) = surface(&question) else { continue };
         floor = shown.matters.floor;
-        found.count(&truth, control, &shown);
+        found.count(sweep.planted, &truth, control, &shown);
     }
     found
 }
 
 impl Swept {
-    fn count(&mut self, truth: &Truth, control: usize, shown: &Surface) {
+    fn count(&mut self, planted: Planted, truth: &Truth, control: usize, shown: &Surface) {
         self.matter.count(shown.matters.yes);
+        let told = |asked: Asked| shown.answers.iter().any(|answer| answer.asked == asked && answer.is_yes());
+        if let Some(sought) = planted.sought() {
+            self.found.count(told(sought));
+        }
+        self.invented.count(shown.answers.iter().any(|answer| answer.is_yes() && !planted.has(answer.asked)));
         let base = truth.levels.get(control).copied().unwrap_or(0.0);
         let of_control = shown.levels[control].map_or(0, |level| level.n);
         for (cell, level) in shown.levels.iter().enumerate().take(truth.levels.len()) {

@@ -72,6 +72,7 @@ fn of_facet(swept: &Swept, facet: &Facet, index: usize) -> Vec<Block> {
     }
     for (which, charted) in [Some(&facet.target), facet.response.as_ref()].into_iter().flatten().enumerate() {
         let id = format!("sweep-{index}-{which}");
+        blocks.push(Block::Table(questions(sweep, charted)));
         blocks.push(Block::from(map_chart(sweep, charted, id.clone(), title(charted))));
         if charted.is_rejected() {
             blocks.push(Block::Prose(
@@ -79,7 +80,7 @@ fn of_facet(swept: &Swept, facet: &Facet, index: usize) -> Vec<Block> {
                     .into(),
             ));
         }
-        blocks.push(Block::Prose(noise_words(charted)));
+        blocks.push(Block::Prose(noise_words(sweep, charted)));
         if charted.surface.matters.yes {
             blocks.push(Block::Table(regions(sweep, charted)));
             let why = charted.surface.regions.iter().enumerate().filter_map(|(index, region)| {
@@ -104,30 +105,43 @@ fn of_facet(swept: &Swept, facet: &Facet, index: usize) -> Vec<Block> {
 }
 
 /// How finely it was measured, in a sentence.
-fn noise_words(charted: &Charted) -> String {
+fn noise_words(sweep: &Sweep, charted: &Charted) -> String {
     let surface = &charted.surface;
-    let floor = percent(surface.matters.floor.exp() - 1.0);
-    let mut words = format!(
-        "Visits of one cell differ by {} (standard deviation, drift of {} taken out)",
+    let mut said = format!(
+        "Visits of one cell differ by {} (standard deviation, drift of {} taken out",
         percent(surface.noise),
         percent(surface.drift)
     );
+    said.push_str(&charted.clock.map_or(String::new(), |ghz| format!("; at a core clock of {ghz:.2} GHz")));
+    let floor = percent(surface.matters.floor.exp() - 1.0);
+    let seen = words::seen(sweep, charted);
     match surface.matters.yes {
-        true => words.push_str(&format!("; two cells are told apart from {floor} on.")),
-        false if charted.is_fine() => words.push_str(&format!(
-            ". These knobs do not matter here: no cell differs from the others beyond that, and {floor} between two cells \
-             would have been seen."
+        true => said.push_str(&format!("); two cells are told apart from {floor} on.")),
+        false if charted.is_fine() => said.push_str(&format!(
+            "). These knobs do not matter here: nothing differs beyond that. Would have been seen: {seen}."
         )),
-        false => words.push_str(&format!(
-            ". No effect can be told from this noise: only {floor} between two cells would have been seen."
-        )),
+        false => {
+            said.push_str(&format!("). No effect can be told from this noise. Would have been seen: {seen}."))
+        }
     }
-    words.push_str(&format!(" Verdicts: {}.", charted.verdicts()));
+    said.push_str(&format!(" Verdicts: {}.", charted.verdicts()));
     if surface.aside > 0 {
-        words
-            .push_str(&format!(" {} visits lay too far from all others to count in the fit.", surface.aside));
+        said.push_str(&format!(" {} visits lay too far from all others to count in the fit.", surface.aside));
     }
-    words
+    said
+}
+
+/// What was asked of all visits together, before the cells.
+fn questions(sweep: &Sweep, charted: &Charted) -> Table {
+    let rows = charted.surface.answers.iter().map(|answer| {
+        vec![
+            text(words::asked(sweep, answer.asked)),
+            text(words::answer(sweep, answer)),
+            number(if answer.holm < 0.001 { "< 0.001".into() } else { format!("{:.3}", answer.holm) }),
+        ]
+    });
+    let columns = vec![column("asked of all visits"), column("answer"), right("p (Holm)")];
+    Table { columns, rows: rows.collect(), folded: false }
 }
 
 /// A side of the map.

@@ -186,9 +186,7 @@ impl<'s, 'h> Loop<'s, 'h> {
         let orders = plan::orders(&runnable, passes, seed);
         for (pass, order) in (0..).zip(orders) {
             let settings = settings(self.plan(), &runnable, pass, seed);
-            for case in &runnable {
-                self.finished[*case] = self.is_finished(*case);
-            }
+            self.look_who_is_finished(&runnable);
             if profile.until == Until::Rounds {
                 self.make_room(&runnable, pass, writer)?;
             }
@@ -262,14 +260,31 @@ impl<'s, 'h> Loop<'s, 'h> {
         self.places[case].iter().map(|place| &self.run.visits[*place])
     }
 
-    /// Every headline series of the case has enough, more won't help, or it fails again and again.
+    /// What a sweep asks is asked of all of its cells: they have enough together, or go on together.
+    fn look_who_is_finished(&mut self, runnable: &[usize]) {
+        let hopeless: Vec<bool> = runnable.iter().map(|case| self.gives_nothing(*case)).collect();
+        let enough: Vec<bool> = runnable.iter().map(|case| self.has_enough(*case)).collect();
+        let all = enough.iter().zip(&hopeless).all(|(enough, hopeless)| *enough || *hopeless);
+        let alone = self.session.header.sweep.is_none();
+        for ((case, enough), hopeless) in runnable.iter().zip(enough).zip(hopeless) {
+            self.finished[*case] = hopeless || (enough && (alone || all));
+        }
+    }
+
     fn is_finished(&self, case: usize) -> bool {
+        self.gives_nothing(case) || self.has_enough(case)
+    }
+
+    /// The case fails again and again, or was left out.
+    fn gives_nothing(&self, case: usize) -> bool {
         let failed = self.of_case(case).filter(|visit| visit.reason.is_some()).count();
         let timed_out = self.of_case(case).any(|visit| matches!(visit.reason, Some(Reason::TimedOut(_))));
         let skipped = self.of_case(case).any(|visit| matches!(visit.reason, Some(Reason::Skipped(_))));
-        if timed_out || skipped || failed >= FAILURES_MAX {
-            return true;
-        }
+        timed_out || skipped || failed >= FAILURES_MAX
+    }
+
+    /// Every headline series of the case has enough, or more won't help.
+    fn has_enough(&self, case: usize) -> bool {
         let good: Vec<&Visit> = self.of_case(case).filter(|visit| visit.reason.is_none()).collect();
         if good.len() < self.session.profile.passes_min as usize {
             return false;

@@ -1,15 +1,15 @@
 //! Does any cell differ from any other?
 
-use super::fit::{Fit, Passes, Point, fit};
-use crate::order::{MAD_TO_SIGMA, mad, median};
-use crate::tails::{chi_square_above, permutation_p};
+use super::asked::{Answer, Asked};
+use super::fit::Fit;
+use crate::tails::chi_square_above;
 
 /// Whether the knobs matter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Matters {
     /// That all cells are alike, by permutation within passes.
     pub p: f64,
-    /// p <= 5 %.
+    /// Some question has its answer, at 5 % over all that are asked.
     pub yes: bool,
     /// Logarithm of the highest over the lowest cell, less what noise alone adds to it; from 0.
     pub spread: f64,
@@ -18,64 +18,18 @@ pub struct Matters {
     pub floor: f64,
 }
 
-/// Permutations of the test: p is 0.0005 at least.
-const PERMUTATIONS: usize = 1999;
-/// Residuals count up to so many robust standard deviations, so that no single look decides.
-const CLIP: f64 = 5.0;
-
-/// Nominal power at the floor. The permutations know the effect as noise, which costs the test about 15 points of it.
+/// Nominal power at a floor. The permutations know the effect as noise, which costs the test about 15 points of it.
 const POWER: f64 = 0.95;
 
-/// The test on cells `0..cells`. Passes were visited in random order, so that under no effect each order of a
-/// pass's looks was as likely, whatever the machine did meanwhile: the test is exact, with any drift taken out that was
-/// found without asking which cell a look belongs to.
-pub fn matters(points: &[Point], cells: usize, fitted: &Fit, seed: u64) -> Matters {
-    let p = p_of(points, cells, seed);
-    let (spread, floor) = (spread(cells, fitted), floor(cells, fitted));
-    Matters { p, yes: p <= 0.05, spread, floor }
-}
-
-fn p_of(points: &[Point], cells: usize, seed: u64) -> f64 {
-    let blind: Vec<Point> =
-        points.iter().map(|point| Point { cell: usize::from(point.cell >= cells), ..*point }).collect();
-    let drift = fit(&blind, 2, Passes::Alike).map_or_else(|| vec![0.0; points.len()], |fitted| fitted.drift);
-    let grid: Vec<usize> = (0..points.len()).filter(|look| points[*look].cell < cells).collect();
-    let rest: Vec<f64> = grid.iter().map(|look| points[*look].log - drift[*look]).collect();
-    let clip = CLIP * MAD_TO_SIGMA * mad(&rest).unwrap_or(0.0);
-    let middle = median(&rest).unwrap_or(0.0);
-    let mut passes: Vec<u32> = grid.iter().map(|look| points[*look].pass).collect();
-    passes.sort_unstable();
-    passes.dedup();
-    // By pass: whose looks, and how far they lie from the pass's mean.
-    let mut by_pass: Vec<(Vec<usize>, Vec<f64>)> = passes
-        .iter()
-        .map(|pass| {
-            let own: Vec<usize> = (0..grid.len()).filter(|look| points[grid[*look]].pass == *pass).collect();
-            let mut values: Vec<f64> = own
-                .iter()
-                .map(|look| {
-                    if clip > 0.0 { (rest[*look] - middle).clamp(-clip, clip) } else { rest[*look] - middle }
-                })
-                .collect();
-            let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
-            values.iter_mut().for_each(|value| *value -= mean);
-            (own.iter().map(|look| points[grid[*look]].cell).collect(), values)
-        })
-        .collect();
-    let mut counts = vec![0.0; cells];
-    by_pass.iter().flat_map(|(whose, _)| whose).for_each(|cell| counts[*cell] += 1.0);
-    let statistic = |by_pass: &[(Vec<usize>, Vec<f64>)]| -> f64 {
-        let mut sums = vec![0.0; cells];
-        for (whose, values) in by_pass {
-            whose.iter().zip(values).for_each(|(cell, value)| sums[*cell] += value);
-        }
-        sums.iter().zip(&counts).filter(|(_, n)| **n > 0.0).map(|(sum, n): (&f64, &f64)| sum * sum / n).sum()
-    };
-    let observed = statistic(&by_pass) * (1.0 - 1e-9);
-    permutation_p(PERMUTATIONS, seed, |rng| {
-        by_pass.iter_mut().for_each(|(_, values)| rng.shuffle(values));
-        statistic(&by_pass) >= observed
-    })
+pub fn matters(cells: usize, fitted: &Fit, answers: &[Answer]) -> Matters {
+    // Of one knob, all cells are its values.
+    let any = answers.iter().rfind(|answer| answer.asked == Asked::Any).or(answers.first());
+    Matters {
+        p: any.map_or(1.0, |any| any.p),
+        yes: answers.iter().any(Answer::is_yes),
+        spread: spread(cells, fitted),
+        floor: any.and_then(|any| any.floor).unwrap_or(f64::INFINITY),
+    }
 }
 
 /// The range of the levels, drawn together as far as noise drew them apart (Ghosh 1992).
@@ -93,19 +47,19 @@ fn spread(cells: usize, fitted: &Fit) -> f64 {
     if true_share.is_nan() { 0.0 } else { (high - low) * true_share.sqrt() }
 }
 
-/// The difference of two cells at which the overall test has its [`POWER`]: two of k levels apart by d have the
-/// noncentrality `d² / 2 se²` with k - 1 degrees of freedom (power by Patnaik 1949).
-fn floor(cells: usize, fitted: &Fit) -> f64 {
-    let counts: Vec<f64> = (0..cells).map(|cell| fitted.count(cell) as f64).filter(|n| *n > 0.0).collect();
+/// The difference of two levels at which a test of all at `alpha` has its [`POWER`]: two of k levels apart by d have the
+/// noncentrality `d² / 2 se²` with k - 1 degrees of freedom (power by Patnaik 1949). `counts`: looks of each level.
+pub fn floor(counts: &[usize], sigma: f64, alpha: f64) -> f64 {
+    let counts: Vec<f64> = counts.iter().map(|n| *n as f64).filter(|n| *n > 0.0).collect();
     let freedom = counts.len() as f64 - 1.0;
     let n = counts.len() as f64 / counts.iter().map(|n| 1.0 / n).sum::<f64>();
-    let critical = rising(|x| chi_square_above(x, freedom) <= 0.05);
+    let critical = rising(|x| chi_square_above(x, freedom) <= alpha);
     let needed = rising(|far| {
         let stretch = (freedom + 2.0 * far) / (freedom + far);
         let own = (freedom + far).powi(2) / (freedom + 2.0 * far);
         chi_square_above(critical / stretch, own) >= POWER
     });
-    (2.0 * needed / n).sqrt() * fitted.sigma
+    (2.0 * needed / n).sqrt() * sigma
 }
 
 /// Where a statement becomes true for good, above 0.

@@ -5,7 +5,8 @@ use crate::words::figure;
 use model::sweep::Axis;
 use model::vocabulary::hackbench::metric as ids;
 use model::{Better, Sweep, percent};
-use stats::sweep::{Kind, Region};
+use stats::sweep::fit::Contrast;
+use stats::sweep::{Answer, Asked, Kind, Region};
 
 /// A value of an axis as people say it: nanoseconds in us, ms or s.
 pub fn value(axis: &Axis, value: &str) -> String {
@@ -73,6 +74,81 @@ pub fn beside(charted: &Charted, cell: usize) -> String {
         Some([low, high]) => format!("{} ({} to {})", change(ratio), change(low), change(high)),
         None => change(ratio),
     }
+}
+
+/// What was asked of all visits together.
+pub fn asked(sweep: &Sweep, asked: Asked) -> String {
+    let of = |axis: usize| sweep.axes.get(axis).map_or("", name);
+    match asked {
+        Asked::Main { axis } => of(axis).to_string(),
+        Asked::Trend { axis } => format!("trend along {}", of(axis)),
+        Asked::Together => format!("{} depending on {}", of(1), of(0)),
+        Asked::Any => "any two cells".to_string(),
+    }
+}
+
+/// What the visits say to it: `batch 4.1 % less than other (6.0 % less to 2.2 % less)`, or what would have been seen.
+pub fn answer(sweep: &Sweep, answer: &Answer) -> String {
+    let seen = || answer.floor.map(|floor| percent(floor.exp() - 1.0));
+    match (answer.is_yes(), answer.asked) {
+        (false, Asked::Together | Asked::Any) => "nothing told".to_string(),
+        (false, _) => match seen() {
+            Some(seen) => format!("nothing told; {seen} would have been seen"),
+            None => "nothing told".to_string(),
+        },
+        (true, Asked::Together) => "what one does depends on the other".to_string(),
+        (true, Asked::Any) => "they differ".to_string(),
+        (true, Asked::Main { axis }) => main(sweep, axis, answer),
+        (true, Asked::Trend { axis }) => trend(sweep, axis, answer),
+    }
+}
+
+/// An effect with its interval: `4.1 % less (6.0 % less to 2.2 % less)`.
+fn effect(effect: &Contrast) -> String {
+    let interval = effect.interval();
+    let [at, low, high] = [effect.value, interval.low, interval.high].map(|ln| change(ln.exp()));
+    format!("{at} ({low} to {high})")
+}
+
+/// The value of a knob that differs most from the one that was there before, of several also the one on the other side.
+fn main(sweep: &Sweep, axis: usize, answer: &Answer) -> String {
+    let known = answer.effects.iter().enumerate();
+    let known: Vec<(usize, &Contrast)> =
+        known.filter_map(|(place, effect)| Some((place, effect.as_ref()?))).collect();
+    let value = |place: usize| {
+        let axis = sweep.axes.get(axis)?;
+        axis.values.get(place).map(|own| value(axis, own))
+    };
+    let Some(before) =
+        known.iter().find(|(_, effect)| effect.error == 0.0).and_then(|(place, _)| value(*place))
+    else {
+        return "its values differ".to_string();
+    };
+    let low = known.iter().min_by(|a, b| a.1.value.total_cmp(&b.1.value)).filter(|(_, low)| low.value < 0.0);
+    let high =
+        known.iter().max_by(|a, b| a.1.value.total_cmp(&b.1.value)).filter(|(_, high)| high.value > 0.0);
+    let side = |end: Option<&(usize, &Contrast)>| {
+        end.and_then(|(place, own)| Some(format!("{} {}", value(*place)?, effect(own))))
+    };
+    let sides: Vec<String> = [side(low), side(high)].into_iter().flatten().collect();
+    format!("{}; than {before}", sides.join(", "))
+}
+
+fn trend(sweep: &Sweep, axis: usize, answer: &Answer) -> String {
+    let Some((axis, own)) = sweep.axes.get(axis).zip(answer.effects.first().and_then(Option::as_ref)) else {
+        return "rises or falls".to_string();
+    };
+    let word = if own.value < 0.0 { "falls" } else { "rises" };
+    format!("{word} towards a larger {}: end to end {}", name(axis), effect(own))
+}
+
+/// The smallest effects that would have been seen: `policy 8.3 %, trend along slice 10 %, any two cells 28 %`.
+pub fn seen(sweep: &Sweep, charted: &Charted) -> String {
+    let each = charted.surface.answers.iter().filter_map(|answer| {
+        let floor = percent(answer.floor?.exp() - 1.0);
+        Some(format!("{} {floor}", asked(sweep, answer.asked)))
+    });
+    each.collect::<Vec<_>>().join(", ")
 }
 
 /// What a region spans on each axis: `slice 1 ms to 4 ms`; an axis that it covers whole is left out.
@@ -256,6 +332,23 @@ fn worst(sweep: &Sweep, charted: &Charted) -> Option<String> {
     Some(format!("{}, {}", setting(sweep, cell), beside(charted, cell)))
 }
 
+/// Values of knobs that are told to be better than those that were there, where no single cell is.
+fn by_value(sweep: &Sweep, charted: &Charted) -> Option<String> {
+    let each = charted.told().filter_map(|answer| {
+        let (axis, place, own) = charted.better_value(answer)?;
+        let axis = sweep.axes.get(axis)?;
+        Some(format!(
+            "{} {}; {} {}",
+            name(axis),
+            value(axis, axis.values.get(place)?),
+            charted.title,
+            effect(&own)
+        ))
+    });
+    let each: Vec<String> = each.collect();
+    (!each.is_empty()).then(|| each.join("; "))
+}
+
 /// What one metric advises; `None` where it has no better side.
 pub fn advice_by(sweep: &Sweep, facet: &Facet, charted: &Charted) -> Option<String> {
     if charted.metric.better == Better::Neither {
@@ -273,6 +366,9 @@ pub fn advice_by(sweep: &Sweep, facet: &Facet, charted: &Charted) -> Option<Stri
         }
         (false, _) => {
             format!("For {purpose} nothing can be advised: no effect on {title} can be told from the noise")
+        }
+        (true, Some(first)) if !charted.beats(*first) && by_value(sweep, charted).is_some() => {
+            format!("For {purpose}: {}", by_value(sweep, charted).unwrap_or_default())
         }
         (true, Some(first)) if !charted.beats(*first) => {
             let worst = worst(sweep, charted).map_or(String::new(), |worst| format!("; worst: {worst}"));
