@@ -9,15 +9,19 @@ use super::{
 };
 use crate::placement::Distance;
 use kernels::{LINE_BYTES, Op, Ring, streams};
-use machine::{Cache, CacheKind, Machine, Node};
-use model::{Better, Case, CpuSet, Form, Metric, Pages, Placement, Seat};
+use machine::{Cache, CacheKind, Machine};
+use model::{Better, Case, CpuSet, Form, Metric, Pages, Params, Placement, Seat};
 use sys::clock::Clock;
 use sys::mapping::Mapping;
 use sys::partner::{Partner, Wait};
 
+mod dram;
+
+use dram::{dram, remote_dram};
+
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::DATA_SOURCE,
-    title: "Data source",
+    title: "Memory latency by source",
     about: "Dependent loads in random order, each of which is answered by one place. l1: a chain in half the L1 data \
             cache. l2, l3: lines that all fall into a few sets of the cache before, eight times as many as it has \
             ways, so that none stays there (sets and ways as the kernel tells them; where it does not, or without huge \
@@ -25,15 +29,21 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
             just written all 256 lines of the chain; core-shared: it has flushed them to memory and read them back, so \
             that they are clean in its cache; then this CPU walks the chain once, and only the walks are timed. \
             l3-remote: after reading the lines the partner reads twice its L2, so that they are left in its L3. dram: \
-            lines that were flushed from all caches, in a block larger than the last level; dram-remote: the same with \
-            the memory bound to another node. The pairs' lines lie in memory of the measuring CPU's node, first touched \
-            there. Every walk must come where its order leads, and the lines must hold what the partner wrote.",
+            lines that were flushed from all caches, 256 bytes apart, in random order over a block larger than the last \
+            level: memory and address translation; dram within 256 KiB: other lines of the same pages, in turn with \
+            those, in random order inside one group of so many bytes before the next group: memory with translations \
+            that the nearest TLB holds; within 4 MiB: with those that the second level holds. translation: by how much \
+            the order over the whole block took longer, window by window. dram-remote: the same with the memory bound to \
+            another node. The pairs' lines lie in memory of the measuring CPU's node, first touched there. Every walk \
+            must come where its order leads, and the lines must hold what the partner wrote.",
     reading: "Each row should cost more than the one above it. Typical: L1 4 to 5 cycles, L2 12 to 20, L3 40 to 80 \
               (75 to 130 on meshes of many cores), a line in another core of the same L3 60 to 150, another L3 or \
               package 200 to 600, DRAM 70 to 140 ns, remote DRAM half as much again. On SMT siblings both share the L1: \
               their rows show an L1 hit. A modified line cheaper than a clean one is no error: some CPUs fetch clean \
-              lines from memory rather than from a neighbour. L3 near DRAM in a guest: little of the host's L3 is its \
-              own. Cycles are core cycles, whatever clock the cache itself has.",
+              lines from memory rather than from a neighbour. dram within 256 KiB is memory alone, dram what a random \
+              access to a large block costs, translation the difference: a few ns on huge pages, 10 to 60 ns on small \
+              ones, and where a guest's huge pages are small ones of its host. L3 near DRAM in a guest: little of the \
+              host's L3 is its own. Cycles are core cycles, whatever clock the cache itself has.",
     source: file!(),
     metrics: &[
         Metric::new(
@@ -51,18 +61,27 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
             Form::CyclesPerWork,
         )
         .aside(),
+        Metric::new(ids::metric::TRANSLATION, "address translation", "ns", Better::Lower, Form::Value)
+            .aside(),
     ],
-    params: &[Param {
-        name: ids::param::SOURCE,
-        about: "where the line comes from",
-        range: Range::Choice(&[L1, L2, L3, CORE_SHARED, CORE_MODIFIED, L3_REMOTE, DRAM, DRAM_REMOTE]),
-    }],
+    params: &[
+        Param {
+            name: ids::param::SOURCE,
+            about: "where the line comes from",
+            range: Range::Choice(&[L1, L2, L3, CORE_SHARED, CORE_MODIFIED, L3_REMOTE, DRAM, DRAM_REMOTE]),
+        },
+        Param {
+            name: ids::param::WITHIN,
+            about: "bytes within which the order is random before the next such group",
+            range: Range::Int { min: 4096, max: 1 << 46 },
+        },
+    ],
     view: &View::Wide,
     from: Depth::Quick,
     hidden: false,
     budget_s: None,
     cases,
-    points: single_point,
+    points,
     run,
 }];
 
@@ -79,8 +98,6 @@ const PRIORITY: u32 = 86;
 
 /// An L1 of which nothing is told is at least this large.
 const SMALLEST_L1: u64 = 32 << 10;
-/// Flushed lines come from memory however large the block is; more than this only takes longer.
-const MOST_DRAM: u64 = 512 << 20;
 
 const ROLES: [&str; 2] = ["reader", "owner"];
 
@@ -164,60 +181,9 @@ fn pairs(
         .collect()
 }
 
-fn dram(bench: &Benchmark, scope: &Scope, placement: Placement, source: &'static str) -> Candidate {
-    // Half of what a visit may touch: the order of the walk needs some as well, and setting up takes time.
-    let bytes = memory::beyond_caches(scope, &placement, 2).min(MOST_DRAM).next_multiple_of(HUGE_PAGE);
-    // Zeroed, written, shuffled, linked, flushed: about 100 ns a line.
-    let setup_s = (bytes / LINE_BYTES as u64) as f64 * 100e-9;
-    let order = bytes / LINE_BYTES as u64 * 4;
-    row(bench, placement, source, scope.seconds(1, 1.0, setup_s))
-        .memory(bytes + order)
-        .input(&ids::param::BYTES, bytes)
-}
-
-/// Memory of other nodes: the nearest in this package, the farthest in another one.
-fn remote_dram(bench: &Benchmark, scope: &Scope, one: &Placement) -> Vec<Candidate> {
-    let cpu = one.cpus().first().unwrap_or(0);
-    let machine = scope.machine;
-    let found = [Distance::OtherNode, Distance::OtherPackage].map(|to| (to, far_node(machine, cpu, to)));
-    let row = |(to, node): (Distance, Result<u32, String>)| match node {
-        Ok(node) => {
-            let mut placement = Placement { name: to.name().into(), ..one.clone() };
-            placement.seats[0].mem_nodes = CpuSet::one(node);
-            dram(bench, scope, placement, DRAM_REMOTE)
-        }
-        Err(why) => Candidate::unmet(bench.id, to.name(), why).param(ids::param::SOURCE, DRAM_REMOTE),
-    };
-    found.into_iter().map(row).collect()
-}
-
-fn far_node(machine: &Machine, cpu: u32, to: Distance) -> Result<u32, String> {
-    let nodes = &machine.nodes;
-    let Some(own) = nodes.iter().find(|node| node.cpus.contains(cpu)).filter(|_| nodes.len() > 1) else {
-        return Err("one NUMA node".to_string());
-    };
-    let package = |cpu: u32| {
-        let packages = machine.cpus.packages.as_deref().unwrap_or_default();
-        packages.iter().find(|package| package.cpus.contains(cpu)).map(|package| package.id)
-    };
-    // Memory without CPUs (CXL, HBM) belongs to no package.
-    let elsewhere = |node: &Node| {
-        let there = node.cpus.first().and_then(package);
-        there.is_some() && there != package(cpu)
-    };
-    let far = |index: usize| own.distances.get(index).copied().unwrap_or(u32::MAX);
-    let allowed = |node: &Node| machine.limits.mems.as_ref().is_none_or(|mems| mems.contains(node.id));
-    let has_memory = |node: &Node| node.total_bytes != Some(0) && allowed(node);
-    let others = nodes.iter().enumerate().filter(|(_, node)| node.id != own.id && has_memory(node));
-    let others = others.map(|(index, node)| (far(index), node));
-    let best = match to {
-        Distance::OtherPackage => others.filter(|(_, node)| elsewhere(node)).max_by_key(|(far, _)| *far),
-        _ => others.filter(|(_, node)| !elsewhere(node)).min_by_key(|(far, _)| *far),
-    };
-    best.map(|(_, node)| node.id).ok_or_else(|| match to {
-        Distance::OtherPackage => "no other package has memory that may be used".to_string(),
-        _ => "no other NUMA node of this package has memory that may be used".to_string(),
-    })
+/// One, and of memory one more for each spread.
+fn points(case: &Case) -> Vec<Params> {
+    single_point(case).into_iter().chain(dram::spread_points(case)).collect()
 }
 
 fn row(bench: &Benchmark, placement: Placement, source: &'static str, seconds: f64) -> Candidate {
@@ -306,11 +272,12 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         .context("a case without a source")?;
     match source {
         CORE_SHARED | CORE_MODIFIED | L3_REMOTE => with_partner(case, source, sampler),
+        DRAM | DRAM_REMOTE => dram::run(case, sampler),
         _ => alone(case, source, sampler),
     }
 }
 
-/// Walks through memory that no other CPU touches.
+/// Walks through lines that this CPU has in a cache.
 fn alone(case: &Case, source: &str, sampler: &mut Sampler) -> anyhow::Result<()> {
     let block = input(case, &ids::param::BYTES).context("a case without its size")?;
     let conflict = Conflict::of(case);
@@ -333,25 +300,10 @@ fn alone(case: &Case, source: &str, sampler: &mut Sampler) -> anyhow::Result<()>
         }
         (None, _) => whole(block),
     };
-    let from_memory = matches!(source, DRAM | DRAM_REMOTE);
     let mut ring = Ring::new(memory, lines, sampler.seed(), FIRST_MARK);
-    if !from_memory {
-        // What fills caches, TLBs and the replacement's memory of them.
-        ring.walk(ring.lines() * 4);
-    }
-    let mut flushed = 0;
-    let clock = sampler.clock();
-    sampler.time_by(latency(Ring::UNROLL), |turns| {
-        let steps = turns * Ring::UNROLL;
-        if from_memory && flushed < steps {
-            ring.flush();
-            flushed = ring.lines();
-        }
-        flushed = flushed.saturating_sub(steps);
-        let begin = clock.now();
-        ring.walk(steps);
-        Ok(clock.now() - begin)
-    })?;
+    // What fills caches, TLBs and the replacement's memory of them.
+    ring.walk(ring.lines() * 4);
+    sampler.time(latency(Ring::UNROLL), |turns| ring.walk(turns * Ring::UNROLL))?;
     check_answer(ring.came_right(), || format!("the chain through {} lines went astray", ring.lines()))
 }
 

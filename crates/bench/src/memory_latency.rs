@@ -17,7 +17,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     about: "Dependent loads: each load's address is what the load before it brought, so nothing overlaps. One curve \
             over the block's size for each order. random: every 64-byte line of the block exactly once in one random \
             cycle that no prefetcher can guess. page-random: page by page, so that few address translations are \
-            needed. stride: upwards in steps of so many bytes, which prefetchers are made for. On huge pages page \
+            needed and prefetchers find most lines. stride: upwards in steps of so many bytes, which prefetchers are made for. On huge pages page \
             walks do not hide the caches; base pages beside them show what translation costs. Loads are back to back \
             on an otherwise idle memory bus, but with pace=spaced there is idle time before each load (long \
             multiplications that the address waits for; their own time, measured in the same window, is taken off), \
@@ -25,8 +25,8 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
             closes is checked.",
     reading: "Flat steps are the levels: L1 4 to 5 cycles, L2 12 to 20, L3 40 to 80, DRAM 70 to 140 ns. A step that \
               ends before the size that the kernel claims: the cache is shared or partitioned; one that ends after it: \
-              a host's larger cache behind a guest. Random above page-random: address translation; stride far below \
-              random: prefetchers at work. Without huge pages the right end rises by the page walks.",
+              a host's larger cache behind a guest. Random above page-random: address translation and prefetchers, which \
+              memory.data-source tells apart; stride far below random: prefetchers at work. Without huge pages the right end rises by the page walks.",
     source: file!(),
     metrics: &[Metric::new(
         ids::metric::LATENCY,

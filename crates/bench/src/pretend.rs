@@ -37,8 +37,11 @@ fn lines(bench: &Benchmark, order: &Order, seed: u64) -> Vec<Line> {
     lines
 }
 
-/// A memory map has bandwidths of its chunks, and its other metrics once.
+/// A memory map has bandwidths of its chunks, and its other metrics once; translation is what an order within a spread saves.
 fn is_there(bench: &Benchmark, point: &Params, metric: &Metric) -> bool {
+    if metric.name == memory::metric::TRANSLATION {
+        return point.contains_key(memory::param::WITHIN);
+    }
     bench.id != memory_map::MAP
         || (metric.name == memory::metric::BANDWIDTH) == point.contains_key(memory_map::param::CHUNK)
             && metric.form != Form::Value
@@ -125,6 +128,9 @@ fn level(case: &Case, metric: &Metric, point: &Params, random: &mut fastrand::Rn
     }
     let text = |name: ParamId| case.params.get(name).and_then(|value| value.text());
     let at = |name: ParamId| point.get(name).and_then(|value| value.number());
+    if metric.name == memory::metric::TRANSLATION {
+        return TRANSLATION_NS;
+    }
     if let Some(cycles) = text(memory::param::SOURCE).and_then(cycles_from) {
         return if metric.form == Form::CyclesPerWork { cycles } else { cycles / PRETENDED_GHZ };
     }
@@ -169,6 +175,8 @@ fn cached(cache: &str) -> f64 {
 }
 
 const MEMORY_NS: f64 = 95.0;
+/// As on huge pages.
+const TRANSLATION_NS: f64 = 1.0;
 
 /// Caches as servers have them; the last one, whatever its size, is a good half of the largest block.
 fn latency_of_block(case: &Case, bytes: f64) -> f64 {

@@ -12,6 +12,7 @@ use sys::counters::OwnCounters;
 
 mod calibration;
 mod columns;
+mod in_turn;
 mod latencies;
 mod planted;
 mod point;

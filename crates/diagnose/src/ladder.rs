@@ -136,7 +136,51 @@ fn claimed(evidence: &Evidence, cpu: u32) -> Vec<(String, f64)> {
     named.collect()
 }
 
+/// A cache that the ladder shows to be another one than the kernel claims.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MeasuredCache {
+    pub name: String,
+    /// `None` of one that the kernel does not tell of.
+    pub claimed: Option<f64>,
+    pub size: CacheSize,
+}
+
+/// Where the ladder of a run contradicts the kernel; empty without a ladder.
+pub fn measured_caches(evidence: &Evidence) -> Vec<MeasuredCache> {
+    ladder(evidence).map_or_else(Vec::new, |ladder| ladder.contradicted())
+}
+
+/// Pages' colours take up to half of a cache that is indexed beyond a page, and small ones of a host those of a guest: what
+/// is claimed of a core's own caches is doubted from this factor beyond the bounds on.
+const DOUBTED: f64 = 2.0;
+
 impl Ladder<'_> {
+    /// Each cache whose claim does not hold, the last one by the size that all rules go by.
+    fn contradicted(&self) -> Vec<MeasuredCache> {
+        let mut all = Vec::new();
+        let Some((last, inner)) = self.claimed.split_last() else { return all };
+        for (index, (name, claimed)) in inner.iter().enumerate() {
+            let Some(step) = self.step_of(index) else { continue };
+            if *claimed > DOUBTED * step.high || DOUBTED * claimed < step.low {
+                let (name, claimed) = (name.clone(), Some(*claimed));
+                all.push(MeasuredCache { name, claimed, size: CacheSize::of_step(step) });
+            }
+        }
+        if let Some(size) = self.last_size().filter(|size| size.by_ladder) {
+            let (name, claimed) = last;
+            // With one step more than caches, of which one is where the last cache should end, there is one behind that.
+            let as_claimed = |step: &Step| step.at < size.at && step.agrees(*claimed);
+            let further =
+                self.steps.steps.len() > self.claimed.len() && self.steps.steps.iter().any(as_claimed);
+            let (name, claimed) = match further {
+                true => (format!("cache beyond {name}"), None),
+                false => (name.clone(), Some(*claimed)),
+            };
+            all.push(MeasuredCache { name, claimed, size });
+        }
+        all
+    }
+
     /// The last cache, where the ladder shows its end or that it goes on; `None` where the largest block could be either
     /// a slow cache's or a fast memory's.
     pub fn last_cache(&self) -> Option<LastCache<'_>> {

@@ -20,7 +20,7 @@ use stats::siblings::Siblings;
 
 pub mod distances;
 mod evidence;
-mod ladder;
+pub mod ladder;
 mod mechanism;
 pub mod memory_map;
 mod mix;
@@ -34,6 +34,7 @@ pub mod tracks;
 pub mod words;
 
 pub use evidence::Evidence;
+use ladder::MeasuredCache;
 pub use smt::capacity;
 pub use sweep::swept;
 
@@ -56,6 +57,7 @@ rules! {
     clock
     slow_clock
     memory
+    translation
     memory_speeds
     dimms
     caches
@@ -102,6 +104,8 @@ pub struct Diagnosis {
     /// The core clock of the run; `None` where nothing tells it.
     pub clock: Option<RunClock>,
     pub series: Vec<Judged>,
+    /// Caches that are not what the kernel claims, by the latency ladder.
+    pub measured_caches: Vec<MeasuredCache>,
     /// The gravest first.
     pub findings: Vec<Finding>,
     /// Rules that looked and found nothing.
@@ -126,6 +130,7 @@ pub fn diagnose(run: Run) -> Diagnosis {
             Some(found) => findings.extend(found),
         }
     }
+    let measured_caches = ladder::measured_caches(&Evidence::new(&run, &machine, clock, &series));
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     guard::confirm_by_verb(&run, &mut findings);
     for finding in &findings {
@@ -133,7 +138,7 @@ pub fn diagnose(run: Run) -> Diagnosis {
             judged.analysis.verdict = adjusted(&judged.analysis.verdict, finding);
         }
     }
-    Diagnosis { run, machine, clock, series, findings, clean, not_applicable }
+    Diagnosis { run, machine, clock, series, measured_caches, findings, clean, not_applicable }
 }
 
 /// A verdict after a finding that concerns its series.

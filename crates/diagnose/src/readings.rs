@@ -5,6 +5,7 @@ use super::Evidence;
 use super::ladder::{Curve, Ladder, LastCache, curves, ladder};
 use super::words::{bytes, figure};
 use model::vocabulary::memory as ids;
+use stats::analysis::Judged;
 use stats::steps::{Step, steps};
 
 /// One property, measured and claimed.
@@ -24,7 +25,7 @@ pub struct Reading {
 pub fn readings(evidence: &Evidence) -> Vec<Reading> {
     let mut readings = Vec::new();
     if let Some(ladder) = ladder(evidence) {
-        caches(&ladder, &mut readings);
+        caches(&ladder, by_source(evidence), &mut readings);
     }
     translation(evidence, &mut readings);
     readings.extend(line(evidence));
@@ -37,7 +38,18 @@ fn size_words(step: &Step) -> String {
     format!("{at} ({low} to {high}), {}", figure(step.before, "ns"))
 }
 
-fn caches(ladder: &Ladder, readings: &mut Vec<Reading>) {
+/// Whether the table of latencies by source has memory's: one quantity has one row.
+fn by_source(evidence: &Evidence) -> bool {
+    let dram = |judged: &&Judged| {
+        let case = &judged.series.case;
+        case.bench == ids::DATA_SOURCE
+            && case.params.get(ids::param::SOURCE).and_then(|source| source.text()) == Some("dram")
+    };
+    let usable = |judged: &Judged| judged.analysis.estimate.is_some() && judged.analysis.verdict.usable();
+    evidence.series.iter().filter(dram).any(usable)
+}
+
+fn caches(ladder: &Ladder, memory_by_source: bool, readings: &mut Vec<Reading>) {
     let source = ladder.curve.key.clone();
     let mut told = Vec::new();
     for (index, (name, claimed)) in ladder.claimed.iter().enumerate() {
@@ -72,6 +84,7 @@ fn caches(ladder: &Ladder, readings: &mut Vec<Reading>) {
         });
     }
     let measured = match ladder.memory_ns() {
+        Some(_) if memory_by_source => return,
         Some(latency) => figure(latency, "ns"),
         None => format!("not reached with blocks up to {}", bytes(ladder.steps.end)),
     };

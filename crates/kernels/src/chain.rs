@@ -25,20 +25,13 @@ pub enum Visits {
     RandomInPages(usize),
 }
 
-impl<'a> Chain<'a> {
-    /// Links all of `memory` in steps of `step_bytes` (a multiple of 8, at least 8). The last incomplete step of
-    /// `memory` is left alone.
-    pub fn linked(memory: &'a mut [u64], step_bytes: usize, visits: Visits, seed: u64) -> Chain<'a> {
-        assert!(
-            step_bytes >= 8 && step_bytes.is_multiple_of(8),
-            "a step of {step_bytes} bytes holds no pointer"
-        );
-        let words = step_bytes / 8;
-        let steps = memory.len() / words;
+impl Visits {
+    /// The order in which a chain through so many steps, each of `step_bytes`, visits them.
+    pub fn order(self, steps: usize, step_bytes: usize, seed: u64) -> Vec<u32> {
         assert!(steps <= u32::MAX as usize, "a chain of {steps} loads is longer than its numbers");
         let mut random = fastrand::Rng::with_seed(seed);
         let mut order: Vec<u32> = (0..steps as u32).collect();
-        match visits {
+        match self {
             Visits::Ascending => {}
             Visits::Random => random.shuffle(&mut order),
             Visits::RandomInPages(page_bytes) => {
@@ -54,6 +47,20 @@ impl<'a> Chain<'a> {
                 order = shuffled;
             }
         }
+        order
+    }
+}
+
+impl<'a> Chain<'a> {
+    /// Links all of `memory` in steps of `step_bytes` (a multiple of 8, at least 8). The last incomplete step of
+    /// `memory` is left alone.
+    pub fn linked(memory: &'a mut [u64], step_bytes: usize, visits: Visits, seed: u64) -> Chain<'a> {
+        assert!(
+            step_bytes >= 8 && step_bytes.is_multiple_of(8),
+            "a step of {step_bytes} bytes holds no pointer"
+        );
+        let words = step_bytes / 8;
+        let order = visits.order(memory.len() / words, step_bytes, seed);
         Chain::through(memory, words, &order)
     }
 

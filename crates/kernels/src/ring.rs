@@ -1,5 +1,6 @@
 //! A pointer chain through chosen lines of memory, which processes that share it can link, read, flush and walk in turn.
 
+use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::machine_code::{self, Flusher};
@@ -12,9 +13,9 @@ const LINE_WORDS: usize = LINE_BYTES / 8;
 /// Lines of a mapping, each of which holds the address of the next one and a mark.
 ///
 /// Forked processes have a ring each over the same memory: what one links, another walks. A walk starts at the ring's
-/// first line, which every order has in common.
+/// first line, which every order has in common. Rings of one process can share memory, too, if no line is in two of them.
 pub struct Ring {
-    memory: Mapping,
+    memory: Rc<Mapping>,
     /// The lines in the order in which they were last linked here, counted from the start of the memory.
     path: Vec<u32>,
     at: *const u64,
@@ -27,14 +28,25 @@ impl Ring {
     pub const UNROLL: u64 = machine_code::CHASE_UNROLL;
 
     /// A ring through `lines` (different ones, at least two, counted in [`LINE_BYTES`]), linked at random.
-    pub fn new(memory: Mapping, lines: Vec<u32>, seed: u64, mark: u64) -> Ring {
-        assert!(lines.len() >= 2, "a ring needs two lines");
-        let within = memory.len() / LINE_BYTES;
-        assert!(lines.iter().all(|line| (*line as usize) < within), "a line outside of the memory");
-        let at = memory.as_ptr().cast();
-        let mut ring = Ring { memory, path: lines, at, walked: 0, flusher: Flusher::of_this_cpu() };
+    pub fn new(memory: impl Into<Rc<Mapping>>, lines: Vec<u32>, seed: u64, mark: u64) -> Ring {
+        let mut ring = Ring::unlinked(memory.into(), lines);
         ring.link(seed, mark);
         ring
+    }
+
+    /// The same, linked in the order in which the lines are given.
+    pub fn in_order(memory: impl Into<Rc<Mapping>>, lines: Vec<u32>, mark: u64) -> Ring {
+        let mut ring = Ring::unlinked(memory.into(), lines);
+        ring.write(mark);
+        ring
+    }
+
+    fn unlinked(memory: Rc<Mapping>, path: Vec<u32>) -> Ring {
+        assert!(path.len() >= 2, "a ring needs two lines");
+        let within = memory.len() / LINE_BYTES;
+        assert!(path.iter().all(|line| (*line as usize) < within), "a line outside of the memory");
+        let at = memory.as_ptr().cast();
+        Ring { memory, path, at, walked: 0, flusher: Flusher::of_this_cpu() }
     }
 
     pub fn lines(&self) -> u64 {
@@ -50,6 +62,11 @@ impl Ring {
     pub fn link(&mut self, seed: u64, mark: u64) {
         // A shuffled path that closes is a single cycle of all lines, each such cycle equally likely.
         fastrand::Rng::with_seed(seed).shuffle(&mut self.path[1..]);
+        self.write(mark);
+    }
+
+    /// Writes each line's next and its mark, and goes to the first line.
+    fn write(&mut self, mark: u64) {
         let nexts = self.path[1..].iter().chain(self.path.first());
         for (line, next) in self.path.iter().zip(nexts) {
             self.word(*line, 0).store(self.address(*next) as u64, Ordering::Relaxed);
@@ -167,6 +184,21 @@ mod tests {
         assert!(!ring.came_right());
         ring.link(9, 4);
         assert_eq!(ring.read(), 400);
+    }
+
+    #[test]
+    fn rings_in_given_orders_share_memory() {
+        let memory = Rc::new(Mapping::private(1 << 20, Pages::AsGiven, &CpuSet::default()).expect("1 MiB"));
+        let even: Vec<u32> = (0..64).map(|line| (line * 26) % 128).collect();
+        let odd: Vec<u32> = even.iter().rev().map(|line| line + 1).collect();
+        let orders = [&even, &odd];
+        let mut rings = orders.map(|lines| Ring::in_order(Rc::clone(&memory), lines.clone(), 2));
+        for (ring, lines) in rings.iter_mut().zip(orders) {
+            assert_eq!(visited(ring), *lines);
+            ring.flush();
+            ring.walk(32);
+            assert!(ring.came_right() && ring.read() == 128);
+        }
     }
 
     #[test]

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use super::dram::{far_node, lines};
 use super::*;
 use crate::placement::Floor;
 use crate::{Depth, Windows};
-use machine::{Core, Package};
+use kernels::Visits;
+use machine::{Core, Node, Package};
 use model::vocabulary::memory as ids;
 
 fn set(text: &str) -> CpuSet {
@@ -161,6 +163,47 @@ fn a_server_has_every_row_that_its_topology_allows() {
         ]
     );
     assert!(rows.iter().all(|row| row.memory_bytes <= 256 << 20 && row.seconds < 0.5));
+}
+
+#[test]
+fn memory_is_walked_in_several_orders_whose_lines_are_no_neighbours() {
+    let rows = rows(&server());
+    let spreads = |row: &Candidate| -> Vec<String> {
+        (BENCHMARKS[0].points)(&row.case)
+            .iter()
+            .map(|point| {
+                point.get(ids::param::WITHIN).map_or("block".to_string(), |spread| spread.to_string())
+            })
+            .collect()
+    };
+    let of = |source: &str| {
+        let own = |row: &&Candidate| row.case.params[ids::param::SOURCE].text() == Some(source);
+        rows.iter().find(own).map(spreads).expect("a row")
+    };
+    assert_eq!(of(DRAM), ["block", "262144", "4194304"]);
+    assert_eq!(of(DRAM_REMOTE), of(DRAM));
+    assert_eq!(of(L1), ["block"]);
+    let pairs = |which: usize, visits: Visits| -> BTreeSet<u32> {
+        lines(1 << 20, which, visits, 7).iter().map(|line| line / 2).collect()
+    };
+    let (whole, within) = (pairs(0, Visits::Random), pairs(1, Visits::RandomInPages(64 << 10)));
+    assert!(whole.is_disjoint(&within), "prefetchers take lines in pairs");
+    assert_eq!((whole.len(), within.len()), (4096, 4096), "a line in each 256 bytes");
+    // Little memory has no room for several groups.
+    let floor = Floor::of(&server());
+    let machine = server();
+    let windows = Windows { window_ns: 2e6, count: 5, warm_up: 1, limit_s: 2.0 };
+    let scope = Scope {
+        machine: &machine,
+        floor: &floor,
+        depth: Depth::Quick,
+        memory_bytes: 16 << 20,
+        windows,
+        all: false,
+    };
+    let little = cases(&BENCHMARKS[0], &scope);
+    let own = |row: &&Candidate| row.case.params[ids::param::SOURCE].text() == Some(DRAM);
+    assert_eq!(little.iter().find(own).map(spreads).expect("a row"), ["block", "262144"]);
 }
 
 #[test]

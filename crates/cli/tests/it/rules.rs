@@ -79,6 +79,9 @@ table! {
     memory {
         "no-huge-pages": huge_pages_that_were_not_given, huge_pages_that_were_given;
     }
+    translation {
+        "slow-huge-pages": huge_pages_that_cost_like_small_ones, huge_pages_that_cost_little;
+    }
     memory_speeds {
         "memory-two-speeds": regions_that_differ, memory_of_one_speed;
         "memory-nodes-uneven": nodes_that_differ, nodes_that_are_alike;

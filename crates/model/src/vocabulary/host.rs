@@ -24,6 +24,7 @@ pub mod rule {
         CLOCK_CHECK = "clock-check",
         SLOW_CLOCK = "slow-clock",
         NO_HUGE_PAGES = "no-huge-pages",
+        SLOW_HUGE_PAGES = "slow-huge-pages",
         DIMM_POPULATION = "dimm-population",
         BLOCK_INSIDE_CACHE = "block-inside-cache",
         LLC_DIFFERS = "llc-differs",

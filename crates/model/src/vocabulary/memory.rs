@@ -26,6 +26,7 @@ pub mod metric {
         LATENCY = "latency",
         CYCLES = "cycles",
         TRAFFIC = "traffic",
+        TRANSLATION = "translation",
     }
 }
 
@@ -53,6 +54,7 @@ pub mod param {
         MEMORY = "memory",
         MIX = "mix",
         PAUSE = "pause",
+        WITHIN = "within",
     }
 }
 

@@ -1,7 +1,7 @@
 //! Charts over a parameter.
 
 use super::figures::value_words;
-use super::levels::claimed_caches;
+use super::levels::{claimed_caches, levels};
 use super::names::{PLACE, Subject, Trait, told_apart, traits_with_place};
 use super::{column, number, right, text};
 use crate::block::{Axis, Block, Cell, Chart, ChartKind, Line, LinePoint, Scale, Section, Table};
@@ -203,14 +203,17 @@ fn chart(diagnosis: &Diagnosis, metric: &Metric, curves: &[Curve], x: &str, log:
         columns.insert(0, column("case"));
     }
     let cpu = curves.first().and_then(|(case, _)| case.placement.cpus().first());
-    let marks: Vec<(f64, String)> = match subject {
-        Subject::Bytes => claimed_caches(&diagnosis.machine, cpu)
-            .into_iter()
-            .map(|(name, size)| (size, format!("{name} {}", bytes(size))))
-            .collect(),
+    let marks = match subject {
+        Subject::Bytes => marks(diagnosis, cpu),
         _ => Vec::new(),
     };
-    let dashed = if marks.is_empty() { "" } else { " Dashed: the sizes that the kernel claims." };
+    let dashed = match (marks.is_empty(), diagnosis.measured_caches.is_empty()) {
+        (true, _) => "",
+        (false, true) => " Dashed: the sizes that the kernel claims.",
+        (false, false) => {
+            " Dashed: the sizes that the kernel claims, and the ladder's where that contradicts them."
+        }
+    };
     let scale = match (log, subject) {
         (false, _) => Scale::Linear,
         (true, _) if sizes => Scale::Bytes,
@@ -236,6 +239,19 @@ fn chart(diagnosis: &Diagnosis, metric: &Metric, curves: &[Curve], x: &str, log:
     }
 }
 
+/// Ends of caches: as the kernel claims, and where the ladder shows another one that, too.
+fn marks(diagnosis: &Diagnosis, cpu: Option<u32>) -> Vec<(f64, String)> {
+    let claims = claimed_caches(&diagnosis.machine, cpu);
+    let mut marks: Vec<(f64, String)> =
+        claims.into_iter().map(|(name, size)| (size, format!("{name} {}", bytes(size)))).collect();
+    let measured = levels(diagnosis, cpu).into_iter().filter(|level| level.size.by_ladder);
+    marks.extend(measured.map(|level| {
+        let text = format!("{} {} {}", level.name, bytes(level.size.at), level.size.source());
+        (level.size.at, text)
+    }));
+    marks
+}
+
 fn axis_title(x: &str) -> &str {
     match x {
         "bytes" => "block",
@@ -251,6 +267,7 @@ mod tests {
     use super::super::made::{Made, bandwidth, case, charts, latency, machine, of, texts};
     use super::super::shown;
     use super::*;
+    use diagnose::ladder::{CacheSize, MeasuredCache};
     use model::{Metric, Params, Value, Verdict, View};
 
     const SIZES: [u64; 5] = [16 << 10, 1 << 20, 8 << 20, 16 << 20, 256 << 20];
@@ -422,6 +439,20 @@ mod tests {
             let diagnosis = ladder(ops, placements);
             shown::first(&diagnosis).0.into_iter().map(|shown| shown.label).collect::<Vec<_>>()
         };
+        // Where a task finds 6 MiB of the last cache, no block is in the middle of it.
+        let mut share = ladder(&["read"], &["one-cpu"]);
+        let mib = |size: f64| size * 1_048_576.0;
+        let size = CacheSize { at: mib(6.0), low: mib(5.0), high: mib(7.0), by_ladder: true };
+        share.measured_caches = vec![MeasuredCache { name: "L3".into(), claimed: Some(mib(32.0)), size }];
+        let labels: Vec<String> = shown::first(&share).0.into_iter().map(|shown| shown.label).collect();
+        assert_eq!(
+            labels,
+            ["Test, read, 16 KiB (L1d)", "Test, read, 1 MiB (L2)", "Test, read, 256 MiB (memory)"]
+        );
+        let section = section_of(&share);
+        let ChartKind::Lines { marks, .. } = &charts(&section)[0].kind else { panic!("lines") };
+        let marks: Vec<&str> = marks.iter().map(|(_, text)| text.as_str()).collect();
+        assert_eq!(marks, ["L1d 48 KiB", "L2 2 MiB", "L3 32 MiB", "L3 6 MiB by the ladder"]);
         assert_eq!(
             rows(&["read"], &["one-cpu"]),
             [

@@ -51,6 +51,7 @@ pub fn param(name: &str, value: &Value) -> String {
         (Some(memory::MEMORY), _) => format!("memory of node {value}"),
         (_, Subject::Cpu) => format!("CPU {value}"),
         (_, Subject::Bytes | Subject::Message) => bytes(number),
+        (Some(memory::WITHIN), _) => format!("within {}", bytes(number)),
         (Some(memory::LLC), _) => format!("LLC {value}"),
         (Some(sched::PROCESSES), _) => format!("{value} processes"),
         (Some(kernel::FDS), _) => format!("{value} descriptors"),
@@ -75,7 +76,7 @@ pub fn label(diagnosis: &Diagnosis, judged: &Judged) -> String {
     let in_memory = series.case.bench.starts_with("memory.");
     let point = said(&series.point, |name, value| match (ParamId::named(name), value.number()) {
         (Some(memory::BYTES), Some(size)) if in_memory => {
-            format!("{} ({})", bytes(size), level(&diagnosis.machine, cpu, size))
+            format!("{} ({})", bytes(size), level(diagnosis, cpu, size))
         }
         _ => param(name, value),
     });

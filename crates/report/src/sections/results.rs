@@ -1,6 +1,7 @@
 //! The table of numbers: each with its placement, interval, distribution and verdict.
 
 use super::figures::{as_it_ran, median_words, medians, width_words};
+use super::levels::contradicted;
 use super::names::{case_words, label, title_of};
 use super::shown::{self, Shown};
 use super::smt::{self, capacity};
@@ -22,6 +23,10 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     if !rows.is_empty() {
         let known = known_words(diagnosis);
         blocks.extend((!known.is_empty()).then_some(Block::Prose(known)));
+        let levels = contradicted(diagnosis).join(", ");
+        let named =
+            format!("blocks are named by the level that holds them: {levels}, others by the kernel's word");
+        blocks.extend((!levels.is_empty()).then_some(Block::Prose(named)));
         blocks.push(Block::Table(Table { columns: columns(), rows, folded: false }));
     }
     blocks.extend(tables.into_iter().map(Block::Table));

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::levels::claimed_caches;
+use super::levels::{level, levels};
 use super::names::{Subject, case_label, label, traits};
 use super::smt::{self, capacity};
 use super::{matrix, memory_map, rate, trade, unixbench};
 use crate::block::Table;
 use diagnose::Diagnosis;
-use model::{Better, Title, VerdictKind, View};
+use model::vocabulary::memory;
+use model::{Better, Pages, Title, VerdictKind, View};
 use stats::analysis::Judged;
 
 /// A curve's cases together have no more rows than this, if that can be.
@@ -154,13 +155,19 @@ fn of_levels<'a>(diagnosis: &Diagnosis, cases: &[Vec<&'a Judged>], x: &str) -> V
         let size = |judged: &&Judged| judged.series.point.named(x).and_then(|value| value.number());
         let cpu = case.first().and_then(|judged| judged.series.case.placement.cpus().first());
         let points = || case.iter().filter_map(size);
-        let caches = claimed_caches(&diagnosis.machine, cpu).into_iter().filter(|(name, _)| which(name));
-        let inside = caches.map(|(_, claimed)| {
-            points().filter(|point| *point <= claimed / 2.0).fold(f64::NEG_INFINITY, f64::max)
+        let mut inner = 0.0;
+        let inside = levels(diagnosis, cpu).into_iter().map(|level| {
+            let (from, to) = (std::mem::replace(&mut inner, level.size.at), level.size.at / 2.0);
+            let own = points().filter(|point| *point > from && *point <= to);
+            (level.name, own.fold(f64::NEG_INFINITY, f64::max))
         });
+        let inside = inside.filter(|(name, _)| which(name)).map(|(_, point)| point);
         let wanted: Vec<f64> = inside.chain([points().fold(f64::NEG_INFINITY, f64::max)]).collect();
         // What has no size (a case of which every visit failed) is shown as it is.
-        let shown = |judged: &&&Judged| size(judged).is_none_or(|size| wanted.contains(&size));
+        let shown = |judged: &&&Judged| {
+            size(judged)
+                .is_none_or(|size| wanted.contains(&size) && !stands_by_source(diagnosis, judged, size))
+        };
         case.iter().filter(shown).copied().collect()
     };
     let each =
@@ -197,6 +204,29 @@ fn of_levels<'a>(diagnosis: &Diagnosis, cases: &[Vec<&'a Judged>], x: &str) -> V
         }
     }
     rows
+}
+
+/// Whether the latency of a level stands in the table of latencies by source: one quantity has one row.
+fn stands_by_source(diagnosis: &Diagnosis, judged: &Judged, size: f64) -> bool {
+    let case = &judged.series.case;
+    let plain = case.bench == memory::LATENCY
+        && case.placement.pages == Pages::Huge
+        && case.params.len() == 1
+        && case.params.get(memory::param::ORDER).and_then(|order| order.text()) == Some("random");
+    let source = match level(diagnosis, case.placement.cpus().first(), size).as_str() {
+        "memory" => "dram".to_string(),
+        name => name.trim_end_matches('d').to_lowercase(),
+    };
+    let is_row = |other: &Judged| {
+        let there = &other.series.case;
+        there.bench == memory::DATA_SOURCE
+            && there.placement.name == case.placement.name
+            && there.params.get(memory::param::SOURCE).and_then(|own| own.text()) == Some(&source)
+            && other.series.point.is_empty()
+            && other.analysis.estimate.is_some()
+            && other.analysis.verdict.usable()
+    };
+    plain && diagnosis.series.iter().any(is_row)
 }
 
 /// Of each case what it is nearly idle and fully loaded, called by where it then is.

@@ -135,9 +135,13 @@ fn case_rows(
         };
         let mut row = begin(&super::names::point_words(point));
         row.extend(metrics.iter().map(|metric| at(metric).map_or(Cell::Empty, |judged| value(judged))));
-        let verdicts = metrics.iter().filter_map(at).map(|judged| &judged.analysis.verdict);
+        // A row is as good as what it is about; what rides along (a difference, a share) shows its own interval.
+        let there = || metrics.iter().filter_map(at);
+        let headline = there().any(|judged| judged.series.metric.headline);
+        let about = there().filter(|judged| judged.series.metric.headline || !headline);
+        let verdicts: Vec<&Verdict> = about.map(|judged| &judged.analysis.verdict).collect();
         // Of equally grave ones that of the first metric.
-        let gravest = verdicts.rev().max_by_key(|verdict| weight(verdict));
+        let gravest = verdicts.into_iter().rev().max_by_key(|verdict| weight(verdict));
         row.push(gravest.cloned().map_or(Cell::Empty, Cell::Verdict));
         row
     };

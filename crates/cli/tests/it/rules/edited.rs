@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{Case, case};
-use crate::runs::{diagnosed, end, pretended, recorded, run_file, unsealed};
+use crate::runs::{diagnosed, end, on_file, pretended, recorded, run_file, unsealed};
 use crate::synthetic::{Shape, Tree};
 
 /// The name and the text of a run file that a measuring verb leaves with these words.
@@ -198,6 +198,11 @@ impl Edit {
         let results = diagnosed(&self.file);
         assert_eq!(results["damage"], json!([]), "the change made a line that cannot be read");
         results
+    }
+
+    /// What a terminal shows of the file that was diagnosed last.
+    pub fn shown(&self) -> String {
+        on_file("diagnose", &self.file, "").expect(0).sane().out.clone()
     }
 }
 

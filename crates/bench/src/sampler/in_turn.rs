@@ -1,0 +1,95 @@
+//! Windows of two things in turn, so that what moves both cancels out of their difference.
+
+use anyhow::Context;
+use model::Form;
+use model::vocabulary::MetricId;
+
+use super::calibration::{calibrate, linearity};
+use super::columns::Columns;
+use super::{Point, Sampler, core_clock_ghz};
+
+impl Sampler<'_> {
+    /// Times windows of two things in turn, a point each. `body` does so many iterations of the first (0) or the second
+    /// (1) and reports their nanoseconds. At the second point stands as `longer`, window by window, by how many ns a unit
+    /// of the first one's work takes longer.
+    pub fn time_in_turn(
+        &mut self,
+        points: [Point; 2],
+        longer: MetricId,
+        mut body: impl FnMut(usize, u64) -> anyhow::Result<f64>,
+    ) -> anyhow::Result<()> {
+        self.timed_in_turn(points, longer, &mut body)
+    }
+
+    fn timed_in_turn(
+        &mut self,
+        points: [Point; 2],
+        longer: MetricId,
+        body: &mut dyn FnMut(usize, u64) -> anyhow::Result<f64>,
+    ) -> anyhow::Result<()> {
+        let (mut iterations, mut deviations) = ([0; 2], [0.0; 2]);
+        for (which, point) in points.iter().enumerate() {
+            let window_ns = self.windows.window_ns * point.stretch;
+            let mut one = |iterations| body(which, iterations);
+            iterations[which] = calibrate(window_ns, &mut one).context("while calibrating")?;
+            deviations[which] = linearity(iterations[which], &mut one)?;
+        }
+        let mut columns = [Columns::default(), Columns::default()];
+        let begin = self.clock.now();
+        for window in 0..self.windows.warm_up + self.windows.count {
+            // Neither is always the one that finds the caches as the other left them.
+            for which in if window % 2 == 0 { [0, 1] } else { [1, 0] } {
+                let before = self.gauge();
+                let ns = body(which, iterations[which])?;
+                let work = iterations[which] as f64 * points[which].work;
+                columns[which].push(&before, &self.gauge(), work, ns);
+                columns[which].clock_ghz.push(Some(core_clock_ghz(self.clock)));
+            }
+            if self.clock.now() - begin > self.windows.limit_s * 1e9 {
+                break;
+            }
+        }
+        let mut all = points.into_iter().zip(columns).zip(deviations).map(|((point, columns), linearity)| {
+            let warm_up = self.windows.warm_up.min(columns.ns.len().saturating_sub(1));
+            let metrics = point.metrics();
+            columns.samples(point.params, metrics, warm_up, Some(linearity))
+        });
+        let (Some(first), Some(second)) = (all.next(), all.next()) else { return Ok(()) };
+        let each = [&first, &second].map(|samples| samples.values(Form::TimePerWork { scale: 1.0 }));
+        let differences: Vec<Vec<f64>> =
+            each[0].iter().zip(&each[1]).map(|(one, other)| vec![one - other]).collect();
+        self.emit_notes(&second, &[(second.point.clone(), longer)], &differences)?;
+        self.emit(first)?;
+        self.emit(second)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::point;
+    use crate::rehearsal::with_sampler;
+    use model::vocabulary::memory::{metric, param};
+
+    #[test]
+    fn differences_stand_at_the_second_point_window_by_window() {
+        let points = [1u64, 2].map(|at| Point::new(metric::LATENCY, 10.0).at(point(param::BYTES, at)));
+        // What both meet moves from window to window; the first takes 3 ns more for each of ten units.
+        let mut moved = 0.0;
+        let all = with_sampler(|sampler| {
+            sampler.time_in_turn(points, metric::TRANSLATION, |which, iterations| {
+                moved += 5.0;
+                let each = [130.0, 100.0][which];
+                Ok(iterations as f64 * each + moved)
+            })
+        })
+        .expect("windows");
+        let named = |name: &str| all.iter().filter(|one| one.metrics == [name]).collect::<Vec<_>>();
+        assert_eq!(named("latency").len(), 2);
+        let [longer] = named("translation")[..] else { panic!("{all:?}") };
+        assert_eq!((longer.point.clone(), longer.len()), (point(param::BYTES, 2u64), 3));
+        let values = longer.values(Form::Value);
+        assert!(values.iter().all(|value| (value - 3.0).abs() < 0.1), "{values:?}");
+        assert!(all.iter().all(|one| one.beside.clock_ghz.is_some() && one.linearity.is_some()));
+    }
+}

@@ -1,0 +1,125 @@
+//! Huge pages that are translated like small ones.
+
+use super::words::{bytes, figure, percent};
+use super::{Evidence, Rule};
+use machine::Hypervisor;
+use model::vocabulary as ids;
+use model::{Effect, Fact, Finding, Severity};
+use stats::analysis::Judged;
+use stats::guarded::guarded;
+use stats::order::{Interval, median};
+
+pub const RULES: &[Rule] = &[SLOW_HUGE_PAGES];
+
+const SLOW_HUGE_PAGES: Rule = Rule {
+    id: ids::host::rule::SLOW_HUGE_PAGES,
+    title: "Huge pages that are translated like small ones",
+    about: "Huge pages (2 MiB) are for address translation: a few hundred entries of a TLB then reach as far as a hundred \
+            thousand of small pages. In a guest that holds only where the host backs its memory by huge pages as well: a \
+            TLB keeps the smaller of both, KVM maps 2 MiB only where the host's page is as large. Else each random access \
+            to a large block pays for a walk through two page tables, although the guest's kernel says that all is huge.",
+    method: "By memory.data-source, dram: lines of a block of up to 512 MiB in random order over the whole block, in turn \
+             with a random order within groups of 4 MiB. On huge pages both need no walk: the block has at most 256 pages, \
+             the second level of a server's TLB 1024 or more, and a miss of the first level that hits there costs 7 to 9 \
+             cycles by the vendors' manuals. On small pages 4 MiB fit that level and the block does not. Fires where the \
+             kernel says that 95 % or more of the block are huge pages, and the whole 95 % interval of what the order over \
+             the block costs more lies above 20 cycles of the core clock (2 GHz where it is not known). The figure in the \
+             headline is the whole price: over groups of 256 KiB, whose translations the first level holds. Intel's cores \
+             before 2013 have no second level for huge pages, and fire where the host is innocent.",
+    calm: "huge pages translated as such",
+    source: file!(),
+    check: slow_huge_pages,
+};
+
+/// Share of huge pages from which a block counts as backed by them.
+const HUGE_ENOUGH: f64 = 0.95;
+/// Twice what a hit in the second level costs, and less than a walk.
+const MOST_CYCLES: f64 = 20.0;
+/// A slow clock: cycles are longer, and the rule is more patient.
+const SLOW_GHZ: f64 = 2.0;
+/// Groups that fit the first and the second level of a TLB for small pages, bytes.
+const FIRST_LEVEL: f64 = 262_144.0;
+const SECOND_LEVEL: f64 = 4_194_304.0;
+
+fn slow_huge_pages(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let (second, walks) = price(evidence, SECOND_LEVEL)?;
+    let planned = second.series.planned as u32;
+    let shares: Vec<f64> = evidence.visits_of(planned).filter_map(|visit| visit.process.huge_share).collect();
+    let share = median(&shares).filter(|share| (HUGE_ENOUGH..=1.0).contains(share))?;
+    let ghz = evidence.core_clock_ghz().unwrap_or(SLOW_GHZ);
+    let most_ns = MOST_CYCLES / ghz;
+    if walks.low <= most_ns {
+        return Some(Vec::new());
+    }
+    let (whole, _) = price(evidence, FIRST_LEVEL).unwrap_or((second, walks));
+    let of = whole.analysis.estimate.as_ref()?.median;
+    let within = |judged: &Judged, interval: Interval| {
+        let estimate = judged.analysis.estimate.as_ref().map_or(f64::NAN, |estimate| estimate.median);
+        let words = format!(
+            "{} ({} to {})",
+            figure(estimate, "ns"),
+            figure(interval.low, ""),
+            figure(interval.high, "")
+        );
+        let spread = spread(judged).unwrap_or(f64::NAN);
+        Fact::new(format!("the whole block against {}", bytes(spread)), words, &judged.series.key)
+    };
+    let prices = [FIRST_LEVEL, SECOND_LEVEL].into_iter().filter_map(|spread| price(evidence, spread));
+    let mut facts: Vec<Fact> = prices.map(|(judged, interval)| within(judged, interval)).collect();
+    facts.push(Fact::new("share of huge pages, by the kernel", percent(share), second.series.case.key()));
+    let most = format!("{} ({MOST_CYCLES:.0} cycles at {})", figure(most_ns, "ns"), figure(ghz, "GHz"));
+    facts.push(Fact::new("a translation without a walk costs at most", most, ids::cpu::CLOCK));
+    let guest = matches!(evidence.machine.hypervisor, Hypervisor::Guest(_));
+    let (headline, cause, advice) = match guest {
+        true => (
+            format!(
+                "huge pages behave like small ones here: {} of each random DRAM access are address translation",
+                figure(of, "ns")
+            ),
+            "The host backs this guest's memory by small pages, or by huge ones that do not line up with the guest's: the TLB \
+             holds 4 KiB entries, and most accesses walk two page tables.",
+            "Size what is accessed at random by the TLB (a few MiB), or take another kind of instance. Operator: back guests \
+             by huge pages (hugetlbfs, or transparent_hugepage=always with memory aligned to 2 MiB).",
+        ),
+        false => (
+            format!(
+                "{} of each random DRAM access are address translation, although its pages are huge",
+                figure(of, "ns")
+            ),
+            "Either this CPU's TLB has few entries for huge pages (Intel before 2013), or what runs here is a guest that does \
+             not know it.",
+            "Compare with pages of 1 GiB (hugetlbfs), and look at dTLB misses with perf.",
+        ),
+    };
+    Some(vec![Finding {
+        rule: SLOW_HUGE_PAGES.id.into(),
+        severity: Severity::Note,
+        headline,
+        cause: cause.into(),
+        facts,
+        confirm: "assay run --only memory.data-source,memory.tlb --profile standard --new".into(),
+        advice: advice.into(),
+        series: Vec::new(),
+        effect: Effect::None,
+    }])
+}
+
+/// What random order over a whole block of local memory costs more than within this spread, with its interval.
+fn price<'a>(evidence: &Evidence<'a>, wanted: f64) -> Option<(&'a Judged, Interval)> {
+    let dram = |judged: &&Judged| {
+        let series = &judged.series;
+        series.case.bench == ids::memory::DATA_SOURCE
+            && series.metric.name == ids::memory::metric::TRANSLATION
+            && series.case.placement.name == "one-cpu"
+            && spread(judged) == Some(wanted)
+    };
+    let judged = evidence.series.iter().find(dram).filter(|judged| judged.analysis.verdict.usable())?;
+    // Prices around zero have no logarithms, by which few processes get their interval: here it is that of the values.
+    let few =
+        || guarded(&judged.series.values().iter().filter_map(|windows| median(windows)).collect::<Vec<_>>());
+    Some((judged, judged.analysis.estimate.as_ref()?.interval.or_else(few)?))
+}
+
+fn spread(judged: &Judged) -> Option<f64> {
+    judged.series.point.get(ids::memory::param::WITHIN)?.number()
+}
