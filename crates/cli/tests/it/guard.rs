@@ -48,10 +48,6 @@ fn a_command_that_cannot_be_run_is_a_mistake_of_usage() {
     fails("--vs /bin/true --placements free,spread", &["/bin/sh"], "at one placement");
     fails("--duet", &["/bin/sh"], "--vs");
     fails("--duet --vs /bin/true --placements free", &["/bin/sh"], "--placements");
-    let unknown = testkit::root().join("tests/machines/memory-only.json");
-    let words = format!("--pretend 1 --from {} --duet --vs /bin/true", unknown.display());
-    fails(&words, &["/bin/sh"], "--duet needs two like CPUs");
-    fails(&words, &["/bin/sh"], "Leave it out: --vs then runs the two in turn on one CPU");
     assert!(!dir.path().join("report.html").exists(), "nothing was measured");
 }
 
@@ -227,6 +223,27 @@ fn duet(dir: &Path, a: &str, b: &str) -> Option<Ended> {
     Some(ended)
 }
 
+/// What it printed, as one line.
+fn in_line(ended: &Ended) -> String {
+    ended.out.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn two_commands_at_once_need_two_like_cpus() {
+    const TEST: &str = "two_commands_at_once_need_two_like_cpus";
+    let cpu = crate::host::allowed_cpus().first().expect("a CPU").to_string();
+    if !crate::host::works("taskset", &["-c", &cpu, "true"]) {
+        return crate::host::skipped(TEST, "taskset is not here");
+    }
+    let dir = tempfile::tempdir().expect("a folder");
+    let command = guard(dir.path(), "--duet --vs /bin/true", &["/bin/sh"]);
+    let ended = end(&mut crate::host::wrapped(&["taskset", "-c", &cpu], &command));
+    ended
+        .expect(2)
+        .says(&["--duet needs two like CPUs", "Leave it out: --vs then runs the two in turn on one CPU"]);
+    assert!(!dir.path().join("report.html").exists(), "nothing was measured");
+}
+
 #[test]
 fn two_commands_at_once_meet_and_swap_their_cpus() {
     let dir = tempfile::tempdir().expect("a folder");
@@ -239,8 +256,9 @@ fn two_commands_at_once_meet_and_swap_their_cpus() {
     let out = dir.path().join("out");
     let Some(ended) = duet(&out, &a, &b) else { return };
     ended.expect(0);
-    assert!(ended.out.contains("the same within 1 %, measured at once on CPUs "), "{}", ended.out);
-    assert!(ended.out.contains(" and ") && ended.out.contains("over 6 swapped pairs."), "{}", ended.out);
+    let told = in_line(&ended);
+    assert!(told.contains("the same within 1.0 %, measured at once on CPUs "), "{told}");
+    assert!(told.contains("over 6 swapped pairs."), "{told}");
     let results = results(&out);
     let versus = &results["versus"];
     assert_eq!((&versus["at_once"], &versus["quads"]), (&true.into(), &6.into()), "{versus}");
@@ -268,8 +286,9 @@ fn two_commands_at_once_are_told_apart_and_fail_together() {
     // The names of the two sort the other way round.
     let Some(ended) = duet(dir.path(), "echo n: 1.1", "echo n: 1.0") else { return };
     ended.expect(0);
-    assert!(ended.out.contains("B is faster by 10 %, measured at once on CPUs"), "{}", ended.out);
-    assert!(ended.out.contains("not for comparison with other runs"), "{}", ended.out);
+    let told = in_line(&ended);
+    assert!(told.contains("B is faster by 10 %") && told.contains(", measured at once on CPUs "), "{told}");
+    assert!(told.contains("not for comparison with other runs"), "{told}");
     let dir = tempfile::tempdir().expect("a folder");
     let ended = duet(dir.path(), "sleep 600", "echo this is why; exit 9").expect("like CPUs");
     ended.expect(3).says(&["B: /bin/sh ended with exit code 9. Its last lines: this is why"]);
