@@ -130,7 +130,6 @@ pub fn diagnose(run: Run) -> Diagnosis {
             Some(found) => findings.extend(found),
         }
     }
-    let measured_caches = ladder::measured_caches(&Evidence::new(&run, &machine, clock, &series));
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     guard::confirm_by_verb(&run, &mut findings);
     for finding in &findings {
@@ -138,6 +137,8 @@ pub fn diagnose(run: Run) -> Diagnosis {
             judged.analysis.verdict = adjusted(&judged.analysis.verdict, finding);
         }
     }
+    // By verdicts as they now are: a ladder that was rejected names nothing.
+    let measured_caches = ladder::measured_caches(&Evidence::new(&run, &machine, clock, &series));
     Diagnosis { run, machine, clock, series, measured_caches, findings, clean, not_applicable }
 }
 
