@@ -323,21 +323,25 @@ pub fn is_tidy(dir: &Path) {
 pub fn quiet_tree() -> Tree {
     let tree = Tree::new();
     tree.file("/sys/devices/system/cpu/online", &crate::host::allowed_cpus().to_string());
-    tree.file("/proc/stat", &stat(0));
-    tree.file(
-        "/proc/vmstat",
-        "pswpin 0000000000\npswpout 0000000000\nnuma_pages_migrated 0\nallocstall_normal 0",
-    );
+    tree.file("/proc/stat", &stat(0, 1));
+    tree.file("/proc/vmstat", &vmstat(0, 0));
     for kind in ["cpu", "memory"] {
-        tree.file(&format!("/proc/pressure/{kind}"), "some avg10=0.00 avg60=0.00 avg300=0.00 total=0");
+        tree.file(&format!("/proc/pressure/{kind}"), "some avg10=0.00 avg60=0.00 avg300=0.00 total=1");
     }
     tree
 }
 
-/// /proc/stat of this machine's CPUs with so many ticks stolen, always of one length.
-pub fn stat(stolen: u64) -> String {
+/// /proc/stat of this machine's CPUs with so many ticks idle and stolen, always of one length.
+pub fn stat(idle: u64, stolen: u64) -> String {
     let cpus = crate::host::allowed_cpus();
-    let mut lines = vec![format!("cpu  100 0 100 1000 0 0 0 {stolen:010} 0 0")];
+    let mut lines = vec![format!("cpu  100 0 100 {idle:010} 0 0 0 {stolen:010} 0 0")];
     lines.extend(cpus.iter().map(|cpu| format!("cpu{cpu} 50 0 50 500 0 0 0 0000000000 0 0")));
     lines.join("\n")
+}
+
+/// /proc/vmstat with so many pages swapped in, and moved between nodes, and so many faults; always of one length.
+pub fn vmstat(pages: u64, faults: u64) -> String {
+    format!(
+        "pgfault {faults:010}\npswpin {pages:010}\npswpout 0000000000\nnuma_pages_migrated {pages:010}\nallocstall_normal 0"
+    )
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::edited::quota;
 use crate::host::{Group, allowed_cpus, wrapped};
-use crate::runs::{end, quiet_tree, results, run_into, stat};
+use crate::runs::{end, quiet_tree, results, run_into, stat, vmstat};
 use crate::synthetic::Tree;
 
 /// A real run, with the quick profile where no other is named, that does not wait for a quiet machine.
@@ -39,7 +39,8 @@ impl<'a> Live<'a> {
     /// The results of a clean run in quiet, made once.
     pub fn steady() -> Value {
         static RESULTS: OnceLock<Value> = OnceLock::new();
-        RESULTS.get_or_init(|| Live::of("--only selftest.steady").run()).clone()
+        let quiet = |ms: u64| vec![("proc/stat", stat(ms / 10, 1)), ("proc/vmstat", vmstat(0, ms))];
+        RESULTS.get_or_init(|| Live::of("--only selftest.steady").run_while(quiet)).clone()
     }
 
     /// With what this machine really does in sight.
@@ -73,6 +74,33 @@ impl<'a> Live<'a> {
     pub fn wrapped(mut self, wrapper: &'a [&'a str]) -> Live<'a> {
         self.around = Box::new(|command| wrapped(wrapper, command));
         self
+    }
+
+    /// While files of its tree, which are there, say what `texts` gives for the ms since it began.
+    fn run_while(self, texts: impl Fn(u64) -> Vec<(&'static str, String)> + Sync) -> Value {
+        let tree = self.tree.as_ref().expect("a tree");
+        let open = |(path, _): (&str, String)| {
+            File::options().write(true).open(tree.root().join(path)).expect("a counter")
+        };
+        let files: Vec<File> = texts(0).into_iter().map(open).collect();
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let begin = Instant::now();
+                while !over.load(Ordering::Relaxed) {
+                    for (file, (_, text)) in files.iter().zip(texts(begin.elapsed().as_millis() as u64)) {
+                        // In place and always of one length: the run keeps these files open.
+                        file.write_all_at(format!("{text}\n").as_bytes(), 0).expect("written");
+                    }
+                    std::thread::sleep(Duration::from_millis(2));
+                }
+            });
+            // Also where it fails: the thread would go on for ever.
+            let end = Flag(&over);
+            let results = self.run();
+            drop(end);
+            results
+        })
     }
 
     pub fn run(self) -> Value {
@@ -122,33 +150,16 @@ impl Moving {
                 tree.file(&format!("{node}{number}/meminfo"), &format!("Node {number} MemTotal: 8388608 kB"));
             }
             tree.file("/proc/sys/kernel/numa_balancing", "1");
-            let files =
-                ["proc/stat", "proc/vmstat", "sys/fs/cgroup/job/cpu.stat"].map(|path| tree.root().join(path));
-            tree.file("/proc/vmstat", &vmstat(0));
             live.tree = Some(tree);
-            let over = AtomicBool::new(false);
-            std::thread::scope(|scope| {
-                scope.spawn(|| {
-                    let begin = Instant::now();
-                    let write = |file: &File, text: String| {
-                        // In place and always of one length: the run keeps these files open.
-                        file.write_all_at(format!("{text}\n").as_bytes(), 0).expect("written");
-                    };
-                    let files = files.map(|path| File::options().write(true).open(path).expect("a counter"));
-                    while !over.load(Ordering::Relaxed) {
-                        let ms = begin.elapsed().as_millis() as u64;
-                        // A third of all CPUs' time in ticks of 10 ms, a page each ms, a fifth of the time.
-                        write(&files[0], stat(ms * allowed_cpus().len() as u64 / 30));
-                        write(&files[1], vmstat(ms));
-                        write(&files[2], format!("nr_throttled 0\nthrottled_usec {:010}", ms * 200));
-                        std::thread::sleep(Duration::from_millis(2));
-                    }
-                });
-                // Also where it fails: the thread would go on for ever.
-                let end = Flag(&over);
-                let results = live.run();
-                drop(end);
-                results
+            // A third of all CPUs' time in ticks of 10 ms, a page each ms, a fifth of the time.
+            live.run_while(|ms| {
+                let stolen = ms * allowed_cpus().len() as u64 / 30;
+                let throttled = format!("nr_throttled 0\nthrottled_usec {:010}", ms * 200);
+                vec![
+                    ("proc/stat", stat(ms / 10, stolen)),
+                    ("proc/vmstat", vmstat(ms, ms)),
+                    ("sys/fs/cgroup/job/cpu.stat", throttled),
+                ]
             })
         })
     }
@@ -161,8 +172,4 @@ impl Drop for Flag<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
-}
-
-fn vmstat(pages: u64) -> String {
-    format!("pswpin {pages:010}\npswpout 0000000000\nnuma_pages_migrated {pages:010}")
 }
