@@ -116,7 +116,7 @@ fn commands(case: &Case) -> Vec<Params> {
     }
 }
 
-/// One command: what a visit is told of it, and where it runs.
+/// One command as the case describes it, and the CPUs where it runs.
 struct Told {
     words: Vec<String>,
     wanted: Option<Wanted>,
@@ -166,7 +166,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     }
 }
 
-/// From now on all that this process starts is its own, whatever becomes of it; what it is told meanwhile.
+/// Makes this process adopt all that it starts, so that nothing outlives it. Returns the signals that it receives from now on.
 fn own_all() -> anyhow::Result<Events> {
     // Whatever the program starts comes to this process when its parent ends: nothing gets away, and nothing is left.
     process::adopt_orphans().context("cannot adopt what the program leaves")?;

@@ -20,8 +20,8 @@ const SLOW_HUGE_PAGES: Rule = Rule {
             to a large block pays for a walk through two page tables, although the guest's kernel says that all is huge.",
     method: "By memory.data-source, dram: lines of a block of up to 512 MiB in random order over the whole block, in turn \
              with a random order within groups of 4 MiB. On huge pages both need no walk: the block has at most 256 pages, \
-             the second level of a server's TLB 1024 or more, and a miss of the first level that hits there costs 7 to 9 \
-             cycles by the vendors' manuals. On small pages 4 MiB fit that level and the block does not. Fires where the \
+             the second level of a server's TLB 1024 or more, and a miss of the first level that hits there costs some 7 to \
+             9 cycles (not measured by us). On small pages 4 MiB fit that level and the block does not. Fires where the \
              kernel says that 95 % or more of the block are huge pages, and the whole 95 % interval of what the order over \
              the block costs more lies above 20 cycles of the core clock (2 GHz where it is not known). The figure in the \
              headline is the whole price: over groups of 256 KiB, whose translations the first level holds. Intel's cores \

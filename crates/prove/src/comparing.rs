@@ -22,14 +22,7 @@ fn commands_in_turn() -> String {
     let cells = pairs(&[-1.0, 0.0], &[0.0, 0.01, 0.02, 0.05]);
     let found = measured(&cells, |&(slope, planted)| in_turn(planted, slope, TRIALS, 17));
     let row = |((slope, planted), found): (&(f64, f64), &InTurn)| {
-        vec![
-            if *slope == 0.0 { "does not".to_string() } else { "as cycles do".to_string() },
-            format!("{} %", 100.0 * planted),
-            found.different.to_string(),
-            found.same.to_string(),
-            found.covered.to_string(),
-            format!("{:.1}", found.mean_quads),
-        ]
+        told_row(if *slope == 0.0 { "does not" } else { "as cycles do" }, *planted, found)
     };
     let rows: Vec<Vec<String>> = cells.iter().zip(&found).map(row).collect();
     let of = |wanted: f64, slope: Option<f64>| -> Vec<Rate> {
@@ -54,6 +47,18 @@ fn commands_in_turn() -> String {
         )
 }
 
+/// A row of the tables of two commands: how they ran, what was planted, what was found.
+fn told_row(ran: &str, planted: f64, found: &InTurn) -> Vec<String> {
+    vec![
+        ran.to_string(),
+        format!("{} %", 100.0 * planted),
+        found.different.to_string(),
+        found.same.to_string(),
+        found.covered.to_string(),
+        format!("{:.1}", found.mean_quads),
+    ]
+}
+
 fn commands_at_once() -> String {
     let cells: Vec<(bool, f64)> = [false, true]
         .into_iter()
@@ -61,14 +66,7 @@ fn commands_at_once() -> String {
         .collect();
     let found = measured(&cells, |&(at_once, planted)| disturbed(planted, at_once, TRIALS, 19));
     let row = |((at_once, planted), found): (&(bool, f64), &InTurn)| {
-        vec![
-            if *at_once { "at once" } else { "in turn" }.to_string(),
-            format!("{} %", 100.0 * planted),
-            found.different.to_string(),
-            found.same.to_string(),
-            found.covered.to_string(),
-            format!("{:.1}", found.mean_quads),
-        ]
+        told_row(if *at_once { "at once" } else { "in turn" }, *planted, found)
     };
     let rows: Vec<Vec<String>> = cells.iter().zip(&found).map(row).collect();
     let of = |wanted: &dyn Fn(f64) -> bool, rate: &dyn Fn(&InTurn) -> Rate| -> Vec<Rate> {

@@ -143,7 +143,7 @@ fn play(
     ran.emit(point, sampler)
 }
 
-/// Waits until so many bytes were heard.
+/// Waits until `bytes` bytes have arrived.
 fn hear(heard: &mut Streams, bytes: usize, events: &mut Events) -> anyhow::Result<()> {
     while heard.out.text().len() < bytes {
         ensure!(!events.asked_to_end() && heard.from[0].is_some(), "this run was asked to end");
