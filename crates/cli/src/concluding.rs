@@ -38,12 +38,14 @@ impl Lookout<'_> {
     }
 }
 
-/// Saves a run file to which somebody did something where it can be found, and says where.
-pub fn keep(args: &MeasureArgs, writer: &mut Writer) -> anyhow::Result<()> {
-    if let Some(why) = writer.lost_or_changed() {
-        output::tell(&format!("  {}", save(args, writer, &why)?));
+/// Saves a run file to which somebody did something where it can be found, and says where; whether
+/// that was necessary.
+pub fn keep(args: &MeasureArgs, writer: &mut Writer) -> anyhow::Result<bool> {
+    let lost = writer.lost_or_changed();
+    if let Some(why) = &lost {
+        output::tell(&format!("  {}", save(args, writer, why)?));
     }
-    Ok(())
+    Ok(lost.is_some())
 }
 
 /// In --out, beside that, in the current folder or in the system's temporary one.
@@ -71,7 +73,7 @@ pub struct Finished {
 /// Reads the run back as everybody else would, judges it, closes it with its summary and reports.
 pub fn conclude(args: &MeasureArgs, writer: &mut Writer, ended: Ended) -> anyhow::Result<Finished> {
     let (run, mut closed) = match (keep(args, writer), writer.read()) {
-        (kept, Ok(run)) => (run, kept),
+        (kept, Ok(run)) => (run, kept.map(|_| ())),
         (kept, Err(error)) => return Err(kept.err().unwrap_or(error)),
     };
     let mut diagnosis = diagnose::diagnose(run);
@@ -79,7 +81,7 @@ pub fn conclude(args: &MeasureArgs, writer: &mut Writer, ended: Ended) -> anyhow
     if !stopped {
         let summary = diagnosis.summary();
         closed = closed.and_then(|()| writer.append(&Record::Summary(Box::new(summary.clone()))));
-        closed = closed.and_then(|()| keep(args, writer));
+        closed = closed.and_then(|()| keep(args, writer).map(|_| ()));
         writer.sync();
         // From here on the run is what its file says: complete.
         diagnosis.run.summary = closed.is_ok().then_some(summary);
@@ -92,9 +94,8 @@ pub fn conclude(args: &MeasureArgs, writer: &mut Writer, ended: Ended) -> anyhow
     let (folder, code) = loop {
         let folder = output::beside(writer.path(), &None);
         let code = write_reports(args, &diagnosis, &report, &folder, writer.path(), stopped);
-        // With a run file that had to be saved elsewhere the reports go there, too.
-        keep(args, writer)?;
-        if folder == output::beside(writer.path(), &None) {
+        // With a run file that had to be saved again the reports are written again, too.
+        if !keep(args, writer)? {
             break (folder, code?);
         }
     };

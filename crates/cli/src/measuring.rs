@@ -158,7 +158,9 @@ pub fn study_to_file(
     let finished = match ended {
         Ok(ended) => conclude(args, &mut writer, ended)?,
         Err(error) => {
-            keep(args, &mut writer).unwrap_or_else(|lost| output::tell(&format!("  {lost:#}")));
+            if let Err(lost) = keep(args, &mut writer) {
+                output::tell(&format!("  {lost:#}"));
+            }
             return Err(error);
         }
     };
