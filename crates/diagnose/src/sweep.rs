@@ -19,7 +19,7 @@ const EFFECT: Rule = Rule {
     method: "Each pass visits all cells in a fresh random order and the setting that was there before every eighth; level, drift and noise are fitted \
              at once on logarithms (METHODOLOGY.md, Sweeps). Whether they matter is asked of all visits together, before any cell: the values of each \
              knob, a trend along it where they are numbers, whether one knob depends on the other, then any two cells; by permutation within passes, \
-             at 5 % over all questions (Holm). Core-bound work is brought to one core clock, unless the knobs move that. Cells are called best \
+             at 5 % over all questions (closed testing). Core-bound work is brought to one core clock, unless the knobs move that. Cells are called best \
              that are within the simultaneous 95 % bound of the best one. Regions are the shortest description of rows and columns as falling, ragged and \
              flat pieces. Switches are counted in the same visits; what goes together is said by rank correlation from 0.7 on, and is no proof.",
     calm: "",
@@ -77,7 +77,7 @@ fn effect_of(sweep: &Sweep, facet: &Facet, charted: &Charted) -> Finding {
         facts.push(fact("all visits brought to one core clock", format!("{ghz:.2} GHz")));
     }
     facts.extend(surface.answers.iter().map(|answer| {
-        let said = format!("{} ({})", words::answer(sweep, answer), p_words(answer.holm));
+        let said = format!("{} ({})", words::answer(sweep, answer), p_words(answer.adjusted));
         fact(&words::asked(sweep, answer.asked), said)
     }));
     let level = figure(surface.control_level, &charted.metric.unit);
@@ -166,7 +166,7 @@ fn does(sweep: &Sweep) -> &'static str {
 }
 
 fn p_words(p: f64) -> String {
-    if p < 0.001 { "p < 0.001".to_string() } else { format!("p = {p:.3}") }
+    if p <= 0.001 { "p ≤ 0.001".to_string() } else { format!("p = {p:.3}") }
 }
 
 fn cause_of(sweep: &Sweep, charted: &Charted) -> String {

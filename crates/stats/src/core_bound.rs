@@ -195,3 +195,67 @@ pub fn is_core_bound_by_name(case: &Case, point: &Params, metric: &Metric) -> bo
 fn widened(interval: Interval, wider: f64) -> Interval {
     Interval { low: interval.low * (-wider).exp(), high: interval.high * wider.exp() }
 }
+
+#[cfg(test)]
+mod tests {
+    use fastrand::Rng;
+    use testkit::{run, samples, visit};
+
+    use super::super::noise::normal;
+    use super::*;
+    use model::{Better, Packed, Seat};
+
+    /// A setting with ten processes of a system call on one CPU: `by` of a logarithm slower, times going by `slope` with a
+    /// clock that is one of three.
+    fn setting(by: f64, slope: f64, clocks: [f64; 3], seed: u64) -> Series {
+        let mut rng = Rng::with_seed(seed);
+        let visits = (0..10).map(|pass| {
+            let clock: f64 = clocks[rng.usize(..3)];
+            let time = by + slope * clock.ln() + 0.002 * normal(&mut rng);
+            let mut one = samples("rate", 0, &[time.exp()]);
+            one.beside.clock_ghz = Some(Packed::Same(clock));
+            visit(pass, 0, pass, vec![one])
+        });
+        let mut found = crate::series(&run(1, visits.collect())).remove(0);
+        found.case.bench = "syscall.getpid".into();
+        found.metric.name = "latency".into();
+        found.metric.unit = "ns".into();
+        found.metric.better = Better::Lower;
+        found.case.placement.seats = vec![Seat {
+            role: "task".into(),
+            host: None,
+            cpus: [1].into_iter().collect(),
+            mem_nodes: Default::default(),
+        }];
+        found
+    }
+
+    fn at_three(settings: [Series; 2]) -> Option<[f64; 2]> {
+        let [a, b] = &settings;
+        let found = settings_at_clock(&[a, b], &Machine::default(), 3.0)?;
+        let middle = |values: &Vec<f64>| median(&values.iter().map(|value| value.ln()).collect::<Vec<f64>>());
+        Some([middle(&found[0])?, middle(&found[1])?])
+    }
+
+    const MOVING: [f64; 3] = [3.0, 3.3, 3.9];
+
+    #[test]
+    fn settings_whose_time_goes_with_the_clock_are_told_apart_at_one() {
+        let found =
+            at_three([setting(0.0, -1.0, MOVING, 1), setting(0.03, -1.0, MOVING, 2)]).expect("core-bound");
+        assert!((found[1] - found[0] - 0.03).abs() < 0.005, "{found:?}");
+        assert!((found[0] + f64::ln(3.0)).abs() < 0.005, "{found:?}");
+    }
+
+    #[test]
+    fn settings_are_left_as_they_ran_where_the_clock_explains_nothing() {
+        let steady = [3.0, 3.001, 3.002];
+        let two =
+            |clocks: [f64; 3], slope: f64| [setting(0.0, slope, clocks, 1), setting(0.03, slope, clocks, 2)];
+        assert_eq!(at_three(two(steady, -1.0)), None, "the clock stood");
+        assert_eq!(at_three(two(MOVING, 0.0)), None, "time does not go with it");
+        let mut other = two(MOVING, -1.0);
+        other[1].case.bench = "disk.random".into();
+        assert_eq!(at_three(other), None, "not a count of core cycles");
+    }
+}

@@ -8,6 +8,7 @@ mod own;
 mod profile;
 mod real;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
@@ -212,6 +213,16 @@ fn invented_samples_give_a_whole_report_and_always_the_same() {
     assert_eq!((sweep.shape(), sweep.facet_values().len()), ([3, 2], 2));
     assert_eq!((sweep.target.bench.as_str(), sweep.every), ("sched.hackbench", 8));
     assert_eq!(sweep.response.as_ref().map(|response| response.bench.as_str()), Some("sched.wake-up"));
+    // What is asked of all cells takes as many visits of each: none ends before the others.
+    for bench in ["sched.hackbench", "sched.wake-up"] {
+        let plan = run.header.plan.iter().enumerate();
+        let cells = plan.filter(|(case, planned)| {
+            planned.case.bench == bench && !sweep.control.contains(&(*case as u32))
+        });
+        let visits = |case: usize| run.visits.iter().filter(|visit| visit.case as usize == case).count();
+        let made: BTreeSet<usize> = cells.map(|(case, _)| visits(case)).collect();
+        assert!(made.len() == 1 && !made.contains(&0), "{bench}: {made:?}");
+    }
     let text = std::fs::read_to_string(&file).expect("a run file");
     let validator = crate::validator("run-file");
     for line in text.lines() {

@@ -137,10 +137,14 @@ fn questions(sweep: &Sweep, charted: &Charted) -> Table {
         vec![
             text(words::asked(sweep, answer.asked)),
             text(words::answer(sweep, answer)),
-            number(if answer.holm < 0.001 { "< 0.001".into() } else { format!("{:.3}", answer.holm) }),
+            number(if answer.adjusted <= 0.001 {
+                "≤ 0.001".into()
+            } else {
+                format!("{:.3}", answer.adjusted)
+            }),
         ]
     });
-    let columns = vec![column("asked of all visits"), column("answer"), right("p (Holm)")];
+    let columns = vec![column("asked of all visits"), column("answer"), right("p over all")];
     Table { columns, rows: rows.collect(), folded: false }
 }
 

@@ -4,18 +4,27 @@
 //! A knob's own questions are tested by permutation: its values are exchanged within a pass and within one value of the
 //! other knob, so that what the other one does, and what the machine did from pass to pass, is no noise. Where the knob does
 //! nothing each order was as likely, whatever the other one does: the test is exact.
+//!
+//! Any two cells: several statistics, each sharp for another kind of surface, count together ([`Exchanged::jointly`]). What is
+//! said of all questions together errs in 5 % at most ([`closed`]).
+
+mod closed;
+mod scan;
+
+use fastrand::Rng;
 
 use super::fit::{Contrast, Fit, Passes, Point, fit};
 use super::matters::floor;
 use super::{Knob, Shape};
-use crate::multiple::holm;
 use crate::order::{MAD_TO_SIGMA, mad, median};
 use crate::tails::{normal_quantile, permutation_p, t_quantile};
 
+use self::scan::Scan;
+
 /// Over all questions of a surface.
 pub const ALPHA: f64 = 0.05;
-/// Permutations of a test: p is 0.0005 at least.
-const PERMUTATIONS: usize = 1999;
+/// Permutations of a test: p is 0.001 at least.
+const PERMUTATIONS: usize = 999;
 /// Residuals count up to so many robust standard deviations, so that no single look decides.
 const CLIP: f64 = 5.0;
 /// How often a trend at its floor is told.
@@ -50,8 +59,8 @@ pub struct Answer {
     pub asked: Asked,
     /// That there is nothing, of this question alone ...
     pub p: f64,
-    /// ... and after Holm's correction over all questions of the surface.
-    pub holm: f64,
+    /// ... and with all questions of the surface in mind: the closed test's.
+    pub adjusted: f64,
     /// Of a main effect, each value of the knob over the one that was there before (or the first), at equal values of the other
     /// knob; of a trend, the last value over the first on a straight line. `None` without looks.
     pub effects: Vec<Option<Contrast>>,
@@ -63,40 +72,64 @@ pub struct Answer {
 impl Answer {
     /// Whether there is an effect, at 5 % over all questions.
     pub fn is_yes(&self) -> bool {
-        self.holm <= ALPHA
+        self.adjusted <= ALPHA
     }
 }
+
+/// What each statistic of a knob whose values have an order counts: do they differ, do neighbours differ from the others, do
+/// they rise or fall.
+const ORDERED: [f64; 3] = [0.4, 0.3, 0.3];
+/// Of one without an order.
+const UNORDERED: [f64; 3] = [1.0, 0.0, 0.0];
+/// What each statistic of all cells counts: do they differ, does a rectangle of them differ from the others, do the columns'
+/// means, do the rows', what is left.
+const CELLS: [f64; 5] = [0.3, 0.3, 0.15, 0.15, 0.1];
 
 /// All that is asked of the cells `0..shape.cells()`.
 pub fn answers(points: &[Point], shape: Shape, knobs: &[Knob; 2], fitted: &Fit, seed: u64) -> Vec<Answer> {
     let grid = Grid { shape, fitted };
     let mut all: Vec<Answer> = Vec::new();
     let mut add = |asked: Asked, p: f64, effects: Vec<Option<Contrast>>| {
-        all.push(Answer { asked, p, holm: p, effects, floor: None });
+        all.push(Answer { asked, p, adjusted: p, effects, floor: None });
     };
     let axes: Vec<usize> = (0..2).filter(|axis| grid.values(*axis) > 1).collect();
     for &axis in &axes {
         let (along, across) = (|cell| grid.place(cell, axis), |cell| grid.place(cell, 1 - axis));
         let looks = Exchanged::of(points, shape.cells(), along, across);
-        add(Asked::Main { axis }, looks.differ(seed), grid.mains(axis, knobs[axis].before));
         let places =
             knobs[axis].places.filter(|places| places.len() == grid.values(axis) && places.len() > 2);
+        let scan = Scan::of(Shape { columns: grid.values(axis), rows: 1 }, &looks.counts);
+        let weights = if places.is_some() { ORDERED } else { UNORDERED };
+        let (p, [_, _, rising]) = looks.jointly(seed, weights, |sums| match places {
+            Some(places) => [looks.apart(sums), scan.most(sums), risen(sums, places)],
+            None => [looks.apart(sums), 0.0, 0.0],
+        });
+        add(Asked::Main { axis }, p, grid.mains(axis, knobs[axis].before));
         if let Some(places) = places {
-            add(Asked::Trend { axis }, looks.trend(places, seed), vec![grid.trend(axis, places)]);
+            add(Asked::Trend { axis }, rising, vec![grid.trend(axis, places)]);
         }
     }
     if let [_, _] = axes.as_slice() {
         add(Asked::Together, grid.together(points, seed), Vec::new());
         let looks = Exchanged::of(points, shape.cells(), |cell| cell, |_| 0);
-        add(Asked::Any, looks.differ(seed), Vec::new());
+        let scan = Scan::of(shape, &looks.counts);
+        let (p, _) = looks.jointly(seed, CELLS, |sums| {
+            let [columns, rows] = [0, 1].map(|axis| grid.apart(axis, sums, &looks.counts));
+            let all = looks.apart(sums);
+            [all, scan.most(sums), columns, rows, grid.beyond(sums, &looks.counts)]
+        });
+        add(Asked::Any, p, Vec::new());
     }
-    let corrected = holm(&all.iter().map(|answer| answer.p).collect::<Vec<f64>>());
-    let alpha = ALPHA / all.len().max(1) as f64;
-    for (answer, holm) in all.iter_mut().zip(corrected) {
-        answer.holm = holm;
-        answer.floor = grid.floor(answer, alpha);
+    closed::adjust(&mut all);
+    for answer in &mut all {
+        answer.floor = grid.floor(answer, axes.len());
     }
     all
+}
+
+/// How much sums rise or fall with the places of their labels.
+fn risen(sums: &[f64], places: &[f64]) -> f64 {
+    sums.iter().zip(places).map(|(sum, place)| sum * place).sum::<f64>().abs()
 }
 
 /// A look: what it may be exchanged within, what is exchanged, and its value.
@@ -109,10 +142,20 @@ struct Own {
 /// The looks of a grid, as values of a label that may be exchanged within groups.
 #[derive(Clone)]
 struct Exchanged {
-    /// Of each group, whose looks it holds, and how far they lie from the group's mean.
-    groups: Vec<(Vec<usize>, Vec<f64>)>,
-    /// Looks of each label.
+    groups: Vec<Group>,
+    /// Of each label, the looks that its sum stands for.
     counts: Vec<f64>,
+    /// What each label's weighted values are multiplied by, so that their sum has the variance of so many looks.
+    scales: Vec<f64>,
+}
+
+/// Looks that may be exchanged with each other.
+#[derive(Clone)]
+struct Group {
+    /// Of each look its label, and one over the group's looks of that: a cell with more looks than others counts no more.
+    labels: Vec<(usize, f64)>,
+    /// How far looks lie from the group's mean.
+    values: Vec<f64>,
 }
 
 impl Exchanged {
@@ -150,25 +193,35 @@ impl Exchanged {
     fn within(mut looks: Vec<Own>) -> Exchanged {
         let scale = mad(&looks.iter().map(|look| look.value).collect::<Vec<f64>>()).unwrap_or(0.0);
         let clip = if scale > 0.0 { CLIP * MAD_TO_SIGMA * scale } else { f64::INFINITY };
-        let mut counts = vec![0.0; looks.iter().map(|look| look.label + 1).max().unwrap_or(0)];
+        let labels = looks.iter().map(|look| look.label + 1).max().unwrap_or(0);
         let mut groups = Vec::new();
         looks.sort_by_key(|look| look.group);
         for own in looks.chunk_by(|a, b| a.group == b.group) {
-            let labels: Vec<usize> = own.iter().map(|look| look.label).collect();
             let mut values: Vec<f64> = own.iter().map(|look| look.value.clamp(-clip, clip)).collect();
             let mean = values.iter().sum::<f64>() / values.len() as f64;
             values.iter_mut().for_each(|value| *value -= mean);
-            labels.iter().for_each(|label| counts[*label] += 1.0);
-            groups.push((labels, values));
+            let alike = |look: &Own| own.iter().filter(|other| other.label == look.label).count();
+            let labels = own.iter().map(|look| (look.label, 1.0 / alike(look) as f64)).collect();
+            groups.push(Group { labels, values });
         }
-        Exchanged { groups, counts }
+        let (mut weights, mut squares) = (vec![0.0; labels], vec![0.0; labels]);
+        for (label, weight) in groups.iter().flat_map(|group| &group.labels) {
+            weights[*label] += weight;
+            squares[*label] += weight * weight;
+        }
+        let scales: Vec<f64> =
+            weights.iter().zip(&squares).map(|(w, s)| if *s > 0.0 { w / s } else { 0.0 }).collect();
+        let counts = weights.iter().zip(&scales).map(|(weight, scale)| weight * scale).collect();
+        Exchanged { groups, counts, scales }
     }
 
     fn sums(&self) -> Vec<f64> {
         let mut sums = vec![0.0; self.counts.len()];
-        for (labels, values) in &self.groups {
-            labels.iter().zip(values).for_each(|(label, value)| sums[*label] += value);
+        for group in &self.groups {
+            let looks = group.labels.iter().zip(&group.values);
+            looks.for_each(|((label, weight), value)| sums[*label] += weight * value);
         }
+        sums.iter_mut().zip(&self.scales).for_each(|(sum, scale)| *sum *= scale);
         sums
     }
 
@@ -177,22 +230,51 @@ impl Exchanged {
         let observed = statistic(&self.sums()) * share * (1.0 - 1e-9);
         let mut exchanged = self.clone();
         permutation_p(PERMUTATIONS, seed, |rng| {
-            exchanged.groups.iter_mut().for_each(|(_, values)| rng.shuffle(values));
+            exchanged.groups.iter_mut().for_each(|group| rng.shuffle(&mut group.values));
             statistic(&exchanged.sums()) >= observed
         })
     }
 
-    /// p that no label differs from another.
-    fn differ(&self, seed: u64) -> f64 {
-        self.p(seed, 1.0, |sums| {
-            sums.iter().zip(&self.counts).filter(|(_, n)| **n > 0.0).map(|(sum, n)| sum * sum / n).sum()
-        })
+    /// p that nothing is larger than exchange makes it, over several statistics of the sums together and of each alone. Together
+    /// the smallest of their p, each over its weight, is held against what exchange makes of that (Westfall and Young,
+    /// *Resampling-based multiple testing*, 1993): exact, however the statistics depend on each other.
+    fn jointly<const N: usize>(
+        &self,
+        seed: u64,
+        weights: [f64; N],
+        statistics: impl Fn(&[f64]) -> [f64; N],
+    ) -> (f64, [f64; N]) {
+        let mut rng = Rng::with_seed(seed);
+        let mut exchanged = self.clone();
+        // The first are the looks as they were.
+        let mut all = vec![statistics(&self.sums())];
+        all.resize_with(PERMUTATIONS + 1, || {
+            exchanged.groups.iter_mut().for_each(|group| rng.shuffle(&mut group.values));
+            statistics(&exchanged.sums())
+        });
+        let each: [Vec<f64>; N] =
+            std::array::from_fn(|of| ranked(&all.iter().map(|own| own[of]).collect::<Vec<f64>>()));
+        let smallest = |index: usize| -> f64 {
+            let weighted = each.iter().zip(weights).map(|(p, weight)| p[index] / weight);
+            -weighted.fold(f64::INFINITY, f64::min)
+        };
+        let together = ranked(&(0..all.len()).map(smallest).collect::<Vec<f64>>());
+        (together[0], each.map(|p| p[0]))
     }
 
-    /// p that values do not rise or fall with the places of their labels.
-    fn trend(&self, places: &[f64], seed: u64) -> f64 {
-        self.p(seed, 1.0, |sums| sums.iter().zip(places).map(|(sum, place)| sum * place).sum::<f64>().powi(2))
+    /// How far the means of labels lie apart: the sum of squares between them.
+    fn apart(&self, sums: &[f64]) -> f64 {
+        sums.iter().zip(&self.counts).filter(|(_, n)| **n > 0.0).map(|(sum, n)| sum * sum / n).sum()
     }
+}
+
+/// Which share of values is at least as large as each, equal to a hair or not.
+fn ranked(values: &[f64]) -> Vec<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let hair = |value: f64| value - value.abs() * 1e-9;
+    let above = |value: &f64| values.len() - sorted.partition_point(|other| *other < hair(*value));
+    values.iter().map(|value| above(value) as f64 / values.len() as f64).collect()
 }
 
 struct Grid<'a> {
@@ -260,6 +342,23 @@ impl Grid<'_> {
         self.mean(&self.lines(axis).iter().filter_map(slope).collect::<Vec<_>>())
     }
 
+    /// How far the means of an axis's values lie apart, of sums over cells.
+    fn apart(&self, axis: usize, sums: &[f64], counts: &[f64]) -> f64 {
+        let mut own = vec![(0.0, 0.0); self.values(axis)];
+        for (cell, (sum, n)) in sums.iter().zip(counts).enumerate() {
+            let of = &mut own[self.place(cell, axis)];
+            *of = (of.0 + sum, of.1 + n);
+        }
+        own.iter().filter(|(_, n)| *n > 0.0).map(|(sum, n)| sum * sum / n).sum()
+    }
+
+    /// How far cells lie from the sum of both knobs' effects.
+    fn beyond(&self, sums: &[f64], counts: &[f64]) -> f64 {
+        let mean = |(sum, n): (&f64, &f64)| if *n > 0.0 { sum / n } else { 0.0 };
+        let left = self.left_of_sum(sums.iter().zip(counts).map(mean).collect(), counts);
+        left.iter().zip(counts).map(|(left, n)| n * left * left).sum()
+    }
+
     /// What the sum of both knobs' effects leaves of cells' values, of which each stands for so many looks.
     fn left_of_sum(&self, mut values: Vec<f64>, counts: &[f64]) -> Vec<f64> {
         // One round is enough where all cells have as many looks.
@@ -304,15 +403,12 @@ impl Grid<'_> {
         let counts: Vec<f64> =
             (0..self.shape.cells()).map(|cell| looks.counts.get(cell).copied().unwrap_or(0.0)).collect();
         let free = 1.0 - (self.shape.columns + self.shape.rows - 1) as f64 / counts.iter().sum::<f64>();
-        looks.p(seed, free, |sums| {
-            let mean = |(cell, n): (usize, &f64)| if *n > 0.0 { sums[cell] / n } else { 0.0 };
-            let left = self.left_of_sum(counts.iter().enumerate().map(mean).collect(), &counts);
-            left.iter().zip(&counts).map(|(left, n)| n * left * left).sum()
-        })
+        looks.p(seed, free, |sums| self.beyond(sums, &counts[..sums.len()]))
     }
 
-    /// What would have been told, where each question is tested at `alpha`.
-    fn floor(&self, answer: &Answer, alpha: f64) -> Option<f64> {
+    /// What would have been told on a surface of so many knobs.
+    fn floor(&self, answer: &Answer, knobs: usize) -> Option<f64> {
+        let alpha = ALPHA * closed::share(answer.asked, knobs);
         let among = |levels: usize, level: &dyn Fn(usize) -> usize| {
             let mut counts = vec![0; levels];
             (0..self.shape.cells()).for_each(|cell| counts[level(cell)] += self.fitted.count(cell));
