@@ -97,6 +97,7 @@ fn samples(order: &Order, point: &Params, metric: &Metric, seed: u64) -> Samples
         beside: Covariates {
             involuntary: Some(Packed::Same(0.0)),
             clock_ghz: Some(Packed::Same(PRETENDED_GHZ)),
+            fetch_cycles: Some(Packed::Same(1.0)),
             ..Covariates::default()
         },
         histograms,

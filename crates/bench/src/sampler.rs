@@ -14,6 +14,7 @@ mod calibration;
 mod columns;
 mod in_turn;
 mod latencies;
+mod look;
 mod planted;
 mod point;
 mod secret;
@@ -22,6 +23,7 @@ pub mod whole;
 use calibration::{calibrate, linearity};
 use columns::{Columns, Gauge};
 pub use latencies::{backed, histogram};
+pub use look::core_clock_ghz;
 pub use planted::NOT_SLOWED;
 use planted::{Planted, done};
 pub use point::Point;
@@ -204,7 +206,7 @@ impl<'a> Sampler<'a> {
             let before = self.gauge();
             let ns = body(iterations)?;
             columns.push(&before, &self.gauge(), iterations as f64 * point.work, ns);
-            columns.clock_ghz.push(Some(core_clock_ghz(self.clock)));
+            columns.look_at_core(self.clock);
             if self.clock.now() - begin > self.windows.limit_s * 1e9 {
                 break;
             }
@@ -459,20 +461,6 @@ pub fn median(mut values: Vec<f64>) -> f64 {
     (low + high) / 2.0
 }
 
-/// Rounds of the dependent chain behind a clock reading: 8192 cycles, 2 to 4 µs.
-const CLOCK_ROUNDS: u64 = 8192 / kernels::CHAIN_UNROLL;
-
-/// The core's clock right now, GHz: the best of three short chains (an interrupt can only make one longer).
-pub fn core_clock_ghz(clock: Clock) -> f64 {
-    let mut shortest = f64::INFINITY;
-    for _ in 0..3 {
-        let begin = clock.now();
-        std::hint::black_box(kernels::add_chain(std::hint::black_box(CLOCK_ROUNDS), 1, 1));
-        shortest = shortest.min(clock.now() - begin);
-    }
-    (CLOCK_ROUNDS * kernels::CHAIN_UNROLL) as f64 / shortest
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -482,12 +470,5 @@ mod tests {
         assert_eq!(median(vec![3.0, -1.0, 2.0]), 2.0);
         assert_eq!(median(vec![1.0, 4.0, 2.0, 3.0]), 2.5);
         assert!(median(Vec::new()).is_nan());
-    }
-
-    #[test]
-    fn the_core_clock_is_a_plausible_one() {
-        let clock = Clock::from_run(&clock::calibrate(true));
-        let ghz = core_clock_ghz(clock);
-        assert!((0.2..10.0).contains(&ghz), "{ghz} GHz");
     }
 }

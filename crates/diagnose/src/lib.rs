@@ -55,6 +55,7 @@ rules! {
     priority
     pressure
     clock
+    shared_core
     slow_clock
     memory
     translation

@@ -144,6 +144,26 @@ pub fn add_chain(rounds: u64, start: u64, step: u64) -> u64 {
     sum
 }
 
+/// A loop of `rounds` taken branches and nothing else that takes time: a cycle each on most cores, more where the core fetches for
+/// two threads in turn.
+pub fn taken_branches(rounds: u64) {
+    if rounds == 0 {
+        return;
+    }
+    // SAFETY: registers only.
+    unsafe {
+        asm!(
+            "2:",
+            "add {sum}, {sum}, {rounds}",
+            "subs {rounds}, {rounds}, #1",
+            "b.ne 2b",
+            sum = inout(reg) 0_u64 => _,
+            rounds = inout(reg) rounds => _,
+            options(nostack, nomem),
+        );
+    }
+}
+
 /// `rounds` × [`CHAIN_UNROLL`] dependent 64-bit multiplications: a whole number of cycles each (2 to 4).
 pub fn multiply_chain(rounds: u64, start: u64, factor: u64) -> u64 {
     if rounds == 0 {

@@ -27,6 +27,7 @@ pub use chain::{Chain, TOGETHER, Visits, walk_together};
 pub use faults::Faults;
 pub use machine_code::{
     CLOCK_SOURCES, WIDEST_LOAD_BYTES_PER_CYCLE, add_chain, begin_line, multiply_chain, process_ids,
+    taken_branches,
 };
 pub use ring::{LINE_BYTES, Ring};
 pub use streams::{BLOCK_BYTES, LAST_WORDS, Op, Stream, array_bytes, streams};

@@ -150,6 +150,27 @@ pub fn add_chain(rounds: u64, start: u64, step: u64) -> u64 {
     sum
 }
 
+/// A loop of `rounds` taken branches and nothing else that takes time: a cycle each where the core fetches for one thread alone,
+/// two where it does so for two in turn (seen on Intel's; AMD documents the same turns).
+pub fn taken_branches(rounds: u64) {
+    if rounds == 0 {
+        return;
+    }
+    // SAFETY: registers only.
+    unsafe {
+        asm!(
+            ".p2align 5",
+            "2:",
+            "add {sum}, {rounds}",
+            "sub {rounds}, 1",
+            "jnz 2b",
+            sum = inout(reg) 0_u64 => _,
+            rounds = inout(reg) rounds => _,
+            options(nostack, nomem),
+        );
+    }
+}
+
 /// `rounds` × [`CHAIN_UNROLL`] dependent 64-bit multiplications: a whole number of cycles each (3 on most cores).
 pub fn multiply_chain(rounds: u64, start: u64, factor: u64) -> u64 {
     if rounds == 0 {

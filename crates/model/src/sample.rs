@@ -96,6 +96,10 @@ pub struct Covariates {
     /// Core clock right after the window, GHz, from a short dependent chain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_ghz: Option<Packed>,
+    /// Core cycles a round of a short loop of taken branches right after the window: about 1 where the core fetches for one
+    /// thread alone, 2 where another thread of the core is busy, also one that a hypervisor does not show.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fetch_cycles: Option<Packed>,
 }
 
 impl Covariates {
@@ -103,6 +107,7 @@ impl Covariates {
     pub fn words(name: &str) -> String {
         match name {
             "clock_ghz" => "core clock".to_string(),
+            "fetch_cycles" => "share that another thread has of the core".to_string(),
             "wait_ns" => "time that the task waited for a CPU".to_string(),
             "involuntary" => "number of involuntary context switches".to_string(),
             "voluntary" => "number of voluntary context switches".to_string(),
@@ -125,6 +130,7 @@ impl Covariates {
             ("wait_ns", &self.wait_ns),
             ("steal_ms", &self.steal_ms),
             ("clock_ghz", &self.clock_ghz),
+            ("fetch_cycles", &self.fetch_cycles),
         ]
         .into_iter()
         .filter_map(|(name, column)| Some((name, column.as_ref()?)))

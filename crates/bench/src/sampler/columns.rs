@@ -1,7 +1,9 @@
 //! What is noted around each window, and windows as they come, in columns.
 
 use model::{Covariates, Packed, Params, Samples};
-use sys::clock;
+use sys::clock::{self, Clock};
+
+use super::look::{core_clock_ghz, fetch_cycles};
 
 /// What is noted around a window.
 pub struct Gauge {
@@ -24,6 +26,7 @@ pub struct Columns {
     pub wait_ns: Vec<Option<f64>>,
     pub steal_ms: Vec<Option<f64>>,
     pub clock_ghz: Vec<Option<f64>>,
+    pub fetch_cycles: Vec<Option<f64>>,
 }
 
 impl Columns {
@@ -40,6 +43,13 @@ impl Columns {
         // Stolen time belongs to a CPU: a window that changed CPUs has none that could be told.
         let stayed = before.cpu == after.cpu;
         self.steal_ms.push(minus(after.steal_ms, before.steal_ms).filter(|_| stayed));
+    }
+
+    /// Reads what the core is like right now, after a window.
+    pub fn look_at_core(&mut self, clock: Clock) {
+        let ghz = core_clock_ghz(clock);
+        self.clock_ghz.push(Some(ghz));
+        self.fetch_cycles.push(Some(fetch_cycles(clock, ghz)));
     }
 
     pub fn samples(
@@ -69,6 +79,7 @@ impl Columns {
                 wait_ns: pack(self.wait_ns),
                 steal_ms: pack(self.steal_ms),
                 clock_ghz: pack(self.clock_ghz),
+                fetch_cycles: pack(self.fetch_cycles),
             },
             histograms: Vec::new(),
             linearity,

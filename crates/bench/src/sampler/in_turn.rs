@@ -6,7 +6,7 @@ use model::vocabulary::MetricId;
 
 use super::calibration::{calibrate, linearity};
 use super::columns::Columns;
-use super::{Point, Sampler, core_clock_ghz};
+use super::{Point, Sampler};
 
 impl Sampler<'_> {
     /// Times windows of two things in turn, a point each. `body` does so many iterations of the first (0) or the second
@@ -43,7 +43,7 @@ impl Sampler<'_> {
                 let ns = body(which, iterations[which])?;
                 let work = iterations[which] as f64 * points[which].work;
                 columns[which].push(&before, &self.gauge(), work, ns);
-                columns[which].clock_ghz.push(Some(core_clock_ghz(self.clock)));
+                columns[which].look_at_core(self.clock);
             }
             if self.clock.now() - begin > self.windows.limit_s * 1e9 {
                 break;

@@ -73,6 +73,9 @@ table! {
         "moving-clock": a_clock_that_moved, a_clock_that_stood_nearly_still;
         "clock-check": a_clock_that_contradicts_itself, a_clock_that_agrees_with_itself;
     }
+    shared_core {
+        "shared-core": cores_whose_other_thread_was_busy, cores_that_fetch_for_one_thread;
+    }
     slow_clock {
         "slow-clock": cores_that_are_held_back, cores_at_their_clock;
     }

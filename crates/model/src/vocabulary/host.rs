@@ -22,6 +22,7 @@ pub mod rule {
         TURBO_OFF = "turbo-off",
         MOVING_CLOCK = "moving-clock",
         CLOCK_CHECK = "clock-check",
+        SHARED_CORE = "shared-core",
         SLOW_CLOCK = "slow-clock",
         NO_HUGE_PAGES = "no-huge-pages",
         SLOW_HUGE_PAGES = "slow-huge-pages",

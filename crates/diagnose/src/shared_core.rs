@@ -1,0 +1,128 @@
+//! Cores whose other thread was busy, also where a hypervisor shows no such thread.
+
+use super::words::percent;
+use super::{Evidence, Rule};
+use machine::Hypervisor;
+use model::vocabulary as ids;
+use model::{Beside, Better, Effect, Fact, Finding, Severity};
+use stats::analysis::Judged;
+use stats::order::{median, quantile};
+
+pub const RULES: &[Rule] = &[SHARED_CORE];
+
+const SHARED_CORE: Rule = Rule {
+    id: ids::host::rule::SHARED_CORE,
+    title: "Another thread shared the core",
+    about: "The two threads of a core with SMT share its fetching and its units: while the other one works, this one does a half to \
+            nine tenths of what it does alone. A guest sees neither the other thread nor who runs there, and no steal \
+            time: it has its CPU all the while, and less of it.",
+    method: "After each window of work on one CPU a loop of taken branches is timed, in cycles of the core clock that is read just before: \
+             about one a round where the core fetches for one thread, twice that where it fetches for two in turn. A look counts as shared \
+             from 1.5 times the lowest twentieth of all looks on. Fires from 5 % of looks; says nothing below 40 looks, or where \
+             the lowest are above 1.6 cycles: then the core was never alone, or fetches otherwise. The price is that of series with \
+             five windows of either kind: their median beside another thread over that alone.",
+    calm: "no other thread on the core",
+    source: file!(),
+    check: shared_core,
+};
+
+/// Share of looks from which it is told.
+const TOLD: f64 = 0.05;
+/// A look this much above the lowest ones is shared.
+const APART: f64 = 1.5;
+/// No core that fetches for one thread takes as many cycles a round.
+const MOST_ALONE: f64 = 1.6;
+const LEAST_LOOKS: usize = 40;
+/// Windows of either kind from which a series tells the price.
+const LEAST_WINDOWS: usize = 5;
+const COLUMN: &str = "fetch_cycles";
+
+/// The looks beside the windows of a series; none where its own work or its neighbours use further CPUs.
+fn looks(judged: &Judged) -> impl Iterator<Item = (f64, f64)> {
+    let placement = &judged.series.case.placement;
+    let alone = placement.beside == Beside::Idle && placement.busy_cpus().len() == 1;
+    let processes = judged.series.processes.iter().filter(move |_| alone);
+    processes.flat_map(|process| {
+        let column = process.beside.iter().find(|covariate| covariate.name == COLUMN);
+        let cycles = column.map_or(&[][..], |column| &column.values);
+        process.values.iter().copied().zip(cycles.iter().copied()).filter(|(_, cycles)| cycles.is_finite())
+    })
+}
+
+fn shared_core(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let all: Vec<f64> = evidence.series.iter().flat_map(looks).map(|(_, cycles)| cycles).collect();
+    let lowest = quantile(&all, 0.05).filter(|_| all.len() >= LEAST_LOOKS)?;
+    if !(0.2..=MOST_ALONE).contains(&lowest) {
+        return None;
+    }
+    let is_shared = |cycles: f64| cycles >= APART * lowest;
+    let (shared, alone): (Vec<f64>, Vec<f64>) = all.iter().partition(|cycles| is_shared(**cycles));
+    let share = shared.len() as f64 / all.len() as f64;
+    if share < TOLD {
+        return Some(Vec::new());
+    }
+    let mut prices: Vec<(f64, &str)> = evidence
+        .series
+        .iter()
+        .filter(|judged| judged.series.metric.headline)
+        .filter_map(|judged| Some((price(judged, &is_shared)?, &*judged.series.key)))
+        .collect();
+    prices.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let cycles =
+        |of: &[f64]| median(of).map_or("–".to_string(), |cycles| format!("{cycles:.2} cycles a round"));
+    let source = "covariate fetch_cycles";
+    let mut facts = vec![
+        Fact::new("looks beside another thread", format!("{} of {}", percent(share), all.len()), source),
+        Fact::new("a loop of branches alone", cycles(&alone), source),
+        Fact::new("beside another thread", cycles(&shared), source),
+    ];
+    let middle = median(&prices.iter().map(|(price, _)| *price).collect::<Vec<f64>>());
+    if let (Some(middle), Some((most, of))) = (middle, prices.last()) {
+        let words = format!("{middle:.2} times as long in the middle of {} series", prices.len());
+        facts.push(Fact::new("work beside another thread takes", words, source));
+        facts.push(Fact::new("most", format!("{most:.2} times as long"), *of));
+    }
+    let takes =
+        middle.map_or(String::new(), |middle| format!("; work takes {middle:.2} times as long beside it"));
+    let (cause, advice) = match evidence.machine.hypervisor {
+        Hypervisor::Guest(_) => (
+            "The host runs something else on the other thread of the core: another guest, or another CPU of this one. It takes a part of \
+             what the core can do and no time, so steal is zero.",
+            "Judge this machine by several runs at different hours. To get rid of it: an instance with whole cores or a host of one's \
+             own. Operator: pin guests to whole cores, or schedule by core.",
+        ),
+        _ => (
+            "Something ran on an SMT sibling of the CPU that was measured, or this is a guest that does not know it.",
+            "See who uses the siblings (background-load), and keep them free while measuring.",
+        ),
+    };
+    Some(vec![Finding {
+        rule: SHARED_CORE.id.into(),
+        severity: Severity::Note,
+        headline: format!("another thread of the core was busy in {} of all looks{takes}", percent(share)),
+        cause: cause.into(),
+        facts,
+        confirm: "assay run --only cpu.clock,syscall.getpid,memory.bandwidth --profile standard --new".into(),
+        advice: advice.into(),
+        series: Vec::new(),
+        effect: Effect::None,
+    }])
+}
+
+/// How many times as long a series' windows take beside another thread.
+fn price(judged: &Judged, is_shared: &impl Fn(f64) -> bool) -> Option<f64> {
+    let of = |wanted: bool| -> Vec<f64> {
+        looks(judged).filter(|(_, cycles)| is_shared(*cycles) == wanted).map(|(value, _)| value).collect()
+    };
+    let (shared, alone) = (of(true), of(false));
+    if shared.len().min(alone.len()) < LEAST_WINDOWS {
+        return None;
+    }
+    let ratio = median(&shared)? / median(&alone)?;
+    let longer = match judged.series.metric.better {
+        Better::Higher => ratio.recip(),
+        Better::Lower => ratio,
+        Better::Neither => return None,
+    };
+    (longer.is_finite() && longer > 0.0).then_some(longer)
+}
