@@ -13,8 +13,8 @@ pub const RULES: &[Rule] = &[SHARED_CORE];
 const SHARED_CORE: Rule = Rule {
     id: ids::host::rule::SHARED_CORE,
     title: "Another thread shared the core",
-    about: "The two threads of a core with SMT share its fetching and its units: while the other one works, this one does a half to \
-            nine tenths of what it does alone. A guest sees neither the other thread nor who runs there, and no steal \
+    about: "The two threads of a core with SMT share its fetching and its units: while the other one works, this one does half to \
+            nearly all of what it does alone, by the kind of work. A guest sees neither the other thread nor who runs there, and no steal \
             time: it has its CPU all the while, and less of it.",
     method: "After each window of work on one CPU a loop of taken branches is timed, in cycles of the core clock that is read just before: \
              about one a round where the core fetches for one thread, twice that where it fetches for two in turn. A look counts as shared \
