@@ -166,7 +166,8 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     }
 }
 
-/// Makes this process adopt all that it starts, so that nothing outlives it. Returns the signals that it receives from now on.
+/// Makes this process adopt all that it starts, so that nothing outlives it. Returns the signals
+/// that it receives from now on.
 fn own_all() -> anyhow::Result<Events> {
     // Whatever the program starts comes to this process when its parent ends: nothing gets away, and nothing is left.
     process::adopt_orphans().context("cannot adopt what the program leaves")?;

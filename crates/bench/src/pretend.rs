@@ -37,7 +37,8 @@ fn lines(bench: &Benchmark, order: &Order, seed: u64) -> Vec<Line> {
     lines
 }
 
-/// A memory map has bandwidths of its chunks, and its other metrics once; translation is what an order within a spread saves.
+/// A memory map has bandwidths of its chunks, and its other metrics once; translation is what an
+/// order within a spread saves.
 fn is_there(bench: &Benchmark, point: &Params, metric: &Metric) -> bool {
     if metric.name == memory::metric::TRANSLATION {
         return point.contains_key(memory::param::WITHIN);

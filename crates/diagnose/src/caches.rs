@@ -79,8 +79,9 @@ fn inside(evidence: &Evidence) -> Option<Vec<Finding>> {
     }])
 }
 
-/// Of the last-level caches that these seats use, the one that the blocks on it exceed least: by how much, with its
-/// tasks and size. `last` is the claim that the ladder's cache has, and its size. `None` where no size is known.
+/// Of the last-level caches that these seats use, the one that the blocks on it exceed least: by
+/// how much, with its tasks and size. `last` is the claim that the ladder's cache has, and its
+/// size. `None` where no size is known.
 fn least_cover(
     evidence: &Evidence,
     seats: &[model::Seat],

@@ -80,10 +80,12 @@ pub enum LastCache<'a> {
     AtLeast(f64),
 }
 
-/// How large a cache is for one task: by the ladder where that contradicts the kernel, else by the kernel's claim.
+/// How large a cache is for one task: by the ladder where that contradicts the kernel, else by the
+/// kernel's claim.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CacheSize {
-    /// Bytes, with the bounds of what fits the ladder as well; all three are the claim where that holds.
+    /// Bytes, with the bounds of what fits the ladder as well; all three are the claim where that
+    /// holds.
     pub at: f64,
     pub low: f64,
     pub high: f64,
@@ -150,8 +152,9 @@ pub fn measured_caches(evidence: &Evidence) -> Vec<MeasuredCache> {
     ladder(evidence).map_or_else(Vec::new, |ladder| ladder.contradicted())
 }
 
-/// Pages' colours take up to half of a cache that is indexed beyond a page, and small ones of a host those of a guest: what
-/// is claimed of a core's own caches is doubted from this factor beyond the bounds on.
+/// Pages' colours take up to half of a cache that is indexed beyond a page, and small ones of a
+/// host those of a guest: what is claimed of a core's own caches is doubted from this factor beyond
+/// the bounds on.
 const DOUBTED: f64 = 2.0;
 
 impl Ladder<'_> {
@@ -168,7 +171,8 @@ impl Ladder<'_> {
         }
         if let Some(size) = self.last_size().filter(|size| size.by_ladder) {
             let (name, claimed) = last;
-            // With one step more than caches, of which one is where the last cache should end, there is one behind that.
+            // With one step more than caches, of which one is where the last cache should end,
+            // there is one behind that.
             let as_claimed = |step: &Step| step.at < size.at && step.agrees(*claimed);
             let further =
                 self.steps.steps.len() > self.claimed.len() && self.steps.steps.iter().any(as_claimed);
@@ -192,8 +196,8 @@ impl Ladder<'_> {
         beyond.then_some(LastCache::AtLeast(self.steps.end))
     }
 
-    /// The size of the last cache, which all rules go by: a claim within the bounds of what was read off is better than
-    /// the middle of these. `None` where the ladder does not tell.
+    /// The size of the last cache, which all rules go by: a claim within the bounds of what was
+    /// read off is better than the middle of these. `None` where the ladder does not tell.
     pub fn last_size(&self) -> Option<CacheSize> {
         let claimed = self.claimed.last()?.1;
         Some(match self.last_cache()? {

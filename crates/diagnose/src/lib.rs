@@ -208,7 +208,8 @@ impl Diagnosis {
         self.run.measured_ms() / 1e3
     }
 
-    /// What makes two hosts peers, as label and value; a run that was slowed on purpose is nobody's peer.
+    /// What makes two hosts peers, as label and value; a run that was slowed on purpose is nobody's
+    /// peer.
     pub fn make_up(&self) -> Vec<(String, String)> {
         let planted = self.planted().map(|words| (PLANTED.to_string(), words));
         words::make_up(&self.machine).into_iter().chain(planted).collect()

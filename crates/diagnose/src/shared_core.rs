@@ -37,7 +37,8 @@ const LEAST_LOOKS: usize = 40;
 const LEAST_WINDOWS: usize = 5;
 const COLUMN: &str = "fetch_cycles";
 
-/// The looks beside the windows of a series; none where its own work or its neighbours use further CPUs.
+/// The looks beside the windows of a series; none where its own work or its neighbours use further
+/// CPUs.
 fn looks(judged: &Judged) -> impl Iterator<Item = (f64, f64)> {
     let placement = &judged.series.case.placement;
     let alone = placement.beside == Beside::Idle && placement.busy_cpus().len() == 1;

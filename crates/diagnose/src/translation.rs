@@ -104,7 +104,8 @@ fn slow_huge_pages(evidence: &Evidence) -> Option<Vec<Finding>> {
     }])
 }
 
-/// What random order over a whole block of local memory costs more than within this spread, with its interval.
+/// What random order over a whole block of local memory costs more than within this spread, with
+/// its interval.
 fn price<'a>(evidence: &Evidence<'a>, wanted: f64) -> Option<(&'a Judged, Interval)> {
     let dram = |judged: &&Judged| {
         let series = &judged.series;
@@ -114,7 +115,8 @@ fn price<'a>(evidence: &Evidence<'a>, wanted: f64) -> Option<(&'a Judged, Interv
             && spread(judged) == Some(wanted)
     };
     let judged = evidence.series.iter().find(dram).filter(|judged| judged.analysis.verdict.usable())?;
-    // Prices around zero have no logarithms, by which few processes get their interval: here it is that of the values.
+    // Prices around zero have no logarithms, by which few processes get their interval: here it is
+    // that of the values.
     let few =
         || guarded(&judged.series.values().iter().filter_map(|windows| median(windows)).collect::<Vec<_>>());
     Some((judged, judged.analysis.estimate.as_ref()?.interval.or_else(few)?))

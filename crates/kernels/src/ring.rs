@@ -12,8 +12,9 @@ const LINE_WORDS: usize = LINE_BYTES / 8;
 
 /// Lines of a mapping, each of which holds the address of the next one and a mark.
 ///
-/// Forked processes have a ring each over the same memory: what one links, another walks. A walk starts at the ring's
-/// first line, which every order has in common. Rings of one process can share memory, too, if no line is in two of them.
+/// Forked processes have a ring each over the same memory: what one links, another walks. A walk
+/// starts at the ring's first line, which every order has in common. Rings of one process can share
+/// memory, too, if no line is in two of them.
 pub struct Ring {
     memory: Rc<Mapping>,
     /// The lines in the order in which they were last linked here, counted from the start of the memory.

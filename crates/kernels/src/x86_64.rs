@@ -150,8 +150,8 @@ pub fn add_chain(rounds: u64, start: u64, step: u64) -> u64 {
     sum
 }
 
-/// A loop of `rounds` taken branches and nothing else that takes time: a cycle each where the core fetches for one thread alone,
-/// two where it does so for two in turn (seen on Intel's; AMD documents the same turns).
+/// A loop of `rounds` taken branches and nothing else that takes time: a cycle each where the core
+/// fetches for one thread alone, two where it does so for two in turn (seen on an Intel Xeon).
 pub fn taken_branches(rounds: u64) {
     if rounds == 0 {
         return;

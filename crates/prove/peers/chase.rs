@@ -1,6 +1,6 @@
 //! Memory latency in multichase's two orders, beside a C program of its published description
-//! (`chase.c`): loads that stay within 64 pages, its default, and loads all over the block. What lies
-//! between the two is the price of address translation.
+//! (`chase.c`): loads that stay within 64 pages, its default, and loads all over the block. What
+//! lies between the two is the price of address translation.
 
 use std::time::Instant;
 
@@ -12,8 +12,8 @@ use stats::order::median;
 use super::built::{Built, CHASE};
 use super::{Bench, Ours, Peer, Row, Rows, Wanted, number_after};
 
-/// Bytes of both sides' blocks. The peer flushes nothing and loads a line of four, so that a quarter of this has to be more
-/// than any cache keeps.
+/// Bytes of both sides' blocks. The peer flushes nothing and loads a line of four, so that a
+/// quarter of this has to be more than any cache keeps.
 const BYTES: u64 = 1 << 30;
 /// Bytes between loads, and the 64 pages within which they stay, of both sides.
 const STRIDE: u64 = 256;

@@ -125,7 +125,8 @@ fn sweep() -> String {
     .concat()
 }
 
-/// Two knobs, 7 × 2: six visits a cell are what a minute has time for where one takes a second, twelve where it takes 0.3 s.
+/// Two knobs, 7 × 2: six visits a cell are what a minute has time for where one takes a second,
+/// twelve where it takes 0.3 s.
 fn asked() -> String {
     const PASSES: [u32; 3] = [6, 12, 20];
     let planted = [

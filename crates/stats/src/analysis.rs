@@ -133,7 +133,8 @@ pub fn analyse(series: &Series, precision: f64, seed: u64, clock: Option<f64>) -
         None => (verdict, more_needed),
     };
     let grade = match Grade::of(verdict.kind, estimate.relative_half_width(), precision) {
-        // What may be two values is one figure for nobody, however narrow the interval of its median.
+        // What may be two values is one figure for nobody, however narrow the interval of its
+        // median.
         Grade::B if matches!(behaviour.modality, Modality::Suspected(_)) => Grade::C,
         grade => grade,
     };

@@ -147,8 +147,9 @@ pub fn at_clock(processes: &[&Process], metric: &Metric, ghz: f64) -> Option<(At
     Some((AtClock { ghz, estimate: Estimate { interval, ..found }, medians, brought }, processes))
 }
 
-/// The medians of the processes of several settings at `ghz`: a list a setting. `None` where one of them is not core-bound,
-/// or all are to be left as they ran: the clock stood, or inside the settings the time does not go with it.
+/// The medians of the processes of several settings at `ghz`: a list a setting. `None` where one of
+/// them is not core-bound, or all are to be left as they ran: the clock stood, or inside the
+/// settings the time does not go with it.
 pub fn settings_at_clock(settings: &[&Series], machine: &Machine, ghz: f64) -> Option<Vec<Vec<f64>>> {
     let scaling = Scaling::of(&settings.first()?.metric)?;
     if !settings.iter().all(|series| is_core_bound(series, machine)) {
@@ -205,8 +206,8 @@ mod tests {
     use super::*;
     use model::{Better, Packed, Seat};
 
-    /// A setting with ten processes of a system call on one CPU: `by` of a logarithm slower, times going by `slope` with a
-    /// clock that is one of three.
+    /// A setting with ten processes of a system call on one CPU: `by` of a logarithm slower, times
+    /// going by `slope` with a clock that is one of three.
     fn setting(by: f64, slope: f64, clocks: [f64; 3], seed: u64) -> Series {
         let mut rng = Rng::with_seed(seed);
         let visits = (0..10).map(|pass| {

@@ -82,8 +82,9 @@ pub struct Counters {
     ms_per_tick: f64,
 }
 
-/// Shows that a file's counters are alive: a total in it that grows on every real kernel has grown since it was first read.
-/// Sandboxes serve files whose numbers never move; what stands beside such a total is unknown, not zero.
+/// Shows that a file's counters are alive: a total in it that grows on every real kernel has grown
+/// since it was first read. Sandboxes serve files whose numbers never move; what stands beside such
+/// a total is unknown, not zero.
 #[derive(Default)]
 struct Pulse {
     first: Option<f64>,

@@ -16,19 +16,21 @@ use sys::clock::Clock;
 /// Flushed lines come from memory however large the block is; more than this only takes longer.
 const MOST_DRAM: u64 = 512 << 20;
 
-/// Distance of the lines of an order. Nearer ones prefetchers find even in random order: with a line in each 64 bytes
-/// a walk within 64 KiB took 37 ns where memory takes 97.
+/// Distance of the lines of an order. Nearer ones prefetchers find even in random order: with a
+/// line in each 64 bytes a walk within 64 KiB took 37 ns where memory takes 97.
 const NODE: u64 = 256;
-/// The line of a node that each of two orders has. Prefetchers fetch lines in pairs of 128 bytes: those of one order do
-/// not bring those of the other along.
+/// The line of a node that each of two orders has. Prefetchers fetch lines in pairs of 128 bytes:
+/// those of one order do not bring those of the other along.
 const LINE_OF: [u32; 2] = [0, 2];
 
-/// Spreads beside the whole block, bytes: 64 base pages, which the nearest TLB holds and which are enough pages for no
-/// prefetcher to follow (16 are not); and 1024, which the second level holds (from 1024 on Neoverse to 3072 on Zen).
+/// Spreads beside the whole block, bytes: 64 base pages, which the nearest TLB holds and which are
+/// enough pages for no prefetcher to follow (16 are not); and 1024, which the second level holds
+/// (from 1024 on Neoverse to 3072 on Zen).
 const SPREADS: [u64; 2] = [256 << 10, 4 << 20];
 
 pub fn dram(bench: &Benchmark, scope: &Scope, placement: Placement, source: &'static str) -> Candidate {
-    // Half of what a visit may touch: the order of the walk needs some as well, and setting up takes time.
+    // Half of what a visit may touch: the order of the walk needs some as well, and setting up
+    // takes time.
     let bytes = memory::beyond_caches(scope, &placement, 2).min(MOST_DRAM).next_multiple_of(HUGE_PAGE);
     // Fewer groups than this would be visited in no random order.
     let spreads: Vec<u64> = SPREADS.into_iter().filter(|spread| bytes >= 16 * spread).collect();

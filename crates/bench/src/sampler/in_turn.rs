@@ -9,9 +9,9 @@ use super::columns::Columns;
 use super::{Point, Sampler};
 
 impl Sampler<'_> {
-    /// Times windows of two things in turn, a point each. `body` does so many iterations of the first (0) or the second
-    /// (1) and reports their nanoseconds. At the second point stands as `longer`, window by window, by how many ns a unit
-    /// of the first one's work takes longer.
+    /// Times windows of two things in turn, a point each. `body` does so many iterations of the
+    /// first (0) or the second (1) and reports their nanoseconds. At the second point stands as
+    /// `longer`, window by window, by how many ns a unit of the first one's work takes longer.
     pub fn time_in_turn(
         &mut self,
         points: [Point; 2],
@@ -74,7 +74,8 @@ mod tests {
     #[test]
     fn differences_stand_at_the_second_point_window_by_window() {
         let points = [1u64, 2].map(|at| Point::new(metric::LATENCY, 10.0).at(point(param::BYTES, at)));
-        // What both meet moves from window to window; the first takes 3 ns more for each of ten units.
+        // What both meet moves from window to window; the first takes 3 ns more for each of ten
+        // units.
         let mut moved = 0.0;
         let all = with_sampler(|sampler| {
             sampler.time_in_turn(points, metric::TRANSLATION, |which, iterations| {

@@ -5,7 +5,8 @@ use sys::clock::Clock;
 /// Rounds of the dependent chain behind a clock reading: 8192 cycles, 2 to 4 µs.
 const CLOCK_ROUNDS: u64 = 8192 / kernels::CHAIN_UNROLL;
 
-/// The core's clock right now, GHz: the best of three short chains (an interrupt can only make one longer).
+/// The core's clock right now, GHz: the best of three short chains (an interrupt can only make one
+/// longer).
 pub fn core_clock_ghz(clock: Clock) -> f64 {
     let mut shortest = f64::INFINITY;
     for _ in 0..3 {

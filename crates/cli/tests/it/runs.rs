@@ -339,7 +339,8 @@ pub fn stat(idle: u64, stolen: u64) -> String {
     lines.join("\n")
 }
 
-/// /proc/vmstat with so many pages swapped in, and moved between nodes, and so many faults; always of one length.
+/// /proc/vmstat with so many pages swapped in, and moved between nodes, and so many faults; always
+/// of one length.
 pub fn vmstat(pages: u64, faults: u64) -> String {
     format!(
         "pgfault {faults:010}\npswpin {pages:010}\npswpout 0000000000\nnuma_pages_migrated {pages:010}\nallocstall_normal 0"

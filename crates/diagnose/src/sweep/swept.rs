@@ -40,7 +40,8 @@ pub struct Charted<'a> {
     pub metric: &'a Metric,
     /// At the core clock [`Charted::clock`], where that is known.
     pub surface: Surface,
-    /// GHz to which all looks were brought: where the work is core-bound, the clock moved, and no knob moves it.
+    /// GHz to which all looks were brought: where the work is core-bound, the clock moved, and no
+    /// knob moves it.
     pub clock: Option<f64>,
     /// The cell of the setting that was there before; the number of cells where it is none of them.
     pub control: usize,
@@ -239,7 +240,8 @@ impl Charted<'_> {
         rejected.count() * 2 > all.count()
     }
 
-    /// Whether of each knob so small an effect would have been told that "it does not matter" may be said.
+    /// Whether of each knob so small an effect would have been told that "it does not matter" may
+    /// be said.
     pub fn is_fine(&self) -> bool {
         let floors = |axis: usize| {
             let own = self.surface.answers.iter().filter(move |answer| answer.asked.axis() == Some(axis));
@@ -259,8 +261,9 @@ impl Charted<'_> {
         self.surface.answers.iter().any(|answer| answer.asked == Asked::Together && answer.is_yes())
     }
 
-    /// The value of a knob that is told to be better than the one that was there before, by a main effect: its axis, the value's
-    /// place, and the natural logarithm of the ratio with its interval.
+    /// The value of a knob that is told to be better than the one that was there before, by a main
+    /// effect: its axis, the value's place, and the natural logarithm of the ratio with its
+    /// interval.
     pub fn better_value(&self, answer: &Answer) -> Option<(usize, usize, Contrast)> {
         let Asked::Main { axis } = answer.asked else { return None };
         let better = |effect: &Contrast| match self.metric.better {

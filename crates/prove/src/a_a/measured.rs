@@ -15,7 +15,8 @@ const OUTSIDE: [&str; 2] = ["background-load", "steal"];
 pub struct Measured {
     pub started: String,
     arm: Arm,
-    /// Keys of the headline series that this machine can have, and whether each is bound by the core of one CPU.
+    /// Keys of the headline series that this machine can have, and whether each is bound by the
+    /// core of one CPU.
     pub headlines: BTreeMap<String, bool>,
     /// By which share it was slowed, and the keys of the series that were.
     pub share: Option<f64>,

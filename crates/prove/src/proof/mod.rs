@@ -134,7 +134,8 @@ pub const MAP_LIMIT_LEAST: f64 = 0.9;
 pub const SWEEP_FALSE_MOST: f64 = 0.065;
 /// Most sweeps of two knobs in which a question has an answer that was not planted, nominal 5 % ...
 pub const SWEEP_INVENTED_MOST: f64 = 0.055;
-/// ... and least in which a main effect of 5 % or a trend of 8 % is told, with 8 % of noise and 12 visits a cell.
+/// ... and least in which a main effect of 5 % or a trend of 8 % is told, with 8 % of noise and 12
+/// visits a cell.
 pub const SWEEP_FOUND_LEAST: f64 = 0.9;
 /// Least coverage of the 95 % intervals of a sweep's cells.
 pub const SWEEP_COVERAGE_LEAST: f64 = 0.935;

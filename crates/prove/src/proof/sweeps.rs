@@ -39,8 +39,8 @@ pub enum Planted {
     MainEffect,
     /// From the first column to the last 8 % lower, in equal steps, in both rows.
     Trend,
-    /// One row 5 % above the other's mean in the first three columns and 5 % below in the last three, the other one the other way
-    /// round: neither knob does anything by itself.
+    /// One row 5 % above the other's mean in the first three columns and 5 % below in the last
+    /// three, the other one the other way round: neither knob does anything by itself.
     CrossOver,
 }
 

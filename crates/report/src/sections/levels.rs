@@ -1,4 +1,5 @@
-//! Which cache a block fits into: by the ladder where that contradicts the kernel, else by the kernel's word.
+//! Which cache a block fits into: by the ladder where that contradicts the kernel, else by the
+//! kernel's word.
 
 use diagnose::Diagnosis;
 use diagnose::ladder::CacheSize;
@@ -28,7 +29,8 @@ pub fn levels(diagnosis: &Diagnosis, cpu: Option<u32>) -> Vec<Level> {
     levels
 }
 
-/// The first level that holds a block; one of a size within the bounds of a level's end is only partly in it.
+/// The first level that holds a block; one of a size within the bounds of a level's end is only
+/// partly in it.
 pub fn level(diagnosis: &Diagnosis, cpu: Option<u32>, size: f64) -> String {
     let within = levels(diagnosis, cpu).into_iter().find(|level| size <= level.size.high);
     match within {

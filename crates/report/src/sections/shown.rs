@@ -206,7 +206,8 @@ fn of_levels<'a>(diagnosis: &Diagnosis, cases: &[Vec<&'a Judged>], x: &str) -> V
     rows
 }
 
-/// Whether the latency of a level stands in the table of latencies by source: one quantity has one row.
+/// Whether the latency of a level stands in the table of latencies by source: one quantity has one
+/// row.
 fn stands_by_source(diagnosis: &Diagnosis, judged: &Judged, size: f64) -> bool {
     let case = &judged.series.case;
     let plain = case.bench == memory::LATENCY

@@ -135,7 +135,8 @@ fn case_rows(
         };
         let mut row = begin(&super::names::point_words(point));
         row.extend(metrics.iter().map(|metric| at(metric).map_or(Cell::Empty, |judged| value(judged))));
-        // A row is as good as what it is about; what rides along (a difference, a share) shows its own interval.
+        // A row is as good as what it is about; what rides along (a difference, a share) shows its
+        // own interval.
         let there = || metrics.iter().filter_map(at);
         let headline = there().any(|judged| judged.series.metric.headline);
         let about = there().filter(|judged| judged.series.metric.headline || !headline);

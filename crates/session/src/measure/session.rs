@@ -260,7 +260,8 @@ impl<'s, 'h> Loop<'s, 'h> {
         self.places[case].iter().map(|place| &self.run.visits[*place])
     }
 
-    /// What a sweep asks is asked of all of its cells: they have enough together, or go on together.
+    /// What a sweep asks is asked of all of its cells: they have enough together, or go on
+    /// together.
     fn look_who_is_finished(&mut self, runnable: &[usize]) {
         let hopeless: Vec<bool> = runnable.iter().map(|case| self.gives_nothing(*case)).collect();
         let enough: Vec<bool> = runnable.iter().map(|case| self.has_enough(*case)).collect();

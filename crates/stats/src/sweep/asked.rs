@@ -1,12 +1,15 @@
-//! What is asked of a sweep with all of its looks, before any single cell: does each knob matter, does the metric rise or
-//! fall along a knob whose values have an order, do both knobs together do what neither does alone.
+//! What is asked of a sweep with all of its looks, before any single cell: does each knob matter,
+//! does the metric rise or fall along a knob whose values have an order, do both knobs together do
+//! what neither does alone.
 //!
-//! A knob's own questions are tested by permutation: its values are exchanged within a pass and within one value of the
-//! other knob, so that what the other one does, and what the machine did from pass to pass, is no noise. Where the knob does
-//! nothing each order was as likely, whatever the other one does: the test is exact.
+//! A knob's own questions are tested by permutation: its values are exchanged within a pass and
+//! within one value of the other knob, so that what the other one does, and what the machine did
+//! from pass to pass, is no noise. Where the knob does nothing each order was as likely, whatever
+//! the other one does: the test is exact.
 //!
-//! Any two cells: several statistics, each sharp for another kind of surface, count together ([`Exchanged::jointly`]). What is
-//! said of all questions together errs in 5 % at most ([`closed`]).
+//! Any two cells: several statistics, each sharp for another kind of surface, count together
+//! ([`Exchanged::jointly`]). What is said of all questions together errs in 5 % at most
+//! ([`closed`]).
 
 mod closed;
 mod scan;
@@ -61,11 +64,12 @@ pub struct Answer {
     pub p: f64,
     /// ... and with all questions of the surface in mind: the closed test's.
     pub adjusted: f64,
-    /// Of a main effect, each value of the knob over the one that was there before (or the first), at equal values of the other
-    /// knob; of a trend, the last value over the first on a straight line. `None` without looks.
+    /// Of a main effect, each value of the knob over the one that was there before (or the first),
+    /// at equal values of the other knob; of a trend, the last value over the first on a straight
+    /// line. `None` without looks.
     pub effects: Vec<Option<Contrast>>,
-    /// Logarithm of the smallest effect that would have been told in about four of five cases; `None` where no single number
-    /// says it.
+    /// Logarithm of the smallest effect that would have been told in about four of five cases;
+    /// `None` where no single number says it.
     pub floor: Option<f64>,
 }
 
@@ -76,13 +80,13 @@ impl Answer {
     }
 }
 
-/// What each statistic of a knob whose values have an order counts: do they differ, do neighbours differ from the others, do
-/// they rise or fall.
+/// What each statistic of a knob whose values have an order counts: do they differ, do neighbours
+/// differ from the others, do they rise or fall.
 const ORDERED: [f64; 3] = [0.4, 0.3, 0.3];
 /// Of one without an order.
 const UNORDERED: [f64; 3] = [1.0, 0.0, 0.0];
-/// What each statistic of all cells counts: do they differ, does a rectangle of them differ from the others, do the columns'
-/// means, do the rows', what is left.
+/// What each statistic of all cells counts: do they differ, does a rectangle of them differ from
+/// the others, do the columns' means, do the rows', what is left.
 const CELLS: [f64; 5] = [0.3, 0.3, 0.15, 0.15, 0.1];
 
 /// All that is asked of the cells `0..shape.cells()`.
@@ -145,21 +149,24 @@ struct Exchanged {
     groups: Vec<Group>,
     /// Of each label, the looks that its sum stands for.
     counts: Vec<f64>,
-    /// What each label's weighted values are multiplied by, so that their sum has the variance of so many looks.
+    /// What each label's weighted values are multiplied by, so that their sum has the variance of
+    /// so many looks.
     scales: Vec<f64>,
 }
 
 /// Looks that may be exchanged with each other.
 #[derive(Clone)]
 struct Group {
-    /// Of each look its label, and one over the group's looks of that: a cell with more looks than others counts no more.
+    /// Of each look its label, and one over the group's looks of that: a cell with more looks than
+    /// others counts no more.
     labels: Vec<(usize, f64)>,
     /// How far looks lie from the group's mean.
     values: Vec<f64>,
 }
 
 impl Exchanged {
-    /// Labels are exchanged within a pass and within a `stratum` of cells. The drift is taken out without asking for labels.
+    /// Labels are exchanged within a pass and within a `stratum` of cells. The drift is taken out
+    /// without asking for labels.
     fn of(
         points: &[Point],
         cells: usize,
@@ -359,7 +366,8 @@ impl Grid<'_> {
         left.iter().zip(counts).map(|(left, n)| n * left * left).sum()
     }
 
-    /// What the sum of both knobs' effects leaves of cells' values, of which each stands for so many looks.
+    /// What the sum of both knobs' effects leaves of cells' values, of which each stands for so
+    /// many looks.
     fn left_of_sum(&self, mut values: Vec<f64>, counts: &[f64]) -> Vec<f64> {
         // One round is enough where all cells have as many looks.
         const ROUNDS: usize = 4;
@@ -388,8 +396,9 @@ impl Grid<'_> {
         own().map(rest).collect()
     }
 
-    /// p that what one knob does is the same at each value of the other, by what the sum of both leaves of the looks, exchanged
-    /// within passes. The drift is taken out knowing no more than that sum.
+    /// p that what one knob does is the same at each value of the other, by what the sum of both
+    /// leaves of the looks, exchanged within passes. The drift is taken out knowing no more than
+    /// that sum.
     fn together(&self, points: &[Point], seed: u64) -> f64 {
         let beyond = self.beyond_sum(points);
         let blind: Vec<Point> = beyond.iter().map(|point| Point { cell: 0, ..*point }).collect();

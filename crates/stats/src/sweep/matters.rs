@@ -18,7 +18,8 @@ pub struct Matters {
     pub floor: f64,
 }
 
-/// Nominal power at a floor. The permutations know the effect as noise, which costs the test about 15 points of it.
+/// Nominal power at a floor. The permutations know the effect as noise, which costs the test about
+/// 15 points of it.
 const POWER: f64 = 0.95;
 
 pub fn matters(cells: usize, fitted: &Fit, answers: &[Answer]) -> Matters {
@@ -47,8 +48,9 @@ fn spread(cells: usize, fitted: &Fit) -> f64 {
     if true_share.is_nan() { 0.0 } else { (high - low) * true_share.sqrt() }
 }
 
-/// The difference of two levels at which a test of all at `alpha` has its [`POWER`]: two of k levels apart by d have the
-/// noncentrality `d² / 2 se²` with k - 1 degrees of freedom (power by Patnaik 1949). `counts`: looks of each level.
+/// The difference of two levels at which a test of all at `alpha` has its [`POWER`]: two of k
+/// levels apart by d have the noncentrality `d² / 2 se²` with k - 1 degrees of freedom (power by
+/// Patnaik 1949). `counts`: looks of each level.
 pub fn floor(counts: &[usize], sigma: f64, alpha: f64) -> f64 {
     let counts: Vec<f64> = counts.iter().map(|n| *n as f64).filter(|n| *n > 0.0).collect();
     let freedom = counts.len() as f64 - 1.0;

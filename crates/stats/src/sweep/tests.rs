@@ -159,7 +159,8 @@ fn nothing_is_said_of_nothing() {
     assert!(!shown.matters.yes && shown.noise == 0.0 && shown.regions.len() == 1);
 }
 
-/// A sweep of slice × policy as it was met: batch faster in four of five columns, and no two cells told apart.
+/// A sweep of slice × policy as it was met: batch faster in four of five columns, and no two cells
+/// told apart.
 #[test]
 fn the_question_that_was_asked_comes_before_single_cells() {
     let per_cent = [1.4, 6.6, 3.1, 2.2, 5.0, -4.9, -6.1, -3.7, 1.2, -7.3];

@@ -6,7 +6,8 @@ use super::edited::{Edit, server};
 use super::{Case, case};
 use crate::runs::{findings, recorded};
 
-/// Invented rows on a machine, whose loop of branches takes so many cycles in each visit; windows take as many times as long.
+/// Invented rows on a machine, whose loop of branches takes so many cycles in each visit; windows
+/// take as many times as long.
 fn fetching(machine: &str, what: &str, cycles: impl Fn(usize) -> f64) -> Case {
     let mut run =
         Edit::of(&format!("--quick --only syscall.getpid,syscall.read,cpu.clock --pretend 7 {machine}"));

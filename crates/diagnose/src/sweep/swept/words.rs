@@ -87,7 +87,8 @@ pub fn asked(sweep: &Sweep, asked: Asked) -> String {
     }
 }
 
-/// What the visits say to it: `batch 4.1 % less than other (6.0 % less to 2.2 % less)`, or what would have been seen.
+/// What the visits say to it: `batch 4.1 % less than other (6.0 % less to 2.2 % less)`, or what
+/// would have been seen.
 pub fn answer(sweep: &Sweep, answer: &Answer) -> String {
     let seen = || answer.floor.map(|floor| percent(floor.exp() - 1.0));
     match (answer.is_yes(), answer.asked) {
@@ -110,7 +111,8 @@ fn effect(effect: &Contrast) -> String {
     format!("{at} ({low} to {high})")
 }
 
-/// The value of a knob that differs most from the one that was there before, of several also the one on the other side.
+/// The value of a knob that differs most from the one that was there before, of several also the
+/// one on the other side.
 fn main(sweep: &Sweep, axis: usize, answer: &Answer) -> String {
     let known = answer.effects.iter().enumerate();
     let known: Vec<(usize, &Contrast)> =
@@ -142,7 +144,8 @@ fn trend(sweep: &Sweep, axis: usize, answer: &Answer) -> String {
     format!("{word} towards a larger {}: end to end {}", name(axis), effect(own))
 }
 
-/// The smallest effects that would have been seen: `policy 8.3 %, trend along slice 10 %, any two cells 28 %`.
+/// The smallest effects that would have been seen: `policy 8.3 %, trend along slice 10 %, any two
+/// cells 28 %`.
 pub fn seen(sweep: &Sweep, charted: &Charted) -> String {
     let each = charted.surface.answers.iter().filter_map(|answer| {
         let floor = percent(answer.floor?.exp() - 1.0);

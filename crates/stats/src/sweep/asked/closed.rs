@@ -1,8 +1,10 @@
-//! All questions of a surface together, by closed testing (Marcus, Peritz and Gabriel 1976): an answer is given where every set
-//! of "there is nothing" that holds its own is rejected at 5 %. So all that is said is right in 95 %, whatever is true.
+//! All questions of a surface together, by closed testing (Marcus, Peritz and Gabriel 1976): an
+//! answer is given where every set of "there is nothing" that holds its own is rejected at 5 %. So
+//! all that is said is right in 95 %, whatever is true.
 //!
-//! That no cell differs from any other says all of it at once, and has a test of its own, which looks for more than the sum of
-//! the questions: what [`Asked::Any`] answers. Other sets are tested by their smallest p times their size.
+//! That no cell differs from any other says all of it at once, and has a test of its own, which
+//! looks for more than the sum of the questions: what [`Asked::Any`] answers. Other sets are tested
+//! by their smallest p times their size.
 
 use super::{Answer, Asked};
 

@@ -1,17 +1,19 @@
-//! Rectangles of neighbouring cells that differ from all others (a scan statistic, as Kulldorff 1997): what knobs do is seldom
-//! done to one cell, and seldom to all.
+//! Rectangles of neighbouring cells that differ from all others (a scan statistic, as Kulldorff
+//! 1997): what knobs do is seldom done to one cell, and seldom to all.
 
 use super::Shape;
 
 /// The rectangles that are looked at.
 pub struct Scan {
     shape: Shape,
-    /// First row, end of rows, first column, end of columns; and one over the standard error of its sum, for looks of variance 1.
+    /// First row, end of rows, first column, end of columns; and one over the standard error of its
+    /// sum, for looks of variance 1.
     rectangles: Vec<([usize; 4], f64)>,
 }
 
 impl Scan {
-    /// Of so many looks in each cell. Sides of 1, 2, 3, 4, 6, 9, 13, ... cells, or all; at most half of all looks.
+    /// Of so many looks in each cell. Sides of 1, 2, 3, 4, 6, 9, 13, ... cells, or all; at most
+    /// half of all looks.
     pub fn of(shape: Shape, counts: &[f64]) -> Scan {
         let mut scan = Scan { shape, rectangles: Vec::new() };
         let looks = scan.corners(counts);
