@@ -23,7 +23,7 @@ pub mod whole;
 use calibration::{calibrate, linearity};
 use columns::{Columns, Gauge};
 pub use latencies::{backed, histogram};
-pub use look::core_clock_ghz;
+pub use look::{core_clock_ghz, fetch_cycles};
 pub use planted::NOT_SLOWED;
 use planted::{Planted, done};
 pub use point::Point;

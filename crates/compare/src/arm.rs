@@ -73,8 +73,11 @@ pub struct Member {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct AtOneClock {
     pub ghz: f64,
-    /// A median for each process.
+    /// A median for each process that counts there, run after run.
     pub medians: Vec<f64>,
+    /// How many of them each run gave.
+    #[serde(skip)]
+    pub counts: Vec<usize>,
 }
 
 /// Rules of what others did to the machine meanwhile: with one of them against one arm, a difference is no property of
@@ -178,13 +181,13 @@ impl Arm {
     pub(super) fn runs_of(&self, member: &Member, scaled: bool) -> Vec<Vec<f64>> {
         let Some(own) = self.valued().find(|own| own.key == member.key) else { return Vec::new() };
         let at_clock = own.at_clock.as_ref().zip(member.at_clock.as_ref()).filter(|_| scaled);
-        let mut values = match at_clock {
-            Some((own, of)) => own.at(&member.metric, of.ghz),
+        let (mut values, counts) = match at_clock {
+            Some((own, of)) => (own.at(&member.metric, of.ghz), &own.counts),
             None if scaled => return Vec::new(),
-            None => own.medians.clone(),
+            None => (own.medians.clone(), &own.counts),
         };
         let run = |count: &usize| values.drain(..(*count).min(values.len())).collect::<Vec<f64>>();
-        own.counts.iter().map(run).filter(|run| run.len() > 1).collect()
+        counts.iter().map(run).filter(|run| run.len() > 1).collect()
     }
 
     /// Several runs of one host as one arm: what each counted of a series stands side by side. An error says which two
@@ -229,6 +232,11 @@ impl Arm {
 }
 
 impl AtOneClock {
+    /// Of one run.
+    pub fn new(ghz: f64, medians: Vec<f64>) -> AtOneClock {
+        AtOneClock { ghz, counts: vec![medians.len()], medians }
+    }
+
     /// At another clock.
     pub fn at(&self, metric: &Metric, ghz: f64) -> Vec<f64> {
         let at = |value: &f64| rescaled(metric, *value, self.ghz, ghz).unwrap_or(f64::NAN);
@@ -256,7 +264,7 @@ impl Member {
             (false, false) => {
                 self.at_clock = self.at_clock.take().zip(other.at_clock).map(|(own, other)| {
                     let medians = [own.medians.clone(), other.at(&self.metric, own.ghz)].concat();
-                    AtOneClock { ghz: own.ghz, medians }
+                    AtOneClock { ghz: own.ghz, medians, counts: [own.counts, other.counts].concat() }
                 });
                 self.counts.extend(other.counts);
                 self.medians.extend(other.medians);
@@ -304,10 +312,7 @@ fn member(judged: &Judged, title: String, note: &str) -> Member {
         counts: vec![medians.len()],
         medians,
         clocks,
-        at_clock: analysis
-            .at_clock
-            .as_ref()
-            .map(|found| AtOneClock { ghz: found.ghz, medians: found.medians.clone() }),
+        at_clock: analysis.at_clock.as_ref().map(|found| AtOneClock::new(found.ghz, found.medians.clone())),
         median: analysis.estimate.as_ref().map_or(f64::NAN, |estimate| estimate.median),
         told: None,
         verdict: analysis.verdict.clone(),

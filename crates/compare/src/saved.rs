@@ -126,7 +126,10 @@ fn member(series: Series) -> Option<Member> {
         title: format!("{}: {}", keyed.case.bench, keyed.metric),
         metric,
         counts: vec![medians.len()],
-        at_clock: series.at_clock.filter(|at_clock| at_clock.medians.len() == medians.len()),
+        at_clock: series
+            .at_clock
+            .filter(|_| !medians.is_empty())
+            .map(|at_clock| AtOneClock::new(at_clock.ghz, at_clock.medians)),
         case: keyed.case,
         point: keyed.point,
         clocks,

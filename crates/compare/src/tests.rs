@@ -406,7 +406,7 @@ fn a_common_clock_takes_the_clock_out_of_what_it_decides() {
     // What its run brought to a clock is compared at A's.
     let brought = |mut arm: Arm, ghz: f64| {
         let medians = arm.members[0].medians.clone();
-        arm.members[0].at_clock = Some(AtOneClock { ghz, medians });
+        arm.members[0].at_clock = Some(AtOneClock::new(ghz, medians));
         arm
     };
     let found = compare(&brought(fast.clone(), 3.0), &brought(slow.clone(), 2.0), &Options::default());

@@ -4,9 +4,10 @@ use super::words::percent;
 use super::{Evidence, Rule};
 use machine::Hypervisor;
 use model::vocabulary as ids;
-use model::{Beside, Better, Effect, Fact, Finding, Severity};
+use model::{Better, Effect, Fact, Finding, Severity};
 use stats::analysis::Judged;
-use stats::order::{median, quantile};
+use stats::looks::{self, Shared, shared};
+use stats::order::median;
 
 pub const RULES: &[Rule] = &[SHARED_CORE];
 
@@ -15,7 +16,7 @@ const SHARED_CORE: Rule = Rule {
     title: "Another thread shared the core",
     about: "The two threads of a core with SMT share its fetching and its units: while the other one works, this one does half to \
             nearly all of what it does alone, by the kind of work. A guest sees neither the other thread nor who runs there, and no steal \
-            time: it has its CPU all the while, and less of it.",
+            time: it has its CPU all the while, and less of it. Figures of core-bound rows at the clock count only windows without it.",
     method: "After each window of work on one CPU a loop of taken branches is timed, in cycles of the core clock that is read just before: \
              about one a round where the core fetches for one thread, twice that where it fetches for two in turn. A look counts as shared \
              from 1.5 times the lowest twentieth of all looks on. Fires from 5 % of looks; says nothing below 40 looks, or where \
@@ -28,37 +29,14 @@ const SHARED_CORE: Rule = Rule {
 
 /// Share of looks from which it is told.
 const TOLD: f64 = 0.05;
-/// A look this much above the lowest ones is shared.
-const APART: f64 = 1.5;
-/// No core that fetches for one thread takes as many cycles a round.
-const MOST_ALONE: f64 = 1.6;
-const LEAST_LOOKS: usize = 40;
 /// Windows of either kind from which a series tells the price.
 const LEAST_WINDOWS: usize = 5;
-const COLUMN: &str = "fetch_cycles";
-
-/// The looks beside the windows of a series; none where its own work or its neighbours use further
-/// CPUs.
-fn looks(judged: &Judged) -> impl Iterator<Item = (f64, f64)> {
-    let placement = &judged.series.case.placement;
-    let alone = placement.beside == Beside::Idle && placement.busy_cpus().len() == 1;
-    let processes = judged.series.processes.iter().filter(move |_| alone);
-    processes.flat_map(|process| {
-        let column = process.beside.iter().find(|covariate| covariate.name == COLUMN);
-        let cycles = column.map_or(&[][..], |column| &column.values);
-        process.values.iter().copied().zip(cycles.iter().copied()).filter(|(_, cycles)| cycles.is_finite())
-    })
-}
 
 fn shared_core(evidence: &Evidence) -> Option<Vec<Finding>> {
-    let all: Vec<f64> = evidence.series.iter().flat_map(looks).map(|(_, cycles)| cycles).collect();
-    let lowest = quantile(&all, 0.05).filter(|_| all.len() >= LEAST_LOOKS)?;
-    if !(0.2..=MOST_ALONE).contains(&lowest) {
-        return None;
-    }
-    let is_shared = |cycles: f64| cycles >= APART * lowest;
-    let (shared, alone): (Vec<f64>, Vec<f64>) = all.iter().partition(|cycles| is_shared(**cycles));
-    let share = shared.len() as f64 / all.len() as f64;
+    let all = looks::of_run(evidence.series.iter().map(|judged| &judged.series));
+    let found = shared(&all)?;
+    let (beside, alone): (Vec<f64>, Vec<f64>) = all.iter().partition(|cycles| found.holds(**cycles));
+    let share = found.share;
     if share < TOLD {
         return Some(Vec::new());
     }
@@ -66,7 +44,7 @@ fn shared_core(evidence: &Evidence) -> Option<Vec<Finding>> {
         .series
         .iter()
         .filter(|judged| judged.series.metric.headline)
-        .filter_map(|judged| Some((price(judged, &is_shared)?, &*judged.series.key)))
+        .filter_map(|judged| Some((price(judged, found)?, &*judged.series.key)))
         .collect();
     prices.sort_by(|a, b| a.0.total_cmp(&b.0));
     let cycles =
@@ -75,13 +53,21 @@ fn shared_core(evidence: &Evidence) -> Option<Vec<Finding>> {
     let mut facts = vec![
         Fact::new("looks beside another thread", format!("{} of {}", percent(share), all.len()), source),
         Fact::new("a loop of branches alone", cycles(&alone), source),
-        Fact::new("beside another thread", cycles(&shared), source),
+        Fact::new("beside another thread", cycles(&beside), source),
     ];
     let middle = median(&prices.iter().map(|(price, _)| *price).collect::<Vec<f64>>());
     if let (Some(middle), Some((most, of))) = (middle, prices.last()) {
         let words = format!("{middle:.2} times as long in the middle of {} series", prices.len());
         facts.push(Fact::new("work beside another thread takes", words, source));
         facts.push(Fact::new("most", format!("{most:.2} times as long"), *of));
+    }
+    let left_out =
+        evidence.series.iter().filter_map(|judged| Some(judged.analysis.at_clock.as_ref()?.left_out));
+    let (windows, at_clock) =
+        left_out.fold((0, 0), |(windows, series), left| (windows + left.windows, series + 1));
+    if at_clock > 0 {
+        let words = format!("{windows} of {at_clock} series");
+        facts.push(Fact::new("windows that figures at the clock leave out", words, source));
     }
     let takes =
         middle.map_or(String::new(), |middle| format!("; work takes {middle:.2} times as long beside it"));
@@ -111,15 +97,20 @@ fn shared_core(evidence: &Evidence) -> Option<Vec<Finding>> {
 }
 
 /// How many times as long a series' windows take beside another thread.
-fn price(judged: &Judged, is_shared: &impl Fn(f64) -> bool) -> Option<f64> {
-    let of = |wanted: bool| -> Vec<f64> {
-        looks(judged).filter(|(_, cycles)| is_shared(*cycles) == wanted).map(|(value, _)| value).collect()
-    };
-    let (shared, alone) = (of(true), of(false));
-    if shared.len().min(alone.len()) < LEAST_WINDOWS {
+fn price(judged: &Judged, found: Shared) -> Option<f64> {
+    if !judged.series.case.placement.is_of_one_cpu() {
         return None;
     }
-    let ratio = median(&shared)? / median(&alone)?;
+    let processes = judged.series.processes.iter();
+    let windows =
+        processes.flat_map(|process| process.values.iter().zip(process.looks().unwrap_or_default()));
+    let known = windows.filter(|(_, cycles)| cycles.is_finite());
+    let (beside, alone): (Vec<_>, Vec<_>) = known.partition(|(_, cycles)| found.holds(**cycles));
+    if beside.len().min(alone.len()) < LEAST_WINDOWS {
+        return None;
+    }
+    let middle = |of: &[(&f64, &f64)]| median(&of.iter().map(|(value, _)| **value).collect::<Vec<f64>>());
+    let ratio = middle(&beside)? / middle(&alone)?;
     let longer = match judged.series.metric.better {
         Better::Higher => ratio.recip(),
         Better::Lower => ratio,

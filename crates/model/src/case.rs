@@ -249,6 +249,11 @@ impl Placement {
         CpuSet::union_of(self.neighbours.iter().chain([&self.cpus()]))
     }
 
+    /// Whether all of a visit's own work shares one CPU, with nobody beside it.
+    pub fn is_of_one_cpu(&self) -> bool {
+        self.beside == Beside::Idle && self.busy_cpus().len() == 1
+    }
+
     /// Whether the scheduler chooses where a task runs.
     pub fn is_free(&self) -> bool {
         self.seats.iter().any(|seat| seat.cpus.len() > 1)

@@ -1,9 +1,10 @@
 //! The tables of few processes: the guarded interval, a look after every visit, and the clock as a covariate.
 
 use prove::proof::{
-    CLOCK_COVERAGE_LEAST, CLOCK_FALSE_MOST_5, CLOCK_FALSE_MOST_7, CLOCK_WRONG_COVERAGE_LEAST, ClockRead,
-    Clocked, FewProcesses, GATE_OPEN_LEAST, GATE_WRONG_MOST, GUARDED_COVERAGE_LEAST, LOOKED_COVERAGE_LEAST,
-    Rate, Shape, clocked, few_processes, gate_opens, looking_after_every_visit,
+    ALONE_COVERAGE_LEAST, CLOCK_COVERAGE_LEAST, CLOCK_FALSE_MOST_5, CLOCK_FALSE_MOST_7,
+    CLOCK_WRONG_COVERAGE_LEAST, ClockRead, Clocked, FewProcesses, GATE_OPEN_LEAST, GATE_WRONG_MOST,
+    GUARDED_COVERAGE_LEAST, LOOKED_COVERAGE_LEAST, Neighbour, Rate, Shape, beside, clocked, few_processes,
+    gate_opens, looking_after_every_visit,
 };
 use stats::guarded::GUARDED;
 use stats::noise::{Inside, Noise};
@@ -193,6 +194,51 @@ fn gates() -> String {
         at_most("For another CPU's, or one that follows half of the time", &opens[1..], GATE_WRONG_MOST),
     ]
     .concat()
+}
+
+/// Windows that had their core for themselves, where another thread of it comes and goes.
+pub fn alone() -> String {
+    const LASTS: [f64; 6] = [1000.0, 100.0, 10.0, 3.0, 1.0, 0.1];
+    const SHARES: [f64; 3] = [0.05, 0.15, 0.5];
+    const PROCESSES: [usize; 3] = [5, 7, 10];
+    let cells = pairs(&LASTS, &pairs(&SHARES, &PROCESSES));
+    let found = measured(&cells, |&(lasts, (share, processes))| {
+        beside(Neighbour { share, lasts }, processes, TRIALS / 5, seed(share, processes))
+    });
+    let half = |half: f64| format!("±{:.1} %", 100.0 * half);
+    let rows: Vec<Vec<String>> = cells
+        .chunks(PROCESSES.len())
+        .zip(found.chunks(PROCESSES.len()))
+        .map(|(cells, found)| {
+            let (lasts, (share, _)) = cells[0];
+            let given = found.iter().map(|told| told.given.to_string());
+            let covered = found.iter().map(|told| told.covered.to_string());
+            let widths = [half(found[1].half_alone), half(found[1].half_as_it_ran)];
+            [lasts.to_string(), format!("{:.0} %", 100.0 * share)]
+                .into_iter()
+                .chain(given)
+                .chain(covered)
+                .chain(widths)
+                .collect()
+        })
+        .collect();
+    let header = [
+        "it stays for, windows",
+        "of the time",
+        "a figure alone is given, n = 5",
+        "7",
+        "10",
+        "covers the time alone, n = 5",
+        "7",
+        "10",
+        "n = 7: alone",
+        "as they ran",
+    ];
+    let slow = LASTS.iter().filter(|lasts| **lasts >= 10.0).count() * SHARES.len() * PROCESSES.len();
+    let covered: Vec<Rate> =
+        found[..slow].iter().map(|told| told.covered).filter(|rate| rate.of >= 200).collect();
+    table(&header, &rows)
+        + &at_least("Covers where it stays for ten windows or more", &covered, ALONE_COVERAGE_LEAST)
 }
 
 fn least_to_most(rates: &[Rate]) -> String {

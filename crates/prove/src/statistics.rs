@@ -26,6 +26,7 @@ pub const SECTIONS: &[Section] = &[
     Section { name: "sequential", title: "A look after every visit", run: few::sequential },
     Section { name: "stand-in", title: "Windows in place of processes", run: windows_for_processes },
     Section { name: "clock", title: "The clock as a covariate", run: few::clock },
+    Section { name: "alone", title: "Windows alone on their core", run: few::alone },
     Section { name: "dependence", title: "Values that follow each other", run: dependence },
     Section { name: "clean", title: "Verdicts on clean series", run: clean_series },
     Section { name: "troubled", title: "Verdicts on troubled series", run: troubled_series },

@@ -128,6 +128,16 @@ pub struct OutputAtClock {
     /// Of ln(time) on ln(clock) over its processes, with its standard error; null where the clock stood.
     pub slope: Option<f64>,
     pub slope_se: Option<f64>,
+    /// What had another thread on its core, and is not counted here.
+    #[serde(default)]
+    pub left_out: OutputLeftOut,
+}
+
+/// Windows, and processes of which no window is counted.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct OutputLeftOut {
+    pub windows: usize,
+    pub processes: usize,
 }
 
 /// A number as it ran, whatever the clock was.
@@ -271,6 +281,10 @@ pub fn series(judged: &Judged) -> OutputSeries {
             slack: at_clock.brought.slack,
             slope: at_clock.brought.slope.map(|slope| slope.slope),
             slope_se: at_clock.brought.slope.map(|slope| slope.standard_error),
+            left_out: OutputLeftOut {
+                windows: at_clock.left_out.windows,
+                processes: at_clock.left_out.processes,
+            },
         }),
         as_it_ran: analysis.at_clock.as_ref().and(estimate).map(|ran| OutputAsItRan {
             median: ran.median,

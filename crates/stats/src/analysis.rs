@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::behaviour::{Behaviour, DRIFT_P, behaviour};
 use super::contingency::association;
-use super::core_bound::{AtClock, RunClock, at_clock, is_core_bound, run_clock};
+use super::core_bound::{AtClock, Common, RunClock, at_clock, is_core_bound, run_clock};
 use super::estimate::{Estimate, estimate};
 use super::guarded::GUARDED;
 use super::modes::{Modality, Modes};
@@ -88,9 +88,9 @@ pub fn judge_run(run: &Run, machine: &Machine) -> JudgedRun {
 }
 
 /// Analyses one series. `precision` is the relative half-width asked of the interval (0.01 = ±1 %); the seed
-/// drives permutations, and equal input gives equal output. `clock`, GHz, is that to which the series is brought if it can
-/// be; for none but core-bound ones.
-pub fn analyse(series: &Series, precision: f64, seed: u64, clock: Option<f64>) -> Analysis {
+/// drives permutations, and equal input gives equal output. `common` is what the series is brought to if it can be; for none
+/// but core-bound ones.
+pub fn analyse(series: &Series, precision: f64, seed: u64, common: Option<Common>) -> Analysis {
     let as_it_ran: Vec<&Process> =
         series.processes.iter().filter(|process| !process.values.is_empty()).collect();
     let windows = |processes: &[&Process]| -> Vec<Vec<f64>> {
@@ -102,7 +102,8 @@ pub fn analyse(series: &Series, precision: f64, seed: u64, clock: Option<f64>) -
         let none = || Verdict::new(VerdictKind::Rejected, "there is no value");
         return Analysis::nothing(unusable.unwrap_or_else(none), warm_up);
     };
-    let (at_clock, at_one_clock) = clock.and_then(|ghz| at_clock(&as_it_ran, &series.metric, ghz)).unzip();
+    let (at_clock, at_one_clock) =
+        common.and_then(|common| at_clock(&as_it_ran, &series.metric, common)).unzip();
     let processes: Vec<&Process> = match &at_one_clock {
         Some(processes) => processes.iter().collect(),
         None => as_it_ran,

@@ -1,4 +1,5 @@
-//! Which series of a run are counts of core cycles, the clock of the run, and what such a series is at that clock.
+//! Which series of a run are counts of core cycles, the clock of the run, and what such a series is at that clock, in windows
+//! that had their core for themselves.
 
 use machine::{CacheKind, Machine};
 use model::vocabulary::{core_bound, memory};
@@ -7,11 +8,15 @@ use model::{Beside, Case, Form, Metric, Params, Value};
 use super::analysis::CONFIDENCE;
 use super::clock::{self, Brought, Gate, Seen};
 use super::estimate::{Estimate, estimate};
+use super::guarded::GUARDED;
+use super::looks::{self, Shared, shared};
 use super::order::{Interval, median};
 use super::series::{Process, Series};
 
 /// With fewer processes a series is left as it ran.
 const LEAST_PROCESSES: usize = 3;
+/// So many processes must have had their core for themselves, or all where there are fewer.
+const LEAST_ALONE: usize = *GUARDED.start();
 
 /// The core clock of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,6 +27,16 @@ pub struct RunClock {
     /// The slowest and the fastest of these processes, GHz.
     pub least: f64,
     pub most: f64,
+    /// Which windows had another thread on their core, where that can be told.
+    pub shared: Option<Shared>,
+}
+
+/// What core-bound series of a run are brought to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Common {
+    pub ghz: f64,
+    /// Windows that are left out.
+    pub shared: Option<Shared>,
 }
 
 impl RunClock {
@@ -30,9 +45,9 @@ impl RunClock {
         self.most / self.least - 1.0
     }
 
-    /// The clock to which core-bound series are brought, GHz; `None` where the gate is closed.
-    pub fn common(&self) -> Option<f64> {
-        (!matches!(self.gate, Gate::Closed(_))).then_some(self.ghz)
+    /// What core-bound series are brought to; `None` where the gate is closed.
+    pub fn common(&self) -> Option<Common> {
+        (!matches!(self.gate, Gate::Closed(_))).then_some(Common { ghz: self.ghz, shared: self.shared })
     }
 }
 
@@ -76,8 +91,8 @@ impl Scaling {
 pub fn is_core_bound(series: &Series, machine: &Machine) -> bool {
     let placement = &series.case.placement;
     let own = placement.cpus();
-    let one_cpu = own.len() == 1 && placement.beside == Beside::Idle && !series.imported;
-    one_cpu
+    placement.is_of_one_cpu()
+        && !series.imported
         && core_bound(&series.case.bench, &series.metric.name)
         && Scaling::of(&series.metric).is_some()
         && (!series.case.bench.starts_with("memory.") || stays_in_l2(series, own.first(), machine))
@@ -94,9 +109,20 @@ fn stays_in_l2(series: &Series, cpu: Option<u32>, machine: &Machine) -> bool {
     told.or_else(given).zip(size).is_some_and(|(bytes, size)| bytes > 0.0 && bytes <= size as f64 / 2.0)
 }
 
+/// Those processes that had their core for themselves, with the windows in which they had; `None` below `least` of them, or all
+/// where there are fewer.
+fn alone(processes: &[&Process], shared: Option<Shared>, least: usize) -> Option<Vec<Process>> {
+    let of = |process: &&Process| match shared {
+        Some(shared) => process.alone(shared),
+        None => Some((*process).clone()),
+    };
+    let alone: Vec<Process> = processes.iter().filter_map(of).collect();
+    (alone.len() >= least.min(processes.len())).then_some(alone)
+}
+
 /// What the processes of a series show of time and clock; `None` where a process has no clock.
-fn seen(processes: &[&Process], scaling: Scaling) -> Option<Vec<Seen>> {
-    let one = |process: &&Process| {
+fn seen(processes: &[Process], scaling: Scaling) -> Option<Vec<Seen>> {
+    let one = |process: &Process| {
         let clocks = process.clocks()?.iter().copied();
         let windows = process.values.iter().map(|value| scaling.time(*value)).zip(clocks);
         Seen::of(&windows.collect::<Vec<(f64, f64)>>())
@@ -106,16 +132,20 @@ fn seen(processes: &[&Process], scaling: Scaling) -> Option<Vec<Seen>> {
 
 /// The clock of a run, by its core-bound series; `None` where these have no clocks.
 pub fn run_clock(all: &[Series], machine: &Machine) -> Option<RunClock> {
+    let shared = shared(&looks::of_run(all.iter()));
     let mut core: Vec<Vec<Seen>> = Vec::new();
     for series in all.iter().filter(|series| series.metric.headline && is_core_bound(series, machine)) {
         let processes: Vec<&Process> = series.processes.iter().collect();
-        core.extend(Scaling::of(&series.metric).and_then(|scaling| seen(&processes, scaling)));
+        let alone = alone(&processes, shared, LEAST_ALONE);
+        core.extend(
+            Scaling::of(&series.metric).zip(alone).and_then(|(scaling, alone)| seen(&alone, scaling)),
+        );
     }
     let ghz = clock::run_clock(&core)?;
     let slopes: Vec<clock::Slope> = core.iter().filter_map(|processes| clock::slope(processes)).collect();
     let clocks = || core.iter().flatten().map(|seen| seen.clock.exp());
     let (least, most) = (clocks().fold(f64::INFINITY, f64::min), clocks().fold(0.0, f64::max));
-    Some(RunClock { ghz, gate: clock::gate(&slopes), least, most })
+    Some(RunClock { ghz, gate: clock::gate(&slopes), least, most, shared })
 }
 
 /// The number of a series at one clock of its run.
@@ -127,24 +157,53 @@ pub struct AtClock {
     /// The process medians that it counts, in visiting order.
     pub medians: Vec<f64>,
     pub brought: Brought,
+    /// What had another thread on its core, and is not counted.
+    pub left_out: LeftOut,
 }
 
-/// What a core-bound series is at `ghz`, and its processes as they would have been; `None` where it is to be left as it ran.
-pub fn at_clock(processes: &[&Process], metric: &Metric, ghz: f64) -> Option<(AtClock, Vec<Process>)> {
+/// What of a series is not counted in its figure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    pub windows: usize,
+    /// Processes of which no window is counted.
+    pub processes: usize,
+}
+
+/// What a core-bound series is at its run's clock, and its processes as they would have been; `None` where it is to be left as it
+/// ran.
+pub fn at_clock(processes: &[&Process], metric: &Metric, common: Common) -> Option<(AtClock, Vec<Process>)> {
+    of_at_least(LEAST_ALONE, processes, metric, common)
+}
+
+/// The same of three processes or four, which tell what further ones would be worth.
+pub fn outlook(processes: &[&Process], metric: &Metric, common: Common) -> Option<AtClock> {
+    of_at_least(LEAST_PROCESSES, processes, metric, common).map(|(at_clock, _)| at_clock)
+}
+
+fn of_at_least(
+    least: usize,
+    processes: &[&Process],
+    metric: &Metric,
+    common: Common,
+) -> Option<(AtClock, Vec<Process>)> {
+    let Common { ghz, shared } = common;
     let scaling = Scaling::of(metric).filter(|_| processes.len() >= LEAST_PROCESSES)?;
-    let brought = clock::brought(&seen(processes, scaling)?, ghz)?.ok()?;
-    let at = |process: &&Process| {
-        let mut process = (*process).clone();
+    let mut alone = alone(processes, shared, least)?;
+    let brought = clock::brought(&seen(&alone, scaling)?, ghz)?.ok()?;
+    for process in &mut alone {
         let windows = process.values.iter().zip(process.clocks().unwrap_or_default());
         process.values = windows.map(|(value, clock)| scaling.at(*value, *clock, ghz)).collect();
-        process
+    }
+    let values: Vec<Vec<f64>> = alone.iter().map(|process| process.values.clone()).collect();
+    let ran: usize = processes.iter().map(|process| process.values.len()).sum();
+    let left_out = LeftOut {
+        windows: ran - values.iter().map(Vec::len).sum::<usize>(),
+        processes: processes.len() - values.len(),
     };
-    let processes: Vec<Process> = processes.iter().map(at).collect();
-    let values: Vec<Vec<f64>> = processes.iter().map(|process| process.values.clone()).collect();
     let medians = values.iter().filter_map(|windows| median(windows)).collect();
     let found = estimate(&values, CONFIDENCE)?;
     let interval = found.interval.map(|interval| widened(interval, brought.wider));
-    Some((AtClock { ghz, estimate: Estimate { interval, ..found }, medians, brought }, processes))
+    Some((AtClock { ghz, estimate: Estimate { interval, ..found }, medians, brought, left_out }, alone))
 }
 
 /// The medians of the processes of several settings at `ghz`: a list a setting. `None` where one of
@@ -155,7 +214,7 @@ pub fn settings_at_clock(settings: &[&Series], machine: &Machine, ghz: f64) -> O
     if !settings.iter().all(|series| is_core_bound(series, machine)) {
         return None;
     }
-    let own = |series: &&Series| seen(&series.processes.iter().collect::<Vec<&Process>>(), scaling);
+    let own = |series: &&Series| seen(&series.processes, scaling);
     let all: Vec<Vec<Seen>> = settings.iter().map(own).collect::<Option<_>>()?;
     // What a setting does is no slope.
     let inside: Vec<Seen> = all.iter().flat_map(|processes| clock::inside(processes)).collect();
@@ -203,6 +262,7 @@ mod tests {
     use testkit::{run, samples, visit};
 
     use super::super::noise::normal;
+    use super::super::outliers::Covariate;
     use super::*;
     use model::{Better, Packed, Seat};
 
@@ -239,6 +299,51 @@ mod tests {
     }
 
     const MOVING: [f64; 3] = [3.0, 3.3, 3.9];
+
+    /// A system call of seven processes with three windows each, of which `beside` tells by process and window whether another
+    /// thread was on the core: then it takes 1.4 times as long.
+    fn shared_at(beside: impl Fn(usize, usize) -> bool) -> Series {
+        let mut found = setting(0.0, -1.0, [3.0; 3], 3);
+        found.processes.truncate(7);
+        for (nth, process) in found.processes.iter_mut().enumerate() {
+            let (level, there) = (process.values[0], [0, 1, 2].map(|window| beside(nth, window)));
+            process.values = there.map(|there| level * if there { 1.4 } else { 1.0 }).to_vec();
+            let looks = there.map(|there| if there { 2.05 } else { 1.0 }).to_vec();
+            process.beside = vec![
+                Covariate { name: "clock_ghz".into(), values: vec![3.0; 3] },
+                Covariate { name: "fetch_cycles".into(), values: looks },
+            ];
+        }
+        found
+    }
+
+    fn alone_at_clock(series: &Series) -> Option<AtClock> {
+        let common = Common { ghz: 3.0, shared: Some(Shared { from_cycles: 1.5, share: 0.3 }) };
+        let processes: Vec<&Process> = series.processes.iter().collect();
+        at_clock(&processes, &series.metric, common).map(|(found, _)| found)
+    }
+
+    #[test]
+    fn windows_beside_another_thread_do_not_count_at_the_clock() {
+        let alone = alone_at_clock(&shared_at(|_, _| false)).expect("alone all the while");
+        assert_eq!(alone.left_out, LeftOut::default());
+        // One process was never alone, one in its first window only, one from its second on not at both ends.
+        let some = shared_at(|process, window| process == 0 || process < 3 && window == process);
+        let found = alone_at_clock(&some).expect("six processes");
+        assert_eq!(found.left_out, LeftOut { windows: 3 + 2 + 1, processes: 1 });
+        assert_eq!(found.medians.len(), 6);
+        let off = found.estimate.median / alone.estimate.median - 1.0;
+        assert!(
+            off.abs() < 0.005 && found.estimate.relative_half_width().is_some_and(|half| half < 0.01),
+            "{found:?}"
+        );
+        // Four of seven are too few for a figure, not for what further ones would tell.
+        let few = shared_at(|process, _| process < 3);
+        assert_eq!(alone_at_clock(&few), None);
+        let processes: Vec<&Process> = few.processes.iter().collect();
+        let common = Common { ghz: 3.0, shared: Some(Shared { from_cycles: 1.5, share: 0.4 }) };
+        assert_eq!(outlook(&processes, &few.metric, common).map(|found| found.medians.len()), Some(4));
+    }
 
     #[test]
     fn settings_whose_time_goes_with_the_clock_are_told_apart_at_one() {

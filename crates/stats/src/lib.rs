@@ -33,6 +33,7 @@ pub mod guarded;
 pub mod index;
 pub mod interleave;
 pub mod knee;
+pub mod looks;
 pub mod memory_map;
 pub mod mixture;
 pub mod modes;

@@ -8,7 +8,7 @@ use machine::Machine;
 use model::Params;
 
 use super::analysis::CONFIDENCE;
-use super::core_bound::{at_clock, is_core_bound, run_clock};
+use super::core_bound::{AtClock, Common, at_clock, is_core_bound, outlook, run_clock};
 use super::estimate::estimate;
 use super::guarded::{GUARDED, reach};
 use super::order::{median, variance};
@@ -33,6 +33,8 @@ pub struct Asked {
 /// How well a series is known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Known {
+    /// Processes that gave values, and those of them that count: the others had another thread on their core.
+    pub visits: usize,
     pub processes: usize,
     /// Standard deviation of ln(value) over processes, at the clock of the run where that is known.
     pub spread: f64,
@@ -44,29 +46,39 @@ pub struct Known {
 
 impl Known {
     /// `None` without an interval, or for values that have no logarithm.
-    pub fn of(series: &Series, clock: Option<f64>) -> Option<Known> {
+    pub fn of(series: &Series, common: Option<Common>) -> Option<Known> {
         let processes: Vec<&Process> =
             series.processes.iter().filter(|process| !process.values.is_empty()).collect();
-        let brought = clock.and_then(|ghz| at_clock(&processes, &series.metric, ghz));
-        let (found, medians, wider) = match brought {
-            Some((at_clock, _)) => (at_clock.estimate, at_clock.medians, at_clock.brought.wider),
-            None => {
-                let values: Vec<Vec<f64>> = processes.iter().map(|process| process.values.clone()).collect();
-                let medians = values.iter().filter_map(|windows| median(windows)).collect();
-                (estimate(&values, CONFIDENCE)?, medians, 0.0)
+        let values: Vec<Vec<f64>> = processes.iter().map(|process| process.values.clone()).collect();
+        let ran = || estimate(&values, CONFIDENCE)?.relative_half_width();
+        let of = |found: AtClock, half_width: f64| (found.medians, found.brought.wider, half_width);
+        let found = common.and_then(|common| {
+            if let Some((found, _)) = at_clock(&processes, &series.metric, common) {
+                let half_width = found.estimate.relative_half_width()?;
+                return Some(of(found, half_width));
             }
+            // Too few had their core for themselves for a figure: how these scatter is what further ones will do.
+            outlook(&processes, &series.metric, common)
+                .zip(ran())
+                .map(|(found, half_width)| of(found, half_width))
+        });
+        let as_it_ran = || {
+            let medians: Vec<f64> = values.iter().filter_map(|windows| median(windows)).collect();
+            Some((medians, 0.0, ran()?))
         };
+        let (medians, wider, half_width) = found.or_else(as_it_ran)?;
         let logarithms: Vec<f64> = medians.iter().map(|value| value.ln()).collect();
         if logarithms.iter().any(|value| !value.is_finite()) {
             return None;
         }
         let spread = variance(&logarithms)?.sqrt();
-        Some(Known { processes: medians.len(), spread, wider, half_width: found.relative_half_width()? })
+        Some(Known { visits: processes.len(), processes: medians.len(), spread, wider, half_width })
     }
 
-    /// Half-width to be expected of so many processes.
-    fn expected(&self, processes: usize) -> Option<f64> {
-        Some(reach(processes)? * self.spread + self.wider)
+    /// Half-width to be expected after so many further visits, of which as many count as of those before.
+    fn expected(&self, visits: usize) -> Option<f64> {
+        let counted = visits * self.processes / self.visits.max(1);
+        Some(reach(self.processes + counted)? * self.spread + self.wider)
     }
 }
 
@@ -74,11 +86,10 @@ impl Known {
 /// trusted (half as much for rough), a second. `None` where no number of visits makes any: all are known well enough, or none
 /// can be. `visit_s` is what a visit takes, s.
 pub fn gain(series: &[Known], visit_s: f64, asked: &Asked) -> Option<f64> {
-    let have = series.iter().map(|known| known.processes).max()?;
+    let have = series.iter().map(|known| known.visits).max()?;
     let better = |limit: f64, visits: usize| {
         let becomes = |known: &&Known| {
-            known.half_width > limit
-                && known.expected(known.processes + visits).is_some_and(|half| half <= AIM * limit)
+            known.half_width > limit && known.expected(visits).is_some_and(|half| half <= AIM * limit)
         };
         series.iter().filter(becomes).count() as f64
     };
@@ -112,7 +123,7 @@ pub fn worthwhile(
     visit_s: impl Fn(usize) -> f64,
     divisible: impl Fn(usize) -> bool,
 ) -> Vec<Part> {
-    let clock = run_clock(all, machine).and_then(|clock| clock.common());
+    let common = run_clock(all, machine).and_then(|clock| clock.common());
     let mut parts: Vec<(Part, f64)> = Vec::new();
     for own in all.chunk_by(|one, other| one.planned == other.planned) {
         let headline: Vec<&Series> = own.iter().filter(|series| series.metric.headline).collect();
@@ -122,10 +133,10 @@ pub fn worthwhile(
             .for_each(|series| points.extend((!points.contains(&&series.point)).then_some(&series.point)));
         let (case, whole_s) = (own[0].planned, visit_s(own[0].planned));
         let worth = |series: &[&&Series], visit_s: f64| {
-            let core = |series: &&&Series| clock.filter(|_| is_core_bound(series, machine));
+            let core = |series: &&&Series| common.filter(|_| is_core_bound(series, machine));
             let known: Vec<Known> =
                 series.iter().filter_map(|series| Known::of(series, core(series))).collect();
-            let have = known.iter().map(|known| known.processes).max().unwrap_or(0);
+            let have = known.iter().map(|known| known.visits).max().unwrap_or(0);
             let within =
                 have > *GUARDED.end() && !(have - GUARDED.end()).is_multiple_of(AT_ONCE) && have < asked.most;
             if within { Some(f64::INFINITY) } else { gain(&known, visit_s, asked) }
@@ -161,7 +172,7 @@ mod tests {
 
     fn known(processes: usize, spread: f64) -> Known {
         let half_width = reach(processes).expect("enough") * spread;
-        Known { processes, spread, wider: 0.0, half_width }
+        Known { visits: processes, processes, spread, wider: 0.0, half_width }
     }
 
     #[test]
@@ -185,6 +196,15 @@ mod tests {
         // What the shift to another clock adds does not shrink with more processes.
         assert_eq!(gain(&[Known { wider: 0.2, ..known(5, 0.02) }], 1.0, &QUICK), None);
         assert_eq!(gain(&[], 1.0, &QUICK), None);
+    }
+
+    #[test]
+    fn visits_beside_another_thread_are_expected_to_count_for_nothing() {
+        // Half of ten visits counted: the two processes that make it precise cost four visits.
+        let half = Known { visits: 10, ..known(5, 0.025) };
+        assert!((gain(&[half], 1.0, &QUICK).unwrap_or(0.0) - 0.25).abs() < 1e-9);
+        // One that never counts ends with the most that are made.
+        assert_eq!(gain(&[Known { visits: 30, ..half }], 1.0, &QUICK), None);
     }
 
     #[test]

@@ -62,7 +62,7 @@ fn two_clocks(time: f64, inside: f64) -> Comparison {
         let one = |at: usize| {
             let medians = around(time);
             let clocks = (0..8).map(|process| ghz * (1.0 + inside * f64::from(process % 2))).collect();
-            let at_clock = Some(AtOneClock { ghz, medians: medians.clone() });
+            let at_clock = Some(AtOneClock::new(ghz, medians.clone()));
             let key = format!("syscall.x{at}@one-cpu#latency");
             Member { clocks, at_clock, ..member(&key, "ns", Better::Lower, &medians) }
         };
@@ -87,4 +87,21 @@ fn runs_that_lie_farther_apart_at_one_clock_are_left_as_they_ran() {
     assert!(found.warnings.iter().any(said), "{:?}", found.warnings);
     // In runs whose own clocks moved it went with the clock, or they would have nothing at one.
     assert!(two_clocks(10.0, 0.1).metrics.iter().all(|one| one.scaled && one.word == Word::Faster));
+}
+
+#[test]
+fn runs_are_told_apart_where_some_processes_do_not_count_at_the_clock() {
+    let of = |started: usize, at_clock: &[f64]| {
+        let at_clock = Some(AtOneClock::new(3.0, at_clock.to_vec()));
+        let whole = member("syscall.x@one-cpu#latency", "ns", Better::Lower, &around(5.0));
+        let run = arm("one", false, vec![Member { at_clock, ..whole }]);
+        let file = format!("r{started}");
+        Arm { identities: arm::identity("one", &file, &file), file, ..run }
+    };
+    let runs = vec![of(0, &[4.0; 6]), of(1, &[4.1; 8]), of(2, &[4.2; 5])];
+    let whole = Arm::of_runs(runs, "all").expect("three runs");
+    let at_clock = whole.runs_of(&whole.members[0], true);
+    assert_eq!(at_clock, [vec![4.0; 6], vec![4.1; 8], vec![4.2; 5]]);
+    let as_they_ran: Vec<usize> = whole.runs_of(&whole.members[0], false).iter().map(Vec::len).collect();
+    assert_eq!(as_they_ran, [8; 3]);
 }

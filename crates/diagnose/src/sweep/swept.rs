@@ -135,7 +135,7 @@ fn charted<'a>(
         |looks: &[Look], better: Better| surface(&Question { shape, knobs, control, looks, better, seed });
     // A clock that the knobs move is part of what they do.
     let of_own: Vec<_> = own.iter().map(|(_, judged)| &judged.series).collect();
-    let common = evidence.clock.and_then(|clock| clock.common());
+    let common = evidence.clock.and_then(|clock| clock.common()).map(|common| common.ghz);
     let at_clock = common.and_then(|ghz| {
         let values = settings_at_clock(&of_own, evidence.machine, ghz)?;
         let clocks = looks(&|_, _, process| Some(process.clock_ghz()));

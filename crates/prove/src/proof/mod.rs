@@ -9,6 +9,7 @@ mod comparing;
 mod coverage;
 mod factorials;
 mod ladders;
+mod neighbours;
 mod paths;
 mod quads;
 mod smt;
@@ -31,6 +32,7 @@ pub use coverage::{
 };
 pub use factorials::{Knobs, SharedOut, shared_out};
 pub use ladders::{CLAIMS, Ladders, ladders};
+pub use neighbours::{Alone, Neighbour, beside};
 pub use paths::{Found, PLANTED, paths};
 pub use quads::{InTurn, disturbed, in_turn};
 pub use smt::{CHARGING, Charging, Cores, TASKS, Tasks, cores};
@@ -63,6 +65,9 @@ pub const CLOCK_WRONG_COVERAGE_LEAST: f64 = 0.91;
 pub const CLOCK_FALSE_MOST_5: f64 = 0.12;
 /// ... and of seven or more.
 pub const CLOCK_FALSE_MOST_7: f64 = 0.05;
+/// Least coverage of the figure of windows alone, of the time that the work takes alone, where another thread of the core stays for
+/// ten windows or more.
+pub const ALONE_COVERAGE_LEAST: f64 = 0.94;
 /// Least runs of 40 core-bound series whose gate opens for the right clock ...
 pub const GATE_OPEN_LEAST: f64 = 0.99;
 /// ... and most for another CPU's clock, or for one that follows half of the time.

@@ -1,7 +1,10 @@
 //! Waiting for a quiet machine, before the first pass and after loud ones.
 
+use std::time::Instant;
+
 use model::run_file::Writer;
-use model::{Conditions, Record};
+use model::{Conditions, Record, Visit};
+use sys::clock::Clock;
 
 use super::super::gate::{self, Patience};
 use super::{Loop, Progress};
@@ -16,8 +19,14 @@ impl Loop<'_, '_> {
             return Ok(());
         }
         let (begin, begin_ms) = (self.begin, self.begin_ms);
+        // The cores of this machine say nothing about another one's counters.
+        let here = self.session.root == std::path::Path::new("/");
+        let header = self.session.header;
+        let lookout = || gate::Lookout::over(&header.allowed_cpus, Clock::from_run(&header.clock));
+        let waiting = Instant::now();
         let report = gate::wait(
             &mut self.counters,
+            here.then(lookout),
             self.patience,
             || begin_ms + begin.elapsed().as_secs_f64() * 1e3,
             self.session.interrupted,
@@ -25,7 +34,7 @@ impl Loop<'_, '_> {
         );
         self.neighbours.remember();
         if let Patience::Bounded(left) = self.patience {
-            let waited = begin.elapsed().min(left);
+            let waited = waiting.elapsed().min(left);
             self.patience = match report.disturbed {
                 Some(_) => Patience::None,
                 None => Patience::Bounded(left - waited.min(left)),
@@ -59,10 +68,23 @@ impl Loop<'_, '_> {
             // Pressure and throttling are not looked at here: our own tasks cause both.
             ..Conditions::default()
         };
-        let loud = whole.wall_ms > 0.0 && gate::disturbance(&whole).is_some();
+        let loud =
+            whole.wall_ms > 0.0 && gate::disturbance(&whole, &self.looks_since(first_of_pass)).is_some();
         match loud && self.patience != Patience::None && !(self.session.interrupted)() {
             true => self.gate(writer, progress),
             false => Ok(()),
         }
+    }
+
+    /// Looks at the cores beside the windows of visits to one CPU, from this visit on.
+    fn looks_since(&self, first: usize) -> Vec<f64> {
+        let on_one_cpu = |visit: &&Visit| self.plan()[visit.case as usize].case.placement.is_of_one_cpu();
+        let samples = self.run.visits[first..].iter().filter(on_one_cpu).flat_map(|visit| &visit.samples);
+        samples
+            .flat_map(|samples| {
+                let looks = samples.beside.fetch_cycles.as_ref();
+                (0..samples.len()).filter_map(move |window| looks?.get(window))
+            })
+            .collect()
     }
 }

@@ -1,0 +1,115 @@
+//! Does the figure of windows that had their core for themselves hold what the work takes alone?
+//!
+//! Another thread comes to the core and goes again, at random and whatever is measured. A window takes longer by the share of its
+//! time that the other was there; a look is at the window's end.
+
+use fastrand::Rng;
+
+use super::Rate;
+use model::{Better, Form, Metric};
+use stats::core_bound::{Common, at_clock};
+use stats::guarded::guarded;
+use stats::looks::shared;
+use stats::noise::normal;
+use stats::order::{Interval, median};
+use stats::outliers::Covariate;
+use stats::series::Process;
+
+const WINDOWS: usize = 16;
+/// Standard deviations of ln(time), over processes and inside them.
+const NOISE: f64 = 0.01;
+/// A window beside the other thread all the while takes so many times as long.
+const PRICE: f64 = 1.4;
+/// Looks, cycles: alone, beside another thread, and one in a hundred that was interrupted.
+const LOOK_ALONE: f64 = 1.0;
+const LOOK_BESIDE: f64 = 2.05;
+const INTERRUPTED: f64 = 0.01;
+const GHZ: f64 = 3.0;
+/// Other processes of the run, which tell what a look alone is.
+const OTHERS: usize = 40;
+
+/// How the other thread comes and goes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Neighbour {
+    /// Part of the time in which it is there.
+    pub share: f64,
+    /// How long the shorter of its two states lasts in the mean, windows.
+    pub lasts: f64,
+}
+
+/// What became of series beside it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Alone {
+    /// Series with a figure of windows alone; the others are left as they ran.
+    pub given: Rate,
+    /// Of these figures, those whose interval holds what the work takes alone.
+    pub covered: Rate,
+    /// Mean half-widths of ln(time): of these figures, and of all series as they ran.
+    pub half_alone: f64,
+    pub half_as_it_ran: f64,
+}
+
+pub fn beside(neighbour: Neighbour, processes: usize, trials: usize, seed: u64) -> Alone {
+    let mut rng = Rng::with_seed(seed);
+    let metric = Metric {
+        name: "latency".into(),
+        title: "latency".into(),
+        unit: "ns".into(),
+        better: Better::Lower,
+        form: Form::Value,
+        headline: true,
+        detail: false,
+    };
+    let mut told = Alone::default();
+    for _ in 0..trials {
+        let all: Vec<Process> = (0..OTHERS).map(|_| process(neighbour, &mut rng)).collect();
+        let looks: Vec<f64> = all.iter().filter_map(|process| process.looks()).flatten().copied().collect();
+        let own: Vec<&Process> = all.iter().take(processes).collect();
+        let half = |Interval { low, high }: Interval| (high.ln() - low.ln()) / 2.0;
+        let medians: Vec<f64> = own.iter().filter_map(|process| median(&process.values)).collect();
+        if let Some(ran) = guarded(&medians.iter().map(|value| value.ln()).collect::<Vec<f64>>()) {
+            told.half_as_it_ran += (ran.high - ran.low) / 2.0 / trials as f64;
+        }
+        let common = Common { ghz: GHZ, shared: shared(&looks) };
+        let found = at_clock(&own, &metric, common).and_then(|(found, _)| found.estimate.interval);
+        told.given.count(found.is_some());
+        if let Some(interval) = found {
+            told.covered.count(interval.contains(1.0));
+            told.half_alone += half(interval);
+        }
+    }
+    told.half_alone /= told.given.hits as f64;
+    told
+}
+
+fn process(neighbour: Neighbour, rng: &mut Rng) -> Process {
+    let Neighbour { share, lasts } = neighbour;
+    let [alone, there] = match share < 0.5 {
+        true => [lasts * (1.0 - share) / share, lasts],
+        false => [lasts, lasts * share / (1.0 - share)],
+    };
+    let level = NOISE * normal(rng);
+    let mut is_there = rng.f64() < share;
+    let mut left = 0.0;
+    let (mut values, mut looks) = (Vec::new(), Vec::new());
+    for _ in 0..WINDOWS {
+        let (mut at, mut beside) = (0.0, 0.0);
+        while at < 1.0 {
+            if left <= 0.0 {
+                left = -(1.0 - rng.f64()).ln() * if is_there { there } else { alone };
+            }
+            let step = left.min(1.0 - at);
+            beside += if is_there { step } else { 0.0 };
+            at += step;
+            left -= step;
+            if left <= 0.0 {
+                is_there = !is_there;
+            }
+        }
+        values.push((level + NOISE * normal(rng)).exp() * (1.0 + (PRICE - 1.0) * beside));
+        looks.push(if is_there || rng.f64() < INTERRUPTED { LOOK_BESIDE } else { LOOK_ALONE });
+    }
+    let column = |name: &'static str, values: Vec<f64>| Covariate { name: name.into(), values };
+    let clock = column("clock_ghz", vec![GHZ; WINDOWS]);
+    Process { values, beside: vec![clock, column("fetch_cycles", looks)], ..Process::default() }
+}
