@@ -1,7 +1,7 @@
 //! The tables on comparisons: equal arms on noise whose truth is known, and pairs of simulated runs.
 
 use prove::proof::{
-    AT_ONCE_COVERAGE_LEAST, AT_ONCE_DIFFERENT_MOST, AT_ONCE_FOUND_LEAST, CONTRAST_COVERAGE_LEAST, Contrasted,
+    AT_ONCE_COVERAGE_LEAST, AT_ONCE_DIFFERENT_MOST, AT_ONCE_FOUND_LEAST, CONTRAST_COVERAGE_LEAST,
     EQUAL_RUNS_DIFFERENT_MOST, FLICKER_DIFFERENT_MOST, IN_TURN_DIFFERENT_MOST, IN_TURN_FOUND_LEAST, InTurn,
     Levels, Rate, Runs, SELF_DIFFERENT_MOST, Shape, contrasted, different_by_processes, disturbed,
     equal_arms, equal_arms_while_drifting, in_turn,

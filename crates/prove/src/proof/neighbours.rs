@@ -113,3 +113,23 @@ fn process(neighbour: Neighbour, rng: &mut Rng) -> Process {
     let clock = column("clock_ghz", vec![GHZ; WINDOWS]);
     Process { values, beside: vec![clock, column("fetch_cycles", looks)], ..Process::default() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::ALONE_COVERAGE_LEAST;
+    use super::*;
+
+    #[test]
+    fn figures_of_windows_alone_hold_what_the_work_takes_alone() {
+        for share in [0.05, 0.3] {
+            for lasts in [10.0, 1000.0] {
+                let found = beside(Neighbour { share, lasts }, 7, 400, 31);
+                assert!(found.given.share() > 0.5, "{share} {lasts}: {found:?}");
+                assert!(found.covered.share() >= ALONE_COVERAGE_LEAST, "{share} {lasts}: {found:?}");
+            }
+        }
+        // What it is for: as they ran they are wide by the neighbour.
+        let found = beside(Neighbour { share: 0.3, lasts: 100.0 }, 7, 200, 32);
+        assert!(found.half_alone < found.half_as_it_ran / 4.0, "{found:?}");
+    }
+}

@@ -155,20 +155,6 @@ fn figures_at_a_clock_cover() {
 }
 
 #[test]
-fn figures_of_windows_alone_hold_what_the_work_takes_alone() {
-    for share in [0.05, 0.3] {
-        for lasts in [10.0, 1000.0] {
-            let found = beside(Neighbour { share, lasts }, 7, 400, 31);
-            assert!(found.given.share() > 0.5, "{share} {lasts}: {found:?}");
-            assert!(found.covered.share() >= ALONE_COVERAGE_LEAST, "{share} {lasts}: {found:?}");
-        }
-    }
-    // What it is for: as they ran they are wide by the neighbour.
-    let found = beside(Neighbour { share: 0.3, lasts: 100.0 }, 7, 200, 32);
-    assert!(found.half_alone < found.half_as_it_ran / 4.0, "{found:?}");
-}
-
-#[test]
 fn the_gate_of_a_run_tells_its_clock_from_others() {
     assert!(gate_opens(ClockRead::Own, 300, 28).share() >= GATE_OPEN_LEAST);
     for other in [ClockRead::OwnHalfOfTheTime, ClockRead::AnotherCpus] {
