@@ -16,9 +16,8 @@ const BACKGROUND: Rule = Rule {
     method: "Fires where others used more than 5 % of a CPU over all visits together (0.5 % of the machine where that \
              is more), or more than 10 % of the CPUs of one case. A case whose CPUs were used by others for more than \
              20 % of its time is rejected; from 5 % on its numbers carry the cause. The kernel counts in ticks of \
-             10 ms: a case that ran for less than 0.3 s altogether, or whose share is below four standard errors of what \
-             ticks at both ends of its visits may err by, is not judged alone; neither are \
-             disk, file and network cases where there are others, since the kernel's workers act for them; where a CPU quota pauses us the \
+             10 ms: below four standard errors of what ticks at both ends of visits may err by nothing is told, and a case \
+             that ran for less than 0.3 s altogether is not judged alone; neither are disk, file and network cases where there are others, since the kernel's workers act for them; where a CPU quota pauses us the \
              limits lie 0.1 CPU higher, for a tick in each of its periods.",
     calm: "no background load",
     source: file!(),
@@ -89,7 +88,8 @@ fn background(evidence: &Evidence) -> Option<Vec<Finding>> {
             worst = Some((share, planned.case.key()));
         }
     }
-    let quiet = 0.05f64.max(0.005 * cpus) + tick_error(visits());
+    let told_by_ticks = cpus * of_ticks(visits(), cpus);
+    let quiet = (0.05f64.max(0.005 * cpus) + tick_error(visits())).max(told_by_ticks);
     let loud = all.rate() > quiet || worst.as_ref().is_some_and(|(share, _)| *share > 0.1);
     if !loud {
         return Some(Vec::new());
