@@ -3,7 +3,6 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use super::looks::Shared;
 use super::order::median;
 use super::outliers::Covariate;
 use super::pooled::pooled;
@@ -64,40 +63,17 @@ pub struct Process {
     pub linearity: Option<f64>,
 }
 
-/// The columns in which samples have, beside their windows, the core clock, GHz, and a look at the core ([`looks`](super::looks)).
+/// The column in which samples have the core clock beside their windows, GHz.
 const CLOCK: &str = "clock_ghz";
-const LOOK: &str = "fetch_cycles";
 
 impl Process {
-    fn column(&self, name: &str) -> Option<&[f64]> {
+    pub(super) fn column(&self, name: &str) -> Option<&[f64]> {
         Some(&self.beside.iter().find(|covariate| covariate.name == name)?.values)
     }
 
     /// The core clock beside each of its counted windows, GHz; `None` where none was read.
     pub fn clocks(&self) -> Option<&[f64]> {
         self.column(CLOCK)
-    }
-
-    /// The look at the core after each of them, cycles; `None` where nobody looked.
-    pub fn looks(&self) -> Option<&[f64]> {
-        self.column(LOOK)
-    }
-
-    /// Itself with no other windows than those whose core fetched for one thread at both ends, as far as somebody looked; `None`
-    /// without any.
-    pub fn alone(&self, shared: Shared) -> Option<Process> {
-        let looks = self.looks().unwrap_or_default();
-        let beside = |window: usize| looks.get(window).is_some_and(|cycles| shared.holds(*cycles));
-        let alone = |window: usize| !beside(window) && !window.checked_sub(1).is_some_and(beside);
-        let kept: Vec<bool> = (0..self.values.len()).map(alone).collect();
-        let only = |values: &[f64]| -> Vec<f64> {
-            values.iter().zip(&kept).filter(|(_, kept)| **kept).map(|(value, _)| *value).collect()
-        };
-        let beside = self.beside.iter();
-        let beside =
-            beside.map(|column| Covariate { name: column.name.clone(), values: only(&column.values) });
-        let process = Process { values: only(&self.values), beside: beside.collect(), ..self.clone() };
-        (!process.values.is_empty()).then_some(process)
     }
 
     /// Their median; not finite where none is known.
@@ -421,25 +397,6 @@ mod tests {
         let second = &all[2].processes[1];
         assert_eq!((second.order, second.pass, second.position, second.predecessor), (2, 1, 0, Some(0)));
         assert_eq!(all[0].processes[0].position, 1);
-    }
-
-    #[test]
-    fn windows_beside_another_thread_are_told_from_those_alone() {
-        let mut four = samples("rate", 0, &[1.0, 2.0, 3.0, 4.0, 5.0]);
-        four.beside.fetch_cycles = Some(model::Packed::Each(vec![1.0, 2.0, 1.0, 1.0, f64::NAN]));
-        four.beside.clock_ghz = Some(model::Packed::Each(vec![3.0, 3.1, 3.2, 3.3, 3.4]));
-        let process = series(&run(1, vec![visit(0, 0, 0, vec![four])])).remove(0).processes.remove(0);
-        let shared = |from_cycles: f64| Shared { from_cycles, share: 0.2 };
-        // The second was beside one at its end, the third at its begin.
-        let alone = process.alone(shared(1.5)).expect("three windows");
-        assert_eq!(
-            (alone.values.as_slice(), alone.clocks()),
-            (&[1.0, 4.0, 5.0][..], Some(&[3.0, 3.3, 3.4][..]))
-        );
-        assert_eq!(process.alone(shared(9.0)).as_ref().map(|all| &all.values), Some(&process.values));
-        let unlooked = Process { beside: Vec::new(), ..process.clone() };
-        assert_eq!(unlooked.alone(shared(1.5)), Some(unlooked.clone()), "as in files of before");
-        assert_eq!(Process { values: vec![2.0], ..process }.alone(shared(0.5)), None);
     }
 
     #[test]
