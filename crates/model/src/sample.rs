@@ -96,8 +96,9 @@ pub struct Covariates {
     /// Core clock right after the window, GHz, from a short dependent chain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_ghz: Option<Packed>,
-    /// Core cycles a round of a short loop of taken branches right after the window: about 1 where the core fetches for one
-    /// thread alone, 2 where another thread of the core is busy, also one that a hypervisor does not show.
+    /// Core cycles a round of a short loop of taken branches right after the window: about 1 where
+    /// the core fetches for one thread alone, 2 where another thread of the core is busy, also one
+    /// that a hypervisor does not show.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fetch_cycles: Option<Packed>,
 }

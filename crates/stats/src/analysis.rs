@@ -87,9 +87,9 @@ pub fn judge_run(run: &Run, machine: &Machine) -> JudgedRun {
     JudgedRun { clock, series: all.into_iter().map(judged).collect() }
 }
 
-/// Analyses one series. `precision` is the relative half-width asked of the interval (0.01 = ±1 %); the seed
-/// drives permutations, and equal input gives equal output. `common` is what the series is brought to if it can be; for none
-/// but core-bound ones.
+/// Analyses one series. `precision` is the relative half-width asked of the interval (0.01 = ±1 %);
+/// the seed drives permutations, and equal input gives equal output. `common` is what the series is
+/// brought to if it can be; for none but core-bound ones.
 pub fn analyse(series: &Series, precision: f64, seed: u64, common: Option<Common>) -> Analysis {
     let as_it_ran: Vec<&Process> =
         series.processes.iter().filter(|process| !process.values.is_empty()).collect();

@@ -1,9 +1,9 @@
 //! One metric in two results: by how much it differs, whether that is a difference, and within what it is the same.
 //!
-//! The processes of a run show how far they lie apart, not how far whole runs do: what a host did in that minute is shared
-//! by all of them. So each side has the guarded interval of its processes, and the levels of whole runs come in by a
-//! spread of their own: from history where there is some, else from what was measured of the metric's family. All in
-//! logarithms.
+//! The processes of a run show how far they lie apart, not how far whole runs do: what a host did
+//! in that minute is shared by all of them. So each side has the guarded interval of its processes,
+//! and the levels of whole runs come in by a spread of their own: from history where there is some,
+//! else from what was measured of the metric's family. All in logarithms.
 
 use super::analysis::CONFIDENCE;
 use super::estimate::interval_of_logarithms;
@@ -19,10 +19,13 @@ const LEVEL_REACH_OF_SAMENESS: f64 = 1.7;
 /// Runs that the prior of a family is worth.
 const PRIOR_RUNS: f64 = 10.0;
 
-/// Spread between equal runs of core-bound figures at a clock. This and what follows was measured over 17 quick runs of one boot in
-/// 70 minutes on cores that nobody shared: nine of ten of 91 such series had at most 1.0 %, half of them none that shows.
+/// Spread between equal runs of core-bound figures at a clock. This and what follows was measured
+/// over 17 quick runs of one boot in
+/// 70 minutes on cores that nobody shared: nine of ten of 91 such series had at most 1.0 %, half of
+/// them none that shows.
 const CORE_LEVEL: f64 = 0.006;
-/// Of others, as a share of how far processes lie apart: eight of ten of 75 series had at most 0.53 of it ...
+/// Of others, as a share of how far processes lie apart: eight of ten of 75 series had at most 0.53
+/// of it ...
 const LEVEL_OF_PROCESSES: f64 = 0.5;
 /// ... and the least that is assumed: 0.5 % in the middle, 1.4 % in eight of ten of memory's.
 const OTHER_LEVEL: f64 = 0.01;
@@ -243,7 +246,8 @@ mod tests {
 
     #[test]
     fn the_interval_by_hand() {
-        // s = 0.01 sqrt(28 / 6); h = 2.8289 s / sqrt(7) = 0.023098 to every side of both medians, levels 1.2 % sqrt(2).
+        // s = 0.01 sqrt(28 / 6); h = 2.8289 s / sqrt(7) = 0.023098 to every side of both medians,
+        // levels 1.2 % sqrt(2).
         let found = found(0.01, 1.1, Family::AtOneClock);
         let half = 0.023_098_f64.hypot(0.023_098).hypot(0.012 * 2.0_f64.sqrt());
         assert!((found.difference - 1.1_f64.ln()).abs() < 1e-12);

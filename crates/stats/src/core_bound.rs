@@ -1,5 +1,5 @@
-//! Which series of a run are counts of core cycles, the clock of the run, and what such a series is at that clock, in windows
-//! that had their core for themselves.
+//! Which series of a run are counts of core cycles, the clock of the run, and what such a series is
+//! at that clock, in windows that had their core for themselves.
 
 use machine::{CacheKind, Machine};
 use model::vocabulary::{core_bound, memory};
@@ -109,8 +109,8 @@ fn stays_in_l2(series: &Series, cpu: Option<u32>, machine: &Machine) -> bool {
     told.or_else(given).zip(size).is_some_and(|(bytes, size)| bytes > 0.0 && bytes <= size as f64 / 2.0)
 }
 
-/// Those processes that had their core for themselves, with the windows in which they had; `None` below `least` of them, or all
-/// where there are fewer.
+/// Those processes that had their core for themselves, with the windows in which they had; `None`
+/// below `least` of them, or all where there are fewer.
 fn alone(processes: &[&Process], shared: Option<Shared>, least: usize) -> Option<Vec<Process>> {
     let of = |process: &&Process| match shared {
         Some(shared) => process.alone(shared),
@@ -169,8 +169,8 @@ pub struct LeftOut {
     pub processes: usize,
 }
 
-/// What a core-bound series is at its run's clock, and its processes as they would have been; `None` where it is to be left as it
-/// ran.
+/// What a core-bound series is at its run's clock, and its processes as they would have been;
+/// `None` where it is to be left as it ran.
 pub fn at_clock(processes: &[&Process], metric: &Metric, common: Common) -> Option<(AtClock, Vec<Process>)> {
     of_at_least(LEAST_ALONE, processes, metric, common)
 }
@@ -300,8 +300,8 @@ mod tests {
 
     const MOVING: [f64; 3] = [3.0, 3.3, 3.9];
 
-    /// A system call of seven processes with three windows each, of which `beside` tells by process and window whether another
-    /// thread was on the core: then it takes 1.4 times as long.
+    /// A system call of seven processes with three windows each, of which `beside` tells by process
+    /// and window whether another thread was on the core: then it takes 1.4 times as long.
     fn shared_at(beside: impl Fn(usize, usize) -> bool) -> Series {
         let mut found = setting(0.0, -1.0, [3.0; 3], 3);
         found.processes.truncate(7);
@@ -327,7 +327,8 @@ mod tests {
     fn windows_beside_another_thread_do_not_count_at_the_clock() {
         let alone = alone_at_clock(&shared_at(|_, _| false)).expect("alone all the while");
         assert_eq!(alone.left_out, LeftOut::default());
-        // One process was never alone, one in its first window only, one from its second on not at both ends.
+        // One process was never alone, one in its first window only, one from its second on not at
+        // both ends.
         let some = shared_at(|process, window| process == 0 || process < 3 && window == process);
         let found = alone_at_clock(&some).expect("six processes");
         assert_eq!(found.left_out, LeftOut { windows: 3 + 2 + 1, processes: 1 });

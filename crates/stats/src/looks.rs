@@ -1,5 +1,6 @@
-//! Looks at a core beside windows: for how many threads it fetches. A look is the cycles of the core clock that a round of a
-//! loop of taken branches takes: about one where the core fetches for one thread, twice that where it fetches for two in turn.
+//! Looks at a core beside windows: for how many threads it fetches. A look is the cycles of the
+//! core clock that a round of a loop of taken branches takes: about one where the core fetches for
+//! one thread, twice that where it fetches for two in turn.
 
 use super::order::{finite, quantile};
 use super::outliers::Covariate;
@@ -7,7 +8,8 @@ use super::series::{Process, Series};
 
 /// A look this many times the lowest twentieth is shared.
 const APART: f64 = 1.5;
-/// What a core takes that fetches for one thread: outside of it the core was never alone, or fetches otherwise.
+/// What a core takes that fetches for one thread: outside of it the core was never alone, or
+/// fetches otherwise.
 const ALONE_CYCLES: std::ops::RangeInclusive<f64> = 0.2..=1.6;
 const LEAST: usize = 40;
 /// The column in which samples have a look at the core after each window.
@@ -28,8 +30,8 @@ impl Shared {
     }
 }
 
-/// Tells looks at shared cores from those at cores of one thread. `None` below 40 looks, or where the lowest are not what a core
-/// takes alone.
+/// Tells looks at shared cores from those at cores of one thread. `None` below 40 looks, or where
+/// the lowest are not what a core takes alone.
 pub fn shared(looks: &[f64]) -> Option<Shared> {
     let looks = finite(looks);
     let lowest = quantile(&looks, 0.05).filter(|lowest| ALONE_CYCLES.contains(lowest))?;
@@ -38,7 +40,8 @@ pub fn shared(looks: &[f64]) -> Option<Shared> {
     (looks.len() >= LEAST).then(|| Shared { from_cycles, share: above as f64 / looks.len() as f64 })
 }
 
-/// All looks of a run at cores on which nothing else of ours ran: beside the windows of series whose work shares one CPU.
+/// All looks of a run at cores on which nothing else of ours ran: beside the windows of series
+/// whose work shares one CPU.
 pub fn of_run<'s>(series: impl Iterator<Item = &'s Series>) -> Vec<f64> {
     let alone = series.filter(|series| series.case.placement.is_of_one_cpu());
     finite(
@@ -56,8 +59,8 @@ impl Process {
         self.column(COLUMN)
     }
 
-    /// Itself with no other windows than those whose core fetched for one thread at both ends, as far as somebody looked; `None`
-    /// without any.
+    /// Itself with no other windows than those whose core fetched for one thread at both ends, as
+    /// far as somebody looked; `None` without any.
     pub fn alone(&self, shared: Shared) -> Option<Process> {
         let looks = self.looks().unwrap_or_default();
         let beside = |window: usize| looks.get(window).is_some_and(|cycles| shared.holds(*cycles));

@@ -33,7 +33,8 @@ pub struct Asked {
 /// How well a series is known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Known {
-    /// Processes that gave values, and those of them that count: the others had another thread on their core.
+    /// Processes that gave values, and those of them that count: the others had another thread on
+    /// their core.
     pub visits: usize,
     pub processes: usize,
     /// Standard deviation of ln(value) over processes, at the clock of the run where that is known.
@@ -57,7 +58,8 @@ impl Known {
                 let half_width = found.estimate.relative_half_width()?;
                 return Some(of(found, half_width));
             }
-            // Too few had their core for themselves for a figure: how these scatter is what further ones will do.
+            // Too few had their core for themselves for a figure: how these scatter is what further
+            // ones will do.
             outlook(&processes, &series.metric, common)
                 .zip(ran())
                 .map(|(found, half_width)| of(found, half_width))
@@ -75,7 +77,8 @@ impl Known {
         Some(Known { visits: processes.len(), processes: medians.len(), spread, wider, half_width })
     }
 
-    /// Half-width to be expected after so many further visits, of which as many count as of those before.
+    /// Half-width to be expected after so many further visits, of which as many count as of those
+    /// before.
     fn expected(&self, visits: usize) -> Option<f64> {
         let counted = visits * self.processes / self.visits.max(1);
         Some(reach(self.processes + counted)? * self.spread + self.wider)

@@ -65,8 +65,8 @@ pub const CLOCK_WRONG_COVERAGE_LEAST: f64 = 0.91;
 pub const CLOCK_FALSE_MOST_5: f64 = 0.12;
 /// ... and of seven or more.
 pub const CLOCK_FALSE_MOST_7: f64 = 0.05;
-/// Least coverage of the figure of windows alone, of the time that the work takes alone, where another thread of the core stays for
-/// ten windows or more.
+/// Least coverage of the figure of windows alone, of the time that the work takes alone, where
+/// another thread of the core stays for ten windows or more.
 pub const ALONE_COVERAGE_LEAST: f64 = 0.94;
 /// Least runs of 40 core-bound series whose gate opens for the right clock ...
 pub const GATE_OPEN_LEAST: f64 = 0.99;

@@ -1,7 +1,7 @@
 //! Does the figure of windows that had their core for themselves hold what the work takes alone?
 //!
-//! Another thread comes to the core and goes again, at random and whatever is measured. A window takes longer by the share of its
-//! time that the other was there; a look is at the window's end.
+//! Another thread comes to the core and goes again, at random and whatever is measured. A window
+//! takes longer by the share of its time that the other was there; a look is at the window's end.
 
 use fastrand::Rng;
 

@@ -27,14 +27,14 @@ const BUSY_MACHINE: f64 = 0.005;
 /// Share of the time in which some task waited for a CPU.
 const PSI_CPU: f64 = 0.02;
 const STEAL: f64 = 0.005;
-/// Part of the looks in which a core worked for another thread as well. Quick runs with 8 % still gave nearly all of their figures,
-/// with 13 % half of them, with 65 % none.
+/// Part of the looks in which a core worked for another thread as well. Quick runs with 8 % still
+/// gave nearly all of their figures, with 13 % half of them, with 65 % none.
 const SHARED_CORE: f64 = 0.10;
 /// Between two looks at a core; each takes about 20 µs.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 
-/// What a second looked like, if it was not quiet: by the kernel's counters, and by `looks` at cores (cycles of a loop of branches,
-/// [`stats::looks`]), of which there may be none.
+/// What a second looked like, if it was not quiet: by the kernel's counters, and by `looks` at
+/// cores (cycles of a loop of branches, [`stats::looks`]), of which there may be none.
 pub fn disturbance(second: &Conditions, looks: &[f64]) -> Option<String> {
     let mut reasons = Vec::new();
     let cpus = f64::from(second.cpus.max(1));
@@ -77,7 +77,8 @@ impl Lookout {
         Lookout { cpus: cpus.iter().collect(), clock, next: 0 }
     }
 
-    /// Moves the calling thread to the next CPU, looks at its core, and lets the thread run where it did before.
+    /// Moves the calling thread to the next CPU, looks at its core, and lets the thread run where
+    /// it did before.
     fn look(&mut self) -> Option<f64> {
         let before = affinity::allowed().ok()?;
         let cpu = *self.cpus.get(self.next % self.cpus.len().max(1))?;
@@ -97,7 +98,8 @@ pub struct Report {
     pub disturbed: Option<String>,
 }
 
-/// Waits for a quiet second, which `interrupted` may end. Without a `lookout` cores are not looked at.
+/// Waits for a quiet second, which `interrupted` may end. Without a `lookout` cores are not looked
+/// at.
 pub fn wait(
     counters: &mut Counters,
     mut lookout: Option<Lookout>,

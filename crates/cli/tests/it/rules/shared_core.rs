@@ -6,8 +6,8 @@ use super::edited::{Edit, server};
 use super::{Case, case};
 use crate::runs::{findings, recorded};
 
-/// Invented rows on a machine, whose loop of branches takes so many cycles in each visit; windows
-/// take as many times as long.
+/// Invented rows on a machine whose loop of branches takes `cycles` in each visit; windows beside
+/// another thread take 1.4 times as long.
 fn fetching(machine: &str, what: &str, cycles: impl Fn(usize) -> f64) -> Case {
     let mut run =
         Edit::of(&format!("--quick --only syscall.getpid,syscall.read,cpu.clock --pretend 7 {machine}"));
@@ -30,7 +30,7 @@ fn unlooked(machine: &str) -> Case {
     case("not looked at", run.diagnosed())
 }
 
-/// Two in the first of so many visits, one in the others.
+/// Two cycles in the first of each `nth` visits, one in the others.
 fn every(nth: usize) -> impl Fn(usize) -> f64 {
     move |visit| if visit % nth == 0 { 2.05 } else { 1.0 }
 }
