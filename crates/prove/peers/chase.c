@@ -1,12 +1,13 @@
 /*
  * A pointer chase as the README and the help of google/multichase describe it, written anew: dependent loads through a
- * block, one every STRIDE bytes, in a random order that stays within LOCALITY bytes until all of them were visited.
- * Nothing of Assay is in it, and no code of multichase.
+ * block, one every STRIDE bytes, in a random order that stays within LOCALITY bytes until all of them were visited, and
+ * in one over the whole block, by turns through the same memory: a guest's translations are as dear as the host's pages
+ * behind it, which is another price in another block. Nothing of Assay is in it, and no code of multichase.
  *
  *   chase BYTES STRIDE LOCALITY PAGES SAMPLES
  *
- * LOCALITY 0 is the whole block, PAGES "huge" (madvise) or "base". Prints ns per load of each sample, then
- * "min X median Y", and how much of the block huge pages back.
+ * PAGES is "huge" (madvise) or "base". Prints ns per load of each sample, then the medians
+ * "page-local X whole-block Y translation Z" (of the differences), and how much of the block huge pages back.
  */
 #define _GNU_SOURCE
 #include <stdint.h>
@@ -18,9 +19,6 @@
 
 #define HUGE ((size_t)2 << 20)
 #define LINE 64
-/* A sample's loads take at least so long, ns. */
-#define SAMPLE_NS 200e6
-
 static uint64_t state = 0x243f6a8885a308d3u;
 
 /* splitmix64 (Steele, Lea and Flood 2014) */
@@ -93,7 +91,8 @@ static size_t place_of(uint32_t item, size_t stride, const unsigned char *line)
     return item * stride + (size_t)line[item] * LINE;
 }
 
-static void **linked(char *block, size_t bytes, size_t stride, size_t locality)
+/* A chain through the even (`which` 0) or odd (1) lines of the strides. */
+static void **linked(char *block, size_t bytes, size_t stride, size_t locality, int which)
 {
     size_t count = bytes / stride, each = locality / stride;
     size_t groups = count / each;
@@ -109,9 +108,9 @@ static void **linked(char *block, size_t bytes, size_t stride, size_t locality)
             order[i * each + j] = (uint32_t)(group[i] * each + j);
         shuffle(order + i * each, each);
     }
-    size_t lines = stride > LINE ? stride / LINE : 1;
+    size_t pairs = stride / LINE / 2;
     for (size_t i = 0; i < count; i++)
-        line[i] = (unsigned char)(random_number() % (lines < 256 ? lines : 256));
+        line[i] = (unsigned char)(random_number() % (pairs < 128 ? pairs : 128) * 2 + which);
     size_t last = groups * each;
     for (size_t i = 0; i < last; i++) {
         void **from = (void **)(block + place_of(order[i], stride, line));
@@ -133,6 +132,12 @@ static void **walk(void **at, size_t loads)
     return at;
 }
 
+static double median(double *values, size_t count)
+{
+    qsort(values, count, sizeof *values, rising);
+    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 6) {
@@ -141,27 +146,31 @@ int main(int argc, char **argv)
     }
     size_t bytes = strtoull(argv[1], NULL, 10), stride = strtoull(argv[2], NULL, 10);
     size_t locality = strtoull(argv[3], NULL, 10), samples = strtoull(argv[5], NULL, 10);
-    if (locality == 0)
-        locality = bytes;
-    if (stride < sizeof(void *) || locality < stride || bytes < locality || samples == 0)
+    if (stride < 2 * LINE || locality < stride || bytes < locality || samples == 0)
         return 2;
     state ^= (uint64_t)now_ns();
     char *block = block_of(bytes, !strcmp(argv[4], "huge"));
-    void **at = linked(block, bytes, stride, locality);
-    size_t round = bytes / stride / 16 * 16, loads = round;
-    double *ns = malloc(samples * sizeof *ns);
-    double begin = now_ns();
-    at = walk(at, round);
-    double took = now_ns() - begin;
-    if (took < SAMPLE_NS)
-        loads = (size_t)(loads * (SAMPLE_NS / took)) / 16 * 16;
-    for (size_t i = 0; i < samples; i++) {
-        begin = now_ns();
-        at = walk(at, loads);
-        ns[i] = (now_ns() - begin) / loads;
-        printf("%.3f\n", ns[i]);
+    void **at[2] = { linked(block, bytes, stride, locality, 0), linked(block, bytes, stride, bytes, 1) };
+    size_t loads = bytes / stride / 16 * 16;
+    double *ns[3];
+    for (int i = 0; i < 3; i++)
+        ns[i] = malloc(samples * sizeof *ns[i]);
+    if (!ns[0] || !ns[1] || !ns[2])
+        die("malloc");
+    /* The first round of each is not counted. */
+    for (size_t i = 0; i <= samples; i++) {
+        for (int order = 0; order < 2; order++) {
+            double begin = now_ns();
+            at[order] = walk(at[order], loads);
+            if (i > 0)
+                ns[order][i - 1] = (now_ns() - begin) / loads;
+        }
+        if (i > 0) {
+            ns[2][i - 1] = ns[1][i - 1] - ns[0][i - 1];
+            printf("%.3f %.3f\n", ns[0][i - 1], ns[1][i - 1]);
+        }
     }
-    qsort(ns, samples, sizeof *ns, rising);
-    printf("min %.3f median %.3f huge %.2f at %p\n", ns[0], ns[samples / 2], in_huge_pages() / bytes, (void *)at);
+    printf("page-local %.3f whole-block %.3f ", median(ns[0], samples), median(ns[1], samples));
+    printf("translation %.3f huge %.2f at %p\n", median(ns[2], samples), in_huge_pages() / bytes, (void *)at[0]);
     return 0;
 }

@@ -194,6 +194,26 @@ impl Bench {
         }
     }
 
+    /// A line for each row that is asked for.
+    pub fn table(&self, rows: impl IntoIterator<Item = Result<Row, String>>, asked: impl Fn(&str) -> bool) {
+        for row in rows {
+            let name = match &row {
+                Ok(row) => &row.name,
+                Err(name) => name,
+            };
+            if !asked(name) {
+                continue;
+            }
+            match row {
+                Err(name) => println!("| {name} | – | – | not possible on this machine | – | – | – |"),
+                Ok(row) => match self.compare(&row) {
+                    Ok(line) => println!("{line}"),
+                    Err(why) => println!("| {} | – | – | not compared: {why} | – | – | – |", row.name),
+                },
+            }
+        }
+    }
+
     fn compare(&self, row: &Row) -> Result<String, String> {
         let ours_now = || self.own(&row.ours).map(|value| value * row.scale);
         let (mut ours, mut peers, mut again) = (Vec::new(), Vec::new(), Vec::new());
@@ -216,24 +236,35 @@ impl Bench {
                 continue;
             }
             let ratio = paired_ratio(&peers, &ours, 0.95).ok_or("no ratio")?;
-            let control = paired_ratio(&peers, &again, 0.95).ok_or("no ratio")?;
             let narrow = ratio.interval.is_some_and(|interval| interval.half_width() / ratio.ratio <= NARROW);
             if !narrow && begin.elapsed() < row.limit {
                 continue;
             }
-            let value = |values: &[f64]| median(values).map_or("–".to_string(), |v| figure(v, row.unit));
-            return Ok(format!(
-                "| {} | {} | {} | {} | {} | {} | {} |",
-                row.name,
-                value(&ours),
-                value(&peers),
-                words(&ratio),
-                words(&control),
-                ours.len(),
-                row.wanted.judge(&ratio, row.note)
-            ));
+            return line(&row.name, row.unit, &[ours, peers, again], row.wanted, row.note);
         }
     }
+}
+
+/// A line of the table: ours, the peer's, and the peer's once more, pair by pair.
+fn line(
+    name: &str,
+    unit: &str,
+    [ours, peers, again]: &[Vec<f64>; 3],
+    wanted: Wanted,
+    note: &str,
+) -> Result<String, String> {
+    let ratio = paired_ratio(peers, ours, 0.95).ok_or("no ratio")?;
+    let control = paired_ratio(peers, again, 0.95).ok_or("no ratio")?;
+    let value = |values: &[f64]| median(values).map_or("–".to_string(), |v| figure(v, unit));
+    Ok(format!(
+        "| {name} | {} | {} | {} | {} | {} | {} |",
+        value(ours),
+        value(peers),
+        words(&ratio),
+        words(&control),
+        ours.len(),
+        wanted.judge(&ratio, note)
+    ))
 }
 
 impl Wanted {
@@ -358,8 +389,7 @@ fn main() {
     if let Err(why) = &built {
         eprintln!("no peers in C: {why}");
     }
-    let rows =
-        system::rows(&bench).into_iter().chain(memory::rows(&bench)).chain(chase::rows(&bench, &built));
+    let rows = system::rows(&bench).into_iter().chain(memory::rows(&bench));
     let rows = rows.chain(hackbench::rows(&bench)).chain(rate::rows(&bench, &built));
     let spaces = match words.is_empty()
         || words.iter().any(|word| word.contains("veth") || "network".contains(word.as_str()))
@@ -368,25 +398,8 @@ fn main() {
         false => Err("not asked for".to_string()),
     };
     let rows = rows.chain(network::rows(&bench, &spaces));
-    for row in rows {
-        let name = match &row {
-            Ok(row) => &row.name,
-            Err(name) => name,
-        };
-        if !asked(name) {
-            continue;
-        }
-        match row {
-            Err(name) => println!("| {name} | – | – | not possible on this machine | – | – | – |"),
-            Ok(row) => match bench.compare(&row) {
-                Ok(line) => println!("{line}"),
-                Err(why) => println!("| {} | – | – | not compared: {why} | – | – | – |", row.name),
-            },
-        }
-    }
-    if asked(chase::PRICE) {
-        chase::print_price(&bench, &built);
-    }
+    bench.table(rows, asked);
+    chase::table(&bench, &built, asked);
     disk::table(&bench, asked);
     trust::table(&bench, asked);
     if asked(spread::NAME) {

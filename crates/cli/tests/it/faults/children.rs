@@ -80,6 +80,19 @@ fn fails(fault: &str, words: &str) {
 }
 
 #[test]
+fn work_of_one_cpu_never_was_on_another() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let words = "--quick --only syscall.getpid,vm.mprotect --force --budget 8s";
+    end(&mut run_into(dir.path(), words)).measured();
+    let visits = read(&run_file(dir.path())).visits;
+    let moved: Vec<u64> = visits.iter().filter_map(|visit| visit.process.migrations).collect();
+    if moved.is_empty() {
+        return skipped("work_of_one_cpu_never_was_on_another", "this kernel tells no migrations");
+    }
+    assert!(moved.iter().all(|times| *times == 0), "{moved:?}");
+}
+
+#[test]
 fn a_child_that_crashes() {
     fails("selftest.crash", "died of signal 6");
 }
