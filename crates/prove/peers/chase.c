@@ -19,6 +19,7 @@
 
 #define HUGE ((size_t)2 << 20)
 #define LINE 64
+
 static uint64_t state = 0x243f6a8885a308d3u;
 
 /* splitmix64 (Steele, Lea and Flood 2014) */

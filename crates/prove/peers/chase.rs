@@ -26,8 +26,9 @@ const ONE_SIDE: u64 = BYTES + (BYTES >> 2);
 /// What both sides tell, ns: the two orders, and the price between them.
 const ORDERS: [&str; 2] = ["page-local", "whole-block"];
 const PRICE: &str = "translation";
-/// Orders are within so much of the peer's, and prices within so many ns.
+/// The largest difference between an order of ours and the peer's, a part of it.
 const NEAR: f64 = 0.03;
+/// The largest between the prices, ns.
 const NEAR_NS: f64 = 3.0;
 
 /// The case that walks both orders in turn, with the price of translation between them.
@@ -71,7 +72,9 @@ fn peers_now(bench: &Bench, built: &Built) -> Result<[f64; 3], String> {
 /// both have theirs from the same. In a guest a translation is as dear as the host's pages behind it:
 /// the C program alone took 135 to 153 ns in one part of a guest's memory and 164 to 185 in another.
 fn the_rest(bench: &Bench) -> Vec<u8> {
-    let free = bench.machine.memory.available_bytes.unwrap_or(0).saturating_sub(ONE_SIDE);
+    let (limits, available) = (&bench.machine.limits, bench.machine.memory.available_bytes);
+    let in_group = limits.memory_bytes.map(|most| most.saturating_sub(limits.memory_used_bytes.unwrap_or(0)));
+    let free = [available, in_group].into_iter().flatten().min().unwrap_or(0).saturating_sub(ONE_SIDE);
     let mut held = vec![0; usize::try_from(free).unwrap_or(0)];
     held.iter_mut().step_by(4096).for_each(|byte| *byte = 1);
     held

@@ -195,7 +195,7 @@ impl Bench {
     }
 
     /// A line for each row that is asked for.
-    pub fn table(&self, rows: impl IntoIterator<Item = Result<Row, String>>, asked: impl Fn(&str) -> bool) {
+    fn table(&self, rows: impl IntoIterator<Item = Result<Row, String>>, asked: impl Fn(&str) -> bool) {
         for row in rows {
             let name = match &row {
                 Ok(row) => &row.name,

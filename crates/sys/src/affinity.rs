@@ -12,6 +12,17 @@ pub fn pin(cpus: &CpuSet) -> io::Result<()> {
     pin_task(0, cpus)
 }
 
+/// Does something on these CPUs and lets the calling thread run where it did before; an error says
+/// that nothing was done. Were the way back refused, only this process would stay: each child
+/// chooses its own CPUs.
+pub fn on<T>(cpus: &CpuSet, work: impl FnOnce() -> T) -> io::Result<T> {
+    let before = allowed()?;
+    pin(cpus)?;
+    let done = work();
+    let _ = pin(&before);
+    Ok(done)
+}
+
 /// Restricts another task to `cpus`; 0 is the calling one.
 pub fn pin_task(tid: u32, cpus: &CpuSet) -> io::Result<()> {
     let words = cpus.last().map_or(1, |last| last as usize / 64 + 1);
@@ -81,5 +92,9 @@ mod tests {
         assert_eq!(current_cpu(), Some(one));
         pin(&before).expect("and all of them again");
         assert!(pin(&CpuSet::one(8000)).is_err(), "a CPU that no machine of ours has");
+        assert_eq!(on(&CpuSet::one(one), current_cpu).expect("allowed"), Some(one));
+        assert_eq!(allowed().expect("readable"), before, "restored");
+        let done = on(&CpuSet::one(8000), || panic!("done elsewhere"));
+        assert!(done.is_err());
     }
 }

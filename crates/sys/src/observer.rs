@@ -267,13 +267,7 @@ impl Observer {
     /// During a visit: looks when it is time to, and when that can be done from another CPU.
     pub fn look(&mut self, at_ms: f64) {
         let Some(off) = self.off.filter(|_| self.is_due()) else { return };
-        let Ok(before) = affinity::allowed() else { return };
-        if affinity::pin(&CpuSet::one(off)).is_err() {
-            return;
-        }
-        self.sample(at_ms, true);
-        // Were it refused, only this process would stay where it is: each child chooses its own CPUs.
-        let _ = affinity::pin(&before);
+        let _ = affinity::on(&CpuSet::one(off), || self.sample(at_ms, true));
     }
 
     /// The visit has ended.

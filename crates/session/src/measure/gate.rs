@@ -80,12 +80,9 @@ impl Lookout {
     /// Moves the calling thread to the next CPU, looks at its core, and lets the thread run where
     /// it did before.
     fn look(&mut self) -> Option<f64> {
-        let before = affinity::allowed().ok()?;
         let cpu = *self.cpus.get(self.next % self.cpus.len().max(1))?;
         self.next += 1;
-        affinity::pin(&CpuSet::one(cpu)).ok()?;
-        let cycles = fetch_cycles(self.clock, core_clock_ghz(self.clock));
-        affinity::pin(&before).ok().map(|()| cycles)
+        affinity::on(&CpuSet::one(cpu), || fetch_cycles(self.clock, core_clock_ghz(self.clock))).ok()
     }
 }
 
