@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use super::output;
 use bench::{self, Benchmark};
-use compare::peers;
+use compare::{peers, rows};
 use diagnose::{Rule, rules};
 use import::{own, repeats, speccpu};
 use model::{Grade, VerdictKind};
@@ -221,6 +221,18 @@ const TOPICS: &[Topic] = &[
         title: "an imported result of a CPU that is read as one of a network",
         sections: own::BOUND_EXPLAINED,
         source: "crates/import/src/own.rs",
+    },
+    Topic {
+        id: rows::ODD,
+        title: "a row of UnixBench that breaks with its relatives",
+        sections: rows::ODD_EXPLAINED,
+        source: "crates/compare/src/rows.rs",
+    },
+    Topic {
+        id: rows::GUEST,
+        title: "a guest that beats a machine of its class",
+        sections: rows::GUEST_EXPLAINED,
+        source: "crates/compare/src/rows.rs",
     },
     Topic {
         id: peers::SLOW,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::environment::{self, CLOCK, OR};
 use super::unixbench;
 use diagnose::Diagnosis;
+use diagnose::views::Views;
 use import::Imported;
 use model::vocabulary::ipc::metric::OCCUPANCY;
 use model::vocabulary::{RuleId, host as ids};
@@ -37,6 +38,8 @@ pub struct Arm {
     /// What is known of the circumstances: label and value. A value that ends in `…` was cut off.
     pub environment: Vec<(String, String)>,
     pub members: Vec<Member>,
+    /// Its CPUs and caches, believed and measured, where it is a run.
+    pub views: Option<Views>,
 }
 
 /// One series of a result.
@@ -116,6 +119,7 @@ impl Arm {
             knows_headlines: true,
             environment: environment::environment(diagnosis),
             members: diagnosis.series.iter().map(|judged| member(judged, title(judged), "")).collect(),
+            views: diagnosis.views(),
         };
         arm.flaws.extend(diagnosis.run.thinned.iter().map(|thinned| format!("{file}: {}", thinned.words())));
         arm.blame(&diagnosis.findings);
@@ -150,6 +154,7 @@ impl Arm {
                 .map(told)
                 .collect(),
             members: figures.map(|one| member(&one.judged, one.wording.clone(), &one.note)).collect(),
+            views: None,
         }
     }
 

@@ -19,6 +19,7 @@ mod environment;
 mod matching;
 mod occupancy;
 pub mod peers;
+pub mod rows;
 mod saved;
 #[cfg(test)]
 mod tests;
@@ -36,9 +37,10 @@ pub use curves::Overlaid;
 pub use matching::unit_scale;
 
 use clock::Common;
+use diagnose::views::Views;
 use matching::Match;
 use model::vocabulary::selftest::PLANTED;
-use model::{Better, Grade, figure};
+use model::{Better, Finding, Grade, figure};
 use stats::contrast::{self, Clocks, Contrast, Earlier, Family, Side, contrast, level};
 use stats::multiple::benjamini_hochberg;
 use stats::order::{Interval, median};
@@ -84,12 +86,16 @@ pub struct Comparison {
     pub names: [[String; 2]; 2],
     /// Runs that each consists of.
     pub runs: [usize; 2],
+    /// CPUs and caches of each, believed and measured.
+    pub views: [Option<Views>; 2],
     /// What differs between the environments.
     pub environment: Vec<Difference>,
     /// What only one of the two tells of its environment.
     pub untold: Vec<String>,
     /// What is to be known before anything is read.
     pub warnings: Vec<String>,
+    /// What the rows of the two say against each other.
+    pub findings: Vec<Finding>,
     /// The clock to which core-bound metrics were scaled, GHz.
     pub common_clock_ghz: Option<f64>,
     /// By component, and all together, over the headline metrics; every ratio turned so that above 1 is better.
@@ -209,9 +215,11 @@ pub fn compare(a: &Arm, b: &Arm, options: &Options) -> Comparison {
     let mut comparison = Comparison {
         names: [a, b].map(|arm| [arm.host.clone(), arm.file.clone()]),
         runs: [a.runs, b.runs],
+        views: [a.views.clone(), b.views.clone()],
         environment,
         untold,
         warnings: warnings(a, b, options),
+        findings: Vec::new(),
         common_clock_ghz: None,
         components: Vec::new(),
         index: None,
@@ -250,6 +258,7 @@ pub fn compare(a: &Arm, b: &Arm, options: &Options) -> Comparison {
     }
     comparison.common_clock_ghz = clock_of(common, &all);
     comparison.warnings.extend(words::of_clocks(common, &all));
+    comparison.findings = rows::findings(a, b, &comparison.metrics);
     (comparison.components, comparison.index) = components::pooled(&comparison.metrics);
     comparison
 }

@@ -92,6 +92,7 @@ impl Arm {
             knows_headlines,
             environment,
             members,
+            views: None,
         };
         arm.blame(&saved.findings);
         Ok(arm)

@@ -42,6 +42,7 @@ fn arm(host: &str, imported: bool, members: Vec<Member>) -> Arm {
         knows_headlines: true,
         environment: Vec::new(),
         members,
+        views: None,
     }
 }
 

@@ -128,7 +128,7 @@ pub fn ladder<'a>(evidence: &Evidence<'a>) -> Option<Ladder<'a>> {
 }
 
 /// Name and size of each data cache that a CPU has by the kernel's claim, from the first level on.
-fn claimed(evidence: &Evidence, cpu: u32) -> Vec<(String, f64)> {
+pub(super) fn claimed(evidence: &Evidence, cpu: u32) -> Vec<(String, f64)> {
     let own = evidence.machine.caches.iter().filter(|cache| cache.cpus.contains(cpu));
     let data = own.filter(|cache| cache.kind != CacheKind::Instruction);
     let named = data.filter_map(|cache| {

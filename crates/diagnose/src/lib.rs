@@ -31,6 +31,7 @@ pub mod shares;
 pub mod suite;
 mod summary;
 pub mod tracks;
+pub mod views;
 pub mod words;
 
 pub use evidence::Evidence;
@@ -50,6 +51,7 @@ rules! {
     answers
     ceiling
     placement
+    unixbench
     work
     environment
     priority
@@ -171,6 +173,11 @@ impl Diagnosis {
     /// Groups of CPUs by transfers of lines, with the case's key; `None` where none were measured.
     pub fn groups(&self) -> Option<(Clusters, String)> {
         distances::groups(&Evidence::new(&self.run, &self.machine, self.clock, &self.series))
+    }
+
+    /// CPUs and caches, believed and measured; `None` of a machine that tells of no CPU.
+    pub fn views(&self) -> Option<views::Views> {
+        views::views(self)
     }
 
     /// Pairs of CPUs that drive each other's data out of a cache, or do not.

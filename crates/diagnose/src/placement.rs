@@ -103,8 +103,11 @@ fn finding<'a>(evidence: &Evidence<'a>, index: &Index<'a>, free: &'a Judged) -> 
             let distance = |value: f64| (value / free_value).ln().abs();
             let (near, _) =
                 pinned.iter().min_by(|one, other| distance(one.1).total_cmp(&distance(other.1)))?;
-            cause
-                .push(format!("It lies nearest to {}; where its tasks were was not looked at.", place(near)));
+            let as_mix = as_mix(free, slowest, fastest).map_or(String::new(), |words| format!("{words} "));
+            cause.push(format!(
+                "{as_mix}It lies nearest to {}; where its tasks were was not looked at.",
+                place(near)
+            ));
         }
     }
     let (awake, idle) = idle(index, &pinned);
@@ -138,6 +141,54 @@ fn finding<'a>(evidence: &Evidence<'a>, index: &Index<'a>, free: &'a Judged) -> 
         effect: Effect::Explains,
     };
     Some((ratio, finding))
+}
+
+/// What share of round trips at the faster of two placements, the others at the slower one, would take as long as the free score:
+/// its value, and the least and most that the intervals of all three allow. `None` outside of both.
+fn share_of_faster(free: &Judged, slowest: &Judged, fastest: &Judged) -> Option<(f64, [f64; 2])> {
+    let ends = |judged: &Judged| {
+        let estimate = judged.analysis.estimate.as_ref()?;
+        let [low, high] = estimate.interval.map_or([estimate.median; 2], |own| [own.low, own.high]);
+        let time = |value: f64| match judged.series.metric.better {
+            Better::Lower => value,
+            _ => 1.0 / value,
+        };
+        let (one, other) = (time(low), time(high));
+        Some([time(estimate.median), one.min(other), one.max(other)])
+    };
+    let [free, slow, fast] = [ends(free)?, ends(slowest)?, ends(fastest)?];
+    let share = |free: f64, slow: f64, fast: f64| (slow - free) / (slow - fast);
+    let at = share(free[0], slow[0], fast[0]);
+    let bound = |free: f64, slow: f64, fast: f64| {
+        if slow > fast { share(free, slow, fast).clamp(0.0, 1.0) } else { 0.5 }
+    };
+    let corners = (1..3)
+        .flat_map(|free_end| (1..3).flat_map(move |slow| (1..3).map(move |fast| (free_end, slow, fast))));
+    let all: Vec<f64> = corners.map(|(a, b, c)| bound(free[a], slow[b], fast[c])).collect();
+    let low = all.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = all.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    (BARELY_OUTSIDE.contains(&at) && at.is_finite()).then_some((at.clamp(0.0, 1.0), [low, high]))
+}
+
+/// Scores this little outside of both placements are those of the nearer one.
+const BARELY_OUTSIDE: std::ops::RangeInclusive<f64> = -0.02..=1.02;
+
+/// The free score as a mix of its ends, in words.
+fn as_mix(free: &Judged, slowest: &Judged, fastest: &Judged) -> Option<String> {
+    let (slowest, fastest) = match free.series.metric.better {
+        Better::Lower => (fastest, slowest),
+        _ => (slowest, fastest),
+    };
+    let (share, [low, high]) = share_of_faster(free, slowest, fastest)?;
+    let whole = |share: f64| format!("{:.0} %", 100.0 * share);
+    Some(format!(
+        "Its score is that of {} ({} to {}) of the round trips on {} and the rest on {}.",
+        whole(share),
+        whole(low).trim_end_matches(" %"),
+        whole(high),
+        place(fastest),
+        place(slowest)
+    ))
 }
 
 /// The name of a series' placement.

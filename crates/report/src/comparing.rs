@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 
 use anyhow::Context;
 
-use super::block::{Block, Cell, Check, Column, Mark, RESULTS, Report, Section, Table};
+use super::block::{Block, Cell, Check, Column, FINDINGS, Mark, RESULTS, Report, Section, Table};
 use super::comparison::{outputs, ratio_words};
 use super::json;
 use compare::{Compared, Comparison, LEAST_DIFFERENCE, Pooled, Refused, Word};
-use model::{Grade, percent};
+use model::{Finding, Grade, percent};
 
 mod overlay;
+mod views;
 
 /// The name of an arm in tables: A, B, C, ... and numbers beyond Z.
 fn letter(place: usize) -> String {
@@ -41,7 +42,13 @@ fn section(id: &str, title: &str, about: &str, blocks: Vec<Block>) -> Section {
 pub fn report(comparisons: &[Comparison], all: bool) -> anyhow::Result<Report> {
     let first = comparisons.first().context("nothing was compared")?;
     let letters: Vec<String> = (1..=comparisons.len()).map(letter).collect();
-    let mut sections = vec![environment(comparisons, &letters)];
+    let mut sections = Vec::new();
+    let found: Vec<Finding> = comparisons.iter().flat_map(|one| one.findings.clone()).collect();
+    if !found.is_empty() {
+        sections.push(section(FINDINGS, "Findings", "", vec![Block::Findings(found)]));
+    }
+    sections.push(environment(comparisons, &letters));
+    sections.extend(comparisons.iter().zip(&letters).filter_map(|(one, letter)| views::section(one, letter)));
     if comparisons.iter().any(|one| !one.components.is_empty()) {
         sections.push(components(comparisons, &letters));
     }
@@ -123,6 +130,7 @@ fn checks(one: &Comparison, letter: &str) -> Vec<Check> {
     if one.refuses() {
         checks.push(Check { mark: Mark::Bad, text: format!("{letter}: {}", refused_words(one)) });
     }
+    checks.extend(one.findings.iter().map(|found| Check { mark: Mark::Care, text: found.headline.clone() }));
     if !one.environment.is_empty() {
         let text = match one.environment.len() {
             1 => "the environments differ in one thing".to_string(),

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use compare::{Compared, Comparison, Difference, Overlaid, Pooled, Refused, Word};
-use model::{Grade, SCHEMA};
+use model::{Finding, Grade, SCHEMA};
 use stats::smt::Curve;
 
 /// What `assay compare --json` gives: B against A, and each further result against A.
@@ -31,6 +31,8 @@ pub struct OfOne {
     pub environment_untold: Vec<String>,
     /// What is to be known before anything is read.
     pub warnings: Vec<String>,
+    /// What the rows of the two say against each other.
+    pub findings: Vec<Finding>,
     /// The clock to which the metrics marked `scaled` were brought, GHz; null where none was.
     pub common_clock_ghz: Option<f64>,
     /// Over all headline metrics with a better side, each part of the machine counting once; above 1 is better.
@@ -178,6 +180,7 @@ fn of_one(comparison: &Comparison) -> OfOne {
         environment_differences: comparison.environment.clone(),
         environment_untold: comparison.untold.clone(),
         warnings: comparison.warnings.clone(),
+        findings: comparison.findings.clone(),
         common_clock_ghz: comparison.common_clock_ghz,
         index: comparison.index.as_ref().map(index),
         components: comparison.components.iter().map(part).collect(),

@@ -51,6 +51,9 @@ table! {
     placement {
         "free-placement": a_free_score_between_unequal_placements, placements_that_are_alike;
     }
+    unixbench {
+        "more-than-copies": many_copies_that_one_contradicts, copies_that_scale_as_they_can;
+    }
     work {
         "two-cpus-win": work_from_which_two_win, work_that_never_decides;
     }

@@ -7,6 +7,8 @@ use serde_json::Value;
 
 use crate::assay;
 
+mod story;
+
 fn example() -> PathBuf {
     testkit::root().join("tests/imports/unixbench-report.txt")
 }

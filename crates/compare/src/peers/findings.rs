@@ -7,6 +7,7 @@ use super::fleet::{Fleet, Host};
 use super::groups::{Difference, Group, differences};
 use super::outliers::{Flag, Standing};
 use super::{DRIFT, SLOW};
+use crate::rows::{BEATS, beats, is_guest};
 use model::{Effect, Fact, Finding, Severity, percent};
 
 /// Benchmarks, differences and own findings of a host that are told one by one.
@@ -65,10 +66,40 @@ pub(super) fn findings(fleet: &Fleet, groups: &[Group], standings: &[Standing]) 
             found.push((finding.severity, 1.0, finding));
         }
     }
+    found.extend(guests(fleet).into_iter().map(|finding| (finding.severity, 1.0, finding)));
     found.sort_by(|a, b| {
         (Reverse(a.0).cmp(&Reverse(b.0))).then(a.1.total_cmp(&b.1)).then(a.2.headline.cmp(&b.2.headline))
     });
     found.into_iter().map(|(_, _, finding)| finding).collect()
+}
+
+/// Guests that beat a machine of their processor's class, each with the one that it beats by the most.
+fn guests(fleet: &Fleet) -> Vec<Finding> {
+    let told = |host: &Host, label: &str| host.make_up.get(label).cloned();
+    let models = |guest: &Host, host: &Host| Some([told(guest, "cpu_model")?, told(host, "cpu_model")?]);
+    let (guests, hosts): (Vec<&Host>, Vec<&Host>) = fleet
+        .hosts
+        .iter()
+        .filter(|host| !host.pretended)
+        .partition(|host| is_guest(&|label| told(host, label)) == Some(true));
+    let against = |guest: &Host, host: &Host| {
+        let rows = guest.values.iter().filter_map(|own| {
+            let other = host.values.iter().find(|other| other.metric == own.metric)?;
+            let (ratio, least) =
+                ((own.ln - other.ln).exp(), (own.ln - own.half - other.ln - other.half).exp());
+            let key = fleet.metrics[own.metric as usize].key.as_str();
+            (least > BEATS).then(|| (short(key), key.to_string(), ratio))
+        });
+        let rows: Vec<(String, String, f64)> = rows.collect();
+        let rows_of = rows.iter().map(|(title, key, ratio)| (title.as_str(), key.as_str(), *ratio));
+        let most = rows.iter().map(|row| row.2).fold(0.0, f64::max);
+        Some((most, beats(&guest.name, &host.name, &models(guest, host)?, rows_of)?))
+    };
+    let found = guests.iter().filter_map(|guest| {
+        let all = hosts.iter().filter_map(|host| against(guest, host));
+        all.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, finding)| finding)
+    });
+    found.collect()
 }
 
 /// What differs about a host, what is likeliest to matter for this part first.

@@ -9,8 +9,9 @@ use lines::{Line, TestLine};
 
 use super::builder::{Builder, Meaning};
 use super::{Format, Imported, Tool, keyed};
-use model::Better;
-use stats::unixbench::{GROUP, INDEX, TESTS, titled};
+use model::vocabulary::unixbench::param::COPIES;
+use model::{Better, Value};
+use stats::unixbench::{Beyond, GROUP, INDEX, TESTS, Test, more_than_copies, of_bench, titled};
 
 pub(crate) const TOOL: Tool =
     Tool { files: "reports of UnixBench", json: &[], is_one, read: |text| Ok(read(text)) };
@@ -207,7 +208,26 @@ fn imported(report: Report) -> Imported {
         builder.remarks.push(format!("lines that are none of a report's: {}{rest}", quoted.join(", ")));
     }
     builder.remarks.truncate(MOST);
-    Imported { index: indices, ..builder.finish() }
+    let imported = Imported { index: indices, ..builder.finish() };
+    Imported { findings: more_than_copies(&beyond(&imported)).into_iter().collect(), ..imported }
+}
+
+/// Scores of many copies that one copy contradicts.
+fn beyond(imported: &Imported) -> Vec<Beyond> {
+    let cpus = imported.make_up.iter().find(|(label, _)| label == "cpus");
+    let cpus = cpus.and_then(|(_, cpus)| cpus.parse().ok()).filter(|cpus| *cpus > 0);
+    let figures = imported.figures.iter().filter_map(|figure| {
+        let series = &figure.judged.series;
+        let copies = series.case.params.get(COPIES).and_then(Value::int)?;
+        let score = figure.judged.analysis.estimate.as_ref()?.median;
+        Some((of_bench(&series.case.bench)?, copies, score, series.key.as_str()))
+    });
+    let figures: Vec<(&'static Test, i64, f64, &str)> = figures.collect();
+    let beyond = |(test, copies, score, key): &(&'static Test, i64, f64, &str)| {
+        let (_, _, one, _) = figures.iter().find(|(other, copies, _, _)| other == test && *copies == 1)?;
+        Beyond::of(test, [*one, *score], *copies, cpus, key)
+    };
+    figures.iter().filter_map(beyond).collect()
 }
 
 impl Section {

@@ -39,5 +39,19 @@ pub mod param {
     }
 }
 
-pub(super) const FAMILY: Family =
-    Family { name: "unixbench", benchmarks: ALL, metrics: metric::ALL, params: param::ALL, ..Family::NONE };
+pub mod rule {
+    use super::names;
+
+    names! { RuleId:
+        MORE_THAN_COPIES = "more-than-copies",
+    }
+}
+
+pub(super) const FAMILY: Family = Family {
+    name: "unixbench",
+    benchmarks: ALL,
+    metrics: metric::ALL,
+    params: param::ALL,
+    rules: rule::ALL,
+    ..Family::NONE
+};

@@ -1,17 +1,16 @@
 //! Topology as the kernel believes it beside topology as measured: CPUs painted by the group that they belong to.
 
-use super::topology::Places;
 use crate::block::{Block, Section, Tiles};
 use diagnose::Diagnosis;
 use diagnose::distances::{self, Contention, believed_llcs};
+use diagnose::views::Views;
 use diagnose::words::{bytes, figure, percent};
 use machine::Machine;
-use model::CpuSet;
 use stats::clusters::{Answer, Clusters};
 use stats::siblings::Siblings;
 
 /// More CPUs than this are not painted: the matrix shows them.
-const MOST: usize = 256;
+pub const MOST: usize = 256;
 
 pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     let (groups, cores, contention) = (diagnosis.groups(), diagnosis.shared_cores(), diagnosis.contention());
@@ -51,9 +50,7 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
         ));
     }
     let mut blocks = vec![Block::Facts(rows)];
-    let tiles =
-        tiles(machine, groups.as_ref().map(|(found, _)| found), cores.as_ref().map(|(found, _)| found));
-    blocks.extend(tiles.map(Block::Tiles));
+    blocks.extend(tiles(diagnosis).map(Block::Tiles));
     Some(Section {
         id: "topology".into(),
         title: "Topology, believed and measured".into(),
@@ -148,63 +145,16 @@ fn llc_words(machine: &Machine) -> String {
     distances::words(&sets)
 }
 
-/// The CPUs in topology order, a row for each way in which they are grouped.
-fn tiles(machine: &Machine, groups: Option<&Clusters>, cores: Option<&Siblings>) -> Option<Tiles> {
-    let measured = groups.map(|found| &found.cpus).or(cores.map(|found| &found.cpus))?;
-    let mut cpus: Vec<u32> = measured.clone();
-    if cpus.len() > MOST {
-        return None;
-    }
-    let places = Places::of(machine);
-    cpus.sort_by_key(|cpu| places.rank(*cpu));
-    let mut rows: Vec<(String, Vec<Option<usize>>)> = Vec::new();
-    let mut paint = |label: &str, sets: Vec<Vec<u32>>| {
-        if !sets.is_empty() {
-            rows.push((label.to_string(), painted(&cpus, &sets)));
-        }
-    };
-    let listed = |set: &CpuSet| set.iter().collect::<Vec<u32>>();
-    paint("package, believed", machine.cpus.packages.iter().flatten().map(|own| listed(&own.cpus)).collect());
-    paint("node, believed", machine.nodes.iter().map(|node| listed(&node.cpus)).collect());
-    if !machine.caches.is_empty() {
-        paint("last-level cache, believed", believed_llcs(machine).iter().map(listed).collect());
-    }
-    if let Some(Answer::Levels(levels)) = groups.map(|found| &found.answer) {
-        for level in levels.iter().rev() {
-            let label = format!("lines within {}, measured", figure(level.within, "ns"));
-            paint(&label, level.groups.clone());
-        }
-    } else if let Some(Answer::One) = groups.map(|found| &found.answer) {
-        paint("lines, measured", vec![cpus.clone()]);
-    }
-    paint("core, believed", machine.cpus.cores.iter().flatten().map(|core| listed(&core.cpus)).collect());
-    if let Some(found) = cores.filter(|found| found.cannot_tell.is_none()) {
-        // CPUs of which a pair is open belong to nobody yet.
-        let mut sets = found.cores();
-        let open: Vec<u32> = found.open.iter().flat_map(|(one, other)| [*one, *other]).collect();
-        let alone =
-            found.cpus.iter().filter(|cpu| !sets.iter().any(|set| set.contains(cpu)) && !open.contains(cpu));
-        let alone: Vec<Vec<u32>> = alone.map(|cpu| vec![*cpu]).collect();
-        sets.extend(alone);
-        paint("core, measured", sets);
-    }
-    let columns = cpus.iter().map(u32::to_string).collect();
-    (!rows.is_empty()).then(|| Tiles { of: "CPU".into(), columns, rows })
+/// The CPUs, a row for each way in which they are grouped.
+fn tiles(diagnosis: &Diagnosis) -> Option<Tiles> {
+    let views = diagnosis.views().filter(|views| views.cpus.len() <= MOST)?;
+    Some(drawn(&views))
 }
 
-/// The number of each CPU's set, in the order in which the sets come.
-fn painted(cpus: &[u32], sets: &[Vec<u32>]) -> Vec<Option<usize>> {
-    let mut numbers: Vec<usize> = Vec::new();
-    cpus.iter()
-        .map(|cpu| {
-            let set = sets.iter().position(|set| set.contains(cpu))?;
-            let known = numbers.iter().position(|other| *other == set);
-            Some(known.unwrap_or_else(|| {
-                numbers.push(set);
-                numbers.len() - 1
-            }))
-        })
-        .collect()
+/// Both views of a machine's CPUs as a drawing.
+pub fn drawn(views: &Views) -> Tiles {
+    let columns = views.cpus.iter().map(u32::to_string).collect();
+    Tiles { of: "CPU".into(), columns, rows: views.painted() }
 }
 
 #[cfg(test)]
@@ -212,14 +162,6 @@ mod tests {
     use super::super::made::{Made, case, latency, machine, of};
     use super::*;
     use model::View;
-
-    #[test]
-    fn letters_go_by_first_appearance_and_gaps_stay() {
-        assert_eq!(
-            painted(&[4, 0, 5, 1, 9], &[vec![0, 1], vec![4, 5]]),
-            [Some(0), Some(1), Some(0), Some(1), None]
-        );
-    }
 
     #[test]
     fn pairs_of_other_benchmarks_have_no_section_and_alike_ones_are_one_group() {

@@ -1,6 +1,6 @@
 //! From a diagnosis to blocks: what is said, in which order. What things look like is the renderers' affair.
 
-mod believed;
+pub mod believed;
 mod beside;
 mod conditions;
 mod curves;

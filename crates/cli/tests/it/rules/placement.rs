@@ -97,6 +97,55 @@ fn what_a_mix_does_not_explain_is_shared_out() {
     assert!(cause.contains("cannot be shared out"), "{cause}");
 }
 
+/// Context switching of one copy with these indices by placement.
+fn context_switching(free: f64, same_cpu: f64, two_cpus: f64) -> Value {
+    let mut run = Edit::invented("unixbench.context1");
+    let plan = run.header()["plan"].as_array().expect("a list").clone();
+    run.each(|number, visit| {
+        let case = &plan[visit["case"].as_u64().expect("a number") as usize]["case"];
+        let index = match case["placement"]["name"].as_str() {
+            Some("free") => free,
+            Some("same-cpu") => same_cpu,
+            _ => two_cpus,
+        };
+        for samples in visit["samples"].as_array_mut().into_iter().flatten() {
+            if samples["metrics"] == json!(["score"]) {
+                // 400 round trips a second are an index of 1.
+                let ns: Vec<f64> = serde_json::from_value(samples["ns"].clone()).expect("a column");
+                let scatter = |window: usize| 1.0 + 0.002 * ((number * 7 + window * 3) % 5) as f64;
+                let work = ns.iter().enumerate().map(|(at, ns)| index * 400.0 * ns / 1e9 * scatter(at));
+                samples["work"] = json!(work.collect::<Vec<f64>>());
+            }
+        }
+    });
+    run.diagnosed()
+}
+
+/// The three guests of the published table: the one that scores 589 keeps its tasks on one CPU, the others on two.
+#[test]
+fn the_guests_of_the_story_are_placements() {
+    let test = "the_guests_of_the_story_are_placements";
+    let file = testkit::root().join("../shared/spec/data/context_switch_placement.csv");
+    let Ok(text) = std::fs::read_to_string(file) else {
+        return crate::host::skipped(test, "the published tables are not beside this clone");
+    };
+    let index = |machine: &str, placement: &str| {
+        let line = format!("{machine},{placement},");
+        let found = text.lines().find_map(|own| own.strip_prefix(&line)).expect("a row");
+        found.parse::<f64>().expect("a number")
+    };
+    for (guest, least, most) in [("vm_a", 0, 2), ("vm_b", 88, 92), ("vm_c", 0, 2)] {
+        let of = |placement: &str| index(guest, placement);
+        let (cause, _) = told(&context_switching(of("free"), of("same_cpu"), of("two_cpus")));
+        let share = cause.split("is that of ").nth(1).and_then(|rest| rest.split(' ').next());
+        let share: i32 = share.and_then(|share| share.parse().ok()).expect("a share");
+        assert!((least..=most).contains(&share), "{guest}: {cause}");
+        let nearest = if guest == "vm_b" { "same-cpu" } else { "same-llc" };
+        assert!(cause.contains("round trips on same-cpu"), "{cause}");
+        assert!(cause.contains(&format!("nearest to {nearest}")), "{guest}: {cause}");
+    }
+}
+
 pub fn a_free_score_between_unequal_placements() -> Vec<Case> {
     let mixed = round_trips(2.0, |case| if case % 2 == 0 { 1.0 } else { 4.0 });
     let found = findings(&mixed.results, "free-placement");

@@ -1,0 +1,121 @@
+//! The published tables of the placement story, through the program: the odd row is named, and the guest that beats its host.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::text;
+use crate::assay;
+use crate::host::skipped;
+
+/// A published table as columns of names and rows of cells; `None` (said) where it is not beside this clone.
+fn published(test: &str, name: &str) -> Option<Vec<Vec<String>>> {
+    let Ok(text) = fs::read_to_string(testkit::root().join("../shared/spec/data").join(name)) else {
+        skipped(test, format!("{name} is not beside this clone"));
+        return None;
+    };
+    let lines = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+    Some(lines.map(|line| line.split(',').map(str::to_string).collect()).collect())
+}
+
+/// A report of UnixBench, one copy, with these indices by title.
+fn report(folder: &Path, host: &str, model: &str, cpus: &str, rows: &[(&str, f64)]) -> PathBuf {
+    let mut text = format!(
+        "   BYTE UNIX Benchmarks (Version 5.1.3)\n\n   System: {host}: GNU/Linux\n   OS: GNU/Linux -- 3.10.0 -- #1 SMP\n   \
+         Machine: x86_64 (x86_64)\n   CPU 0: {model} (4999.9 bogomips)\n\nBenchmark Run: Tue Nov 12 2019 15:00:50 - 15:28:47\n{cpus} CPUs \
+         in system; running 1 parallel copy of tests\n\nSystem Benchmarks Index Values               BASELINE       RESULT    INDEX\n"
+    );
+    for (title, index) in rows {
+        let test = stats::unixbench::titled(title).expect("a test of the index");
+        let (base, score) = (test.baseline, index / 10.0 * test.baseline);
+        writeln!(text, "{title:<40} {base:12.1} {score:12.1} {index:8.1}").expect("a string");
+    }
+    let file = folder.join(format!("{host}.txt"));
+    fs::write(&file, text).expect("a file");
+    file
+}
+
+fn compared(a: &Path, b: &Path) -> (Value, String) {
+    let run = |json: bool| {
+        let mut command = assay();
+        command.arg("compare").arg(a).arg(b).env("COLUMNS", "200");
+        if json {
+            command.arg("--json");
+        }
+        text(&command.output().expect("assay runs"))
+    };
+    (serde_json::from_str(&run(true)).expect("JSON"), run(false))
+}
+
+#[test]
+fn the_odd_row_of_the_published_table_is_named() {
+    let Some(table) = published("the_odd_row_of_the_published_table_is_named", "unixbench_xeon_vs_atom.csv")
+    else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let rows = |column: usize| -> Vec<(&str, f64)> {
+        let tests = table[1..].iter().filter(|row| !row[0].contains("Index Score"));
+        tests.map(|row| (row[0].as_str(), row[column].parse().expect("a number"))).collect()
+    };
+    let xeon = report(folder.path(), "xeon", "Intel(R) Xeon(R) CPU E5-2682 v4 @ 2.50GHz", "64", &rows(1));
+    let atom = report(folder.path(), "atom", "Intel(R) Atom(TM) CPU C3958 @ 2.00GHz", "16", &rows(2));
+    let (json, shown) = compared(&atom, &xeon);
+    let problems: Vec<String> =
+        crate::validator("compare").iter_errors(&json).map(|problem| problem.to_string()).collect();
+    assert!(problems.is_empty(), "{problems:?}");
+    let found = json["findings"].as_array().expect("findings");
+    assert_eq!(found.len(), 1, "{found:?}");
+    insta::assert_snapshot!("odd_row", serde_json::to_string_pretty(&found[0]).expect("JSON"));
+    // It is what is said first.
+    let first = shown.lines().find(|line| line.contains("check")).expect("a line of checks");
+    assert!(first.contains("Pipe-based Context Switching breaks with its relatives"), "{shown}");
+    // Neither a table against itself nor the other eleven rows have one.
+    let (json, _) = compared(&atom, &atom);
+    assert_eq!(json["findings"], serde_json::json!([]));
+    let eleven: Vec<(&str, f64)> =
+        rows(1).into_iter().filter(|(title, _)| !title.contains("Context")).collect();
+    let short = report(folder.path(), "short", "Intel(R) Xeon(R) CPU E5-2682 v4 @ 2.50GHz", "64", &eleven);
+    assert_eq!(compared(&atom, &short).0["findings"], serde_json::json!([]));
+}
+
+#[test]
+fn the_guest_that_beats_its_host_is_named() {
+    let test = "the_guest_that_beats_its_host_is_named";
+    let (Some(scores), Some(machines)) =
+        (published(test, "context_switch_placement.csv"), published(test, "vm_topologies.csv"))
+    else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let of = |machine: &str, alias: &str| {
+        let row = machines.iter().find(|row| row[0] == machine).expect("its topology");
+        let score = scores.iter().find(|row| row[0] == alias && row[1] == "free").expect("its score");
+        let rows = [("Pipe-based Context Switching", score[2].parse().expect("a number"))];
+        report(folder.path(), alias, &row[6], &row[1], &rows)
+    };
+    let files = [
+        of("xeon_host", "xeon_e5_2682v4_host"),
+        of("vm_a", "vm_a"),
+        of("vm_b", "vm_b"),
+        of("vm_c", "vm_c"),
+        of("dell_r720xd", "dell_r720xd"),
+    ];
+    let [host, _, vm_b, ..] = &files;
+    let (json, _) = compared(host, vm_b);
+    let headlines = |json: &Value| -> Vec<String> {
+        let found = json["findings"].as_array().expect("findings").iter();
+        found.map(|one| one["headline"].as_str().expect("a text").to_string()).collect()
+    };
+    let said = "the guest vm_b beats xeon_e5_2682v4_host, a machine of its class: Pipe-based Context Switching 1.38 times";
+    assert_eq!(headlines(&json), [said]);
+    // The other way round; and among all of them, which are too few to judge single ones, it beats its fellow by the most.
+    assert_eq!(headlines(&compared(vm_b, host).0), [said]);
+    let peers = assay().arg("peers").args(&files).arg("--json").output().expect("assay runs");
+    assert_eq!(peers.status.code(), Some(4), "{}", String::from_utf8_lossy(&peers.stderr));
+    let peers: Value = serde_json::from_slice(&peers.stdout).expect("JSON");
+    let said = "the guest vm_b beats vm_a, a machine of its class: unixbench.context1?copies=1 5.38 times";
+    assert_eq!(headlines(&peers), [said]);
+}

@@ -1,0 +1,316 @@
+//! Rows of two UnixBench tables that belong together and do not go together, and guests that beat what they run on.
+
+use std::collections::BTreeMap;
+
+use super::{Arm, Compared};
+use import::keyed;
+use model::vocabulary::unixbench::param::COPIES;
+use model::{Effect, Fact, Finding, Severity, Value};
+use stats::index::geometric_mean;
+use stats::unixbench::{CONTEXT, Handover, OddRow, RowRatio, TESTS, Test, odd_rows, of_bench};
+
+/// The rules, as `assay explain` tells them.
+pub const ODD: &str = "odd-row";
+pub const GUEST: &str = "guest-beats-host";
+
+/// What `assay explain odd-row` says.
+pub const ODD_EXPLAINED: &[(&str, &str)] = &[
+    (
+        "What it finds, and why it matters",
+        "Two UnixBench tables, and one row whose ratio breaks with the others. A machine of 2.36 times the index and 1.26 times the \
+         context switching is not slow at switching: the two tasks of that test hand one token to each other, and the scheduler \
+         chooses whether both sit on one CPU or each on its own. The row compares two placements, and the index has it inside.",
+    ),
+    (
+        "When it fires",
+        "From six rows on that both have at one number of copies. Context switching: its ratio is 1.5 times that of Pipe Throughput (the same \
+         calls by one task) or below that share of it, and it lies farther from the median row. Any row: 1.5 times and five robust standard \
+         deviations from the median of the others. Where there are intervals, they must leave that distance. A round trip \
+         less its calls, halved, is what handing over takes.",
+    ),
+    (
+        "How sure it is",
+        "METHODOLOGY.md, Odd rows: how often a pinned test is found and how often equal machines are accused. It names the row, not the placement: \
+         that tells the command.",
+    ),
+];
+
+/// What `assay explain guest-beats-host` says.
+pub const GUEST_EXPLAINED: &[(&str, &str)] = &[
+    (
+        "What it finds, and why it matters",
+        "A guest has more than a machine of its own processor's class: a score that the hardware under it does not reach. A guest that \
+         is not told of the shared cache keeps tasks that wake each other on one CPU, scores high, and lets whoever is woken wait.",
+    ),
+    (
+        "When it fires",
+        "One result is of a guest (it says so, or its processor has a name that no hardware has: `E5-26xx v4`, `QEMU Virtual CPU`), the other \
+         is of none or does not tell, the processors are of one class (an x stands for any digit), and a headline of the guest is more than 1.2 \
+         times better, by its interval where there is one.",
+    ),
+];
+
+/// Where UnixBench leaves its tasks: wherever the scheduler puts them.
+const FREE: &str = "free";
+
+/// A guest's figure above its host's class is told from this ratio on.
+pub(super) const BEATS: f64 = 1.2;
+
+/// Rows that a finding names one by one.
+const SHOWN: usize = 4;
+
+/// What two results' rows say against each other.
+pub(super) fn findings(a: &Arm, b: &Arm, metrics: &[Compared]) -> Vec<Finding> {
+    let mut by_copies: BTreeMap<i64, Vec<(RowRatio, &Compared)>> = BTreeMap::new();
+    for one in metrics {
+        let Some(keyed) = of_bench(&one.bench).and_then(|_| keyed(&one.key)) else { continue };
+        let case = &keyed.case;
+        if let (Some(test), true) = (of_bench(&case.bench), case.placement.name == FREE) {
+            let copies = case.params.get(COPIES).and_then(Value::int).unwrap_or(1);
+            let half = one.ci95.map_or(0.0, |[low, high]| (high / low).ln() / 2.0);
+            let row = RowRatio { test, ratio: one.ratio, half };
+            by_copies.entry(copies).or_default().push((row, one));
+        }
+    }
+    let mut found = Vec::new();
+    for (copies, rows) in &by_copies {
+        let ratios: Vec<RowRatio> = rows.iter().map(|(row, _)| *row).collect();
+        found.extend(odd_rows(&ratios).iter().map(|odd| odd_row(odd, *copies, rows)));
+    }
+    found.extend(guest(a, b, metrics));
+    found
+}
+
+fn times(ratio: f64) -> String {
+    format!("{ratio:.2} times")
+}
+
+fn odd_row(odd: &OddRow, copies: i64, rows: &[(RowRatio, &Compared)]) -> Finding {
+    let test = odd.row.test;
+    let at = |test: &Test| rows.iter().find(|(row, _)| row.test == test).map(|(_, one)| *one);
+    let key = at(test).map_or(String::new(), |one| one.key.clone());
+    let of = |test: &Test| at(test).map_or(String::new(), |one| one.key.clone());
+    let copied = if copies == 1 { String::new() } else { format!(" of {copies} copies") };
+    let mut facts = vec![Fact::new(format!("B/A in {}", test.title), times(odd.row.ratio), &key)];
+    facts.extend(odd.relative.map(|relative| {
+        let label = format!("in {}, the same calls by one task", relative.test.title);
+        Fact::new(label, times(relative.ratio), of(relative.test))
+    }));
+    let scatter = format!("{} ({:+.1} robust standard deviations away)", times(odd.group), odd.distance);
+    facts.push(Fact::new(format!("in the middle of the other {} rows", rows.len() - 1), scatter, "all rows"));
+    let scores =
+        |name: &str| TESTS.iter().find(|test| test.name == name).and_then(at).map(|one| [one.a, one.b]);
+    if test.name == CONTEXT
+        && let (Some(context), Some(pipe)) = (scores(CONTEXT), scores("pipe"))
+    {
+        let way = |side: usize| {
+            let way = Handover::of(context[side], pipe[side], copies as f64)?;
+            Some(format!(
+                "{:.2} us of which {:.2} are calls: {:.2} us a way",
+                way.trip_us,
+                way.calls_us,
+                way.one_way_us()
+            ))
+        };
+        if let (Some(a), Some(b)) = (way(0), way(1)) {
+            facts.push(Fact::new("a round trip of the token in A", a, &key));
+            facts.push(Fact::new("in B", b, &key));
+        }
+    }
+    let placed: Vec<&str> =
+        rows.iter().map(|(row, _)| row.test).filter(|test| test.placed).map(|test| test.title).collect();
+    if !placed.is_empty() {
+        facts.push(Fact::new(
+            "rows whose tasks the scheduler places",
+            placed.join(", "),
+            "assay explain odd-row",
+        ));
+    }
+    facts.extend(without(test, rows));
+    let relative = odd
+        .relative
+        .map_or(String::new(), |relative| format!(", {} {}", relative.test.title, times(relative.ratio)));
+    Finding {
+        rule: ODD.into(),
+        severity: Severity::Warning,
+        headline: format!(
+            "{}{copied} breaks with its relatives: {}{relative}, the middle row {}",
+            test.title,
+            times(odd.row.ratio),
+            times(odd.group)
+        ),
+        cause: match test.placed {
+            true => "Its tasks wake each other, and the scheduler chooses whether they sit on one CPU or on two: the row compares two \
+                     placements, not only two machines."
+                .into(),
+            false => "It is one task's work, which no placement explains: another compiler, file system or a disturbed run.".into(),
+        },
+        facts,
+        confirm: format!("assay unixbench {}", test.run),
+        advice: match test.placed {
+            true => "Run the command on both machines: it measures the row on one CPU, on two and free. Until then judge them by the index without it."
+                .into(),
+            false => "Run the command on both machines before you conclude from this row.".into(),
+        },
+        series: vec![key],
+        effect: Effect::None,
+    }
+}
+
+/// What the index is without a row: of both, where all other rows of the index are there.
+fn without(odd: &Test, rows: &[(RowRatio, &Compared)]) -> Option<Fact> {
+    if rows.len() < TESTS.len() {
+        return None;
+    }
+    let index = |side: usize, all: bool| {
+        let kept = rows.iter().filter(|(row, _)| all || row.test != odd);
+        let indices = kept.map(|(row, one)| row.test.index([one.a, one.b][side]));
+        geometric_mean(&indices.collect::<Vec<_>>())
+    };
+    let [a, b, with_a, with_b] = [index(0, false)?, index(1, false)?, index(0, true)?, index(1, true)?];
+    let words = format!(
+        "A {a:.1}, B {b:.1}: {} (with it {with_a:.1}, {with_b:.1}: {})",
+        times(b / a),
+        times(with_b / with_a)
+    );
+    Some(Fact::new("index without it", words, "geometric mean of the other rows"))
+}
+
+/// Whether a result is of a guest; `None` where nothing tells.
+pub(super) fn is_guest(told: &dyn Fn(&str) -> Option<String>) -> Option<bool> {
+    match told("hypervisor").as_deref() {
+        Some("none") => Some(false),
+        Some(_) => Some(true),
+        None => told("cpu_model").filter(|model| made_up(model)).map(|_| true),
+    }
+}
+
+/// Whether a processor has a name that no hardware has.
+fn made_up(model: &str) -> bool {
+    let lower = model.to_ascii_lowercase();
+    ["qemu", "virtual", "kvm"].iter().any(|word| lower.contains(word))
+        || class(model).iter().any(|word| is_masked(word))
+}
+
+fn is_masked(word: &str) -> bool {
+    word.contains("xx") && word.contains(|c: char| c.is_ascii_digit())
+}
+
+/// What of a processor's name tells its class: words that have digits, and the version, without marks and clock.
+fn class(model: &str) -> Vec<String> {
+    let plain = model.to_ascii_lowercase().replace("(r)", " ").replace("(tm)", " ");
+    let named = plain.split('@').next().unwrap_or("");
+    named
+        .split_whitespace()
+        .filter(|word| word.contains(|c: char| c.is_ascii_digit()))
+        .map(str::to_string)
+        .collect()
+}
+
+/// Whether two names are of one class; an x stands for any digit.
+fn one_class(one: &str, other: &str) -> bool {
+    let (one, other) = (class(one), class(other));
+    let like = |a: &String, b: &String| {
+        let hidden = is_masked(a) || is_masked(b);
+        let same = |(x, y): (char, char)| {
+            x == y || (hidden && ((x == 'x' && y.is_ascii_digit()) || (y == 'x' && x.is_ascii_digit())))
+        };
+        a.len() == b.len() && a.chars().zip(b.chars()).all(same)
+    };
+    !one.is_empty() && one.len() == other.len() && one.iter().zip(&other).all(|(a, b)| like(a, b))
+}
+
+/// A guest that beats a machine of its processor's class.
+fn guest(a: &Arm, b: &Arm, metrics: &[Compared]) -> Option<Finding> {
+    let told = |arm: &Arm, label: &str| {
+        arm.environment.iter().find(|(known, _)| known == label).map(|(_, value)| value.clone())
+    };
+    let guests = [a, b].map(|arm| is_guest(&|label: &str| told(arm, label)));
+    let guest_is_b = match guests {
+        [Some(true), Some(true)] => return None,
+        [Some(true), _] => false,
+        [_, Some(true)] => true,
+        _ => return None,
+    };
+    let models = [told(a, "cpu_model")?, told(b, "cpu_model")?];
+    let rows = metrics.iter().filter(|one| one.headline).filter_map(|one| {
+        let (ratio, interval) = one.turned()?;
+        let (ratio, least) = match guest_is_b {
+            true => (ratio, interval.map_or(ratio, |own| own.low)),
+            false => (1.0 / ratio, interval.map_or(1.0 / ratio, |own| 1.0 / own.high)),
+        };
+        (least > BEATS).then_some((one, ratio))
+    });
+    let rows: Vec<(&Compared, f64)> = rows.collect();
+    let (guest, host) = if guest_is_b { (b, a) } else { (a, b) };
+    beats(
+        &guest.host,
+        &host.host,
+        &models,
+        rows.iter().map(|(one, ratio)| (one.title.as_str(), one.key.as_str(), *ratio)),
+    )
+}
+
+/// The finding that a guest beats a host, `rows` as title, key and how many times better it is.
+pub(super) fn beats<'a>(
+    guest: &str,
+    host: &str,
+    models: &[String; 2],
+    rows: impl Iterator<Item = (&'a str, &'a str, f64)>,
+) -> Option<Finding> {
+    if !one_class(&models[0], &models[1]) {
+        return None;
+    }
+    let mut rows: Vec<(&str, &str, f64)> = rows.collect();
+    rows.sort_by(|one, other| other.2.total_cmp(&one.2));
+    let (title, key, most) = *rows.first()?;
+    let placed = |key: &str| of_bench(key.split('@').next().unwrap_or("")).is_some_and(|test| test.placed);
+    let facts =
+        rows.iter().take(SHOWN).map(|(title, key, ratio)| Fact::new(title.to_string(), times(*ratio), *key));
+    let mut facts: Vec<Fact> = facts.collect();
+    facts.push(Fact::new("processors", models.join(" and "), "/proc/cpuinfo"));
+    let context = of_bench(key.split('@').next().unwrap_or("")).filter(|_| placed(key));
+    Some(Finding {
+        rule: GUEST.into(),
+        severity: Severity::Warning,
+        headline: format!("the guest {guest} beats {host}, a machine of its class: {title} {}", times(most)),
+        cause: match context {
+            Some(_) => "Most likely its tasks stay on one CPU: a guest that is not told of a shared cache searches no other CPU for whoever \
+                        it wakes. The score is high, and whoever is woken waits."
+                .into(),
+            None => "A guest has no more than its host gives: another compiler, kernel or clock, or a disturbed run on the host.".into(),
+        },
+        facts,
+        confirm: match context {
+            Some(test) => format!("assay unixbench {}", test.run),
+            None => format!("assay run --only {}", key.split('@').next().unwrap_or(key)),
+        },
+        advice: "Run the command in the guest and on the host, and compare pinned figures; `assay machine` shows which caches the guest is told of."
+            .into(),
+        series: rows.iter().take(SHOWN).map(|(_, key, _)| key.to_string()).collect(),
+        effect: Effect::None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_processors_tell_their_class() {
+        let host = "Intel(R) Xeon(R) CPU E5-2682 v4 @ 2.50GHz";
+        for (other, same) in [
+            ("Intel(R) Xeon(R) CPU E5-2682 v4 @ 2.50GHz", true),
+            ("Intel Xeon E5-26xx v4", true),
+            ("Xeon E5-2682 v4", true),
+            ("Intel(R) Xeon(R) CPU E5-2682 v3 @ 2.50GHz", false),
+            ("Intel(R) Xeon(R) CPU E5-2680 v4 @ 2.40GHz", false),
+            ("Intel(R) Xeon(R) Processor @ 2.50GHz", false),
+            ("", false),
+        ] {
+            assert_eq!(one_class(host, other), same, "{other}");
+        }
+        assert!(made_up("Intel Xeon E5-26xx v4") && made_up("QEMU Virtual CPU version 2.5+"));
+        assert!(!made_up(host) && !made_up("AMD EPYC 7551 32-Core Processor"));
+    }
+}

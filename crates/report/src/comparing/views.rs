@@ -1,0 +1,74 @@
+//! CPUs and caches of two machines beside each other, believed and measured.
+
+use super::{left, table};
+use crate::block::{Block, Cell, Section};
+use crate::sections::believed::{MOST, drawn};
+use compare::Comparison;
+use diagnose::views::Views;
+
+/// The section of one comparison; `None` where both are of one host that believes the same of itself, or no result tells.
+pub fn section(one: &Comparison, letter: &str) -> Option<Section> {
+    let [a, b] = &one.views;
+    let believed = |views: &Option<Views>| -> Vec<(String, Vec<Vec<u32>>)> {
+        let groups = views.iter().flat_map(|views| &views.groups);
+        groups.filter(|(label, _)| label.ends_with("believed")).cloned().collect()
+    };
+    let [host, other] = [&one.names[0][0], &one.names[1][0]];
+    if (a.is_none() && b.is_none()) || (host == other && believed(a) == believed(b)) {
+        return None;
+    }
+    let sides = [("A", host, a), (letter, other, b)];
+    let mut blocks = Vec::new();
+    for (name, host, views) in sides {
+        match views {
+            Some(views) if views.cpus.len() <= MOST => {
+                blocks.push(Block::Prose(format!("{name} {host}")));
+                blocks.push(Block::Tiles(drawn(views)));
+            }
+            Some(views) => {
+                let many = views.cpus.len();
+                blocks
+                    .push(Block::Prose(format!("{name} {host}: {many} CPUs are too many to be drawn here.")));
+            }
+            None => {
+                blocks.push(Block::Prose(format!("{name} {host}: its result does not tell of its CPUs.")))
+            }
+        }
+    }
+    blocks.extend(caches(sides.map(|(name, _, views)| (name, views))));
+    Some(Section {
+        id: format!("views-{}", letter.to_lowercase()),
+        title: "CPUs and caches, believed and measured".into(),
+        about: "Equal letters in a row: one group. The kernel believes what firmware or a host tells it; measured is what passing lines, \
+                slowing each other and the ladder of latencies show."
+            .into(),
+        blocks,
+        long: false,
+    })
+}
+
+/// Each level of cache: what either kernel says of it, and what was measured.
+fn caches(sides: [(&str, &Option<Views>); 2]) -> Option<Block> {
+    let of = |views: &Option<Views>| views.as_ref().map_or(Vec::new(), |views| views.caches.clone());
+    let both = sides.map(|(_, views)| of(views));
+    let mut names: Vec<&str> = Vec::new();
+    for [name, ..] in both.iter().flatten() {
+        if !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    let row = |name: &&str| {
+        let cells = both.iter().flat_map(|caches| {
+            let own = caches.iter().find(|[other, ..]| other == name);
+            let [believed, measured] =
+                own.map_or(["none", ""].map(String::from), |[_, a, b]| [a.clone(), b.clone()]);
+            [Cell::Text(believed), Cell::Text(measured)]
+        });
+        std::iter::once(Cell::Text(name.to_string())).chain(cells).collect()
+    };
+    let columns = sides
+        .iter()
+        .flat_map(|(name, _)| ["believed", "measured"].map(|word| left(&format!("{name} {word}"))));
+    let columns = std::iter::once(left("cache")).chain(columns).collect();
+    (!names.is_empty()).then(|| table(columns, names.iter().map(row).collect()))
+}
