@@ -24,17 +24,19 @@ Examples:
   assay peers runs/*.assay.jsonl.gz        compressed ones
   assay peers a/report.json b/report.json  saved reports
   assay peers results/CPU2017.*.csv        SPEC CPU2017 results of many hosts
+  assay peers unixbench/*                  reports of UnixBench, or whatever `assay import` reads
   assay peers runs/ --out fleet.html       as a page (.md: Markdown, .json)
 
 Of a run file only the summary at its end is read. Hosts are peers where processor, cores, memory,
 slots and kernel are the same, as far as they are told; at least eight make a group in which
 somebody can be called an outlier. Smaller groups are held against the larger one that differs in
-the fewest fields. `assay explain slow-among-peers` says when a host is flagged.
+the fewest fields. `assay explain slow-among-peers` says when a host is flagged. Of any number of
+hosts a guest is named that beats a machine of its processor's class (`assay explain guest-beats-host`).
 
 Exit codes: 0 held against each other, 1 finding at or above --fail-on, 2 usage, 3 no result could
 be used, 4 no group has eight hosts")]
 pub struct Args {
-    /// Run files (.assay.jsonl, .gz), saved reports, SPEC CPU2017 results, and folders of runs
+    /// Run files (.assay.jsonl, .gz), saved reports, results of other tools that `assay import` reads, and folders of runs
     #[arg(value_name = "RUNS", required = true)]
     runs: Vec<PathBuf>,
     /// Exit with 1 when a finding is at least this grave: note, warning or problem

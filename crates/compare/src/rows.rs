@@ -7,7 +7,7 @@ use import::keyed;
 use model::vocabulary::unixbench::param::COPIES;
 use model::{Effect, Fact, Finding, Severity, Value};
 use stats::index::geometric_mean;
-use stats::unixbench::{CONTEXT, Handover, OddRow, RowRatio, TESTS, Test, odd_rows, of_bench};
+use stats::unixbench::{ALONE, CONTEXT, Handover, OddRow, RowRatio, TESTS, Test, odd_rows, of_bench};
 
 /// The rules, as `assay explain` tells them.
 pub const ODD: &str = "odd-row";
@@ -85,40 +85,20 @@ fn times(ratio: f64) -> String {
     format!("{ratio:.2} times")
 }
 
-fn odd_row(odd: &OddRow, copies: i64, rows: &[(RowRatio, &Compared)]) -> Finding {
+type Rows<'a> = [(RowRatio, &'a Compared)];
+
+fn odd_row(odd: &OddRow, copies: i64, rows: &Rows) -> Finding {
     let test = odd.row.test;
-    let at = |test: &Test| rows.iter().find(|(row, _)| row.test == test).map(|(_, one)| *one);
-    let key = at(test).map_or(String::new(), |one| one.key.clone());
-    let of = |test: &Test| at(test).map_or(String::new(), |one| one.key.clone());
-    let copied = if copies == 1 { String::new() } else { format!(" of {copies} copies") };
-    let mut facts = vec![Fact::new(format!("B/A in {}", test.title), times(odd.row.ratio), &key)];
+    let key = |test: &Test| at(test, rows).map_or(String::new(), |one| one.key.clone());
+    let mut facts = vec![Fact::new(format!("B/A in {}", test.title), times(odd.row.ratio), key(test))];
     facts.extend(odd.relative.map(|relative| {
         let label = format!("in {}, the same calls by one task", relative.test.title);
-        Fact::new(label, times(relative.ratio), of(relative.test))
+        Fact::new(label, times(relative.ratio), key(relative.test))
     }));
-    let scatter = format!("{} ({:+.1} robust standard deviations away)", times(odd.group), odd.distance);
-    facts.push(Fact::new(format!("in the middle of the other {} rows", rows.len() - 1), scatter, "all rows"));
-    let scores =
-        |name: &str| TESTS.iter().find(|test| test.name == name).and_then(at).map(|one| [one.a, one.b]);
-    if test.name == CONTEXT
-        && let (Some(context), Some(pipe)) = (scores(CONTEXT), scores("pipe"))
-    {
-        let way = |side: usize| {
-            let way = Handover::of(context[side], pipe[side], copies as f64)?;
-            Some(format!(
-                "{:.2} us of which {:.2} are calls: {:.2} us a way",
-                way.trip_us,
-                way.calls_us,
-                way.one_way_us()
-            ))
-        };
-        if let (Some(a), Some(b)) = (way(0), way(1)) {
-            facts.push(Fact::new("a round trip of the token in A", a, &key));
-            facts.push(Fact::new("in B", b, &key));
-        }
-    }
-    let placed: Vec<&str> =
-        rows.iter().map(|(row, _)| row.test).filter(|test| test.placed).map(|test| test.title).collect();
+    let middle = format!("{} ({:+.1} robust standard deviations away)", times(odd.group), odd.distance);
+    facts.push(Fact::new(format!("in the middle of the other {} rows", rows.len() - 1), middle, "all rows"));
+    let placed = rows.iter().map(|(row, _)| row.test).filter(|test| test.placed).map(|test| test.title);
+    let placed: Vec<&str> = placed.collect();
     if !placed.is_empty() {
         facts.push(Fact::new(
             "rows whose tasks the scheduler places",
@@ -126,7 +106,27 @@ fn odd_row(odd: &OddRow, copies: i64, rows: &[(RowRatio, &Compared)]) -> Finding
             "assay explain odd-row",
         ));
     }
-    facts.extend(without(test, rows));
+    let mut cause = match test.placed {
+        true => "Its tasks wake each other, and the scheduler chooses whether they sit on one CPU or on two: the row compares two \
+                 placements, not only two machines.",
+        false => "It is one task's work, which no placement explains: another compiler, file system or a disturbed run.",
+    }
+    .to_string();
+    if let Some([a, b]) = ways(copies, rows).filter(|_| test.name == CONTEXT) {
+        let words = |way: Handover| format!("{:.2} us, {:.2} of them calls", way.trip_us, way.calls_us);
+        facts.push(Fact::new("a round trip of the token in A", words(a), key(test)));
+        facts.push(Fact::new("in B", words(b), key(test)));
+        let [a, b] = [a, b].map(|way| way.one_way_us());
+        cause.push_str(&format!(" Handing over once takes {a:.2} us in A and {b:.2} us in B."));
+    }
+    if let Some((with, without)) = indices(None, rows).zip(indices(Some(test), rows)) {
+        let words = |[a, b]: [f64; 2]| format!("A {a:.1}, B {b:.1}: {}", times(b / a));
+        facts.push(Fact::new("index without it", words(without), "geometric mean of the other rows"));
+        facts.push(Fact::new("index with it", words(with), "geometric mean of all rows"));
+        let [with, without] = [with, without].map(|[a, b]| times(b / a));
+        cause.push_str(&format!(" Without it the index is {without}, with it {with}."));
+    }
+    let copied = if copies == 1 { String::new() } else { format!(" of {copies} copies") };
     let relative = odd
         .relative
         .map_or(String::new(), |relative| format!(", {} {}", relative.test.title, times(relative.ratio)));
@@ -139,41 +139,43 @@ fn odd_row(odd: &OddRow, copies: i64, rows: &[(RowRatio, &Compared)]) -> Finding
             times(odd.row.ratio),
             times(odd.group)
         ),
-        cause: match test.placed {
-            true => "Its tasks wake each other, and the scheduler chooses whether they sit on one CPU or on two: the row compares two \
-                     placements, not only two machines."
-                .into(),
-            false => "It is one task's work, which no placement explains: another compiler, file system or a disturbed run.".into(),
-        },
+        cause,
         facts,
         confirm: format!("assay unixbench {}", test.run),
         advice: match test.placed {
-            true => "Run the command on both machines: it measures the row on one CPU, on two and free. Until then judge them by the index without it."
-                .into(),
-            false => "Run the command on both machines before you conclude from this row.".into(),
-        },
-        series: vec![key],
+            true => "Run the command on both machines: it measures the row on one CPU, on two and free. Until then judge them by the index \
+                     without it.",
+            false => "Run the command on both machines before you conclude from this row.",
+        }
+        .into(),
+        series: vec![key(test)],
         effect: Effect::None,
     }
 }
 
-/// What the index is without a row: of both, where all other rows of the index are there.
-fn without(odd: &Test, rows: &[(RowRatio, &Compared)]) -> Option<Fact> {
-    if rows.len() < TESTS.len() {
-        return None;
-    }
-    let index = |side: usize, all: bool| {
-        let kept = rows.iter().filter(|(row, _)| all || row.test != odd);
-        let indices = kept.map(|(row, one)| row.test.index([one.a, one.b][side]));
-        geometric_mean(&indices.collect::<Vec<_>>())
+fn at<'a>(test: &Test, rows: &Rows<'a>) -> Option<&'a Compared> {
+    rows.iter().find(|(row, _)| row.test == test).map(|(_, one)| *one)
+}
+
+/// What a round trip of context switching is made of in A and in B, where both have both rows.
+fn ways(copies: i64, rows: &Rows) -> Option<[Handover; 2]> {
+    let scores = |name: &str| {
+        let one = at(TESTS.iter().find(|test| test.name == name)?, rows)?;
+        Some([one.a, one.b])
     };
-    let [a, b, with_a, with_b] = [index(0, false)?, index(1, false)?, index(0, true)?, index(1, true)?];
-    let words = format!(
-        "A {a:.1}, B {b:.1}: {} (with it {with_a:.1}, {with_b:.1}: {})",
-        times(b / a),
-        times(with_b / with_a)
-    );
-    Some(Fact::new("index without it", words, "geometric mean of the other rows"))
+    let (context, pipe) = (scores(CONTEXT)?, scores(ALONE)?);
+    let way = |side: usize| Handover::of(context[side], pipe[side], copies as f64);
+    Some([way(0)?, way(1)?])
+}
+
+/// The index of A and of B without a row; `None` where not all rows of the index are there.
+fn indices(without: Option<&Test>, rows: &Rows) -> Option<[f64; 2]> {
+    let index = |score: fn(&Compared) -> f64| {
+        let kept = rows.iter().filter(|(row, _)| Some(row.test) != without);
+        geometric_mean(&kept.map(|(row, one)| row.test.index(score(one))).collect::<Vec<_>>())
+    };
+    let whole = TESTS.iter().all(|test| at(test, rows).is_some());
+    Some([index(|one| one.a)?, index(|one| one.b)?]).filter(|_| whole)
 }
 
 /// Whether a result is of a guest; `None` where nothing tells.

@@ -107,7 +107,7 @@ impl Runs {
     }
 }
 
-fn run_files(folder: &Path) -> Vec<PathBuf> {
+pub fn run_files(folder: &Path) -> Vec<PathBuf> {
     let entries = |folder: &Path| -> Vec<PathBuf> {
         std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
     };

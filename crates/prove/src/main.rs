@@ -14,6 +14,7 @@ mod kills;
 mod memmap;
 mod network;
 mod peers;
+mod rows;
 mod smt;
 mod statistics;
 mod sweep;
@@ -37,6 +38,7 @@ const SECTIONS: &[&[Section]] = &[
     statistics::SECTIONS,
     comparing::SECTIONS,
     peers::SECTIONS,
+    rows::SECTIONS,
     curves::SECTIONS,
     smt::SECTIONS,
     memmap::SECTIONS,

@@ -4,7 +4,7 @@
 mod rows;
 mod scores;
 
-pub use rows::{Beyond, Handover, OddRow, RowRatio, more_than_copies, odd_rows};
+pub use rows::{ALONE, Beyond, Handover, OddRow, RowRatio, more_than_copies, odd_rows};
 pub use scores::{CONTEXT, Form, Score, Scores, as_unixbench, scores, usable};
 
 use super::index::geometric_mean;

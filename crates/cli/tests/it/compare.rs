@@ -414,3 +414,42 @@ fn a_run_is_slowed_by_a_hidden_option() {
     let wrong = crate::runs::end(assay().args(["run", "--planted", "0"]));
     wrong.expect(2).says(&["does not begin with 1 to 100"]);
 }
+
+#[test]
+fn cpus_and_caches_of_two_machines_are_drawn_beside_each_other() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = |machine: &str, out: &str| {
+        let (machine, out) = (testkit::root().join("tests/machines").join(machine), folder.path().join(out));
+        let mut command = assay();
+        command.args([
+            "run",
+            "--quick",
+            "--new",
+            "--pretend",
+            "7",
+            "--only",
+            "cpu.pair-slowdown,memory.core-to-core",
+        ]);
+        let output = command.arg("--from").arg(machine).arg("--out").arg(&out).output().expect("assay runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        crate::runs::run_file(&out)
+    };
+    let (small, large) = (run("firecracker-guest-2cpu.json", "a"), run("arm64-smt.json", "b"));
+    let shown = |a: &Path, b: &Path| String::from_utf8(compare(&["--all"], &[a, b]).stdout).expect("UTF-8");
+    let both = shown(&small, &large);
+    let section = both.split("CPUs and caches, believed and measured").nth(1).expect("the section");
+    for label in [
+        "A vm",
+        "B ",
+        "core, believed",
+        "core, measured",
+        "last-level cache, believed",
+        "A believed",
+        "B measured",
+    ] {
+        assert!(section.contains(label), "{label}: {section}");
+    }
+    // One machine twice has nothing to tell apart.
+    let again = run("firecracker-guest-2cpu.json", "c");
+    assert!(!shown(&small, &again).contains("believed and measured"));
+}

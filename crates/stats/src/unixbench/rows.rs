@@ -7,7 +7,7 @@ use model::vocabulary::unixbench::rule::MORE_THAN_COPIES;
 use model::{Effect, Fact, Finding, Severity};
 
 /// The same calls by one task: what a pipe costs without anybody to be woken.
-const ALONE: &str = "pipe";
+pub const ALONE: &str = "pipe";
 
 /// A row is odd from this ratio of ratios on: between five real machines of several CPUs (`../shared/fixtures/results/unixbench`,
 /// ten pairs) two rows of like calls by one task, Pipe Throughput and System Call Overhead, lie 1.02 to 1.47 apart.
