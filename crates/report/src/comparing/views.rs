@@ -1,8 +1,7 @@
 //! CPUs and caches of two machines beside each other, believed and measured.
 
-use super::{left, table};
-use crate::block::{Block, Cell, Section};
-use crate::sections::believed::{MOST, drawn};
+use crate::block::{Block, Section};
+use crate::sections::believed::{MOST, caches, drawn};
 use compare::Comparison;
 use diagnose::views::Views;
 
@@ -35,7 +34,7 @@ pub fn section(one: &Comparison, letter: &str) -> Option<Section> {
             }
         }
     }
-    blocks.extend(caches(sides.map(|(name, _, views)| (name, views))));
+    blocks.extend(caches(sides.map(|(name, _, views)| (name, views.as_ref()))));
     Some(Section {
         id: format!("views-{}", letter.to_lowercase()),
         title: "CPUs and caches, believed and measured".into(),
@@ -45,30 +44,4 @@ pub fn section(one: &Comparison, letter: &str) -> Option<Section> {
         blocks,
         long: false,
     })
-}
-
-/// Each level of cache: what either kernel says of it, and what was measured.
-fn caches(sides: [(&str, &Option<Views>); 2]) -> Option<Block> {
-    let of = |views: &Option<Views>| views.as_ref().map_or(Vec::new(), |views| views.caches.clone());
-    let both = sides.map(|(_, views)| of(views));
-    let mut names: Vec<&str> = Vec::new();
-    for [name, ..] in both.iter().flatten() {
-        if !names.contains(&name.as_str()) {
-            names.push(name);
-        }
-    }
-    let row = |name: &&str| {
-        let cells = both.iter().flat_map(|caches| {
-            let own = caches.iter().find(|[other, ..]| other == name);
-            let [believed, measured] =
-                own.map_or(["none", ""].map(String::from), |[_, a, b]| [a.clone(), b.clone()]);
-            [Cell::Text(believed), Cell::Text(measured)]
-        });
-        std::iter::once(Cell::Text(name.to_string())).chain(cells).collect()
-    };
-    let columns = sides
-        .iter()
-        .flat_map(|(name, _)| ["believed", "measured"].map(|word| left(&format!("{name} {word}"))));
-    let columns = std::iter::once(left("cache")).chain(columns).collect();
-    (!names.is_empty()).then(|| table(columns, names.iter().map(row).collect()))
 }

@@ -1,9 +1,10 @@
 //! Topology as the kernel believes it beside topology as measured: CPUs painted by the group that they belong to.
 
-use crate::block::{Block, Section, Tiles};
+use super::{column, text};
+use crate::block::{Block, Cell, Section, Table, Tiles};
 use diagnose::Diagnosis;
 use diagnose::distances::{self, Contention, believed_llcs};
-use diagnose::views::Views;
+use diagnose::views::{NOT_MEASURED, Views};
 use diagnose::words::{bytes, figure, percent};
 use machine::Machine;
 use stats::clusters::{Answer, Clusters};
@@ -14,7 +15,10 @@ pub const MOST: usize = 256;
 
 pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     let (groups, cores, contention) = (diagnosis.groups(), diagnosis.shared_cores(), diagnosis.contention());
-    if groups.is_none() && cores.is_none() && contention.is_empty() {
+    let unpaired = groups.is_none() && cores.is_none() && contention.is_empty();
+    let views = diagnosis.views();
+    let measured = |views: &Views| views.caches.iter().any(|[_, _, measured]| measured != NOT_MEASURED);
+    if unpaired && !views.as_ref().is_some_and(measured) {
         return None;
     }
     let machine = &diagnosis.machine;
@@ -49,8 +53,14 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
             &found.key,
         ));
     }
-    let mut blocks = vec![Block::Facts(rows)];
-    blocks.extend(tiles(diagnosis).map(Block::Tiles));
+    let mut blocks = Vec::new();
+    if !unpaired {
+        blocks.push(Block::Facts(rows));
+        blocks.extend(
+            views.as_ref().filter(|views| views.cpus.len() <= MOST).map(|views| Block::Tiles(drawn(views))),
+        );
+    }
+    blocks.extend(caches([("", views.as_ref())]));
     Some(Section {
         id: "topology".into(),
         title: "Topology, believed and measured".into(),
@@ -145,10 +155,27 @@ fn llc_words(machine: &Machine) -> String {
     distances::words(&sets)
 }
 
-/// The CPUs, a row for each way in which they are grouped.
-fn tiles(diagnosis: &Diagnosis) -> Option<Tiles> {
-    let views = diagnosis.views().filter(|views| views.cpus.len() <= MOST)?;
-    Some(drawn(&views))
+/// Each level of cache of some machines, each by its name: what its kernel says of it, and what was measured.
+pub fn caches<const MACHINES: usize>(machines: [(&str, Option<&Views>); MACHINES]) -> Option<Block> {
+    let all = machines.map(|(_, views)| views.map_or(&[][..], |views| &views.caches));
+    let mut names: Vec<&str> = Vec::new();
+    for [name, ..] in all.iter().copied().flatten() {
+        if !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    let row = |name: &&str| {
+        let cells = all.iter().flat_map(|caches| {
+            let own = caches.iter().find(|[other, ..]| other == name);
+            own.map_or(["none", ""], |[_, believed, measured]| [believed, measured]).map(text)
+        });
+        std::iter::once(text(*name)).chain(cells).collect()
+    };
+    let words =
+        |name: &str| ["believed", "measured"].map(|word| column(format!("{name} {word}").trim_start()));
+    let columns = std::iter::once(column("cache")).chain(machines.iter().flat_map(|(name, _)| words(name)));
+    let rows: Vec<Vec<Cell>> = names.iter().map(row).collect();
+    (!rows.is_empty()).then(|| Block::Table(Table { columns: columns.collect(), rows, folded: false }))
 }
 
 /// Both views of a machine's CPUs as a drawing.

@@ -70,11 +70,13 @@ pub fn compose(diagnosis: &Diagnosis) -> anyhow::Result<Report> {
 /// The same with older results beside it, each compared with the run (A is the older).
 pub fn compose_beside(diagnosis: &Diagnosis, older: &[Comparison]) -> anyhow::Result<Report> {
     let header = &diagnosis.run.header;
+    let against = older.iter().flat_map(|comparison| &comparison.findings);
+    let findings = diagnosis.findings.iter().chain(against).cloned().collect();
     let mut sections = vec![Section {
         id: FINDINGS.into(),
         title: "Findings".into(),
         about: String::new(),
-        blocks: vec![Block::Findings(diagnosis.findings.clone())],
+        blocks: vec![Block::Findings(findings)],
         long: false,
     }];
     sections.extend(FAMILIES.iter().flat_map(|own| own(diagnosis)));
