@@ -22,6 +22,7 @@ mod knobs;
 mod leftovers;
 mod list;
 mod machine;
+mod margin;
 mod measure_args;
 mod measuring;
 mod memory_map;

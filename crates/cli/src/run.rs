@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use super::device::DeviceArgs;
 use super::disk::DiskArgs;
+use super::margin::MarginArg;
 use super::measure_args::MeasureArgs;
 use super::measuring::{Host, measure_study_of};
 use super::network::NetworkArgs;
@@ -37,6 +38,8 @@ pub struct Args {
     measure: MeasureArgs,
     #[command(flatten)]
     flink: FlinkArgs,
+    #[command(flatten, next_help_heading = "Options of nexmark")]
+    margin: MarginArg,
     #[command(flatten)]
     raw: DeviceArgs,
     #[command(flatten)]
@@ -86,9 +89,10 @@ pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
     }
     let on_flink = |bench: &&&Benchmark| bench.group() == bench::NEXMARK;
     match benches.iter().filter(on_flink).count() {
-        0 if args.flink.any() => {
+        0 if args.flink.any() || args.margin.given() => {
             output::tell(
-                "assay: --flink-home, --java, --jobmanager, --nexmark-jar and --flink-port belong to nexmark: add --only nexmark",
+                "assay: --flink-home, --java, --jobmanager, --nexmark-jar, --flink-port and --margin belong to nexmark: add \
+                 --only nexmark",
             );
             Ok(ExitCode::from(2))
         }
@@ -121,7 +125,11 @@ fn with_flink(
         found => found,
     };
     let supplied = |candidates: Vec<Candidate>, scope: &Scope, _: &Host| {
-        args.disk.supply(supplied(&found, candidates, scope), scope)
+        let mut all = supplied(&found, candidates, scope);
+        for candidate in all.iter_mut().filter(|one| bench::is_nexmark(&one.case)) {
+            candidate.case.inputs.insert(bench::MARGIN.to_string(), args.margin.percent().to_string());
+        }
+        args.disk.supply(all, scope)
     };
     let amend = |header: &mut Header| {
         if let Some(Ok(found)) = &found {

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
+use super::margin::MarginArg;
 use super::measure_args::MeasureArgs;
 use super::measuring::{Host, measure_study, measure_study_of};
 use super::output;
@@ -48,9 +49,8 @@ pub struct LoadArgs {
     #[arg(long = "kind", value_name = "KIND", value_delimiter = ',',
         value_parser = clap::builder::PossibleValuesParser::new(bench::Kind::NAMES))]
     kinds: Vec<String>,
-    /// Percent of the capacity to be kept free, for the report's bottom line
-    #[arg(long, value_name = "PERCENT", default_value_t = 20, value_parser = clap::value_parser!(u8).range(0..=90))]
-    margin: u8,
+    #[command(flatten)]
+    margin: MarginArg,
     #[command(flatten)]
     measure: MeasureArgs,
 }
@@ -112,7 +112,7 @@ fn load(args: LoadArgs) -> anyhow::Result<ExitCode> {
     let levels = if fine { bench::FINE_LEVELS } else { bench::USUAL_LEVELS };
     let row = bench::find(&LOAD).ok_or_else(|| anyhow::anyhow!("{} is not there", LOAD))?;
     let study = |_: Vec<Candidate>, scope: &Scope, _: &Host| {
-        plan::smt::load(bench::smt_cases(row, scope, levels), &kinds, margin)
+        plan::smt::load(bench::smt_cases(row, scope, levels), &kinds, margin.percent())
     };
     measure_study_of(&measure, profile, &[row], &study, &|_| {})
 }

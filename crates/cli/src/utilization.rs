@@ -13,6 +13,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 
 use super::machine::{live_snapshot, saved_snapshot};
+use super::margin::MarginArg;
 use super::{files, output, results};
 use diagnose::{self, capacity::yield_of_study};
 use knobs::table::nanoseconds;
@@ -37,6 +38,7 @@ Examples:
   assay utilization                                  the next 5 seconds
   assay utilization --yield 1.1..1.4                 with the yield of your own work
   assay utilization --study assay-out/x.assay.jsonl  with what `assay smt` measured here
+  assay utilization --load 1200 --margin 30          how many more requests fit beside 1200/s, 30 % kept free
   assay utilization --seconds 60 --record day.stat   keep what was seen, and look at it elsewhere:
   assay utilization --from day.stat --json
   assay utilization --watch --seconds 15 --prometheus /var/lib/node_exporter/textfile/assay.prom
@@ -73,6 +75,11 @@ pub struct Args {
     /// Clock with few cores busy over the clock with all
     #[arg(long, value_name = "RATIO", default_value = "1", value_parser = turbo)]
     turbo: f64,
+    #[command(flatten)]
+    margin: MarginArg,
+    /// Today's work in your own unit, such as requests a second: says how many more fit
+    #[arg(long, value_name = "N", value_parser = load)]
+    load: Option<f64>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -119,6 +126,11 @@ fn a_yield(text: &str) -> Result<Yield, String> {
     })
 }
 
+fn load(text: &str) -> Result<f64, String> {
+    let load = text.parse::<f64>().ok().filter(|load| (1e-9..=1e15).contains(load));
+    load.ok_or_else(|| "a number above 0, like 6 or 1200.5".to_string())
+}
+
 fn turbo(text: &str) -> Result<f64, String> {
     let ratio = text.parse::<f64>().ok().filter(|ratio| (1.0..=4.0).contains(ratio));
     ratio.ok_or_else(|| "a ratio of clocks from 1 to 4, like 1.15".to_string())
@@ -160,7 +172,7 @@ fn assumed(args: &Args) -> anyhow::Result<Assumed> {
         }
         (None, None) => (USUAL, "not measured here: `assay smt` measures it".to_string()),
     };
-    Ok(Assumed { s, from, turbo: args.turbo })
+    Ok(Assumed { s, from, turbo: args.turbo, free: args.margin.free(), load: args.load })
 }
 
 fn recorded(path: &Path, args: &Args, assumed: &Assumed, every_s: Option<f64>) -> anyhow::Result<ExitCode> {

@@ -1,11 +1,12 @@
 //! Work over CPU%: the curves of two machines on one another, and where they cross. Of studies of rising load, and of stream
 //! processing at rising rates.
 
+use super::Member;
 use super::arm::Arm;
-use super::{Member, Options};
 use model::VerdictKind;
 use model::vocabulary as ids;
 use model::vocabulary::MetricId;
+use stats::order::median;
 use stats::smt::{Crossing, Curve, Pass, Point, crossing};
 
 /// Two curves of the same work.
@@ -16,10 +17,15 @@ pub struct Overlaid {
     pub unit: String,
     /// Placement of each.
     pub placements: [String; 2],
+    /// Both at one clock, where both clocks are known.
     pub curves: [Curve; 2],
-    /// The clock that both were scaled to, GHz.
+    /// The clock that both were scaled to, A's, GHz.
     pub clock_ghz: Option<f64>,
+    /// At which each was measured, GHz.
+    pub measured_ghz: [Option<f64>; 2],
     pub crossing: Option<Crossing>,
+    /// Where they cross as they were measured; `None` where they were not scaled.
+    pub unscaled: Option<Crossing>,
 }
 
 /// A kind of benchmark that has such curves.
@@ -42,12 +48,12 @@ const PAIRS: [&str; 7] =
 
 /// Every curve that both have: of the same placement, and of two CPUs each even where these are threads of one core on one
 /// machine and two cores on the other.
-pub fn overlaid(a: &Arm, b: &Arm, options: &Options) -> Vec<Overlaid> {
+pub fn overlaid(a: &Arm, b: &Arm) -> Vec<Overlaid> {
     let (own, theirs) = (lines(a), lines(b));
     let mut all = Vec::new();
     for line in &own {
         let same = theirs.iter().find(|other| other.title == line.title && other.placement == line.placement);
-        all.extend(same.and_then(|other| overlay(line, other, [a, b], options)));
+        all.extend(same.and_then(|other| overlay(line, other, [a, b])));
     }
     for line in own.iter().filter(|line| PAIRS.contains(&line.placement.as_str())) {
         let pair = |other: &&Line| {
@@ -57,7 +63,7 @@ pub fn overlaid(a: &Arm, b: &Arm, options: &Options) -> Vec<Overlaid> {
             own.iter().find(|one| one.title == line.title && PAIRS.contains(&one.placement.as_str()));
         let other = theirs.iter().find(pair).filter(|other| other.placement != line.placement);
         if is_first.is_some_and(|first| std::ptr::eq(first, line)) {
-            all.extend(other.and_then(|other| overlay(line, other, [a, b], options)));
+            all.extend(other.and_then(|other| overlay(line, other, [a, b])));
         }
     }
     all
@@ -132,55 +138,105 @@ fn point(cpu: &Member, work: &Member, whole: f64) -> Option<Point> {
     Point::known(cpu.median / whole, work.median, interval)
 }
 
-fn overlay(a: &Line, b: &Line, arms: [&Arm; 2], options: &Options) -> Option<Overlaid> {
-    let clocked = |line: &Line| line.points.iter().all(|(_, clock)| clock.is_some());
-    let common = options.common_clock.then(|| arms[0].clock_ghz().or(a.points.first()?.1)).flatten();
-    let common = common.filter(|_| clocked(a) && clocked(b));
-    let curve = |line: &Line| {
-        let scaled = |(point, clock): &(Point, Option<f64>)| match (common, clock) {
-            (Some(common), Some(clock)) => {
-                Curve::of(vec![point.clone()])?.scaled(common / clock).points().first().cloned()
-            }
-            _ => Some(point.clone()),
+/// The clock of each level: as the study measured it beside the level, else that of the whole run.
+fn clocks(line: &Line, arm: &Arm) -> Option<Vec<f64>> {
+    line.points.iter().map(|(_, clock)| clock.or_else(|| arm.clock_ghz())).collect()
+}
+
+fn overlay(a: &Line, b: &Line, arms: [&Arm; 2]) -> Option<Overlaid> {
+    let lines = [a, b];
+    let known = [0, 1].map(|side| clocks(lines[side], arms[side]));
+    let measured_ghz = known.each_ref().map(|clocks| median(clocks.as_ref()?));
+    let common = measured_ghz[0].filter(|_| known.iter().all(Option::is_some));
+    let measured = |line: &Line| Curve::of(line.points.iter().map(|(point, _)| point.clone()).collect());
+    let scaled = |side: usize| {
+        let Some((common, clocks)) = common.zip(known[side].as_ref()) else { return measured(lines[side]) };
+        let point = |((point, _), clock): (&(Point, Option<f64>), &f64)| {
+            Curve::of(vec![point.clone()])?.scaled(common / clock).points().first().cloned()
         };
-        Curve::of(line.points.iter().filter_map(scaled).collect())
+        Curve::of(lines[side].points.iter().zip(clocks).filter_map(point).collect())
     };
-    let curves = [curve(a)?, curve(b)?];
+    let curves = [scaled(0)?, scaled(1)?];
     Some(Overlaid {
         title: a.title.clone(),
         unit: b.unit.clone(),
         placements: [a.placement.clone(), b.placement.clone()],
         crossing: crossing(&curves[0], &curves[1]),
+        unscaled: common.and_then(|_| crossing(&measured(a)?, &measured(b)?)),
         curves,
         clock_ghz: common,
+        measured_ghz,
     })
 }
 
 impl Overlaid {
     /// Where they cross, in words; `b` is the second's letter.
     pub fn words(&self, b: &str) -> String {
-        let Some(found) = &self.crossing else {
-            return format!("A and {b} have no CPU% in common.");
+        crossing_words(self.crossing.as_ref(), b)
+    }
+
+    /// At which clocks they were measured, and where they would cross at these; `b` is the second's letter.
+    pub fn clock_words(&self, b: &str) -> String {
+        let ghz =
+            |clock: Option<f64>| clock.map_or("an unknown clock".to_string(), |ghz| format!("{ghz:.2} GHz"));
+        let [own, theirs] = self.measured_ghz.map(ghz);
+        match (self.clock_ghz, self.measured_ghz) {
+            (Some(common), [_, Some(other)]) => format!(
+                "A ran at {own}, {b} at {theirs}: {b}'s work is times {:.2}, as if it went with the clock ({common:.2} GHz). As \
+                 measured: {}",
+                common / other,
+                crossing_words(self.unscaled.as_ref(), b)
+            ),
+            _ => format!("A ran at {own}, {b} at {theirs}: work stands as it was measured."),
+        }
+    }
+
+    /// B's work over A's at this CPU% (0..1) and its bounds by both intervals; `None` outside of either's levels.
+    pub fn ratio(&self, share: f64) -> Option<(f64, Option<[f64; 2]>)> {
+        let [own, theirs] = &self.curves;
+        let least =
+            [own, theirs].map(|curve| curve.points().first().map_or(f64::INFINITY, |point| point.share));
+        let ratio = theirs.performance(share)? / own.performance(share)?;
+        let bounds = || {
+            let (own, theirs) = (own.bounds(share)?, theirs.bounds(share)?);
+            Some([theirs.low / own.high, theirs.high / own.low])
         };
-        let range = format!("between {:.0} and {:.0} % CPU", found.from * 100.0, found.to * 100.0);
-        match found.at.as_slice() {
-            [] => match found.second_ahead_last {
-                Some(true) => format!("{b} does more than A at the same CPU%, all the way {range}."),
-                Some(false) => format!("A does more than {b} at the same CPU%, all the way {range}."),
-                None => format!("A and {b} do the same {range}."),
-            },
-            crosses => {
-                let each = crosses.iter().map(|cross| {
-                    let ahead = if cross.second_ahead { b } else { "A" };
-                    let sure = if cross.sure { "" } else { " (not sure: their intervals meet)" };
-                    format!("from {:.0} % on {ahead} does more{sure}", cross.share * 100.0)
-                });
-                let first = if found.second_ahead_first == Some(true) { b } else { "A" };
-                format!(
-                    "At light load {first} does more at the same CPU%; {}.",
-                    each.collect::<Vec<_>>().join(", ")
-                )
+        (least[0].max(least[1]) <= share).then(|| (ratio, bounds()))
+    }
+}
+
+fn crossing_words(crossing: Option<&Crossing>, b: &str) -> String {
+    let Some(found) = crossing else {
+        return format!("A and {b} have no CPU% in common.");
+    };
+    let range = format!("between {:.0} and {:.0} % CPU", found.from * 100.0, found.to * 100.0);
+    match found.at.as_slice() {
+        [] => match found.second_ahead_last {
+            Some(true) => {
+                format!("They do not cross: {b} does more than A at the same CPU%, all the way {range}.")
             }
+            Some(false) => {
+                format!("They do not cross: A does more than {b} at the same CPU%, all the way {range}.")
+            }
+            None => format!("A and {b} do the same {range}."),
+        },
+        crosses => {
+            let each = crosses.iter().map(|cross| {
+                let ahead = if cross.second_ahead { b } else { "A" };
+                let sure = if cross.sure { "" } else { " (not sure: their intervals meet)" };
+                let between = cross.interval.map_or(" (no interval)".to_string(), |between| {
+                    format!(" ({:.0} to {:.0})", (100.0 * between.low).floor(), (100.0 * between.high).ceil())
+                });
+                format!(
+                    "they cross at {:.0} % CPU{between}, from where on {ahead} does more{sure}",
+                    cross.share * 100.0
+                )
+            });
+            let first = if found.second_ahead_first == Some(true) { b } else { "A" };
+            format!(
+                "At light load {first} does more at the same CPU%; {}.",
+                each.collect::<Vec<_>>().join(", ")
+            )
         }
     }
 }
@@ -198,13 +254,17 @@ mod tests {
     #[test]
     fn threads_of_a_core_and_two_cores_cross_where_the_core_is_full() {
         let (smt, cores) = (arm(1.25, true, "smt"), arm(2.0, false, "cores"));
-        let all = overlaid(&smt, &cores, &Options::default());
+        let all = overlaid(&smt, &cores);
         let names: Vec<[&str; 2]> =
             all.iter().map(|one| one.placements.each_ref().map(String::as_str)).collect();
         assert_eq!(names, [["one-cpu", "one-cpu"], ["smt-sibling", "same-llc"]]);
         assert!(all[0].words("B").contains("do the same"), "{}", all[0].words("B"));
         // Two cores do more at any CPU%, and most at full load.
-        assert!(all[1].words("B").starts_with("B does more than A"), "{}", all[1].words("B"));
+        assert!(
+            all[1].words("B").starts_with("They do not cross: B does more than A"),
+            "{}",
+            all[1].words("B")
+        );
         let best = all[1].curves.each_ref().map(|curve| curve.capacity(1.0).most);
         assert!((best[1] / best[0] - 1.6).abs() < 0.03, "{best:?}");
     }
@@ -224,11 +284,42 @@ mod tests {
             .collect();
         let cores = arm(2.0, false, "cores");
         let theirs = lines(&cores);
-        let found = overlay(&scaled[1], &theirs[1], [&fast, &cores], &Options::default()).expect("both");
+        let found = overlay(&scaled[1], &theirs[1], [&fast, &cores]).expect("both");
         let words = found.words("B");
         assert!(
             words.starts_with("At light load A does more") && words.contains("on B does more"),
             "{words}"
         );
+        let cross = found.crossing.as_ref().and_then(|found| found.at.first()).expect("a crossing");
+        let between = cross.interval.expect("fifteen passes");
+        assert!(
+            between.low <= cross.share && cross.share <= between.high && between.high - between.low < 0.1
+        );
+        assert!(words.contains(&format!("they cross at {:.0} % CPU (", 100.0 * cross.share)), "{words}");
+        assert!(found.clock_words("B").contains("as it was measured"), "{}", found.clock_words("B"));
+    }
+
+    /// The article's clocks: 3.5 GHz with SMT, 2.7 GHz without.
+    #[test]
+    fn both_are_scaled_to_one_clock_and_the_clocks_are_said() {
+        let (smt, cores) = (arm(1.25, true, "smt"), arm(2.0, false, "cores"));
+        let clocked = |arm: &Arm, ghz: f64| -> Vec<Line> {
+            let mut own = lines(arm);
+            own.iter_mut().flat_map(|line| &mut line.points).for_each(|(_, clock)| *clock = Some(ghz));
+            own
+        };
+        let (own, theirs) = (clocked(&smt, 3.5), clocked(&cores, 2.7));
+        let found = overlay(&own[1], &theirs[1], [&smt, &cores]).expect("both");
+        assert_eq!((found.clock_ghz, found.measured_ghz), (Some(3.5), [Some(3.5), Some(2.7)]));
+        let best = found.curves.each_ref().map(|curve| curve.capacity(1.0).most);
+        assert!((best[1] / best[0] - 1.6 * 3.5 / 2.7).abs() < 0.04, "{best:?}");
+        let words = found.clock_words("B");
+        for said in ["A ran at 3.50 GHz, B at 2.70 GHz", "times 1.30", "As measured: They do not cross"] {
+            assert!(words.contains(said), "{said:?} is missing in {words}");
+        }
+        let (ratio, bounds) = found.ratio(0.5).expect("inside");
+        let bounds = bounds.expect("fifteen passes");
+        assert!(bounds[0] <= ratio && ratio <= bounds[1] && ratio > 1.0, "{ratio} {bounds:?}");
+        assert_eq!(found.ratio(0.01), None);
     }
 }

@@ -225,7 +225,7 @@ pub fn compare(a: &Arm, b: &Arm, options: &Options) -> Comparison {
         index: None,
         metrics: Vec::new(),
         refused: Vec::new(),
-        curves: curves::overlaid(a, b, options),
+        curves: curves::overlaid(a, b),
         alone: [0, 0],
         margin: options.margin,
         imported: a.imported || b.imported,

@@ -2,7 +2,7 @@
 
 pub mod capacity;
 
-use self::capacity::{Levels, Study, yield_words};
+use self::capacity::{Levels, POINTS, Study, yield_words};
 use super::neighbours::{Tally, VARIANTS, Variant, expectation, neighbour, rows};
 use super::{Evidence, Rule};
 use model::vocabulary::smt as ids;
@@ -101,10 +101,11 @@ const CAPACITY: Rule = Rule {
              eight kinds of work. Used share of a core: U = t1 / s + t2, where t1 is the share of time with exactly one sibling busy and t2 that \
              with both (times the clock over the clock with everything busy); the machine's is the mean over its cores. Work can grow to 1 / U times \
              today's, while CPU% u suggests 1 / u. Attainment is the work done over the most that was done; the gap is the most by which it is ahead of CPU%, its \
-             interval by the bootstrap over passes. Assumed: the work to come is of the same kind, and is not held up by anything but CPU. Without siblings: a second core that gives less than 1.7 \
+             interval by the bootstrap over passes. Without siblings CPU% is said to tell what is used only where the whole interval of the used share lies within 3 \
+             points of it at all of 10, 20, 30, 50, 70 and 90 %. Assumed: the work to come is of the same kind, and is not held up by anything but CPU. Without siblings: a second core that gives less than 1.7 \
              times one, by its whole interval, is no core of its own, or is held back by a quota, a busy host or a clock that falls. U as IBM's PURR defines it; \
              published yields are 1.15 to 1.6.",
-    calm: "two cores do the work of two: CPU% tells what is left",
+    calm: "two cores: CPU% tells what is used within 3 points",
     source: file!(),
     check: capacity_of_cores,
 };
@@ -153,10 +154,11 @@ fn capacity_of_cores(evidence: &Evidence) -> Option<Vec<Finding>> {
     };
     let advice = "Find the throughput at full load and keep a margin of that; never extrapolate from CPU%. \
                   `assay utilization` says how full the cores are now.";
+    let half = half_words(&study);
     Some(vec![match (study.smt, found.value.hi < TWO_CORES) {
         (true, _) => finding(
             Severity::Note,
-            siblings_headline(&study)?,
+            format!("the second thread of a core adds {}{half}", percent(found.value.mid - 1.0)),
             "Two threads of a core share its units and caches. CPU% counts the second as a CPU of its own, so the core looks half \
              empty while one thread uses most of it.",
             advice,
@@ -171,13 +173,28 @@ fn capacity_of_cores(evidence: &Evidence) -> Option<Vec<Finding>> {
              quota, a host that is busy, or a clock that falls with load.",
             "See which with `assay run --only cpu.pair-slowdown` (hidden siblings), and among the findings (quota, stolen time, clock).",
         ),
-        // Each CPU is a core of its own: what shows as idle can be used. What lies between tells nothing.
-        (false, false) => return (found.value.lo >= TWO_CORES).then(Vec::new),
+        // Each CPU is a core of its own, if the second does what a core does. What lies between tells nothing.
+        (false, false) if found.value.lo < TWO_CORES => return None,
+        // What is said here is what the table of the study says: it is made of the same sentences.
+        (false, false) => match (study.cpu_percent_tells(), study.sentence(0.5)) {
+            (Some(false), _) => finding(
+                Severity::Note,
+                format!(
+                    "two cores do {} times the work of one, and CPU% is off by more than {:.0} points{half}",
+                    yield_words(&found),
+                    POINTS * 100.0
+                ),
+                "Cores share turbo, power, caches and memory, and a request costs more CPU time at light load: work does not \
+                 grow as CPU% does.",
+                advice,
+            ),
+            (Some(true), _) => return Some(Vec::new()),
+            (None, _) => return None,
+        },
     }])
 }
 
-fn siblings_headline(study: &Study) -> Option<String> {
-    let found = study.main()?.found.throughput;
-    let half = study.truth(0.5).map_or(String::new(), |truth| format!("; {}", truth.words()));
-    Some(format!("the second thread of a core adds {}{half}", percent(found.value.mid - 1.0)))
+/// `; CPU% says 50: ...`, where that is known.
+fn half_words(study: &Study) -> String {
+    study.sentence(0.5).map_or(String::new(), |half| format!("; {}", half.words()))
 }

@@ -120,20 +120,26 @@ pub struct Curves {
     pub unit: String,
     pub placement_a: String,
     pub placement_b: String,
-    /// The clock that both were scaled to, GHz.
+    /// The clock that both were scaled to, GHz; null where one is not known.
     pub clock_ghz: Option<f64>,
+    /// The clocks at which A and B were measured, GHz.
+    pub measured_ghz: [Option<f64>; 2],
     /// CPU% (0..1) and work of each level.
     pub a: Vec<[f64; 2]>,
     pub b: Vec<[f64; 2]>,
     /// CPU% (0..1) at which one overtakes the other.
     pub crossings: Vec<f64>,
+    /// 95 % interval of each; null where there is none.
+    pub crossings_ci95: Vec<Option<[f64; 2]>>,
     pub words: String,
+    /// The clocks of both, and where the curves cross as they were measured.
+    pub clock_words: String,
 }
 
 fn curves(one: &Overlaid) -> Curves {
     let points =
         |curve: &Curve| curve.points().iter().map(|point| [point.share, point.performance]).collect();
-    let crossing = one.crossing.iter().flat_map(|found| &found.at);
+    let crossing = || one.crossing.iter().flat_map(|found| &found.at);
     Curves {
         title: one.title.clone(),
         unit: one.unit.clone(),
@@ -142,8 +148,11 @@ fn curves(one: &Overlaid) -> Curves {
         clock_ghz: one.clock_ghz,
         a: points(&one.curves[0]),
         b: points(&one.curves[1]),
-        crossings: crossing.map(|cross| cross.share).collect(),
+        measured_ghz: one.measured_ghz,
+        crossings: crossing().map(|cross| cross.share).collect(),
+        crossings_ci95: crossing().map(|cross| cross.interval.map(|at| [at.low, at.high])).collect(),
         words: one.words("B"),
+        clock_words: one.clock_words("B"),
     }
 }
 

@@ -8,13 +8,17 @@
 //!
 //! Shares are 0..1 throughout, times are seconds, performance is work per second in the caller's unit.
 
+pub mod crossing;
 pub mod curve;
+pub mod sentence;
 pub mod ticks;
 pub mod usage;
 pub mod watch;
 pub mod yields;
 
-pub use curve::{Capacity, Cross, Crossing, Curve, Gap, Pass, Point, crossing, pack_first, spread_first};
+pub use crossing::{Cross, Crossing, crossing};
+pub use curve::{Capacity, Curve, Gap, Pass, Point, pack_first, spread_first};
+pub use sentence::{Sentence, USUAL_MARGIN};
 pub use usage::{CoreUse, Counting, Further, Used, Window, clocked_up_to, used};
 pub use watch::{Seen, Watch, Watched};
 pub use yields::{Estimated, Method, YieldPass, Yields, estimate_yield};

@@ -8,7 +8,8 @@ use serde::Serialize;
 use super::super::output::counted;
 
 use report::plain::{lines, plain};
-use stats::smt::{Bounds, CoreUse, Seen, Used, Yield, clocked_up_to, used};
+use stats::order::Interval;
+use stats::smt::{Bounds, CoreUse, Seen, Sentence, Used, Yield, clocked_up_to, used};
 
 /// What `utilization --json` prints. Shares are 0..1.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -22,6 +23,12 @@ pub struct Report {
     pub smt: bool,
     #[serde(flatten)]
     pub whole: Figures,
+    /// Share of the capacity to be kept free, and to how many times today's the work can grow with that; null where nothing
+    /// runs.
+    pub kept_free: f64,
+    pub growth_kept: Option<Range>,
+    /// Today's work in the caller's unit, as given.
+    pub load: Option<f64>,
     /// The yield of the second thread that was assumed, and whence.
     #[serde(rename = "yield")]
     pub yields: Range,
@@ -94,8 +101,12 @@ impl Figures {
     }
 }
 
-/// What was assumed.
+/// What was assumed, and asked.
 pub struct Assumed {
+    /// Share of the capacity to be kept free, 0..1.
+    pub free: f64,
+    /// Today's work, in any unit.
+    pub load: Option<f64>,
     pub s: Yield,
     pub from: String,
     pub turbo: f64,
@@ -106,7 +117,11 @@ impl Report {
     pub fn of(host: &str, seen: &Seen, assumed: &Assumed, own_cost: Option<f64>) -> Option<Report> {
         let mut cores: Vec<CoreUse> = seen.cores.iter().map(|core| core.used).collect();
         clocked_up_to(&mut cores, assumed.turbo);
-        let whole = Figures::of(used(&cores, assumed.s)?);
+        let found = used(&cores, assumed.s)?;
+        let whole = Figures::of(found);
+        let keep = 1.0 - assumed.free;
+        let kept =
+            |growth: Bounds| Bounds { lo: keep * growth.lo, mid: keep * growth.mid, hi: keep * growth.hi };
         let each = seen.cores.iter().zip(&cores).filter_map(|(watched, core)| {
             Some(OfCore {
                 cpus: watched.cpus.iter().copied().collect::<model::CpuSet>().to_string(),
@@ -121,6 +136,9 @@ impl Report {
             looks: seen.looks,
             smt: cores.iter().any(|core| core.threads > 1),
             whole,
+            kept_free: assumed.free,
+            growth_kept: found.growth().map(kept).map(Range::of),
+            load: assumed.load,
             yields: Range::of(Bounds { lo: assumed.s.lo, mid: assumed.s.mid, hi: assumed.s.hi }),
             yield_from: assumed.from.clone(),
             turbo: assumed.turbo,
@@ -132,28 +150,39 @@ impl Report {
         })
     }
 
-    /// "CPU% says 30; work can grow to 1.67 times today's, not 3.33 times".
+    fn sentence(&self) -> Option<Sentence> {
+        let used = self.whole.used;
+        Sentence::of(
+            self.whole.naive,
+            used.mid?,
+            used.low.zip(used.high).map(|(low, high)| Interval { low, high }),
+        )
+    }
+
+    /// `CPU% says 30: 60 % (59 to 61) are used; work can grow to 1.67 times today's (1.63 to 1.70), not 3.33 times`.
     pub fn headline(&self) -> String {
-        let whole = &self.whole;
-        let says = format!("CPU% says {}", percent(whole.naive));
-        let (Some(naive), Some(growth)) = (whole.growth_naive, whole.growth) else {
-            return format!("{says}: nothing runs, so nothing is known of how far work can grow");
+        let Some(sentence) = self.sentence() else {
+            let says = percent(self.whole.naive);
+            return format!("CPU% says {says}: nothing runs, so nothing is known of how far work can grow");
         };
-        if !self.smt {
-            return format!(
-                "{says}, and no core has SMT siblings: that is what is used; work can grow to {} today's",
-                times(Some(naive))
-            );
+        let alone = if self.smt { "" } else { "No core has SMT siblings. " };
+        format!("{alone}{}", sentence.words())
+    }
+
+    /// Capacity at 100 % and with the margin, and what that is in the caller's unit.
+    fn bottom_line(&self) -> Option<String> {
+        let sentence = self.sentence()?;
+        let free = percent(self.kept_free);
+        let (full, kept) = (sentence.growth_words(), sentence.kept_words(self.kept_free));
+        let mut words = format!("Capacity at 100 %: {full}; with {free} kept free, {kept}");
+        if let Some(load) = self.load {
+            let promised = self.whole.growth_naive.map(|growth| load * (growth - 1.0));
+            let not = promised
+                .map_or(String::new(), |more| format!(" (CPU% promises {})", model::figure(more, "")));
+            let [full, kept] = [0.0, self.kept_free].map(|free| sentence.further_words(load, free));
+            let _ = write!(words, ". Beside today's {load}: {full}{not}; with {free} kept free, {kept}");
         }
-        let range = match times(growth.low) == times(growth.high) {
-            true => String::new(),
-            false => format!(" ({} to {})", number(growth.low), times(growth.high)),
-        };
-        let tail = match growth.high.is_some_and(|high| high < 0.99 * naive) {
-            true => format!(", not {}", times(Some(naive))),
-            false => format!("; CPU% promises {}", times(Some(naive))),
-        };
-        format!("{says}; work can grow to {} today's{range}{tail}", times(growth.mid))
+        Some(words)
     }
 
     /// For people, in lines of this width.
@@ -170,10 +199,10 @@ impl Report {
             counted(self.cores.len(), "core"),
             counted(cpus, "CPU"),
         ));
-        text.push_str(&format!("\n{}\n", wrapped(&self.headline())));
+        text.push_str(&format!("\n{}", wrapped(&self.headline())));
+        text.extend(self.bottom_line().map(|line| wrapped(&line)));
+        text.push('\n');
         if self.smt {
-            let used = &self.whole.used;
-            text.push_str(&wrapped(&format!("Cores are used {}, {}", share(used.mid), range_of(used))));
             text.push_str(&wrapped(&format!("Yield of the second thread: {}", self.yield_words())));
             if self.turbo > 1.0 {
                 let turbo = times(Some(self.turbo));
@@ -227,8 +256,9 @@ impl Report {
                 core.cpus.clone(),
                 percent(core.figures.naive),
                 share(used.mid),
-                share(used.low),
-                share(used.high),
+                // Outwards, as in the sentence above.
+                share(used.low.map(|low| (100.0 * low + 1e-6).floor() / 100.0)),
+                share(used.high.map(|high| (100.0 * high - 1e-6).ceil() / 100.0)),
                 together,
             ]
         }));
@@ -288,6 +318,13 @@ impl Report {
                 bounds(growth, ""),
             );
         }
+        if let Some(kept) = &self.growth_kept {
+            metric(
+                "assay_cpu_growth_kept_ratio",
+                "Growth of today's work until only the margin is left free.",
+                bounds(kept, ""),
+            );
+        }
         metric(
             "assay_cpu_smt_yield_ratio",
             "Assumed work of all siblings over that of one.",
@@ -331,10 +368,6 @@ fn percent(share: f64) -> String {
 
 fn share(value: Option<f64>) -> String {
     value.map_or("-".to_string(), percent)
-}
-
-fn range_of(range: &Range) -> String {
-    format!("between {} and {}", share(range.low), share(range.high))
 }
 
 fn number(value: Option<f64>) -> String {

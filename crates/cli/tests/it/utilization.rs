@@ -72,8 +72,12 @@ fn the_example_of_the_specification() {
         let path = file(dir.path(), name, example(timed));
         let args = ["--from", &path, "--siblings", "0,32", "--yield", "1"];
         let text = told(&args);
-        assert!(text.contains("CPU% says 30 %; work can grow to 1.67 times today's"), "{text}");
-        assert!(text.contains("not 3.33 times"), "{text}");
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            words.contains("CPU% says 30: 60 % (59 to 61) are used; work can grow to 1.67 times today's ("),
+            "{text}"
+        );
+        assert!(words.contains("), not 3.33 times"), "{text}");
         let found = json(&args);
         assert!((number(&found, "/naive") - 0.3).abs() < 1e-6, "{found}");
         assert!((number(&found, "/used/mid") - 0.6).abs() < 1e-6, "{found}");
@@ -86,12 +90,59 @@ fn the_example_of_the_specification() {
     let path = file(dir.path(), "series", example(true));
     // The same readings of two cores: CPU% is right.
     let apart = told(&["--from", &path, "--siblings", "none", "--yield", "1"]);
-    assert!(apart.contains("no core has SMT siblings") && apart.contains("3.33 times"), "{apart}");
+    assert!(apart.contains("No core has SMT siblings") && apart.contains("3.33 times"), "{apart}");
     // Always at the same time, CPU% is right too: the core is idle else.
     let path = file(dir.path(), "both", recording(&[0, 32], 1000, true, |_, second| second % 10 < 3));
     let found = json(&["--from", &path, "--siblings", "0,32", "--yield", "1"]);
     assert!((number(&found, "/used/mid") - 0.3).abs() < 0.01, "{found}");
     assert!((number(&found, "/cores/0/together/mid") - 0.3).abs() < 0.01, "{found}");
+}
+
+/// The specification's table of the article in, the article's conclusion out, by its names and numbers.
+#[test]
+fn the_story_s_conclusion_from_its_published_figures() {
+    let path = testkit::root().join("../shared/spec/data/smt_study.csv");
+    let Ok(table) = std::fs::read_to_string(path) else {
+        eprintln!("skipped: smt_study.csv is not beside this clone");
+        return;
+    };
+    let of = |item: &str| -> f64 {
+        let row = table.lines().find_map(|line| line.strip_prefix(item)?.strip_prefix(','));
+        row.and_then(|rest| rest.split(',').next()?.parse().ok()).unwrap_or_else(|| panic!("no row {item}"))
+    };
+    let (each, cost) = (of("example: requests on each sibling"), of("example: CPU seconds per request"));
+    // Requests a second on each of two siblings, which are never at work together, for 1000 seconds; a tenth is the step.
+    let tenths = (10.0 * each * cost).round() as u64;
+    let text = recording(&[0, 32], 1000, true, |cpu, second| match cpu {
+        0 => second % 10 < tenths,
+        _ => (tenths..2 * tenths).contains(&(second % 10)),
+    });
+    let dir = folder();
+    let path = file(dir.path(), "story", text);
+    let load = (2.0 * each).to_string();
+    let args = ["--from", &path, "--siblings", "0,32", "--yield", "1", "--load", &load, "--margin", "20"];
+    let words = told(&args).split_whitespace().collect::<Vec<_>>().join(" ");
+    let shown = of("example: shown CPU% per sibling");
+    let (used, capacity) = (of("example: true core use"), of("example: requests per second one core serves"));
+    let (naive, more) = (of("example: naive further requests"), of("example: true further requests"));
+    for said in [
+        format!("CPU% says {shown:.0}: {used:.0} % ("),
+        format!(" are used; work can grow to {:.2} times today's (", 100.0 / used),
+        format!("), not {:.2} times", 100.0 / shown),
+        format!("Beside today's {load}: {more:.1} more ("),
+        format!("(CPU% promises {naive:.1})"),
+        "; with 20 % kept free, 2.0 more (".to_string(),
+    ] {
+        assert!(words.contains(&said), "{said:?} is missing in {words}");
+    }
+    let found = json(&args);
+    let growth = number(&found, "/growth/mid");
+    assert!((number(&found, "/load") * growth - capacity).abs() < 1e-3, "{found}");
+    assert!((number(&found, "/growth_kept/mid") - 0.8 * growth).abs() < 1e-9, "{found}");
+    // Another margin, and none: the capacity at 100 % stays.
+    let margin = |percent: &str| json(&[&args[..9], &[percent]].concat());
+    assert!((number(&margin("50"), "/growth_kept/mid") - 0.5 * growth).abs() < 1e-9);
+    assert!((number(&margin("0"), "/growth_kept/mid") - growth).abs() < 1e-9);
 }
 
 #[test]
@@ -188,6 +239,8 @@ fn mistakes_of_usage() {
         &["--watch", "--from", "x"],
         &["--yield", "1.3", "--study", "x"],
         &["--json", "--prometheus", "-"],
+        &["--margin", "91"],
+        &["--load", "0"],
     ] {
         let (code, _, error) = output(args);
         assert!(code == 2 && !error.is_empty(), "{args:?}: {code} {error}");

@@ -53,7 +53,7 @@ fn family_of(path: &str) -> Option<&'static Family> {
 
 /// Words of a file that are names of its family's metrics or parameters, and mean something else there:
 /// a title, a heading, a unit, a choice, a seat's role, a word of another program.
-const OTHER_MEANINGS: [(&str, &[&str]); 21] = [
+const OTHER_MEANINGS: [(&str, &[&str]); 22] = [
     ("bench/cpu_arithmetic.rs", &["cycles"]),
     ("bench/hackbench.rs", &["migrations", "messages", "tasks"]),
     ("bench/memory_bandwidth.rs", &["bandwidth"]),
@@ -71,8 +71,9 @@ const OTHER_MEANINGS: [(&str, &[&str]); 21] = [
     ("report/sections/guard.rs", &["migrations", "faults", "tasks", "command"]),
     ("report/sections/memory_map.rs", &["physical", "node"]),
     ("report/sections/nexmark.rs", &["late", "others", "load"]),
+    ("report/sections/nexmark/charts.rs", &["attainment", "cpu", "load", "rate"]),
     ("report/sections/rate.rs", &["rate", "ratio"]),
-    ("report/sections/smt/capacity.rs", &["clock", "level", "performance", "attainment"]),
+    ("report/sections/smt/capacity/charts.rs", &["clock", "cpu", "level", "performance", "attainment"]),
     ("report/sections/unixbench.rs", &["score"]),
     ("session/plan/guard.rs", &["command"]),
 ];

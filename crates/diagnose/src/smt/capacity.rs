@@ -9,7 +9,8 @@ use stats::analysis::Judged;
 use stats::bootstrap::Resampling;
 use stats::compare::{Ratio, paired_ratio};
 use stats::smt::{
-    Bounds, CoreUse, Curve, Estimated, Gap, Pass, Point, Yield, YieldPass, Yields, estimate_yield, used,
+    Bounds, CoreUse, Curve, Estimated, Gap, Pass, Point, Sentence, USUAL_MARGIN, Yield, YieldPass, Yields,
+    estimate_yield, used,
 };
 
 pub const MAIN: &str = "loop";
@@ -25,8 +26,8 @@ pub struct Study<'a> {
     pub arms: Vec<Arm<'a>>,
     /// What a second CPU gives: of a sibling, or without SMT of the next core; for each kind of work.
     pub seconds: Vec<Second<'a>>,
-    /// Share of the capacity that is to be used at most, 0..1.
-    pub keep: f64,
+    /// Share of the capacity that is to be kept free, 0..1.
+    pub free: f64,
     /// Why there is no IPC.
     pub no_ipc: Option<&'a str>,
 }
@@ -120,6 +121,26 @@ impl<'a> Arm<'a> {
     pub fn full(&self) -> Option<&Level<'a>> {
         self.levels.last()
     }
+
+    /// Why one of its levels was rejected.
+    fn doubt(&self) -> Option<&'a str> {
+        let mut verdicts = self
+            .levels
+            .iter()
+            .filter_map(|level| level.judged(ids::metric::PERFORMANCE))
+            .map(|judged| &judged.analysis.verdict);
+        verdicts.find(|verdict| verdict.kind == VerdictKind::Rejected).map(|verdict| verdict.reason.as_str())
+    }
+
+    /// The most work per second that a level came to, as the tables show it.
+    fn most(&self) -> Option<&'a Judged> {
+        let work = |level: &Level<'a>| {
+            let judged = level.judged(ids::metric::PERFORMANCE)?;
+            Some((judged.analysis.figure()?.median, judged))
+        };
+        let most = self.levels.iter().filter_map(work).max_by(|(one, _), (other, _)| one.total_cmp(other));
+        most.map(|(_, judged)| judged)
+    }
 }
 
 impl<'a> Study<'a> {
@@ -129,11 +150,7 @@ impl<'a> Study<'a> {
 
     /// Why nothing can be concluded: a series that it rests on was rejected.
     pub fn doubt(&self) -> Option<&'a str> {
-        let levels = [self.arm(ONE), self.pair()].into_iter().flatten().flat_map(|arm| &arm.levels);
-        let mut verdicts = levels
-            .filter_map(|level| level.judged(ids::metric::PERFORMANCE))
-            .map(|judged| &judged.analysis.verdict);
-        verdicts.find(|verdict| verdict.kind == VerdictKind::Rejected).map(|verdict| verdict.reason.as_str())
+        [self.arm(ONE), self.pair()].into_iter().flatten().find_map(Arm::doubt)
     }
 
     /// Two threads of one core, or without SMT two cores.
@@ -144,9 +161,9 @@ impl<'a> Study<'a> {
         }
     }
 
-    /// The whole machine, as far as it was measured: every thread, else the pair.
+    /// The whole machine, as far as it was measured and not rejected: every thread, else the pair.
     pub fn whole(&self) -> Option<&Arm<'a>> {
-        self.arm(ALL).or_else(|| self.pair())
+        self.arm(ALL).filter(|arm| arm.doubt().is_none()).or_else(|| self.pair())
     }
 
     pub fn main(&self) -> Option<&Second<'a>> {
@@ -159,12 +176,13 @@ impl<'a> Study<'a> {
         Yield::over_kinds(&yields)
     }
 
-    /// One core's curve where idle cores are taken first: one of its CPUs up to full load, then both.
+    /// One core's curve where idle cores are taken first, as Linux does: one of its CPUs up to full load; from there on the
+    /// share of time in which both are at work grows, and the work in a straight line to that of both at full load.
     pub fn core(&self) -> Option<Curve> {
         let (one, pair) = (self.arm(ONE)?, self.pair()?);
         let alone = one.levels.iter().filter_map(|level| level.point(pair.cpus));
         let full = alone.clone().map(|point| point.share).fold(0.0, f64::max);
-        let both = pair.levels.iter().filter_map(|level| level.point(pair.cpus));
+        let both = pair.full().and_then(|level| level.point(pair.cpus));
         Curve::of(alone.chain(both.filter(|point| point.share > full)).collect())
     }
 
@@ -235,7 +253,7 @@ pub fn study<'a>(run: &'a Run, levels: &'a Levels<'a>) -> Option<Study<'a>> {
         .filter(|(case, _)| text(case, ids::param::KIND) == Some(MAIN))
         .map(|(case, levels)| Arm { case, cpus: case.placement.cpus().len(), levels: levels.clone() });
     let input = |name: &str| own.iter().find_map(|planned| planned.case.inputs.get(name).map(String::as_str));
-    let margin: f64 = input("margin").and_then(|text| text.parse().ok()).unwrap_or(20.0);
+    let margin: f64 = input("margin").and_then(|text| text.parse().ok()).unwrap_or(f64::from(USUAL_MARGIN));
     let mut kinds: Vec<&str> = Vec::new();
     for kind in levels.0.iter().filter_map(|(case, _)| text(case, ids::param::KIND)) {
         if !kinds.contains(&kind) {
@@ -244,7 +262,7 @@ pub fn study<'a>(run: &'a Run, levels: &'a Levels<'a>) -> Option<Study<'a>> {
     }
     let steps = first.params.get(ids::param::LEVELS).and_then(Value::int).unwrap_or(7);
     let seconds = kinds.into_iter().filter_map(|kind| second(levels, kind, smt, steps)).collect();
-    Some(Study { smt, arms: arms.collect(), seconds, keep: 1.0 - margin / 100.0, no_ipc: input("no_ipc") })
+    Some(Study { smt, arms: arms.collect(), seconds, free: margin / 100.0, no_ipc: input("no_ipc") })
 }
 
 /// What a second CPU gives to a kind of work at full load.
@@ -304,58 +322,75 @@ pub fn yield_of_study(diagnosis: &Diagnosis) -> Option<Yield> {
     Yield::over_kinds(&sound.map(|second| second.found.throughput.value).collect::<Vec<Yield>>())
 }
 
-/// What CPU% says at one place, and what is so.
-pub struct Truth {
-    /// CPU% of the core's CPUs, 0..1.
-    pub says: f64,
-    /// Share of the capacity that is used.
-    pub used: f64,
-}
+/// CPU% of a core that are read, 0..1.
+pub const SAID: [f64; 6] = [0.1, 0.2, 0.3, 0.5, 0.7, 0.9];
+
+/// Points by which CPU% may be off where it is said to tell what is used, 0..1.
+pub const POINTS: f64 = 0.03;
 
 impl Study<'_> {
     /// What a CPU% of a core means, as far as the study got.
-    pub fn truth(&self, says: f64) -> Option<Truth> {
-        let core = self.core()?;
-        let best = core.capacity(self.keep).most;
-        Some(Truth { says, used: core.performance(says)? / best })
+    pub fn sentence(&self, says: f64) -> Option<Sentence> {
+        self.core()?.sentence(says)
+    }
+
+    /// Whether CPU% tells what is used, within [`POINTS`] at every CPU% that was read: as the table beside it has it.
+    /// `None` where that is not known of one of them, and of none it is known that it does not.
+    pub fn cpu_percent_tells(&self) -> Option<bool> {
+        let all: Vec<Option<bool>> = SAID
+            .into_iter()
+            .filter_map(|says| self.sentence(says))
+            .map(|sentence| sentence.agrees(POINTS))
+            .collect();
+        match (all.contains(&Some(false)), all.iter().all(Option::is_some)) {
+            (true, _) => Some(false),
+            (false, true) if !all.is_empty() => Some(true),
+            _ => None,
+        }
     }
 
     /// Capacity at 100 % and with the margin: the report's bottom line.
     pub fn bottom_line(&self) -> Option<String> {
         let whole = self.whole()?;
-        let capacity = whole.curve()?.capacity(self.keep);
-        let unit = &whole.full()?.judged(ids::metric::PERFORMANCE)?.series.metric.unit;
         let whose = match whole.name() {
             ALL => format!("all {} CPUs", whole.cpus),
             SIBLING => "the two threads of a core".to_string(),
             _ => format!("{} CPUs of {} cores", whole.cpus, whole.cpus),
         };
-        let shown =
-            capacity.kept_at.map_or(String::new(), |at| format!(", which CPU% shows as {:.0}", at * 100.0));
-        let full = match capacity.full {
+        // At which CPU% that is reached follows from the curve of a core that the table beside this is read off.
+        let shown = self.core().map(|core| core.capacity(1.0 - self.free)).and_then(|capacity| {
+            let percent = |share: f64| format!("{:.0}", 100.0 * share);
+            let between = capacity.kept_at_interval.map_or(String::new(), |at| {
+                format!(" ({:.0} to {:.0})", (100.0 * at.low).floor(), (100.0 * at.high).ceil())
+            });
+            Some(format!(", which CPU% shows as {}{between}", percent(capacity.kept_at?)))
+        });
+        let full = match whole.curve()?.capacity(1.0).full {
             true => "Capacity at 100 %",
             false => "The most that was reached (full load was not)",
         };
+        let most = whole.most()?;
         Some(format!(
-            "{full}: {} of the kind {MAIN} on {whose}; with {:.0} % kept free, {}{shown}.",
-            figure(capacity.most, unit),
-            (1.0 - self.keep) * 100.0,
-            figure(capacity.kept, unit),
+            "{full}: {} of the kind {MAIN} on {whose}; with {:.0} % kept free, {}{}.",
+            times_words(most, 1.0)?,
+            self.free * 100.0,
+            times_words(most, 1.0 - self.free)?,
+            shown.unwrap_or_default(),
         ))
     }
 }
 
-impl Truth {
-    /// `CPU% says 30: 60 % are used; work can grow to 1.67 times today's, not 3.33 times`.
-    pub fn words(&self) -> String {
-        format!(
-            "CPU% says {:.0}: {:.0} % are used; work can grow to {:.2} times today's, not {:.2} times",
-            self.says * 100.0,
-            self.used * 100.0,
-            1.0 / self.used,
-            1.0 / self.says
-        )
-    }
+/// A figure with its interval, both times a factor: `125 M/s (123 to 127)`.
+pub fn times_words(judged: &Judged, factor: f64) -> Option<String> {
+    let found = judged.analysis.figure()?;
+    let value = figure(factor * found.median, &judged.series.metric.unit);
+    Some(match found.interval {
+        Some(between) => {
+            let [low, high] = [between.low, between.high].map(|end| figure(factor * end, ""));
+            format!("{value} ({low} to {high})")
+        }
+        None => value,
+    })
 }
 
 /// `1.27 (1.22 to 1.31)`.

@@ -6,9 +6,10 @@ use fastrand::Rng;
 use super::Rate;
 use stats::bootstrap::Resampling;
 use stats::noise::{exponential, normal};
+use stats::order::Interval;
 use stats::smt::{
-    Bounds, CoreUse, Counting, Curve, Pass, Point, Used, Window, Yield, YieldPass, clocked_up_to,
-    estimate_yield, used,
+    Bounds, CoreUse, Counting, Curve, Pass, Point, Sentence, Used, Window, Yield, YieldPass, clocked_up_to,
+    estimate_yield, spread_first, used,
 };
 
 /// Where tasks go when they wake.
@@ -263,6 +264,42 @@ impl Machine {
         }
         Some((Curve::of(truth)?, Curve::of(measured)?))
     }
+
+    /// The study on one core as its report reads it: one sibling at all levels, and both at full load. Work goes with the time
+    /// at work, which differs from pass to pass by 1 %.
+    fn core(&self, rng: &mut Rng) -> Option<Curve> {
+        let mut level = |duty: f64, siblings: f64, work: f64| {
+            let mut pass = |_| {
+                let busy = (duty * (0.01 * normal(rng)).exp()).min(1.0);
+                let noise = (self.noise * normal(rng)).exp();
+                Pass { share: siblings / 2.0 * busy, performance: work * busy * noise }
+            };
+            Point::of((0..PASSES).map(&mut pass).collect())
+        };
+        let mut points: Vec<Point> =
+            (1..=LEVELS).filter_map(|of| level(f64::from(of) / f64::from(LEVELS), 1.0, 1.0)).collect();
+        points.extend(level(1.0, 2.0, self.s));
+        Curve::of(points)
+    }
+}
+
+/// CPU% at which the study's sentences are read.
+const SAID: [f64; 6] = [0.1, 0.2, 0.3, 0.5, 0.7, 0.9];
+
+/// Whether a sentence as it is printed holds the truth in the interval of the used share and in that of the growth.
+fn holds(sentence: Option<Sentence>, truth: f64) -> bool {
+    let ends = |words: &str| -> Option<[f64; 2]> {
+        let (_, between) = words.split_once('(')?;
+        let number = |word: &str| word.parse::<f64>().ok();
+        let mut ends = between.trim_end_matches(')').split(' ').filter_map(number);
+        Some([ends.next()?, ends.next().unwrap_or(f64::INFINITY)])
+    };
+    let inside = |words: String, value: f64| {
+        ends(&words).is_some_and(|[low, high]| low <= value + 1e-9 && value <= high + 1e-9)
+    };
+    sentence.is_some_and(|said| {
+        inside(said.used_words(), 100.0 * truth) && inside(said.growth_words(), 1.0 / truth)
+    })
 }
 
 /// Every even bit below `bits`.
@@ -294,6 +331,9 @@ pub struct Cores {
     pub cpu_percent: Vec<f64>,
     /// The gap's interval holds the true gap; nominal 95 %.
     pub gap_held: Rate,
+    /// The printed sentences hold the truth, by used share and growth: those of the study's core, and that of a recording.
+    pub study_said: Rate,
+    pub recording_said: Rate,
 }
 
 /// So many machines of each kind.
@@ -309,6 +349,11 @@ pub fn cores(tasks: Tasks, charging: Charging, trials: usize, seed: u64) -> Core
         seen.within.count(error.abs() <= 0.05);
         seen.yield_held.count(s.lo <= machine.s && machine.s <= s.hi);
         recording(&machine, s, &mut rng, &mut seen);
+        let core = machine.core(&mut rng);
+        for says in SAID {
+            let said = core.as_ref().and_then(|core| core.sentence(says));
+            seen.study_said.count(holds(said, spread_first(says, machine.s, 2, 1.0)));
+        }
         if let Some((truth, measured)) = machine.curves(&mut rng) {
             let plan = Resampling { resamples: 499, ..Resampling::new(0.95, trial as u64) };
             let (truth, told) = (truth.gap(plan), measured.gap(plan));
@@ -333,18 +378,23 @@ fn recording(machine: &Machine, s: Yield, rng: &mut Rng, seen: &mut Cores) {
         windows.iter().zip(&clocks).map(core).collect()
     };
     let judge = |cores: Option<Vec<CoreUse>>| used(&cores?, s);
-    let holds = |told: &Option<Used>| told.is_some_and(|told| told.used.contains(truth));
+    let contains = |told: &Option<Used>| told.is_some_and(|told| told.used.contains(truth));
     let cores = read(ticks, false);
     let mut unclocked = cores.clone().unwrap_or_default();
     clocked_up_to(&mut unclocked, machine.turbo);
-    seen.turbo_held.count(holds(&used(&unclocked, s)));
+    seen.turbo_held.count(contains(&used(&unclocked, s)));
     clocked_up_to(&mut unclocked, 1.0);
-    seen.unclocked_held.count(holds(&used(&unclocked, s)));
+    seen.unclocked_held.count(contains(&used(&unclocked, s)));
     let told = judge(cores);
-    seen.used_held.count(holds(&told));
-    seen.naive_held.count(holds(&judge(read(Counting::Exactly, false))));
+    seen.used_held.count(contains(&told));
+    let said = told.and_then(|told| {
+        let Bounds { lo, mid, hi } = told.used;
+        Sentence::of(told.naive, mid, Some(Interval { low: lo, high: hi }))
+    });
+    seen.recording_said.count(holds(said, truth));
+    seen.naive_held.count(contains(&judge(read(Counting::Exactly, false))));
     let alone = judge(read(ticks, true));
-    seen.whole_held.count(holds(&alone));
+    seen.whole_held.count(contains(&alone));
     let width = |told: Used| (told.used.hi - told.used.lo) / 2.0;
     seen.widths.extend(told.map(width));
     seen.whole_widths.extend(alone.map(width));
@@ -376,6 +426,8 @@ impl Cores {
             whole_held: self.whole_held.and(other.whole_held),
             naive_held: self.naive_held.and(other.naive_held),
             gap_held: self.gap_held.and(other.gap_held),
+            study_said: self.study_said.and(other.study_said),
+            recording_said: self.recording_said.and(other.recording_said),
             ..self
         }
     }
@@ -383,7 +435,7 @@ impl Cores {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{GAP_COVERAGE_LEAST, USED_COVERAGE_LEAST, YIELD_NEAR_LEAST};
+    use super::super::{GAP_COVERAGE_LEAST, SENTENCE_COVERAGE_LEAST, USED_COVERAGE_LEAST, YIELD_NEAR_LEAST};
     use super::*;
 
     /// A tenth of what `make prove` does.
@@ -408,6 +460,8 @@ mod tests {
         assert!(all.used_held.share() >= USED_COVERAGE_LEAST, "{}", all.used_held);
         assert!(all.turbo_held.share() >= USED_COVERAGE_LEAST, "{}", all.turbo_held);
         assert!(all.gap_held.share() >= least(GAP_COVERAGE_LEAST), "{}", all.gap_held);
+        assert!(all.study_said.share() >= least(SENTENCE_COVERAGE_LEAST), "{}", all.study_said);
+        assert!(all.recording_said.share() >= SENTENCE_COVERAGE_LEAST, "{}", all.recording_said);
         // What the widening is for, and the looks: without it intervals miss, and without these they are wider.
         assert!(all.naive_held.share() < 0.93, "{}", all.naive_held);
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;

@@ -2,13 +2,22 @@
 
 use super::{left, right};
 use crate::block::{Axis, Block, Callout, Cell, Chart, ChartKind, Line, LinePoint, Scale, Section, Table};
+use crate::comparison::ratio_words;
 use compare::{Comparison, Overlaid};
 use model::{figure, percent};
 
 pub fn section(one: &Comparison, letter: &str) -> Section {
     let charts = one.curves.iter().enumerate();
     let charts = charts.flat_map(|(index, overlaid)| {
-        [false, true].map(|each| Block::from(chart(one, overlaid, letter, (index, each))))
+        let drawn = [false, true].map(|each| Block::from(chart(one, overlaid, letter, (index, each))));
+        let placements = overlaid.placements.join(" and ");
+        let said = format!(
+            "{}, {placements}. {} {}",
+            overlaid.title,
+            overlaid.words(letter),
+            overlaid.clock_words(letter)
+        );
+        std::iter::once(Block::Prose(said)).chain(drawn)
     });
     Section {
         id: format!("curves-{}", letter.to_lowercase()),
@@ -58,7 +67,10 @@ fn chart(one: &Comparison, overlaid: &Overlaid, letter: &str, (index, each): (us
         text: format!("cross at {}", percent(cross.share)),
         line: 0,
     });
-    let clock = overlaid.clock_ghz.map_or(String::new(), |ghz| format!(" Both scaled to {ghz:.2} GHz."));
+    let clock = match overlaid.clock_ghz {
+        Some(ghz) => format!(" Both at {ghz:.2} GHz."),
+        None => String::new(),
+    };
     let columns =
         vec![left("result"), right("CPU%"), right("work"), right("attainment: work for each % of CPU")];
     Chart {
@@ -87,7 +99,82 @@ fn chart(one: &Comparison, overlaid: &Overlaid, letter: &str, (index, each): (us
             marks: Vec::new(),
             callouts: callouts.collect(),
         },
-        summary: None,
+        summary: each.then(|| side_by_side(overlaid, letter)),
         data: Table { columns, rows, folded: true },
+    }
+}
+
+/// CPU% at which both are set side by side, 0..1.
+const AT: [f64; 6] = [0.1, 0.2, 0.3, 0.5, 0.7, 0.9];
+
+/// Attainment of both at the same CPU%, as far as both were measured. The ratio is that of their work, too.
+fn side_by_side(overlaid: &Overlaid, letter: &str) -> Table {
+    let row = |share: &f64| {
+        let (ratio, bounds) = overlaid.ratio(*share)?;
+        let each = |curve: &stats::smt::Curve| {
+            let work = curve.performance(*share)?;
+            Some(Cell::Number(figure(work / (100.0 * share), &overlaid.unit)))
+        };
+        Some(vec![
+            Cell::Number(percent(*share)),
+            each(&overlaid.curves[0])?,
+            each(&overlaid.curves[1])?,
+            Cell::Number(ratio_words(ratio, bounds)),
+        ])
+    };
+    let columns = vec![
+        right("CPU%"),
+        right("work for each %, A"),
+        right(&format!("work for each %, {letter}")),
+        right(&format!("{letter}/A")),
+    ];
+    Table { columns, rows: AT.iter().filter_map(row).collect(), folded: false }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use compare::{Arm, Options, compare};
+    use diagnose::diagnose;
+    use testkit::capacity::made;
+
+    #[test]
+    fn a_comparison_says_where_curves_cross_and_sets_attainment_side_by_side() {
+        let arm = |s: f64, smt: bool, file: &str| Arm::measured(&diagnose(made(s, smt)), file);
+        let found = compare(&arm(1.25, true, "a"), &arm(2.0, false, "b"), &Options::default());
+        let section = section(&found, "B");
+        let said: Vec<&str> = section
+            .blocks
+            .iter()
+            .filter_map(|block| match block {
+                Block::Prose(text) => Some(text.as_str()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(said.len(), found.curves.len());
+        assert!(said[1].contains("smt-sibling and same-llc. They do not cross: B does more"), "{said:?}");
+        assert!(said[1].contains("as it was measured"), "{said:?}");
+        let charts: Vec<&Chart> = section
+            .blocks
+            .iter()
+            .filter_map(|block| match block {
+                Block::Chart(chart) => Some(&**chart),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(charts[3].id, "chart-curves-b-1-attainment");
+        let rows = &charts[3].summary.as_ref().expect("side by side").rows;
+        let cells: Vec<String> = rows
+            .iter()
+            .flatten()
+            .filter_map(|cell| match cell {
+                Cell::Number(text) => Some(text.clone()),
+                _ => None,
+            })
+            .collect();
+        // Two cores at half load do half of 200; two siblings whose second yields a quarter do 0.65 of 125.
+        let half = cells.iter().position(|cell| cell == "50 %").expect("half load");
+        assert!(cells[half + 2].starts_with("2.0") && cells[half + 3].starts_with("1.2"), "{cells:?}");
+        assert!(cells[half + 3].contains(" to "), "{cells:?}");
     }
 }

@@ -79,11 +79,16 @@ pub fn compose_beside(diagnosis: &Diagnosis, older: &[Comparison]) -> anyhow::Re
         blocks: vec![Block::Findings(findings)],
         long: false,
     }];
-    sections.extend(FAMILIES.iter().flat_map(|own| own(diagnosis)));
+    let own = FAMILIES.iter().flat_map(|own| own(diagnosis));
+    match is_capacity_study(diagnosis) {
+        // It begins with its conclusion.
+        true => sections = own.chain(sections).collect(),
+        false => sections.extend(own),
+    }
     sections.extend(beside::section(diagnosis, older));
     sections.extend(readings::section(diagnosis));
     sections.extend(believed::section(diagnosis));
-    let own_view = header.catalogue.iter().filter(|title| title.id != model::vocabulary::smt::LOAD);
+    let own_view = header.catalogue.iter().filter(|title| !tells_capacity(&title.id));
     sections.extend(own_view.filter_map(|title| view(diagnosis, title)));
     sections.extend(latencies::section(diagnosis));
     sections.extend(hops::section(diagnosis));
@@ -104,6 +109,17 @@ pub fn compose_beside(diagnosis: &Diagnosis, older: &[Comparison]) -> anyhow::Re
         sections,
         json: serde_json::to_string(&json::output_beside(diagnosis, older))?,
     })
+}
+
+/// Whether a benchmark measures capacity, and has all its charts in a section of its own.
+fn tells_capacity(bench: &str) -> bool {
+    bench == model::vocabulary::smt::LOAD || bench.starts_with(nexmark::GROUP)
+}
+
+/// Whether nothing else was measured.
+fn is_capacity_study(diagnosis: &Diagnosis) -> bool {
+    let plan = &diagnosis.run.header.plan;
+    !plan.is_empty() && plan.iter().all(|planned| tells_capacity(&planned.case.bench))
 }
 
 /// The section of a benchmark whose view needs one.

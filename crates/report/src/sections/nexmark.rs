@@ -1,20 +1,23 @@
 //! Nexmark on Flink: what each load came to, work for each percent of CPU, and what two threads of a core share.
 
+mod charts;
+
 use super::figures::value_words;
 use super::{column, number, right, text};
-use crate::block::{Axis, Block, Cell, Chart, ChartKind, Line, LinePoint, Scale, Section, Table};
+use crate::block::{Block, Cell, Section, Table};
 use diagnose::Diagnosis;
+use diagnose::capacity::times_words;
 use model::vocabulary::MetricId;
 use model::vocabulary::nexmark as ids;
-use model::{Title, Value, VerdictKind, figure, percent};
+use model::{Title, Value, VerdictKind, percent};
 use stats::analysis::Judged;
+use stats::order::median;
+use stats::smt::{Curve, Pass, Point, USUAL_MARGIN};
 
 /// The beginning of the ids of these benchmarks.
-const GROUP: &str = "nexmark.";
+pub const GROUP: &str = "nexmark.";
 /// As fast as it can.
 const FULL: i64 = 100;
-/// Share of the capacity to plan with.
-const KEEP: f64 = 0.8;
 
 /// The columns: metric and title.
 const METRICS: [(MetricId, &str); 9] = [
@@ -43,6 +46,17 @@ impl<'a> Step<'a> {
 
     fn median(&self, metric: MetricId) -> Option<f64> {
         Some(self.judged(metric)?.analysis.figure()?.median)
+    }
+
+    /// CPU% and events a second, visit by visit.
+    fn point(&self) -> Option<Point> {
+        let rates = &self.judged(ids::metric::RATE)?.series.processes;
+        let cpus = &self.judged(ids::metric::CPU)?.series.processes;
+        let pass = |rate: &stats::series::Process| {
+            let cpu = cpus.iter().find(|cpu| cpu.pass == rate.pass)?;
+            Some(Pass { share: median(&cpu.values)? / 100.0, performance: median(&rate.values)? })
+        };
+        Point::of(rates.iter().filter_map(pass).collect())
     }
 }
 
@@ -86,39 +100,111 @@ fn section(diagnosis: &Diagnosis, title: &Title) -> Option<Section> {
         return None;
     }
     let id = title.id.replace('.', "-");
-    let blocks = vec![
-        Block::Prose(words(&places)),
-        Block::Table(table(&places)),
-        Block::from(attainment(&places, &id)),
-    ];
+    let free = free(diagnosis, title);
+    let conclusion = conclusion(&places, free);
+    let prose = conclusion.into_iter().chain([words(&places)]).map(Block::Prose);
+    let tables = [capacities(&places, free), Some(table(&places))].into_iter().flatten().map(Block::Table);
+    let charts = charts::all(&places, &id).into_iter().map(Block::from);
     Some(Section {
         id: format!("{id}-loads"),
-        title: format!("{}: what each load takes", title.title),
+        title: format!("{}: capacity, and what each load takes", title.title),
         about: "Load 100 is as fast as it can; the others are percent of the greatest rate before them."
             .into(),
-        blocks,
+        blocks: prose.chain(tables).chain(charts).collect(),
         long: false,
     })
 }
 
+/// Share of the capacity to be kept free, as the run was asked, 0..1.
+fn free(diagnosis: &Diagnosis, title: &Title) -> f64 {
+    let own = diagnosis.run.header.plan.iter().filter(|planned| planned.case.bench == title.id);
+    let margin = own.filter_map(|planned| planned.case.inputs.get("margin")?.parse::<f64>().ok()).next();
+    margin.unwrap_or(f64::from(USUAL_MARGIN)) / 100.0
+}
+
+/// The greatest rate of a placement, where it was not rejected.
+fn full<'a>(steps: &[Step<'a>]) -> Option<&'a Judged> {
+    let judged = steps.iter().find(|step| step.load == FULL)?.judged(ids::metric::RATE)?;
+    (judged.analysis.verdict.kind != VerdictKind::Rejected).then_some(judged)
+}
+
+/// Events a second over CPU% on a placement; `None` where the greatest rate was rejected or is not known. What else was
+/// rejected is left out.
+fn curve(steps: &[Step]) -> Option<Curve> {
+    full(steps)?;
+    let sound = |step: &&Step| {
+        let judged = step.judged(ids::metric::RATE);
+        judged.is_some_and(|judged| judged.analysis.verdict.kind != VerdictKind::Rejected)
+    };
+    Curve::of(steps.iter().filter(sound).filter_map(Step::point).collect())
+}
+
+/// At which CPU% the rate is reached that leaves so much free: `72 (70 to 75)`.
+fn shown_as(curve: &Curve, free: f64) -> Option<String> {
+    let capacity = curve.capacity(1.0 - free);
+    let between = capacity.kept_at_interval.map_or(String::new(), |at| {
+        format!(" ({:.0} to {:.0})", (100.0 * at.low).floor(), (100.0 * at.high).ceil())
+    });
+    Some(format!("{:.0}{between}", 100.0 * capacity.kept_at?))
+}
+
+/// What the report begins with: the capacity of the placement that does most, and what half of CPU% means there.
+fn conclusion(places: &[Place], free: f64) -> Option<String> {
+    let rate = |steps: &[Step]| full(steps)?.analysis.figure().map(|figure| figure.median);
+    let known = places.iter().filter_map(|(name, steps)| Some((rate(steps)?, name, steps)));
+    let (_, name, steps) = known.max_by(|(one, ..), (other, ..)| one.total_cmp(other))?;
+    let judged = full(steps)?;
+    let curve = curve(steps);
+    let shown = curve.as_ref().and_then(|curve| shown_as(curve, free));
+    let half = curve.and_then(|curve| curve.sentence(0.5));
+    Some(format!(
+        "Capacity at 100 %: {} on {name}; with {} kept free, {}{}.{}",
+        times_words(judged, 1.0)?,
+        percent(free),
+        times_words(judged, 1.0 - free)?,
+        shown.map_or(String::new(), |shown| format!(", which CPU% shows as {shown}")),
+        half.map_or(String::new(), |half| format!(" {}.", half.words())),
+    ))
+}
+
+/// The same of every placement. Its greatest rate stands in the table of all loads, too, and is the same figure.
+fn capacities(places: &[Place], free: f64) -> Option<Table> {
+    let row = |(name, steps): &Place| {
+        let judged = full(steps)?;
+        let curve = curve(steps);
+        let half = curve.as_ref().and_then(|curve| curve.sentence(0.5));
+        let unknown = || "–".to_string();
+        let growth = half.map_or_else(unknown, |half| half.growth_words().replace(" times today's", "×"));
+        Some(vec![
+            text(*name),
+            number(times_words(judged, 1.0)?),
+            number(times_words(judged, 1.0 - free)?),
+            number(curve.as_ref().and_then(|curve| shown_as(curve, free)).unwrap_or_else(unknown)),
+            number(half.map_or_else(unknown, |half| half.used_words())),
+            number(growth),
+        ])
+    };
+    let rows: Vec<Vec<Cell>> = places.iter().filter_map(row).collect();
+    let kept = format!("with {} kept free", percent(free));
+    let columns = vec![
+        column("placement"),
+        right("capacity at 100 %"),
+        right(&kept),
+        right("which CPU% shows as"),
+        right("used when CPU% says 50"),
+        right("work can then grow to"),
+    ];
+    (!rows.is_empty()).then_some(Table { columns, rows, folded: false })
+}
+
 fn words(places: &[Place]) -> String {
     let mut sentences = Vec::new();
-    for (name, steps) in places {
-        let full = steps.iter().find(|step| step.load == FULL);
-        let Some((full, rate)) = full.and_then(|step| Some((step, step.median(ids::metric::RATE)?))) else {
-            continue;
-        };
-        let rejected = full
-            .judged(ids::metric::RATE)
-            .is_some_and(|judged| judged.analysis.verdict.kind == VerdictKind::Rejected);
-        let doubt = if rejected { " (rejected: do not plan with it)" } else { "" };
-        sentences.push(format!(
-            "Capacity on {name}: {} at full load{doubt}; with {:.0} % kept free, {}.",
-            figure(rate, "1/s"),
-            (1.0 - KEEP) * 100.0,
-            figure(rate * KEEP, "1/s")
-        ));
-    }
+    let rejected = |(name, steps): &Place| {
+        let measured = steps.iter().any(|step| step.load == FULL && step.judged(ids::metric::RATE).is_some());
+        (measured && full(steps).is_none())
+            .then(|| format!("Full load on {name} was rejected: its capacity is not told."))
+    };
+    sentences.extend(places.iter().filter_map(rejected));
     sentences.extend(shared(places));
     sentences.push(
         "What an event costs falls as the rate rises, without any SMT: a part is paid at any rate. What threads of one core \
@@ -176,51 +262,6 @@ fn table(places: &[Place]) -> Table {
     Table { columns, rows, folded: false }
 }
 
-fn attainment(places: &[Place], id: &str) -> Chart {
-    let mut rows = Vec::new();
-    let lines = places.iter().map(|(name, steps)| {
-        let point = |step: &Step| {
-            let (cpu, work) = (step.median(ids::metric::CPU)?, step.median(ids::metric::ATTAINMENT)?);
-            rows.push(vec![
-                text(*name),
-                number(step.load.to_string()),
-                number(format!("{cpu:.1} %")),
-                number(figure(work, "1/s")),
-            ]);
-            let judged = step.judged(ids::metric::ATTAINMENT)?;
-            let interval = judged.analysis.figure()?.interval;
-            Some(LinePoint {
-                x: cpu,
-                y: work,
-                low_high: interval.map(|between| [between.low, between.high]),
-                hollow: judged.analysis.verdict.kind == VerdictKind::Rejected,
-            })
-        };
-        Line { name: name.to_string(), points: steps.iter().filter_map(point).collect(), joined: true }
-    });
-    let lines = lines.collect();
-    Chart {
-        id: format!("chart-{id}-attainment"),
-        title: "Attainment: events for each % of CPU".into(),
-        about: "Rising at light load: the fixed part is shared by more events. Falling towards full load: each further percent of \
-                CPU buys less, as on two threads of one core. Hollow: rejected."
-            .into(),
-        kind: ChartKind::Lines {
-            x: Axis { title: "CPU% of the TaskManager's CPUs".into(), scale: Scale::Linear },
-            y: Axis { title: "events for each % of CPU, 1/s".into(), scale: Scale::Linear },
-            lines,
-            marks: Vec::new(),
-            callouts: Vec::new(),
-        },
-        summary: None,
-        data: Table {
-            columns: vec![column("placement"), right("load"), right("CPU%"), right("events for each %")],
-            rows,
-            folded: true,
-        },
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::made::{Made, case, charts, machine, of, tables, texts};
@@ -266,16 +307,31 @@ mod tests {
             made(&[("one-cpu", 100e3, 10.0), ("smt-sibling", 120e3, 16.5), ("same-llc", 200e3, 10.0)]);
         let found = sections(&diagnosis);
         let [section] = found.as_slice() else { panic!("one section") };
-        let rows = texts(tables(section)[0]);
+        let capacities = texts(tables(section)[0]);
+        assert_eq!(
+            capacities[1][..3],
+            ["smt-sibling", "120k/s (120k to 120k)", "96.0k/s (96.0k to 96.0k)"],
+            "{capacities:?}"
+        );
+        let rows = texts(tables(section)[1]);
         assert_eq!(rows.len(), 6);
         assert_eq!((rows[0][0].as_str(), rows[0][1].as_str(), rows[1][1].as_str()), ("one-cpu", "50", "100"));
-        assert_eq!(charts(section)[0].id, "chart-nexmark-q0-attainment");
-        let Block::Prose(words) = &section.blocks[0] else { panic!("prose first") };
+        let ids: Vec<&str> = charts(section).iter().map(|chart| chart.id.as_str()).collect();
+        let three = ["cpu", "rate", "attainment"].map(|name| format!("chart-nexmark-q0-{name}"));
+        assert_eq!(ids, three);
+        let (Block::Prose(first), Block::Prose(words)) = (&section.blocks[0], &section.blocks[1]) else {
+            panic!("prose first")
+        };
+        // Half of the greatest rate shows as 60 %: at 50 % a twelfth less than half is used.
         for said in [
-            "Capacity on one-cpu: 100k/s at full load; with 20 % kept free, 80.0k/s",
-            "do 60 % of what two cores (same-llc) do",
-            "65 % more CPU time",
+            "Capacity at 100 %: 200k/s (200k to 200k) on same-llc; with 20 % kept free, 160k/s (160k to 160k), which CPU% \
+             shows as 84 (",
+            "CPU% says 50: 42 % (41 to 42) are used; work can grow to 2.40 times today's (2.40 to 2.40), more than the 2.00 \
+             times that CPU% promises.",
         ] {
+            assert!(first.contains(said), "{said:?} is missing in {first}");
+        }
+        for said in ["do 60 % of what two cores (same-llc) do", "65 % more CPU time"] {
             assert!(words.contains(said), "{said:?} is missing in {words}");
         }
     }
@@ -283,7 +339,7 @@ mod tests {
     #[test]
     fn without_siblings_it_is_said_and_without_flink_there_is_nothing() {
         let alone = sections(&made(&[("one-cpu", 100e3, 10.0)]));
-        let Block::Prose(words) = &alone[0].blocks[0] else { panic!("prose first") };
+        let Block::Prose(words) = &alone[0].blocks[1] else { panic!("prose first") };
         assert!(words.contains("Siblings of a core were not measured here"), "{words}");
         assert!(sections(&made(&[])).is_empty());
     }

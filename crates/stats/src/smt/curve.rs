@@ -1,8 +1,10 @@
-//! Performance over CPU%: attainment, the gap to what CPU% promises, capacity, and where two machines cross.
+//! Performance over CPU%: attainment, the gap to what CPU% promises, and capacity.
 
 use super::super::bootstrap::{Resampling, bca};
 use super::super::order::{Interval, median, median_interval};
 use super::super::tails::{normal_two_sided, t_quantile};
+use super::Sentence;
+use super::yields::of_pairs;
 
 /// One pass at one level.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,7 +48,7 @@ impl Point {
 /// Levels of one kind of work on one machine and placement, by rising CPU%, joined by straight lines from nothing at 0.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
-    points: Vec<Point>,
+    pub(super) points: Vec<Point>,
 }
 
 /// Where performance lies furthest above what CPU% promises.
@@ -69,9 +71,10 @@ pub struct Capacity {
     pub at: f64,
     /// Whether the levels reached full load ([`FULL`]); else `most` is only the most that was tried.
     pub full: bool,
-    /// `margin` times that, and the CPU% at which it is reached first.
+    /// `margin` times that, and the CPU% at which it is reached first, with its interval (from two passes on).
     pub kept: f64,
     pub kept_at: Option<f64>,
+    pub kept_at_interval: Option<Interval>,
 }
 
 /// CPU% from which a level counts as full load.
@@ -114,6 +117,15 @@ impl Curve {
         at(&self.vertices(), share)
     }
 
+    /// The 95 % interval of that, by straight lines between those of the levels; `None` where one of them has none.
+    pub fn bounds(&self, share: f64) -> Option<Interval> {
+        let end = |of: fn(Interval) -> f64| {
+            let vertex = |point: &Point| Some((point.share, of(point.interval?)));
+            at(&self.points.iter().map(vertex).collect::<Option<Vec<_>>>()?, share)
+        };
+        Some(Interval { low: end(|interval| interval.low)?, high: end(|interval| interval.high)? })
+    }
+
     /// The best level.
     fn best(&self) -> &Point {
         let best = |best: usize, i: usize| match self.points[i].performance > self.points[best].performance {
@@ -138,15 +150,33 @@ impl Curve {
 
     /// The lowest CPU% at which a share of the best performance is reached (0.8, 0.9).
     pub fn reaches(&self, attained: f64) -> Option<f64> {
-        let mut last = (0.0, 0.0);
-        for (share, now) in self.attainment() {
-            if now >= attained {
-                let part = if now > last.1 { (attained - last.1) / (now - last.1) } else { 0.0 };
-                return Some(last.0 + part.max(0.0) * (share - last.0));
-            }
-            last = (share, now);
-        }
-        None
+        reaches(&self.vertices(), attained * self.best().performance)
+    }
+
+    /// What is used of the capacity when CPU% says `share`: performance there over the best. Its 95 % interval is that of the
+    /// ratios of passes, each by its own line between levels; `None` beyond the last level.
+    pub fn sentence(&self, share: f64) -> Option<Sentence> {
+        let used = self.performance(share)? / self.best().performance;
+        let found = self.by_passes(|vertices, best| Some((best, end_of(vertices, share)?)));
+        let interval =
+            found.map(|Interval { low, high }| Interval { low: low.min(used), high: high.clamp(used, 1.0) });
+        Sentence::of(share, used, interval)
+    }
+
+    /// The 95 % interval of a ratio that every pass has: of its levels and its performance at the best one. `None` below two
+    /// passes; where levels have different numbers of passes, the first ones that all have count.
+    fn by_passes(&self, ratio: impl Fn(&[(f64, f64)], f64) -> Option<(f64, f64)>) -> Option<Interval> {
+        let passes = self.points.iter().map(|point| point.passes.len()).min().unwrap_or(0);
+        let best = self.best();
+        let of = |pass: usize| {
+            let vertex = |point: &Point| (point.passes[pass].share, point.passes[pass].performance);
+            let mut vertices: Vec<(f64, f64)> = self.points.iter().map(vertex).collect();
+            vertices.sort_by(|one, other| one.0.total_cmp(&other.0));
+            ratio(&vertices, best.passes[pass].performance)
+        };
+        let (first, second): (Vec<f64>, Vec<f64>) = (0..passes).filter_map(of).unzip();
+        let found = of_pairs(&first, &second).filter(|found| found.passes > 1)?;
+        Some(Interval { low: found.value.lo, high: found.value.hi })
     }
 
     /// The largest distance between attainment and CPU%.
@@ -180,20 +210,25 @@ impl Curve {
     pub fn capacity(&self, margin: f64) -> Capacity {
         let best = self.best();
         let last = self.points.last().map_or(0.0, |point| point.share);
+        let kept_at = self.reaches(margin);
+        let at = self.by_passes(|vertices, best| Some((1.0, reaches(vertices, margin * best)?)));
         Capacity {
             most: best.performance,
             interval: best.interval,
             at: best.share,
             full: last >= FULL,
             kept: margin * best.performance,
-            kept_at: self.reaches(margin),
+            kept_at,
+            kept_at_interval: kept_at
+                .zip(at)
+                .map(|(mid, at)| Interval { low: at.low.min(mid), high: at.high.clamp(mid, 1.0) }),
         }
     }
 }
 
 /// The confidence at which a bootstrap of so few values covers what is asked: it takes the values for the population,
 /// whose spread is larger by `sqrt(n / (n - 1))`, and knows no Student's t (Hesterberg 2015, expanded percentiles).
-fn expanded(confidence: f64, n: usize) -> f64 {
+pub(super) fn expanded(confidence: f64, n: usize) -> f64 {
     let n = n as f64;
     let z = t_quantile(confidence, n - 1.0).map(|t| t * (n / (n - 1.0)).sqrt());
     z.map_or(confidence, |z| 1.0 - normal_two_sided(z))
@@ -210,8 +245,26 @@ fn furthest(vertices: &[(f64, f64)]) -> Option<(f64, f64)> {
     gaps.max_by(|one, other| one.0.total_cmp(&other.0))
 }
 
+/// The lowest `x` at which lines from the origin through rising points reach a height.
+fn reaches(vertices: &[(f64, f64)], height: f64) -> Option<f64> {
+    let mut last = (0.0, 0.0);
+    for (share, now) in vertices.iter().copied() {
+        if now >= height {
+            let part = if now > last.1 { (height - last.1) / (now - last.1) } else { 0.0 };
+            return Some(last.0 + part.max(0.0) * (share - last.0));
+        }
+        last = (share, now);
+    }
+    None
+}
+
+/// [`at`], and beyond the last point the last height: a pass whose last level came to a little less CPU% than the others'.
+fn end_of(vertices: &[(f64, f64)], x: f64) -> Option<f64> {
+    at(vertices, x).or_else(|| vertices.last().map(|(_, performance)| *performance))
+}
+
 /// The height at `x` of straight lines from the origin through rising points; `None` beyond the last.
-fn at(vertices: &[(f64, f64)], x: f64) -> Option<f64> {
+pub(super) fn at(vertices: &[(f64, f64)], x: f64) -> Option<f64> {
     let next = vertices.iter().position(|(share, _)| *share >= x).filter(|_| x >= 0.0)?;
     let (left, right) = (next.checked_sub(1).map_or((0.0, 0.0), |before| vertices[before]), vertices[next]);
     match right.0 > left.0 {
@@ -241,110 +294,4 @@ pub fn spread_first(u: f64, s: f64, threads: usize, turbo: f64) -> f64 {
 pub fn pack_first(u: f64, turbo: f64) -> f64 {
     let u = u.clamp(0.0, 1.0);
     u * (turbo - (turbo - 1.0) * u)
-}
-
-/// Where one curve overtakes another.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Cross {
-    /// CPU%, 0..1, and the performance of both there.
-    pub share: f64,
-    pub performance: f64,
-    /// Whether the second is ahead from here on.
-    pub second_ahead: bool,
-    /// Whether the intervals of both lie apart somewhere before it and somewhere behind.
-    pub sure: bool,
-}
-
-/// Two curves over the CPU% that both have.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Crossing {
-    /// By rising CPU%; empty where they never cross.
-    pub at: Vec<Cross>,
-    /// Whether the second is ahead at the lowest and at the highest CPU% that both have; `None` where they are equal.
-    pub second_ahead_first: Option<bool>,
-    pub second_ahead_last: Option<bool>,
-    /// From the higher of both lowest levels to the lower of both highest.
-    pub from: f64,
-    pub to: f64,
-}
-
-/// Both curves at one CPU%.
-struct Look {
-    share: f64,
-    /// How far the second is ahead.
-    ahead: f64,
-    /// Performance of the first.
-    height: f64,
-    /// Whether the second is ahead by its whole interval, or the first.
-    surely: Option<bool>,
-}
-
-/// Compares two machines' curves, in the same unit of work (and scaled to one clock by [`Curve::scaled`] where wanted).
-/// `None` where they have no CPU% in common.
-pub fn crossing(first: &Curve, second: &Curve) -> Option<Crossing> {
-    let ends = |curve: &Curve| Some((curve.points.first()?.share, curve.points.last()?.share));
-    let ((a_from, a_to), (b_from, b_to)) = (ends(first)?, ends(second)?);
-    let (from, to) = (a_from.max(b_from), a_to.min(b_to));
-    if from > to {
-        return None;
-    }
-    let own = first.points.iter().chain(&second.points).map(|point| point.share);
-    let mut shares: Vec<f64> = own.filter(|share| (from..=to).contains(share)).collect();
-    shares.sort_by(f64::total_cmp);
-    shares.dedup();
-    let look = |share: f64| {
-        let (own, other) = (first.performance(share)?, second.performance(share)?);
-        Some(Look { share, ahead: other - own, height: own, surely: surely(first, second, share) })
-    };
-    let looks: Vec<Look> = shares.into_iter().filter_map(look).collect();
-    // Levels at which both are equal are passed over: what counts is who is ahead on either side.
-    let unequal: Vec<&Look> = looks.iter().filter(|look| look.ahead != 0.0).collect();
-    let mut found: Vec<Cross> = Vec::new();
-    for pair in unequal.windows(2).filter(|pair| (pair[0].ahead > 0.0) != (pair[1].ahead > 0.0)) {
-        let (left, right) = (pair[0], pair[1]);
-        let part = left.ahead / (left.ahead - right.ahead);
-        let between = |look: &&Look| look.ahead == 0.0 && left.share < look.share && look.share < right.share;
-        let (share, performance) = match looks.iter().find(between) {
-            Some(equal) => (equal.share, equal.height),
-            None => (
-                left.share + part * (right.share - left.share),
-                left.height + part * (right.height - left.height),
-            ),
-        };
-        found.push(Cross { share, performance, second_ahead: right.ahead > 0.0, sure: false });
-    }
-    let bounds: Vec<f64> = found.iter().map(|cross| cross.share).collect();
-    for (i, cross) in found.iter_mut().enumerate() {
-        let before = i.checked_sub(1).map_or(f64::NEG_INFINITY, |last| bounds[last]);
-        let behind = bounds.get(i + 1).copied().unwrap_or(f64::INFINITY);
-        let seen = |from: f64, to: f64, second: bool| {
-            looks.iter().any(|look| (from..=to).contains(&look.share) && look.surely == Some(second))
-        };
-        cross.sure =
-            seen(before, cross.share, !cross.second_ahead) && seen(cross.share, behind, cross.second_ahead);
-    }
-    let side = |look: Option<&&Look>| look.map(|look| look.ahead > 0.0);
-    Some(Crossing {
-        at: found,
-        second_ahead_first: side(unequal.first()),
-        second_ahead_last: side(unequal.last()),
-        from,
-        to,
-    })
-}
-
-/// Which curve is ahead by its whole interval; `None` where the intervals meet or one is not known.
-fn surely(first: &Curve, second: &Curve, share: f64) -> Option<bool> {
-    let ends = |curve: &Curve| {
-        let end = |of: fn(Interval) -> f64| -> Option<f64> {
-            let vertex = |point: &Point| Some((point.share, of(point.interval?)));
-            at(&curve.points.iter().map(vertex).collect::<Option<Vec<_>>>()?, share)
-        };
-        Some((end(|interval| interval.low)?, end(|interval| interval.high)?))
-    };
-    let ((a_low, a_high), (b_low, b_high)) = (ends(first)?, ends(second)?);
-    if b_low > a_high {
-        return Some(true);
-    }
-    (a_low > b_high).then_some(false)
 }

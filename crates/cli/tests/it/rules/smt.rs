@@ -27,29 +27,42 @@ fn faster(run: &mut Edit, of: impl Fn(&Value) -> bool, factor: f64) {
         if !of(&plan[planned]["case"]) {
             return;
         }
-        for samples in visit["samples"].as_array_mut().into_iter().flatten() {
-            // A column, or one number for all windows.
-            let times = |work: &mut Value| *work = json!(work.as_f64().expect("a number") * factor);
-            match samples["work"].as_array_mut() {
-                Some(column) => column.iter_mut().for_each(times),
-                None => times(&mut samples["work"]),
-            }
-        }
+        visit["samples"].as_array_mut().into_iter().flatten().for_each(|samples| scale(samples, factor));
     });
 }
 
-/// A study of load on the recorded machine of two cores, where two do so many times the work of one.
-fn two_cores(times: f64) -> Value {
+/// A study of load on the recorded machine of two cores, where two do so many times the work of one at the same CPU%.
+fn two_cores(times: f64) -> Edit {
     let mut run = Edit::of_verb(&["smt"], &format!("--quick --kind loop --pretend 7 --from {}", recorded()));
     // Whatever was invented.
     let invented = run.diagnosed();
-    let work = |place: &str| {
-        let key = format!("smt.load@{place}?kind=loop&levels=7/level=7#performance");
-        series(&invented, &key)["median"].as_f64().expect("a median")
-    };
-    let factor = times * work("one-cpu") / work("same-llc");
-    faster(&mut run, |case| case["placement"]["name"] == "same-llc", factor);
-    run.diagnosed()
+    let plan = run.header()["plan"].clone();
+    run.each(|_, visit| {
+        let place = &plan[visit["case"].as_u64().expect("a case") as usize]["case"]["placement"]["name"];
+        let place = place.as_str().expect("a name").to_string();
+        for samples in visit["samples"].as_array_mut().into_iter().flatten() {
+            let metric = samples["metrics"][0].as_str().expect("a name").to_string();
+            let level = samples["point"]["level"].as_u64().expect("a level");
+            let (work, cpu) = if place == "one-cpu" { (1.0, 100.0) } else { (times, 200.0) };
+            let wanted = level as f64 / 7.0 * if metric == "cpu" { cpu } else { work };
+            if !["cpu", "performance"].contains(&metric.as_str()) {
+                continue;
+            }
+            let key = format!("smt.load@{place}?kind=loop&levels=7/level={level}#{metric}");
+            let factor = wanted / series(&invented, &key)["median"].as_f64().expect("a median");
+            scale(samples, factor);
+        }
+    });
+    run
+}
+
+/// Multiplies what a sample counted: a column, or one number for all windows.
+fn scale(samples: &mut Value, factor: f64) {
+    let times = |work: &mut Value| *work = json!(work.as_f64().expect("a number") * factor);
+    match samples["work"].as_array_mut() {
+        Some(column) => column.iter_mut().for_each(times),
+        None => times(&mut samples["work"]),
+    }
 }
 
 pub fn threads_that_share_a_core() -> Vec<Case> {
@@ -58,13 +71,29 @@ pub fn threads_that_share_a_core() -> Vec<Case> {
     let siblings = Edit::of_verb(&["smt"], &words).diagnosed();
     let headline = |results: &Value| findings(results, "smt-capacity")[0]["headline"].to_string();
     assert!(headline(&siblings).contains("the second thread of a core adds"), "{}", headline(&siblings));
-    let hidden = two_cores(1.2);
+    let hidden = two_cores(1.2).diagnosed();
     assert!(headline(&hidden).contains("are said to be two cores"), "{}", headline(&hidden));
-    vec![case("siblings that are told", siblings), case("two CPUs that are no two cores", hidden)]
+    // Two cores whose second gives four fifths: that is no hidden sibling, and CPU% does not tell what is used.
+    let off = two_cores(1.8).diagnosed();
+    let said = headline(&off);
+    assert!(said.contains("CPU% is off by more than 3 points; CPU% says 50: 56 % ("), "{said}");
+    vec![
+        case("siblings that are told", siblings),
+        case("two CPUs that are no two cores", hidden),
+        case("two cores of which CPU% tells too little", off),
+    ]
 }
 
 pub fn cores_that_share_nothing() -> Vec<Case> {
-    vec![case("two cores", two_cores(2.0))]
+    let straight = two_cores(2.0);
+    let results = straight.diagnosed();
+    // The check and the sentence beside it say the same.
+    let shown = straight.shown();
+    assert!(shown.contains("two cores: CPU% tells what is used within 3 points"), "{shown}");
+    let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("CPU% says 50: 50 % ("), "{words}");
+    assert!(words.contains("Capacity at 100 %: 2.00 M/s ("), "{words}");
+    vec![case("two cores", results)]
 }
 
 fn beside(what: &'static str) -> impl Fn(&Value) -> bool {

@@ -21,7 +21,7 @@ fn the_yield_and_the_gap_of_a_core() {
     let gap = study.gap().expect("a gap");
     assert!((gap.gap - 0.3).abs() < 0.02 && (gap.at - 0.5).abs() < 0.02, "{gap:?}");
     assert!(second.p99.as_ref().is_some_and(|ratio| (ratio.ratio - 1.6).abs() < 0.02));
-    let capacity = study.whole().and_then(Arm::curve).expect("a curve").capacity(study.keep);
+    let capacity = study.whole().and_then(Arm::curve).expect("a curve").capacity(1.0 - study.free);
     assert!((capacity.most - 125.0).abs() < 2.0 && (capacity.kept - 100.0).abs() < 2.0, "{capacity:?}");
     // The used share by time with one and with both at work is what was done of what can be.
     for level in &study.pair().expect("siblings").levels {

@@ -1,0 +1,96 @@
+//! Flink's three charts: CPU% over events a second, events a second over CPU%, and attainment.
+
+use super::{Place, Step};
+use crate::block::{Axis, Chart, ChartKind, Line, LinePoint, Scale, Table};
+use crate::sections::figures::value_words;
+use crate::sections::{column, number, right, text};
+use model::VerdictKind;
+use model::vocabulary::MetricId;
+use model::vocabulary::nexmark as ids;
+
+const CPU: &str = "CPU% of the TaskManager's CPUs";
+const EVENTS: &str = "events, 1/s";
+const EACH: &str = "events for each % of CPU, 1/s";
+
+/// One metric over another, of every placement.
+struct Kind {
+    id: &'static str,
+    title: &'static str,
+    about: &'static str,
+    x: (MetricId, &'static str),
+    y: (MetricId, &'static str),
+}
+
+const KINDS: [Kind; 3] = [
+    Kind {
+        id: "cpu",
+        title: "CPU% over events a second",
+        about: "What a rate shows as. On two threads of one core the line bends upwards: past about half of CPU% it climbs faster \
+                than the rate. Hollow: rejected.",
+        x: (ids::metric::RATE, EVENTS),
+        y: (ids::metric::CPU, CPU),
+    },
+    Kind {
+        id: "rate",
+        title: "Events a second over CPU%",
+        about: "What a CPU% does. Never extrapolate it: plan by the greatest rate, less a margin. Hollow: rejected.",
+        x: (ids::metric::CPU, CPU),
+        y: (ids::metric::RATE, EVENTS),
+    },
+    Kind {
+        id: "attainment",
+        title: "Attainment: events for each % of CPU",
+        about: "Rising at light load: the fixed part is shared by more events. Falling towards full load: each further percent of \
+                CPU buys less, as on two threads of one core. Hollow: rejected.",
+        x: (ids::metric::CPU, CPU),
+        y: (ids::metric::ATTAINMENT, EACH),
+    },
+];
+
+/// The three charts, of a query whose id is `id`.
+pub fn all(places: &[Place], id: &str) -> Vec<Chart> {
+    KINDS.iter().map(|kind| chart(places, id, kind)).collect()
+}
+
+fn chart(places: &[Place], id: &str, kind: &Kind) -> Chart {
+    let mut rows = Vec::new();
+    let lines = places.iter().map(|(name, steps)| {
+        let point = |step: &Step| {
+            let (x, y) = (step.judged(kind.x.0)?, step.judged(kind.y.0)?);
+            rows.push(vec![
+                text(*name),
+                number(step.load.to_string()),
+                number(value_words(x)),
+                number(value_words(y)),
+            ]);
+            let found = y.analysis.figure()?;
+            Some(LinePoint {
+                x: x.analysis.figure()?.median,
+                y: found.median,
+                low_high: found.interval.map(|between| [between.low, between.high]),
+                hollow: [x, y].iter().any(|judged| judged.analysis.verdict.kind == VerdictKind::Rejected),
+            })
+        };
+        Line { name: name.to_string(), points: steps.iter().filter_map(point).collect(), joined: true }
+    });
+    let lines = lines.collect();
+    let axis = |title: &str| Axis { title: title.into(), scale: Scale::Linear };
+    Chart {
+        id: format!("chart-{id}-{}", kind.id),
+        title: kind.title.into(),
+        about: kind.about.into(),
+        kind: ChartKind::Lines {
+            x: axis(kind.x.1),
+            y: axis(kind.y.1),
+            lines,
+            marks: Vec::new(),
+            callouts: Vec::new(),
+        },
+        summary: None,
+        data: Table {
+            columns: vec![column("placement"), right("load"), right(kind.x.1), right(kind.y.1)],
+            rows,
+            folded: true,
+        },
+    }
+}
