@@ -111,6 +111,9 @@ fn options_of_nexmark_want_nexmark() {
     let mut command = crate::assay();
     command.args("run --only cpu.clock --flink-port 8081 --out".split(' ')).arg(dir.path());
     end(&mut command).expect(2).says(&["belong to nexmark"]);
+    let mut command = crate::assay();
+    command.args("run --only cpu.clock --margin 30 --out".split(' ')).arg(dir.path());
+    end(&mut command).expect(2).says(&["--margin belong to nexmark"]);
 }
 
 #[test]
@@ -236,8 +239,20 @@ fn setup_says_what_it_lacks_and_leaves_alone_what_is_there() {
 fn a_dry_run_and_invented_samples_need_no_cluster() {
     let stage = Stage::new();
     let mut command = crate::assay();
-    command.args("run --only nexmark --pretend 7 --new --out".split(' ')).arg(stage.path("out"));
-    end(command.env("PATH", "/nowhere")).sane();
+    command.args("run --only nexmark --margin 30 --pretend 7 --new --out".split(' ')).arg(stage.path("out"));
+    let ended = end(command.env("PATH", "/nowhere"));
+    ended.sane();
+    // It begins with its conclusion, in a terminal and in the page.
+    let words = ended.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let place = |what: &str| words.find(what).unwrap_or_else(|| panic!("no {what:?} in {words}"));
+    assert!(place("Capacity at 100 %: ") < place("figures trusted within"), "{words}");
+    assert!(words.contains("; with 30 % kept free, "), "{words}");
+    let page = fs::read_to_string(stage.path("out/report.html")).expect("a page");
+    let section = |id: &str| page.find(&format!("<section id=\"{id}\"")).unwrap_or_else(|| panic!("no {id}"));
+    assert!(section("nexmark-q0-loads") < section("findings"));
+    for chart in ["cpu", "rate", "attainment"] {
+        assert!(page.contains(&format!("chart-nexmark-q0-{chart}")), "no chart {chart}");
+    }
     let results = results(&stage.path("out"));
     let keys: Vec<&str> =
         results["series"].as_array().expect("series").iter().filter_map(|one| one["key"].as_str()).collect();

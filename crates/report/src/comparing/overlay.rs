@@ -99,7 +99,7 @@ fn chart(one: &Comparison, overlaid: &Overlaid, letter: &str, (index, each): (us
             marks: Vec::new(),
             callouts: callouts.collect(),
         },
-        summary: each.then(|| side_by_side(overlaid, letter)),
+        summary: Some(side_by_side(overlaid, letter, each)),
         data: Table { columns, rows, folded: true },
     }
 }
@@ -107,26 +107,28 @@ fn chart(one: &Comparison, overlaid: &Overlaid, letter: &str, (index, each): (us
 /// CPU% at which both are set side by side, 0..1.
 const AT: [f64; 6] = [0.1, 0.2, 0.3, 0.5, 0.7, 0.9];
 
-/// Attainment of both at the same CPU%, as far as both were measured. The ratio is that of their work, too.
-fn side_by_side(overlaid: &Overlaid, letter: &str) -> Table {
+/// Work of both at the same CPU%, as far as both were measured, or `each`: for each percent of CPU. The ratio is the same.
+fn side_by_side(overlaid: &Overlaid, letter: &str, each: bool) -> Table {
     let row = |share: &f64| {
         let (ratio, bounds) = overlaid.ratio(*share)?;
-        let each = |curve: &stats::smt::Curve| {
-            let work = curve.performance(*share)?;
-            Some(Cell::Number(figure(work / (100.0 * share), &overlaid.unit)))
+        let percents = if each { 100.0 * share } else { 1.0 };
+        let work = |side: usize| {
+            let work = overlaid.curves[side].performance(*share)?;
+            Some(Cell::Number(figure(work / percents, &overlaid.unit)))
         };
         Some(vec![
             Cell::Number(percent(*share)),
-            each(&overlaid.curves[0])?,
-            each(&overlaid.curves[1])?,
+            work(0)?,
+            work(1)?,
             Cell::Number(ratio_words(ratio, bounds)),
         ])
     };
+    let what = if each { "work for each %" } else { "work" };
     let columns = vec![
         right("CPU%"),
-        right("work for each %, A"),
-        right(&format!("work for each %, {letter}")),
-        right(&format!("{letter}/A")),
+        right(&format!("{what}, A")),
+        right(&format!("{what}, {letter}")),
+        right(&format!("{letter}/A (95 %)")),
     ];
     Table { columns, rows: AT.iter().filter_map(row).collect(), folded: false }
 }

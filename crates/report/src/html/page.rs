@@ -46,9 +46,7 @@ struct ChartView<'a> {
 
 impl<'a> Page<'a> {
     pub fn new(report: &'a Report, library: &'a str) -> Page<'a> {
-        let mut sections: Vec<SectionView> = report.sections.iter().map(SectionView::new).collect();
-        // Findings first, whoever put the report together.
-        sections.sort_by_key(|view| !matches!(view.section.blocks.first(), Some(Block::Findings(_))));
+        let sections: Vec<SectionView> = report.sections.iter().map(SectionView::new).collect();
         Page { report, sections, policy: policy(library), library }
     }
 

@@ -82,7 +82,10 @@ pub fn compose_beside(diagnosis: &Diagnosis, older: &[Comparison]) -> anyhow::Re
     let own = FAMILIES.iter().flat_map(|own| own(diagnosis));
     match is_capacity_study(diagnosis) {
         // It begins with its conclusion.
-        true => sections = own.chain(sections).collect(),
+        true => {
+            let (first, rest): (Vec<Section>, Vec<Section>) = own.partition(begins_with_capacity);
+            sections = first.into_iter().chain(sections).chain(rest).collect();
+        }
         false => sections.extend(own),
     }
     sections.extend(beside::section(diagnosis, older));
@@ -114,6 +117,11 @@ pub fn compose_beside(diagnosis: &Diagnosis, older: &[Comparison]) -> anyhow::Re
 /// Whether a benchmark measures capacity, and has all its charts in a section of its own.
 fn tells_capacity(bench: &str) -> bool {
     bench == model::vocabulary::smt::LOAD || bench.starts_with(nexmark::GROUP)
+}
+
+/// Whether a section is that of such a benchmark.
+fn begins_with_capacity(section: &Section) -> bool {
+    section.id == smt::capacity::ID || section.id.starts_with(nexmark::ID)
 }
 
 /// Whether nothing else was measured.

@@ -16,6 +16,8 @@ use stats::smt::{Curve, Pass, Point, USUAL_MARGIN};
 
 /// The beginning of the ids of these benchmarks.
 pub const GROUP: &str = "nexmark.";
+/// The beginning of the anchors of these sections.
+pub const ID: &str = "nexmark-";
 /// As fast as it can.
 const FULL: i64 = 100;
 
@@ -191,8 +193,8 @@ fn capacities(places: &[Place], free: f64) -> Option<Table> {
         right("capacity at 100 %"),
         right(&kept),
         right("which CPU% shows as"),
-        right("used when CPU% says 50"),
-        right("work can then grow to"),
+        right("used at CPU% 50"),
+        right("work can grow to"),
     ];
     (!rows.is_empty()).then_some(Table { columns, rows, folded: false })
 }

@@ -88,15 +88,18 @@ impl Sentence {
         let keep = 1.0 - free;
         let more = |growth: f64| load * (keep * growth - 1.0);
         let exact = Bounds { lo: more(self.growth.lo), mid: more(self.growth.mid), hi: more(self.growth.hi) };
-        // Two digits of what is larger, what runs or what fits beside it.
-        let digits = 1 - load.max(exact.mid.abs()).log10().floor() as i32;
+        // Two digits of what is larger, what runs or what fits beside it; three from 100 on.
+        let size = load.max(exact.mid.abs());
+        let digits = if size < 100.0 { 1 } else { 2 } - size.log10().floor() as i32;
         let Bounds { lo, mid, hi } = outwards(exact, 10f64.powi(-digits));
         let words = |value: f64| format!("{:.*}", usize::try_from(digits).unwrap_or(0), value + 0.0);
+        // What is too much already is said so.
+        let (word, lo, mid, hi) = if mid < 0.0 { ("less", -hi, -mid, -lo) } else { ("more", lo, mid, hi) };
         let [least, value, most] = [lo, mid, hi].map(words);
-        match (self.known, hi.is_finite()) {
-            (false, _) => format!("{value} more"),
-            (true, true) => format!("{value} more ({least} to {most})"),
-            (true, false) => format!("{value} more ({least} or more)"),
+        match (self.known, lo.is_finite(), hi.is_finite()) {
+            (true, true, true) => format!("{value} {word} ({least} to {most})"),
+            (true, true, false) => format!("{value} {word} ({least} or more)"),
+            _ => format!("{value} {word}"),
         }
     }
 
@@ -202,7 +205,8 @@ mod tests {
         let example = sentence(0.3, 0.6, 0.59, 0.61);
         assert_eq!(example.further_words(6.0, 0.0), "4.0 more (3.8 to 4.2)");
         assert_eq!(example.further_words(6.0, 0.4), "0.0 more (-0.1 to 0.2)");
-        assert_eq!(example.further_words(1200.0, 0.0), "800 more (700 to 900)");
+        assert_eq!(example.further_words(1200.0, 0.0), "800 more (760 to 840)");
+        assert_eq!(example.further_words(1200.0, 0.5), "200 less (180 to 220)");
         assert_eq!((Sentence::of(0.0, 0.0, None), Sentence::of(0.1, f64::NAN, None)), (None, None));
         let half = sentence(0.5, 0.8, 0.78, 0.82);
         assert_eq!(

@@ -12,6 +12,9 @@ use model::{Case, percent};
 use stats::compare::Ratio;
 use stats::smt::{Sentence, spread_first};
 
+/// The section's anchor.
+pub const ID: &str = "capacity";
+
 /// Whether a case stands in this section, and nowhere else.
 pub fn is_own(case: &Case) -> bool {
     case.bench == ids::LOAD
@@ -31,7 +34,7 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
         blocks.push(Block::Prose(format!("not measured here: {absent}")));
     }
     Some(Section {
-        id: "capacity".into(),
+        id: ID.into(),
         title: "What CPU% hides".into(),
         about: "Fixed work at rising load, by one CPU, by two threads of a core, by separate cores. CPU% is the kernel's: what its idle time leaves."
             .into(),
