@@ -22,6 +22,7 @@ pub mod network_path;
 mod occupancy;
 mod pair;
 pub mod placement;
+mod places;
 pub mod pretend;
 mod resident;
 pub mod sampler;

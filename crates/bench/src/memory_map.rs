@@ -1,6 +1,7 @@
 //! The bandwidth of every region of a node's free memory: chunks that all cores read, round after round in a new order.
 
 use super::memory::last_level_bytes;
+use super::rate::planted::{PLANT_PLACES, chunk_places, planted};
 use super::{Benchmark, Candidate, Depth, Param, Range, Sampler, Scope, View, point};
 use machine::Node;
 use model::vocabulary::MetricId;
@@ -80,11 +81,13 @@ pub struct Wish {
     /// Bytes of a chunk, for tests.
     pub chunk: Option<u64>,
     pub plant: Option<Plant>,
+    /// Whether chunks say that they lie where the plant has its slow blocks.
+    pub plant_places: bool,
 }
 
 impl Default for Wish {
     fn default() -> Wish {
-        Wish { max: None, node: None, rounds: 9, limit: 10.0, chunk: None, plant: None }
+        Wish { max: None, node: None, rounds: 9, limit: 10.0, chunk: None, plant: None, plant_places: false }
     }
 }
 
@@ -107,6 +110,11 @@ impl Plant {
         let possible =
             |plant: &Plant| (0.0..=1.0).contains(&plant.share) && (1.0..=8.0).contains(&plant.ratio);
         plant.filter(possible).ok_or_else(|| "a slow region is planted like slow:25%@1.33".to_string())
+    }
+
+    /// `slow:25%@1.33`.
+    pub fn words(&self) -> String {
+        format!("slow:{}%@{}", self.share * 100.0, self.ratio)
     }
 
     /// The chunks that are slow: from the end of the first quarter on.
@@ -210,7 +218,8 @@ fn candidate(
         inputs.insert(name.to_string(), text);
     }
     if let Some(plant) = wish.plant {
-        inputs.insert(PLANT.to_string(), format!("slow:{}%@{}", plant.share * 100.0, plant.ratio));
+        let name = if wish.plant_places { PLANT_PLACES } else { PLANT };
+        inputs.insert(name.to_string(), plant.words());
     }
     candidate
 }
@@ -256,15 +265,13 @@ fn points(case: &Case) -> Vec<Params> {
     (0..chunks).map(|chunk| point(ids::param::CHUNK, chunk)).chain([Params::new()]).collect()
 }
 
-/// Pages of each task's part of a chunk whose physical place is looked up.
-const LOOKS: u64 = 16;
-
 fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let wanted =
         |name: &str| number(case, name).ok_or_else(|| anyhow::anyhow!("the case has no input {name}"));
     let (chunks, bytes, rounds) = (wanted(CHUNKS)?, wanted(CHUNK_BYTES)?, wanted(ROUNDS)?);
     let plant =
         case.inputs.get(PLANT).map(|text| Plant::parse(text)).transpose().map_err(anyhow::Error::msg)?;
+    let plant = plant.or(planted(case)?);
     let mut readers = Readers::start(case, bytes, number(case, RESERVE).unwrap_or(0), sampler)?;
     let taken = readers.take(chunks)?;
     if taken == 0 {
@@ -290,8 +297,13 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
             break;
         }
     }
-    let physical = readers.physical(LOOKS)?;
+    let physical = readers.physical()?;
+    let places = match (planted(case)?, &slow) {
+        (Some(plant), Some((chunks, _))) => chunk_places(&plant, chunks, taken),
+        _ => readers.places()?,
+    };
     readers.end(sampler)?;
+    sampler.facts().places = places;
     emit(sampler, bytes, ns, physical)
 }
 

@@ -4,12 +4,16 @@
 
 use std::collections::BTreeMap;
 
+use super::memory_map::Plant;
 use super::{Benchmark, Candidate, Depth, Param, Range, Sampler, Scope, View};
-use kernels::rate::{COMPONENTS, Component, STANDARD_BYTES};
-use model::vocabulary::MetricId;
+use kernels::rate::{COMPONENTS, Character, Component, STANDARD_BYTES};
 use model::vocabulary::rate as ids;
-use model::{Better, Case, CpuSet, Form, Metric, Pages, Params, Placement, Seat};
+use model::vocabulary::{BenchId, MetricId};
+use model::{Beside, Better, Case, CpuSet, Form, Metric, Pages, Params, Placement, Seat};
+
 mod copies;
+pub mod planted;
+mod progress;
 
 pub const REFERENCE: &str = "reference";
 pub const CHARACTER: &str = "character";
@@ -18,6 +22,11 @@ pub const ITERATIONS: &str = "iterations";
 pub const REFERENCE_MACHINE: &str = "reference_machine";
 const ONE_COPY_ON: &str = "one vCPU of a KVM guest, AMD EPYC family 25 model 17 at 3.7 GHz, 2026-11-22";
 const ALLOCATIONS: &str = "allocations";
+/// The input of a case that tells what a component is bound by, and what it says: one copy alone, one copy while every
+/// other CPU of the suite streams through memory.
+pub const EXPERIMENT: &str = "experiment";
+pub const ALONE: &str = "alone";
+pub const BESIDE_STREAMS: &str = "beside-streams";
 /// The input by which tests make one copy's result wrong: the copy's number.
 const FLIPPED: &str = "flipped_copy";
 
@@ -118,21 +127,66 @@ pub struct Suite {
     pub cpus: Option<CpuSet>,
     /// Of this node only.
     pub node: Option<u32>,
+    /// Whether to find out by experiment what components are bound by.
+    pub experiments: bool,
+    /// Memory of two speeds that is made up.
+    pub plant: Option<Plant>,
 }
 
 /// Rows named in a run of other things: one copy a core, as little memory as has stored answers.
 fn usual(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let mib = STANDARD_BYTES >> 20;
-    cases(bench, scope, &Suite { mib, allocations: 1, iterations: 2, threads: false, cpus: None, node: None })
+    let suite = Suite {
+        mib,
+        allocations: 1,
+        iterations: 2,
+        threads: false,
+        cpus: None,
+        node: None,
+        experiments: false,
+        plant: None,
+    };
+    cases(bench, scope, &suite)
 }
 
-/// The case of a component: copies side by side, each with memory of its own, on its own node.
+/// The case of a component: copies side by side, each with memory of its own, on its own node; and where it is asked for,
+/// what tells whether memory decides: one copy alone, and of components that wait for single lines (which scale although
+/// memory decides) one copy beside streams. A component in caches shows what sharing alone costs: the first of them has both.
 pub fn cases(bench: &Benchmark, scope: &Scope, suite: &Suite) -> Vec<Candidate> {
     let Some(component) = component(&bench.id) else { return Vec::new() };
     let placement = match placement(scope, suite) {
         Ok(placement) => placement,
         Err(why) => return vec![Candidate::unmet(bench.id, "one-per-core", why)],
     };
+    let main = candidate(bench, component, &placement, suite);
+    let memory = component.character.fills_memory();
+    if !suite.experiments || placement.seats.len() < 2 || !(memory || component.id == CONTROL) {
+        return vec![main];
+    }
+    let mut one = placement.clone();
+    one.name = "one-cpu".into();
+    let others: CpuSet = one.seats.split_off(1).iter().filter_map(first_cpu).collect();
+    let streams = Placement { beside: Beside::Stream, neighbours: vec![others], ..one.clone() };
+    let waits = component.character == Character::Latency || !memory;
+    let experiments = [(ALONE, one, true), (BESIDE_STREAMS, streams, waits)];
+    let experiments = experiments.into_iter().filter(|(.., wanted)| *wanted).map(|(name, placement, _)| {
+        let mut candidate = candidate(bench, component, &placement, suite);
+        // What budgets cut first; the control last of them.
+        candidate.priority = if memory { 40 } else { 45 };
+        candidate.case.inputs.insert(EXPERIMENT.to_string(), name.to_string());
+        candidate
+    });
+    std::iter::once(main).chain(experiments).collect()
+}
+
+/// The component in caches whose experiments are the others' control.
+const CONTROL: BenchId = ids::MOLECULES;
+
+fn first_cpu(seat: &Seat) -> Option<u32> {
+    seat.cpus.first()
+}
+
+fn candidate(bench: &Benchmark, component: &Component, placement: &Placement, suite: &Suite) -> Candidate {
     let copies = placement.seats.len() as u64;
     let grows = component.character.fills_memory();
     let pieces = (suite.allocations * suite.iterations) as f64;
@@ -141,7 +195,7 @@ pub fn cases(bench: &Benchmark, scope: &Scope, suite: &Suite) -> Vec<Candidate> 
     let (make_s, piece_s) = if grows { (0.1 + 1.2 * gib, 0.05 + 3.0 * gib) } else { (0.2, 0.7) };
     let seconds = suite.allocations as f64 * make_s + pieces * piece_s;
     let bytes = if grows { suite.mib << 20 } else { STANDARD_BYTES };
-    let mut candidate = Candidate::new(bench.id, placement, 60, seconds)
+    let mut candidate = Candidate::new(bench.id, placement.clone(), 60, seconds)
         .memory(copies * bytes)
         .param(ids::param::MIB, suite.mib);
     if let Some(node) = suite.node {
@@ -154,19 +208,21 @@ pub fn cases(bench: &Benchmark, scope: &Scope, suite: &Suite) -> Vec<Candidate> 
         (ALLOCATIONS.to_string(), suite.allocations.to_string()),
         (ITERATIONS.to_string(), suite.iterations.to_string()),
     ]);
-    vec![candidate]
+    if let Some(plant) = suite.plant {
+        candidate.case.inputs.insert(planted::PLANT_PLACES.to_string(), plant.words());
+    }
+    candidate
 }
 
 /// Where the copies sit, each bound to the memory of its own node where there are several.
 fn placement(scope: &Scope, suite: &Suite) -> Result<Placement, String> {
     const ROLE: &str = "copy";
     let floor = scope.floor;
-    let first = |seat: &Seat| seat.cpus.first();
     let mut placement = match (&suite.cpus, suite.node) {
         (None, _) if suite.threads => floor.all(ROLE),
         (Some(cpus), _) => {
             let mut all = floor.all(ROLE);
-            all.seats.retain(|seat| first(seat).is_some_and(|cpu| cpus.contains(cpu)));
+            all.seats.retain(|seat| first_cpu(seat).is_some_and(|cpu| cpus.contains(cpu)));
             all
         }
         (None, Some(node)) => {
@@ -177,7 +233,7 @@ fn placement(scope: &Scope, suite: &Suite) -> Result<Placement, String> {
     };
     let nodes: BTreeMap<u32, u32> =
         scope.machine.nodes.iter().flat_map(|node| node.cpus.iter().map(|cpu| (cpu, node.id))).collect();
-    let node_of = |seat: &Seat| nodes.get(&first(seat)?).copied();
+    let node_of = |seat: &Seat| nodes.get(&first_cpu(seat)?).copied();
     if let Some(node) = suite.node {
         placement.seats.retain(|seat| node_of(seat).is_none_or(|own| own == node));
     }

@@ -45,7 +45,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             let shown = results.iter().map(|(file, one)| text::render(&imported::report(file, one), style));
             let repeats = imported::repeats_reports(&results);
             let repeats = repeats.iter().map(|report| text::render(report, style));
-            output::print_text(&shown.chain(repeats).collect::<Vec<_>>().join("\n"))?;
+            // What several runs come to stands before each of them.
+            output::print_text(&repeats.chain(shown).collect::<Vec<_>>().join("\n"))?;
         }
     }
     let usable = results

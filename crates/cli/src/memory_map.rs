@@ -47,7 +47,7 @@ pub struct Args {
 }
 
 /// `8G`, `512M`, `64K`, with or without `iB`.
-fn size(text: &str) -> Result<u64, String> {
+pub fn size(text: &str) -> Result<u64, String> {
     let number = text.trim_end_matches("iB").trim_end_matches('B');
     let digits = number.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit: Option<u64> = match number[digits.len()..].to_ascii_uppercase().as_str() {
@@ -91,7 +91,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         ..usual
     };
     let row = bench::find(&MAP).ok_or_else(|| anyhow::anyhow!("{} is not there", MAP))?;
-    let wish = MapWish { max, node, rounds, limit, chunk, plant };
+    let wish = MapWish { max, node, rounds, limit, chunk, plant, plant_places: false };
     let study = |_: Vec<Candidate>, scope: &Scope, _: &Host| bench::map_cases(row, scope, &wish);
     measure_study_of(&measure, profile, &[row], &study, &|_| {})
 }

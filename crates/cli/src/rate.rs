@@ -9,13 +9,15 @@ use clap::builder::PossibleValuesParser;
 use super::concluding::Finished;
 use super::measure_args::MeasureArgs;
 use super::measuring::{Host, study_to_file};
+use super::memory_map::size;
 use super::{output, results};
-use bench::{self, Benchmark, Candidate, Depth, RateSuite, Scope};
-use diagnose::Diagnosis;
-use diagnose::suite::{Past, suite};
+use bench::{self, Benchmark, Candidate, Depth, MapWish, Plant, RateSuite, Scope};
+use diagnose::escalation::{Escalated, Step, of_steps, steps_so_far};
+use diagnose::suite::Past;
 use kernels::rate::{COMPONENTS, Component};
-use model::vocabulary::rate::probe::RATE_HISTORY;
-use model::{CpuSet, Entry, Header};
+use model::vocabulary::memory_map::MAP;
+use model::vocabulary::rate::probe::{RATE_ESCALATION, RATE_HISTORY};
+use model::{CpuSet, Entry, Header, LAST};
 use session::plan;
 use stats::repeat::APART;
 
@@ -31,7 +33,8 @@ Examples:
   assay rate --quick                          the suite in minutes
   assay rate --component bwaves,triad         these components
   assay rate --footprint 12G                  12 GiB on each NUMA node, shared by its copies
-  assay rate --quick --escalate               what does not repeat once more, with a larger footprint
+  assay rate --quick --with-map               as root: do runs follow where their memory lay?
+  assay rate --quick --escalate               what does not repeat again and again, with twice the footprint
 Exit codes as those of `assay run`")]
 pub struct Args {
     /// Components, with commas (default: all)
@@ -55,9 +58,21 @@ pub struct Args {
     /// Fresh arrays in each process
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100))]
     allocations: Option<u64>,
-    /// Measure components whose runs lie more than 5 % apart once more, with a larger footprint
+    /// Double the footprint until memory decides or a node is full
     #[arg(long)]
     escalate: bool,
+    /// Map the memory after the runs; as root, explain them by it
+    #[arg(long)]
+    with_map: bool,
+    /// Most memory of each node for the map, like 8G (default: as memmap)
+    #[arg(long, value_name = "SIZE", value_parser = size, requires = "with_map")]
+    map_max: Option<u64>,
+    /// Bytes of a chunk of the map (tests on little memory)
+    #[arg(long, value_name = "SIZE", hide = true, value_parser = size, requires = "with_map")]
+    map_chunk: Option<u64>,
+    /// Make memory of two speeds up, like slow:25%@3 (tests)
+    #[arg(long, value_name = "WHAT", hide = true, value_parser = Plant::parse, requires = "with_map")]
+    plant: Option<Plant>,
     #[command(flatten)]
     measure: MeasureArgs,
 }
@@ -105,8 +120,10 @@ const FORMS: [(Depth, f64, u64, u64, u64); 3] = [
 ];
 /// The least room that every component has.
 const LEAST_MIB: u64 = 16;
-/// By how much `--escalate` enlarges the footprint, where memory allows.
-const LARGER: u64 = 4;
+/// Rounds of the map behind a suite.
+const MAP_ROUNDS: u64 = 9;
+/// Where so much of a node's memory is taken, a larger footprint is no other one.
+const FULL: f64 = 0.95;
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if !args.measure.only.is_empty() {
@@ -119,49 +136,70 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             && (args.components.is_empty() || args.components.iter().any(|one| one == name))
     };
     let benches: Vec<&Benchmark> = bench::all().filter(wanted).collect();
-    let first = session(&args, &benches, args.footprint)?;
-    let Some(apart) = args.escalate.then(|| first.diagnosis.as_ref().and_then(apart_in)).flatten() else {
-        return Ok(first.code);
-    };
-    if apart.names.is_empty() {
-        output::tell("assay: no component's runs lie more than 5 % apart: nothing to escalate");
-        return Ok(first.code);
+    let first = session(&args, &benches, args.footprint, &[])?;
+    match args.escalate {
+        true => escalate(&args, &benches, first),
+        false => Ok(first.finished.code),
     }
-    let larger: Vec<&Benchmark> =
-        benches.into_iter().filter(|bench| apart.names.iter().any(|name| bench.id == *name)).collect();
-    output::tell(&format!(
-        "assay: {} once more, with {} MiB for each node's copies",
-        apart.names.join(", "),
-        (apart.node_bytes * LARGER) >> 20
-    ));
-    Ok(session(&args, &larger, Some(Footprint::Bytes(apart.node_bytes * LARGER)))?.code)
 }
 
-/// Components whose runs lie apart, and what each node's copies had.
-struct Apart {
-    names: Vec<String>,
-    node_bytes: u64,
+/// Measures with twice the footprint again and again: those whose runs lie apart, or where there are none all whose data
+/// fill memory, until memory decides of each or a node is full.
+fn escalate(args: &Args, benches: &[&Benchmark], first: Measured) -> anyhow::Result<ExitCode> {
+    let mut last = first;
+    loop {
+        let code = last.finished.code;
+        // An interrupted run is gone on with, not enlarged.
+        let whole = last.finished.diagnosis.as_ref().filter(|diagnosis| diagnosis.run.summary.is_some());
+        let Some(steps) = whole.map(steps_so_far).filter(|steps| !steps.is_empty()) else { return Ok(code) };
+        let all = of_steps(&steps);
+        let apart = |one: &&Escalated| one.steps.iter().any(|step| step.apart > APART);
+        let swinging = all.iter().any(|one| apart(&one));
+        let open: Vec<&Escalated> =
+            all.iter().filter(|one| !one.is_settled() && (!swinging || apart(one))).collect();
+        all.iter().filter(|one| one.is_settled() || one.steps.len() > 1).for_each(|one| {
+            output::tell(&format!("assay: {}", one.words()));
+        });
+        let most = steps.iter().map(|step| step.node_mib).max().unwrap_or(0) << 20;
+        let next = (2 * most).min(last.most_on_a_node);
+        if open.is_empty() {
+            return Ok(code);
+        }
+        if (next as f64) < most as f64 / FULL {
+            let gib = last.most_on_a_node as f64 / f64::from(1 << 30);
+            output::tell(&format!(
+                "assay: {gib:.1} GiB of each node's memory may be used: nothing larger fits"
+            ));
+            return Ok(code);
+        }
+        let names: Vec<&str> = open.iter().map(|one| one.component()).collect();
+        let larger: Vec<&Benchmark> = benches
+            .iter()
+            .copied()
+            .filter(|bench| names.iter().any(|name| bench.id.strip_prefix("rate.") == Some(*name)))
+            .collect();
+        output::tell(&format!(
+            "assay: {} once more, with {} MiB for each node's copies",
+            names.join(", "),
+            next >> 20
+        ));
+        last = session(args, &larger, Some(Footprint::Bytes(next)), &steps)?;
+    }
 }
 
-fn apart_in(diagnosis: &Diagnosis) -> Option<Apart> {
-    // An interrupted run is gone on with, not enlarged.
-    diagnosis.run.summary.as_ref()?;
-    let suite = suite(&diagnosis.run, &diagnosis.series)?;
-    let far = |part: &&diagnose::suite::Part| {
-        [&part.runs, &part.history].into_iter().flatten().any(|runs| runs.apart > APART)
-    };
-    let names = suite.parts.iter().filter(far).map(|part| part.rate.series.case.bench.to_string()).collect();
-    let node_bytes = suite.parts.iter().map(|part| {
-        let seats = &part.rate.series.case.placement.seats;
-        let first = seats.first().map(|seat| seat.mem_nodes.clone()).unwrap_or_default();
-        let copies = seats.iter().filter(|seat| seat.mem_nodes == first).count() as u64;
-        (part.mib() << 20) * copies
-    });
-    Some(Apart { names, node_bytes: node_bytes.max()? })
+/// A session, and how much memory of a node its copies might have had.
+struct Measured {
+    finished: Finished,
+    most_on_a_node: u64,
 }
 
-/// One session of the suite.
-fn session(args: &Args, benches: &[&Benchmark], footprint: Option<Footprint>) -> anyhow::Result<Finished> {
+/// One session of the suite; `steps` are those of an escalation before it.
+fn session(
+    args: &Args,
+    benches: &[&Benchmark],
+    footprint: Option<Footprint>,
+    steps: &[Step],
+) -> anyhow::Result<Measured> {
     let usual = args.measure.profile()?;
     let (_, budget_s, mib, allocations, iterations) =
         FORMS.into_iter().find(|(depth, ..)| *depth == usual.depth).unwrap_or(FORMS[1]);
@@ -172,6 +210,8 @@ fn session(args: &Args, benches: &[&Benchmark], footprint: Option<Footprint>) ->
         threads: args.threads,
         cpus: args.cpus.clone(),
         node: args.node,
+        experiments: true,
+        plant: args.plant,
     };
     let look = Host::look(&args.measure)?;
     let profile = plan::Profile {
@@ -185,20 +225,54 @@ fn session(args: &Args, benches: &[&Benchmark], footprint: Option<Footprint>) ->
     };
     let scope = look.scope(&profile, false);
     let suite = fitted(suite, footprint, &scope);
+    let (copies, on_a_node) = bench::rate_copies(&scope, &suite);
+    let most_on_a_node = scope.memory_bytes / copies.max(1) * on_a_node;
+    let map = args.with_map.then(|| bench::find(&MAP)).flatten();
     let mut profile = profile;
-    if footprint.is_some() && args.measure.budget.is_none() {
+    let needs = |candidates: &[Candidate]| -> f64 {
+        candidates.iter().map(|candidate| profile.seconds_of(candidate.seconds)).sum()
+    };
+    if args.measure.budget.is_none() {
         let all = benches.iter().flat_map(|bench| bench::rate_cases(bench, &scope, &suite));
-        let needs_s: f64 = all.map(|candidate| profile.seconds_of(candidate.seconds)).sum();
-        profile.budget_s = profile.budget_s.max(needs_s * 1.2);
+        let suite_s = if footprint.is_some() { needs(&all.collect::<Vec<_>>()) * 1.2 } else { 0.0 };
+        let map_s = map.map_or(0.0, |map| needs(&map_cases(args, map, &scope)));
+        profile.budget_s = profile.budget_s.max(suite_s) + map_s;
     }
     let study = |_: Vec<Candidate>, scope: &Scope, _: &Host| -> Vec<Candidate> {
-        benches.iter().flat_map(|bench| bench::rate_cases(bench, scope, &suite)).collect()
+        let suite = benches.iter().flat_map(|bench| bench::rate_cases(bench, scope, &suite));
+        suite.chain(map.into_iter().flat_map(|map| map_cases(args, map, scope))).collect()
     };
     let history = history(&args.measure.out, look.machine.host.as_deref());
+    let lines = |steps: &[Step]| -> String {
+        steps.iter().filter_map(|step| serde_json::to_string(step).ok()).map(|line| line + "\n").collect()
+    };
     let amend = |header: &mut Header| {
         header.snapshot.entries.insert(RATE_HISTORY.to_string(), Entry::Text(history.clone()));
+        if !steps.is_empty() {
+            header.snapshot.entries.insert(RATE_ESCALATION.to_string(), Entry::Text(lines(steps)));
+        }
     };
-    study_to_file(&args.measure, profile, benches, &study, &amend)
+    let all: Vec<&Benchmark> = benches.iter().copied().chain(map).collect();
+    let finished = study_to_file(&args.measure, profile, &all, &study, &amend)?;
+    Ok(Measured { finished, most_on_a_node })
+}
+
+/// The map behind the suite: once, when all runs are through and have given their memory back.
+fn map_cases(args: &Args, map: &Benchmark, scope: &Scope) -> Vec<Candidate> {
+    let wish = MapWish {
+        max: args.map_max,
+        node: args.node,
+        rounds: MAP_ROUNDS,
+        chunk: args.map_chunk,
+        plant: args.plant,
+        plant_places: true,
+        ..MapWish::default()
+    };
+    let mut cases = bench::map_cases(map, scope, &wish);
+    for candidate in &mut cases {
+        candidate.case.inputs.insert(LAST.to_string(), "yes".to_string());
+    }
+    cases
 }
 
 /// The suite with as much memory for each copy as was asked for, or as there is.

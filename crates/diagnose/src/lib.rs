@@ -18,7 +18,9 @@ use stats::core_bound::RunClock;
 use stats::quads::{Versus, versus};
 use stats::siblings::Siblings;
 
+pub mod bound;
 pub mod distances;
+pub mod escalation;
 mod evidence;
 pub mod ladder;
 mod mechanism;
@@ -26,6 +28,7 @@ pub mod memory_map;
 mod mix;
 pub mod neighbours;
 mod others;
+pub mod placed;
 pub mod readings;
 pub mod shares;
 pub mod suite;
@@ -70,6 +73,7 @@ rules! {
     noise
     smt
     rate
+    rate_slow_memory
     guard
     disk
     structure

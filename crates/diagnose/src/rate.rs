@@ -1,5 +1,6 @@
 //! What moves a rate suite from run to run.
 
+use super::bound::{fits, last_level};
 use super::suite::{Part, Suite, suite};
 use super::words::figure;
 use super::{Evidence, Rule};
@@ -231,6 +232,8 @@ fn memory_moves(evidence: &Evidence) -> Option<Vec<Finding>> {
     let suite = suite(evidence.run, evidence.series)?;
     let of = |memory: bool| -> Vec<(&Part, &Sequence)> {
         let parts = suite.parts.iter().filter(|part| part.is_memory() == memory);
+        // Data that fit in caches tell nothing of memory.
+        let parts = parts.filter(|part| !memory || fits(part, evidence.machine).is_none());
         parts
             .filter_map(|part| {
                 Some((part, part.runs.as_ref().filter(|runs| runs.values.len() >= PROCESSES)?))
@@ -252,7 +255,7 @@ fn memory_moves(evidence: &Evidence) -> Option<Vec<Finding>> {
     let mut facts: Vec<Fact> = moved
         .iter()
         .map(|(part, runs)| {
-            let what = format!("runs of {} ({})", part.name(), part.character());
+            let what = format!("runs of {}, whose data fill memory", part.name());
             Fact::new(what, words(runs, part.scatter), &part.rate.series.key)
         })
         .collect();
@@ -293,14 +296,9 @@ const IN_CACHE: Rule = Rule {
 fn in_cache(evidence: &Evidence) -> Option<Vec<Finding>> {
     let suite = suite(evidence.run, evidence.series)?;
     let part = suite.parts.iter().find(|part| part.is_memory())?;
-    let placement = &part.rate.series.case.placement;
-    let (copies, cpus) = (placement.seats.len() as u64, placement.cpus());
-    let caches = &evidence.machine.caches;
-    let last = caches.iter().map(|cache| cache.level).max()?;
-    let own = caches.iter().filter(|cache| cache.level == last && !cache.cpus.is_disjoint(&cpus));
-    let cache_bytes = own.map(|cache| cache.size_bytes).sum::<Option<u64>>().filter(|bytes| *bytes > 0)?;
-    let bytes = (part.mib() << 20) * copies;
-    if bytes >= 2 * cache_bytes {
+    let (last, cache_bytes) = last_level(part, evidence.machine)?;
+    let bytes = (part.mib() << 20) * part.copies();
+    if fits(part, evidence.machine).is_none() {
         return Some(Vec::new());
     }
     let mib = |bytes: u64| figure(bytes as f64 / f64::from(1 << 20), "MiB");

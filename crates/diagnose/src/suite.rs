@@ -1,6 +1,6 @@
 //! A rate suite understood: each component's runs in their order, where its variance sits, and the suite's one figure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,8 @@ use stats::repeat::{Sequence, scatter_inside, sequence};
 
 const GROUP: &str = "rate.";
 /// Characters whose data fill the footprint.
-const MEMORY: [&str; 2] = ["memory bandwidth", "memory latency"];
+const LATENCY: &str = "memory latency";
+const MEMORY: [&str; 2] = ["memory bandwidth", LATENCY];
 
 /// An earlier run of the suite on this host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -72,8 +73,25 @@ impl Part<'_> {
         self.rate.series.case.inputs.get("character").map_or("", String::as_str)
     }
 
+    /// Whether its data fill the footprint; what it is bound by, only an experiment tells.
     pub fn is_memory(&self) -> bool {
         MEMORY.contains(&self.character())
+    }
+
+    /// Whether it waits for single lines: its copies may scale although memory decides.
+    pub fn waits_for_lines(&self) -> bool {
+        self.character() == LATENCY
+    }
+
+    pub fn copies(&self) -> u64 {
+        self.rate.series.case.placement.seats.len() as u64
+    }
+
+    /// Memory of the copies of a NUMA node together, MiB, where each node has as many.
+    pub fn node_mib(&self) -> u64 {
+        let seats = &self.rate.series.case.placement.seats;
+        let nodes: BTreeSet<u32> = seats.iter().filter_map(|seat| seat.mem_nodes.first()).collect();
+        self.mib() * self.copies() / nodes.len().max(1) as u64
     }
 
     /// Memory of a copy.
@@ -89,9 +107,34 @@ impl Part<'_> {
     }
 }
 
+/// What an experiment on a component measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Experiment {
+    /// One copy, nothing beside it.
+    Alone,
+    /// One copy, every other CPU of the suite streaming through memory.
+    BesideStreams,
+}
+
+impl Experiment {
+    fn of(judged: &Judged) -> Option<Experiment> {
+        match judged.series.case.inputs.get("experiment")?.as_str() {
+            "alone" => Some(Experiment::Alone),
+            _ => Some(Experiment::BesideStreams),
+        }
+    }
+}
+
+/// Whether a series belongs to an experiment of the suite, and not to the suite's figures.
+pub fn is_experiment(judged: &Judged) -> bool {
+    Experiment::of(judged).is_some()
+}
+
 /// A run's suite.
 pub struct Suite<'a> {
     pub parts: Vec<Part<'a>>,
+    /// Rates of one copy.
+    pub experiments: Vec<(Experiment, &'a Judged)>,
     /// Of the ratios of all that were measured.
     pub index: Option<Index>,
     pub past: Vec<Past>,
@@ -106,9 +149,10 @@ pub fn suite<'a>(run: &Run, series: &'a [Judged]) -> Option<Suite<'a>> {
             && judged.series.point.is_empty()
             && judged.analysis.estimate.is_some()
     };
-    let parts: Vec<Part> = series
-        .iter()
-        .filter(|judged| whole(judged, ids::metric::RATE))
+    let rates = || series.iter().filter(|judged| whole(judged, ids::metric::RATE));
+    let experiments = rates().filter_map(|judged| Some((Experiment::of(judged)?, judged))).collect();
+    let parts: Vec<Part> = rates()
+        .filter(|judged| !is_experiment(judged))
         .map(|rate| {
             let same = |judged: &&Judged| judged.series.planned == rate.series.planned;
             let beside = |metric| series.iter().filter(|judged| whole(judged, metric)).find(same);
@@ -121,7 +165,7 @@ pub fn suite<'a>(run: &Run, series: &'a [Judged]) -> Option<Suite<'a>> {
         Some(Component { name, ratio: estimate.median, interval, weight: 1.0 })
     });
     let index = index(&components.collect::<Vec<_>>(), CONFIDENCE);
-    (!parts.is_empty()).then_some(Suite { parts, index, past })
+    (!parts.is_empty()).then_some(Suite { parts, experiments, index, past })
 }
 
 fn part<'a>(
@@ -201,6 +245,6 @@ impl Suite<'_> {
     pub fn boots(&self, run: &Run) -> usize {
         let ids =
             self.past.iter().filter_map(|past| past.boot_id.as_ref()).chain(run.header.boot_id.as_ref());
-        ids.collect::<std::collections::BTreeSet<_>>().len()
+        ids.collect::<BTreeSet<_>>().len()
     }
 }

@@ -3,10 +3,8 @@
 
 use super::Imported;
 use model::{Effect, Fact, Finding, Severity};
-use stats::order::{coefficient_of_variation, mean, median};
-
-/// Two runs of a component further apart than this mean that something changed.
-pub const APART: f64 = 0.05;
+use stats::order::{mean, median};
+use stats::repeat::{self, Sequence, Shape};
 
 pub const RULE: &str = "runs-apart";
 
@@ -50,6 +48,8 @@ pub struct Repeats {
     pub rows: Vec<Row>,
     /// Results that are one and the same run, and count once; as sentences.
     pub remarks: Vec<String>,
+    /// What the runs come to, a sentence; empty where no figure stands in two of them.
+    pub conclusion: String,
     pub finding: Option<Finding>,
 }
 
@@ -66,6 +66,11 @@ pub struct Row {
     pub cv: f64,
     /// max / min - 1.
     pub apart: f64,
+    /// `low low high high mid`; empty where the runs are alike.
+    pub levels: String,
+    /// The share of slow memory of each run, 0..1, that would explain runs that came as memory of two speeds is handed out,
+    /// were the slowest wholly in slow memory and the fastest wholly in fast. Empty of others.
+    pub slow_shares: Vec<f64>,
 }
 
 /// Groups of at least two runs of one machine.
@@ -79,6 +84,7 @@ pub fn repeats(results: &[&Imported]) -> Vec<Repeats> {
                 host: one.host.clone(),
                 rows: Vec::new(),
                 remarks: Vec::new(),
+                conclusion: String::new(),
                 finding: None,
             }),
             Some(group) => match group.results.iter().find(|known| same_run(results[**known], one)) {
@@ -95,6 +101,7 @@ pub fn repeats(results: &[&Imported]) -> Vec<Repeats> {
     for group in &mut groups {
         let members: Vec<&Imported> = group.results.iter().map(|place| results[*place]).collect();
         group.rows = rows(&members);
+        group.conclusion = conclusion(group);
         group.finding = finding(group);
     }
     groups
@@ -127,48 +134,89 @@ fn rows(members: &[&Imported]) -> Vec<Row> {
     let row = |key: &str, title: &str| {
         let values: Vec<f64> =
             members.iter().filter_map(|one| value(one, key)).filter(|value| *value > 0.0).collect();
-        let (low, high) =
-            (values.iter().copied().reduce(f64::min)?, values.iter().copied().reduce(f64::max)?);
-        (values.len() > 1).then_some(())?;
+        let Sequence { apart, cv, levels, shape, .. } = repeat::sequence(&values, 0.0)?;
+        let placed = shape == Shape::Placed;
         Some(Row {
             key: key.to_string(),
             title: title.to_string(),
             median: median(&values)?,
             mean: mean(&values)?,
-            cv: coefficient_of_variation(&values)?,
-            apart: Some(high / low - 1.0).filter(|apart| apart.is_finite())?,
+            cv,
+            apart: Some(apart).filter(|apart| apart.is_finite())?,
+            levels: levels.iter().map(|level| level.word()).collect::<Vec<_>>().join(" "),
+            slow_shares: if placed { repeat::slow_shares(&values) } else { Vec::new() },
             values,
         })
     };
     scores.filter_map(|series| row(&series.key, series.metric.title.as_ref())).collect()
 }
 
-fn finding(group: &Repeats) -> Option<Finding> {
-    let mut far: Vec<&Row> = group.rows.iter().filter(|row| row.apart > APART).collect();
+/// Rows further apart than SPEC repeats, the furthest first.
+fn far(group: &Repeats) -> Vec<&Row> {
+    let mut far: Vec<&Row> = group.rows.iter().filter(|row| row.apart > repeat::APART).collect();
     far.sort_by(|a, b| b.apart.total_cmp(&a.apart));
+    far
+}
+
+impl Row {
+    /// `CV 7.77 %: low low high high mid`.
+    fn words(&self) -> String {
+        let cv = format!("CV {:.2} %", 100.0 * self.cv);
+        if self.levels.is_empty() { cv } else { format!("{cv}: {}", self.levels) }
+    }
+
+    /// The shares in percent: `100, 100, 0, 18, 64 %`.
+    fn shares(&self) -> Option<String> {
+        let shares: Vec<String> =
+            self.slow_shares.iter().map(|share| format!("{:.0}", 100.0 * share)).collect();
+        (!shares.is_empty()).then(|| format!("{} %", shares.join(", ")))
+    }
+}
+
+fn conclusion(group: &Repeats) -> String {
+    let most = group.rows.iter().max_by(|one, other| one.cv.total_cmp(&other.cv));
+    let Some(most) = most else { return String::new() };
+    let Some(worst) = far(group).first().copied() else {
+        return format!("The runs repeat: the largest CV is {:.2} % ({}).", 100.0 * most.cv, most.title);
+    };
+    let mut words =
+        format!("Runs of {} lie {} apart ({}).", worst.title, model::percent(worst.apart), worst.words());
+    if let Some(shares) = worst.shares() {
+        words.push_str(&format!(
+            " This is the order in which memory of two speeds is handed out after a boot. Shares of slow memory of {shares} would \
+             explain it, if the slowest run had only slow memory and the fastest only fast; a map tells: `assay memmap`."
+        ));
+    }
+    words
+}
+
+fn finding(group: &Repeats) -> Option<Finding> {
+    let far = far(group);
     let worst = far.first()?;
-    let still = group.rows.len() - far.len();
     let fact = |row: &&Row| {
         let values: Vec<String> = row.values.iter().map(|value| model::figure(*value, "")).collect();
-        let cv = model::percent(row.cv);
-        Fact::new(row.title.clone(), format!("{} (CV {cv})", values.join(", ")), row.key.clone())
+        let shares = row.shares().map_or(String::new(), |shares| {
+            format!("; shares of slow memory that would explain it: {shares}")
+        });
+        let words = format!("{} ({}{shares})", values.join(", "), row.words());
+        Fact::new(row.title.clone(), words, row.key.clone())
     };
     Some(Finding {
         rule: RULE.to_string(),
         severity: Severity::Warning,
         headline: format!(
-            "{}: runs of {} lie {} apart; {} of {} figures over 5 %, {still} hold still",
+            "{} of {} figures differ by more than 5 % between runs on {}: {} by {}",
+            far.len(),
+            group.rows.len(),
             group.host,
             worst.title,
-            model::percent(worst.apart),
-            far.len(),
-            group.rows.len()
+            model::percent(worst.apart)
         ),
         cause: "SPEC CPU repeats within a per cent or two. Where only components that live on memory bandwidth move, physical \
                 memory differs from run to run: channels filled unevenly, huge pages, nodes."
             .to_string(),
         facts: far.iter().take(SHOWN).map(fact).collect(),
-        confirm: "assay run --only memory".to_string(),
+        confirm: "assay rate --with-map".to_string(),
         advice: "Run the component again with more copies or a larger footprint: a swing that comes from where memory lies \
                  changes its pattern."
             .to_string(),

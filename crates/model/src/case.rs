@@ -273,6 +273,9 @@ impl Placement {
     }
 }
 
+/// The input of a case that is visited once, when all other cases of its run are through.
+pub const LAST: &str = "last";
+
 /// The input that names the compiler of what a case runs, where half of the result is that one's skill.
 pub const COMPILER: &str = "compiler";
 

@@ -15,6 +15,7 @@ pub mod factors;
 mod figure;
 mod finding;
 mod metric;
+mod places;
 pub mod printout;
 mod run;
 pub mod run_file;
@@ -26,12 +27,13 @@ mod thinned;
 pub mod vocabulary;
 
 pub use blank::{BLANKED, PRINTOUT, TABLES, without_ids};
-pub use case::{Beside, COMPILER, Case, Pages, Params, Placement, Seat, Value, fingerprint};
+pub use case::{Beside, COMPILER, Case, LAST, Pages, Params, Placement, Seat, Value, fingerprint};
 pub use cpuset::CpuSet;
 pub use factors::Factors;
 pub use figure::{figure, letters, percent, rough_figure};
 pub use finding::{Effect, Fact, Finding, Grade, SUSPECT, Severity, Verdict, VerdictKind, rough};
 pub use metric::{Better, Form, Metric, Title, View};
+pub use places::{PagePlaces, Progress};
 pub use run::{
     Conditions, Event, Header, Line, Neighbour, Planned, RUN_FILE_SCHEMA, Reason, Record, Run, RunClock,
     SCHEMA, Summary, SummaryFinding, SummarySeries, TimeLine, Visit, measured_ms,

@@ -1,16 +1,61 @@
 //! The tables on maps of memory.
 
 use prove::proof::{
-    Limits, MAP_FALSE_MOST, MAP_FOUND_LEAST, MAP_LIMIT_LEAST, Maps, Memory, WEATHERS, Weather, limits, maps,
-    smooth_maps,
+    FOLLOWS_FALSE_MOST, FOLLOWS_FOUND_LEAST, Limits, MAP_FALSE_MOST, MAP_FOUND_LEAST, MAP_LIMIT_LEAST, Maps,
+    Memory, PREDICTED_LEAST, PROMISED, Rate, WEATHERS, Weather, following, limits, maps, smooth_maps,
+    swinging,
 };
 use stats::order::quantile;
 
 use super::statistics::{at_least, at_most};
 use super::{Section, measured, table};
 
-pub const SECTIONS: &[Section] =
-    &[Section { name: "memmap", title: "Speeds of memory by chunks", run: tables }];
+pub const SECTIONS: &[Section] = &[
+    Section { name: "memmap", title: "Speeds of memory by chunks", run: tables },
+    Section { name: "slow-memory", title: "Runs that follow slow memory", run: following_tables },
+];
+
+/// Machines of each kind.
+const STUDIES: usize = 2_000;
+
+fn following_tables() -> String {
+    let seen = measured(&PROMISED, |study| (following(*study, STUDIES, 7), swinging(*study, STUDIES, 8)));
+    let row =
+        |(study, (own, other)): (&prove::proof::Study, &(prove::proof::Studied, prove::proof::Studied))| {
+            vec![
+                format!(
+                    "{} times, {:.0} % of the time memory's, {} runs, {:.1} % noise",
+                    study.ratio,
+                    100.0 * study.bound,
+                    study.runs,
+                    100.0 * study.noise
+                ),
+                own.within.to_string(),
+                own.follow.to_string(),
+                other.follow.to_string(),
+            ]
+        };
+    let rows: Vec<Vec<String>> = PROMISED.iter().zip(&seen).map(row).collect();
+    let all = |of: fn(&(prove::proof::Studied, prove::proof::Studied)) -> Rate| -> Vec<Rate> {
+        seen.iter().map(of).collect()
+    };
+    let other = all(|(_, other)| other.follow).into_iter().reduce(Rate::and).unwrap_or_default();
+    [
+        table(
+            &[
+                "slow quarter, runs",
+                "predicted within 3 %",
+                "said to follow",
+                "said so of runs that swing otherwise",
+            ],
+            &rows,
+        ),
+        at_least("Runs predicted within 3 %", &all(|(own, _)| own.within), PREDICTED_LEAST),
+        at_least("Studies said to follow their memory", &all(|(own, _)| own.follow), FOLLOWS_FOUND_LEAST),
+        at_most("Said so where something else moves runs", &[other], FOLLOWS_FALSE_MOST),
+    ]
+    .concat()
+}
 
 /// Machines of one speed in all, and of each kind with two.
 const SMOOTH: usize = 10_000;

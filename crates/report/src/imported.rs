@@ -39,6 +39,8 @@ pub struct OutputRepeats {
     pub series: Vec<OutputRepeated>,
     /// Results that are one and the same run.
     pub remarks: Vec<String>,
+    /// What the runs come to, a sentence or two; empty where no figure stands in two of them.
+    pub conclusion: String,
 }
 
 /// One series over them.
@@ -54,6 +56,11 @@ pub struct OutputRepeated {
     pub cv: f64,
     /// Largest over smallest, less 1.
     pub apart: f64,
+    /// `low low high high mid`; empty where the runs are alike.
+    pub levels: String,
+    /// Of runs that came as memory of two speeds is handed out: the share of slow memory of each, 0..1, that would explain
+    /// it with the slowest and the fastest run as ends. Empty of others.
+    pub slow_shares: Vec<f64>,
 }
 
 fn repeated(group: &Repeats) -> OutputRepeats {
@@ -65,12 +72,15 @@ fn repeated(group: &Repeats) -> OutputRepeats {
         mean: row.mean,
         cv: row.cv,
         apart: row.apart,
+        levels: row.levels.clone(),
+        slow_shares: row.slow_shares.clone(),
     };
     OutputRepeats {
         results: group.results.clone(),
         host: group.host.clone(),
         series: group.rows.iter().map(row).collect(),
         remarks: group.remarks.clone(),
+        conclusion: group.conclusion.clone(),
     }
 }
 
@@ -311,13 +321,20 @@ pub fn repeats_reports(results: &[(String, Imported)]) -> Vec<Report> {
             blocks,
             long: false,
         };
+        let conclusion = (!group.conclusion.is_empty()).then(|| Section {
+            id: "conclusion".into(),
+            title: "Conclusion".into(),
+            about: String::new(),
+            blocks: vec![Block::Prose(group.conclusion)],
+            long: false,
+        });
         let found = group.finding.map(|finding| findings_section(vec![finding]));
         Report {
             title: format!("{}: runs beside each other", group.host),
             machine: format!("{}: {} runs of one machine", group.host, group.results.len()),
             subtitle: files.join(", "),
             checks: Vec::new(),
-            sections: found.into_iter().chain([runs]).collect(),
+            sections: [conclusion, found, Some(runs)].into_iter().flatten().collect(),
             json: String::new(),
         }
     };

@@ -18,6 +18,7 @@ mod memory_map;
 mod notes;
 pub mod peers;
 pub mod plain;
+mod rate_memory;
 mod scores;
 pub mod sections;
 pub mod svg;

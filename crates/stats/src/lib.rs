@@ -44,6 +44,7 @@ pub mod noise;
 pub mod order;
 pub mod outliers;
 pub mod pairs;
+pub mod places;
 pub mod pooled;
 pub mod quads;
 pub mod ranks;

@@ -136,13 +136,7 @@ impl Sequence {
     /// fastest wholly in fast, passed through one after the other: `f = (1/B - 1/B_f) / (1/B_s - 1/B_f)`. An inversion, no
     /// proof: the ends are taken from the runs themselves.
     pub fn slow_shares(&self) -> Vec<f64> {
-        let low = self.values.iter().copied().fold(f64::INFINITY, f64::min);
-        let high = self.values.iter().copied().fold(0.0, f64::max);
-        if high <= low {
-            return vec![0.0; self.values.len()];
-        }
-        let share = |value: &f64| (1.0 / value - 1.0 / high) / (1.0 / low - 1.0 / high);
-        self.values.iter().map(share).collect()
+        slow_shares(&self.values)
     }
 
     /// The runs as percent of their mean, in order.
@@ -150,6 +144,17 @@ impl Sequence {
         let mean = self.values.iter().sum::<f64>() / self.values.len() as f64;
         self.values.iter().map(|value| 100.0 * value / mean).collect()
     }
+}
+
+/// The same of positive values.
+pub fn slow_shares(values: &[f64]) -> Vec<f64> {
+    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = values.iter().copied().fold(0.0, f64::max);
+    if high <= low {
+        return vec![0.0; values.len()];
+    }
+    let share = |value: &f64| (1.0 / value - 1.0 / high) / (1.0 / low - 1.0 / high);
+    values.iter().map(share).collect()
 }
 
 /// How far the pieces of a group lie apart, typically: the median over groups of (highest over lowest, less 1); 0 where no

@@ -6,6 +6,7 @@ use std::ops::{Deref, DerefMut};
 use anyhow::Context;
 
 use super::mapping::Mapping;
+use super::steps::Steps;
 use model::{CpuSet, Pages};
 
 mod sealed {
@@ -48,6 +49,8 @@ pub struct Room {
     nodes: CpuSet,
     /// Address and length of every array so far, for those who ask where it lies.
     pub taken: Vec<(usize, usize)>,
+    /// Where work on these arrays notes its progress.
+    pub steps: Steps,
 }
 
 /// Smaller arrays cannot be backed by huge pages.
@@ -61,7 +64,7 @@ impl Room {
 
     /// Arrays on these pages, bound to these nodes (none: wherever they are first touched).
     pub fn on(bytes: u64, pages: Pages, nodes: CpuSet) -> Room {
-        Room { bytes, pages, nodes, taken: Vec::new() }
+        Room { bytes, pages, nodes, taken: Vec::new(), steps: Steps::default() }
     }
 
     fn block<T: sealed::Plain>(&mut self, count: usize) -> anyhow::Result<Block<T>> {

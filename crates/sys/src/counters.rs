@@ -29,7 +29,7 @@ pub use free_blocks::{FreeBlocks, free_blocks};
 pub use identity::{boot_id, mount_of, start_ticks};
 pub use neighbours::Neighbours;
 pub use network::{NetworkCounters, NetworkTotals};
-pub use pagemap::{frames, frames_at};
+pub use pagemap::{frames, frames_at, frames_hidden};
 pub use room::Room;
 pub use symbols::{Symbols, perf_paranoid, symbols_hidden};
 pub use task::{TaskCounters, TaskTotals};

@@ -40,6 +40,7 @@ pub mod shared;
 pub mod signals;
 pub mod spawn;
 pub mod start;
+pub mod steps;
 pub mod tcp;
 pub mod team;
 pub mod thread;

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use crate::affinity;
 use model::{CpuSet, Event, TimeLine};
 
+mod controllers;
 mod sensors;
 mod traffic;
 
@@ -235,7 +236,7 @@ impl Observer {
                 }),
             ),
             (TimeLine::VOLTAGE, "core", no_volts),
-            (TimeLine::TRAFFIC, "by resctrl", self.traffic.as_ref().err().cloned()),
+            (TimeLine::TRAFFIC, "by resctrl or memory controllers", self.traffic.as_ref().err().cloned()),
         ];
         for (subject, name, missing) in missing {
             if missing.is_some() {
@@ -311,6 +312,8 @@ impl Observer {
             }
         }
         if !working {
+            // Counters tell what was moved since they were last read, the visit included.
+            self.read_traffic(at_ms);
             return;
         }
         self.read_policy(at_ms);

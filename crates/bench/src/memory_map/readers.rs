@@ -8,9 +8,9 @@ use std::path::Path;
 use anyhow::bail;
 
 use crate::memory::{huge_share, remote_share, resident};
-use crate::{Sampler, check_answer};
+use crate::{Sampler, check_answer, places};
 use kernels::{Op, Stream, streams};
-use model::{Case, CpuSet, Pages};
+use model::{Case, CpuSet, PagePlaces, Pages};
 use snapshot::group_folders;
 use sys::counters::{Room, frames};
 use sys::mapping::Mapping;
@@ -25,6 +25,8 @@ struct Reader {
     stream: Stream,
     /// The chunk that was last read beyond what is counted.
     beyond: usize,
+    /// Physical blocks of the part that was asked about last.
+    blocks: Vec<u32>,
 }
 
 /// What stands in the words of a chunk: all different, in different chunks too, so that no two pages are alike.
@@ -49,6 +51,7 @@ const FRAME: u64 = 3;
 const HUGE: u64 = 4;
 const REMOTE: u64 = 5;
 const RESIDENT: u64 = 6;
+const BLOCKS: u64 = 7;
 
 /// What is read beyond a chunk is told in such parts of one.
 const FINE: f64 = 4096.0;
@@ -57,6 +60,8 @@ const MILLION: f64 = 1e6;
 const UNKNOWN: u64 = u64::MAX;
 /// Physical places are told in units of so many bytes: 32 bits reach to 256 TiB.
 const PLACE: u64 = 64 << 10;
+/// Pages of each task's part of a chunk whose physical place is looked up.
+const LOOKS: usize = 16;
 /// Chunks looked at for huge pages and for their node.
 const LOOKED_AT: usize = 16;
 
@@ -74,6 +79,7 @@ impl Reader {
             (TAKE, _, chunk) => u64::from(self.take(chunk)),
             (READ, beyond, chunk) => u64::from(self.read(chunk, beyond as f64 / FINE)),
             (FRAME, looks, chunk) => self.frame(chunk, looks),
+            (BLOCKS, round, chunk) => self.blocks(chunk, round as usize),
             (HUGE, ..) => self.share(huge_share),
             (REMOTE, ..) => self.share(|memory| remote_share(memory, &self.nodes)),
             (RESIDENT, ..) => {
@@ -125,6 +131,15 @@ impl Reader {
         }
     }
 
+    /// Physical blocks of a part, some at a time.
+    fn blocks(&mut self, chunk: usize, round: usize) -> u64 {
+        if round == 0 {
+            let range = self.parts.get(chunk).map(|part| (part.as_ptr().addr(), part.len()));
+            self.blocks = places::blocks(range.as_slice(), LOOKS);
+        }
+        places::word(&self.blocks, round)
+    }
+
     /// The mean of a share over chunks that are evenly spread.
     fn share(&self, of: impl Fn(&Mapping) -> Option<f64>) -> u64 {
         let step = self.parts.len().div_ceil(LOOKED_AT).max(1);
@@ -159,8 +174,15 @@ impl Readers {
         let stream = streams(Op::Read)[0];
         let build = |index: usize| -> anyhow::Result<Body> {
             let nodes = placement.seats[index].mem_nodes.clone();
-            let mut reader =
-                Reader { part, pages: placement.pages, nodes, parts: Vec::new(), stream, beyond: 0 };
+            let mut reader = Reader {
+                part,
+                pages: placement.pages,
+                nodes,
+                parts: Vec::new(),
+                stream,
+                beyond: 0,
+                blocks: Vec::new(),
+            };
             Ok(Box::new(move |order| reader.does(order)))
         };
         let node = placement.seats.first().and_then(|seat| seat.mem_nodes.first());
@@ -215,13 +237,13 @@ impl Readers {
         Ok(end.unwrap_or(0.0) - start.unwrap_or(0.0))
     }
 
-    /// Middle and spread of the physical addresses of each chunk, GiB, by so many pages of each task's part: the median of
+    /// Middle and spread of the physical addresses of each chunk, GiB, by some pages of each task's part: the median of
     /// the middles of the parts, and from the lowest page to the highest; `None`, with a remark, where they are hidden.
-    pub fn physical(&mut self, looks: u64) -> anyhow::Result<Option<Vec<[f64; 2]>>> {
+    pub fn physical(&mut self) -> anyhow::Result<Option<Vec<[f64; 2]>>> {
         let gib = |place: u64| place as f64 * PLACE as f64 / f64::from(1 << 30);
         let mut places = Vec::new();
         for chunk in 0..self.taken {
-            let laps = self.team.round(order(FRAME, looks, chunk))?;
+            let laps = self.team.round(order(FRAME, LOOKS as u64, chunk))?;
             let known = laps.iter().map(|lap| lap.answer).filter(|answer| *answer != UNKNOWN);
             let ends: Vec<[f64; 2]> = known.map(|ends| [gib(ends >> 32), gib(ends & 0xffff_ffff)]).collect();
             if ends.is_empty() {
@@ -234,6 +256,19 @@ impl Readers {
             places.push([crate::median(middles), high - low]);
         }
         Ok(Some(places))
+    }
+
+    /// The physical blocks of each chunk's pages; empty where they are hidden.
+    pub fn places(&mut self) -> anyhow::Result<Vec<PagePlaces>> {
+        let mut all = Vec::new();
+        for chunk in 0..self.taken {
+            let Some(own) = places::ask(&mut self.team, LOOKS, |round| order(BLOCKS, round as u64, chunk))?
+            else {
+                return Ok(Vec::new());
+            };
+            all.push(own);
+        }
+        Ok(all)
     }
 
     /// Notes what the memory was, and that it still is: pages that went to swap make all that was read worthless.
@@ -277,6 +312,7 @@ mod tests {
             parts: Vec::new(),
             stream: streams(Op::Read)[0],
             beyond: 0,
+            blocks: Vec::new(),
         }
     }
 

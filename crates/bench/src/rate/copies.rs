@@ -4,16 +4,17 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use super::{ALLOCATIONS, FLIPPED, ITERATIONS, nodes, number};
+use super::{ALLOCATIONS, FLIPPED, ITERATIONS, nodes, number, planted, progress};
 use crate::memory::huge_share_of;
+use crate::places;
 use crate::sampler::whole::Piece;
-use crate::{Point, Sampler, WrongAnswer, median, point};
+use crate::{Plant, Point, Sampler, WrongAnswer, median, point};
 use kernels::rate::{Component, STANDARD_BYTES};
 use model::vocabulary::MetricId;
 use model::vocabulary::rate as ids;
-use model::{Case, CpuSet, Params, SUSPECT, Value};
+use model::{Case, CpuSet, PagePlaces, Params, SUSPECT, Value};
 use sys::block::Room;
-use sys::counters::{frames_at, free_blocks};
+use sys::counters::{frames_hidden, free_blocks};
 use sys::team::{Body, Lap, Team};
 
 /// A piece of work in a large room takes minutes; what hangs, the visit's own limit ends.
@@ -26,10 +27,17 @@ const UNITS: u64 = 2;
 const BYTES: u64 = 3;
 /// Share of the arrays that huge pages back, in millionths; `u64::MAX` where nobody knows.
 const HUGE: u64 = 4;
-/// Physical address of the middle one of its pages, MiB; `u64::MAX` where nobody tells (it takes root).
-const PHYSICAL: u64 = 5;
-/// Pages of each array that are looked up.
-const LOOKS: usize = 64;
+/// Physical blocks of its pages, some at a time: the round stands in the upper half.
+const PLACES: u64 = 5;
+/// When a step of its last piece ended, ns since that began: which step stands in the upper half.
+const STEP: u64 = 6;
+const UPPER: u32 = 32;
+/// Pages that are looked up of all copies together, and of each copy at least.
+const LOOKS: usize = 4096;
+const LOOKS_OF_A_COPY: usize = 64;
+
+/// How the remark begins that the physical pages of a visit are not known.
+pub const HIDDEN: &str = "where its pages lie physically is not available here";
 
 /// A copy's answer where its own mathematics do not hold.
 const BROKEN: u64 = 0;
@@ -45,7 +53,10 @@ pub fn run(component: &'static Component, case: &Case, sampler: &mut Sampler) ->
     let mut team: Option<(Team, f64)> = None;
     let mut notes: Vec<(MetricId, Params, f64)> = Vec::new();
     let mut facts = (0, None);
+    let (mut lay, mut went_on) = (Vec::new(), Vec::new());
     let clock = sampler.clock();
+    let slow = planted::planted(case)?.map(|plant| (plant, planted::slow_share(sampler.seed())));
+    let begin = std::time::Instant::now();
     let at = Point::new(ids::metric::RATE, 1.0).times(ids::metric::RATIO, 1.0 / component.reference);
     sampler.whole_pieces(
         at,
@@ -58,10 +69,7 @@ pub fn run(component: &'static Component, case: &Case, sampler: &mut Sampler) ->
                 for (at, share) in huge_free(case) {
                     notes.push((ids::metric::HUGE_FREE, at, share));
                 }
-                let mut fresh = start(component, case, &seats, room, clock)?;
-                let ask = |team: &mut Team, what| -> anyhow::Result<Vec<u64>> {
-                    Ok(team.round(what)?.iter().map(|lap| lap.answer).collect())
-                };
+                let mut fresh = start(component, case, &seats, room, clock, slow)?;
                 let bytes: u64 = ask(&mut fresh, BYTES)?.iter().sum();
                 let huge = ask(&mut fresh, HUGE)?.into_iter().filter(|share| *share != u64::MAX).min();
                 facts = (bytes, huge.map(|share| share as f64 / 1e6));
@@ -69,14 +77,17 @@ pub fn run(component: &'static Component, case: &Case, sampler: &mut Sampler) ->
                 team = Some((fresh, units));
             }
             let Some((team, units)) = &mut team else { anyhow::bail!("no copies were started") };
+            let start_s = begin.elapsed().as_secs_f64();
             let laps = team.round(ITERATE)?;
+            let steps = progress::steps(team, |at| STEP | (at as u64) << UPPER)?;
+            went_on.extend(progress::progress(&steps, *units, start_s));
             let mut answers = ask(team, ANSWER)?;
-            if (piece as u64).is_multiple_of(iterations) {
-                let known = ask(team, PHYSICAL)?.into_iter().filter(|mib| *mib != u64::MAX);
-                let mib: Vec<f64> = known.map(|mib| mib as f64).collect();
-                notes.extend(
-                    (!mib.is_empty()).then(|| (ids::metric::PHYSICAL, Params::new(), median(mib) / 1024.0)),
-                );
+            if (piece as u64).is_multiple_of(iterations)
+                && let Some(own) = places(team, seats.len(), slow)?
+            {
+                let gib = own.middle_gib().map(|gib| (ids::metric::PHYSICAL, Params::new(), gib));
+                notes.extend(gib);
+                lay.push(own);
             }
             if piece == 0 {
                 // By now every array was touched.
@@ -114,7 +125,24 @@ pub fn run(component: &'static Component, case: &Case, sampler: &mut Sampler) ->
     }
     let process = sampler.facts();
     (process.memory_bytes, process.huge_share) = (Some(facts.0), facts.1);
+    if lay.is_empty() {
+        let why = frames_hidden().unwrap_or_else(|| "none of its pages was in memory".to_string());
+        process.notes.push(format!("{HIDDEN}: {why}"));
+    }
+    (process.places, process.progress) = (lay, went_on);
     ballot.verdict().map_err(|what| WrongAnswer(what).into())
+}
+
+/// Where the pages of all copies lie physically; `None` where the kernel hides it.
+fn places(team: &mut Team, copies: usize, slow: Option<(Plant, f64)>) -> anyhow::Result<Option<PagePlaces>> {
+    match slow {
+        Some((plant, share)) => Ok(Some(planted::places(&plant, share))),
+        None => places::ask(team, looks(copies), |round| PLACES | (round as u64) << UPPER),
+    }
+}
+
+fn looks(copies: usize) -> usize {
+    (LOOKS / copies.max(1)).max(LOOKS_OF_A_COPY)
 }
 
 /// What every copy answers to a question.
@@ -133,31 +161,40 @@ fn start(
     seats: &[CpuSet],
     bytes: u64,
     clock: sys::clock::Clock,
+    slow: Option<(Plant, f64)>,
 ) -> anyhow::Result<Team> {
     let pages = case.placement.pages;
+    let looks = looks(seats.len());
+    let longer = slow.map_or(0.0, |(plant, share)| planted::extra(&plant, share));
     Team::start_patient(seats, clock, PATIENCE, |index| -> anyhow::Result<Body> {
         let mut room = Room::on(bytes, pages, case.placement.seats[index].mem_nodes.clone());
         let mut work = (component.make)(&mut room)?;
-        Ok(Box::new(move |what| match what {
+        let mut blocks: Vec<u32> = Vec::new();
+        Ok(Box::new(move |asked| match asked & u64::from(u32::MAX) {
             ITERATE => {
+                let begin_ns = clock.now();
+                room.steps.begin();
                 work.iterate();
+                let end_ns = clock.now() + longer * (clock.now() - begin_ns);
+                while longer > 0.0 && clock.now() < end_ns {
+                    std::hint::spin_loop();
+                }
                 0
             }
             ANSWER => work.answer().unwrap_or(BROKEN),
             UNITS => work.units(),
             BYTES => work.bytes(),
-            PHYSICAL => physical_mib(&room.taken).unwrap_or(u64::MAX),
+            PLACES => {
+                let round = (asked >> UPPER) as usize;
+                if round == 0 {
+                    blocks = places::blocks(&room.taken, looks);
+                }
+                places::word(&blocks, round)
+            }
+            STEP => room.steps.ended_ns((asked >> UPPER) as usize).map_or(u64::MAX, |ns| ns as u64),
             _ => huge_share_of(&room.taken).map_or(u64::MAX, |share| (share * 1e6) as u64),
         }))
     })
-}
-
-/// The middle one of the physical addresses of these ranges' pages, MiB.
-fn physical_mib(taken: &[(usize, usize)]) -> Option<u64> {
-    let page = rustix::param::page_size() as u64;
-    let frames = taken.iter().filter_map(|range| frames_at(*range, LOOKS).ok()).flatten().flatten();
-    let mib: Vec<f64> = frames.map(|frame| ((frame * page) >> 20) as f64).collect();
-    (!mib.is_empty()).then(|| median(mib) as u64)
 }
 
 /// From the first start to the last end.

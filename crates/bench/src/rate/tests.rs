@@ -32,8 +32,16 @@ fn planned(machine: &Machine, suite: &Suite) -> Candidate {
     cases(row, &scope, suite).remove(0)
 }
 
-const SUITE: Suite =
-    Suite { mib: 256, allocations: 2, iterations: 3, threads: false, cpus: None, node: None };
+const SUITE: Suite = Suite {
+    mib: 256,
+    allocations: 2,
+    iterations: 3,
+    threads: false,
+    cpus: None,
+    node: None,
+    experiments: false,
+    plant: None,
+};
 
 #[test]
 fn copies_sit_on_cores_with_memory_of_their_own_node() {
@@ -99,6 +107,72 @@ fn copies_work_and_their_answers_are_the_stored_ones() {
         let rates = samples.iter().filter(|one| one.metrics == [ids::metric::RATE]).count();
         assert_eq!(rates, points(&case).len(), "{id}");
     }
+}
+
+#[test]
+fn experiments_follow_their_component() {
+    let machine = two_nodes();
+    let floor = Floor::of(&machine);
+    let windows = Depth::Quick.windows();
+    let (memory_bytes, depth) = (1 << 40, Depth::Full);
+    let scope = Scope { machine: &machine, floor: &floor, depth, memory_bytes, windows, all: false };
+    let of = |id: BenchId, suite: &Suite| -> Vec<(String, usize, Beside)> {
+        let cases =
+            cases(find(&id).expect("a row"), &scope, suite).into_iter().map(|candidate| candidate.case);
+        let words = |case: &Case| case.inputs.get(EXPERIMENT).cloned().unwrap_or_default();
+        cases.map(|case| (words(&case), case.placement.seats.len(), case.placement.beside)).collect()
+    };
+    let suite = Suite { experiments: true, ..SUITE.clone() };
+    let [all, alone, streams] =
+        [("", 8, Beside::Idle), (ALONE, 1, Beside::Idle), (BESIDE_STREAMS, 1, Beside::Stream)]
+            .map(|(words, copies, beside)| (words.to_string(), copies, beside));
+    assert_eq!(of(ids::BWAVES, &suite), [all.clone(), alone.clone()]);
+    assert_eq!(of(ids::GRAPH, &suite), [all.clone(), alone.clone(), streams.clone()]);
+    assert_eq!(of(CONTROL, &suite), [all.clone(), alone, streams]);
+    assert_eq!(of(ids::DIGEST, &suite), [all.clone()]);
+    // One copy has nobody to be compared with.
+    assert_eq!(of(ids::BWAVES, &Suite { cpus: Some(set("2")), ..suite }).len(), 1);
+    assert_eq!(of(ids::GRAPH, &SUITE), [all]);
+}
+
+/// What a visit keeps beside its figures: where its pages lay, or why that is not known, and how its work went on.
+#[test]
+fn a_visit_keeps_its_places_and_its_progress() {
+    let mut case = rehearsal::cases(ids::LBM, Depth::Quick).remove(0);
+    case.inputs.insert(ITERATIONS.to_string(), "2".to_string());
+    case.inputs.insert(ALLOCATIONS.to_string(), "2".to_string());
+    let mut kept = None;
+    let work = |sampler: &mut Sampler| {
+        run(&case, sampler)?;
+        kept = Some(sampler.facts().clone());
+        Ok(())
+    };
+    rehearsal::with_sampler_of(&case, work).expect("right answers");
+    let kept = kept.expect("facts");
+    match sys::counters::frames_hidden() {
+        None => {
+            assert_eq!(kept.places.len(), 2, "a histogram for each set of arrays");
+            assert!(kept.places.iter().all(|places| places.total() >= 64), "{:?}", kept.places);
+        }
+        Some(why) => assert!(kept.places.is_empty() && kept.notes.iter().any(|note| note.ends_with(&why))),
+    }
+    assert_eq!(kept.progress.len(), 4, "one for each piece");
+    assert!(kept.progress.windows(2).all(|pair| pair[0].start_s < pair[1].start_s), "{:?}", kept.progress);
+    let rates = kept.progress.iter().flat_map(|progress| &progress.rates);
+    assert!(rates.clone().count() >= 4 * 5 && rates.clone().all(|rate| *rate > 0.0));
+    // Planted: where it says that it lies is made up.
+    case.inputs.insert(planted::PLANT_PLACES.to_string(), "slow:25%@3".to_string());
+    let mut places = Vec::new();
+    let work = |sampler: &mut Sampler| {
+        run(&case, sampler)?;
+        places = sampler.facts().places.clone();
+        Ok(())
+    };
+    rehearsal::with_sampler_of(&case, work).expect("right answers");
+    assert!(
+        places.len() == 2 && places[0] == places[1] && places[0].blocks.last() == Some(&63),
+        "{places:?}"
+    );
 }
 
 #[test]

@@ -23,6 +23,7 @@ mod peers;
 mod privacy;
 mod recorded;
 mod refuse;
+mod repeatability;
 mod rules;
 mod runs;
 mod serve;

@@ -122,6 +122,7 @@ table! {
         "rate-settled-at-start": speeds_that_runs_keep, speeds_that_no_run_keeps;
         "rate-memory-moves": memory_that_moves_alone, everything_that_moves;
         "rate-footprint-in-cache": footprints_inside_caches, footprints_beyond_caches;
+        "rate-slow-memory": runs_that_follow_slow_memory, runs_that_are_alike_on_slow_memory;
     }
     guard {
         "swinging-command": results_that_swing, results_that_stand;
@@ -261,7 +262,7 @@ const INFORMATIVE: [&str; 3] = ["free-placement", "latency-knee", "network-loopb
 
 /// What these look at the quick profile does not measure: it takes longer, or a study, or a disk or a way to another host,
 /// which invented samples have none of.
-const LEFT_TO_STANDARD: [&str; 30] = [
+const LEFT_TO_STANDARD: [&str; 31] = [
     "latency-knee",
     "odd-core",
     "smt-cost",
@@ -279,6 +280,7 @@ const LEFT_TO_STANDARD: [&str; 30] = [
     "rate-settled-at-start",
     "rate-memory-moves",
     "rate-footprint-in-cache",
+    "rate-slow-memory",
     "disk-not-steady",
     "disk-unsafe-fast",
     "disk-nearly-full",

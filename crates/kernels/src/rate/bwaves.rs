@@ -13,6 +13,7 @@ use crate::widest::widest;
 use anyhow::{Result, ensure};
 use flow::{Flow, Square};
 use sys::block::{Block, Room};
+use sys::steps::Steps;
 
 mod flow;
 
@@ -252,6 +253,7 @@ struct Bwaves {
     v: Block<f64>,
     t: Block<f64>,
     edged: Vec<f64>,
+    steps: Steps,
 }
 
 fn make(room: &mut Room) -> Result<Box<dyn Work>> {
@@ -272,6 +274,7 @@ impl Bwaves {
             v: room.f64s(count)?,
             t: room.f64s(count)?,
             edged: vec![0.0; VARS * (grid.nx + 2)],
+            steps: room.steps.clone(),
         };
         assemble(grid, &mut made.matrix);
         known(grid, |row, line| made.x[row * line.len()..][..line.len()].copy_from_slice(line));
@@ -282,7 +285,7 @@ impl Bwaves {
 
     #[inline(always)]
     fn solve(&mut self) {
-        let Bwaves { grid, matrix, right, x, r, p, v, t, edged } = self;
+        let Bwaves { grid, matrix, right, x, r, p, v, t, edged, steps } = self;
         x.fill(0.0);
         r.copy_from_slice(right);
         p.copy_from_slice(right);
@@ -312,6 +315,7 @@ impl Bwaves {
             for ((p, r), v) in p.iter_mut().zip(r.iter()).zip(v.iter()) {
                 *p = r + beta * (*p - omega * v);
             }
+            steps.end_one();
         }
     }
 }

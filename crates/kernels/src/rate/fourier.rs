@@ -11,6 +11,7 @@ use crate::widest::widest;
 use anyhow::{Context, Result};
 use pencil::{Numbers, Pencil, Plan, transform};
 use sys::block::{Block, Room};
+use sys::steps::Steps;
 
 mod pencil;
 
@@ -123,6 +124,7 @@ struct Fourier {
     spare: Pencil,
     /// Of each of the eight fields' waves.
     energy: [f64; LANES],
+    steps: Steps,
 }
 
 fn make(room: &mut Room) -> Result<Box<dyn Work>> {
@@ -152,6 +154,7 @@ impl Fourier {
             pencil,
             spare,
             energy: [0.0; LANES],
+            steps: room.steps.clone(),
         })
     }
     /// Along x or y, or back (by the transform with real and imaginary parts exchanged).
@@ -209,6 +212,7 @@ impl Fourier {
             self.middle();
             self.pass(1, true, false);
             self.pass(0, true, false);
+            self.steps.end_one();
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::widest::widest;
 use anyhow::{Result, bail};
 use collide::{collide, settle};
 use sys::block::{Block, Room};
+use sys::steps::Steps;
 
 mod collide;
 
@@ -184,6 +185,7 @@ struct Flow {
     /// Cosines and sines along each side, and those along x times the speed.
     waves: [[Vec<f64>; 2]; 3],
     scaled: [Vec<f64>; 2],
+    steps: Steps,
 }
 
 fn make(room: &mut Room) -> Result<Box<dyn Work>> {
@@ -199,7 +201,7 @@ impl Flow {
         let grid = room.f64s(Q * shape.stride + LANES)?;
         // Rows begin with a cache line.
         let skip = grid.as_ptr().align_offset(64).min(LANES);
-        Ok(Flow { shape, grid, skip, waves, scaled })
+        Ok(Flow { shape, grid, skip, waves, scaled, steps: room.steps.clone() })
     }
     #[inline(always)]
     fn reset(&mut self) {
@@ -219,6 +221,7 @@ impl Flow {
         for _ in 0..STEPS / 2 {
             even_step(&mut self.grid[self.skip..], self.shape);
             odd_step(&mut self.grid[self.skip..], self.shape);
+            self.steps.end_one();
         }
     }
     /// Mass, momentum and the amplitudes of the waves along x, y and z.

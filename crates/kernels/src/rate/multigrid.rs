@@ -10,6 +10,7 @@ use super::{Character, Component, Mix, Sum, Work, ids};
 use crate::widest::widest;
 use anyhow::{Context, Result};
 use sys::block::{Block, Room};
+use sys::steps::Steps;
 
 pub(super) const COMPONENT: Component = Component {
     id: ids::MULTIGRID,
@@ -243,6 +244,7 @@ struct Multigrid {
     lines: Vec<f64>,
     /// Square sum of the residual in each cycle, before the correction.
     squares: [f64; CYCLES],
+    steps: Steps,
 }
 
 fn make(room: &mut Room) -> Result<Box<dyn Work>> {
@@ -261,6 +263,7 @@ impl Multigrid {
             planes: room.f64s(3 * fine.plane())?,
             lines: vec![0.0; 2 * (fine.nx + LANES)],
             squares: [0.0; CYCLES],
+            steps: room.steps.clone(),
             shapes,
         };
         known(fine, |at, line| made.u[at..at + fine.nx].copy_from_slice(line));
@@ -277,7 +280,7 @@ impl Multigrid {
 
     #[inline(always)]
     fn solve(&mut self) {
-        let Multigrid { shapes, u, f, planes, lines, squares } = self;
+        let Multigrid { shapes, u, f, planes, lines, squares, steps } = self;
         let coarsest = shapes.len() - 1;
         u[..shapes[0].points()].fill(0.0);
         for square in squares {
@@ -303,6 +306,7 @@ impl Multigrid {
                 interpolate(shape, own, coarser, lines);
                 smooth(shape, own, &f[at..]);
             }
+            steps.end_one();
         }
     }
 }

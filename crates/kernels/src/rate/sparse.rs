@@ -12,6 +12,7 @@ use super::{Character, Component, Mix, Sum, Work, ids};
 use crate::widest::widest;
 use anyhow::{Result, bail};
 use sys::block::{Block, Room};
+use sys::steps::Steps;
 
 pub(super) const COMPONENT: Component = Component {
     id: ids::SPARSE,
@@ -140,6 +141,7 @@ struct System {
     product: Block<f64>,
     /// Not below the greatest eigenvalue, by Gershgorin's circles; the least is 1.
     greatest: f64,
+    steps: Steps,
 }
 
 /// The sides of the box that so many bytes hold.
@@ -176,6 +178,7 @@ impl System {
             direction: room.f64s(rows)?,
             product: room.f64s(rows)?,
             greatest: 0.0,
+            steps: room.steps.clone(),
         };
         let shuffle = Shuffle::new(count);
         let mut filled = 0;
@@ -209,7 +212,7 @@ impl System {
     }
     #[inline(always)]
     fn solve(&mut self) {
-        let System { ends, columns, values, right, x, residual, direction, product, .. } = self;
+        let System { ends, columns, values, right, x, residual, direction, product, steps, .. } = self;
         x.fill(0.0);
         residual.copy_from_slice(right);
         direction.copy_from_slice(right);
@@ -224,6 +227,7 @@ impl System {
             for (direction, residual) in direction.iter_mut().zip(residual.iter()) {
                 *direction = residual + share * *direction;
             }
+            steps.end_one();
         }
     }
 }

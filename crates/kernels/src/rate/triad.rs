@@ -7,6 +7,7 @@ use super::{Character, Component, Mix, Sum, Work, ids};
 use crate::widest::widest;
 use anyhow::{Result, bail};
 use sys::block::{Block, Room};
+use sys::steps::Steps;
 
 pub(super) const COMPONENT: Component = Component {
     id: ids::TRIAD,
@@ -40,6 +41,7 @@ fn triad(a: &mut [f64], b: &[f64], c: &[f64]) {
 struct Triad {
     arrays: [Block<f64>; 3],
     patterns: [Vec<f64>; 3],
+    steps: Steps,
 }
 
 fn make(room: &mut Room) -> Result<Box<dyn Work>> {
@@ -49,7 +51,8 @@ fn make(room: &mut Room) -> Result<Box<dyn Work>> {
     }
     let mut mix = Mix(0x7);
     let patterns = [0, 1, 2].map(|_| (0..PATTERN).map(|_| mix.unit()).collect());
-    let mut triad = Triad { arrays: [room.f64s(count)?, room.f64s(count)?, room.f64s(count)?], patterns };
+    let arrays = [room.f64s(count)?, room.f64s(count)?, room.f64s(count)?];
+    let mut triad = Triad { arrays, patterns, steps: room.steps.clone() };
     triad.reset();
     Ok(Box::new(triad))
 }
@@ -71,6 +74,7 @@ impl Triad {
             triad(a, b, c);
             triad(b, c, a);
             triad(c, a, b);
+            self.steps.end_one();
         }
     }
 }
@@ -148,7 +152,7 @@ mod tests {
         let patterns = [1.0, 2.0, 3.0].map(|first| (0..PATTERN).map(|at| first + at as f64).collect());
         let mut room = Room::new(0);
         let arrays = [0; 3].map(|_| room.f64s(5000).expect("room"));
-        let mut triad = Triad { arrays, patterns };
+        let mut triad = Triad { arrays, patterns, steps: Steps::default() };
         triad.iterate();
         let right = triad.answer()?;
         for (array, at, bit) in [(0, 0, 0), (1, 4999, 1), (2, 1024, 40), (0, 3000, 63)] {

@@ -8,6 +8,7 @@ use super::{Character, Component, Sum, Work, ids};
 use crate::widest::widest;
 use anyhow::{Result, bail};
 use sys::block::{Block, Room};
+use sys::steps::Steps;
 
 pub(super) const COMPONENT: Component = Component {
     id: ids::WAVES,
@@ -184,6 +185,7 @@ struct Waves {
     grid: Block<f64>,
     /// Up to the first whole cache line.
     skip: usize,
+    steps: Steps,
 }
 
 fn make(room: &mut Room) -> Result<Box<dyn Work>> {
@@ -197,7 +199,8 @@ impl Waves {
     fn new(room: &mut Room, shape: Shape) -> Result<Waves> {
         let grid = room.f64s(6 * shape.stride + LANES)?;
         let skip = grid.as_ptr().align_offset(64).min(LANES);
-        Ok(Waves { shape, modes: MODES.map(|mode| Mode::new(shape.sides, mode)), grid, skip })
+        let modes = MODES.map(|mode| Mode::new(shape.sides, mode));
+        Ok(Waves { shape, modes, grid, skip, steps: room.steps.clone() })
     }
     #[inline(always)]
     fn reset(&mut self) {
@@ -222,6 +225,7 @@ impl Waves {
         for _ in 0..STEPS {
             electric(grid, self.shape, SPEED);
             magnetic(grid, self.shape, SPEED);
+            self.steps.end_one();
         }
     }
 }

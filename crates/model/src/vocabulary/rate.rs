@@ -53,6 +53,7 @@ pub mod rule {
         RATE_SETTLED_AT_START = "rate-settled-at-start",
         RATE_MEMORY_MOVES = "rate-memory-moves",
         RATE_FOOTPRINT_IN_CACHE = "rate-footprint-in-cache",
+        RATE_SLOW_MEMORY = "rate-slow-memory",
     }
 }
 
@@ -61,6 +62,7 @@ pub mod probe {
 
     names! { probes:
         RATE_HISTORY = "probe:rate-history",
+        RATE_ESCALATION = "probe:rate-escalation",
     }
 }
 

@@ -12,6 +12,7 @@ mod ladders;
 mod neighbours;
 mod paths;
 mod quads;
+mod slow_memory;
 mod smt;
 mod stopping;
 mod sweeps;
@@ -35,6 +36,7 @@ pub use ladders::{CLAIMS, Ladders, ladders};
 pub use neighbours::{Alone, Neighbour, beside};
 pub use paths::{Found, PLANTED, paths};
 pub use quads::{InTurn, disturbed, in_turn};
+pub use slow_memory::{PROMISED, Studied, Study, following, swinging};
 pub use smt::{CHARGING, Charging, Cores, TASKS, Tasks, cores};
 pub use stopping::{Looked, Stopped, looking_after_every_visit, stopping, stopping_greedily};
 pub use sweeps::{Drift, Planted, Sweep, Swept, swept};
@@ -139,6 +141,14 @@ pub const MAP_FOUND_LEAST: f64 = 0.98;
 /// Least memories in which a second speed at the limit that their map before stated, nominal 95 %, is found.
 pub const MAP_LIMIT_LEAST: f64 = 0.9;
 
+/// Least runs on memory with a slow quarter (a third slower and more, 1 % of noise) that their page samples and the map
+/// predict within 3 % ...
+pub const PREDICTED_LEAST: f64 = 0.95;
+/// ... least studies whose runs are said to follow their memory where they do ...
+pub const FOLLOWS_FOUND_LEAST: f64 = 0.9;
+/// ... and most where something else moves them, nominal 5 %.
+pub const FOLLOWS_FALSE_MOST: f64 = 0.05;
+
 /// Most flat sweeps whose knobs are said to matter, nominal 5 %.
 pub const SWEEP_FALSE_MOST: f64 = 0.065;
 /// Most sweeps of two knobs in which a question has an answer that was not planted, nominal 5 % ...
@@ -208,6 +218,9 @@ pub const BOUNDS: &[(&str, f64)] = &[
     ("MAP_FALSE_MOST", MAP_FALSE_MOST),
     ("MAP_FOUND_LEAST", MAP_FOUND_LEAST),
     ("MAP_LIMIT_LEAST", MAP_LIMIT_LEAST),
+    ("PREDICTED_LEAST", PREDICTED_LEAST),
+    ("FOLLOWS_FOUND_LEAST", FOLLOWS_FOUND_LEAST),
+    ("FOLLOWS_FALSE_MOST", FOLLOWS_FALSE_MOST),
     ("SWEEP_FALSE_MOST", SWEEP_FALSE_MOST),
     ("SWEEP_INVENTED_MOST", SWEEP_INVENTED_MOST),
     ("SWEEP_FOUND_LEAST", SWEEP_FOUND_LEAST),

@@ -70,15 +70,16 @@ pub fn compose(diagnosis: &Diagnosis) -> anyhow::Result<Report> {
 /// The same with older results beside it, each compared with the run (A is the older).
 pub fn compose_beside(diagnosis: &Diagnosis, older: &[Comparison]) -> anyhow::Result<Report> {
     let header = &diagnosis.run.header;
+    let mut sections: Vec<Section> = rate::conclusion(diagnosis).into_iter().collect();
     let against = older.iter().flat_map(|comparison| &comparison.findings);
     let findings = diagnosis.findings.iter().chain(against).cloned().collect();
-    let mut sections = vec![Section {
+    sections.push(Section {
         id: FINDINGS.into(),
         title: "Findings".into(),
         about: String::new(),
         blocks: vec![Block::Findings(findings)],
         long: false,
-    }];
+    });
     let own = FAMILIES.iter().flat_map(|own| own(diagnosis));
     match is_capacity_study(diagnosis) {
         // It begins with its conclusion.

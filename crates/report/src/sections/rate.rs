@@ -1,5 +1,9 @@
 //! The rate suite: a row a component with its ratio, its spread and the order of its runs, then the suite's one figure.
 
+mod explained;
+
+pub use explained::conclusion;
+
 use super::figures::{median_words, value_words, width_words};
 use super::{column, number, right, text};
 use crate::block::{Axis, Block, Cell, Chart, ChartKind, Line, LinePoint, Scale, Section, Table};
@@ -27,7 +31,8 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     let mut blocks = Vec::new();
     if let Some(suite) = &suite {
         blocks.push(Block::Prose(words(diagnosis, suite)));
-        blocks.push(Block::Table(components(suite)));
+        blocks.push(Block::Table(components(diagnosis, suite)));
+        blocks.extend(explained::blocks(diagnosis, suite));
         blocks.extend(nodes(diagnosis).map(Block::Table));
         blocks.push(Block::Table(variance(suite)));
         let runs = |part: &Part| part.runs.clone();
@@ -138,15 +143,17 @@ fn bandwidth_words(diagnosis: &Diagnosis) -> String {
         false => {
             let why = lines().find_map(|line| line.missing.clone());
             let why = why.unwrap_or_else(|| "nobody looked".to_string());
-            format!("A time line of memory traffic is not available here: {why}.")
+            let own = diagnosis.run.visits.iter().any(|visit| !visit.process.progress.is_empty());
+            let stands = if own { " The copies' own progress stands instead." } else { "" };
+            format!("A time line of memory traffic is not available here: {why}.{stands}")
         }
     }
 }
 
-fn components(suite: &Suite) -> Table {
+fn components(diagnosis: &Diagnosis, suite: &Suite) -> Table {
     let columns = vec![
         column("component"),
-        column("hangs on"),
+        column("bound by"),
         right("n"),
         right("rate"),
         right("ratio"),
@@ -160,7 +167,7 @@ fn components(suite: &Suite) -> Table {
         let estimate = part.rate.analysis.figure();
         vec![
             text(part.name()),
-            text(part.character()),
+            text(explained::bound_word(&suite.bound(part, &diagnosis.machine))),
             number(estimate.map_or(String::new(), |estimate| estimate.n.to_string())),
             number(median_words(part.rate)),
             number(part.ratio.map_or("–".to_string(), median_words)),
@@ -301,6 +308,7 @@ fn chart(
 fn absent(diagnosis: &Diagnosis) -> String {
     let own = |judged: &&Judged| {
         is_own(&judged.series.case)
+            && !explained::is_aside(judged)
             && judged.series.metric.headline
             && judged.series.point.is_empty()
             && judged.analysis.figure().is_none()

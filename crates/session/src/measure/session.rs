@@ -13,7 +13,9 @@ use crate::plan::{self, Profile, Until};
 use bench::{Depth, Order, Secret, narrowed};
 use knobs::Hand;
 use model::run_file::Writer;
-use model::{Conditions, Earlier, Event, Header, Params, Planned, Reason, Record, Run, Visit, fingerprint};
+use model::{
+    Conditions, Earlier, Event, Header, LAST, Params, Planned, Reason, Record, Run, Visit, fingerprint,
+};
 use sys::counters::{Counters, Groups, Neighbours};
 use sys::{clock, process};
 
@@ -86,7 +88,10 @@ impl Session<'_> {
         progress: &mut dyn FnMut(Progress),
     ) -> anyhow::Result<Ended> {
         let mut loop_state = Loop::new(self, earlier);
-        let ended = loop_state.passes(writer, progress)?;
+        let mut ended = loop_state.passes(writer, progress)?;
+        if ended != Ended::Interrupted && !loop_state.last(writer, progress)? {
+            ended = Ended::Interrupted;
+        }
         loop_state.turn(&Knobs::new(), writer)?;
         let text = match ended {
             Ended::Complete => None,
@@ -178,8 +183,7 @@ impl<'s, 'h> Loop<'s, 'h> {
     }
 
     fn passes(&mut self, writer: &mut Writer, progress: &mut dyn FnMut(Progress)) -> anyhow::Result<Ended> {
-        let runnable: Vec<usize> =
-            (0..self.plan().len()).filter(|case| self.plan()[*case].unmet.is_none()).collect();
+        let runnable: Vec<usize> = self.runnable().filter(|case| !self.is_last(*case)).collect();
         self.gate(writer, progress)?;
         let (profile, seed) = (self.session.profile, self.session.header.seed);
         let passes = if profile.until == Until::Rounds { profile.passes_min } else { profile.passes_max };
@@ -207,6 +211,27 @@ impl<'s, 'h> Loop<'s, 'h> {
             Until::Rounds => self.rounds(&runnable, writer, progress),
             Until::Looks | Until::Quads => Ok(Ended::Complete),
         }
+    }
+
+    fn runnable(&self) -> impl Iterator<Item = usize> + use<'h> {
+        let plan = self.plan();
+        (0..plan.len()).filter(|case| plan[*case].unmet.is_none())
+    }
+
+    fn is_last(&self, case: usize) -> bool {
+        self.plan()[case].case.inputs.contains_key(LAST)
+    }
+
+    /// Visits what comes once and last, whatever the budget: it was planned for. False when the user interrupted it.
+    fn last(&mut self, writer: &mut Writer, progress: &mut dyn FnMut(Progress)) -> anyhow::Result<bool> {
+        let due: Vec<usize> =
+            self.runnable().filter(|case| self.is_last(*case) && self.is_due(*case, 0)).collect();
+        for case in due {
+            if (self.session.interrupted)() || !self.visit(case, &[], 0, writer, progress)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// One visit, unless the run is over: how it ended then.

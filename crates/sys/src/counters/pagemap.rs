@@ -39,10 +39,23 @@ pub fn frames_at((start, len): (usize, usize), looks: usize) -> Result<Vec<Optio
     }
 }
 
+/// Why frame numbers are hidden from this process; `None` where it may see them.
+pub fn frames_hidden() -> Option<String> {
+    let here = 0u8;
+    frames_at((std::ptr::from_ref(&here).addr(), 1), 1).err()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use model::{CpuSet, Pages};
+
+    #[test]
+    fn hidden_frames_are_hidden_for_all_memory() {
+        let mut memory = Mapping::private(1 << 20, Pages::Base, &CpuSet::default()).expect("1 MiB");
+        memory.words_mut().fill(1);
+        assert_eq!(frames_hidden().is_some(), frames(&memory, 4).is_err());
+    }
 
     #[test]
     fn frames_of_touched_pages_or_a_reason() {

@@ -1,13 +1,16 @@
-//! What each last-level cache moves to and from memory, by the monitoring of resctrl (Intel RDT, AMD QoS).
+//! What each last-level cache moves to and from memory, by the monitoring of resctrl (Intel RDT, AMD QoS), and what each
+//! socket's memory controllers move, by their own counters.
 
 use std::path::Path;
 use std::time::Instant;
 
+use super::controllers::Controllers;
 use super::sensors::{Word, numbered};
 
 /// Counters of all domains, and what they were when last read.
 pub struct Traffic {
     domains: Vec<Domain>,
+    controllers: Option<Controllers>,
 }
 
 struct Domain {
@@ -31,15 +34,16 @@ impl Traffic {
             Some(Domain { name: format!("by resctrl, L3 domain {number}"), bytes, before: None })
         };
         let domains: Vec<Domain> = numbered(&folder, "mon_L3_", "").into_iter().filter_map(domain).collect();
-        match domains.is_empty() {
-            true => Err(format!(
-                "no mbm_total_bytes under /{MONITORING}: resctrl is not mounted, or this CPU does not count memory traffic"
+        let controllers = Controllers::open(root);
+        match (domains.is_empty(), controllers) {
+            (true, Err(why)) => Err(format!(
+                "no mbm_total_bytes under /{MONITORING}: resctrl is not mounted, or this CPU does not count memory traffic; {why}"
             )),
-            false => Ok(Traffic { domains }),
+            (_, controllers) => Ok(Traffic { domains, controllers: controllers.ok() }),
         }
     }
 
-    /// GB/s of each domain since the last reading, which begins with the second.
+    /// GB/s of each domain and of each socket's controllers since the last reading, which begins with the second.
     pub fn read(&mut self) -> Vec<(String, f64)> {
         let rate = |domain: &mut Domain| {
             let (now, bytes) = (Instant::now(), domain.bytes.number()?);
@@ -48,7 +52,10 @@ impl Traffic {
             let rate = (bytes - before) / ns;
             (0.0..MOST).contains(&rate).then(|| (domain.name.clone(), rate))
         };
-        self.domains.iter_mut().filter_map(rate).collect()
+        let domains = self.domains.iter_mut().filter_map(rate);
+        let controllers = self.controllers.iter_mut().flat_map(Controllers::read);
+        let possible = |(_, rate): &(String, f64)| (0.0..MOST).contains(rate);
+        domains.chain(controllers.filter(possible)).collect()
     }
 }
 

@@ -125,3 +125,87 @@ pub fn footprints_inside_caches() -> Vec<Case> {
 pub fn footprints_beyond_caches() -> Vec<Case> {
     vec![case("a hundred times the caches", footprint(16384))]
 }
+
+/// Shares of slow memory, half again as slow, that make the published runs.
+const SHARES: [f64; 5] = [0.46, 0.46, 0.04, 0.12, 0.31];
+
+/// A suite with a map behind it: the first quarter of each node's chunks is slow (unless the map is even), and bwaves ran at
+/// these rates with these shares of its pages there.
+fn mapped(rates: &[f64], shares: &[f64], even: bool) -> Edit {
+    let tree = server();
+    let root = tree.root().display();
+    let words = format!("--quick --component bwaves --with-map --map-max 8G --pretend 7 --root {root}");
+    let mut run = Edit::of_verb(&["rate"], &words);
+    let plan = run.header()["plan"].clone();
+    run.each(|_, visit| {
+        let case = &plan[visit["case"].as_u64().expect("a case") as usize]["case"];
+        if case["bench"] == "memory.map" {
+            return map_of(case, visit, even);
+        }
+        let pass = visit["pass"].as_u64().expect("a pass") as usize;
+        let (rate, share) = (rates[pass % rates.len()], shares[pass % shares.len()]);
+        for samples in visit["samples"].as_array_mut().into_iter().flatten() {
+            if samples["metrics"] == json!(["rate"]) {
+                samples["work"] = json!([1e6 * rate, 1.001e6 * rate]);
+                samples["ns"] = json!([1e9, 1e9]);
+                samples["beside"] = json!({});
+                samples["warm_up"] = json!(0);
+            }
+        }
+        let slow = (share * 1000.0) as u32;
+        visit["process"]["places"] = json!([{"blocks": [2, 20], "pages": [slow, 1000 - slow]}]);
+    });
+    run.keep_visits(|visit| {
+        let map = plan[visit["case"].as_u64().expect("a case") as usize]["case"]["bench"] == "memory.map";
+        map || visit["pass"].as_u64().is_some_and(|pass| (pass as usize) < rates.len())
+    });
+    run
+}
+
+/// Chunk n of node 0 lies in block n.
+fn map_of(case: &Value, visit: &mut Value, even: bool) {
+    let number = |name: &str| case["inputs"][name].as_str().and_then(|text| text.parse::<u64>().ok());
+    let (chunks, node) = (number("chunks").expect("chunks"), case["params"]["node"].as_u64().unwrap_or(0));
+    for samples in visit["samples"].as_array_mut().into_iter().flatten() {
+        let Some(chunk) = samples["point"]["chunk"].as_u64() else { continue };
+        let rate = if chunk < chunks / 4 && !even { 20.0 } else { 30.0 };
+        let windows = samples["ns"].as_array().map_or(0, Vec::len) as u64;
+        let work = |window: u64| rate * (1.0 + 0.001 * ((chunk * 7 + window * 5) % 11) as f64);
+        samples["work"] = (0..windows).map(work).collect();
+        samples["ns"] = (0..windows).map(|_| 1.0).collect();
+    }
+    let places = |chunk: u64| json!({"blocks": [1000 * node + chunk], "pages": [16]});
+    visit["process"]["places"] = (0..chunks).map(places).collect();
+}
+
+pub fn runs_that_follow_slow_memory() -> Vec<Case> {
+    let follows = mapped(&WRONG, &SHARES, false).diagnosed();
+    let found = findings(&follows, "rate-slow-memory")[0];
+    assert_eq!(
+        found["headline"],
+        "Runs of bwaves: low, low, high, high, mid follows from its shares of slow memory: 46, 46, 4, 12, 31 %"
+    );
+    assert!(text(found).contains("(p 0.0"), "{found:#}");
+    let row = &follows["rate_memory"][0];
+    assert_eq!((&row["component"], &row["follows"]), (&json!("bwaves"), &json!("memory")));
+    let ratio =
+        |at: usize| row["measured"][at].as_f64().expect("one") / row["predicted"][at].as_f64().expect("one");
+    assert!((0..5).all(|at| (ratio(at) - 1.0).abs() < 0.03), "{row:#}");
+    // The same swing where all runs have the same share: something else moves them.
+    let other = mapped(&WRONG, &[0.25], false).diagnosed();
+    let found = findings(&other, "rate-slow-memory")[0];
+    let headline = found["headline"].as_str().expect("text");
+    assert!(
+        headline
+            .starts_with("Runs of bwaves are not explained by where memory lay: ±0.0 % predicted, ±9.5 %"),
+        "{headline}"
+    );
+    vec![case("the published swing, with its shares", follows), case("a swing without shares", other)]
+}
+
+pub fn runs_that_are_alike_on_slow_memory() -> Vec<Case> {
+    vec![
+        case("runs alike, whatever they got", mapped(&MOVED, &[0.25], false).diagnosed()),
+        case("runs alike on memory of one speed", mapped(&MOVED, &SHARES, true).diagnosed()),
+    ]
+}

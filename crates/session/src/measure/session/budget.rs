@@ -53,6 +53,7 @@ impl Loop<'_, '_> {
             }
             let have = self.of_case(case).count();
             let wanted = match profile.until {
+                _ if self.is_last(case) => 1,
                 Until::Rounds => profile.passes_min as usize,
                 Until::Looks => stop::next_look(have).min(profile.passes_max as usize),
                 Until::Quads => have.max(profile.passes_min as usize),

@@ -1,0 +1,318 @@
+//! What a rate study came to: its conclusion, whether runs follow where memory lay, at which footprint memory decides.
+
+use super::super::{column, number, right, text};
+use super::{axis, is_own};
+use crate::block::{Block, Chart, ChartKind, Line, LinePoint, Section, Table};
+use diagnose::Diagnosis;
+use diagnose::bound::Bound;
+use diagnose::escalation::{Escalated, escalated};
+use diagnose::placed::{ORDER_STANDS, Placed, percents, placed, unplaced};
+use diagnose::suite::{Part, Suite, suite};
+use model::percent;
+use stats::places::{Follows, Joined};
+use stats::repeat::{APART, Sequence, Shape};
+
+/// The first section of a rate study's report; `None` of other runs.
+pub fn conclusion(diagnosis: &Diagnosis) -> Option<Section> {
+    let suite = suite(&diagnosis.run, &diagnosis.series)?;
+    let mut sentences = repeats(&suite);
+    let placed = placed(&diagnosis.run, &diagnosis.machine, &suite).unwrap_or_default();
+    let joined = |one: &&Placed| !matches!(one.follows(), None | Some(Follows::Steady));
+    sentences.extend(placed.iter().filter(joined).take(SHOWN).filter_map(Placed::words));
+    let swings = suite.parts.iter().any(|part| part.is_memory() && apart(part).is_some());
+    let unknown =
+        placed.iter().filter(|one| apart(one.part).is_some()).find_map(|one| one.joined.as_ref().err());
+    sentences.extend(unknown.map(|why| format!("Where their memory lay is not known: {why}")));
+    if placed.is_empty() && swings {
+        sentences
+            .push("Whether they follow where their memory lay: `assay rate --with-map`, as root".to_string());
+    }
+    sentences.extend(escalated(&diagnosis.run, &diagnosis.machine, &suite).iter().map(Escalated::words));
+    Some(Section {
+        id: "conclusion".into(),
+        title: "Conclusion".into(),
+        about: String::new(),
+        blocks: vec![Block::Prose(format!("{}.", sentences.join(". ")))],
+        long: false,
+    })
+}
+
+/// Components that are named one by one.
+const SHOWN: usize = 3;
+
+fn apart<'a>(part: &'a Part) -> Option<&'a Sequence> {
+    part.runs.as_ref().filter(|runs| runs.apart > APART && runs.shape != Shape::Flat)
+}
+
+/// Whether components repeat, and in which order those came that do not.
+fn repeats(suite: &Suite) -> Vec<String> {
+    let mut swinging: Vec<(&Part, &Sequence)> =
+        suite.parts.iter().filter_map(|part| Some((part, apart(part)?))).collect();
+    swinging.sort_by(|(_, one), (_, other)| other.apart.total_cmp(&one.apart));
+    let runs = suite.parts.iter().filter_map(|part| Some((part, part.runs.as_ref()?)));
+    let worst = runs.max_by(|(_, one), (_, other)| one.cv.total_cmp(&other.cv));
+    let Some((worst, most)) = worst else {
+        return vec!["One run of each component: whether they repeat is not known".to_string()];
+    };
+    if swinging.is_empty() {
+        let (count, cv) = (suite.parts.len(), 100.0 * most.cv);
+        let each = if count == 1 { "The component repeats" } else { "All components repeat" };
+        return vec![format!(
+            "{each} within what its runs scatter: the largest CV is {cv:.2} % ({})",
+            worst.name()
+        )];
+    }
+    swinging
+        .iter()
+        .take(SHOWN)
+        .map(|(part, runs)| {
+            let cv = format!("CV {:.2} %", 100.0 * runs.cv);
+            let few = runs.values.len() <= 8;
+            let order = if few { format!(", {}", runs.levels_in_words()) } else { String::new() };
+            format!("Runs of {} lie {} apart ({cv}{order})", part.name(), percent(runs.apart))
+        })
+        .collect()
+}
+
+/// What follows the table of components: what they are bound by, where their runs lay, larger footprints.
+pub fn blocks(diagnosis: &Diagnosis, suite: &Suite) -> Vec<Block> {
+    let mut blocks = vec![Block::Table(bounds(diagnosis, suite))];
+    let found = placed(&diagnosis.run, &diagnosis.machine, suite);
+    match &found {
+        Some(found) => blocks.extend(lay(found)),
+        None => blocks.extend(
+            unplaced(&diagnosis.run, suite)
+                .map(|why| Block::Prose(format!("Physical pages of the runs: {why}; {ORDER_STANDS}."))),
+        ),
+    }
+    let steps = escalated(&diagnosis.run, &diagnosis.machine, suite);
+    blocks.extend((!steps.is_empty()).then(|| Block::Table(footprints(&steps))));
+    blocks.extend(over_time(diagnosis, suite).map(Block::from));
+    blocks
+}
+
+/// `memory`, `caches`, ...: for a narrow column.
+pub fn bound_word(bound: &Bound) -> &'static str {
+    match bound {
+        Bound::Memory(_) => "memory",
+        Bound::Free(_) => "not memory",
+        Bound::Caches(_) => "caches",
+        Bound::Unknown { .. } => "unknown",
+    }
+}
+
+fn bounds(diagnosis: &Diagnosis, suite: &Suite) -> Table {
+    let memory = suite.parts.iter().filter(|part| part.is_memory());
+    let rows = memory.map(|part| {
+        let bound = suite.bound(part, &diagnosis.machine);
+        vec![text(part.name()), text(bound.words())]
+    });
+    let columns = vec![column("component whose data fill memory"), column("bound by")];
+    Table { columns, rows: rows.collect(), folded: false }
+}
+
+fn lay(found: &[Placed]) -> Vec<Block> {
+    let columns = vec![
+        column("component"),
+        right("slow memory of each run, %"),
+        right("measured"),
+        right("predicted"),
+        right("what remains"),
+        right("correlation"),
+        column("which means"),
+    ];
+    let plus_minus = |swing: f64| format!("±{:.1} %", 100.0 * swing);
+    let row = |one: &Placed| {
+        let means = |joined: &Joined| match joined.follows {
+            Follows::Steady => "alike: nothing to explain",
+            Follows::Memory => "follows its memory",
+            Follows::Partly => "follows its memory in part",
+            Follows::Not => "not its memory",
+        };
+        match &one.joined {
+            Ok(joined) => vec![
+                text(one.part.name()),
+                number(percents(joined.lay.iter().take(16).map(|lay| lay.slow))),
+                number(plus_minus(joined.swing)),
+                number(plus_minus(joined.swing_predicted)),
+                number(percent(joined.left)),
+                number(joined.correlation.map_or("–".to_string(), |[r, _]| format!("{r:.2}"))),
+                text(means(joined)),
+            ],
+            Err(why) => {
+                let empty = (0..5).map(|_| number("–"));
+                let ends = [text(one.part.name())].into_iter().chain(empty);
+                ends.chain([text(format!("not known: {why}"))]).collect()
+            }
+        }
+    };
+    let rows = found.iter().map(row).collect();
+    let mut blocks = vec![Block::Table(Table { columns, rows, folded: false })];
+    let known: Vec<(&str, &Joined)> =
+        found.iter().filter_map(|one| Some((one.part.name(), one.joined.as_ref().ok()?))).collect();
+    if !known.is_empty() {
+        blocks.push(Block::from(over_measured(&known)));
+        blocks.push(Block::from(in_turn(&known)));
+    }
+    blocks
+}
+
+fn of_mean(rates: &[f64], mean_of: &[f64]) -> Vec<f64> {
+    let mean = mean_of.iter().sum::<f64>() / mean_of.len() as f64;
+    rates.iter().map(|rate| 100.0 * rate / mean).collect()
+}
+
+fn point(x: f64, y: f64) -> LinePoint {
+    LinePoint { x, y, low_high: None, hollow: false }
+}
+
+fn data(known: &[(&str, &Joined)]) -> Table {
+    let words = |rates: Vec<f64>| rates.iter().map(|one| format!("{one:.1}")).collect::<Vec<_>>().join(" ");
+    let row = |(name, joined): &(&str, &Joined)| {
+        vec![
+            text(*name),
+            text(words(of_mean(&joined.measured, &joined.measured))),
+            text(words(of_mean(&joined.predicted, &joined.measured))),
+        ]
+    };
+    let columns = ["component", "measured, % of the mean", "predicted"].map(column).to_vec();
+    Table { columns, rows: known.iter().map(row).collect(), folded: true }
+}
+
+fn lines(x: &str, y: &str, lines: Vec<Line>) -> ChartKind {
+    ChartKind::Lines { x: axis(x), y: axis(y), lines, marks: Vec::new(), callouts: Vec::new() }
+}
+
+fn over_measured(known: &[(&str, &Joined)]) -> Chart {
+    let line = |(name, joined): &(&str, &Joined)| {
+        let measured = of_mean(&joined.measured, &joined.measured);
+        let predicted = of_mean(&joined.predicted, &joined.measured);
+        let points = measured.iter().zip(&predicted).map(|(x, y)| point(*x, *y)).collect();
+        Line { name: name.to_string(), points, joined: false }
+    };
+    Chart {
+        id: "chart-rate-predicted".into(),
+        title: "Predicted from slow memory over measured".into(),
+        about: "A point a run. On the diagonal where memory lay explains the run.".into(),
+        kind: lines("measured, % of the mean", "predicted, % of the mean", known.iter().map(line).collect()),
+        summary: None,
+        data: data(known),
+    }
+}
+
+fn in_turn(known: &[(&str, &Joined)]) -> Chart {
+    let both = |(name, joined): &(&str, &Joined)| {
+        [("measured", &joined.measured), ("predicted", &joined.predicted)].map(|(what, rates)| Line {
+            name: format!("{name}, {what}"),
+            points: (1..)
+                .zip(of_mean(rates, &joined.measured))
+                .map(|(at, y)| point(f64::from(at), y))
+                .collect(),
+            joined: true,
+        })
+    };
+    Chart {
+        id: "chart-rate-in-turn".into(),
+        title: "Runs in their order, measured and predicted".into(),
+        about: "Each as percent of the measured mean.".into(),
+        kind: lines("run", "% of the mean", known.iter().take(SHOWN).flat_map(both).collect()),
+        summary: None,
+        data: remains(known),
+    }
+}
+
+/// What the predictions leave.
+fn remains(known: &[(&str, &Joined)]) -> Table {
+    let row = |(name, joined): &(&str, &Joined)| {
+        let each = joined.measured.iter().zip(&joined.predicted);
+        let words: Vec<String> = each
+            .map(|(measured, predicted)| format!("{:+.1}", 100.0 * (measured / predicted - 1.0)))
+            .collect();
+        vec![text(*name), text(words.join(" "))]
+    };
+    let columns = vec![column("component"), column("measured over predicted, %")];
+    Table { columns, rows: known.iter().map(row).collect(), folded: true }
+}
+
+fn footprints(steps: &[Escalated]) -> Table {
+    let columns = vec![
+        column("component"),
+        right("footprint of a node"),
+        right("CV"),
+        right("runs apart"),
+        column("in order"),
+        column("memory decides"),
+    ];
+    let rows = steps.iter().flat_map(|one| {
+        one.steps.iter().enumerate().map(|(at, step)| {
+            let shows = one.shows.as_ref().filter(|shows| shows.step == at);
+            vec![
+                text(&step.component),
+                number(step.footprint()),
+                number(format!("{:.2} %", 100.0 * step.cv)),
+                number(percent(step.apart)),
+                text(&step.levels),
+                text(shows.map_or("", |shows| shows.by)),
+            ]
+        })
+    });
+    Table { columns, rows: rows.collect(), folded: false }
+}
+
+/// The copies' own progress, run behind run, of those whose data fill memory.
+fn over_time(diagnosis: &Diagnosis, suite: &Suite) -> Option<Chart> {
+    /// A gap between runs on the axis, s.
+    const GAP_S: f64 = 0.2;
+    let mut rows = Vec::new();
+    let mut drawn = Vec::new();
+    for part in suite.parts.iter().filter(|part| part.is_memory()) {
+        let planned = part.rate.series.planned;
+        let visits = diagnosis.run.visits.iter();
+        let own = visits.filter(|visit| visit.case as usize == planned && visit.reason.is_none());
+        let mut points: Vec<LinePoint> = Vec::new();
+        let mut spans_s: Vec<f64> = Vec::new();
+        let mut at_s = 0.0;
+        for visit in own {
+            for progress in &visit.process.progress {
+                for rate in &progress.rates {
+                    points.push(point(at_s + progress.span_s / 2.0, *rate));
+                    at_s += progress.span_s;
+                    spans_s.push(progress.span_s);
+                }
+            }
+            at_s += GAP_S;
+        }
+        let whole: f64 = spans_s.iter().sum();
+        let mean = points.iter().zip(&spans_s).map(|(one, span_s)| one.y * span_s).sum::<f64>() / whole;
+        if points.len() < 4 || !(mean > 0.0 && mean.is_finite()) {
+            continue;
+        }
+        points.iter_mut().for_each(|one| one.y *= 100.0 / mean);
+        let ends = |pick: fn(f64, f64) -> f64| points.iter().map(|one| one.y).reduce(pick).unwrap_or(mean);
+        rows.push(vec![
+            text(part.name()),
+            number(points.len().to_string()),
+            number(format!("{:.0}–{:.0}", ends(f64::min), ends(f64::max))),
+        ]);
+        drawn.push(Line { name: part.name().into(), points, joined: true });
+    }
+    (!drawn.is_empty()).then(|| Chart {
+        id: "chart-rate-progress".into(),
+        title: "Bandwidth over time, from the copies' own progress".into(),
+        about: "Work of all copies in each span of a run, runs behind each other, as percent of the component's mean: what a \
+                component moves through memory goes with its work."
+            .into(),
+        kind: lines("s of measured work", "% of the mean", drawn),
+        summary: None,
+        data: Table {
+            columns: vec![column("component"), right("spans"), right("lowest–highest, % of the mean")],
+            rows,
+            folded: true,
+        },
+    })
+}
+
+/// Whether a series is one of an experiment: it has no row of its own.
+pub fn is_aside(judged: &stats::analysis::Judged) -> bool {
+    is_own(&judged.series.case) && diagnose::suite::is_experiment(judged)
+}
