@@ -35,6 +35,9 @@ pub struct Check {
     pub text: String,
 }
 
+/// The id of what a study came to, which stands first.
+pub const CONCLUSION: &str = "conclusion";
+
 /// The ids of the sections of findings and of results, which need no title in a terminal.
 pub const FINDINGS: &str = "findings";
 pub const RESULTS: &str = "results";

@@ -62,6 +62,9 @@ const FAMILIES: [Sections; 10] = families![
     guard::section,
 ];
 
+/// What a study came to, which stands before all else in its report: a line for each family that says so.
+const CONCLUSIONS: &[fn(&Diagnosis) -> Option<Section>] = &[unixbench::conclusion, rate::conclusion];
+
 /// The whole report of a run.
 pub fn compose(diagnosis: &Diagnosis) -> anyhow::Result<Report> {
     compose_beside(diagnosis, &[])
@@ -70,7 +73,7 @@ pub fn compose(diagnosis: &Diagnosis) -> anyhow::Result<Report> {
 /// The same with older results beside it, each compared with the run (A is the older).
 pub fn compose_beside(diagnosis: &Diagnosis, older: &[Comparison]) -> anyhow::Result<Report> {
     let header = &diagnosis.run.header;
-    let mut sections: Vec<Section> = rate::conclusion(diagnosis).into_iter().collect();
+    let mut sections: Vec<Section> = CONCLUSIONS.iter().filter_map(|own| own(diagnosis)).collect();
     let against = older.iter().flat_map(|comparison| &comparison.findings);
     let findings = diagnosis.findings.iter().chain(against).cloned().collect();
     sections.push(Section {

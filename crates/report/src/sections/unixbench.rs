@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::figures::spread_words;
 use super::{column, number, right, text};
-use crate::block::{Block, Cell, Section, Table};
+use crate::block::{Block, CONCLUSION, Cell, Section, Table};
 use diagnose::Diagnosis;
 use diagnose::words::percent;
 use model::vocabulary::unixbench::metric::SCORE;
@@ -46,6 +46,39 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     })
 }
 
+/// What stands first in the report of such a run: the index in its forms, and what decides about the one row that placement
+/// decides; `None` without either.
+pub fn conclusion(diagnosis: &Diagnosis) -> Option<Section> {
+    let all = scores(&diagnosis.series);
+    let sentences: Vec<String> =
+        all.iter().flat_map(|scores| [index_words(scores), context_words(scores)]).flatten().collect();
+    (!sentences.is_empty()).then(|| Section {
+        id: CONCLUSION.into(),
+        title: "Conclusion".into(),
+        about: String::new(),
+        blocks: vec![Block::Prose(sentences.join(" "))],
+        long: false,
+    })
+}
+
+/// The index of a number of copies, free and pinned.
+fn index_words(scores: &Scores) -> Option<String> {
+    let forms = Form::ALL.into_iter().filter_map(|form| {
+        let judged = scores.context(form)?;
+        let score = scores.index(form).ok()?;
+        let range =
+            score.interval.map_or(String::new(), |own| format!(" ({:.0} to {:.0})", own.low, own.high));
+        let place = match form {
+            Form::Classic => String::new(),
+            form => format!(" with context switching on {}", place(form, judged, scores.copies)),
+        };
+        Some(format!("{:.0}{range}{place}", score.value))
+    });
+    let forms: Vec<String> = forms.collect();
+    let copies = if scores.copies == 1 { "1 copy".to_string() } else { format!("{} copies", scores.copies) };
+    (!forms.is_empty()).then(|| format!("The index of {copies} is {}.", forms.join(", ")))
+}
+
 fn blocks(diagnosis: &Diagnosis, scores: &Scores) -> Vec<Block> {
     let mut blocks = Vec::new();
     if scores.tests().next().is_some() {
@@ -58,8 +91,7 @@ fn blocks(diagnosis: &Diagnosis, scores: &Scores) -> Vec<Block> {
     if scores.absent().is_empty() {
         blocks.push(Block::Table(indices(scores)));
     }
-    let words: Vec<String> =
-        [context_words(scores), hidden_words(scores), compiler_words(scores)].into_iter().flatten().collect();
+    let words: Vec<String> = [hidden_words(scores), compiler_words(scores)].into_iter().flatten().collect();
     if !words.is_empty() {
         blocks.push(Block::Prose(words.join(" ")));
     }

@@ -2,7 +2,7 @@
 
 use super::super::{column, number, right, text};
 use super::{axis, is_own};
-use crate::block::{Block, Chart, ChartKind, Line, LinePoint, Section, Table};
+use crate::block::{Block, CONCLUSION, Chart, ChartKind, Line, LinePoint, Section, Table};
 use diagnose::Diagnosis;
 use diagnose::bound::Bound;
 use diagnose::escalation::{Escalated, escalated};
@@ -29,7 +29,7 @@ pub fn conclusion(diagnosis: &Diagnosis) -> Option<Section> {
     }
     sentences.extend(escalated(&diagnosis.run, &diagnosis.machine, &suite).iter().map(Escalated::words));
     Some(Section {
-        id: "conclusion".into(),
+        id: CONCLUSION.into(),
         title: "Conclusion".into(),
         about: String::new(),
         blocks: vec![Block::Prose(format!("{}.", sentences.join(". ")))],
