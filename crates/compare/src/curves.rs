@@ -322,4 +322,49 @@ mod tests {
         assert!(bounds[0] <= ratio && ratio <= bounds[1] && ratio > 1.0, "{ratio} {bounds:?}");
         assert_eq!(found.ratio(0.01), None);
     }
+
+    /// The same study as Flink's: its CPU% is that of each CPU, not of all together.
+    #[test]
+    fn two_flink_studies_lie_on_one_another_too() {
+        let flink = |s: f64, smt: bool, file: &str| {
+            let mut run = made(s, smt);
+            for planned in &mut run.header.plan {
+                planned.case.bench = "nexmark.q0".into();
+            }
+            let title = &mut run.header.catalogue[0];
+            title.id = "nexmark.q0".into();
+            title.metrics[0].name = ids::nexmark::metric::RATE.as_str().into();
+            for visit in &mut run.visits {
+                let cpus = run.header.plan[visit.case as usize].case.placement.cpus().len() as f64;
+                for samples in &mut visit.samples {
+                    let value = samples.work.get(0).expect("a value");
+                    let work = |value: f64| model::Packed::Each(vec![value]);
+                    if samples.metrics[0] == ids::smt::metric::PERFORMANCE.as_str() {
+                        samples.metrics[0] = ids::nexmark::metric::RATE.as_str().to_string();
+                    } else if samples.metrics[0] == ids::nexmark::metric::CPU.as_str() {
+                        samples.work = work(value / cpus);
+                    }
+                }
+            }
+            Arm::measured(&diagnose(run), file)
+        };
+        let (flinks, studies) = (
+            overlaid(&flink(1.25, true, "smt"), &flink(2.0, false, "cores")),
+            overlaid(&arm(1.25, true, "smt"), &arm(2.0, false, "cores")),
+        );
+        assert_eq!(flinks.len(), 2);
+        for (flink, study) in flinks.iter().zip(&studies) {
+            assert_eq!(flink.placements, study.placements);
+            for (one, other) in flink.curves.iter().zip(&study.curves) {
+                let shares =
+                    |curve: &Curve| curve.points().iter().map(|point| point.share).collect::<Vec<f64>>();
+                let (one, other) = (shares(one), shares(other));
+                assert!(
+                    one.len() == 7 && one.iter().zip(&other).all(|(a, b)| (a - b).abs() < 1e-9),
+                    "{one:?}"
+                );
+            }
+            assert_eq!(flink.words("B"), study.words("B"));
+        }
+    }
 }

@@ -187,14 +187,14 @@ fn capacities(places: &[Place], free: f64) -> Option<Table> {
         ])
     };
     let rows: Vec<Vec<Cell>> = places.iter().filter_map(row).collect();
-    let kept = format!("with {} kept free", percent(free));
+    let kept = format!("{} kept free", percent(free));
     let columns = vec![
         column("placement"),
         right("capacity at 100 %"),
         right(&kept),
-        right("which CPU% shows as"),
+        right("CPU% then"),
         right("used at CPU% 50"),
-        right("work can grow to"),
+        right("work can grow"),
     ];
     (!rows.is_empty()).then_some(Table { columns, rows, folded: false })
 }

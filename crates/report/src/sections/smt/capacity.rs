@@ -55,15 +55,15 @@ fn conclusion(study: &Study) -> Option<String> {
 
 fn words(study: &Study) -> String {
     let mut sentences = Vec::new();
-    if !study.smt {
-        sentences.push(
-            "This machine shows no SMT: the same study on two cores, whose work should go in a straight line with CPU%.".to_string(),
-        );
-    }
     if let Some(why) = study.doubt() {
         sentences.push(format!("Nothing is concluded here, since what it rests on was rejected: {why}."));
     } else if study.sentence(0.5).is_some_and(|half| !half.has_interval()) {
         sentences.push("One pass has no interval.".to_string());
+    }
+    if !study.smt {
+        sentences.push(
+            "This machine shows no SMT: the same study on two cores, whose work should go in a straight line with CPU%.".to_string(),
+        );
     }
     sentences.push(match study.no_ipc {
         Some(why) => format!(
