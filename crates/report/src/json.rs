@@ -5,10 +5,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::comparison;
-use crate::{memory_map, rate_memory};
 use crate::notes::{Note, notes};
 use crate::plain::hidden;
 use crate::scores;
+use crate::{memory_map, rate_memory};
 use compare::Comparison;
 use diagnose::Diagnosis;
 use model::{Better, Finding, Grade, Params, Reason, SCHEMA, VerdictKind};
@@ -46,6 +46,9 @@ pub struct Output {
     /// Maps of memory, one a node; only where the run has some.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub memory_maps: Vec<memory_map::OutputMap>,
+    /// What components of a rate suite are bound by; only where the run has some.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rate_bounds: Vec<rate_memory::OutputBound>,
     /// Components of a rate suite joined with the map of memory behind it; only where the run has both.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rate_memory: Vec<rate_memory::OutputPlaced>,
@@ -211,6 +214,7 @@ pub fn output(diagnosis: &Diagnosis) -> Output {
         versus: diagnosis.versus().as_ref().map(versus),
         index: scores::output(&diagnosis.series),
         memory_maps: memory_map::output(diagnosis),
+        rate_bounds: rate_memory::bounds(diagnosis),
         rate_memory: rate_memory::output(diagnosis),
         findings: diagnosis.findings.clone(),
         rules_clean: diagnosis.clean.iter().map(|rule| rule.id.to_string()).collect(),

@@ -1,11 +1,12 @@
-//! Runs of a rate suite and where their memory lay, as JSON.
+//! What components of a rate suite are bound by, and runs and where their memory lay, as JSON.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use diagnose::Diagnosis;
+use diagnose::bound::Bound;
 use diagnose::placed::{Placed, placed};
-use diagnose::suite::suite;
+use diagnose::suite::{Part, suite};
 use stats::places::Follows;
 
 /// A component whose data fill memory, joined with the map of memory in the same run.
@@ -28,6 +29,33 @@ pub struct OutputPlaced {
     pub correlation: Option<f64>,
     /// The largest distance of a measured rate from its prediction, relative.
     pub left: Option<f64>,
+}
+
+/// What a component whose data fill memory is bound by, as experiments of this run show it.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct OutputBound {
+    pub component: String,
+    /// `memory`, `not_memory`, `caches` (its data are below twice the last-level caches) or `unknown`.
+    pub bound: &'static str,
+    /// The same with the experiment, or why it is not known and the command that settles it.
+    pub words: String,
+}
+
+/// Empty of runs without a suite.
+pub fn bounds(diagnosis: &Diagnosis) -> Vec<OutputBound> {
+    let Some(suite) = suite(&diagnosis.run, &diagnosis.series) else { return Vec::new() };
+    let memory = suite.parts.iter().filter(|part| part.is_memory());
+    let output = |part: &Part| {
+        let bound = suite.bound(part, &diagnosis.machine);
+        let word = match bound {
+            Bound::Memory(_) => "memory",
+            Bound::Free(_) => "not_memory",
+            Bound::Caches(_) => "caches",
+            Bound::Unknown { .. } => "unknown",
+        };
+        OutputBound { component: part.name().to_string(), bound: word, words: bound.words() }
+    };
+    memory.map(output).collect()
 }
 
 /// Empty of runs without a suite or without a map.

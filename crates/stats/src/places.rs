@@ -293,12 +293,8 @@ mod tests {
         assert_eq!(alike.follows, Follows::Not);
         assert!(alike.swing > 0.07 && alike.swing_possible < 0.01, "{alike:?}");
         // They lay apart, and swing otherwise.
-        let other = join(&runs(&map, &[60, 5, 50, 8, 30], |at, _| swinging[at] - 0.0), 0.0, 1).expect("runs");
-        assert_eq!(
-            join(&runs(&map, &[5, 60, 8, 50, 30], |at, _| swinging[at]), 0.0, 1).map(|found| found.follows),
-            Some(Follows::Not),
-            "{other:?}"
-        );
+        let other = join(&runs(&map, &[5, 60, 8, 50, 30], |at, _| swinging[at]), 0.0, 1);
+        assert_eq!(other.map(|found| found.follows), Some(Follows::Not));
         // A uniform map predicts nothing.
         let uniform = join(&runs(&self::map(1.0), &[60, 5, 50, 8, 30], |at, _| swinging[at]), 0.0, 1);
         assert_eq!(uniform.map(|found| (found.follows, found.correlation)), Some((Follows::Not, None)));

@@ -125,10 +125,8 @@ pub fn run(component: &'static Component, case: &Case, sampler: &mut Sampler) ->
     }
     let process = sampler.facts();
     (process.memory_bytes, process.huge_share) = (Some(facts.0), facts.1);
-    if lay.is_empty() {
-        let why = frames_hidden().unwrap_or_else(|| "none of its pages was in memory".to_string());
-        process.notes.push(format!("{HIDDEN}: {why}"));
-    }
+    let hidden = frames_hidden().filter(|_| lay.is_empty());
+    process.notes.extend(hidden.map(|why| format!("{HIDDEN}: {why}")));
     (process.places, process.progress) = (lay, went_on);
     ballot.verdict().map_err(|what| WrongAnswer(what).into())
 }

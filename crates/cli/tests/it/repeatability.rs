@@ -110,7 +110,7 @@ fn a_planted_slow_quarter_predicts_its_runs() {
         let text = ended.out.split_whitespace().collect::<Vec<_>>().join(" ");
         let page = fs::read_to_string(dir.path().join("report.html")).expect("a page");
         assert!(text.contains("shares of slow memory") && page.contains("chart-rate-predicted"), "{text}");
-        let (conclusion, findings) = (text.find("Conclusion"), text.find("slow memory"));
+        let (conclusion, findings) = (text.find("Conclusion"), text.find("shares of slow memory"));
         assert!(conclusion.is_some() && conclusion < findings, "{text}");
         return;
     }

@@ -169,7 +169,10 @@ fn map_of(case: &Value, visit: &mut Value, even: bool) {
     for samples in visit["samples"].as_array_mut().into_iter().flatten() {
         let Some(chunk) = samples["point"]["chunk"].as_u64() else { continue };
         let rate = if chunk < chunks / 4 && !even { 20.0 } else { 30.0 };
-        let windows = samples["ns"].as_array().map_or(0, Vec::len) as u64;
+        // Invented samples have as many windows as the profile, and a map has its rounds.
+        let windows = 10;
+        samples["beside"] = json!({});
+        samples["warm_up"] = json!(1);
         let work = |window: u64| rate * (1.0 + 0.001 * ((chunk * 7 + window * 5) % 11) as f64);
         samples["work"] = (0..windows).map(work).collect();
         samples["ns"] = (0..windows).map(|_| 1.0).collect();
@@ -208,4 +211,59 @@ pub fn runs_that_are_alike_on_slow_memory() -> Vec<Case> {
         case("runs alike, whatever they got", mapped(&MOVED, &[0.25], false).diagnosed()),
         case("runs alike on memory of one speed", mapped(&MOVED, &SHARES, true).diagnosed()),
     ]
+}
+
+/// What three components are bound by, whose rates are these: of all copies over as many times one alone, and of one copy
+/// beside streams over it alone.
+fn bounds(bwaves: f64, graph: [f64; 2]) -> Vec<(String, String)> {
+    let tree = server();
+    let root = tree.root().display();
+    let words =
+        format!("--quick --component bwaves,graph,molecules --footprint 16G --pretend 7 --root {root}");
+    let mut run = Edit::of_verb(&["rate"], &words);
+    let plan = run.header()["plan"].clone();
+    run.each(|number, visit| {
+        let case = &plan[visit["case"].as_u64().expect("a case") as usize]["case"];
+        let copies = case["placement"]["seats"].as_array().map_or(0, Vec::len) as f64;
+        let [kept, beside] = match case["bench"].as_str() {
+            Some("rate.bwaves") => [bwaves, 1.0],
+            Some("rate.graph") => graph,
+            _ => [0.99, 0.98],
+        };
+        let rate = match case["inputs"]["experiment"].as_str() {
+            None => copies * kept,
+            Some("alone") => 1.0,
+            Some(_) => beside,
+        };
+        for samples in visit["samples"].as_array_mut().into_iter().flatten() {
+            if samples["metrics"] == json!(["rate"]) {
+                let rate = 1e6 * rate * (1.0 + 0.001 * (number % 3) as f64);
+                samples["work"] = json!([rate, rate]);
+                samples["ns"] = json!([1e9, 1e9]);
+                samples["beside"] = json!({});
+                samples["warm_up"] = json!(0);
+            }
+        }
+    });
+    let found = run.diagnosed();
+    let text = |value: &Value| value.as_str().expect("text").to_string();
+    let rows = found["rate_bounds"].as_array().expect("a list");
+    rows.iter().map(|row| (text(&row["bound"]), text(&row["words"]))).collect()
+}
+
+#[test]
+fn bound_by_memory_is_said_by_experiment_only() {
+    let words = |found: &[(String, String)]| found.iter().map(|(bound, _)| bound.clone()).collect::<Vec<_>>();
+    let found = bounds(0.5, [0.99, 0.6]);
+    assert_eq!(words(&found), ["memory", "memory"], "{found:?}");
+    assert_eq!(found[0].1, "memory: each of 8 copies runs at 50 % of one alone, 99 % in caches");
+    assert_eq!(found[1].1, "memory: one copy beside streams keeps 60 %, 98 % in caches");
+    let found = bounds(0.99, [0.99, 0.97]);
+    assert_eq!(words(&found), ["not_memory", "not_memory"], "{found:?}");
+    let found = bounds(0.9, [0.99, 0.9]);
+    assert_eq!(words(&found), ["unknown", "unknown"], "{found:?}");
+    assert!(found[0].1.contains("too close to tell (`assay rate --component bwaves,molecules"), "{found:?}");
+    // Data that fit in caches: whatever the copies lose.
+    let inside = footprint(64);
+    assert_eq!(inside["rate_bounds"][0]["bound"], "caches");
 }

@@ -76,7 +76,10 @@ fn repeats(suite: &Suite) -> Vec<String> {
 
 /// What follows the table of components: what they are bound by, where their runs lay, larger footprints.
 pub fn blocks(diagnosis: &Diagnosis, suite: &Suite) -> Vec<Block> {
-    let mut blocks = vec![Block::Table(bounds(diagnosis, suite))];
+    let mut blocks: Vec<Block> = Vec::new();
+    if suite.parts.iter().any(Part::is_memory) {
+        blocks.push(Block::Table(bounds(diagnosis, suite)));
+    }
     let found = placed(&diagnosis.run, &diagnosis.machine, suite);
     match &found {
         Some(found) => blocks.extend(lay(found)),
