@@ -46,6 +46,7 @@ pub use network::{
 };
 pub use nexmark::{Flink, JobManager, NEXMARK, On, Overview, is_nexmark, shares_its_cpus};
 pub use rate::{Suite as RateSuite, cases as rate_cases, copies_of as rate_copies};
+pub use sampler::calibration_explained;
 pub use sampler::{Line, NOT_SLOWED, Order, Point, Sampler, Secret, Windows, backed, histogram, median};
 pub use smt::{FINE_LEVELS, Kind, MARGIN, NO_IPC, USUAL_LEVELS, cases as smt_cases};
 pub use unixbench::{RUSTC, with_copies};
@@ -61,6 +62,7 @@ macro_rules! benchmarks {
 
 benchmarks! {
     cpu_clock
+    cpu_frequency_ramp
     cpu_arithmetic
     cpu_pair_slowdown
     memory_bandwidth

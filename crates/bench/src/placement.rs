@@ -11,9 +11,11 @@ use model::{Beside, CpuSet, Pages, Placement, Seat};
 
 mod beside;
 mod chart;
+mod explained;
 mod like;
 
 pub use beside::{awake, has_smt, second_threads};
+pub use explained::{EXPLAINED, explained};
 
 /// How far apart two CPUs are, nearest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

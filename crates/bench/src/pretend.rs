@@ -8,7 +8,7 @@ use std::io::Write;
 
 use super::{Benchmark, Line, Order};
 use model::vocabulary::ParamId;
-use model::vocabulary::{disk, file, memory, memory_map};
+use model::vocabulary::{cpu, disk, file, memory, memory_map};
 use model::{
     Beside, Better, Case, Covariates, Form, Histogram, Metric, Packed, Params, ProcessFacts, Samples,
     fingerprint,
@@ -42,6 +42,10 @@ fn lines(bench: &Benchmark, order: &Order, seed: u64) -> Vec<Line> {
 fn is_there(bench: &Benchmark, point: &Params, metric: &Metric) -> bool {
     if metric.name == memory::metric::TRANSLATION {
         return point.contains_key(memory::param::WITHIN);
+    }
+    // What a whole wake-up comes to stands at no step.
+    if bench.id == cpu::FREQUENCY_RAMP {
+        return metric.name == cpu::metric::CLOCK;
     }
     bench.id != memory_map::MAP
         || (metric.name == memory::metric::BANDWIDTH) == point.contains_key(memory_map::param::CHUNK)

@@ -20,6 +20,7 @@ mod point;
 mod secret;
 pub mod whole;
 
+pub use calibration::explained as calibration_explained;
 use calibration::{calibrate, linearity};
 use columns::{Columns, Gauge};
 pub use latencies::{backed, histogram};

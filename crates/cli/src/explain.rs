@@ -5,18 +5,26 @@ use std::process::ExitCode;
 
 use super::output;
 use bench::{self, Benchmark};
-use compare::{peers, rows};
 use diagnose::{Rule, rules};
-use import::{own, repeats, speccpu};
 use model::{Grade, VerdictKind};
 use report::plain::lines;
+use session::explained::STATES;
+
+mod code;
+mod items;
+mod topics;
+
+use topics::{HARNESS, TOPICS};
 
 /// Explain a benchmark, a rule, a verdict or how something is computed
 #[derive(clap::Args)]
 pub struct Args {
-    /// A group (memory), a benchmark (memory.latency), a rule (background-load), a verdict (imprecise), a grade (rough) or a topic (utilization); without it: what there is
+    /// A group (memory), a benchmark (memory.latency), a rule (background-load), a verdict (imprecise), a grade (rough), a state of a visit (timed-out) or a topic (harness); without it: what there is
     #[arg(value_name = "ID")]
     id: Option<String>,
+    /// Source of a benchmark with the loops that it times, or of the harness
+    #[arg(long, requires = "id")]
+    code: bool,
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -27,11 +35,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     // A series' key names its benchmark before the @.
     let wanted = &id.split('@').next().unwrap_or(&id).to_lowercase();
+    if args.code {
+        return source_of(wanted);
+    }
     let text = bench::find(wanted)
         .map(|bench| benchmark(bench, width))
-        .or_else(|| rules().find(|rule| rule.id == *wanted).map(|rule| self::rule(rule, width)))
-        .or_else(|| verdict(wanted, width))
-        .or_else(|| grade(wanted, width))
+        .or_else(|| meanings(wanted, width))
         .or_else(|| topic(wanted, width))
         .or_else(|| group(wanted));
     match text {
@@ -46,6 +55,21 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
 }
 
+/// Prints code as it is: nothing in it is wrapped.
+fn source_of(wanted: &str) -> anyhow::Result<ExitCode> {
+    let text = match bench::find(wanted) {
+        Some(bench) => code::of_benchmark(bench),
+        None if wanted == HARNESS => code::of_harness(),
+        None => None,
+    };
+    let Some(text) = text else {
+        output::tell(&format!("assay: no code is kept for {wanted:?}: name a benchmark, or harness"));
+        return Ok(ExitCode::from(2));
+    };
+    output::print_text(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
 fn contents(width: usize) -> String {
     let benches: Vec<String> = session::plan::shown().map(|bench| bench.id.to_string()).collect();
     let rules: Vec<String> = rules().map(|rule| rule.id.to_string()).collect();
@@ -57,10 +81,12 @@ fn contents(width: usize) -> String {
         lines(&text, width.clamp(40, 100)).iter().map(|line| format!("{line}\n")).collect::<String>()
     };
     let topics: Vec<String> = TOPICS.iter().map(|topic| topic.id.to_string()).collect();
+    let states: Vec<String> = STATES.iter().map(|state| state.words[0].to_string()).collect();
     list("benchmarks", &benches)
         + &list("rules", &rules)
         + &list("verdicts", &verdicts)
         + &list("grades", &grades)
+        + &list("states of a visit", &states)
         + &list("topics", &topics)
 }
 
@@ -92,7 +118,10 @@ fn benchmark(bench: &Benchmark, width: usize) -> String {
             text.push_str(&indented(&said, width));
         }
     }
-    text.push_str(&format!("\nMeasure it: assay run --only {}\nSource: {}\n", bench.id, bench.source));
+    text.push_str(&format!(
+        "\nMeasure it: assay run --only {0}\nIts code: assay explain {0} --code\nSource: {1}\n",
+        bench.id, bench.source
+    ));
     text
 }
 
@@ -171,94 +200,37 @@ const GRADES: &[(Grade, &[&str], &str)] = &[
     ),
 ];
 
-/// What is neither measured nor judged by one row; the text stands beside what computes it.
-struct Topic {
-    id: &'static str,
-    title: &'static str,
-    sections: &'static [(&'static str, &'static str)],
-    source: &'static str,
+fn topic(wanted: &str, width: usize) -> Option<String> {
+    let topic = TOPICS.iter().find(|topic| topic.is_called(wanted))?;
+    let sections = (topic.sections)();
+    let sections: String = sections.iter().map(|(title, about)| section(title, about, width)).collect();
+    let code = if topic.id == HARNESS { "Its code: assay explain harness --code\n" } else { "" };
+    let title = lines(&format!("{}: {}", topic.id, topic.title), width.clamp(40, 100)).join("\n");
+    Some(format!("{title}\n\n{sections}{code}Source: {}\n", topic.source))
 }
 
-const TOPICS: &[Topic] = &[
-    Topic {
-        id: "utilization",
-        title: "how much of its cores a machine with SMT uses",
-        sections: stats::smt::EXPLAINED,
-        source: "crates/stats/src/smt.rs",
-    },
-    Topic {
-        id: speccpu::HEADLINE_DIFFERS,
-        title: "a SPEC CPU2017 headline that its own rows do not give",
-        sections: speccpu::HEADLINE_EXPLAINED,
-        source: "crates/import/src/speccpu/score.rs",
-    },
-    Topic {
-        id: speccpu::INVALID_RESULT,
-        title: "a SPEC CPU2017 result that its own tools call invalid",
-        sections: speccpu::INVALID_EXPLAINED,
-        source: "crates/import/src/speccpu/score.rs",
-    },
-    Topic {
-        id: own::FAILED_IO,
-        title: "an imported result with I/O that failed",
-        sections: own::FAILED_EXPLAINED,
-        source: "crates/import/src/own.rs",
-    },
-    Topic {
-        id: own::FIGURES_DISAGREE,
-        title: "an imported result whose figures contradict each other",
-        sections: own::DISAGREE_EXPLAINED,
-        source: "crates/import/src/own.rs",
-    },
-    Topic {
-        id: own::INTERRUPTED,
-        title: "an imported result of a run that was stopped",
-        sections: own::INTERRUPTED_EXPLAINED,
-        source: "crates/import/src/own.rs",
-    },
-    Topic {
-        id: own::GENERATOR_BOUND,
-        title: "an imported result of a CPU that is read as one of a network",
-        sections: own::BOUND_EXPLAINED,
-        source: "crates/import/src/own.rs",
-    },
-    Topic {
-        id: rows::ODD,
-        title: "a row of UnixBench that breaks with its relatives",
-        sections: rows::ODD_EXPLAINED,
-        source: "crates/compare/src/rows.rs",
-    },
-    Topic {
-        id: rows::GUEST,
-        title: "a guest that beats a machine of its class",
-        sections: rows::GUEST_EXPLAINED,
-        source: "crates/compare/src/rows.rs",
-    },
-    Topic {
-        id: peers::SLOW,
-        title: "a host that is slower than its peers",
-        sections: peers::SLOW_EXPLAINED,
-        source: "crates/compare/src/peers/outliers.rs",
-    },
-    Topic {
-        id: peers::DRIFT,
-        title: "hosts that should be equal and are not",
-        sections: peers::DRIFT_EXPLAINED,
-        source: "crates/compare/src/peers/groups.rs",
-    },
-    Topic {
-        id: repeats::RULE,
-        title: "SPEC CPU2017 runs of one machine that lie apart",
-        sections: repeats::EXPLAINED,
-        source: "crates/import/src/repeats.rs",
-    },
-];
+/// A state that a visit goes through, or that it ends in, by its word.
+fn state(wanted: &str, width: usize) -> Option<String> {
+    let state = STATES.iter().find(|state| state.words.contains(&wanted))?;
+    let text = section(&format!("{}: {}", state.words[0], state.title), &state.about(), width);
+    Some(text + "All states of a visit: assay explain visit\n")
+}
 
-fn topic(wanted: &str, width: usize) -> Option<String> {
-    let topic = TOPICS.iter().find(|topic| topic.id == wanted)?;
-    let sections = topic.sections.iter().map(|(title, about)| section(title, about, width));
-    let sections: String = sections.collect();
-    Some(format!("{}: {}\n\n{sections}Source: {}\n", topic.id, topic.title, topic.source))
+/// A placement, by its word.
+fn placement(wanted: &str, width: usize) -> Option<String> {
+    let (name, about) = bench::placement::EXPLAINED.iter().find(|(name, _)| *name == wanted)?;
+    let text = section(&format!("Placement {name}"), about, width);
+    Some(text + "All placements: assay explain placements\n")
+}
+
+/// What a word means: several things may have the same one, as a rule and a visit with a wrong answer.
+fn meanings(wanted: &str, width: usize) -> Option<String> {
+    let rule = rules().find(|rule| rule.id == *wanted).map(|rule| self::rule(rule, width));
+    let found =
+        [rule, verdict(wanted, width), grade(wanted, width), state(wanted, width), placement(wanted, width)];
+    let found = found.into_iter().flatten().map(|text| format!("{}\n", text.trim_end()));
+    let found: Vec<String> = found.collect();
+    (!found.is_empty()).then(|| found.join("\n"))
 }
 
 /// A verdict as the JSON contract writes it.

@@ -38,8 +38,9 @@ pub mod views;
 pub mod words;
 
 pub use evidence::Evidence;
+pub use frequency_ramp::Wake;
 use ladder::MeasuredCache;
-pub use smt::capacity;
+pub use smt::{capacity, pays};
 pub use sweep::swept;
 
 /// Declares the modules and lists their rules, in the order in which findings of equal severity are shown.
@@ -62,6 +63,7 @@ rules! {
     clock
     shared_core
     slow_clock
+    frequency_ramp
     memory
     translation
     memory_speeds
@@ -172,6 +174,11 @@ impl Diagnosis {
     /// What can be read off the curves, beside what is claimed.
     pub fn readings(&self) -> Vec<readings::Reading> {
         readings::readings(&Evidence::new(&self.run, &self.machine, self.clock, &self.series))
+    }
+
+    /// The core clock after each length of idling, shortest first; empty where none was measured.
+    pub fn wakes(&self) -> Vec<Wake> {
+        frequency_ramp::wakes(&Evidence::new(&self.run, &self.machine, self.clock, &self.series))
     }
 
     /// Groups of CPUs by transfers of lines, with the case's key; `None` where none were measured.

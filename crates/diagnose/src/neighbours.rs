@@ -55,6 +55,8 @@ pub struct Cost<'a> {
     pub judged: &'a Judged,
     pub ratio: Ratio,
     pub outcome: Outcome,
+    /// The same in each pass that has both.
+    pub by_pass: BTreeMap<u32, f64>,
 }
 
 fn pays(ratio: &Ratio, outcome: Outcome) -> bool {
@@ -128,17 +130,19 @@ fn cost<'a>(alone: &Judged, judged: &'a Judged) -> Option<Cost<'a>> {
         processes.filter_map(|process| Some((process.pass, median(&process.values)?))).collect()
     };
     let (own, other) = (by_pass(alone), by_pass(judged));
-    let pairs = own.iter().filter_map(|(pass, own)| Some((*own, *other.get(pass)?)));
-    let (own, other): (Vec<f64>, Vec<f64>) = pairs.unzip();
-    let ratio = match alone.series.metric.better {
-        Better::Higher => paired_ratio(&other, &own, CONFIDENCE),
-        _ => paired_ratio(&own, &other, CONFIDENCE),
-    }?;
+    let longer = |own: f64, other: f64| match alone.series.metric.better {
+        Better::Higher => own / other,
+        _ => other / own,
+    };
+    let pairs = own.iter().filter_map(|(pass, own)| Some((*pass, longer(*own, *other.get(pass)?))));
+    let by_pass: BTreeMap<u32, f64> = pairs.filter(|(_, cost)| cost.is_finite() && *cost > 0.0).collect();
+    let costs: Vec<f64> = by_pass.values().copied().collect();
+    let ratio = paired_ratio(&vec![1.0; costs.len()], &costs, CONFIDENCE)?;
     // What must not be believed decides nothing.
     let usable = alone.analysis.verdict.usable() && judged.analysis.verdict.usable();
     let outcome =
         if usable { conclude(&ratio, LEAST_MARGIN) } else { Outcome::Inconclusive { needed: None } };
-    Some(Cost { judged, outcome, ratio })
+    Some(Cost { judged, outcome, ratio, by_pass })
 }
 
 /// What a class of calls has to say of a variant.

@@ -1,6 +1,7 @@
 //! What SMT costs, or without it a busy neighbour core; what it gives, and what CPU% hides.
 
 pub mod capacity;
+pub mod pays;
 
 use self::capacity::{Levels, POINTS, Study, yield_words};
 use super::neighbours::{Tally, VARIANTS, Variant, expectation, neighbour, rows};
@@ -53,6 +54,9 @@ fn cost_of_neighbours(evidence: &Evidence) -> Option<Vec<Finding>> {
             Fact::new(format!("most moved, {}", variant.words()), words, &cost.judged.series.key)
         }));
     }
+    facts.extend(
+        pays::what_pays(evidence.machine, &rows).map(|words| Fact::new("what pays", words, "smt table")),
+    );
     let dearest_of_all = [Variant::SameWork, Variant::Spinner].into_iter().filter_map(dearest);
     let dearest_of_all =
         dearest_of_all.max_by(|(_, one), (_, other)| one.ratio.ratio.total_cmp(&other.ratio.ratio));

@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod explained;
 pub mod measure;
 pub mod objects;
 pub mod plan;

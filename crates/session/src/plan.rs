@@ -96,6 +96,8 @@ pub fn profile(name: &str) -> Option<Profile> {
 /// the passes that the budget has room for come by themselves.
 const LONG_VISIT_S: f64 = 30.0;
 
+/// Windows of what the core alone decides, in a quick run's rounds.
+pub(crate) const QUICK_CORE_WINDOWS: usize = 9;
 /// Processes at most of a case in a quick run's rounds.
 const QUICK_ROUNDS_MOST: u32 = 30;
 
@@ -122,7 +124,6 @@ impl Profile {
     /// How the windows of a case are timed. In cycles, processes of one core-bound row hardly differ on a quiet machine, while
     /// their windows do (2.6 % apart in a recorded guest, processes 0 to 1 %): in rounds a quick run has more of them.
     pub fn windows_of(&self, case: &Case) -> Windows {
-        const QUICK_CORE_WINDOWS: usize = 9;
         let timed = bench::find(&case.bench).is_some_and(|bench| {
             let mut headline = bench.metrics.iter().filter(|metric| metric.headline);
             bench.group() != "memory" && headline.all(|metric| core_bound(bench.id.as_str(), &metric.name))

@@ -26,6 +26,43 @@ const TABLE: [(f64, f64, usize); 10] = [
     (2.4358, 1.8989, 8),
 ];
 
+/// `assay explain interval`.
+pub fn explained() -> Vec<(&'static str, String)> {
+    let (first, last) = (GUARDED.start(), GUARDED.end());
+    vec![
+        (
+            "What it means",
+            "The ± beside a figure is its 95 % interval: of a hundred such intervals at least about 94 hold the true median of \
+             visits under the conditions of that run. It says how well the run knows its number, not that another run, \
+             on another day, gives the same: assay compare judges that."
+                .to_string(),
+        ),
+        (
+            "What to do with it",
+            "Two figures whose intervals do not touch differ. If they overlap, let assay compare decide. A wide interval \
+             needs more visits: --profile standard."
+                .to_string(),
+        ),
+        (
+            "How it is computed",
+            format!(
+                "A visit is one process and gives one value, the median of its windows: windows of one process are too alike to \
+                 count one by one. With {first} to {last} visits the interval is the guarded one: Student's t at 97 % on the \
+                 logarithms, stretched to inner order statistics so that two modes stay inside. From {} visits on it is the \
+                 exact interval from order statistics, which assumes no distribution. Below {first} there is none.",
+                last + 1
+            ),
+        ),
+        (
+            "What is behind it",
+            "Its coverage was simulated for skewed, heavy-tailed, two-valued and autocorrelated noise: METHODOLOGY.md, \"What is \
+             counted\" and \"Few processes\". A figure bound by the core is given at one core clock of the run, and its \
+             interval holds what that step adds."
+                .to_string(),
+        ),
+    ]
+}
+
 /// By how many standard deviations of ln(value) the interval reaches to either side with `n` processes: t / sqrt(n) of
 /// [`GUARDED`]; the normal approximation of the exact interval's width above; `None` below.
 pub fn reach(n: usize) -> Option<f64> {

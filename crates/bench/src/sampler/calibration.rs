@@ -2,13 +2,54 @@
 
 use anyhow::bail;
 
-use super::Body;
+use super::{Body, STEPS};
+use crate::Depth;
 
 /// Calibration never tries more often than this; ×8 each, so 24 tries reach 2^64 iterations.
 const CALIBRATION_TRIES: usize = 24;
 /// A window of at least this share of the wanted length will do.
 const LONG_ENOUGH: f64 = 0.9;
-/// Iterations that fill a window. Bounded in tries; grows ×8 while far off, then in proportion (as lmbench does).
+/// Growth while far off, and the aim of a step in proportion: 5 % more, so that it need not fall short.
+const GROWTH: u64 = 8;
+const AIM: f64 = 1.05;
+
+/// `assay explain calibration`, as METHODOLOGY.md has it in "Measuring".
+pub fn explained() -> Vec<(&'static str, String)> {
+    let ms = |depth: Depth| depth.windows().window_ns / 1e6;
+    let [quick, standard, full] = Depth::ALL.map(ms);
+    vec![
+        (
+            "What it is for",
+            format!(
+                "One operation is shorter than a tick of the clock, so a window times many of them. It lasts {quick}, \
+                 {standard} or {full} ms (quick, standard, full), and at least {STEPS} steps of the clock: reading the \
+                 clock is then an error of 0.1 % at most."
+            ),
+        ),
+        (
+            "How the count grows",
+            format!(
+                "It starts with 1 iteration. While a try takes less than 1/{GROWTH} of a window the count grows {GROWTH} times, then \
+                 in proportion to the time taken, aiming {:.0} % further. {:.0} % of a window is enough. What looks long enough is \
+                 tried twice, because an interrupt makes one try long, hardly two. After {CALIBRATION_TRIES} tries it ends with \
+                 an error instead of a number.",
+                (AIM - 1.0) * 100.0,
+                LONG_ENOUGH * 100.0
+            ),
+        ),
+        (
+            "What checks it",
+            format!(
+                "Twice the work must take twice the time: |t(2n) / 2 t(n) - 1| is kept with the samples (one try if it is \
+                 below {} %, else the better of two), and the report shows the largest. Calibration is done anew in every \
+                 visit, for the machine and load of that moment.",
+                LINEAR * 100.0
+            ),
+        ),
+    ]
+}
+
+/// Iterations that fill a window. Bounded in tries; grows while far off, then in proportion (as lmbench does).
 pub fn calibrate(window_ns: f64, body: Body) -> anyhow::Result<u64> {
     let mut iterations = 1u64;
     let mut longest: f64 = 0.0;
@@ -23,10 +64,9 @@ pub fn calibrate(window_ns: f64, body: Body) -> anyhow::Result<u64> {
             // One iteration may be far longer than a window; more never are, by the proportional step below.
             return Ok(scaled(iterations, window_ns / ns).max(1));
         }
-        iterations = match ns > window_ns / 8.0 {
-            // Five percent more, so that the next try need not fall short again.
-            true => scaled(iterations, 1.05 * window_ns / ns).max(iterations + 1),
-            false => iterations.saturating_mul(8),
+        iterations = match ns > window_ns / GROWTH as f64 {
+            true => scaled(iterations, AIM * window_ns / ns).max(iterations + 1),
+            false => iterations.saturating_mul(GROWTH),
         };
     }
     bail!(

@@ -6,6 +6,7 @@ mod cli;
 mod compare;
 mod corpus;
 mod disk;
+mod explain;
 mod faults;
 mod golden;
 mod guard;

@@ -82,6 +82,9 @@ table! {
     slow_clock {
         "slow-clock": cores_that_are_held_back, cores_at_their_clock;
     }
+    frequency_ramp {
+        "clock-after-idle": clocks_that_wake_low_or_high, clocks_that_are_there_at_once;
+    }
     memory {
         "no-huge-pages": huge_pages_that_were_not_given, huge_pages_that_were_given;
     }

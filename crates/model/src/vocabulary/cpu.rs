@@ -4,6 +4,7 @@ use super::{BenchId, Family, MetricId, names};
 
 names! { BenchId:
     CLOCK = "cpu.clock",
+    FREQUENCY_RAMP = "cpu.frequency-ramp",
     ARITHMETIC = "cpu.arithmetic",
     PAIR_SLOWDOWN = "cpu.pair-slowdown",
 }
@@ -13,6 +14,9 @@ pub mod metric {
 
     names! { MetricId:
         CLOCK = "clock",
+        FIRST_CLOCK = "first_clock",
+        STEADY_CLOCK = "steady_clock",
+        SETTLING = "settling",
         CLOCK_BY_MULTIPLY = "clock_by_multiply",
         TIME = "time",
         CYCLES = "cycles",
@@ -25,6 +29,8 @@ pub mod param {
     use super::names;
 
     names! { ParamId:
+        IDLE_MS = "idle_ms",
+        AT_US = "at_us",
         OPERATION = "operation",
         TIMING = "timing",
         FROM = "from",

@@ -24,6 +24,7 @@ pub mod rule {
         CLOCK_CHECK = "clock-check",
         SHARED_CORE = "shared-core",
         SLOW_CLOCK = "slow-clock",
+        CLOCK_AFTER_IDLE = "clock-after-idle",
         NO_HUGE_PAGES = "no-huge-pages",
         SLOW_HUGE_PAGES = "slow-huge-pages",
         DIMM_POPULATION = "dimm-population",

@@ -5,8 +5,10 @@ use super::levels::{claimed_caches, levels};
 use super::names::{PLACE, Subject, Trait, told_apart, traits_with_place};
 use super::{column, number, right, text};
 use crate::block::{Axis, Block, Cell, Chart, ChartKind, Line, LinePoint, Scale, Section, Table};
-use diagnose::Diagnosis;
 use diagnose::words::bytes;
+use diagnose::{Diagnosis, Wake};
+use model::vocabulary::cpu::FREQUENCY_RAMP;
+use model::vocabulary::cpu::param::AT_US;
 use model::{Case, Metric, Title, VerdictKind};
 use stats::analysis::Judged;
 
@@ -48,7 +50,11 @@ pub fn section(diagnosis: &Diagnosis, title: &Title, x: &str, log: bool) -> Opti
             ..chart(diagnosis, metric, &curves, x, log)
         })
     });
-    let mut blocks: Vec<Block> = charts.collect();
+    // What the curves of a wake-up come to stands before them, a sentence a curve.
+    let wakes = if title.id == FREQUENCY_RAMP { diagnosis.wakes() } else { Vec::new() };
+    let words: Vec<String> = wakes.iter().map(Wake::sentence).collect();
+    let words = (!words.is_empty()).then(|| Block::Prose(words.join(" ")));
+    let mut blocks: Vec<Block> = words.into_iter().chain(charts).collect();
     // What is measured beside the curve (the parts of a hop) stands beside it.
     if title.metrics.len() > 2 {
         blocks.extend(
@@ -168,6 +174,8 @@ fn chart(diagnosis: &Diagnosis, metric: &Metric, curves: &[Curve], x: &str, log:
     let names = told_apart(&curves.iter().map(|(case, _)| *case).collect::<Vec<_>>());
     let subject = Subject::of(x);
     let sizes = matches!(subject, Subject::Bytes | Subject::Message);
+    // Time since a wake-up in decades, over it a clock, of which half is half as high.
+    let wake_up = x == AT_US.as_str();
     let (mut lines, mut rows) = (Vec::new(), Vec::new());
     for ((case, points), name) in curves.iter().zip(&names) {
         let point = |(at, judged): &(f64, &Judged)| {
@@ -217,6 +225,7 @@ fn chart(diagnosis: &Diagnosis, metric: &Metric, curves: &[Curve], x: &str, log:
     let scale = match (log, subject) {
         (false, _) => Scale::Linear,
         (true, _) if sizes => Scale::Bytes,
+        (true, _) if wake_up => Scale::Log,
         // Whatever is swept by factors is swept by powers of two.
         (true, _) => Scale::Powers,
     };
@@ -228,7 +237,7 @@ fn chart(diagnosis: &Diagnosis, metric: &Metric, curves: &[Curve], x: &str, log:
             x: Axis { title: axis_title(x).into(), scale },
             y: Axis {
                 title: format!("{}, {}", metric.title, metric.unit),
-                scale: if log { Scale::Log } else { Scale::Linear },
+                scale: if log && !wake_up { Scale::Log } else { Scale::Linear },
             },
             lines,
             marks,
@@ -258,6 +267,7 @@ fn axis_title(x: &str) -> &str {
         "message" => "message, bytes",
         "cpu" => "CPU",
         "offset" => "offset, bytes",
+        "at_us" => "since the wake-up, us",
         other => other,
     }
 }

@@ -4,7 +4,8 @@ use super::levels::level;
 use diagnose::Diagnosis;
 use diagnose::words::bytes;
 use model::vocabulary::{
-    ParamId, ipc::param as ipc, kernel::param as kernel, memory::param as memory, sched::param as sched,
+    ParamId, cpu::param as cpu, ipc::param as ipc, kernel::param as kernel, memory::param as memory,
+    sched::param as sched,
 };
 use model::{Beside, Case, Pages, Params, Title, Value, View, figure};
 use stats::analysis::Judged;
@@ -54,6 +55,8 @@ pub fn param(name: &str, value: &Value) -> String {
         (Some(memory::WITHIN), _) => format!("within {}", bytes(number)),
         (Some(memory::LLC), _) => format!("LLC {value}"),
         (Some(sched::PROCESSES), _) => format!("{value} processes"),
+        (Some(cpu::IDLE_MS), _) => format!("{value} ms idle"),
+        (Some(cpu::AT_US), _) => format!("at {} ms", number / 1e3),
         (Some(kernel::FDS), _) => format!("{value} descriptors"),
         (Some(sched::KB), _) => format!("{value} KiB each"),
         (Some(ipc::WORK_NS), _) => format!("{} of work", figure(number / 1e3, "us")),

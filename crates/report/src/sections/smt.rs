@@ -9,6 +9,7 @@ use super::{column, number, right, text};
 use crate::block::{Block, Cell, Section, Table};
 use diagnose::Diagnosis;
 use diagnose::neighbours::{Cost, Row, Tally, VARIANTS, Variant, expectation, neighbour, rows};
+use diagnose::pays::what_pays;
 use model::Case;
 
 /// Whether a case stands beside another one in this table, and nowhere else.
@@ -31,6 +32,7 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
             }
         }
     }
+    blocks.extend(what_pays(&diagnosis.machine, &rows).map(Block::Prose));
     let absent = absent(diagnosis);
     if !absent.is_empty() {
         blocks.push(Block::Prose(format!("not measured here: {absent}")));
@@ -186,6 +188,9 @@ mod tests {
         {
             assert!(prose.contains(words), "{words:?} is missing in {prose}");
         }
+        let end =
+            "With SMT on: single-process calls the same (within 1 %), two threads on one core do 1.25 times";
+        assert!(prose.contains(end), "{prose}");
         // The table of results holds the case alone.
         let results = results::section(&diagnosis).expect("results");
         assert_eq!(texts(tables(&results)[0]).len(), 1);
@@ -200,6 +205,7 @@ mod tests {
             "1 of 1 the same",
             "Nothing was measured with SMT off",
             "SMT off, 1 case (this machine has no SMT)",
+            "nothing is said of SMT on or off",
         ] {
             assert!(prose.contains(words), "{words:?} is missing in {prose}");
         }

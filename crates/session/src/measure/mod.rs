@@ -10,3 +10,4 @@ mod watch;
 
 pub use gate::Patience;
 pub use session::{Ended, Progress, Session};
+pub(crate) use session::{FAILURES_MAX, VISIT_LIMIT, VISIT_LIMIT_ESTIMATES};

@@ -72,10 +72,10 @@ pub enum Ended {
 }
 
 /// A case that failed this often is not visited again.
-const FAILURES_MAX: usize = 3;
+pub(crate) const FAILURES_MAX: usize = 3;
 /// A child's time limit: the first, and its estimate times the second.
-const VISIT_LIMIT: Duration = Duration::from_secs(15);
-const VISIT_LIMIT_ESTIMATES: f64 = 8.0;
+pub(crate) const VISIT_LIMIT: Duration = Duration::from_secs(15);
+pub(crate) const VISIT_LIMIT_ESTIMATES: f64 = 8.0;
 /// After knobs were turned, what the kernel does about it is over by then.
 const SETTLING: Duration = Duration::from_millis(200);
 

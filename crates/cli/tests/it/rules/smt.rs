@@ -158,3 +158,34 @@ fn one_call_of_many_that_pays_is_chance() {
     assert!(some.contains("some single-process calls pay, against the expectation"), "{some}");
     assert!(none.contains("those of several processes do not pay, against the expectation"), "{none}");
 }
+
+/// What the table ends with, where pipes take 3 % less with SMT off.
+fn what_pays(control: &str) -> String {
+    let pipes = ["ipc.pipe-pingpong", "ipc.pipe"];
+    let mut run = table_of(&format!("syscall.getpid,syscall.stat,{}", pipes.join(",")), control);
+    let is_pipe = |case: &Value| pipes.iter().any(|bench| case["bench"] == *bench);
+    faster(&mut run, |case| case["knobs"]["smt"] == "off" && is_pipe(case), 1.03);
+    let results = run.diagnosed();
+    let facts = findings(&results, "smt-cost")[0]["facts"].as_array().expect("facts").clone();
+    let words = facts.iter().find(|fact| fact["label"] == "what pays").expect("a conclusion");
+    let words = words["value"].as_str().expect("a text").to_string();
+    let shown = run.shown();
+    assert!(shown.split_whitespace().collect::<Vec<_>>().join(" ").contains(&words), "{words}\n{shown}");
+    words
+}
+
+#[test]
+fn the_table_ends_with_what_pays() {
+    let switched = what_pays("on");
+    assert!(switched.starts_with("With SMT on: single-process calls the same (within "), "{switched}");
+    for words in ["pipe 3 % (", ") dearer", "two threads on one core do 1.3", "off pays for pipe"] {
+        assert!(switched.contains(words), "{words:?} is missing: {switched}");
+    }
+    let unswitched = what_pays("notsupported");
+    assert!(
+        unswitched.starts_with("SMT was not switched off here, so its sibling idle and busy"),
+        "{unswitched}"
+    );
+    assert!(unswitched.contains("single-process calls take 1.5"), "{unswitched}");
+    assert!(!unswitched.contains("With SMT on"), "{unswitched}");
+}

@@ -1,0 +1,151 @@
+//! What is explained and is no row of a table of its own: each text stands beside the code that does it.
+
+use compare::{peers, rows};
+use import::{own, repeats, speccpu};
+
+pub const HARNESS: &str = "harness";
+
+/// What is neither measured nor judged by one row; the text stands beside what computes it.
+pub struct Topic {
+    pub id: &'static str,
+    /// Other words that find it.
+    also: &'static [&'static str],
+    pub title: &'static str,
+    /// Title and text of each section; numbers in them are those of the code.
+    pub sections: fn() -> Sections,
+    pub source: &'static str,
+}
+
+type Sections = Vec<(&'static str, String)>;
+
+impl Topic {
+    pub fn is_called(&self, word: &str) -> bool {
+        self.id == word || self.also.contains(&word)
+    }
+}
+
+fn fixed(sections: &[(&'static str, &'static str)]) -> Sections {
+    sections.iter().map(|(title, text)| (*title, text.to_string())).collect()
+}
+
+pub const TOPICS: &[Topic] = &[
+    Topic {
+        id: HARNESS,
+        also: &[],
+        title: "who controls, who measures, and in which order",
+        sections: session::explained::harness,
+        source: "crates/session/src/measure/session.rs",
+    },
+    Topic {
+        id: "calibration",
+        also: &["window", "windows"],
+        title: "how many iterations a window has",
+        sections: bench::calibration_explained,
+        source: "crates/bench/src/sampler/calibration.rs",
+    },
+    Topic {
+        id: "interval",
+        also: &["intervals", "95 %"],
+        title: "the 95 % interval beside a figure",
+        sections: stats::guarded::explained,
+        source: "crates/stats/src/guarded.rs",
+    },
+    Topic {
+        id: "placements",
+        also: &["placement"],
+        title: "which CPUs the tasks of a benchmark run on",
+        sections: bench::placement::explained,
+        source: "crates/bench/src/placement.rs",
+    },
+    Topic {
+        id: "visit",
+        also: &["visits", "states", "pass"],
+        title: "what one measuring process goes through, and how it can end",
+        sections: session::explained::visit,
+        source: "crates/session/src/measure/child.rs",
+    },
+    Topic {
+        id: "utilization",
+        also: &[],
+        title: "how much of its cores a machine with SMT uses",
+        sections: || fixed(stats::smt::EXPLAINED),
+        source: "crates/stats/src/smt.rs",
+    },
+    Topic {
+        id: speccpu::HEADLINE_DIFFERS,
+        also: &[],
+        title: "a SPEC CPU2017 headline that its own rows do not give",
+        sections: || fixed(speccpu::HEADLINE_EXPLAINED),
+        source: "crates/import/src/speccpu/score.rs",
+    },
+    Topic {
+        id: speccpu::INVALID_RESULT,
+        also: &[],
+        title: "a SPEC CPU2017 result that its own tools call invalid",
+        sections: || fixed(speccpu::INVALID_EXPLAINED),
+        source: "crates/import/src/speccpu/score.rs",
+    },
+    Topic {
+        id: own::FAILED_IO,
+        also: &[],
+        title: "an imported result with I/O that failed",
+        sections: || fixed(own::FAILED_EXPLAINED),
+        source: "crates/import/src/own.rs",
+    },
+    Topic {
+        id: own::FIGURES_DISAGREE,
+        also: &[],
+        title: "an imported result whose figures contradict each other",
+        sections: || fixed(own::DISAGREE_EXPLAINED),
+        source: "crates/import/src/own.rs",
+    },
+    Topic {
+        id: own::INTERRUPTED,
+        also: &[],
+        title: "an imported result of a run that was stopped",
+        sections: || fixed(own::INTERRUPTED_EXPLAINED),
+        source: "crates/import/src/own.rs",
+    },
+    Topic {
+        id: own::GENERATOR_BOUND,
+        also: &[],
+        title: "an imported result of a CPU that is read as one of a network",
+        sections: || fixed(own::BOUND_EXPLAINED),
+        source: "crates/import/src/own.rs",
+    },
+    Topic {
+        id: rows::ODD,
+        also: &[],
+        title: "a row of UnixBench that breaks with its relatives",
+        sections: || fixed(rows::ODD_EXPLAINED),
+        source: "crates/compare/src/rows.rs",
+    },
+    Topic {
+        id: rows::GUEST,
+        also: &[],
+        title: "a guest that beats a machine of its class",
+        sections: || fixed(rows::GUEST_EXPLAINED),
+        source: "crates/compare/src/rows.rs",
+    },
+    Topic {
+        id: peers::SLOW,
+        also: &[],
+        title: "a host that is slower than its peers",
+        sections: || fixed(peers::SLOW_EXPLAINED),
+        source: "crates/compare/src/peers/outliers.rs",
+    },
+    Topic {
+        id: peers::DRIFT,
+        also: &[],
+        title: "hosts that should be equal and are not",
+        sections: || fixed(peers::DRIFT_EXPLAINED),
+        source: "crates/compare/src/peers/groups.rs",
+    },
+    Topic {
+        id: repeats::RULE,
+        also: &[],
+        title: "SPEC CPU2017 runs of one machine that lie apart",
+        sections: || fixed(repeats::EXPLAINED),
+        source: "crates/import/src/repeats.rs",
+    },
+];

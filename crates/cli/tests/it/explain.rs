@@ -1,0 +1,90 @@
+//! What `assay explain` says on a server that has the program and nothing else.
+
+use std::path::Path;
+use std::process::Command;
+
+/// What it prints on such a server: another folder, no environment but this width.
+fn explained(words: &[&str], columns: &str) -> (i32, String) {
+    let mut command = Command::new(testkit::program());
+    command.env_clear().env("LANG", "C.UTF-8").env("COLUMNS", columns).current_dir("/");
+    let output = command.arg("explain").args(words).output().expect("assay runs");
+    (output.status.code().unwrap_or(-1), String::from_utf8(output.stdout).expect("UTF-8"))
+}
+
+fn words_of(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<&str>>().join(" ")
+}
+
+#[test]
+fn code_is_printed_as_it_stands_in_the_sources() {
+    let (code, text) = explained(&["cpu.clock", "--code"], "60");
+    assert_eq!(code, 0);
+    for part in ["title: \"Core clock\"", "fn run(_: &Case", "pub fn add_chain(", "asm!("] {
+        assert!(text.contains(part), "{part:?} is missing:\n{text}");
+    }
+    // Every printed line is a line of a source file, whatever the width of the screen.
+    let mut source = String::new();
+    for line in text.lines() {
+        if let Some(path) = line.strip_prefix("// ==== ").and_then(|rest| rest.strip_suffix(" ====")) {
+            source = std::fs::read_to_string(testkit::root().join(path)).expect("a source file");
+        } else if let Some(number) = line.strip_prefix("// line ") {
+            let number: usize = number.parse().expect("a number");
+            assert!(source.lines().count() >= number, "{line}");
+        } else if !source.is_empty() {
+            assert!(source.lines().any(|own| own == line), "{line:?} is in no source");
+        }
+    }
+    let (code, harness) = explained(&["harness", "--code"], "60");
+    assert!(code == 0 && harness.contains("pub fn calibrate("), "{harness}");
+    assert_eq!(explained(&["background-load", "--code"], "60").0, 2, "a rule has no code here");
+    assert_eq!(explained(&["--code"], "60").0, 2, "code of what?");
+}
+
+#[test]
+fn topics_states_and_placements_are_found_by_their_words() {
+    let topics = [
+        ("harness", "A parent controls, and a child measures"),
+        ("calibration", "After 24 tries"),
+        ("interval", "With 5 to 14 visits the interval is the guarded one"),
+        ("placements", "same-llc"),
+        ("visit", "wrong-answer"),
+        ("waiting", "quiet second"),
+        ("timed-out", "15 s, or 8 times its estimate"),
+        ("failed", "After 3 visits"),
+        ("wrong-answer", "faulty core, memory or kernel"),
+        ("invalid", "No visit of this version ends so"),
+        ("interrupted", "the same command goes on from there"),
+        ("one-per-core", "SMT siblings stay idle"),
+    ];
+    for (word, part) in topics {
+        for columns in ["80", "50"] {
+            let (code, text) = explained(&[word], columns);
+            assert_eq!(code, 0, "{word}");
+            assert!(words_of(&text).contains(part), "{word}: {part:?} is missing:\n{text}");
+            let widest = text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+            assert!(widest <= columns.parse().expect("a number"), "{word}: {widest} of {columns}:\n{text}");
+        }
+    }
+    // A verdict and a visit share this word.
+    let skipped = explained(&["skipped"], "80").1;
+    assert!(skipped.contains("Verdict skipped") && skipped.contains("the case was not run"), "{skipped}");
+}
+
+/// Topics that METHODOLOGY.md has, too: the program's text is the only one.
+#[test]
+fn the_methodology_has_the_same_texts() {
+    let book = std::fs::read_to_string(testkit::root().join(Path::new("METHODOLOGY.md"))).expect("the book");
+    let book = words_of(&book.replace("**", ""));
+    for word in ["harness", "calibration"] {
+        let text = explained(&[word], "100").1;
+        let sections = text.split("\n\n").skip(1).filter(|section| section.contains("\n  "));
+        for section in sections {
+            let (title, text) = section.split_once('\n').expect("a title and a text");
+            let section = words_of(&format!("{title}. {text}"));
+            assert!(
+                book.contains(&section),
+                "METHODOLOGY.md, \"Measuring\", has another text than:\n{section}"
+            );
+        }
+    }
+}
