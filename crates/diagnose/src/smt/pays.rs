@@ -27,7 +27,7 @@ pub fn what_pays(machine: &Machine, rows: &[Row]) -> Option<String> {
         let parts: Vec<String> = parts.chain(work_words).collect();
         return Some(format!("With SMT on: {}. {}", parts.join(", "), verdict(&on, work.as_ref())));
     }
-    let parts = beside.iter().map(|(group, cost)| format!("{group} take {} as long", times(cost)));
+    let parts = beside.iter().map(|(group, cost)| format!("{group} {} as long", times(cost)));
     let parts: Vec<String> = parts.chain(work_words).collect();
     if parts.is_empty() {
         return None;
