@@ -14,8 +14,8 @@ use knobs::{Knobs, task};
 use model::sweep::{Axis, AxisOf, Measure};
 use model::vocabulary as ids;
 use model::{Case, Header, Sweep};
-use session::plan::Profile;
 use session::plan::sweep::{EVERY, Grid, named, param_before, param_values, values};
+use session::plan::{Profile, Until};
 
 /// Measure a benchmark over one or two knobs: what they do to it, where it is best, and whether they matter at all
 #[derive(clap::Args)]
@@ -26,9 +26,10 @@ use session::plan::sweep::{EVERY, Grid, named, param_before, param_values, value
     after_help = "\
 VALUES: a list (1ms,2ms,4ms), a range of so many values evenly apart (1ms..30ms:8) or evenly by their logarithms (0.1ms..100ms:log7).
 The first knob goes from left to right in the map, the second from below. Every pass visits all cells in a fresh random order, and the setting \
-that is there now before every eighth: what that one does meanwhile is drift, and taken out. Passes go on until all figures are precise enough, or \
-the profile's passes are over (quick 4 to 6, standard 6 to 12, full 10 to 20); with --budget, until it is. What each knob does is asked of all visits \
-together: with 14 cells that differ by 8 % from visit to visit, 12 passes tell a knob that gives 5 % in nine of ten sweeps.
+that is there now before every eighth: what that one does meanwhile is drift, and taken out. Passes go on until --effect would be seen of each \
+knob, or the time is over: --budget, or what the profile has (quick 90 s, else ten minutes; longer where the fewest passes take longer). What it \
+ends with comes first in the report: what to set for throughput, for response and for both, or that nothing is worth a change, which effect would \
+have been seen, and what more time buys.
 hackbench is measured together with sched.wake-up, the response of a full machine at the same setting: a sweep shows both, and which settings \
 no other beats in both.
 Kernel knobs need root; slice_ns (kernels from 6.12) and policy belong to the benchmark's own tasks and need none. What is turned is noted in a journal first and \
@@ -54,6 +55,9 @@ pub struct Args {
     /// Measured at each setting for its response: a benchmark, or none (default: sched.wake-up with hackbench)
     #[arg(long, value_name = "BENCH")]
     response: Option<String>,
+    /// The smallest effect of a knob that is to be seen: measuring ends when it would be
+    #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = effect)]
+    effect: f64,
     /// Where the benchmark's tasks run, by the names of placements (default: free, else the first there is)
     #[arg(long, value_name = "PLACEMENT")]
     placement: Option<String>,
@@ -70,7 +74,16 @@ struct Wish {
     params: Vec<(String, Vec<String>)>,
 }
 
-/// Passes of each profile: the fewest and the most.
+/// `5` or `5%`: 0.05.
+fn effect(text: &str) -> Result<f64, String> {
+    let number = text.trim_end_matches('%').trim_end().parse::<f64>().ok();
+    let percent = number.filter(|percent| (0.1..=1000.0).contains(percent));
+    percent
+        .map(|percent| percent / 100.0)
+        .ok_or_else(|| "an effect is 0.1 to 1000 per cent, like 5 or 5%".to_string())
+}
+
+/// Passes of each profile: the fewest, and the most of invented samples, which no budget ends.
 fn passes(depth: Depth) -> (u32, u32) {
     match depth {
         Depth::Quick => (4, 6),
@@ -93,6 +106,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let invented = measure.pretend.is_some();
     let mut profile = measure.profile()?;
     (profile.passes_min, profile.passes_max) = passes(profile.depth);
+    profile.until = Until::Seen;
+    let effect = args.effect;
     let alone = match measure.dry_run || invented {
         true => None,
         false => {
@@ -127,6 +142,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             response: response.clone(),
             control: grid.control(&header.plan),
             every: EVERY,
+            effect: Some(effect),
         });
     };
     let code = measure_study_of(&measure, profile, &benches, &study, &amend);
@@ -263,10 +279,10 @@ pub fn base(bench: &Benchmark, scope: &Scope, placement: Option<&str>) -> anyhow
     }
 }
 
-/// Passes at most where a budget ends them.
+/// Passes at most where the time ends them.
 const MOST_PASSES: u32 = 100;
 
-/// Where nobody has said how long it may take, as long as all passes do.
+/// Where nobody has said how long it may take, as long as the profile has, or as the fewest passes of all cells may take.
 fn budget(measure: &mut MeasureArgs, profile: &mut Profile, cases: &[Candidate]) -> anyhow::Result<()> {
     const AROUND_S: f64 = 0.35;
     const SPARE: f64 = 3.0;
@@ -287,15 +303,15 @@ fn budget(measure: &mut MeasureArgs, profile: &mut Profile, cases: &[Candidate])
                 cases.len()
             );
             profile.passes_min = fits;
-            profile.passes_max = MOST_PASSES;
         }
-        // Whoever says how long it may take gets all visits that fit.
-        Some(_) => profile.passes_max = MOST_PASSES,
+        Some(_) => {}
         None => {
-            let most = pass * f64::from(profile.passes_max) * SPARE;
-            profile.budget_s = most;
-            measure.budget = Some(Duration::from_secs_f64(most));
+            profile.budget_s = profile.budget_s.max(least * SPARE);
+            measure.budget = Some(Duration::from_secs_f64(profile.budget_s));
         }
+    }
+    if measure.pretend.is_none() {
+        profile.passes_max = MOST_PASSES;
     }
     profile.budget_per_group = false;
     Ok(())

@@ -2,7 +2,7 @@
 
 pub mod swept;
 
-use self::swept::{Charted, Facet, words};
+use self::swept::{Charted, Facet, advice, words};
 use super::words::{figure, shell};
 use super::{Evidence, Rule};
 use model::vocabulary as ids;
@@ -111,10 +111,10 @@ fn effect_of(sweep: &Sweep, facet: &Facet, charted: &Charted) -> Finding {
             facts.extend(words::best(sweep, charted).map(|best| fact("best", best)));
             let regions = surface.regions.iter().enumerate();
             facts.extend(regions.map(|(index, region)| {
-                let why = words::why(charted, region);
+                let why = words::why(charted, region.kind, &region.cells);
                 let because = if why.is_empty() { String::new() } else { format!(": {why}") };
                 let label = format!("region {}, {}", words::letter(index), words::kind(sweep, region));
-                fact(&label, format!("{}{because}", words::span(sweep, region)))
+                fact(&label, format!("{}{because}", words::span(sweep, &region.cells)))
             }));
             cause = cause_of(sweep, charted);
         }
@@ -126,10 +126,16 @@ fn effect_of(sweep: &Sweep, facet: &Facet, charted: &Charted) -> Finding {
         cause,
         facts,
         confirm: confirm(sweep, facet, charted),
-        advice: words::advice_by(sweep, facet, charted).unwrap_or_default(),
+        advice: said(sweep, facet),
         series: Vec::new(),
         effect: Effect::None,
     }
+}
+
+/// What to set.
+fn said(sweep: &Sweep, facet: &Facet) -> String {
+    let all = advice::recommendations(sweep, facet);
+    all.into_iter().map(|one| one.text).collect::<Vec<_>>().join(". ")
 }
 
 /// What each knob does at all values of the other.
@@ -265,7 +271,7 @@ fn trade_of(sweep: &Sweep, facet: &Facet) -> Option<Finding> {
         ),
         facts,
         confirm: confirm(sweep, facet, response),
-        advice: words::advice(sweep, facet).join(". "),
+        advice: said(sweep, facet),
         series: Vec::new(),
         effect: Effect::None,
     })

@@ -74,7 +74,7 @@ pub struct Measure {
 }
 
 /// The layout of a sweep.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sweep {
     /// One or two: the first is drawn from left to right, the second from below.
     pub axes: Vec<Axis>,
@@ -93,6 +93,9 @@ pub struct Sweep {
     pub control: Vec<u32>,
     /// Cells between two such visits.
     pub every: u32,
+    /// The smallest effect of a knob that was to be seen, a share (0.05: 5 %); runs of before did not ask.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effect: Option<f64>,
 }
 
 impl Sweep {
@@ -182,6 +185,7 @@ mod tests {
             response: None,
             control: vec![],
             every: 8,
+            effect: None,
         };
         let all = sweep.facet_values();
         assert_eq!(all.len(), 4);

@@ -1,9 +1,10 @@
 //! The tables on sweeps over knobs and on differences shared out over many.
 
 use prove::proof::{
-    Drift, FACTORIAL_COVERAGE_LEAST, Knobs, Planted, Rate, STRONG_FALSE_MOST, SWEEP_BEST_LEAST,
+    ADVICE_COVERAGE_LEAST, ADVICE_FOUND_LEAST, ADVICE_INVENTED_MOST, AdvisedOf, Advising, Drift,
+    FACTORIAL_COVERAGE_LEAST, Knobs, Planted, Rate, STRONG_FALSE_MOST, SWEEP_BEST_LEAST,
     SWEEP_COVERAGE_LEAST, SWEEP_FALSE_MOST, SWEEP_FOUND_LEAST, SWEEP_INVENTED_MOST, SWEEP_KINDS_LEAST,
-    SharedOut, Sweep, Swept, shared_out, swept,
+    SharedOut, Sweep, Swept, advised, shared_out, swept,
 };
 use stats::noise::Noise;
 
@@ -13,6 +14,7 @@ use super::{Section, measured, table};
 pub const SECTIONS: &[Section] = &[
     Section { name: "sweep", title: "Simulated sweeps over one or two knobs", run: sweep },
     Section { name: "asked", title: "Simulated sweeps: what is asked of all visits", run: asked },
+    Section { name: "advice", title: "Simulated sweeps: what is advised at the end", run: advice },
     Section { name: "factorial", title: "Simulated differences of many knobs", run: factorial },
 ];
 
@@ -169,6 +171,66 @@ fn asked() -> String {
         table(&header, &rows),
         at_least("Told, 8 % of noise, 12 visits a cell", &found, SWEEP_FOUND_LEAST),
         at_most("Told and not planted", &invented, SWEEP_INVENTED_MOST),
+    ]
+    .concat()
+}
+
+/// Sweeps of a target and its response until 5 % would be seen of both, or for 30 passes.
+fn advice() -> String {
+    const EACH: usize = 100;
+    let kinds = [
+        ("a compromise of 6 %, map of 7 × 7", true, false, [0.08, 0.08]),
+        ("a compromise of 6 %, map of 7 × 7", true, false, [0.04, 0.12]),
+        ("nothing, map of 7 × 7", false, false, [0.08, 0.08]),
+        ("nothing, curve of 12", false, true, [0.08, 0.08]),
+        ("nothing, curve of 12", false, true, [0.04, 0.12]),
+    ];
+    let cells: Vec<(usize, Advising)> = kinds
+        .iter()
+        .flat_map(|(_, planted, curve, cv)| {
+            let trials = if *planted { EACH / 2 } else { 2 * EACH };
+            let of = |drift| Advising { planted: *planted, curve: *curve, cv: *cv, drift, most: 30 };
+            DRIFTS.map(|(_, drift)| (trials, of(drift)))
+        })
+        .collect();
+    let all = measured(&cells, |(trials, of)| advised(*of, *trials, seed(of.drift)));
+    let (mut rows, mut found, mut invented, mut covered): (
+        Vec<Vec<String>>,
+        Vec<Rate>,
+        Vec<Rate>,
+        Vec<Rate>,
+    ) = Default::default();
+    for ((name, planted, _, [target, response]), own) in kinds.iter().zip(all.chunks(DRIFTS.len())) {
+        let sum = own.iter().copied().fold(AdvisedOf::default(), AdvisedOf::and);
+        if *planted {
+            found.push(sum.region);
+            covered.push(sum.covered);
+        } else {
+            invented.push(sum.anything);
+        }
+        let rates = [sum.anything, sum.region, sum.setting, sum.worse, sum.covered, sum.seen];
+        let noise = format!("{:.0} %, {:.0} %", 100.0 * target, 100.0 * response);
+        let mut row =
+            vec![name.to_string(), noise, format!("{:.0}", sum.passes as f64 / sum.anything.of as f64)];
+        row.extend(rates.iter().map(Rate::to_string));
+        rows.push(row);
+    }
+    let header = [
+        "planted",
+        "noise of target, of response",
+        "passes, mean",
+        "anything advised",
+        "compromise with its region",
+        "a planted setting named",
+        "compromises whose response is over 10 % worse",
+        "gains covered",
+        "5 % would have been seen",
+    ];
+    [
+        table(&header, &rows),
+        at_least("Compromise with its region", &found, ADVICE_FOUND_LEAST),
+        at_most("Nothing planted, and anything advised", &invented, ADVICE_INVENTED_MOST),
+        at_least("Gains covered", &covered, ADVICE_COVERAGE_LEAST),
     ]
     .concat()
 }

@@ -8,7 +8,7 @@ use crate::comparison;
 use crate::notes::{Note, notes};
 use crate::plain::hidden;
 use crate::scores;
-use crate::{memory_map, rate_memory};
+use crate::{memory_map, rate_memory, swept};
 use compare::Comparison;
 use diagnose::Diagnosis;
 use model::{Better, Finding, Grade, Params, Reason, SCHEMA, VerdictKind};
@@ -43,6 +43,9 @@ pub struct Output {
     /// The UnixBench index, one for each number of copies; only where the run has something of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub index: Vec<scores::OutputIndex>,
+    /// What a sweep over knobs comes to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<swept::OutputSweep>,
     /// Maps of memory, one a node; only where the run has some.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub memory_maps: Vec<memory_map::OutputMap>,
@@ -213,6 +216,7 @@ pub fn output(diagnosis: &Diagnosis) -> Output {
         series: diagnosis.series.iter().map(series).collect(),
         versus: diagnosis.versus().as_ref().map(versus),
         index: scores::output(&diagnosis.series),
+        sweep: swept::output(diagnosis),
         memory_maps: memory_map::output(diagnosis),
         rate_bounds: rate_memory::bounds(diagnosis),
         rate_memory: rate_memory::output(diagnosis),

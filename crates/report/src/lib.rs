@@ -22,6 +22,7 @@ mod rate_memory;
 mod scores;
 pub mod sections;
 pub mod svg;
+mod swept;
 pub mod text;
 pub mod text_machine;
 mod tree;

@@ -5,7 +5,9 @@
 //! them. All is done on natural logarithms: `ln value = cell + drift(time) + noise`, fitted at once ([`fit`]), with the
 //! noise pooled over the cells, since a few passes say little about one cell's own.
 
+mod advice;
 mod asked;
+pub mod asking;
 mod best;
 pub mod fit;
 mod matters;
@@ -14,6 +16,7 @@ mod regions;
 #[cfg(test)]
 mod tests;
 
+pub use advice::{Advice, Advised, Area, Change, WORSE_MOST, advice};
 pub use asked::{Answer, Asked};
 pub use matters::Matters;
 pub use pareto::{Spot, pareto};
@@ -21,7 +24,7 @@ pub use regions::{Direction, Kind, Region, Segment, segments};
 
 use model::Better;
 
-use self::fit::{Passes, Point, fit};
+use self::fit::{Fit, Passes, Point, fit};
 use super::order::Interval;
 use super::tails::t_quantile;
 
@@ -106,6 +109,17 @@ pub struct Surface {
     /// Cells of the grid: the best, then all that cannot be told apart from it (at 95 % together the true best is among
     /// them), the better ones first. Empty where no side is better.
     pub best: Vec<usize>,
+    /// What all of this rests on.
+    pub fitted: Fit,
+    /// What is left of the looks, scaled to a variance of one ([`Fit::scaled_residuals`]).
+    pub residuals: Vec<f64>,
+}
+
+impl Surface {
+    /// The smallest effect of a knob that would have been told, as a logarithm.
+    pub fn seen(&self) -> Option<f64> {
+        asked::seen(&self.answers)
+    }
 }
 
 /// Most cells of a grid: a map of 64 × 64.
@@ -115,17 +129,8 @@ const MOST: usize = 4096;
 /// where the control or all cells but one have no looks, where no pass is repeated, and for grids of more than
 /// 4096 cells.
 pub fn surface(question: &Question) -> Option<Surface> {
-    let cells = Some(question.shape.cells()).filter(|cells| *cells <= MOST)?;
-    let all = cells.max(question.control.min(cells) + 1);
-    let sound =
-        |look: &&Look| look.cell < all && look.value > 0.0 && look.value.is_finite() && look.at.is_finite();
-    let points: Vec<Point> = question
-        .looks
-        .iter()
-        .filter(sound)
-        .map(|look| Point { cell: look.cell, pass: look.pass, at: look.at, log: look.value.ln() })
-        .collect();
-    let fitted = fit(&points, all, Passes::Alike)?;
+    let (points, fitted) = fitted(question)?;
+    let (cells, all) = (question.shape.cells(), question.all_cells());
     let control = fitted.level(question.control)?;
     let widening = t_quantile(0.95, fitted.freedom)? / 1.96;
     let levels: Vec<Option<Level>> = (0..all)
@@ -160,5 +165,42 @@ pub fn surface(question: &Question) -> Option<Surface> {
         matters,
         regions,
         levels,
+        residuals: fitted.scaled_residuals(&points),
+        fitted,
     })
+}
+
+/// The smallest effect of a knob, as a logarithm, that these looks would have told, whatever they say: what
+/// [`Surface::seen`] gives, without its permutations.
+pub fn seen(question: &Question) -> Option<f64> {
+    let (_, fitted) = fitted(question)?;
+    let known = (0..question.shape.cells()).filter(|cell| fitted.count(*cell) > 0).count();
+    if known < 2 {
+        return None;
+    }
+    asked::seen(&asked::questions(question.shape, &question.knobs, &fitted))
+}
+
+impl Question<'_> {
+    /// The grid's cells, and the control where it is none of them.
+    fn all_cells(&self) -> usize {
+        let cells = self.shape.cells();
+        cells.max(self.control.min(cells) + 1)
+    }
+}
+
+/// The looks that count, fitted.
+fn fitted(question: &Question) -> Option<(Vec<Point>, Fit)> {
+    Some(question.shape.cells()).filter(|cells| *cells <= MOST)?;
+    let all = question.all_cells();
+    let sound =
+        |look: &&Look| look.cell < all && look.value > 0.0 && look.value.is_finite() && look.at.is_finite();
+    let points: Vec<Point> = question
+        .looks
+        .iter()
+        .filter(sound)
+        .map(|look| Point { cell: look.cell, pass: look.pass, at: look.at, log: look.value.ln() })
+        .collect();
+    let fitted = fit(&points, all, Passes::Alike)?;
+    Some((points, fitted))
 }

@@ -184,6 +184,9 @@ impl Bout {
             "--force",
             "--visit-limit",
             "5m",
+            // As soon as the fewest passes are made.
+            "--effect",
+            "1000",
             "--knob",
             knobs[0],
             "--knob",

@@ -7,6 +7,7 @@ mod made;
 mod own;
 mod profile;
 mod real;
+mod story;
 
 use std::collections::BTreeSet;
 use std::path::Path;

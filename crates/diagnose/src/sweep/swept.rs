@@ -1,26 +1,26 @@
 //! A run's sweep, understood: for each facet the surface of what was swept for, that of the response, what stood beside both,
 //! and the settings that no other beats in both.
 
+pub mod advice;
+pub mod curve;
 pub mod words;
 
 use super::super::Evidence;
-use model::sweep::{Axis, Measure};
+use model::sweep::Measure;
 use model::vocabulary::MetricId;
-use model::{Better, Metric, Sweep, VerdictKind, fingerprint};
+use model::{Better, Metric, Sweep, VerdictKind};
 use stats::analysis::Judged;
-use stats::core_bound::settings_at_clock;
 use stats::order::{Interval, median};
 use stats::ranks::spearman;
-use stats::series::Process;
-use stats::sweep::fit::Contrast;
-use stats::sweep::{
-    Answer, Asked, Knob, Level, Look, Question, Region, Shape, Spot, Surface, pareto, surface,
-};
+use stats::sweep::asking::{Asking, asking, cell_of, is_of};
+use stats::sweep::{Advice, Answer, Asked, Level, Look, Spot, Surface, advice, pareto, surface};
 
 /// A sweep of a run.
 pub struct Swept<'a> {
     pub sweep: &'a Sweep,
     pub facets: Vec<Facet<'a>>,
+    /// Seconds from its beginning to the end of its last visit.
+    pub spent_s: f64,
 }
 
 /// One map, or curve, with what belongs to it.
@@ -32,6 +32,8 @@ pub struct Facet<'a> {
     pub response: Option<Charted<'a>>,
     /// Cells of the front of both, where both were measured and both have a better side.
     pub front: Vec<usize>,
+    /// What to set.
+    pub advice: Advice,
 }
 
 /// A metric over the grid.
@@ -40,8 +42,8 @@ pub struct Charted<'a> {
     pub metric: &'a Metric,
     /// At the core clock [`Charted::clock`], where that is known.
     pub surface: Surface,
-    /// GHz to which all looks were brought: where the work is core-bound, the clock moved, and no
-    /// knob moves it.
+    pub asking: Asking<'a>,
+    /// GHz to which all looks were brought ([`Asking::clock`]).
     pub clock: Option<f64>,
     /// The cell of the setting that was there before; the number of cells where it is none of them.
     pub control: usize,
@@ -60,6 +62,7 @@ pub struct Charted<'a> {
 /// A metric that rode along: medians by cell.
 pub struct Beside<'a> {
     pub metric: &'a Metric,
+    pub looks: Vec<Look>,
     pub medians: Vec<Option<f64>>,
     /// Rank correlation of its cells' medians with those of the metric that was swept for; `None` where too few cells differ.
     pub correlation: Option<f64>,
@@ -71,6 +74,8 @@ type Cells<'a> = Vec<(usize, &'a Judged)>;
 /// What a rank correlation must have to say that two things go together, over at least [`CELLS`] cells.
 pub const TOGETHER: f64 = 0.7;
 const CELLS: usize = 5;
+/// Fewest visits of a region for the same.
+const VISITS: usize = 8;
 /// An effect of a knob, as a logarithm, that anybody would still call nothing.
 const FINE: f64 = 0.1;
 
@@ -81,9 +86,17 @@ pub fn swept<'a>(evidence: &Evidence<'a>) -> Option<Swept<'a>> {
         let target = charted(sweep, &values, &sweep.target, evidence)?;
         let response = sweep.response.as_ref().and_then(|of| charted(sweep, &values, of, evidence));
         let front = response.as_ref().map_or(Vec::new(), |response| front(&target, response));
-        Some(Facet { words: sweep.facet_words(&values), values, target, response, front })
+        let of = |charted: &Charted| advice((&charted.asking.question(), &charted.surface), None);
+        let advice = match &response {
+            None => of(&target),
+            Some(response) => advice(
+                (&target.asking.question(), &target.surface),
+                Some((&response.asking.question(), &response.surface)),
+            ),
+        };
+        Some(Facet { words: sweep.facet_words(&values), values, target, response, front, advice })
     });
-    Some(Swept { sweep, facets: facets.collect() })
+    Some(Swept { sweep, facets: facets.collect(), spent_s: evidence.run.measured_ms() / 1e3 })
 }
 
 fn charted<'a>(
@@ -93,62 +106,18 @@ fn charted<'a>(
     evidence: &Evidence<'a>,
 ) -> Option<Charted<'a>> {
     let (run, series) = (evidence.run, evidence.series);
-    let [columns, rows] = sweep.shape();
-    let shape = Shape { columns, rows };
     let of_bench: Cells = series
         .iter()
         .filter(|judged| judged.series.case.bench == measure.bench.as_str())
-        .filter(|judged| sweep.is_in_facet(&judged.series.case, facet))
-        .filter_map(|judged| {
-            let cell = match sweep.cell_of(&judged.series.case) {
-                Some([column, row]) => row * columns + column,
-                None if sweep.control.contains(&(judged.series.planned as u32)) => shape.cells(),
-                None => return None,
-            };
-            Some((cell, judged))
-        })
+        .filter_map(|judged| Some((cell_of(sweep, facet, &judged.series)?, judged)))
         .collect();
-    let is_it =
-        |judged: &Judged| judged.series.metric.name == measure.metric && judged.series.point.is_empty();
+    let is_it = |judged: &Judged| is_of(measure, &judged.series);
     let own: Cells = of_bench.iter().filter(|(_, judged)| is_it(judged)).copied().collect();
-    let metric = &own.first()?.1.series.metric;
-    let is_control = |judged: &Judged| sweep.control.contains(&(judged.series.planned as u32));
-    let control = own.iter().find(|(_, judged)| is_control(judged)).map(|(cell, _)| *cell)?;
-    let looks = |value: &dyn Fn(usize, usize, &Process) -> Option<f64>| -> Vec<Look> {
-        let each = own.iter().enumerate().flat_map(|(place, (cell, judged))| {
-            let processes = judged.series.processes.iter().enumerate();
-            processes.map(move |(index, process)| (place, index, *cell, process))
-        });
-        let look = |(place, index, cell, process): (usize, usize, usize, &Process)| {
-            Some(Look { cell, pass: process.pass, at: process.at_ms, value: value(place, index, process)? })
-        };
-        each.filter_map(look).collect()
-    };
-    let places: Vec<Option<Vec<f64>>> = sweep.axes.iter().map(places).collect();
-    let knob = |index: usize| {
-        let before = sweep.axes.get(index).and_then(before).unwrap_or(0);
-        Knob { before, places: places.get(index).and_then(|places| places.as_deref()) }
-    };
-    let knobs = [knob(0), knob(1)];
-    let seed = run.header.seed ^ fingerprint(&format!("{} {}", measure.metric, facet.join(" ")));
-    let asked =
-        |looks: &[Look], better: Better| surface(&Question { shape, knobs, control, looks, better, seed });
-    // A clock that the knobs move is part of what they do.
-    let of_own: Vec<_> = own.iter().map(|(_, judged)| &judged.series).collect();
-    let common = evidence.clock.and_then(|clock| clock.common()).map(|common| common.ghz);
-    let at_clock = common.and_then(|ghz| {
-        let values = settings_at_clock(&of_own, evidence.machine, ghz)?;
-        let clocks = looks(&|_, _, process| Some(process.clock_ghz()));
-        let moved = asked(&clocks, Better::Neither)?.matters.yes;
-        (!moved).then_some((ghz, values))
-    });
-    let (clock, surface) = match &at_clock {
-        Some((ghz, values)) => {
-            let looks = looks(&|place, index, _| values[place].get(index).copied());
-            (Some(*ghz), asked(&looks, metric.better)?)
-        }
-        None => (None, asked(&looks(&|_, _, process| median(&process.values)), metric.better)?),
-    };
+    let of_own: Vec<_> = own.iter().map(|(cell, judged)| (*cell, &judged.series)).collect();
+    let clock = (evidence.clock, evidence.machine);
+    let asking = asking(sweep, facet, measure, &of_own, clock, run.header.seed)?;
+    let surface = surface(&asking.question())?;
+    let (clock, control, metric, cells) = (asking.clock, asking.control, asking.metric, asking.shape.cells());
     let all = surface.levels.len();
     let bench = run.header.catalogue.iter().find(|title| title.id == measure.bench);
     let title = bench.map_or(measure.bench.as_str(), |title| &title.title);
@@ -161,26 +130,25 @@ fn charted<'a>(
             continue;
         }
         let same = of_bench.iter().filter(|(_, judged)| judged.series.metric.name == other.name).copied();
-        let theirs = self::medians(&same.collect(), all);
+        let same: Cells = same.collect();
+        let theirs = self::medians(&same, all);
         let correlation = correlation(&medians, &theirs);
-        beside.push(Beside { metric: other, medians: theirs, correlation });
+        beside.push(Beside { metric: other, looks: looks(&same), medians: theirs, correlation });
     }
     let series_of = |wanted: usize| own.iter().find(|(cell, _)| *cell == wanted).map(|(_, judged)| *judged);
     let judged = (0..all).map(series_of).collect();
-    let cells = shape.cells();
-    Some(Charted { measure, metric, surface, clock, control, medians, title, judged, beside, cells })
+    Some(Charted { measure, metric, surface, asking, clock, control, medians, title, judged, beside, cells })
 }
 
-/// The place of the value that was there before.
-fn before(axis: &Axis) -> Option<usize> {
-    axis.values.iter().position(|value| Some(value) == axis.before.as_ref())
-}
-
-/// Where the values of an axis stand among each other by size; `None` where they are no numbers.
-fn places(axis: &Axis) -> Option<Vec<f64>> {
-    let numbers = axis.numbers()?;
-    let smaller = |number: &f64| numbers.iter().filter(|other| *other < number).count() as f64;
-    Some(numbers.iter().map(smaller).collect())
+/// The looks of each cell.
+fn looks(cells: &Cells) -> Vec<Look> {
+    let each = cells.iter().flat_map(|(cell, judged)| {
+        judged.series.processes.iter().filter_map(move |process| {
+            let value = median(&process.values)?;
+            Some(Look { cell: *cell, pass: process.pass, at: process.at_ms, value })
+        })
+    });
+    each.collect()
 }
 
 /// The median of all looks of each cell.
@@ -243,11 +211,7 @@ impl Charted<'_> {
     /// Whether of each knob so small an effect would have been told that "it does not matter" may
     /// be said.
     pub fn is_fine(&self) -> bool {
-        let floors = |axis: usize| {
-            let own = self.surface.answers.iter().filter(move |answer| answer.asked.axis() == Some(axis));
-            own.filter_map(|answer| answer.floor).reduce(f64::min)
-        };
-        [0, 1].into_iter().filter_map(floors).all(|floor| floor <= FINE)
+        self.surface.seen().is_none_or(|seen| seen <= FINE)
     }
 
     /// The answers of the knobs' own questions that are told.
@@ -259,21 +223,6 @@ impl Charted<'_> {
     /// Whether what one knob does depends on the other.
     pub fn depends(&self) -> bool {
         self.surface.answers.iter().any(|answer| answer.asked == Asked::Together && answer.is_yes())
-    }
-
-    /// The value of a knob that is told to be better than the one that was there before, by a main
-    /// effect: its axis, the value's place, and the natural logarithm of the ratio with its
-    /// interval.
-    pub fn better_value(&self, answer: &Answer) -> Option<(usize, usize, Contrast)> {
-        let Asked::Main { axis } = answer.asked else { return None };
-        let better = |effect: &Contrast| match self.metric.better {
-            Better::Lower => effect.interval().high < 0.0,
-            Better::Higher => effect.interval().low > 0.0,
-            Better::Neither => false,
-        };
-        let known = answer.effects.iter().enumerate();
-        let known = known.filter_map(|(place, effect)| Some((axis, place, (*effect)?)));
-        known.filter(|(.., effect)| better(effect)).max_by(|a, b| a.2.value.abs().total_cmp(&b.2.value.abs()))
     }
 
     /// How much more (1.2) or less (0.8) than at the setting that was there before.
@@ -305,9 +254,24 @@ impl Charted<'_> {
 }
 
 impl Beside<'_> {
-    /// The median over a region's cells.
-    pub fn over(&self, region: &Region) -> Option<f64> {
-        let values = region.cells.iter().filter_map(|cell| self.medians.get(*cell).copied().flatten());
+    /// The median over these cells.
+    pub fn over(&self, cells: &[usize]) -> Option<f64> {
+        let values = cells.iter().filter_map(|cell| self.medians.get(*cell).copied().flatten());
         median(&values.collect::<Vec<f64>>())
+    }
+
+    /// Rank correlation with the metric that was swept for, visit by visit in these cells, and how many visits; `None` of
+    /// too few.
+    pub fn within(&self, charted: &Charted, cells: &[usize]) -> Option<(f64, usize)> {
+        let own = charted.asking.looks.iter().filter(|look| cells.contains(&look.cell));
+        let both = own.filter_map(|look| {
+            let same = |other: &&Look| other.cell == look.cell && other.at == look.at;
+            Some((look.value, self.looks.iter().find(same)?.value))
+        });
+        let (one, other): (Vec<f64>, Vec<f64>) = both.unzip();
+        let differ = other.iter().any(|value| *value != other[0]);
+        (one.len() >= VISITS && differ)
+            .then(|| spearman(&one, &other).map(|found| (found.rho, one.len())))
+            .flatten()
     }
 }

@@ -33,7 +33,7 @@ mod trade;
 mod unixbench;
 mod wide;
 
-use super::block::{Block, Cell, Check, Column, FINDINGS, Mark, Report, Section, Table};
+use super::block::{ANSWER, Block, Cell, Check, Column, FINDINGS, Mark, Report, Section, Table};
 use super::json;
 use compare::Comparison;
 use diagnose::Diagnosis;
@@ -52,7 +52,7 @@ macro_rules! families {
 const FAMILIES: [Sections; 10] = families![
     unixbench::section,
     results::section,
-    sweep::section,
+    sweep::sections,
     profile::section,
     smt::capacity::section,
     rate::section,
@@ -108,6 +108,8 @@ pub fn compose_beside(diagnosis: &Diagnosis, older: &[Comparison]) -> anyhow::Re
     sections.extend(conditions::section(diagnosis));
     sections.push(method::section(diagnosis));
     sections.push(results::raw(diagnosis));
+    // What a study comes to stands before all else.
+    sections.sort_by_key(|section| section.id != ANSWER);
     Ok(Report {
         title: format!("{}: {} evaluation", header.host, header.profile),
         machine: machine::one_line(diagnosis),

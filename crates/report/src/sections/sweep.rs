@@ -2,11 +2,12 @@
 
 use super::{column, number, right, text};
 use crate::block::{
-    self, Block, Callout, Cell, Chart, ChartKind, Line, LinePoint, Map, MapRegion, MapSide, Scale, Section,
-    Table,
+    self, ANSWER, Block, Callout, Cell, Chart, ChartKind, Line, LinePoint, Map, MapRegion, MapSide, Scale,
+    Section, Table,
 };
 use diagnose::Diagnosis;
-use diagnose::swept::{Beside, Charted, Facet, Swept, words};
+use diagnose::swept::curve::{self, Curve};
+use diagnose::swept::{Beside, Charted, Facet, Swept, advice, words};
 use diagnose::words::{figure, percent};
 use model::sweep::Axis;
 use model::vocabulary::{MetricId, hackbench::metric as ids};
@@ -18,13 +19,36 @@ const BESIDE: [MetricId; 4] = [ids::INVOLUNTARY, ids::VOLUNTARY, ids::WAIT, ids:
 /// More lines than this in one chart are no help.
 const LINES: usize = 8;
 
-pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
-    let swept = diagnosis.swept()?;
+/// What it comes to, which stands first, and the maps that it rests on.
+pub fn sections(diagnosis: &Diagnosis) -> Vec<Section> {
+    let swept = diagnosis.swept();
+    swept.iter().flat_map(|swept| [Some(answer(swept)), section(swept)].into_iter().flatten()).collect()
+}
+
+/// What to set, which effect would have been seen, and what more time buys.
+fn answer(swept: &Swept) -> Section {
+    let prose = swept.facets.iter().flat_map(|facet| {
+        let lead = if facet.words.is_empty() { String::new() } else { format!("{}. ", facet.words) };
+        let all = advice::recommendations(swept.sweep, facet).into_iter();
+        let mut all: Vec<String> = all.map(|one| format!("{lead}{}.", one.text)).collect();
+        all.push(format!("{lead}{}", advice::seen_words(swept, facet)));
+        all
+    });
+    Section {
+        id: ANSWER.into(),
+        title: format!("What to set {} to", words::knobs(swept.sweep)),
+        about: String::new(),
+        blocks: prose.filter(|text| !text.is_empty()).map(Block::Prose).collect(),
+        long: false,
+    }
+}
+
+fn section(swept: &Swept) -> Option<Section> {
     let mut blocks = Vec::new();
     for (index, facet) in swept.facets.iter().enumerate() {
-        blocks.extend(of_facet(&swept, facet, index));
+        blocks.extend(of_facet(swept, facet, index));
     }
-    blocks.extend(without(&swept).map(Block::Prose));
+    blocks.extend(without(swept).map(Block::Prose));
     let knobs = words::knobs(swept.sweep);
     Some(Section {
         id: "sweep".into(),
@@ -65,11 +89,6 @@ fn of_facet(swept: &Swept, facet: &Facet, index: usize) -> Vec<Block> {
         "" => charted.title.clone(),
         words => format!("{}, {words}", charted.title),
     };
-    let sentences = words::advice(sweep, facet);
-    if !sentences.is_empty() {
-        let lead = if facet.words.is_empty() { String::new() } else { format!("{}. ", facet.words) };
-        blocks.push(Block::Prose(format!("{lead}{}.", sentences.join(". "))));
-    }
     for (which, charted) in [Some(&facet.target), facet.response.as_ref()].into_iter().flatten().enumerate() {
         let id = format!("sweep-{index}-{which}");
         blocks.push(Block::Table(questions(sweep, charted)));
@@ -84,10 +103,17 @@ fn of_facet(swept: &Swept, facet: &Facet, index: usize) -> Vec<Block> {
         if charted.surface.matters.yes {
             blocks.push(Block::Table(regions(sweep, charted)));
             let why = charted.surface.regions.iter().enumerate().filter_map(|(index, region)| {
-                let why = words::why(charted, region);
+                let why = words::why(charted, region.kind, &region.cells);
                 (!why.is_empty()).then(|| (words::letter(index), why))
             });
             blocks.push(Block::Facts(why.collect()));
+        }
+        for own in curve::curves(sweep, facet, charted) {
+            let said = own.pieces.iter().map(|piece| Block::Prose(format!("{}.", piece.text)));
+            blocks.push(Block::Prose(format!("{}, region by region:", curve_words(sweep, &own))));
+            blocks.extend(said);
+            let id = format!("{id}-switches-{}", own.axis);
+            blocks.extend(with_switches(sweep, charted, &own, id).map(Block::from));
         }
         blocks.extend(curves(sweep, charted, &id, &title(charted)).into_iter().map(Block::from));
     }
@@ -261,7 +287,7 @@ fn regions(sweep: &Sweep, charted: &Charted) -> Table {
             text(words::letter(index)),
             text(words::kind(sweep, region)),
             number(region.cells.len().to_string()),
-            text(words::span(sweep, region)),
+            text(words::span(sweep, &region.cells)),
             number(format!("{} to {}", signed(low), signed(high))),
         ]
     });
@@ -363,6 +389,76 @@ fn curve(sweep: &Sweep, charted: &Charted, index: usize, id: String, title: &str
         },
     })
     .filter(|_| charted.surface.matters.yes)
+}
+
+/// `Along min_granularity with wakeup_granularity at 6 ms`.
+fn curve_words(sweep: &Sweep, curve: &Curve) -> String {
+    let along = words::name(&sweep.axes[curve.axis]);
+    match sweep.axes.get(1 - curve.axis) {
+        Some(other) => {
+            let fixed = words::value(other, &other.values[curve.across]);
+            format!("Along {along} with {} at {fixed}", words::name(other))
+        }
+        None => format!("Along {along}"),
+    }
+}
+
+/// A curve with the switches of the same visits, each as a share of its highest.
+fn with_switches(sweep: &Sweep, charted: &Charted, curve: &Curve, id: String) -> Option<Chart> {
+    let axis = &sweep.axes[curve.axis];
+    let xs = axis.numbers()?;
+    charted.beside(ids::INVOLUNTARY)?;
+    let ms = axis.name.ends_with("_ns");
+    let scaled = |x: f64| if ms { x / 1e6 } else { x };
+    let beside = [ids::VOLUNTARY, ids::INVOLUNTARY].into_iter().filter_map(|name| charted.beside(name));
+    let mut all = vec![(&charted.metric.title, &charted.metric.unit, &charted.medians)];
+    all.extend(beside.map(|beside| (&beside.metric.title, &beside.metric.unit, &beside.medians)));
+    let line = |(title, _, medians): &(&std::borrow::Cow<'static, str>, _, &Vec<Option<f64>>)| {
+        let own: Vec<Option<f64>> = curve.cells.iter().map(|cell| medians[*cell]).collect();
+        let highest = own.iter().flatten().copied().fold(0.0, f64::max);
+        let point = |(x, value): (&f64, &Option<f64>)| {
+            let y = (*value)? / highest * 100.0;
+            y.is_finite().then_some(LinePoint { x: scaled(*x), y, low_high: None, hollow: false })
+        };
+        let points = xs.iter().zip(&own).filter_map(point).collect();
+        Line { name: title.to_string(), points, joined: true }
+    };
+    let rows = curve.cells.iter().enumerate().map(|(along, cell)| {
+        let value = |(_, unit, medians): &(_, &std::borrow::Cow<'static, str>, &Vec<Option<f64>>)| {
+            medians[*cell].map_or(Cell::Empty, |median| number(figure(median, unit)))
+        };
+        let piece =
+            curve.pieces.iter().find(|piece| (piece.segment.from..=piece.segment.to).contains(&along));
+        let mut row = vec![number(words::value(axis, &axis.values[along]))];
+        row.extend(all.iter().map(value));
+        row.push(piece.map_or(Cell::Empty, |piece| text(&piece.letter)));
+        row
+    });
+    let log = xs.iter().all(|x| *x > 0.0) && xs.last()? / xs.first()? > 20.0;
+    let mut columns = vec![right(words::name(axis))];
+    columns.extend(all.iter().map(|(title, ..)| right(title)));
+    columns.push(column("region"));
+    Some(Chart {
+        id,
+        title: format!("{} and switches. {}", charted.title, curve_words(sweep, curve)),
+        about: "Each as a share of its highest. A letter stands where a region begins.".into(),
+        kind: ChartKind::Lines {
+            x: block::Axis {
+                title: format!("{}{}", words::name(axis), if ms { ", ms" } else { "" }),
+                scale: if log { Scale::Log } else { Scale::Linear },
+            },
+            y: block::Axis { title: "% of its highest".into(), scale: Scale::Linear },
+            lines: all.iter().map(line).collect(),
+            marks: curve
+                .pieces
+                .iter()
+                .map(|piece| (scaled(xs[piece.segment.from]), piece.letter.clone()))
+                .collect(),
+            callouts: Vec::<Callout>::new(),
+        },
+        summary: None,
+        data: Table { columns, rows: rows.collect(), folded: true },
+    })
 }
 
 /// A small map of another metric.

@@ -3,6 +3,7 @@
 mod budget;
 mod quiet;
 mod rounds;
+mod swept;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -95,6 +96,9 @@ impl Session<'_> {
         loop_state.turn(&Knobs::new(), writer)?;
         let text = match ended {
             Ended::Complete => None,
+            Ended::Budget if self.profile.until == Until::Seen => {
+                Some(("budget", "the time budget ended before the effect asked for would have been seen"))
+            }
             Ended::Budget => Some(("budget", "the time budget ended before every series was precise enough")),
             Ended::Interrupted => Some(("interrupted", "interrupted: the same command goes on from here")),
         };
@@ -139,6 +143,10 @@ struct Loop<'s, 'h> {
     /// What the knobs are turned to for the visits of now.
     turned: Knobs,
     watch: Watch,
+    /// Of a sweep: passes after which it is looked again whether the effect that it asks for would be seen, and passes that
+    /// it takes in all as far as can be told.
+    next_look: usize,
+    passes_wanted: usize,
 }
 
 impl<'s, 'h> Loop<'s, 'h> {
@@ -172,6 +180,8 @@ impl<'s, 'h> Loop<'s, 'h> {
             patience: session.patience,
             turned: Knobs::new(),
             watch: Watch::of(session.header, &session.root, begin_ms),
+            next_look: 0,
+            passes_wanted: 0,
             run,
             places,
             made,
@@ -209,7 +219,7 @@ impl<'s, 'h> Loop<'s, 'h> {
         }
         match profile.until {
             Until::Rounds => self.rounds(&runnable, writer, progress),
-            Until::Looks | Until::Quads => Ok(Ended::Complete),
+            Until::Looks | Until::Seen | Until::Quads => Ok(Ended::Complete),
         }
     }
 
@@ -285,15 +295,12 @@ impl<'s, 'h> Loop<'s, 'h> {
         self.places[case].iter().map(|place| &self.run.visits[*place])
     }
 
-    /// What a sweep asks is asked of all of its cells: they have enough together, or go on
-    /// together.
     fn look_who_is_finished(&mut self, runnable: &[usize]) {
-        let hopeless: Vec<bool> = runnable.iter().map(|case| self.gives_nothing(*case)).collect();
-        let enough: Vec<bool> = runnable.iter().map(|case| self.has_enough(*case)).collect();
-        let all = enough.iter().zip(&hopeless).all(|(enough, hopeless)| *enough || *hopeless);
-        let alone = self.session.header.sweep.is_none();
-        for ((case, enough), hopeless) in runnable.iter().zip(enough).zip(hopeless) {
-            self.finished[*case] = hopeless || (enough && (alone || all));
+        if self.session.profile.until == Until::Seen {
+            return self.look_whether_it_is_seen(runnable);
+        }
+        for case in runnable {
+            self.finished[*case] = self.is_finished(*case);
         }
     }
 
@@ -323,6 +330,8 @@ impl<'s, 'h> Loop<'s, 'h> {
         let profile = self.session.profile;
         match profile.until {
             Until::Looks => enough::is_enough(title, &good, profile, header.seed),
+            // Of all cells together: `look_whether_it_is_seen`.
+            Until::Seen => true,
             Until::Quads => self.told_apart(case),
             // Quick runs have too few processes to tell modes and drift.
             Until::Rounds => {

@@ -12,7 +12,7 @@
 //! ([`closed`]).
 
 mod closed;
-mod scan;
+pub mod scan;
 
 use fastrand::Rng;
 
@@ -89,46 +89,78 @@ const UNORDERED: [f64; 3] = [1.0, 0.0, 0.0];
 /// the others, do the columns' means, do the rows', what is left.
 const CELLS: [f64; 5] = [0.3, 0.3, 0.15, 0.15, 0.1];
 
-/// All that is asked of the cells `0..shape.cells()`.
-pub fn answers(points: &[Point], shape: Shape, knobs: &[Knob; 2], fitted: &Fit, seed: u64) -> Vec<Answer> {
+/// All that is asked of the cells `0..shape.cells()`: each with its effects and its floor, and no answer yet.
+pub fn questions(shape: Shape, knobs: &[Knob; 2], fitted: &Fit) -> Vec<Answer> {
     let grid = Grid { shape, fitted };
     let mut all: Vec<Answer> = Vec::new();
-    let mut add = |asked: Asked, p: f64, effects: Vec<Option<Contrast>>| {
-        all.push(Answer { asked, p, adjusted: p, effects, floor: None });
+    let mut add = |asked: Asked, effects: Vec<Option<Contrast>>| {
+        all.push(Answer { asked, p: 1.0, adjusted: 1.0, effects, floor: None });
     };
     let axes: Vec<usize> = (0..2).filter(|axis| grid.values(*axis) > 1).collect();
     for &axis in &axes {
-        let (along, across) = (|cell| grid.place(cell, axis), |cell| grid.place(cell, 1 - axis));
-        let looks = Exchanged::of(points, shape.cells(), along, across);
-        let places =
-            knobs[axis].places.filter(|places| places.len() == grid.values(axis) && places.len() > 2);
-        let scan = Scan::of(Shape { columns: grid.values(axis), rows: 1 }, &looks.counts);
-        let weights = if places.is_some() { ORDERED } else { UNORDERED };
-        let (p, [_, _, rising]) = looks.jointly(seed, weights, |sums| match places {
-            Some(places) => [looks.apart(sums), scan.most(sums), risen(sums, places)],
-            None => [looks.apart(sums), 0.0, 0.0],
-        });
-        add(Asked::Main { axis }, p, grid.mains(axis, knobs[axis].before));
-        if let Some(places) = places {
-            add(Asked::Trend { axis }, rising, vec![grid.trend(axis, places)]);
+        add(Asked::Main { axis }, grid.mains(axis, knobs[axis].before));
+        if let Some(places) = grid.places(axis, knobs) {
+            add(Asked::Trend { axis }, vec![grid.trend(axis, places)]);
         }
     }
     if let [_, _] = axes.as_slice() {
-        add(Asked::Together, grid.together(points, seed), Vec::new());
-        let looks = Exchanged::of(points, shape.cells(), |cell| cell, |_| 0);
-        let scan = Scan::of(shape, &looks.counts);
-        let (p, _) = looks.jointly(seed, CELLS, |sums| {
-            let [columns, rows] = [0, 1].map(|axis| grid.apart(axis, sums, &looks.counts));
-            let all = looks.apart(sums);
-            [all, scan.most(sums), columns, rows, grid.beyond(sums, &looks.counts)]
-        });
-        add(Asked::Any, p, Vec::new());
+        add(Asked::Together, Vec::new());
+        add(Asked::Any, Vec::new());
     }
-    closed::adjust(&mut all);
     for answer in &mut all {
         answer.floor = grid.floor(answer, axes.len());
     }
     all
+}
+
+/// The same with the answers.
+pub fn answers(points: &[Point], shape: Shape, knobs: &[Knob; 2], fitted: &Fit, seed: u64) -> Vec<Answer> {
+    let grid = Grid { shape, fitted };
+    let mut all = questions(shape, knobs, fitted);
+    let mut rising = 1.0;
+    for answer in &mut all {
+        answer.p = match answer.asked {
+            Asked::Main { axis } => {
+                let (along, across) = (|cell| grid.place(cell, axis), |cell| grid.place(cell, 1 - axis));
+                let looks = Exchanged::of(points, shape.cells(), along, across);
+                let places = grid.places(axis, knobs);
+                let scan = Scan::of(Shape { columns: grid.values(axis), rows: 1 }, &looks.counts);
+                let weights = if places.is_some() { ORDERED } else { UNORDERED };
+                let (p, [_, _, own]) = looks.jointly(seed, weights, |sums| match places {
+                    Some(places) => [looks.apart(sums), scan.most(sums), risen(sums, places)],
+                    None => [looks.apart(sums), 0.0, 0.0],
+                });
+                rising = own;
+                p
+            }
+            // It follows its knob.
+            Asked::Trend { .. } => rising,
+            Asked::Together => grid.together(points, seed),
+            Asked::Any => {
+                let looks = Exchanged::of(points, shape.cells(), |cell| cell, |_| 0);
+                let scan = Scan::of(shape, &looks.counts);
+                let (p, _) = looks.jointly(seed, CELLS, |sums| {
+                    let [columns, rows] = [0, 1].map(|axis| grid.apart(axis, sums, &looks.counts));
+                    let all = looks.apart(sums);
+                    [all, scan.most(sums), columns, rows, grid.beyond(sums, &looks.counts)]
+                });
+                p
+            }
+        };
+        answer.adjusted = answer.p;
+    }
+    closed::adjust(&mut all);
+    all
+}
+
+/// The smallest effect, as a logarithm, that would have been told of each knob by one of its own questions; `None` where there
+/// is no question.
+pub fn seen(answers: &[Answer]) -> Option<f64> {
+    let of = |axis: usize| {
+        let own = answers.iter().filter(move |answer| answer.asked.axis() == Some(axis));
+        own.filter_map(|answer| answer.floor).reduce(f64::min)
+    };
+    [0, 1].into_iter().filter_map(of).reduce(f64::max)
 }
 
 /// How much sums rise or fall with the places of their labels.
@@ -290,6 +322,11 @@ struct Grid<'a> {
 }
 
 impl Grid<'_> {
+    /// Where the values of an axis's knob stand in their order, where they have one.
+    fn places<'k>(&self, axis: usize, knobs: &[Knob<'k>; 2]) -> Option<&'k [f64]> {
+        knobs[axis].places.filter(|places| places.len() == self.values(axis) && places.len() > 2)
+    }
+
     /// Values of an axis's knob.
     fn values(&self, axis: usize) -> usize {
         if axis == 0 { self.shape.columns } else { self.shape.rows }

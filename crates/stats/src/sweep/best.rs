@@ -46,16 +46,8 @@ fn limits(counts: &[usize], residuals: &[f64], freedom: f64, seed: u64) -> Vec<f
     let errors: Vec<f64> = counts.iter().map(|n| 1.0 / (*n).max(1) as f64).collect();
     let stands: Vec<usize> =
         kinds.iter().filter_map(|kind| counts.iter().position(|count| count == kind)).collect();
-    let mut rng = Rng::with_seed(seed);
     let mut largest = vec![Vec::with_capacity(DRAWS); stands.len()];
-    for _ in 0..DRAWS {
-        let levels: Vec<f64> = counts
-            .iter()
-            .map(|n| (0..*n).map(|_| residuals[rng.usize(..residuals.len())]).sum::<f64>() / *n as f64)
-            .collect();
-        // The estimate of the noise that the differences will be held against (Wilson & Hilferty 1931).
-        let part = 2.0 / (9.0 * freedom);
-        let estimate = (1.0 - part + part.sqrt() * normal(&mut rng)).max(0.05).powf(1.5);
+    for (levels, estimate) in draws(counts, residuals, freedom, seed, DRAWS) {
         for (own, largest) in stands.iter().zip(&mut largest) {
             let differences = levels.iter().zip(&errors).enumerate().filter(|(other, _)| other != own);
             let scaled = differences
@@ -69,4 +61,27 @@ fn limits(counts: &[usize], residuals: &[f64], freedom: f64, seed: u64) -> Vec<f
         kinds.iter().position(|kind| kind == count).map_or(f64::INFINITY, |kind| limits[kind])
     };
     counts.iter().map(of).collect()
+}
+
+/// Simulated sweeps in which nothing differs: the levels of cells with so many looks each, which have the standard
+/// deviation 1, and the estimate of that.
+pub fn draws(
+    counts: &[usize],
+    residuals: &[f64],
+    freedom: f64,
+    seed: u64,
+    sweeps: usize,
+) -> impl Iterator<Item = (Vec<f64>, f64)> {
+    let mut rng = Rng::with_seed(seed);
+    // The estimate of the noise that the differences will be held against (Wilson & Hilferty 1931).
+    let part = 2.0 / (9.0 * freedom);
+    (0..sweeps).map(move |_| {
+        let mut level = |n: &usize| {
+            let looks = (0..*n).map(|_| residuals[rng.usize(..residuals.len())]);
+            looks.sum::<f64>() / (*n).max(1) as f64
+        };
+        let levels = counts.iter().map(&mut level).collect();
+        let estimate = (1.0 - part + part.sqrt() * normal(&mut rng)).max(0.05).powf(1.5);
+        (levels, estimate)
+    })
 }

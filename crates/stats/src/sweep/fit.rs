@@ -65,6 +65,7 @@ struct Term {
 }
 
 /// What was fitted.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Fit {
     levels: Vec<Option<f64>>,
     counts: Vec<usize>,
@@ -169,6 +170,11 @@ impl Fit {
     /// The level of a setting, as a logarithm; `None` without looks.
     pub fn level(&self, cell: usize) -> Option<f64> {
         self.levels.get(cell).copied().flatten()
+    }
+
+    /// Of each term of the drift, its mean in each setting.
+    pub fn leans(&self) -> &[Vec<f64>] {
+        &self.leans
     }
 
     /// Looks that count of a setting.

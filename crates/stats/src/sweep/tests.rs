@@ -232,3 +232,91 @@ fn trade_offs() {
     assert!(pareto(&[spot(0, 10.0, f64::NAN)], both).is_empty());
     assert_eq!(pareto(&spots, [Better::Neither, Better::Higher]), [3]);
 }
+
+/// A map of 6 × 4 with its looks: levels by row and column, the control beside it or in it.
+fn map_looks(level: impl Fn(usize, usize) -> f64, control: usize, noise: f64, seed: u64) -> Vec<Look> {
+    let levels: Vec<f64> = (0..24).map(|cell| level(cell / 6, cell % 6)).collect();
+    looks(&levels, control, 8, noise, seed)
+}
+
+fn advised(control: usize, target: &[Look], response: &[Look]) -> Advice {
+    let shape = Shape { columns: 6, rows: 4 };
+    let question = |looks| Question {
+        shape,
+        knobs: [Knob::default(); 2],
+        control,
+        looks,
+        better: Better::Lower,
+        seed: 1,
+    };
+    let questions = [question(target), question(response)];
+    let [target, response] = questions.each_ref().map(|own| surface(own).expect("eight passes"));
+    advice((&questions[0], &target), Some((&questions[1], &response)))
+}
+
+#[test]
+fn throughput_response_and_a_compromise_each_have_their_area() {
+    // The left third is fastest and responds late; two by two cells are faster at no cost; the top
+    // row responds sooner.
+    let time = |row: usize, column: usize| match (row, column) {
+        (_, 0..2) => -0.2,
+        (1..3, 3..5) => -0.08,
+        _ => 0.0,
+    };
+    let late = |row: usize, column: usize| match (row, column) {
+        (_, 0..2) => 0.5,
+        (3, _) => -0.15,
+        _ => 0.0,
+    };
+    let found = advised(24, &map_looks(time, 24, 0.02, 3), &map_looks(late, 24, 0.02, 4));
+    let of = |advised: Option<Advised>| advised.map(|advised| (advised.area.columns, advised.area.rows));
+    assert_eq!(of(found.target), Some(([0, 1], [0, 3])));
+    assert_eq!(of(found.response), Some(([2, 5], [3, 3])));
+    assert_eq!(of(found.both), Some(([3, 4], [1, 2])));
+    let both = found.both.expect("a compromise");
+    assert!(both.gain.interval.contains(-0.08) && both.gain.interval.high < 0.0, "{both:?}");
+    assert!(both.other.is_some_and(|other| other.interval.contains(0.0)), "{both:?}");
+    assert!([9, 10, 15, 16].contains(&both.cell), "{both:?}");
+}
+
+#[test]
+fn what_is_sure_of_no_gain_is_left_as_it_is() {
+    let (flat, noisy) =
+        (map_looks(|_, _| 0.0, 24, 0.02, 5), map_looks(|row, _| -0.05 * row as f64, 24, 0.6, 6));
+    assert_eq!(advised(24, &flat, &flat), Advice::default());
+    assert_eq!(advised(24, &noisy, &flat), Advice::default());
+    // All settings are better than the one that was there, which is none of them.
+    let all: Vec<Look> = flat
+        .iter()
+        .map(|look| Look { value: look.value * if look.cell == 24 { 1.3 } else { 1.0 }, ..*look })
+        .collect();
+    let found = advised(24, &all, &flat).target.expect("a gain");
+    assert_eq!((found.area.columns, found.area.rows), ([0, 5], [0, 3]));
+    // In the grid, the setting that was there is no part of what is advised.
+    let inside = map_looks(|_, column| if column > 2 { -0.2 } else { 0.0 }, 4, 0.02, 7);
+    let found = advised(4, &inside, &flat);
+    assert!(found.target.is_none(), "it is as good as the best: {found:?}");
+}
+
+#[test]
+fn what_would_be_seen_needs_no_answers_and_falls_with_the_looks() {
+    let shape = Shape { columns: 6, rows: 4 };
+    let looks = map_looks(|row, _| 0.1 * row as f64, 24, 0.05, 8);
+    let ask = |looks| {
+        let question = Question {
+            shape,
+            knobs: [Knob::default(); 2],
+            control: 24,
+            looks,
+            better: Better::Lower,
+            seed: 1,
+        };
+        let quick = seen(&question).expect("a number");
+        assert_eq!(Some(quick), surface(&question).and_then(|shown| shown.seen()));
+        quick
+    };
+    let all = ask(&looks);
+    let half: Vec<Look> = looks.iter().filter(|look| look.pass < 4).copied().collect();
+    assert!((1.2..1.7).contains(&(ask(&half) / all)), "{all}");
+    assert!((0.02..0.1).contains(&all), "{all}");
+}

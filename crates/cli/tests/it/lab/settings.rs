@@ -94,7 +94,7 @@ impl Room {
     fn measured(&self) -> Option<Vec<Vec<Ran>>> {
         let words: Vec<String> = self.settings.iter().map(|(_, setting)| format!("'{setting}'")).collect();
         let script = format!(
-            "{}\nmeasure {} {}\nassay sweep hackbench --quick --force --response none --budget 1h --param groups=1 \
+            "{}\nmeasure {} {}\nassay sweep hackbench --quick --force --response none --effect 1000 --budget 1h --param groups=1 \
              --param fds=4 --param loops=10 --knob {} --out out >said 2>&1",
             include_str!("settings.sh"),
             self.rounds,

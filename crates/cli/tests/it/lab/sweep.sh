@@ -4,7 +4,7 @@ knobs() {
 }
 # sweep OUT: becomes a sweep of two by two cells, small ones; smaller where their figures do not matter ($groups, $loops).
 sweep() {
-    exec assay sweep hackbench --quick --force --response none --budget 30m --visit-limit 2m \
+    exec assay sweep hackbench --quick --force --response none --effect 1000 --budget 30m --visit-limit 2m \
         --param groups=${groups:-2} --param fds=8 --param loops=${loops:-20} \
         --knob min_granularity_ns=0.1ms,10ms --knob wakeup_granularity_ns=0,15ms --out "$1"
 }

@@ -161,7 +161,7 @@ impl Scene {
         let sweep = |knobs: &str| {
             Scene::new(
                 "sweep",
-                &format!("sweep selftest.steady --quick --force {knobs}"),
+                &format!("sweep selftest.steady --quick --force --effect 1000 {knobs}"),
                 Enough::Visits(24),
                 60,
             )

@@ -1,10 +1,9 @@
 //! A sweep in words: settings, regions and why they are what they are, as far as the switch counts tell.
 
-use super::{Charted, Facet, TOGETHER};
-use crate::words::figure;
+use super::{Beside, Charted, TOGETHER};
 use model::sweep::Axis;
 use model::vocabulary::hackbench::metric as ids;
-use model::{Better, Sweep, percent};
+use model::{Sweep, percent};
 use stats::sweep::fit::Contrast;
 use stats::sweep::{Answer, Asked, Kind, Region};
 
@@ -155,12 +154,12 @@ pub fn seen(sweep: &Sweep, charted: &Charted) -> String {
 }
 
 /// What a region spans on each axis: `slice 1 ms to 4 ms`; an axis that it covers whole is left out.
-pub fn span(sweep: &Sweep, region: &Region) -> String {
+pub fn span(sweep: &Sweep, cells: &[usize]) -> String {
     let [columns, _] = sweep.shape();
     let at =
         |index: usize, cell: usize| if index == 0 { cell % columns.max(1) } else { cell / columns.max(1) };
     let each = sweep.axes.iter().enumerate().filter_map(|(index, axis)| {
-        let places = region.cells.iter().map(|cell| at(index, *cell));
+        let places = cells.iter().map(|cell| at(index, *cell));
         let (low, high) = (places.clone().min()?, places.max()?);
         if low == 0 && high + 1 == axis.values.len() && sweep.axes.len() > 1 {
             return None;
@@ -207,73 +206,85 @@ pub fn letter(index: usize) -> String {
     model::letters(index)
 }
 
-/// Why a region is what it is, by the switches that were counted; empty where none were.
-pub fn why(charted: &Charted, region: &Region) -> String {
+/// Why the metric does in these cells what it does, by the switches that were counted; empty where none were. That it goes
+/// with them is said where it does visit by visit.
+pub fn why(charted: &Charted, kind: Kind, cells: &[usize]) -> String {
     let Some(involuntary) = charted.beside(ids::INVOLUNTARY) else {
         return String::new();
     };
     let voluntary = charted.beside(ids::VOLUNTARY);
-    let at = |medians: &[Option<f64>], cell: usize| medians.get(cell).copied().flatten();
+    let at = |beside: &Beside, cell: usize| beside.medians.get(cell).copied().flatten();
     let by_level = |cell: &&usize| charted.ratio(**cell).unwrap_or(1.0);
-    let lowest = region.cells.iter().min_by(|one, other| by_level(one).total_cmp(&by_level(other)));
-    let highest = region.cells.iter().max_by(|one, other| by_level(one).total_cmp(&by_level(other)));
+    let lowest = cells.iter().min_by(|one, other| by_level(one).total_cmp(&by_level(other)));
+    let highest = cells.iter().max_by(|one, other| by_level(one).total_cmp(&by_level(other)));
     let (Some(lowest), Some(highest)) = (lowest, highest) else { return String::new() };
-    let counts = |cell: usize| {
-        let one = at(&involuntary.medians, cell);
-        let other = voluntary.and_then(|voluntary| at(&voluntary.medians, cell));
-        one.map(|one| (one, other))
-    };
-    let (Some((few, few_voluntary)), Some((many, many_voluntary))) = (counts(*lowest), counts(*highest))
-    else {
+    let (Some(few), Some(many)) = (at(involuntary, *lowest), at(involuntary, *highest)) else {
         return String::new();
     };
-    let words = |count: f64| figure(count, "");
-    let tasks = charted.beside(ids::TASKS).and_then(|tasks| tasks.over(region)).filter(|tasks| *tasks > 0.0);
-    let each = |count: f64| tasks.map(|tasks| count / tasks);
-    let over = involuntary.over(region).unwrap_or(few);
-    match region.kind {
-        Kind::Flat => match each(over) {
-            Some(each) if each < HARDLY => format!(
-                "hardly any preemption is left to save: {} involuntary switches a run, {} a task",
-                words(over),
-                figure(each, "")
-            ),
-            _ => format!("{} involuntary switches a run, and more or fewer make no difference", words(over)),
-        },
-        // What goes with the time is said; what does not, too.
-        Kind::Fall if many > few * MORE => {
-            let mut text = format!(
-                "tasks are preempted {} times a run where it is highest and {} times where it is lowest",
-                words(many),
-                words(few)
-            );
-            if let (Some(few), Some(many)) = (few_voluntary, many_voluntary) {
-                text.push_str(&format!("; they sleep {} and {} times", words(many), words(few)));
-                if many > few * MORE {
-                    text.push_str(
-                        ": a preemption whose winner finds nothing to read buys a voluntary switch besides",
-                    );
-                }
+    let title = &charted.metric.title;
+    let follows = involuntary.within(charted, cells);
+    let rho = |(rho, visits): (f64, usize)| format!("rank correlation {rho:.2} over {visits} visits");
+    let counts: Vec<f64> = cells.iter().filter_map(|cell| at(involuntary, *cell)).collect();
+    let least = counts.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = counts.iter().copied().fold(0.0, f64::max);
+    let span = match count(least) == count(most) {
+        true => count(most),
+        false => format!("{} to {}", count(least), count(most)),
+    };
+    let tasks = charted.beside(ids::TASKS).and_then(|tasks| tasks.over(cells)).filter(|tasks| *tasks > 0.0);
+    match kind {
+        Kind::Flat => match tasks.map(|tasks| most / tasks) {
+            Some(each) if each < HARDLY => {
+                format!("hardly any preemption is left to save, {span} involuntary switches a run")
             }
-            text
-        }
+            _ => format!("{span} involuntary switches a run make no difference"),
+        },
+        Kind::Fall if many > few * MORE => match follows.filter(|(rho, _)| *rho >= TOGETHER) {
+            Some(found) => {
+                let both = voluntary.and_then(|voluntary| {
+                    let (many, few) = (at(voluntary, *highest)?, at(voluntary, *lowest)?);
+                    (many > few * MORE)
+                        .then(|| format!(", voluntary ones from {} to {}", count(many), count(few)))
+                });
+                format!(
+                    "preemption is too frequent; involuntary switches fall from {} to {}{} and the {title} with them ({})",
+                    count(many),
+                    count(few),
+                    both.unwrap_or_default(),
+                    rho(found)
+                )
+            }
+            None => format!(
+                "involuntary switches fall from {} to {}, but visit by visit the {title} does not follow them{}",
+                count(many),
+                count(few),
+                follows.map_or(String::new(), |found| format!(" ({})", rho(found)))
+            ),
+        },
         Kind::Fall => format!(
-            "preemptions do not explain it: {} a run where it is highest, {} where it is lowest",
-            words(many),
-            words(few)
+            "preemption does not explain it, with {} involuntary switches a run where it is highest and {} where it is lowest",
+            count(many),
+            count(few)
         ),
         Kind::Ragged => {
-            let counts: Vec<f64> =
-                region.cells.iter().filter_map(|cell| at(&involuntary.medians, *cell)).collect();
-            let low = counts.iter().copied().fold(f64::INFINITY, f64::min);
-            let high = counts.iter().copied().fold(0.0, f64::max);
-            format!(
-                "ups and downs beyond the noise, with {} to {} involuntary switches a run",
-                words(low),
-                words(high)
-            )
+            let said = match follows {
+                Some(found) if found.0.abs() >= TOGETHER => {
+                    format!(", and the {title} goes with them ({})", rho(found))
+                }
+                Some(found) => format!(", which do not explain them ({})", rho(found)),
+                None => String::new(),
+            };
+            format!("ups and downs with {span} involuntary switches a run{said}")
         }
     }
+}
+
+/// A number of switches: `12,300`, three digits.
+fn count(number: f64) -> String {
+    let unit = 10f64.powf((number.abs().max(1.0).log10().floor() - 2.0).max(0.0));
+    let digits = format!("{:.0}", (number / unit).round() * unit);
+    let grouped = digits.as_bytes().rchunks(3).rev().map(|part| String::from_utf8_lossy(part).into_owned());
+    grouped.collect::<Vec<String>>().join(",")
 }
 
 /// Involuntary switches a task below which preemption is as good as gone.
@@ -312,74 +323,4 @@ pub fn best(sweep: &Sweep, charted: &Charted) -> Option<String> {
         n => text.push_str(&format!("; the best {} cells cannot be told apart", n + 1)),
     }
     Some(text)
-}
-
-/// What is best for whom, a sentence each.
-pub fn advice(sweep: &Sweep, facet: &Facet) -> Vec<String> {
-    [Some(&facet.target), facet.response.as_ref()]
-        .into_iter()
-        .flatten()
-        .filter_map(|charted| advice_by(sweep, facet, charted))
-        .collect()
-}
-
-/// The worst cell, with what it costs.
-fn worst(sweep: &Sweep, charted: &Charted) -> Option<String> {
-    let by_level = |cell: &usize| charted.ratio(*cell).filter(|_| *cell < charted.cells);
-    let known = (0..charted.cells).filter(|cell| by_level(cell).is_some());
-    let order = |one: &usize, other: &usize| {
-        let (one, other) = (by_level(one).unwrap_or(1.0), by_level(other).unwrap_or(1.0));
-        if charted.metric.better == Better::Higher { other.total_cmp(&one) } else { one.total_cmp(&other) }
-    };
-    let cell = known.max_by(order)?;
-    Some(format!("{}, {}", setting(sweep, cell), beside(charted, cell)))
-}
-
-/// Values of knobs that are told to be better than those that were there, where no single cell is.
-fn by_value(sweep: &Sweep, charted: &Charted) -> Option<String> {
-    let each = charted.told().filter_map(|answer| {
-        let (axis, place, own) = charted.better_value(answer)?;
-        let axis = sweep.axes.get(axis)?;
-        Some(format!(
-            "{} {}; {} {}",
-            name(axis),
-            value(axis, axis.values.get(place)?),
-            charted.title,
-            effect(&own)
-        ))
-    });
-    let each: Vec<String> = each.collect();
-    (!each.is_empty()).then(|| each.join("; "))
-}
-
-/// What one metric advises; `None` where it has no better side.
-pub fn advice_by(sweep: &Sweep, facet: &Facet, charted: &Charted) -> Option<String> {
-    if charted.metric.better == Better::Neither {
-        return None;
-    }
-    let purpose = match (&facet.response, charted.measure == &sweep.target) {
-        (None, _) => "this benchmark",
-        (_, true) => "throughput",
-        (_, false) => "response (interactive use)",
-    };
-    let title = &charted.title;
-    Some(match (charted.surface.matters.yes, charted.surface.best.first()) {
-        (false, _) if charted.is_fine() => {
-            format!("For {purpose} leave them as they are: {title} does not depend on them here")
-        }
-        (false, _) => {
-            format!("For {purpose} nothing can be advised: no effect on {title} can be told from the noise")
-        }
-        (true, Some(first)) if !charted.beats(*first) && by_value(sweep, charted).is_some() => {
-            format!("For {purpose}: {}", by_value(sweep, charted).unwrap_or_default())
-        }
-        (true, Some(first)) if !charted.beats(*first) => {
-            let worst = worst(sweep, charted).map_or(String::new(), |worst| format!("; worst: {worst}"));
-            format!("For {purpose} leave them as they are: nothing is told to give a better {title}{worst}")
-        }
-        (true, Some(first)) => {
-            format!("For {purpose}: {}; {title} {}", setting(sweep, *first), beside(charted, *first))
-        }
-        (true, None) => return None,
-    })
 }

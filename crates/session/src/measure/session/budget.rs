@@ -56,6 +56,10 @@ impl Loop<'_, '_> {
                 _ if self.is_last(case) => 1,
                 Until::Rounds => profile.passes_min as usize,
                 Until::Looks => stop::next_look(have).min(profile.passes_max as usize),
+                Until::Seen => {
+                    let least = profile.passes_min as usize;
+                    have.max(self.passes_wanted).clamp(least, (profile.passes_max as usize).max(least))
+                }
                 Until::Quads => have.max(profile.passes_min as usize),
             };
             let more = wanted.saturating_sub(have);

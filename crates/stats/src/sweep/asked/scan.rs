@@ -16,13 +16,13 @@ impl Scan {
     /// half of all looks.
     pub fn of(shape: Shape, counts: &[f64]) -> Scan {
         let mut scan = Scan { shape, rectangles: Vec::new() };
-        let looks = scan.corners(counts);
+        let looks = corners(shape, counts);
         let all: f64 = counts.iter().sum();
         for (rows, columns) in pairs(&sides(shape.rows), &sides(shape.columns)) {
             for row in 0..=shape.rows - rows {
                 for column in 0..=shape.columns - columns {
                     let own = [row, row + rows, column, column + columns];
-                    let n = scan.sum(&looks, &own);
+                    let n = sum(shape, &looks, &own);
                     if n > 0.0 && n <= all / 2.0 {
                         scan.rectangles.push((own, 1.0 / (n * (1.0 - n / all)).sqrt()));
                     }
@@ -34,34 +34,35 @@ impl Scan {
 
     /// How far the sum over the rectangle that lies furthest is from zero, in standard errors.
     pub fn most(&self, sums: &[f64]) -> f64 {
-        let corners = self.corners(sums);
-        let far = |(own, scale): &([usize; 4], f64)| self.sum(&corners, own).abs() * scale;
+        let corners = self::corners(self.shape, sums);
+        let far = |(own, scale): &([usize; 4], f64)| sum(self.shape, &corners, own).abs() * scale;
         self.rectangles.iter().map(far).fold(0.0, f64::max)
-    }
-
-    /// Sums over all cells above and left of each corner.
-    fn corners(&self, cells: &[f64]) -> Vec<f64> {
-        let width = self.shape.columns + 1;
-        let mut corners = vec![0.0; width * (self.shape.rows + 1)];
-        for row in 0..self.shape.rows {
-            let mut line = 0.0;
-            for column in 0..self.shape.columns {
-                line += cells.get(row * self.shape.columns + column).copied().unwrap_or(0.0);
-                corners[(row + 1) * width + column + 1] = corners[row * width + column + 1] + line;
-            }
-        }
-        corners
-    }
-
-    fn sum(&self, corners: &[f64], [top, bottom, left, right]: &[usize; 4]) -> f64 {
-        let width = self.shape.columns + 1;
-        let at = |row: &usize, column: &usize| corners[row * width + column];
-        at(bottom, right) - at(top, right) - at(bottom, left) + at(top, left)
     }
 }
 
+/// Sums over all cells above and left of each corner.
+pub fn corners(shape: Shape, cells: &[f64]) -> Vec<f64> {
+    let width = shape.columns + 1;
+    let mut corners = vec![0.0; width * (shape.rows + 1)];
+    for row in 0..shape.rows {
+        let mut line = 0.0;
+        for column in 0..shape.columns {
+            line += cells.get(row * shape.columns + column).copied().unwrap_or(0.0);
+            corners[(row + 1) * width + column + 1] = corners[row * width + column + 1] + line;
+        }
+    }
+    corners
+}
+
+/// Over a rectangle: its first row, the row after its last, and the same of columns.
+pub fn sum(shape: Shape, corners: &[f64], [top, bottom, left, right]: &[usize; 4]) -> f64 {
+    let width = shape.columns + 1;
+    let at = |row: &usize, column: &usize| corners[row * width + column];
+    at(bottom, right) - at(top, right) - at(bottom, left) + at(top, left)
+}
+
 /// Each half as long again as the one before, and all.
-fn sides(all: usize) -> Vec<usize> {
+pub fn sides(all: usize) -> Vec<usize> {
     let longer = |side: &usize| Some((side + 1).max(side * 3 / 2));
     std::iter::successors(Some(1), longer).take_while(|side| *side < all).chain([all]).collect()
 }
