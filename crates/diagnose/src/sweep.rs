@@ -21,7 +21,9 @@ const EFFECT: Rule = Rule {
              knob, a trend along it where they are numbers, whether one knob depends on the other, then any two cells; by permutation within passes, \
              at 5 % over all questions (closed testing). Core-bound work is brought to one core clock, unless the knobs move that. Cells are called best \
              that are within the simultaneous 95 % bound of the best one. Regions are the shortest description of rows and columns as falling, ragged and \
-             flat pieces. Switches are counted in the same visits; what goes together is said by rank correlation from 0.7 on, and is no proof.",
+             flat pieces. Switches are counted in the same visits; what goes together is said by rank correlation from 0.7 on, and is no proof. What to set is the area of \
+             neighbouring settings whose gain is largest at the lower end of an interval that holds for all areas together; a compromise is the same among those \
+             whose response is at most 10 % worse.",
     calm: "",
     source: file!(),
     check: effect,

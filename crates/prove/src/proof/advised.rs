@@ -81,14 +81,15 @@ impl Truth {
         let mut cells = Vec::new();
         if of.planted {
             let (x, y, trap) = (rng.usize(0..5), rng.usize(3..5), rng.usize(1..5));
-            for cell in 0..shape.cells() {
+            let [times, delays] = &mut levels;
+            for (cell, (time, delay)) in times.iter_mut().zip(delays).enumerate() {
                 let (row, column) = (cell / shape.columns, cell % shape.columns);
                 if (y..y + 3).contains(&row) && (x..x + 3).contains(&column) {
-                    levels[0][cell] = (1.0 - PLANTED_GAIN).ln();
+                    *time = (1.0 - PLANTED_GAIN).ln();
                     cells.push(cell);
                 }
                 if row < 2 && (trap..trap + 3).contains(&column) {
-                    (levels[0][cell], levels[1][cell]) = (TRAP[0], TRAP[1]);
+                    [*time, *delay] = TRAP;
                 }
             }
         }

@@ -13,7 +13,7 @@ use super::asked::scan::{corners, sides, sum};
 use super::best::draws;
 use super::{Question, Shape, Surface};
 use crate::order::{Interval, quantile};
-use crate::tails::{normal_quantile, t_quantile};
+use crate::tails::t_quantile;
 use model::Better;
 
 /// Sweeps without an effect in which an area is advised all the same, and in which a knob's value is; both are
@@ -295,26 +295,33 @@ impl Areas<'_> {
         }
         let told = self.surface.answers.iter().filter(|answer| answer.adjusted <= alpha);
         let lines = told.flat_map(|answer| {
-            let axis = answer.asked.axis().filter(|_| matches!(answer.asked, Asked::Main { .. }));
+            // Effects are over the value that the control has.
+            let place = [self.control % self.shape.columns, self.control / self.shape.columns];
+            let none = |axis: &usize| {
+                let own = answer.effects.get(place[*axis]).copied().flatten();
+                own.is_some_and(|own| own.error == 0.0)
+            };
+            let axis = answer.asked.axis().filter(none);
+            let axis = axis.filter(|_| matches!(answer.asked, Asked::Main { .. }));
             answer.effects.iter().enumerate().filter_map(move |(place, effect)| {
                 let effect = (*effect)?;
                 let area = match axis? {
                     0 => Area { columns: [place, place], ..whole },
                     _ => Area { rows: [place, place], ..whole },
                 };
-                Some((area, Change { ln: effect.value, interval: effect.interval() }))
+                // Each value is one of several that it was chosen among.
+                let values = answer.effects.len().saturating_sub(1).max(1) as f64;
+                let half = effect.error * t_quantile(1.0 - 0.05 / values, effect.freedom)?;
+                let interval = Interval { low: effect.value - half, high: effect.value + half };
+                Some((area, Change { ln: effect.value, interval }))
             })
         });
         let sure = |change: &Change| match self.side > 0.0 {
             true => change.interval.low,
             false => -change.interval.high,
         };
-        let better = lines.filter(|(area, change)| {
-            let values = answers_of(self.shape, *area);
-            let shared = normal_quantile(1.0 - 0.025 / values as f64).unwrap_or(f64::INFINITY) / 1.96;
-            let half = change.interval.half_width();
-            self.side * change.ln - shared * half > 0.0 && self.side * change.ln >= WORTH && allowed(*area)
-        });
+        let better = lines
+            .filter(|(area, change)| sure(change) > 0.0 && self.side * change.ln >= WORTH && allowed(*area));
         better.max_by(|a, b| sure(&a.1).total_cmp(&sure(&b.1)))
     }
 
@@ -325,10 +332,4 @@ impl Areas<'_> {
             .filter_map(|cell| Some((cell, self.side * self.surface.fitted.level(cell)?)));
         known.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(cell, _)| cell)
     }
-}
-
-/// The other values that a whole row or column was chosen among.
-fn answers_of(shape: Shape, area: Area) -> usize {
-    let along = if area.columns[0] == area.columns[1] { shape.columns } else { shape.rows };
-    along.saturating_sub(1).max(1)
 }

@@ -17,7 +17,8 @@ impl Loop<'_, '_> {
         let enough = runnable.iter().zip(&hopeless).all(|(case, gone)| *gone || self.has_enough(*case));
         let seen = enough && self.sees_what_is_asked();
         for (case, hopeless) in runnable.iter().zip(hopeless) {
-            self.finished[*case] = hopeless || seen;
+            // Once seen, nothing is looked at again.
+            self.finished[*case] |= hopeless || seen;
         }
     }
 
