@@ -211,7 +211,11 @@ impl Charted<'_> {
     /// Whether of each knob so small an effect would have been told that "it does not matter" may
     /// be said.
     pub fn is_fine(&self) -> bool {
-        self.surface.seen().is_none_or(|seen| seen <= FINE)
+        let floors = |axis: usize| {
+            let own = self.surface.answers.iter().filter(move |answer| answer.asked.axis() == Some(axis));
+            own.filter_map(|answer| answer.floor).reduce(f64::min)
+        };
+        [0, 1].into_iter().filter_map(floors).all(|floor| floor <= FINE)
     }
 
     /// The answers of the knobs' own questions that are told.

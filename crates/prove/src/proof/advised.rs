@@ -196,7 +196,7 @@ pub fn advised(of: Advising, trials: usize, seed: u64) -> AdvisedOf {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{ADVICE_COVERAGE_LEAST, ADVICE_FOUND_LEAST, ADVICE_INVENTED_MOST};
+    use super::super::{ADVICE_FOUND_LEAST, ADVICE_INVENTED_MOST};
     use super::*;
 
     const DRIFTS: [Drift; 4] = [Drift::None, Drift::Slow, Drift::Step, Drift::Wander];
@@ -214,7 +214,6 @@ mod tests {
         let of = Advising { planted: true, curve: false, cv: [0.08; 2], drift: Drift::None, most: 30 };
         let found = sum(of, 3);
         assert!(found.region.share() >= ADVICE_FOUND_LEAST, "{found:?}");
-        assert!(found.covered.share() >= ADVICE_COVERAGE_LEAST, "{found:?}");
         // The claim is not empty: of few passes nothing follows.
         let few = sum(Advising { cv: [0.3; 2], most: 4, ..of }, 1);
         assert_eq!(few.region.hits, 0, "{few:?}");

@@ -170,8 +170,6 @@ pub const PLANTED_GAIN: f64 = 0.06;
 pub const ADVICE_FOUND_LEAST: f64 = 0.9;
 /// ... and most in which nothing is planted that advise anything.
 pub const ADVICE_INVENTED_MOST: f64 = 0.05;
-/// Least coverage of the intervals of the gains that are advised, nominal 95 % for all areas together.
-pub const ADVICE_COVERAGE_LEAST: f64 = 0.95;
 /// Least coverage of the 95 % intervals of a shared-out difference, from six passes.
 pub const FACTORIAL_COVERAGE_LEAST: f64 = 0.935;
 /// Most differences shared out in which a knob without effect is called strong, nominal 5 %, from six passes.
@@ -239,7 +237,6 @@ pub const BOUNDS: &[(&str, f64)] = &[
     ("SWEEP_KINDS_LEAST", SWEEP_KINDS_LEAST),
     ("ADVICE_FOUND_LEAST", ADVICE_FOUND_LEAST),
     ("ADVICE_INVENTED_MOST", ADVICE_INVENTED_MOST),
-    ("ADVICE_COVERAGE_LEAST", ADVICE_COVERAGE_LEAST),
     ("FACTORIAL_COVERAGE_LEAST", FACTORIAL_COVERAGE_LEAST),
     ("STRONG_FALSE_MOST", STRONG_FALSE_MOST),
     ("BOTTLENECK_FOUND_LEAST", BOTTLENECK_FOUND_LEAST),

@@ -8,7 +8,6 @@
 //! neighbouring rows and columns that are not told to be worse. Where no question has an answer
 //! ([`Matters`](super::Matters)), there is none.
 
-use super::asked::Asked;
 use super::asked::scan::{corners, sides, sum};
 use super::best::draws;
 use super::{Question, Shape, Surface};
@@ -16,15 +15,13 @@ use crate::order::{Interval, quantile};
 use crate::tails::t_quantile;
 use model::Better;
 
-/// Sweeps without an effect in which an area is advised all the same, and in which a knob's value is; both are
-/// shared out over the metrics.
-const AREAS: f64 = 0.03;
-const VALUES: f64 = 0.02;
+/// Sweeps without an effect in which an area is advised all the same, shared out over the metrics.
+const AREAS: f64 = 0.05;
 /// A gain below this is not worth a change, and a row or column that loses no more than this of an
 /// area's gain is still part of it (logarithms).
 const WORTH: f64 = 0.01;
 /// A row or column that is worse by more than so many standard errors is no part of an area.
-const TOLD: f64 = 2.0;
+const TOLD: f64 = 2.5;
 /// The most that the response may get worse in a compromise: the upper end of its one-sided 95 % interval.
 pub const WORSE_MOST: f64 = 0.10;
 /// Areas times simulated sweeps, at most.
@@ -112,7 +109,7 @@ pub fn advice(target: Swept, response: Option<Swept>) -> Advice {
     let limit = target.limit(AREAS / metrics);
     let bears = |area: Area| response.as_ref().is_none_or(|response| response.is_no_worse(area));
     let of = |own: &Areas, limit: f64, other: Option<&Areas>, allowed: &dyn Fn(Area) -> bool| {
-        let (area, gain) = own.best(limit, allowed).or_else(|| own.by_value(VALUES / metrics, allowed))?;
+        let (area, gain) = own.best(limit, allowed)?;
         let cell = own.best_cell(area)?;
         Some(Advised { area, cell, gain, other: other.and_then(|other| other.change(area)) })
     };
@@ -284,45 +281,6 @@ impl Areas<'_> {
         let behind = self.side * (mean(area) - mean(line));
         let error = self.surface.fitted.sigma * (variance(area) + variance(line)).sqrt();
         (behind <= (TOLD * error).max(WORTH)).then_some(behind)
-    }
-
-    /// The value of a knob that is better than the one that was there at all values of the other knob: its row or
-    /// column.
-    fn by_value(&self, alpha: f64, allowed: &dyn Fn(Area) -> bool) -> Option<(Area, Change)> {
-        let whole = Area { columns: [0, self.shape.columns - 1], rows: [0, self.shape.rows - 1] };
-        if self.control >= self.shape.cells() || self.side == 0.0 {
-            return None;
-        }
-        let told = self.surface.answers.iter().filter(|answer| answer.adjusted <= alpha);
-        let lines = told.flat_map(|answer| {
-            // Effects are over the value that the control has.
-            let place = [self.control % self.shape.columns, self.control / self.shape.columns];
-            let none = |axis: &usize| {
-                let own = answer.effects.get(place[*axis]).copied().flatten();
-                own.is_some_and(|own| own.error == 0.0)
-            };
-            let axis = answer.asked.axis().filter(none);
-            let axis = axis.filter(|_| matches!(answer.asked, Asked::Main { .. }));
-            answer.effects.iter().enumerate().filter_map(move |(place, effect)| {
-                let effect = (*effect)?;
-                let area = match axis? {
-                    0 => Area { columns: [place, place], ..whole },
-                    _ => Area { rows: [place, place], ..whole },
-                };
-                // Each value is one of several that it was chosen among.
-                let values = answer.effects.len().saturating_sub(1).max(1) as f64;
-                let half = effect.error * t_quantile(1.0 - 0.05 / values, effect.freedom)?;
-                let interval = Interval { low: effect.value - half, high: effect.value + half };
-                Some((area, Change { ln: effect.value, interval }))
-            })
-        });
-        let sure = |change: &Change| match self.side > 0.0 {
-            true => change.interval.low,
-            false => -change.interval.high,
-        };
-        let better = lines
-            .filter(|(area, change)| sure(change) > 0.0 && self.side * change.ln >= WORTH && allowed(*area));
-        better.max_by(|a, b| sure(&a.1).total_cmp(&sure(&b.1)))
     }
 
     /// The cell of an area with the best level.

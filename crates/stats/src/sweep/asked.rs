@@ -153,14 +153,11 @@ pub fn answers(points: &[Point], shape: Shape, knobs: &[Knob; 2], fitted: &Fit, 
     all
 }
 
-/// The smallest effect, as a logarithm, that would have been told of each knob by one of its own questions; `None` where there
-/// is no question.
+/// The smallest difference between two values of a knob, as a logarithm, that would have been told of each knob; `None` where
+/// there is no question. A trend is told earlier, and says nothing of what only some values do.
 pub fn seen(answers: &[Answer]) -> Option<f64> {
-    let of = |axis: usize| {
-        let own = answers.iter().filter(move |answer| answer.asked.axis() == Some(axis));
-        own.filter_map(|answer| answer.floor).reduce(f64::min)
-    };
-    [0, 1].into_iter().filter_map(of).reduce(f64::max)
+    let mains = answers.iter().filter(|answer| matches!(answer.asked, Asked::Main { .. }));
+    mains.filter_map(|answer| answer.floor).reduce(f64::max)
 }
 
 /// How much sums rise or fall with the places of their labels.

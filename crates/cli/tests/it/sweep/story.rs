@@ -150,8 +150,8 @@ fn plain(metric: &str, value: f64) -> Samples {
 /// A window in which a hundredth of the wake-ups took so long, ns.
 fn late(ns: f64) -> Samples {
     let mut samples = testkit::samples(&sched::metric::LATENCY_P99, 0, &[1000.0]);
-    let text =
-        json!({ "ns": [0.9, 1.0, 1.1].map(|times| (ns * times) as u64), "count": [300, 699, 1] }).to_string();
+    let values = [0.9, 1.0, 1.1].map(|times| (ns * times) as u64);
+    let text = json!({ "ns": values, "count": [300, 699, 1] }).to_string();
     samples.histograms = vec![serde_json::from_str(&text).expect("a histogram")];
     samples
 }
