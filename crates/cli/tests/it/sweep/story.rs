@@ -31,7 +31,7 @@ fn time(m: f64, w: f64) -> f64 {
             let hurt = if w > 10.0 && (8.0..13.0).contains(&m) { 0.06 } else { 0.0 };
             flat + swing + hurt
         }
-        m if (6.0..=8.0).contains(&w) => flat - if m <= 20.0 { 0.09 } else { 0.07 },
+        m if (6.0..=8.0).contains(&w) => flat - if m <= 20.0 { 0.09 } else { 0.055 },
         _ => flat,
     }
 }
