@@ -35,11 +35,9 @@ pub struct Check {
     pub text: String,
 }
 
-/// The id of what a study came to, which stands first.
+/// The id of what a study comes to, which stands first.
 pub const CONCLUSION: &str = "conclusion";
 
-/// The id of the section with what a study comes to.
-pub const ANSWER: &str = "answer";
 /// The ids of the sections of findings and of results, which need no title in a terminal.
 pub const FINDINGS: &str = "findings";
 pub const RESULTS: &str = "results";

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::block::{Block, Cell, Column, FINDINGS, RESULTS, Report, Section, Table};
+use super::block::{Block, CONCLUSION, Cell, Column, FINDINGS, RESULTS, Report, Section, Table};
 use super::json::{OutputSeries, series};
 use import::repeats::{Repeats, repeats};
 use import::{Figure, Imported, Index, IndexRow};
@@ -322,7 +322,7 @@ pub fn repeats_reports(results: &[(String, Imported)]) -> Vec<Report> {
             long: false,
         };
         let conclusion = (!group.conclusion.is_empty()).then(|| Section {
-            id: "conclusion".into(),
+            id: CONCLUSION.into(),
             title: "Conclusion".into(),
             about: String::new(),
             blocks: vec![Block::Prose(group.conclusion)],

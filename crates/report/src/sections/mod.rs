@@ -33,7 +33,7 @@ mod trade;
 mod unixbench;
 mod wide;
 
-use super::block::{ANSWER, Block, Cell, Check, Column, FINDINGS, Mark, Report, Section, Table};
+use super::block::{Block, CONCLUSION, Cell, Check, Column, FINDINGS, Mark, Report, Section, Table};
 use super::json;
 use compare::Comparison;
 use diagnose::Diagnosis;
@@ -52,7 +52,7 @@ macro_rules! families {
 const FAMILIES: [Sections; 10] = families![
     unixbench::section,
     results::section,
-    sweep::sections,
+    sweep::section,
     profile::section,
     smt::capacity::section,
     rate::section,
@@ -62,8 +62,26 @@ const FAMILIES: [Sections; 10] = families![
     guard::section,
 ];
 
-/// What a study came to, which stands before all else in its report: a line for each family that says so.
-const CONCLUSIONS: &[fn(&Diagnosis) -> Option<Section>] = &[unixbench::conclusion, rate::conclusion];
+/// What a study comes to, in paragraphs: those of each family that says so.
+const CONCLUSIONS: [fn(&Diagnosis) -> Vec<String>; 5] = [
+    unixbench::conclusion,
+    sweep::conclusion,
+    smt::capacity::conclusion,
+    nexmark::conclusion,
+    rate::conclusion,
+];
+
+/// What stands before all else in the report of a study.
+fn conclusion(diagnosis: &Diagnosis) -> Option<Section> {
+    let paragraphs: Vec<String> = CONCLUSIONS.iter().flat_map(|own| own(diagnosis)).collect();
+    (!paragraphs.is_empty()).then(|| Section {
+        id: CONCLUSION.into(),
+        title: "Conclusion".into(),
+        about: String::new(),
+        blocks: paragraphs.into_iter().map(Block::Prose).collect(),
+        long: false,
+    })
+}
 
 /// The whole report of a run.
 pub fn compose(diagnosis: &Diagnosis) -> anyhow::Result<Report> {
@@ -73,7 +91,7 @@ pub fn compose(diagnosis: &Diagnosis) -> anyhow::Result<Report> {
 /// The same with older results beside it, each compared with the run (A is the older).
 pub fn compose_beside(diagnosis: &Diagnosis, older: &[Comparison]) -> anyhow::Result<Report> {
     let header = &diagnosis.run.header;
-    let mut sections: Vec<Section> = CONCLUSIONS.iter().filter_map(|own| own(diagnosis)).collect();
+    let mut sections: Vec<Section> = conclusion(diagnosis).into_iter().collect();
     let against = older.iter().flat_map(|comparison| &comparison.findings);
     let findings = diagnosis.findings.iter().chain(against).cloned().collect();
     sections.push(Section {
@@ -83,15 +101,7 @@ pub fn compose_beside(diagnosis: &Diagnosis, older: &[Comparison]) -> anyhow::Re
         blocks: vec![Block::Findings(findings)],
         long: false,
     });
-    let own = FAMILIES.iter().flat_map(|own| own(diagnosis));
-    match is_capacity_study(diagnosis) {
-        // It begins with its conclusion.
-        true => {
-            let (first, rest): (Vec<Section>, Vec<Section>) = own.partition(begins_with_capacity);
-            sections = first.into_iter().chain(sections).chain(rest).collect();
-        }
-        false => sections.extend(own),
-    }
+    sections.extend(FAMILIES.iter().flat_map(|own| own(diagnosis)));
     sections.extend(beside::section(diagnosis, older));
     sections.extend(readings::section(diagnosis));
     sections.extend(believed::section(diagnosis));
@@ -108,8 +118,6 @@ pub fn compose_beside(diagnosis: &Diagnosis, older: &[Comparison]) -> anyhow::Re
     sections.extend(conditions::section(diagnosis));
     sections.push(method::section(diagnosis));
     sections.push(results::raw(diagnosis));
-    // What a study comes to stands before all else.
-    sections.sort_by_key(|section| section.id != ANSWER);
     Ok(Report {
         title: format!("{}: {} evaluation", header.host, header.profile),
         machine: machine::one_line(diagnosis),
@@ -123,17 +131,6 @@ pub fn compose_beside(diagnosis: &Diagnosis, older: &[Comparison]) -> anyhow::Re
 /// Whether a benchmark measures capacity, and has all its charts in a section of its own.
 fn tells_capacity(bench: &str) -> bool {
     bench == model::vocabulary::smt::LOAD || bench.starts_with(nexmark::GROUP)
-}
-
-/// Whether a section is that of such a benchmark.
-fn begins_with_capacity(section: &Section) -> bool {
-    section.id == smt::capacity::ID || section.id.starts_with(nexmark::ID)
-}
-
-/// Whether nothing else was measured.
-fn is_capacity_study(diagnosis: &Diagnosis) -> bool {
-    let plan = &diagnosis.run.header.plan;
-    !plan.is_empty() && plan.iter().all(|planned| tells_capacity(&planned.case.bench))
 }
 
 /// The section of a benchmark whose view needs one.

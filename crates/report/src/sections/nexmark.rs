@@ -16,8 +16,6 @@ use stats::smt::{Curve, Pass, Point, USUAL_MARGIN};
 
 /// The beginning of the ids of these benchmarks.
 pub const GROUP: &str = "nexmark.";
-/// The beginning of the anchors of these sections.
-pub const ID: &str = "nexmark-";
 /// As fast as it can.
 const FULL: i64 = 100;
 
@@ -96,6 +94,17 @@ pub fn sections(diagnosis: &Diagnosis) -> Vec<Section> {
     titles.filter_map(|title| section(diagnosis, title)).collect()
 }
 
+/// Of each job the capacity of the placement that does most, and what half of CPU% means there.
+pub fn conclusion(diagnosis: &Diagnosis) -> Vec<String> {
+    let titles: Vec<&Title> =
+        diagnosis.run.header.catalogue.iter().filter(|title| title.id.starts_with(GROUP)).collect();
+    let of_title = |title: &&Title| {
+        let words = concluded(&places(diagnosis, title), free(diagnosis, title))?;
+        Some(if titles.len() > 1 { format!("{}: {words}", title.title) } else { words })
+    };
+    titles.iter().filter_map(of_title).collect()
+}
+
 fn section(diagnosis: &Diagnosis, title: &Title) -> Option<Section> {
     let places = places(diagnosis, title);
     if places.is_empty() {
@@ -103,8 +112,7 @@ fn section(diagnosis: &Diagnosis, title: &Title) -> Option<Section> {
     }
     let id = title.id.replace('.', "-");
     let free = free(diagnosis, title);
-    let conclusion = conclusion(&places, free);
-    let prose = conclusion.into_iter().chain([words(&places)]).map(Block::Prose);
+    let prose = std::iter::once(Block::Prose(words(&places)));
     let tables = [capacities(&places, free), Some(table(&places))].into_iter().flatten().map(Block::Table);
     let charts = charts::all(&places, &id).into_iter().map(Block::from);
     Some(Section {
@@ -150,8 +158,8 @@ fn shown_as(curve: &Curve, free: f64) -> Option<String> {
     Some(format!("{:.0}{between}", 100.0 * capacity.kept_at?))
 }
 
-/// What the report begins with: the capacity of the placement that does most, and what half of CPU% means there.
-fn conclusion(places: &[Place], free: f64) -> Option<String> {
+/// The capacity of the placement that does most, and what half of CPU% means there.
+fn concluded(places: &[Place], free: f64) -> Option<String> {
     let rate = |steps: &[Step]| full(steps)?.analysis.figure().map(|figure| figure.median);
     let known = places.iter().filter_map(|(name, steps)| Some((rate(steps)?, name, steps)));
     let (_, name, steps) = known.max_by(|(one, ..), (other, ..)| one.total_cmp(other))?;

@@ -5,8 +5,8 @@ mod switches;
 use self::switches::{curve_words, with_switches};
 use super::{column, number, right, text};
 use crate::block::{
-    self, ANSWER, Block, Callout, Cell, Chart, ChartKind, Line, LinePoint, Map, MapRegion, MapSide, Scale,
-    Section, Table,
+    self, Block, Callout, Cell, Chart, ChartKind, Line, LinePoint, Map, MapRegion, MapSide, Scale, Section,
+    Table,
 };
 use diagnose::Diagnosis;
 use diagnose::swept::curve::curves as curves_with_regions;
@@ -22,31 +22,22 @@ const BESIDE: [MetricId; 4] = [ids::INVOLUNTARY, ids::VOLUNTARY, ids::WAIT, ids:
 /// More lines than this in one chart are no help.
 const LINES: usize = 8;
 
-/// What it comes to, which stands first, and the maps that it rests on.
-pub fn sections(diagnosis: &Diagnosis) -> Vec<Section> {
-    let swept = diagnosis.swept();
-    swept.iter().flat_map(|swept| [Some(answer(swept)), section(swept)].into_iter().flatten()).collect()
-}
-
 /// What to set, which effect would have been seen, and what more time buys.
-fn answer(swept: &Swept) -> Section {
-    let prose = swept.facets.iter().flat_map(|facet| {
+pub fn conclusion(diagnosis: &Diagnosis) -> Vec<String> {
+    let Some(swept) = diagnosis.swept() else { return Vec::new() };
+    let of_facet = |facet: &Facet| {
         let lead = if facet.words.is_empty() { String::new() } else { format!("{}. ", facet.words) };
         let all = advice::recommendations(swept.sweep, facet).into_iter();
         let mut all: Vec<String> = all.map(|one| format!("{lead}{}.", one.text)).collect();
-        all.push(format!("{lead}{}", advice::seen_words(swept, facet)));
+        all.push(format!("{lead}{}", advice::seen_words(&swept, facet)));
         all
-    });
-    Section {
-        id: ANSWER.into(),
-        title: format!("What to set {} to", words::knobs(swept.sweep)),
-        about: String::new(),
-        blocks: prose.filter(|text| !text.is_empty()).map(Block::Prose).collect(),
-        long: false,
-    }
+    };
+    swept.facets.iter().flat_map(of_facet).filter(|text| !text.is_empty()).collect()
 }
 
-fn section(swept: &Swept) -> Option<Section> {
+/// The maps that it rests on.
+pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
+    let swept = &diagnosis.swept()?;
     let mut blocks = Vec::new();
     for (index, facet) in swept.facets.iter().enumerate() {
         blocks.extend(of_facet(swept, facet, index));

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::figures::spread_words;
 use super::{column, number, right, text};
-use crate::block::{Block, CONCLUSION, Cell, Section, Table};
+use crate::block::{Block, Cell, Section, Table};
 use diagnose::Diagnosis;
 use diagnose::words::percent;
 use model::vocabulary::unixbench::metric::SCORE;
@@ -46,19 +46,13 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     })
 }
 
-/// What stands first in the report of such a run: the index in its forms, and what decides about the one row that placement
-/// decides; `None` without either.
-pub fn conclusion(diagnosis: &Diagnosis) -> Option<Section> {
-    let all = scores(&diagnosis.series);
-    let sentences: Vec<String> =
-        all.iter().flat_map(|scores| [index_words(scores), context_words(scores)]).flatten().collect();
-    (!sentences.is_empty()).then(|| Section {
-        id: CONCLUSION.into(),
-        title: "Conclusion".into(),
-        about: String::new(),
-        blocks: vec![Block::Prose(sentences.join(" "))],
-        long: false,
-    })
+/// The index in its forms, and what decides about the one row that placement decides.
+pub fn conclusion(diagnosis: &Diagnosis) -> Vec<String> {
+    let sentences = |scores: &Scores| {
+        let words: Vec<String> = [index_words(scores), context_words(scores)].into_iter().flatten().collect();
+        (!words.is_empty()).then(|| words.join(" "))
+    };
+    scores(&diagnosis.series).iter().filter_map(sentences).collect()
 }
 
 /// The index of a number of copies, free and pinned.

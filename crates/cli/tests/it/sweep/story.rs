@@ -220,7 +220,7 @@ fn the_published_surface_gives_the_published_regions_and_compromise() {
     assert!(texts[2].contains("hardly any preemption is left to save"), "{texts:?}");
     // It comes first, on the page as on the screen.
     let composed = report::sections::compose(&diagnosis).expect("a report");
-    assert_eq!(composed.sections[0].id, report::block::ANSWER);
+    assert_eq!(composed.sections[0].id, report::block::CONCLUSION);
     let style = report::text::Style { color: false, unicode: true, width: 100 };
     let shown = report::text::render(&composed, style);
     let first = shown.find("For throughput: min_granularity 15 ms to 20 ms, wakeup_granularity 6 ms to 8 ms");

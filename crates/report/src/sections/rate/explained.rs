@@ -2,7 +2,7 @@
 
 use super::super::{column, number, right, text};
 use super::{axis, is_own};
-use crate::block::{Block, CONCLUSION, Chart, ChartKind, Line, LinePoint, Section, Table};
+use crate::block::{Block, Chart, ChartKind, Line, LinePoint, Table};
 use diagnose::Diagnosis;
 use diagnose::bound::Bound;
 use diagnose::escalation::{Escalated, escalated};
@@ -12,9 +12,9 @@ use model::percent;
 use stats::places::{Follows, Joined};
 use stats::repeat::{APART, Sequence, Shape};
 
-/// The first section of a rate study's report; `None` of other runs.
-pub fn conclusion(diagnosis: &Diagnosis) -> Option<Section> {
-    let suite = suite(&diagnosis.run, &diagnosis.series)?;
+/// Whether components repeat, what explains those that do not, and at which footprint memory decides; nothing of other runs.
+pub fn conclusion(diagnosis: &Diagnosis) -> Vec<String> {
+    let Some(suite) = suite(&diagnosis.run, &diagnosis.series) else { return Vec::new() };
     let mut sentences = repeats(&suite);
     let placed = placed(&diagnosis.run, &diagnosis.machine, &suite).unwrap_or_default();
     let joined = |one: &&Placed| !matches!(one.follows(), None | Some(Follows::Steady));
@@ -28,13 +28,7 @@ pub fn conclusion(diagnosis: &Diagnosis) -> Option<Section> {
             .push("Whether they follow where their memory lay: `assay rate --with-map`, as root".to_string());
     }
     sentences.extend(escalated(&diagnosis.run, &diagnosis.machine, &suite).iter().map(Escalated::words));
-    Some(Section {
-        id: CONCLUSION.into(),
-        title: "Conclusion".into(),
-        about: String::new(),
-        blocks: vec![Block::Prose(format!("{}.", sentences.join(". ")))],
-        long: false,
-    })
+    vec![format!("{}.", sentences.join(". "))]
 }
 
 /// Components that are named one by one.

@@ -23,8 +23,7 @@ pub fn is_own(case: &Case) -> bool {
 pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     let levels = Levels::of(&diagnosis.series);
     let study = capacity::study(&diagnosis.run, &levels)?;
-    let mut blocks: Vec<Block> =
-        conclusion(&study).into_iter().chain([words(&study)]).map(Block::Prose).collect();
+    let mut blocks = vec![Block::Prose(words(&study))];
     // What was rejected is shown, and nothing is concluded from it.
     blocks.extend(truths(&study).filter(|_| study.doubt().is_none()).map(Block::Table));
     blocks.push(Block::Table(kinds(&study)));
@@ -43,14 +42,15 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     })
 }
 
-/// What the report begins with: capacity, and what half of CPU% means.
-fn conclusion(study: &Study) -> Option<String> {
-    if study.doubt().is_some() {
-        return None;
-    }
+/// Capacity, and what half of CPU% means.
+pub fn conclusion(diagnosis: &Diagnosis) -> Vec<String> {
+    let levels = Levels::of(&diagnosis.series);
+    let Some(study) = capacity::study(&diagnosis.run, &levels).filter(|study| study.doubt().is_none()) else {
+        return Vec::new();
+    };
     let half = study.sentence(0.5).map(|half| format!("{}.", half.words()));
     let sentences: Vec<String> = study.bottom_line().into_iter().chain(half).collect();
-    (!sentences.is_empty()).then(|| sentences.join(" "))
+    if sentences.is_empty() { Vec::new() } else { vec![sentences.join(" ")] }
 }
 
 fn words(study: &Study) -> String {
@@ -188,15 +188,15 @@ mod tests {
     fn a_core_with_two_threads_has_its_truth_and_its_charts() {
         let diagnosis = diagnose(made(1.25, true));
         let section = section(&diagnosis).expect("a study");
-        let prose = prose(&section);
+        let concluded = conclusion(&diagnosis).join(" ");
         for words in [
             "CPU% says 50: 80 % (79 to 81) are used; work can grow to 1.25 times today's (1.24 to 1.26), not 2.00 times",
             "Capacity at 100 %: 125 M/s (125 to 125)",
             "with 20 % kept free, 100 M/s (99.8 to 100), which CPU% shows as 50 (49 to 51)",
         ] {
-            assert!(prose.contains(words), "{words:?} is missing in {prose}");
+            assert!(concluded.contains(words), "{words:?} is missing in {concluded}");
         }
-        assert!(prose.starts_with("Capacity at 100 %"), "the report begins with its conclusion: {prose}");
+        assert!(concluded.starts_with("Capacity at 100 %"), "the report begins with it: {concluded}");
         let truths = texts(tables(&section)[0]);
         assert_eq!(truths[3][1..2], ["80 % (79 to 81)"], "{truths:?}");
         let all = charts(&section);
