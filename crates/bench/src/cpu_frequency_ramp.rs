@@ -110,12 +110,16 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
             break;
         }
     }
+    let is_whole = |ramp: &Ramp| ramp.piece_ns[0].is_finite() && ramp.steady_ns.is_finite();
+    ensure!(ramps.iter().any(is_whole), "other tasks or the host held the CPU in every wake-up");
     let work = (PIECE * CHAIN_UNROLL) as f64;
     for (step, end) in STEPS_US.iter().enumerate() {
         let ns = step_ns(&ramps, step);
-        ensure!(!ns.is_empty(), "other tasks or the host held the CPU in every wake-up until {end} us");
-        let at = point(ids::param::AT_US, *end);
-        sampler.windows_timed(at, ids::metric::CLOCK, (vec![work; ns.len()], ns), 0)?;
+        // Of a step that others had in every wake-up nothing is known.
+        if !ns.is_empty() {
+            let at = point(ids::param::AT_US, *end);
+            sampler.windows_timed(at, ids::metric::CLOCK, (vec![work; ns.len()], ns), 0)?;
+        }
     }
     let mut emit = |metric: MetricId, value: &dyn Fn(&Ramp) -> f64| {
         let values: Vec<f64> = ramps.iter().map(value).filter(|value| value.is_finite()).collect();
@@ -223,14 +227,23 @@ mod tests {
     }
 
     #[test]
-    fn every_idle_length_gives_a_clock_at_every_step() {
+    fn every_idle_length_gives_clocks_and_what_they_come_to() {
         for case in rehearsal::cases(ids::FREQUENCY_RAMP, Depth::Standard) {
-            let samples = rehearsal::visit_all(&case);
-            let clocks: Vec<f64> =
-                samples.iter().flat_map(|one| one.values(Form::WorkPerTime { scale: 1.0 })).collect();
-            assert!(clocks.len() >= STEPS_US.len(), "{clocks:?}");
+            let (samples, reason) = rehearsal::visit(&case);
+            // Beside other work steps may be lost in every wake-up: then they are absent, not invented.
+            if let Some(reason) = reason {
+                assert!(reason.text().contains("held the CPU"), "{reason:?}");
+                continue;
+            }
+            let clocks = samples.iter().filter(|one| one.metrics == [ids::metric::CLOCK.as_str()]);
+            for one in clocks {
+                assert!(points(&case).contains(&one.point), "{:?}", one.point);
+                let ghz = one.values(Form::WorkPerTime { scale: 1.0 });
+                assert!(ghz.iter().all(|ghz| (0.05..10.0).contains(ghz)), "{ghz:?}");
+            }
             for metric in [ids::metric::FIRST_CLOCK, ids::metric::STEADY_CLOCK, ids::metric::SETTLING] {
-                assert!(samples.iter().any(|one| one.metrics == [metric.as_str()]), "{metric}");
+                let own = samples.iter().find(|one| one.metrics == [metric.as_str()]);
+                assert!(own.is_some_and(|one| !one.is_empty()), "{metric}");
             }
         }
         assert_eq!(rehearsal::cases(ids::FREQUENCY_RAMP, Depth::Standard).len(), IDLE_MS.len());
