@@ -168,6 +168,9 @@ impl Pieces {
     }
 }
 
+/// A piece so many times as long as the shortest held another task's time slice: no core's clock lies so far below its highest.
+const HELD: f64 = 10.0;
+
 /// What one wake-up showed; not a number: no piece ended then, because another task had the CPU.
 #[derive(Debug)]
 struct Ramp {
@@ -182,8 +185,9 @@ struct Ramp {
 impl Ramp {
     fn of(ends_ns: &[f64]) -> Ramp {
         let begins = std::iter::once(0.0).chain(ends_ns.iter().copied());
-        let pieces: Vec<(f64, f64)> =
-            ends_ns.iter().zip(begins).map(|(end, begin)| (*end, end - begin)).collect();
+        let all = ends_ns.iter().zip(begins).map(|(end, begin)| (*end, end - begin));
+        let shortest = all.clone().map(|(_, ns)| ns).fold(f64::INFINITY, f64::min);
+        let pieces: Vec<(f64, f64)> = all.filter(|(_, ns)| *ns <= HELD * shortest).collect();
         let between = |from_us: u64, to_us: u64| {
             let inside = |(end, _): &&(f64, f64)| (from_us as f64 * 1e3..to_us as f64 * 1e3).contains(end);
             median(pieces.iter().filter(inside).map(|(_, ns)| *ns).collect())

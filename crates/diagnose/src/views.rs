@@ -9,9 +9,6 @@ use model::CpuSet;
 use stats::clusters::{Answer, Clusters};
 use stats::siblings::Siblings;
 
-/// What stands for a cache that no ladder looked at.
-pub const NOT_MEASURED: &str = "not measured";
-
 /// Both views of one machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Views {
@@ -120,7 +117,7 @@ fn caches(diagnosis: &Diagnosis) -> Vec<[String; 3]> {
         }
         Some(cache) => format!("{} or more", bytes(cache.size.at)),
         None if ladder.is_some() => "as believed".to_string(),
-        None => NOT_MEASURED.to_string(),
+        None => "not measured".to_string(),
     };
     let mut rows: Vec<[String; 3]> =
         claimed.iter().map(|(name, size)| [name.clone(), bytes(*size), words(name)]).collect();

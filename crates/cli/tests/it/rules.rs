@@ -265,8 +265,10 @@ const INFORMATIVE: [&str; 3] = ["free-placement", "latency-knee", "network-loopb
 
 /// What these look at the quick profile does not measure: it takes longer, or a study, or a disk or a way to another host,
 /// which invented samples have none of.
-const LEFT_TO_STANDARD: [&str; 31] = [
+const LEFT_TO_STANDARD: [&str; 33] = [
     "latency-knee",
+    "more-than-copies",
+    "clock-after-idle",
     "odd-core",
     "smt-cost",
     "smt-capacity",

@@ -202,7 +202,7 @@ fn invented_samples_give_a_whole_report_and_always_the_same() {
     let dir = tempfile::tempdir().expect("a folder");
     let ended = pretended(dir.path(), "7");
     ended.sane();
-    let section = ended.out.split_once("\n  What to set slice and policy to\n").expect("the section").1;
+    let section = ended.out.split_once("\n  Conclusion\n").expect("the section").1;
     let section = section.split("\n  Clock, idle").next().expect("what follows it");
     insta::assert_snapshot!("terminal", section);
     page_is_whole(dir.path());

@@ -1,7 +1,8 @@
 //! CPUs and caches of two machines beside each other, believed and measured.
 
-use crate::block::{Block, Section};
-use crate::sections::believed::{MOST, caches, drawn};
+use super::{left, table};
+use crate::block::{Block, Cell, Section};
+use crate::sections::believed::{MOST, drawn};
 use compare::Comparison;
 use diagnose::views::Views;
 
@@ -44,4 +45,27 @@ pub fn section(one: &Comparison, letter: &str) -> Option<Section> {
         blocks,
         long: false,
     })
+}
+
+/// Each level of cache: what either kernel says of it, and what was measured.
+fn caches(sides: [(&str, Option<&Views>); 2]) -> Option<Block> {
+    let both = sides.map(|(_, views)| views.map_or(&[][..], |views| &views.caches));
+    let mut names: Vec<&str> = Vec::new();
+    for [name, ..] in both.into_iter().flatten() {
+        if !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    let text = |text: &str| Cell::Text(text.to_string());
+    let row = |name: &&str| {
+        let cells = both.iter().flat_map(|caches| {
+            let own = caches.iter().find(|[other, ..]| other == name);
+            own.map_or(["none", ""], |[_, believed, measured]| [believed, measured]).map(text)
+        });
+        std::iter::once(text(name)).chain(cells).collect()
+    };
+    let words = |name: &str| ["believed", "measured"].map(|word| left(&format!("{name} {word}")));
+    let columns = std::iter::once(left("cache")).chain(sides.iter().flat_map(|(name, _)| words(name)));
+    let rows: Vec<Vec<Cell>> = names.iter().map(row).collect();
+    (!rows.is_empty()).then(|| table(columns.collect(), rows))
 }

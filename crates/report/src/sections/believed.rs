@@ -1,10 +1,9 @@
 //! Topology as the kernel believes it beside topology as measured: CPUs painted by the group that they belong to.
 
-use super::{column, text};
-use crate::block::{Block, Cell, Section, Table, Tiles};
+use crate::block::{Block, Section, Tiles};
 use diagnose::Diagnosis;
 use diagnose::distances::{self, Contention, believed_llcs};
-use diagnose::views::{NOT_MEASURED, Views};
+use diagnose::views::Views;
 use diagnose::words::{bytes, figure, percent};
 use machine::Machine;
 use stats::clusters::{Answer, Clusters};
@@ -15,10 +14,7 @@ pub const MOST: usize = 256;
 
 pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     let (groups, cores, contention) = (diagnosis.groups(), diagnosis.shared_cores(), diagnosis.contention());
-    let unpaired = groups.is_none() && cores.is_none() && contention.is_empty();
-    let views = diagnosis.views();
-    let measured = |views: &Views| views.caches.iter().any(|[_, _, measured]| measured != NOT_MEASURED);
-    if unpaired && !views.as_ref().is_some_and(measured) {
+    if groups.is_none() && cores.is_none() && contention.is_empty() {
         return None;
     }
     let machine = &diagnosis.machine;
@@ -53,14 +49,9 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
             &found.key,
         ));
     }
-    let mut blocks = Vec::new();
-    if !unpaired {
-        blocks.push(Block::Facts(rows));
-        blocks.extend(
-            views.as_ref().filter(|views| views.cpus.len() <= MOST).map(|views| Block::Tiles(drawn(views))),
-        );
-    }
-    blocks.extend(caches([("", views.as_ref())]));
+    let mut blocks = vec![Block::Facts(rows)];
+    let views = diagnosis.views().filter(|views| views.cpus.len() <= MOST);
+    blocks.extend(views.map(|views| Block::Tiles(drawn(&views))));
     Some(Section {
         id: "topology".into(),
         title: "Topology, believed and measured".into(),
@@ -153,29 +144,6 @@ fn llc_words(machine: &Machine) -> String {
     }
     let sets: Vec<Vec<u32>> = believed_llcs(machine).iter().map(|set| set.iter().collect()).collect();
     distances::words(&sets)
-}
-
-/// Each level of cache of some machines, each by its name: what its kernel says of it, and what was measured.
-pub fn caches<const MACHINES: usize>(machines: [(&str, Option<&Views>); MACHINES]) -> Option<Block> {
-    let all = machines.map(|(_, views)| views.map_or(&[][..], |views| &views.caches));
-    let mut names: Vec<&str> = Vec::new();
-    for [name, ..] in all.iter().copied().flatten() {
-        if !names.contains(&name.as_str()) {
-            names.push(name);
-        }
-    }
-    let row = |name: &&str| {
-        let cells = all.iter().flat_map(|caches| {
-            let own = caches.iter().find(|[other, ..]| other == name);
-            own.map_or(["none", ""], |[_, believed, measured]| [believed, measured]).map(text)
-        });
-        std::iter::once(text(*name)).chain(cells).collect()
-    };
-    let words =
-        |name: &str| ["believed", "measured"].map(|word| column(format!("{name} {word}").trim_start()));
-    let columns = std::iter::once(column("cache")).chain(machines.iter().flat_map(|(name, _)| words(name)));
-    let rows: Vec<Vec<Cell>> = names.iter().map(row).collect();
-    (!rows.is_empty()).then(|| Block::Table(Table { columns: columns.collect(), rows, folded: false }))
 }
 
 /// Both views of a machine's CPUs as a drawing.

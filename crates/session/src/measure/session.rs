@@ -1,6 +1,7 @@
 //! The loop: pass after pass over the plan, interleaved, until everything is known well enough or the time is over.
 
 mod budget;
+mod last;
 mod quiet;
 mod rounds;
 mod swept;
@@ -14,9 +15,7 @@ use crate::plan::{self, Profile, Until};
 use bench::{Depth, Order, Secret, narrowed};
 use knobs::Hand;
 use model::run_file::Writer;
-use model::{
-    Conditions, Earlier, Event, Header, LAST, Params, Planned, Reason, Record, Run, Visit, fingerprint,
-};
+use model::{Conditions, Earlier, Event, Header, Params, Planned, Reason, Record, Run, Visit, fingerprint};
 use sys::counters::{Counters, Groups, Neighbours};
 use sys::{clock, process};
 
@@ -226,22 +225,6 @@ impl<'s, 'h> Loop<'s, 'h> {
     fn runnable(&self) -> impl Iterator<Item = usize> + use<'h> {
         let plan = self.plan();
         (0..plan.len()).filter(|case| plan[*case].unmet.is_none())
-    }
-
-    fn is_last(&self, case: usize) -> bool {
-        self.plan()[case].case.inputs.contains_key(LAST)
-    }
-
-    /// Visits what comes once and last, whatever the budget: it was planned for. False when the user interrupted it.
-    fn last(&mut self, writer: &mut Writer, progress: &mut dyn FnMut(Progress)) -> anyhow::Result<bool> {
-        let due: Vec<usize> =
-            self.runnable().filter(|case| self.is_last(*case) && self.is_due(*case, 0)).collect();
-        for case in due {
-            if (self.session.interrupted)() || !self.visit(case, &[], 0, writer, progress)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
     }
 
     /// One visit, unless the run is over: how it ended then.
