@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Arm, Compared};
 use import::keyed;
+use model::vocabulary::unixbench::metric::SCORE;
 use model::vocabulary::unixbench::param::COPIES;
 use model::{Effect, Fact, Finding, Severity, Value};
 use stats::index::geometric_mean;
@@ -24,8 +25,8 @@ pub const ODD_EXPLAINED: &[(&str, &str)] = &[
     (
         "When it fires",
         "From six rows on that both have at one number of copies. Context switching: its ratio is 1.5 times that of Pipe Throughput (the same \
-         calls by one task) or below that share of it, and it lies farther from the median row. Any row: 1.5 times and five robust standard \
-         deviations from the median of the others. Where there are intervals, they must leave that distance. A round trip \
+         calls by one task) or below that share of it, and it lies farther from the median row. Process Creation and Shell Scripts, whose tasks the \
+         scheduler places, too: 1.5 times and five robust standard deviations from the median of the others. Where there are intervals, they must leave that distance. A round trip \
          less its calls, halved, is what handing over takes.",
     ),
     (
@@ -65,7 +66,8 @@ pub(super) fn findings(a: &Arm, b: &Arm, metrics: &[Compared]) -> Vec<Finding> {
     for one in metrics {
         let Some(keyed) = of_bench(&one.bench).and_then(|_| keyed(&one.key)) else { continue };
         let case = &keyed.case;
-        if let (Some(test), true) = (of_bench(&case.bench), case.placement.name == FREE) {
+        let is_row = case.placement.name == FREE && keyed.metric == SCORE.as_str();
+        if let Some(test) = of_bench(&case.bench).filter(|_| is_row) {
             let copies = case.params.get(COPIES).and_then(Value::int).unwrap_or(1);
             let half = one.ci95.map_or(0.0, |[low, high]| (high / low).ln() / 2.0);
             let row = RowRatio { test, ratio: one.ratio, half };
@@ -106,12 +108,9 @@ fn odd_row(odd: &OddRow, copies: i64, rows: &Rows) -> Finding {
             "assay explain odd-row",
         ));
     }
-    let mut cause = match test.placed {
-        true => "Its tasks wake each other, and the scheduler chooses whether they sit on one CPU or on two: the row compares two \
-                 placements, not only two machines.",
-        false => "It is one task's work, which no placement explains: another compiler, file system or a disturbed run.",
-    }
-    .to_string();
+    let mut cause = "Its tasks wake each other, and the scheduler chooses whether they sit on one CPU or on two: the row compares two \
+                     placements, not only two machines."
+        .to_string();
     if let Some([a, b]) = ways(copies, rows).filter(|_| test.name == CONTEXT) {
         let words = |way: Handover| format!("{:.2} us, {:.2} of them calls", way.trip_us, way.calls_us);
         facts.push(Fact::new("a round trip of the token in A", words(a), key(test)));
@@ -142,12 +141,9 @@ fn odd_row(odd: &OddRow, copies: i64, rows: &Rows) -> Finding {
         cause,
         facts,
         confirm: format!("assay unixbench {}", test.run),
-        advice: match test.placed {
-            true => "Run the command on both machines: it measures the row on one CPU, on two and free. Until then judge them by the index \
-                     without it.",
-            false => "Run the command on both machines before you conclude from this row.",
-        }
-        .into(),
+        advice: "Run the command on both machines: it measures the row on one CPU, on two and free. Until then judge them by the index \
+                 without it."
+            .into(),
         series: vec![key(test)],
         effect: Effect::None,
     }

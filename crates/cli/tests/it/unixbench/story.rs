@@ -119,3 +119,43 @@ fn the_guest_that_beats_its_host_is_named() {
     let said = "the guest vm_b beats vm_a, a machine of its class: unixbench.context1?copies=1 5.38 times";
     assert_eq!(headlines(&peers), [said]);
 }
+
+/// Runs have further metrics in the same row: only its score is one.
+#[test]
+fn a_planted_row_of_a_run_is_named_and_its_other_metrics_are_no_rows() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (_, run) = super::pretended(folder.path(), &["-c", "1"]);
+    let lines = crate::runs::unsealed(&run);
+    let changed = |metric: &str, times: f64| {
+        let mut plan: Vec<String> = Vec::new();
+        let lines = lines.lines().map(|line| {
+            let mut record: Value = serde_json::from_str(line).expect("JSON");
+            if record["header"].is_object() {
+                record["header"]["started"] = "1970-01-01T00:01:00Z".into();
+                let cases = record["header"]["plan"].as_array().expect("a plan").iter();
+                let name =
+                    |one: &Value| format!("{}@{}", one["case"]["bench"], one["case"]["placement"]["name"]);
+                plan = cases.map(name).collect();
+            }
+            let case = record["visit"]["case"].as_u64().and_then(|case| plan.get(case as usize));
+            let free = case.is_some_and(|name| name.contains("context1") && name.contains("free"));
+            let visit = record.get_mut("visit").filter(|_| free);
+            let samples = visit.and_then(|visit| visit["samples"].as_array_mut());
+            for samples in samples.into_iter().flatten() {
+                if samples["metrics"] == serde_json::json!([metric]) {
+                    let works = samples["work"].as_array_mut().expect("a column");
+                    works
+                        .iter_mut()
+                        .for_each(|work| *work = (work.as_f64().expect("a number") * times).into());
+                }
+            }
+            format!("{record}\n")
+        });
+        let file = folder.path().join(format!("{metric}.assay.jsonl"));
+        fs::write(&file, lines.collect::<String>()).expect("a file");
+        file
+    };
+    let named = |file: &Path| compared(&run, file).0["findings"].as_array().map(Vec::len);
+    assert_eq!(named(&changed("voluntary", 5.0)), Some(0));
+    assert_eq!(named(&changed("score", 9.0)), Some(1));
+}
