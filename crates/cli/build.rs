@@ -1,7 +1,9 @@
-//! Links the program to a fixed address, and packs the sources that `assay explain ID --code` prints.
+//! Links the program to a fixed address, and packs the sources that `assay explain ID --code`
+//! prints.
 //!
-//! The address: each visit is a process that begins as this program, and without link-time optimisation it has so many
-//! relocations that they took longer than the rest of `assay --version`.
+//! The address: each visit is a process that begins as this program, and without link-time
+//! optimisation it has so many relocations that they took longer than the rest of `assay
+//! --version`.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

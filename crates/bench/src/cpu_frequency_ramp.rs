@@ -1,4 +1,5 @@
-//! The core clock from idle to loaded: what idle states and turbo do to the first milliseconds after a wake-up.
+//! The core clock from idle to loaded: what idle states and turbo do to the first milliseconds
+//! after a wake-up.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -61,8 +62,8 @@ const fn value(name: MetricId, title: &'static str, unit: &'static str) -> Metri
     Metric::new(name, title, unit, Better::Neither, Form::Value).aside()
 }
 
-/// Shorter and longer than the target residency of usual deep idle states (0.1 to 2 ms), and long enough for a
-/// governor to let the clock fall.
+/// Shorter and longer than the target residency of usual deep idle states (0.1 to 2 ms), and long
+/// enough for a governor to let the clock fall.
 const IDLE_MS: [u64; 3] = [1, 10, 100];
 /// Ends of steps, us since the wake-up: a governor looks every 1 to 20 ms.
 const STEPS_US: [u64; 11] = [50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000];
@@ -102,7 +103,8 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     // The first has every page of the notes touched, and code in the caches.
     pieces.note(Duration::ZERO, clock)?;
     let mut ramps = Vec::new();
-    // Another task may hold the CPU over a whole step: more wake-ups fill the gap, a few times as many at most.
+    // Another task may hold the CPU over a whole step: more wake-ups fill the gap, a few times as
+    // many at most.
     for _ in 0..3 * WAKE_UPS {
         pieces.note(idle, clock)?;
         ramps.push(Ramp::of(&pieces.ends_ns));
@@ -136,7 +138,8 @@ fn step_ns(ramps: &[Ramp], step: usize) -> Vec<f64> {
     ramps.iter().map(|ramp| ramp.piece_ns[step]).filter(|ns| ns.is_finite()).collect()
 }
 
-/// When each piece of a wake-up ended, ns since the wake-up. The memory is kept from one to the next.
+/// When each piece of a wake-up ended, ns since the wake-up. The memory is kept from one to the
+/// next.
 struct Pieces {
     ends_ns: Vec<f64>,
 }
@@ -168,7 +171,8 @@ impl Pieces {
     }
 }
 
-/// A piece so many times as long as the shortest held another task's time slice: no core's clock lies so far below its highest.
+/// Another task had the CPU during a piece of ten times the shortest one's length: no core clock
+/// lies that far below its highest.
 const HELD: f64 = 10.0;
 
 /// What one wake-up showed; not a number: no piece ended then, because another task had the CPU.
@@ -178,7 +182,8 @@ struct Ramp {
     piece_ns: Vec<f64>,
     /// The median piece of the second half, ns.
     steady_ns: f64,
-    /// When pieces became as long as when steady, and stayed so for three groups; ns since the wake-up.
+    /// When pieces became as long as when steady, and stayed so for three groups; ns since the
+    /// wake-up.
     settled_ns: f64,
 }
 
@@ -234,7 +239,8 @@ mod tests {
     fn every_idle_length_gives_clocks_and_what_they_come_to() {
         for case in rehearsal::cases(ids::FREQUENCY_RAMP, Depth::Standard) {
             let (samples, reason) = rehearsal::visit(&case);
-            // Beside other work steps may be lost in every wake-up: then they are absent, not invented.
+            // Beside other work steps may be lost in every wake-up: then they are absent, not
+            // invented.
             if let Some(reason) = reason {
                 assert!(reason.text().contains("held the CPU"), "{reason:?}");
                 continue;

@@ -1,4 +1,5 @@
-//! Where the memory of a team's members lies physically, asked for in words: a member answers a round with one.
+//! Where the memory of a team's members lies physically, asked for in words: a member answers a
+//! round with one.
 
 use model::PagePlaces;
 use sys::counters::frames_at;
@@ -10,8 +11,8 @@ const BITS: u32 = 21;
 /// A page that is not in memory, or that lies beyond.
 const UNKNOWN: u32 = (1 << BITS) - 1;
 
-/// The physical blocks of up to `looks` pages, evenly over ranges of this process (address, bytes). Empty where the kernel
-/// hides them.
+/// The physical blocks of up to `looks` pages, evenly over ranges of this process (address, bytes).
+/// Empty where the kernel hides them.
 pub fn blocks(ranges: &[(usize, usize)], looks: usize) -> Vec<u32> {
     let page = rustix::param::page_size() as u64;
     let all: usize = ranges.iter().map(|(_, bytes)| *bytes).sum();
@@ -30,8 +31,8 @@ pub fn word(blocks: &[u32], round: usize) -> u64 {
     (0..IN_A_WORD).fold(0, |word, at| word << BITS | one(at))
 }
 
-/// Counts what all members answer to `question(round)` until none has a further block, or after `looks` rounds; `None` where
-/// no member knows of any page.
+/// Counts what all members answer to `question(round)` until none has a further block, or after
+/// `looks` rounds; `None` where no member knows of any page.
 pub fn ask(
     team: &mut Team,
     looks: usize,

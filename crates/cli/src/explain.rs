@@ -19,7 +19,9 @@ use topics::{HARNESS, TOPICS};
 /// Explain a benchmark, a rule, a verdict or how something is computed
 #[derive(clap::Args)]
 pub struct Args {
-    /// A group (memory), a benchmark (memory.latency), a rule (background-load), a verdict (imprecise), a grade (rough), a state of a visit (timed-out) or a topic (harness); without it: what there is
+    /// A group (memory), a benchmark (memory.latency), a rule (background-load), a verdict
+    /// (imprecise), a grade (rough), a state of a visit (timed-out) or a topic (harness); without
+    /// it: what there is
     #[arg(value_name = "ID")]
     id: Option<String>,
     /// Source of a benchmark with the loops that it times, or of the harness
@@ -223,7 +225,8 @@ fn placement(wanted: &str, width: usize) -> Option<String> {
     Some(text + "All placements: assay explain placements\n")
 }
 
-/// What a word means: several things may have the same one, as a rule and a visit with a wrong answer.
+/// What a word means: several things may have the same one, as a rule and a visit with a wrong
+/// answer.
 fn meanings(wanted: &str, width: usize) -> Option<String> {
     let rule = rules().find(|rule| rule.id == *wanted).map(|rule| self::rule(rule, width));
     let found =

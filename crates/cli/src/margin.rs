@@ -1,10 +1,12 @@
-//! `--margin`: the share of the capacity that is kept free, one meaning in every verb that tells a capacity.
+//! `--margin`: the share of the capacity that is kept free, one meaning in every verb that tells a
+//! capacity.
 
 use stats::smt::USUAL_MARGIN;
 
 #[derive(clap::Args, Debug)]
 pub struct MarginArg {
-    /// Percent of the capacity to keep free: what is left after it is told beside the capacity at 100 % [default: 20]
+    /// Percent of the capacity to keep free: what is left after it is told beside the capacity at
+    /// 100 % [default: 20]
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=90))]
     margin: Option<u8>,
 }

@@ -36,7 +36,8 @@ hosts a guest is named that beats a machine of its processor's class (`assay exp
 Exit codes: 0 held against each other, 1 finding at or above --fail-on, 2 usage, 3 no result could
 be used, 4 no group has eight hosts")]
 pub struct Args {
-    /// Run files (.assay.jsonl, .gz), saved reports, results of other tools that `assay import` reads, and folders of runs
+    /// Run files (.assay.jsonl, .gz), saved reports, results of other tools that `assay import`
+    /// reads, and folders of runs
     #[arg(value_name = "RUNS", required = true)]
     runs: Vec<PathBuf>,
     /// Exit with 1 when a finding is at least this grave: note, warning or problem

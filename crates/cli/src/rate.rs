@@ -143,8 +143,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Measures with twice the footprint again and again: those whose runs lie apart, or where there are none all whose data
-/// fill memory, until memory decides of each or a node is full.
+/// Measures with twice the footprint again and again: those whose runs lie apart, or where there
+/// are none all whose data fill memory, until memory decides of each or a node is full.
 fn escalate(args: &Args, benches: &[&Benchmark], first: Measured) -> anyhow::Result<ExitCode> {
     let mut last = first;
     loop {

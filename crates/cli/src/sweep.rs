@@ -282,7 +282,8 @@ pub fn base(bench: &Benchmark, scope: &Scope, placement: Option<&str>) -> anyhow
 /// Passes at most where the time ends them.
 const MOST_PASSES: u32 = 100;
 
-/// Where nobody has said how long it may take, as long as the profile has, or as the fewest passes of all cells may take.
+/// Where nobody has said how long it may take, as long as the profile has, or as the fewest passes
+/// of all cells may take.
 fn budget(measure: &mut MeasureArgs, profile: &mut Profile, cases: &[Candidate]) -> anyhow::Result<()> {
     const AROUND_S: f64 = 0.35;
     const SPARE: f64 = 3.0;

@@ -175,7 +175,8 @@ impl Overlaid {
         crossing_words(self.crossing.as_ref(), b)
     }
 
-    /// At which clocks they were measured, and where they would cross at these; `b` is the second's letter.
+    /// At which clocks they were measured, and where they would cross at these; `b` is the second's
+    /// letter.
     pub fn clock_words(&self, b: &str) -> String {
         let ghz =
             |clock: Option<f64>| clock.map_or("an unknown clock".to_string(), |ghz| format!("{ghz:.2} GHz"));
@@ -191,7 +192,8 @@ impl Overlaid {
         }
     }
 
-    /// B's work over A's at this CPU% (0..1) and its bounds by both intervals; `None` outside of either's levels.
+    /// B's work over A's at this CPU% (0..1) and its bounds by both intervals; `None` outside of
+    /// either's levels.
     pub fn ratio(&self, share: f64) -> Option<(f64, Option<[f64; 2]>)> {
         let [own, theirs] = &self.curves;
         let least =

@@ -1,4 +1,5 @@
-//! Rows of two UnixBench tables that belong together and do not go together, and guests that beat what they run on.
+//! Rows of two UnixBench tables that belong together and do not go together, and guests that beat
+//! what they run on.
 
 use std::collections::BTreeMap;
 
@@ -194,7 +195,8 @@ fn is_masked(word: &str) -> bool {
     word.contains("xx") && word.contains(|c: char| c.is_ascii_digit())
 }
 
-/// What of a processor's name tells its class: words that have digits, and the version, without marks and clock.
+/// What of a processor's name tells its class: words that have digits, and the version, without
+/// marks and clock.
 fn class(model: &str) -> Vec<String> {
     let plain = model.to_ascii_lowercase().replace("(r)", " ").replace("(tm)", " ");
     let named = plain.split('@').next().unwrap_or("");

@@ -1,15 +1,17 @@
 //! What a component of the rate suite is bound by, as experiments show it: never by its name alone.
 //!
-//! N copies against one: what each of many loses of what one alone does is what they share. A component in caches shows what
-//! sharing the machine costs without memory (clock, siblings, other guests); the rest is memory, if the data do not fit in
-//! caches. Components that wait for single lines scale although memory decides: one copy beside streams shows them.
+//! N copies against one: what each of many loses of what one alone does is what they share. A
+//! component in caches shows what sharing the machine costs without memory (clock, siblings, other
+//! guests); the rest is memory, if the data do not fit in caches. Components that wait for single
+//! lines scale although memory decides: one copy beside streams shows them.
 
 use super::suite::{Experiment, Part, Suite};
 use machine::Machine;
 use model::percent;
 use stats::analysis::Judged;
 
-/// What each of many copies keeps of a copy alone, over what one in caches keeps: below, memory decides; above, it does not.
+/// What each of many copies keeps of a copy alone, over what one in caches keeps: below, memory
+/// decides; above, it does not.
 const MEMORY_BELOW: f64 = 0.85;
 const FREE_ABOVE: f64 = 0.95;
 /// Data must be so much larger than the last-level caches for the rest to be memory.
@@ -156,7 +158,8 @@ pub fn fits(part: &Part, machine: &Machine) -> Option<String> {
         .then(|| format!("{} MiB of data for {} MiB of L{level}", data >> 20, cache >> 20))
 }
 
-/// The level and the bytes of the last-level caches of a component's CPUs; `None` where the kernel reports none.
+/// The level and the bytes of the last-level caches of a component's CPUs; `None` where the kernel
+/// reports none.
 pub fn last_level(part: &Part, machine: &Machine) -> Option<(u32, u64)> {
     let cpus = part.rate.series.case.placement.cpus();
     let last = machine.caches.iter().map(|cache| cache.level).max()?;

@@ -69,8 +69,8 @@ pub struct Shows {
     pub by: &'static str,
 }
 
-/// Memory decides where the map predicts the runs, or where the footprint alone changed how far runs lie apart or in which
-/// order they come.
+/// Memory decides where the map predicts the runs, or where the footprint alone changed how far
+/// runs lie apart or in which order they come.
 fn shows(steps: &[Step]) -> Option<Shows> {
     let (first, _) = steps.split_first()?;
     steps.iter().enumerate().find_map(|(step, now)| {
@@ -99,7 +99,8 @@ impl Escalated {
         self.shows.is_some()
     }
 
-    /// `bwaves: memory decides from 20 GiB a node on: its runs draw together (CV 7.8 % at 10 GiB, 3.1 % at 20 GiB)`.
+    /// `bwaves: memory decides from 20 GiB a node on: its runs draw together (CV 7.8 % at 10 GiB,
+    /// 3.1 % at 20 GiB)`.
     pub fn words(&self) -> String {
         let cvs: Vec<String> = self
             .steps
@@ -119,7 +120,8 @@ impl Escalated {
     }
 }
 
-/// What earlier sessions of an escalation said in the header, and this one, by component; empty where nothing escalates.
+/// What earlier sessions of an escalation said in the header, and this one, by component; empty
+/// where nothing escalates.
 pub fn escalated(run: &Run, machine: &Machine, suite: &Suite) -> Vec<Escalated> {
     let text = run.header.snapshot.text(ids::probe::RATE_ESCALATION).unwrap_or_default();
     let earlier: Vec<Step> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
@@ -142,7 +144,8 @@ fn steps(run: &Run, machine: &Machine, suite: &Suite) -> Vec<Step> {
         .collect()
 }
 
-/// The steps of a finished session, for the next one's header: what earlier ones said, and this one.
+/// The steps of a finished session, for the next one's header: what earlier ones said, and this
+/// one.
 pub fn steps_so_far(diagnosis: &Diagnosis) -> Vec<Step> {
     let Some(suite) = suite(&diagnosis.run, &diagnosis.series) else { return Vec::new() };
     let before = escalated(&diagnosis.run, &diagnosis.machine, &suite);

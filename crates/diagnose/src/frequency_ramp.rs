@@ -50,7 +50,8 @@ pub struct Wake {
 #[derive(Clone, Debug)]
 pub struct Odd {
     pub until_ms: f64,
-    /// Mean over them, GHz; its interval is that of their ends, each as low and as high as it may be.
+    /// Mean over them, GHz; its interval is that of their ends, each as low and as high as it may
+    /// be.
     pub ghz: (f64, Interval),
 }
 
@@ -98,7 +99,8 @@ fn clock((ghz, interval): &(f64, Interval)) -> String {
     format!("{ghz:.2} ({:.2}–{:.2})", interval.low, interval.high)
 }
 
-/// The clock after each length of idling that was measured, shortest first. Empty: none was, or none has intervals.
+/// The clock after each length of idling that was measured, shortest first. Empty: none was, or
+/// none has intervals.
 pub fn wakes(evidence: &Evidence) -> Vec<Wake> {
     let mut wakes: Vec<Wake> = (0..evidence.run.header.plan.len())
         .filter(|case| evidence.run.header.plan[*case].case.bench == cpu::FREQUENCY_RAMP)

@@ -1,4 +1,5 @@
-//! Where the runs of a rate suite lay physically, and what a map of memory in the same run predicts of them.
+//! Where the runs of a rate suite lay physically, and what a map of memory in the same run predicts
+//! of them.
 
 use super::memory_map::{NodeMap, maps};
 use super::suite::{Part, Suite};
@@ -29,7 +30,8 @@ fn speeds(maps: &[NodeMap]) -> Result<BlockSpeeds, String> {
         map.typical * map.speeds().and_then(|speeds| speeds.speeds.last()).map_or(1.0, |speed| speed.median)
     };
     let best = maps.iter().map(fastest).fold(0.0, f64::max);
-    // Memory of one speed on a node that is a little slower than another is no slow memory of that node.
+    // Memory of one speed on a node that is a little slower than another is no slow memory of that
+    // node.
     let time = |map: &NodeMap, chunk: usize| {
         let own = map.speeds().and_then(|speeds| {
             let speed = speeds.membership.get(chunk).copied().flatten()?;
@@ -67,7 +69,8 @@ fn places_of<'a>(run: &'a Run, part: &Part) -> Result<Vec<&'a [PagePlaces]>, Str
     Ok(own.iter().map(|visit| visit.process.places.as_slice()).collect())
 }
 
-/// Every component whose data fill memory, joined with the maps of the run; `None` where the run has no map.
+/// Every component whose data fill memory, joined with the maps of the run; `None` where the run
+/// has no map.
 pub fn placed<'a>(run: &Run, machine: &Machine, suite: &'a Suite<'a>) -> Option<Vec<Placed<'a>>> {
     let maps = maps(run, machine);
     if maps.is_empty() {

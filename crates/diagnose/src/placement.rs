@@ -143,8 +143,9 @@ fn finding<'a>(evidence: &Evidence<'a>, index: &Index<'a>, free: &'a Judged) -> 
     Some((ratio, finding))
 }
 
-/// What share of round trips at the faster of two placements, the others at the slower one, would take as long as the free score:
-/// its value, and the least and most that the intervals of all three allow. `None` outside of both.
+/// What share of round trips at the faster of two placements, the others at the slower one, would
+/// take as long as the free score: its value, and the least and most that the intervals of all
+/// three allow. `None` outside of both.
 fn share_of_faster(free: &Judged, slowest: &Judged, fastest: &Judged) -> Option<(f64, [f64; 2])> {
     let ends = |judged: &Judged| {
         let estimate = judged.analysis.estimate.as_ref()?;

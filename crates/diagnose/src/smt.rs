@@ -177,7 +177,8 @@ fn capacity_of_cores(evidence: &Evidence) -> Option<Vec<Finding>> {
              quota, a host that is busy, or a clock that falls with load.",
             "See which with `assay run --only cpu.pair-slowdown` (hidden siblings), and among the findings (quota, stolen time, clock).",
         ),
-        // Each CPU is a core of its own, if the second does what a core does. What lies between tells nothing.
+        // Each CPU is a core of its own, if the second does what a core does. What lies between
+        // tells nothing.
         (false, false) if found.value.lo < TWO_CORES => return None,
         // What is said here is what the table of the study says: it is made of the same sentences.
         (false, false) => match (study.cpu_percent_tells(), study.sentence(0.5)) {

@@ -1,4 +1,5 @@
-//! CPUs and caches as the kernel believes them and as a run measured them, ready to be drawn beside each other.
+//! CPUs and caches as the kernel believes them and as a run measured them, ready to be drawn beside
+//! each other.
 
 use super::distances::believed_llcs;
 use super::ladder::ladder;
@@ -21,8 +22,8 @@ pub struct Views {
 }
 
 impl Views {
-    /// The groupings as numbers, a row for each: of each CPU the number of its group, in the order in which groups come; `None`
-    /// for a CPU that no group has.
+    /// The groupings as numbers, a row for each: of each CPU the number of its group, in the order
+    /// in which groups come; `None` for a CPU that no group has.
     pub fn painted(&self) -> Vec<(String, Vec<Option<usize>>)> {
         self.groups.iter().map(|(label, sets)| (label.clone(), painted(&self.cpus, sets))).collect()
     }

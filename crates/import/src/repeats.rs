@@ -68,8 +68,9 @@ pub struct Row {
     pub apart: f64,
     /// `low low high high mid`; empty where the runs are alike.
     pub levels: String,
-    /// The share of slow memory of each run, 0..1, that would explain runs that came as memory of two speeds is handed out,
-    /// were the slowest wholly in slow memory and the fastest wholly in fast. Empty of others.
+    /// The share of slow memory of each run, 0..1, that would explain runs that came as memory of
+    /// two speeds is handed out, were the slowest wholly in slow memory and the fastest wholly in
+    /// fast. Empty of others.
     pub slow_shares: Vec<f64>,
 }
 

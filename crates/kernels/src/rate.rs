@@ -75,8 +75,9 @@ pub const STANDARD_BYTES: u64 = 64 << 20;
 
 /// One copy's data, ready to be worked on again and again.
 pub trait Work {
-    /// The fixed work once, from the same start every time; this is what is timed. Where it has equal steps of a
-    /// millisecond and more, it notes the end of each in its room's record (`sys::steps`).
+    /// The fixed work once, from the same start every time; this is what is timed. Where it has
+    /// equal steps of a millisecond and more, it notes the end of each in its room's record
+    /// (`sys::steps`).
     fn iterate(&mut self);
     /// Units of work in one iteration.
     fn units(&self) -> u64;

@@ -1,12 +1,13 @@
-//! Where measured memory lies physically, and how work on it went on, in a form that is small enough for a run file.
+//! Where measured memory lies physically, and how work on it went on, in a form that is small
+//! enough for a run file.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Sampled pages of measured memory, counted by the physical block that each lies in. Block numbers start at physical
-/// address 0 and say nothing of the host but how its memory was handed out.
+/// Sampled pages of measured memory, counted by the physical block that each lies in. Block numbers
+/// start at physical address 0 and say nothing of the host but how its memory was handed out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PagePlaces {
     /// Numbers of blocks of [`PagePlaces::BLOCK_BYTES`], ascending.

@@ -266,11 +266,12 @@ pub struct ProcessFacts {
     /// The kernel variant that ran (`avx512`, `avx2`, `sse2`, `neon`, `portable`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variant: Option<String>,
-    /// Where the measured memory lies physically: an entry for each set of arrays of a rate component, or for each chunk
-    /// of a map of memory. Empty where the kernel hides addresses.
+    /// Where the measured memory lies physically: an entry for each set of arrays of a rate
+    /// component, or for each chunk of a map of memory. Empty where the kernel hides addresses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<PagePlaces>,
-    /// How the copies of a rate component went on, an entry for each piece of work; empty of those that note no steps.
+    /// How the copies of a rate component went on, an entry for each piece of work; empty of those
+    /// that note no steps.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub progress: Vec<Progress>,
     /// Remarks of the benchmark itself about this visit.

@@ -93,7 +93,8 @@ pub struct Sweep {
     pub control: Vec<u32>,
     /// Cells between two such visits.
     pub every: u32,
-    /// The smallest effect of a knob that was to be seen, a share (0.05: 5 %); runs of before did not ask.
+    /// The smallest effect of a knob that was to be seen, a share (0.05: 5 %); runs of before did
+    /// not ask.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<f64>,
 }

@@ -68,9 +68,10 @@ fn peers_now(bench: &Bench, built: &Built) -> Result<[f64; 3], String> {
     }
 }
 
-/// Memory that is held while the sides are compared, all that is free but what one of them needs: so
-/// both have theirs from the same. In a guest a translation is as dear as the host's pages behind it:
-/// the C program alone took 135 to 153 ns in one part of a guest's memory and 164 to 185 in another.
+/// Memory that is held while the sides are compared, all that is free but what one of them needs:
+/// so both have theirs from the same. In a guest a translation is as dear as the host's pages
+/// behind it: the C program alone took 135 to 153 ns in one part of a guest's memory and 164 to 185
+/// in another.
 fn the_rest(bench: &Bench) -> Vec<u8> {
     let (limits, available) = (&bench.machine.limits, bench.machine.memory.available_bytes);
     let in_group = limits.memory_bytes.map(|most| most.saturating_sub(limits.memory_used_bytes.unwrap_or(0)));

@@ -1,9 +1,10 @@
-//! Real UnixBench runs of this machine against each other: how often `assay compare` names the row in which one test was pinned, and how
-//! often it accuses a row of equal runs.
+//! Real UnixBench runs of this machine against each other: how often `assay compare` names the row
+//! in which one test was pinned, and how often it accuses a row of equal runs.
 //!
-//! `--from DIR` takes runs of `assay unixbench` that were made before (the folder's run files, or those of its folders); else 15
-//! quick ones are measured here. A pinned test is planted by the same run's figures of context switching on one CPU in the place
-//! of the free ones, as `taskset` around `./Run` would give them.
+//! `--from DIR` takes runs of `assay unixbench` that were made before (the folder's run files, or
+//! those of its folders); else 15 quick ones are measured here. A pinned test is planted by the
+//! same run's figures of context switching on one CPU in the place of the free ones, as `taskset`
+//! around `./Run` would give them.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -68,7 +69,8 @@ fn as_report(arm: &Arm) -> Arm {
     arm
 }
 
-/// With context switching pinned to one CPU, whatever the scheduler would have done; `None` where that was not measured.
+/// With context switching pinned to one CPU, whatever the scheduler would have done; `None` where
+/// that was not measured.
 fn pinned(arm: &Arm) -> Option<Arm> {
     let mut arm = arm.clone();
     let score = |key: &str, begin: &str| key.starts_with(begin) && key.ends_with("#score");

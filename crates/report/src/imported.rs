@@ -58,8 +58,8 @@ pub struct OutputRepeated {
     pub apart: f64,
     /// `low low high high mid`; empty where the runs are alike.
     pub levels: String,
-    /// Of runs that came as memory of two speeds is handed out: the share of slow memory of each, 0..1, that would explain
-    /// it with the slowest and the fastest run as ends. Empty of others.
+    /// Of runs that came as memory of two speeds is handed out: the share of slow memory of each,
+    /// 0..1, that would explain it with the slowest and the fastest run as ends. Empty of others.
     pub slow_shares: Vec<f64>,
 }
 

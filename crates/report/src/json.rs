@@ -52,7 +52,8 @@ pub struct Output {
     /// What components of a rate suite are bound by; only where the run has some.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rate_bounds: Vec<rate_memory::OutputBound>,
-    /// Components of a rate suite joined with the map of memory behind it; only where the run has both.
+    /// Components of a rate suite joined with the map of memory behind it; only where the run has
+    /// both.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rate_memory: Vec<rate_memory::OutputPlaced>,
     /// The gravest first.

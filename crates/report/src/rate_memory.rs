@@ -13,8 +13,8 @@ use stats::places::Follows;
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OutputPlaced {
     pub component: String,
-    /// `memory`: shares of slow memory predict the runs; `in_part`; `not`; `steady`: the runs are alike. Null where runs and
-    /// map could not be joined.
+    /// `memory`: shares of slow memory predict the runs; `in_part`; `not`; `steady`: the runs are
+    /// alike. Null where runs and map could not be joined.
     pub follows: Option<&'static str>,
     /// Why they could not be joined; null where they were.
     pub why: Option<String>,
@@ -25,7 +25,8 @@ pub struct OutputPlaced {
     /// Rates of the runs in their order, M/s, and what all others predict of each.
     pub measured: Vec<f64>,
     pub predicted: Vec<f64>,
-    /// Pearson's correlation of the time that a run's memory takes with its time; null where one does not vary.
+    /// Pearson's correlation of the time that a run's memory takes with its time; null where one
+    /// does not vary.
     pub correlation: Option<f64>,
     /// The largest distance of a measured rate from its prediction, relative.
     pub left: Option<f64>,
@@ -35,7 +36,8 @@ pub struct OutputPlaced {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OutputBound {
     pub component: String,
-    /// `memory`, `not_memory`, `caches` (its data are below twice the last-level caches) or `unknown`.
+    /// `memory`, `not_memory`, `caches` (its data are below twice the last-level caches) or
+    /// `unknown`.
     pub bound: &'static str,
     /// The same with the experiment, or why it is not known and the command that settles it.
     pub words: String,

@@ -13,7 +13,8 @@ use model::{Better, Sweep};
 use stats::sweep::fit::Contrast;
 use stats::sweep::{Asked, Change, Kind};
 
-/// A benchmark over one or two knobs. Effects are shares (0.05: 5 %), ratios are over the setting that was there before.
+/// A benchmark over one or two knobs. Effects are shares (0.05: 5 %), ratios are over the setting
+/// that was there before.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OutputSweep {
     pub knobs: Vec<OutputKnob>,
@@ -79,8 +80,8 @@ pub struct OutputMoreTime {
 /// What was asked of all visits together.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OutputQuestion {
-    /// `knob`: do its values differ; `trend`: does the metric rise or fall along it; `interaction`: does what one knob does depend on
-    /// the other; `any`: do any two cells differ.
+    /// `knob`: do its values differ; `trend`: does the metric rise or fall along it; `interaction`:
+    /// does what one knob does depend on the other; `any`: do any two cells differ.
     pub asked: String,
     pub knob: Option<String>,
     pub yes: bool,

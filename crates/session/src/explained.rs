@@ -1,5 +1,5 @@
-//! What `assay explain harness` and `assay explain visit` print, with the numbers of the code, and the states of a visit by
-//! their words.
+//! What `assay explain harness` and `assay explain visit` print, with the numbers of the code, and
+//! the states of a visit by their words.
 
 use bench::{Depth, Windows};
 use model::vocabulary::host::rule::WRONG_ANSWER;
@@ -81,7 +81,8 @@ impl State {
     }
 }
 
-/// From the gate to the end, then each way to end; the latter are called as the run file calls its reasons.
+/// From the gate to the end, then each way to end; the latter are called as the run file calls its
+/// reasons.
 pub const STATES: &[State] = &[
     State {
         words: &["waiting", "gate"],

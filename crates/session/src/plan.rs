@@ -45,7 +45,8 @@ pub enum Until {
     Looks,
     /// In rounds of what gains most from another visit (`stats::spend`): for runs whose cases are each judged by itself.
     Rounds,
-    /// All cells of a sweep in every pass, until the effect that it asks for would be seen (`stats::sweep::seen`).
+    /// All cells of a sweep in every pass, until the effect that it asks for would be seen
+    /// (`stats::sweep::seen`).
     Seen,
     /// Two commands in turn, until their quads tell them apart finely enough (`stats::quads`).
     Quads,

@@ -1,9 +1,11 @@
-//! Do the rates of runs follow where their memory lay? Runs keep a histogram of their physical pages, a map of memory says
-//! how fast each physical block is, and both together predict each run's rate.
+//! Do the rates of runs follow where their memory lay? Runs keep a histogram of their physical
+//! pages, a map of memory says how fast each physical block is, and both together predict each
+//! run's rate.
 //!
-//! The model: a run passes through its memory piece by piece, so that times add up. A run whose pages take `t` times as long
-//! as fast memory takes `a (1 + m (t - 1))` a unit of work, where `m` is the part of its time that memory decides. `a` and `m`
-//! are fitted to all runs but the one that is predicted.
+//! The model: a run passes through its memory piece by piece, so that times add up. A run whose
+//! pages take `t` times as long as fast memory takes `a (1 + m (t - 1))` a unit of work, where `m`
+//! is the part of its time that memory decides. `a` and `m` are fitted to all runs but the one that
+//! is predicted.
 
 use std::collections::BTreeMap;
 
@@ -14,13 +16,15 @@ use super::order::mean;
 use super::ranks::shuffled;
 use super::repeat::ALIKE;
 
-/// Fewer runs cannot show that they follow anything: the best of their orders is one of 24 by chance.
+/// Fewer runs cannot show that they follow anything: the best of their orders is one of 24 by
+/// chance.
 pub const LEAST_RUNS: usize = 4;
 /// Less of a run's pages on mapped blocks says too little of it.
 pub const LEAST_KNOWN: f64 = 0.5;
 /// p below which runs go with their memory.
 const FOLLOW_P: f64 = 0.05;
-/// Share of the runs' variance that predictions must take away: all of it in substance, and some of it.
+/// Share of the runs' variance that predictions must take away: all of it in substance, and some of
+/// it.
 const MOST_OF_IT: f64 = 0.7;
 const PART_OF_IT: f64 = 0.3;
 /// Memory cannot take more of a run's time than all of it; so much more is still the fit's error.
@@ -43,8 +47,8 @@ struct Block {
 }
 
 impl BlockSpeeds {
-    /// From the chunks of a map: time of a byte over that in the fastest memory, and where its pages lie. A block of several
-    /// chunks has their mean, by pages.
+    /// From the chunks of a map: time of a byte over that in the fastest memory, and where its
+    /// pages lie. A block of several chunks has their mean, by pages.
     pub fn of<'a>(chunks: impl IntoIterator<Item = (f64, &'a PagePlaces)>) -> BlockSpeeds {
         let mut sums: BTreeMap<u32, (f64, f64, f64)> = BTreeMap::new();
         for (time, places) in chunks {
@@ -67,7 +71,8 @@ impl BlockSpeeds {
         self.blocks.is_empty()
     }
 
-    /// A block that was not mapped has the speed of its nearest mapped neighbours, where both are alike.
+    /// A block that was not mapped has the speed of its nearest mapped neighbours, where both are
+    /// alike.
     fn at(&self, block: u32) -> Option<Block> {
         let below = self.blocks.range(..=block).next_back();
         if let Some((own, found)) = below
@@ -128,13 +133,14 @@ pub struct Joined {
     pub measured: Vec<f64>,
     /// Of each run by all others.
     pub predicted: Vec<f64>,
-    /// Part of a run's time that memory decides, by the fit to all runs; `None` where all lay alike.
+    /// Part of a run's time that memory decides, by the fit to all runs; `None` where all lay
+    /// alike.
     pub bound: Option<f64>,
-    /// Pearson's correlation of the time that memory takes with the time of a unit of work, and the share of random orders
-    /// that reach it; `None` where one of both does not vary.
+    /// Pearson's correlation of the time that memory takes with the time of a unit of work, and the
+    /// share of random orders that reach it; `None` where one of both does not vary.
     pub correlation: Option<[f64; 2]>,
-    /// Half of the range over the mean: of the measured rates, of the predicted ones, and of what they would be were all
-    /// time memory's.
+    /// Half of the range over the mean: of the measured rates, of the predicted ones, and of what
+    /// they would be were all time memory's.
     pub swing: f64,
     pub swing_predicted: f64,
     pub swing_possible: f64,
@@ -150,8 +156,8 @@ impl Joined {
     }
 }
 
-/// Joins runs (rate, and where it lay) in their order; `scatter` is how far one run's own pieces lie apart, relative. `None`
-/// with fewer than [`LEAST_RUNS`].
+/// Joins runs (rate, and where it lay) in their order; `scatter` is how far one run's own pieces
+/// lie apart, relative. `None` with fewer than [`LEAST_RUNS`].
 pub fn join(runs: &[(f64, Lay)], scatter: f64, seed: u64) -> Option<Joined> {
     if runs.len() < LEAST_RUNS || runs.iter().any(|(rate, _)| !(rate.is_finite() && *rate > 0.0)) {
         return None;
@@ -203,7 +209,8 @@ pub fn join(runs: &[(f64, Lay)], scatter: f64, seed: u64) -> Option<Joined> {
     })
 }
 
-/// `y = a + b x` by least squares with b not below 0; where x does not vary `b = a`: all of the time is memory's.
+/// `y = a + b x` by least squares with b not below 0; where x does not vary `b = a`: all of the
+/// time is memory's.
 fn fitted(x: &[f64], y: &[f64]) -> (f64, f64) {
     let (Some(mean_x), Some(mean_y)) = (mean(x), mean(y)) else { return (f64::NAN, 0.0) };
     let square: f64 = x.iter().map(|x| (x - mean_x).powi(2)).sum();

@@ -170,8 +170,8 @@ pub fn surface(question: &Question) -> Option<Surface> {
     })
 }
 
-/// The smallest effect of a knob, as a logarithm, that these looks would have told, whatever they say: what
-/// [`Surface::seen`] gives, without its permutations.
+/// The smallest effect of a knob, as a logarithm, that these looks would have told, whatever they
+/// say: what [`Surface::seen`] gives, without its permutations.
 pub fn seen(question: &Question) -> Option<f64> {
     let (_, fitted) = fitted(question)?;
     let known = (0..question.shape.cells()).filter(|cell| fitted.count(*cell) > 0).count();

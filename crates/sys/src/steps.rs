@@ -5,7 +5,8 @@ use std::rc::Rc;
 
 use crate::clock::Clock;
 
-/// The steps of one copy's current piece of work. Clones share the record: the work notes, its caller reads.
+/// The steps of one copy's current piece of work. Clones share the record: the work notes, its
+/// caller reads.
 #[derive(Clone, Default)]
 pub struct Steps(Rc<RefCell<Record>>);
 

@@ -237,8 +237,9 @@ impl Readers {
         Ok(end.unwrap_or(0.0) - start.unwrap_or(0.0))
     }
 
-    /// Middle and spread of the physical addresses of each chunk, GiB, by some pages of each task's part: the median of
-    /// the middles of the parts, and from the lowest page to the highest; `None`, with a remark, where they are hidden.
+    /// Middle and spread of the physical addresses of each chunk, GiB, by some pages of each task's
+    /// part: the median of the middles of the parts, and from the lowest page to the highest;
+    /// `None`, with a remark, where they are hidden.
     pub fn physical(&mut self) -> anyhow::Result<Option<Vec<[f64; 2]>>> {
         let gib = |place: u64| place as f64 * PLACE as f64 / f64::from(1 << 30);
         let mut places = Vec::new();

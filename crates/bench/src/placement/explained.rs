@@ -1,4 +1,5 @@
-//! What each placement means, in the order of distance: `assay explain placements`, and each by its word.
+//! What each placement means, in the order of distance: `assay explain placements`, and each by its
+//! word.
 
 /// Name as in a key, and its meaning.
 pub const EXPLAINED: &[(&str, &str)] = &[

@@ -1,5 +1,6 @@
-//! Memory of two speeds that is made up (tests): each process draws which share of its pages would be slow, says that they
-//! lie in the blocks that the map of memory calls slow, and works so much longer.
+//! Memory of two speeds that is made up (tests): each process draws which share of its pages would
+//! be slow, says that they lie in the blocks that the map of memory calls slow, and works so much
+//! longer.
 
 use crate::memory_map::Plant;
 use model::{Case, PagePlaces};

@@ -6,7 +6,8 @@ use sys::team::Team;
 /// Equal spans that a piece is cut into: no finer than what its steps can show.
 const SPANS: usize = 20;
 
-/// Asks each copy when its steps ended, ns since it began (`u64::MAX` beyond its last): a row a copy.
+/// Asks each copy when its steps ended, ns since it began (`u64::MAX` beyond its last): a row a
+/// copy.
 pub fn steps(team: &mut Team, question: impl Fn(usize) -> u64) -> anyhow::Result<Vec<Vec<f64>>> {
     let mut rows: Vec<Vec<f64>> = Vec::new();
     for at in 0.. {
@@ -24,8 +25,9 @@ pub fn steps(team: &mut Team, question: impl Fn(usize) -> u64) -> anyhow::Result
     Ok(rows)
 }
 
-/// The work of all copies in equal spans of a piece that began `start_s` after the first one: each copy does `units` in
-/// equal steps, evenly within a step. `None` where a copy notes fewer than two steps.
+/// The work of all copies in equal spans of a piece that began `start_s` after the first one: each
+/// copy does `units` in equal steps, evenly within a step. `None` where a copy notes fewer than two
+/// steps.
 pub fn progress(rows: &[Vec<f64>], units: f64, start_s: f64) -> Option<Progress> {
     let least = rows.iter().map(Vec::len).min().filter(|steps| *steps >= 2)?;
     let end = rows.iter().filter_map(|row| row.last()).copied().reduce(f64::max).filter(|end| *end > 0.0)?;

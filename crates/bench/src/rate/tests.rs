@@ -135,7 +135,8 @@ fn experiments_follow_their_component() {
     assert_eq!(of(ids::GRAPH, &SUITE), [all]);
 }
 
-/// What a visit keeps beside its figures: where its pages lay, or why that is not known, and how its work went on.
+/// What a visit keeps beside its figures: where its pages lay, or why that is not known, and how
+/// its work went on.
 #[test]
 fn a_visit_keeps_its_places_and_its_progress() {
     let mut case = rehearsal::cases(ids::LBM, Depth::Quick).remove(0);

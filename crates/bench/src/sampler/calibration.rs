@@ -9,7 +9,8 @@ use crate::Depth;
 const CALIBRATION_TRIES: usize = 24;
 /// A window of at least this share of the wanted length will do.
 const LONG_ENOUGH: f64 = 0.9;
-/// Growth while far off, and the aim of a step in proportion: 5 % more, so that it need not fall short.
+/// Growth while far off, and the aim of a step in proportion: 5 % more, so that it need not fall
+/// short.
 const GROWTH: u64 = 8;
 const AIM: f64 = 1.05;
 
@@ -49,7 +50,8 @@ pub fn explained() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Iterations that fill a window. Bounded in tries; grows while far off, then in proportion (as lmbench does).
+/// Iterations that fill a window. Bounded in tries; grows while far off, then in proportion (as
+/// lmbench does).
 pub fn calibrate(window_ns: f64, body: Body) -> anyhow::Result<u64> {
     let mut iterations = 1u64;
     let mut longest: f64 = 0.0;

@@ -1,7 +1,9 @@
-//! `assay explain ID --code`: a benchmark's own source and the loops that it times, out of the program itself.
+//! `assay explain ID --code`: a benchmark's own source and the loops that it times, out of the
+//! program itself.
 //!
-//! The build packs the sources (build.rs). From a row's `run` on, every item that is named is followed through the `use`
-//! lines to where it is defined; what all benchmarks share, the harness, stands in `assay explain harness --code`.
+//! The build packs the sources (build.rs). From a row's `run` on, every item that is named is
+//! followed through the `use` lines to where it is defined; what all benchmarks share, the harness,
+//! stands in `assay explain harness --code`.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::Read;
@@ -172,7 +174,8 @@ impl Sources {
     fn reached(&self, row: Place, code: &str, bench: &Benchmark) -> BTreeSet<Place> {
         let mut reached = BTreeSet::from([row]);
         let mut open: VecDeque<Place> = self.named_by(row.0, code).into();
-        // A component of the rate suite is a row of data in `kernels`; what runs all of them is one function.
+        // A component of the rate suite is a row of data in `kernels`; what runs all of them is one
+        // function.
         if bench.source.starts_with("crates/kernels/") {
             let words = |text: &str| text.split("::").map(str::to_string).collect::<Vec<String>>();
             open.extend(self.resolve(&words("bench"), &words("bench::rate::run"), 0));
@@ -270,7 +273,8 @@ impl Sources {
     }
 }
 
-/// The element of an item's list in which a line stands: the lines of a `Benchmark { … }`, a call, or the whole item.
+/// The element of an item's list in which a line stands: the lines of a `Benchmark { … }`, a call,
+/// or the whole item.
 fn element(lines: &[&str], line: usize) -> std::ops::Range<usize> {
     let indent = |line: &str| line.len() - line.trim_start().len();
     if !lines[line].trim_start().starts_with("title:") && lines[line].ends_with("),") {

@@ -1,13 +1,14 @@
 //! Rust source cut into its top-level items, with the paths that each item names.
 //!
-//! No compiler is at hand on a server, so this knows as much Rust as our formatted sources need: brackets, strings,
-//! comments, `use` trees and paths.
+//! No compiler is at hand on a server, so this knows as much Rust as our formatted sources need:
+//! brackets, strings, comments, `use` trees and paths.
 
 use std::ops::Range;
 
 /// A top-level item of a file: its doc comment and attributes, and itself.
 pub struct Item {
-    /// What it is called; an `impl` is called as its type, a macro's call as the first word that it is given. Empty:
+    /// What it is called; an `impl` is called as its type, a macro's call as the first word that it
+    /// is given. Empty:
     /// `use` and `mod` lines.
     pub name: String,
     /// Lines of the file, from 0.
@@ -35,7 +36,8 @@ enum Token<'t> {
     LineEnd,
 }
 
-/// The tokens of a text, each with where it ends; strings, comments, numbers and lifetimes are left out.
+/// The tokens of a text, each with where it ends; strings, comments, numbers and lifetimes are left
+/// out.
 fn tokens(text: &str) -> Tokens<'_> {
     Tokens { text, at: 0 }
 }
@@ -189,7 +191,8 @@ fn named(code: &str) -> (String, bool) {
 /// Words before a name that is being declared.
 const DECLARING: [&str; 5] = ["fn", "let", "mut", "mod", "for"];
 
-/// The paths that code names, in order; fields, methods and what is being declared are not among them.
+/// The paths that code names, in order; fields, methods and what is being declared are not among
+/// them.
 pub fn paths(code: &str) -> Vec<Path> {
     let tokens: Vec<(Token, usize)> = tokens(code).collect();
     let mut paths: Vec<Path> = Vec::new();

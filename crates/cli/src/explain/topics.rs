@@ -1,4 +1,5 @@
-//! What is explained and is no row of a table of its own: each text stands beside the code that does it.
+//! What is explained and is no row of a table of its own: each text stands beside the code that
+//! does it.
 
 use compare::{peers, rows};
 use import::{own, repeats, speccpu};

@@ -23,8 +23,8 @@ pub struct Report {
     pub smt: bool,
     #[serde(flatten)]
     pub whole: Figures,
-    /// Share of the capacity to be kept free, and to how many times today's the work can grow with that; null where nothing
-    /// runs.
+    /// Share of the capacity to be kept free, and to how many times today's the work can grow with
+    /// that; null where nothing runs.
     pub kept_free: f64,
     pub growth_kept: Option<Range>,
     /// Today's work in the caller's unit, as given.
@@ -159,7 +159,8 @@ impl Report {
         )
     }
 
-    /// `CPU% says 30: 60 % (59 to 61) are used; work can grow to 1.67 times today's (1.63 to 1.70), not 3.33 times`.
+    /// `CPU% says 30: 60 % (59 to 61) are used; work can grow to 1.67 times today's (1.63 to 1.70),
+    /// not 3.33 times`.
     pub fn headline(&self) -> String {
         let Some(sentence) = self.sentence() else {
             let says = percent(self.whole.naive);

@@ -1,4 +1,5 @@
-//! The story of a wrongly filled slot: its published runs in, its conclusion out; and the same planted here.
+//! The story of a wrongly filled slot: its published runs in, its conclusion out; and the same
+//! planted here.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +9,8 @@ use serde_json::Value;
 use crate::assay;
 use crate::runs::{Ended, end, results};
 
-/// The published runs of bwaves by population, percent of their mean; `None`, said aloud, in a clone without them.
+/// The published runs of bwaves by population, percent of their mean; `None`, said aloud, in a
+/// clone without them.
 fn published(test: &str) -> Option<Vec<(String, Vec<f64>)>> {
     let file = testkit::root().join("../shared/spec/data/bwaves_repeatability.csv");
     let Ok(text) = fs::read_to_string(&file) else {
@@ -57,7 +59,8 @@ fn imported(runs: &[f64], words: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 
-/// Golden: the published runs as results of SPEC give CV, sequence and shares, before anything else.
+/// Golden: the published runs as results of SPEC give CV, sequence and shares, before anything
+/// else.
 #[test]
 fn the_published_runs_begin_with_their_conclusion() {
     let Some(published) = published("the_published_runs_begin_with_their_conclusion") else { return };
@@ -86,8 +89,9 @@ fn rate(dir: &Path, words: &str) -> Ended {
     end(&mut command)
 }
 
-/// Memory of which a quarter is eight times as slow, made up: each process draws its share of it, says so in its histogram and
-/// works as much longer; the map finds the quarter, and predicts the runs. How well, `prove` measures: here others work, too.
+/// Memory of which a quarter is eight times as slow, made up: each process draws its share of it,
+/// says so in its histogram and works as much longer; the map finds the quarter, and predicts the
+/// runs. How well, `prove` measures: here others work, too.
 #[test]
 fn a_planted_slow_quarter_predicts_its_runs() {
     let mut said = Vec::new();

@@ -98,7 +98,8 @@ fn the_example_of_the_specification() {
     assert!((number(&found, "/cores/0/together/mid") - 0.3).abs() < 0.01, "{found}");
 }
 
-/// The specification's table of the article in, the article's conclusion out, by its names and numbers.
+/// The specification's table of the article in, the article's conclusion out, by its names and
+/// numbers.
 #[test]
 fn the_story_s_conclusion_from_its_published_figures() {
     let path = testkit::root().join("../shared/spec/data/smt_study.csv");
@@ -111,7 +112,8 @@ fn the_story_s_conclusion_from_its_published_figures() {
         row.and_then(|rest| rest.split(',').next()?.parse().ok()).unwrap_or_else(|| panic!("no row {item}"))
     };
     let (each, cost) = (of("example: requests on each sibling"), of("example: CPU seconds per request"));
-    // Requests a second on each of two siblings, which are never at work together, for 1000 seconds; a tenth is the step.
+    // Requests a second on each of two siblings, which are never at work together, for 1000
+    // seconds; a tenth is the step.
     let tenths = (10.0 * each * cost).round() as u64;
     let text = recording(&[0, 32], 1000, true, |cpu, second| match cpu {
         0 => second % 10 < tenths,

@@ -73,7 +73,8 @@ pub(super) fn findings(fleet: &Fleet, groups: &[Group], standings: &[Standing]) 
     found.into_iter().map(|(_, _, finding)| finding).collect()
 }
 
-/// Guests that beat a machine of their processor's class, each with the one that it beats by the most.
+/// Guests that beat a machine of their processor's class, each with the one that it beats by the
+/// most.
 fn guests(fleet: &Fleet) -> Vec<Finding> {
     let told = |host: &Host, label: &str| host.make_up.get(label).cloned();
     let models = |guest: &Host, host: &Host| Some([told(guest, "cpu_model")?, told(host, "cpu_model")?]);

@@ -176,8 +176,9 @@ impl<'a> Study<'a> {
         Yield::over_kinds(&yields)
     }
 
-    /// One core's curve where idle cores are taken first, as Linux does: one of its CPUs up to full load; from there on the
-    /// share of time in which both are at work grows, and the work in a straight line to that of both at full load.
+    /// One core's curve where idle cores are taken first, as Linux does: one of its CPUs up to full
+    /// load; from there on the share of time in which both are at work grows, and the work in a
+    /// straight line to that of both at full load.
     pub fn core(&self) -> Option<Curve> {
         let (one, pair) = (self.arm(ONE)?, self.pair()?);
         let alone = one.levels.iter().filter_map(|level| level.point(pair.cpus));
@@ -334,8 +335,9 @@ impl Study<'_> {
         self.core()?.sentence(says)
     }
 
-    /// Whether CPU% tells what is used, within [`POINTS`] at every CPU% that was read: as the table beside it has it.
-    /// `None` where that is not known of one of them, and of none it is known that it does not.
+    /// Whether CPU% tells what is used, within [`POINTS`] at every CPU% that was read: as the table
+    /// beside it has it. `None` where that is not known of one of them, and of none it is known
+    /// that it does not.
     pub fn cpu_percent_tells(&self) -> Option<bool> {
         let all: Vec<Option<bool>> = SAID
             .into_iter()
@@ -357,7 +359,8 @@ impl Study<'_> {
             SIBLING => "the two threads of a core".to_string(),
             _ => format!("{} CPUs of {} cores", whole.cpus, whole.cpus),
         };
-        // At which CPU% that is reached follows from the curve of a core that the table beside this is read off.
+        // At which CPU% that is reached follows from the curve of a core that the table beside this
+        // is read off.
         let shown = self.core().map(|core| core.capacity(1.0 - self.free)).and_then(|capacity| {
             let percent = |share: f64| format!("{:.0}", 100.0 * share);
             let between = capacity.kept_at_interval.map_or(String::new(), |at| {

@@ -69,8 +69,9 @@ fn groups(rows: &[Row], variant: Variant) -> Vec<(String, Ratio)> {
     found.into_iter().flatten().collect()
 }
 
-/// What a variant costs pinned calls together: the geometric mean over them in each pass, and the median of passes with its
-/// interval. Passes that lack one of the calls are left out, so that all mean the same calls.
+/// What a variant costs pinned calls together: the geometric mean over them in each pass, and the
+/// median of passes with its interval. Passes that lack one of the calls are left out, so that all
+/// mean the same calls.
 fn pooled<'r>(rows: impl Iterator<Item = &'r Row<'r>>, variant: Variant) -> Option<Ratio> {
     // Free tasks change places: their cost is the scheduler's as well.
     let rows = rows.filter(|row| row.alone.series.case.placement.name != "free");

@@ -264,8 +264,8 @@ impl Beside<'_> {
         median(&values.collect::<Vec<f64>>())
     }
 
-    /// Rank correlation with the metric that was swept for, visit by visit in these cells, and how many visits; `None` of
-    /// too few.
+    /// Rank correlation with the metric that was swept for, visit by visit in these cells, and how
+    /// many visits; `None` of too few.
     pub fn within(&self, charted: &Charted, cells: &[usize]) -> Option<(f64, usize)> {
         let own = charted.asking.looks.iter().filter(|look| cells.contains(&look.cell));
         let both = own.filter_map(|look| {

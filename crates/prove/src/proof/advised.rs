@@ -1,4 +1,5 @@
-//! What a sweep advises at its end: a planted compromise by its region, and nothing where nothing is planted.
+//! What a sweep advises at its end: a planted compromise by its region, and nothing where nothing
+//! is planted.
 
 use fastrand::Rng;
 
@@ -12,8 +13,8 @@ use stats::sweep::{Advised, Knob, Look, Question, Shape, WORSE_MOST, advice, see
 /// A sweep of a target and of its response, measured until an effect of 5 % would be seen of both.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Advising {
-    /// 7 × 7: nine settings with [`PLANTED_GAIN`] more throughput at the same response, and six others with more of it at a much worse
-    /// response. Else nothing differs.
+    /// 7 × 7: nine settings with [`PLANTED_GAIN`] more throughput at the same response, and six
+    /// others with more of it at a much worse response. Else nothing differs.
     pub planted: bool,
     /// Without a plant: a curve of 12 instead of a map.
     pub curve: bool,
@@ -29,7 +30,8 @@ pub struct Advising {
 pub struct AdvisedOf {
     /// Sweeps that advise anything.
     pub anything: Rate,
-    /// Sweeps whose compromise has the planted region: more than half of the cells of both together are in both.
+    /// Sweeps whose compromise has the planted region: more than half of the cells of both together
+    /// are in both.
     pub region: Rate,
     /// Sweeps whose compromise names a planted setting.
     pub setting: Rate,

@@ -143,8 +143,8 @@ pub const MAP_FOUND_LEAST: f64 = 0.98;
 /// Least memories in which a second speed at the limit that their map before stated, nominal 95 %, is found.
 pub const MAP_LIMIT_LEAST: f64 = 0.9;
 
-/// Least runs on memory with a slow quarter (a third slower and more, 1 % of noise) that their page samples and the map
-/// predict within 3 % ...
+/// Least runs on memory with a slow quarter (a third slower and more, 1 % of noise) that their page
+/// samples and the map predict within 3 % ...
 pub const PREDICTED_LEAST: f64 = 0.95;
 /// ... least studies whose runs are said to follow their memory where they do ...
 pub const FOLLOWS_FOUND_LEAST: f64 = 0.9;
@@ -166,7 +166,8 @@ pub const SWEEP_BEST_LEAST: f64 = 0.925;
 pub const SWEEP_KINDS_LEAST: f64 = 0.95;
 /// The gain of the planted compromise: a share of the time.
 pub const PLANTED_GAIN: f64 = 0.06;
-/// Least sweeps with 8 % of noise, measured until 5 % would be seen, that name a planted compromise by its region ...
+/// Least sweeps with 8 % of noise, measured until 5 % would be seen, that name a planted compromise
+/// by its region ...
 pub const ADVICE_FOUND_LEAST: f64 = 0.9;
 /// ... and most in which nothing is planted that advise anything.
 pub const ADVICE_INVENTED_MOST: f64 = 0.05;

@@ -1,5 +1,5 @@
-//! Are runs predicted by their shares of slow memory, and called explained only where they follow? On machines that never
-//! were: a map is read off each, and its runs keep samples of their pages.
+//! Are runs predicted by their shares of slow memory, and called explained only where they follow?
+//! On machines that never were: a map is read off each, and its runs keep samples of their pages.
 
 use fastrand::Rng;
 
@@ -55,8 +55,8 @@ impl Study {
         (BlockSpeeds::of(places.iter().enumerate().map(|(chunk, own)| (time(chunk), own))), slow)
     }
 
-    /// Where a run with this share of slow memory lies, by a sample of its pages; one page in ten lies on memory that was not
-    /// mapped.
+    /// Where a run with this share of slow memory lies, by a sample of its pages; one page in ten
+    /// lies on memory that was not mapped.
     fn lay(
         &self,
         speeds: &BlockSpeeds,
@@ -92,7 +92,8 @@ pub fn following(study: Study, machines: usize, seed: u64) -> Studied {
     studied(study, machines, seed, &|study, share, _| 1.0 / (1.0 + study.bound * share * (study.ratio - 1.0)))
 }
 
-/// Machines whose runs swing as far, for another reason: now and then somebody takes a part of their bandwidth.
+/// Machines whose runs swing as far, for another reason: now and then somebody takes a part of
+/// their bandwidth.
 pub fn swinging(study: Study, machines: usize, seed: u64) -> Studied {
     let swing = |study: &Study, _: f64, rng: &mut Rng| {
         let hit = if rng.bool() { rng.f64() } else { 0.0 };

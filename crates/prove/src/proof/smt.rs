@@ -265,8 +265,8 @@ impl Machine {
         Some((Curve::of(truth)?, Curve::of(measured)?))
     }
 
-    /// The study on one core as its report reads it: one sibling at all levels, and both at full load. Work goes with the time
-    /// at work, which differs from pass to pass by 1 %.
+    /// The study on one core as its report reads it: one sibling at all levels, and both at full
+    /// load. Work goes with the time at work, which differs from pass to pass by 1 %.
     fn core(&self, rng: &mut Rng) -> Option<Curve> {
         let mut level = |duty: f64, siblings: f64, work: f64| {
             let mut pass = |_| {
@@ -286,7 +286,7 @@ impl Machine {
 /// CPU% at which the study's sentences are read.
 const SAID: [f64; 6] = [0.1, 0.2, 0.3, 0.5, 0.7, 0.9];
 
-/// Whether a sentence as it is printed holds the truth in the interval of the used share and in that of the growth.
+/// Whether a printed sentence holds the truth in both intervals, of used share and of growth.
 fn holds(sentence: Option<Sentence>, truth: f64) -> bool {
     let ends = |words: &str| -> Option<[f64; 2]> {
         let (_, between) = words.split_once('(')?;
@@ -331,7 +331,7 @@ pub struct Cores {
     pub cpu_percent: Vec<f64>,
     /// The gap's interval holds the true gap; nominal 95 %.
     pub gap_held: Rate,
-    /// The printed sentences hold the truth, by used share and growth: those of the study's core, and that of a recording.
+    /// The printed sentences hold the truth: those of the study's core, and that of a recording.
     pub study_said: Rate,
     pub recording_said: Rate,
 }

@@ -107,7 +107,8 @@ fn chart(one: &Comparison, overlaid: &Overlaid, letter: &str, (index, each): (us
 /// CPU% at which both are set side by side, 0..1.
 const AT: [f64; 6] = [0.1, 0.2, 0.3, 0.5, 0.7, 0.9];
 
-/// Work of both at the same CPU%, as far as both were measured, or `each`: for each percent of CPU. The ratio is the same.
+/// Work of both at the same CPU%, as far as both were measured, or `each`: for each percent of CPU.
+/// The ratio is the same.
 fn side_by_side(overlaid: &Overlaid, letter: &str, each: bool) -> Table {
     let row = |share: &f64| {
         let (ratio, bounds) = overlaid.ratio(*share)?;
@@ -174,7 +175,8 @@ mod tests {
                 _ => None,
             })
             .collect();
-        // Two cores at half load do half of 200; two siblings whose second yields a quarter do 0.65 of 125.
+        // Two cores at half load do half of 200; two siblings whose second yields a quarter do 0.65
+        // of 125.
         let half = cells.iter().position(|cell| cell == "50 %").expect("half load");
         assert!(cells[half + 2].starts_with("2.0") && cells[half + 3].starts_with("1.2"), "{cells:?}");
         assert!(cells[half + 3].contains(" to "), "{cells:?}");

@@ -6,7 +6,8 @@ use crate::sections::believed::{MOST, drawn};
 use compare::Comparison;
 use diagnose::views::Views;
 
-/// The section of one comparison; `None` where both are of one host that believes the same of itself, or no result tells.
+/// The section of one comparison; `None` where both are of one host that believes the same of
+/// itself, or no result tells.
 pub fn section(one: &Comparison, letter: &str) -> Option<Section> {
     let [a, b] = &one.views;
     let believed = |views: &Option<Views>| -> Vec<(String, Vec<Vec<u32>>)> {

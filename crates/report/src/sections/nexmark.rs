@@ -138,8 +138,8 @@ fn full<'a>(steps: &[Step<'a>]) -> Option<&'a Judged> {
     (judged.analysis.verdict.kind != VerdictKind::Rejected).then_some(judged)
 }
 
-/// Events a second over CPU% on a placement; `None` where the greatest rate was rejected or is not known. What else was
-/// rejected is left out.
+/// Events a second over CPU% on a placement; `None` where the greatest rate was rejected or is not
+/// known. What else was rejected is left out.
 fn curve(steps: &[Step]) -> Option<Curve> {
     full(steps)?;
     let sound = |step: &&Step| {
@@ -177,7 +177,8 @@ fn concluded(places: &[Place], free: f64) -> Option<String> {
     ))
 }
 
-/// The same of every placement. Its greatest rate stands in the table of all loads, too, and is the same figure.
+/// The same of every placement. Its greatest rate stands in the table of all loads, too, and is the
+/// same figure.
 fn capacities(places: &[Place], free: f64) -> Option<Table> {
     let row = |(name, steps): &Place| {
         let judged = full(steps)?;

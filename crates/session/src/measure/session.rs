@@ -142,8 +142,8 @@ struct Loop<'s, 'h> {
     /// What the knobs are turned to for the visits of now.
     turned: Knobs,
     watch: Watch,
-    /// Of a sweep: passes after which it is looked again whether the effect that it asks for would be seen, and passes that
-    /// it takes in all as far as can be told.
+    /// Of a sweep: passes after which it is looked again whether the effect that it asks for would
+    /// be seen, and passes that it takes in all as far as can be told.
     next_look: usize,
     passes_wanted: usize,
 }

@@ -16,8 +16,8 @@ pub struct Cross {
     /// CPU%, 0..1, and the performance of both there.
     pub share: f64,
     pub performance: f64,
-    /// 95 % interval of `share`, by the bootstrap over passes of both; `None` below three passes of either, or where one in
-    /// twenty resampled pairs of curves does not cross.
+    /// 95 % interval of `share`, by the bootstrap over passes of both; `None` below three passes of
+    /// either, or where one in twenty resampled pairs of curves does not cross.
     pub interval: Option<Interval>,
     /// Whether the second is ahead from here on.
     pub second_ahead: bool,
@@ -30,7 +30,8 @@ pub struct Cross {
 pub struct Crossing {
     /// By rising CPU%; empty where they never cross.
     pub at: Vec<Cross>,
-    /// Whether the second is ahead at the lowest and at the highest CPU% that both have; `None` where they are equal.
+    /// Whether the second is ahead at the lowest and at the highest CPU% that both have; `None`
+    /// where they are equal.
     pub second_ahead_first: Option<bool>,
     pub second_ahead_last: Option<bool>,
     /// From the higher of both lowest levels to the lower of both highest.
@@ -49,8 +50,8 @@ struct Look {
     surely: Option<bool>,
 }
 
-/// Compares two machines' curves, in the same unit of work (and scaled to one clock by [`Curve::scaled`] where wanted).
-/// `None` where they have no CPU% in common.
+/// Compares two machines' curves, in the same unit of work (and scaled to one clock by
+/// [`Curve::scaled`] where wanted). `None` where they have no CPU% in common.
 pub fn crossing(first: &Curve, second: &Curve) -> Option<Crossing> {
     let ends = |curve: &Curve| Some((curve.points.first()?.share, curve.points.last()?.share));
     let ((a_from, a_to), (b_from, b_to)) = (ends(first)?, ends(second)?);
@@ -122,7 +123,8 @@ fn surely(first: &Curve, second: &Curve, share: f64) -> Option<bool> {
 /// Levels of a curve by CPU%, and its work at each.
 type Vertices = Vec<(f64, f64)>;
 
-/// The interval of each crossing: the passes of either machine are drawn anew, a pass with all its levels.
+/// The interval of each crossing: the passes of either machine are drawn anew, a pass with all its
+/// levels.
 fn intervals(first: &Curve, second: &Curve, found: &mut [Cross]) {
     let passes = |curve: &Curve| curve.points.iter().map(|point| point.passes.len()).min().unwrap_or(0);
     let (own, theirs) = (passes(first), passes(second));

@@ -71,7 +71,8 @@ pub struct Capacity {
     pub at: f64,
     /// Whether the levels reached full load ([`FULL`]); else `most` is only the most that was tried.
     pub full: bool,
-    /// `margin` times that, and the CPU% at which it is reached first, with its interval (from two passes on).
+    /// `margin` times that, and the CPU% at which it is reached first, with its interval (from two
+    /// passes on).
     pub kept: f64,
     pub kept_at: Option<f64>,
     pub kept_at_interval: Option<Interval>,
@@ -117,7 +118,8 @@ impl Curve {
         at(&self.vertices(), share)
     }
 
-    /// The 95 % interval of that, by straight lines between those of the levels; `None` where one of them has none.
+    /// The 95 % interval of that, by straight lines between those of the levels; `None` where one
+    /// of them has none.
     pub fn bounds(&self, share: f64) -> Option<Interval> {
         let end = |of: fn(Interval) -> f64| {
             let vertex = |point: &Point| Some((point.share, of(point.interval?)));
@@ -153,8 +155,9 @@ impl Curve {
         reaches(&self.vertices(), attained * self.best().performance)
     }
 
-    /// What is used of the capacity when CPU% says `share`: performance there over the best. Its 95 % interval is that of the
-    /// ratios of passes, each by its own line between levels; `None` beyond the last level.
+    /// What is used of the capacity when CPU% says `share`: performance there over the best. Its 95
+    /// % interval is that of the ratios of passes, each by its own line between levels; `None`
+    /// beyond the last level.
     pub fn sentence(&self, share: f64) -> Option<Sentence> {
         let used = self.performance(share)? / self.best().performance;
         let found = self.by_passes(|vertices, best| Some((best, end_of(vertices, share)?)));
@@ -163,8 +166,9 @@ impl Curve {
         Sentence::of(share, used, interval)
     }
 
-    /// The 95 % interval of a ratio that every pass has: of its levels and its performance at the best one. `None` below two
-    /// passes; where levels have different numbers of passes, the first ones that all have count.
+    /// The 95 % interval of a ratio that every pass has: of its levels and its performance at the
+    /// best one. `None` below two passes; where levels have different numbers of passes, the first
+    /// ones that all have count.
     fn by_passes(&self, ratio: impl Fn(&[(f64, f64)], f64) -> Option<(f64, f64)>) -> Option<Interval> {
         let passes = self.points.iter().map(|point| point.passes.len()).min().unwrap_or(0);
         let best = self.best();
@@ -258,7 +262,8 @@ fn reaches(vertices: &[(f64, f64)], height: f64) -> Option<f64> {
     None
 }
 
-/// [`at`], and beyond the last point the last height: a pass whose last level came to a little less CPU% than the others'.
+/// [`at`], and beyond the last point the last height: a pass whose last level came to a little less
+/// CPU% than the others'.
 fn end_of(vertices: &[(f64, f64)], x: f64) -> Option<f64> {
     at(vertices, x).or_else(|| vertices.last().map(|(_, performance)| *performance))
 }

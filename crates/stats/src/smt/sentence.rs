@@ -1,5 +1,5 @@
-//! What CPU% says and what is so, in one sentence. Screens, tables and checks take their numbers from here, rounded once, so
-//! that none contradicts another.
+//! What CPU% says and what is so, in one sentence. Screens, tables and checks take their numbers
+//! from here, rounded once, so that none contradicts another.
 
 use super::super::order::Interval;
 use super::Bounds;
@@ -14,7 +14,8 @@ pub struct Sentence {
     says: f64,
     /// Used share of the capacity, 0..1, rounded; its interval is rounded outwards.
     used: Bounds,
-    /// To how many times today's work it can grow, not rounded. `hi` is infinite where nothing may be used.
+    /// To how many times today's work it can grow, not rounded. `hi` is infinite where nothing may
+    /// be used.
     growth: Bounds,
     /// Whether there is an interval.
     known: bool,
@@ -45,15 +46,16 @@ impl Sentence {
         outwards(self.growth, step_of_times(self.growth.mid))
     }
 
-    /// The growth that leaves this share (0..1) of the capacity free, as printed; below 1 where today's work leaves less.
+    /// The growth that leaves this share (0..1) of the capacity free, as printed; below 1 where
+    /// today's work leaves less.
     pub fn kept(&self, free: f64) -> Bounds {
         let keep = 1.0 - free;
         let Bounds { lo, mid, hi } = self.growth;
         outwards(Bounds { lo: keep * lo, mid: keep * mid, hi: keep * hi }, step_of_times(keep * mid))
     }
 
-    /// Whether CPU% is within this distance (0..1) of what is used, by the whole interval as it is printed; `None` where the
-    /// interval is not known or lies on both sides.
+    /// Whether CPU% is within this distance (0..1) of what is used, by the whole interval as it is
+    /// printed; `None` where the interval is not known or lies on both sides.
     pub fn agrees(&self, within: f64) -> Option<bool> {
         let (below, above) = (self.says - within - 1e-9, self.says + within + 1e-9);
         let inside = below <= self.used.lo && self.used.hi <= above;
@@ -83,7 +85,8 @@ impl Sentence {
         self.times_words(self.kept(free))
     }
 
-    /// `4.0 more (3.8 to 4.3)`: how many units of work fit beside the `load` units that are today's, with this share kept free.
+    /// `4.0 more (3.8 to 4.3)`: how many units of work fit beside the `load` units that are
+    /// today's, with this share kept free.
     pub fn further_words(&self, load: f64, free: f64) -> String {
         let keep = 1.0 - free;
         let more = |growth: f64| load * (keep * growth - 1.0);
@@ -131,7 +134,8 @@ impl Sentence {
         }
     }
 
-    /// `CPU% says 30: 60 % (59 to 61) are used; work can grow to 1.67 times today's (1.63 to 1.70), not 3.33 times`.
+    /// `CPU% says 30: 60 % (59 to 61) are used; work can grow to 1.67 times today's (1.63 to 1.70),
+    /// not 3.33 times`.
     pub fn words(&self) -> String {
         let (says, used) = (self.says(), self.used_words());
         let (growth, promise) = (self.growth_words(), self.promise_words());
@@ -156,7 +160,8 @@ fn step_of_times(times: f64) -> f64 {
     }
 }
 
-/// The middle to the nearest step, the ends to the next one outside; a value that is one but for the last bits stays.
+/// The middle to the nearest step, the ends to the next one outside; a value that is one but for
+/// the last bits stays.
 fn outwards(bounds: Bounds, step: f64) -> Bounds {
     let last_bits = 1e-6;
     Bounds {
@@ -226,7 +231,8 @@ mod tests {
     }
 
     proptest! {
-        /// What is printed holds what was found, every part of a sentence says the same, and a check says nothing else.
+        /// What is printed holds what was found, every part of a sentence says the same, and a
+        /// check says nothing else.
         #[test]
         fn no_part_contradicts_another(says in 0.001f64..1.0, used in 0.001f64..1.2, below in 0.0f64..0.3, above in 0.0f64..0.3, within in 0.0f64..0.1) {
             let (low, high) = (used * (1.0 - below), used * (1.0 + above));

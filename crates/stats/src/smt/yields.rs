@@ -78,7 +78,8 @@ pub fn estimate_yield(passes: &[YieldPass]) -> Option<Yields> {
     })
 }
 
-/// Second over first, pass by pass: the median with its 95 % interval, by ranks from six passes, by Student's t below.
+/// Second over first, pass by pass: the median with its 95 % interval, by ranks from six passes, by
+/// Student's t below.
 pub(super) fn of_pairs(first: &[f64], second: &[f64]) -> Option<Estimated> {
     let ratio = paired_ratio(first, second, 0.95)?;
     let (interval, method) = match ratio.interval {

@@ -22,7 +22,8 @@ const AREAS: f64 = 0.05;
 const WORTH: f64 = 0.01;
 /// A row or column that is worse by more than so many standard errors is no part of an area.
 const TOLD: f64 = 2.5;
-/// The most that the response may get worse in a compromise: the upper end of its one-sided 95 % interval.
+/// The most that the response may get worse in a compromise: the upper end of its one-sided 95 %
+/// interval.
 pub const WORSE_MOST: f64 = 0.10;
 /// Areas times simulated sweeps, at most.
 const WORK: usize = 20_000_000;
@@ -82,7 +83,8 @@ pub struct Advised {
     pub area: Area,
     /// The setting of the area with the best level.
     pub cell: usize,
-    /// Of the metric that it was chosen for, over the area; the interval holds for all areas together.
+    /// Of the metric that it was chosen for, over the area; the interval holds for all areas
+    /// together.
     pub gain: Change,
     /// Of the other metric over the same area.
     pub other: Option<Change>,
@@ -93,8 +95,8 @@ pub struct Advised {
 pub struct Advice {
     pub target: Option<Advised>,
     pub response: Option<Advised>,
-    /// The largest sure gain of the target among the areas in which the response gets worse by [`WORSE_MOST`] at
-    /// most.
+    /// The largest sure gain of the target among the areas in which the response gets worse by
+    /// [`WORSE_MOST`] at most.
     pub both: Option<Advised>,
 }
 
@@ -219,8 +221,8 @@ impl Areas<'_> {
         self.contrast(area).is_some_and(|contrast| worse(contrast) <= WORSE_MOST.ln_1p())
     }
 
-    /// What the largest of all areas' gains, in standard errors, exceeds in a share `alpha` of sweeps in which
-    /// nothing differs.
+    /// What the largest of all areas' gains, in standard errors, exceeds in a share `alpha` of
+    /// sweeps in which nothing differs.
     fn limit(&self, alpha: f64) -> f64 {
         let fitted = &self.surface.fitted;
         let all = self.all();

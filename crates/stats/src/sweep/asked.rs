@@ -89,7 +89,8 @@ const UNORDERED: [f64; 3] = [1.0, 0.0, 0.0];
 /// the others, do the columns' means, do the rows', what is left.
 const CELLS: [f64; 5] = [0.3, 0.3, 0.15, 0.15, 0.1];
 
-/// All that is asked of the cells `0..shape.cells()`: each with its effects and its floor, and no answer yet.
+/// All that is asked of the cells `0..shape.cells()`: each with its effects and its floor, and no
+/// answer yet.
 pub fn questions(shape: Shape, knobs: &[Knob; 2], fitted: &Fit) -> Vec<Answer> {
     let grid = Grid { shape, fitted };
     let mut all: Vec<Answer> = Vec::new();
@@ -153,8 +154,9 @@ pub fn answers(points: &[Point], shape: Shape, knobs: &[Knob; 2], fitted: &Fit, 
     all
 }
 
-/// The smallest difference between two values of a knob, as a logarithm, that would have been told of each knob; `None` where
-/// there is no question. A trend is told earlier, and says nothing of what only some values do.
+/// The smallest difference between two values of a knob, as a logarithm, that would have been told
+/// of each knob; `None` where there is no question. A trend is told earlier, and says nothing of
+/// what only some values do.
 pub fn seen(answers: &[Answer]) -> Option<f64> {
     let mains = answers.iter().filter(|answer| matches!(answer.asked, Asked::Main { .. }));
     mains.filter_map(|answer| answer.floor).reduce(f64::max)

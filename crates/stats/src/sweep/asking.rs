@@ -1,5 +1,5 @@
-//! What a sweep's layout asks of the series of its run: which series is which cell, and the looks that the question
-//! rests on.
+//! What a sweep's layout asks of the series of its run: which series is which cell, and the looks
+//! that the question rests on.
 
 use machine::Machine;
 use model::sweep::{Axis, Measure};
@@ -17,7 +17,8 @@ pub struct Asking<'a> {
     pub control: usize,
     pub metric: &'a Metric,
     pub looks: Vec<Look>,
-    /// GHz to which all looks were brought: where the work is core-bound, the clock moved, and no knob moves it.
+    /// GHz to which all looks were brought: where the work is core-bound, the clock moved, and no
+    /// knob moves it.
     pub clock: Option<f64>,
     before: [usize; 2],
     places: [Option<Vec<f64>>; 2],
@@ -119,8 +120,8 @@ fn places(axis: &Axis) -> Option<Vec<f64>> {
     Some(numbers.iter().map(smaller).collect())
 }
 
-/// Of each measure in each facet, the smallest effect of a knob that would have been told by now, as a logarithm; those of which no
-/// question can be asked are left out.
+/// Of each measure in each facet, the smallest effect of a knob that would have been told by now,
+/// as a logarithm; those of which no question can be asked are left out.
 pub fn seen_so_far(
     sweep: &Sweep,
     series: &[Series],

@@ -63,8 +63,8 @@ fn limits(counts: &[usize], residuals: &[f64], freedom: f64, seed: u64) -> Vec<f
     counts.iter().map(of).collect()
 }
 
-/// Simulated sweeps in which nothing differs: the levels of cells with so many looks each, which have the standard
-/// deviation 1, and the estimate of that.
+/// Simulated sweeps in which nothing differs: the levels of cells with so many looks each, which
+/// have the standard deviation 1, and the estimate of that.
 pub fn draws(
     counts: &[usize],
     residuals: &[f64],

@@ -1,5 +1,5 @@
-//! Rows of two tables of scores: which one breaks with its relatives, what a token's way from task to task takes, and scores
-//! of N copies that N CPUs cannot explain.
+//! Rows of two tables of scores: which one breaks with its relatives, what a token's way from task
+//! to task takes, and scores of N copies that N CPUs cannot explain.
 
 use super::super::order::median;
 use super::{CONTEXT, Test};
@@ -9,14 +9,16 @@ use model::{Effect, Fact, Finding, Severity};
 /// The same calls by one task: what a pipe costs without anybody to be woken.
 pub const ALONE: &str = "pipe";
 
-/// A row is odd from this ratio of ratios on: between five real machines of several CPUs (`../shared/fixtures/results/unixbench`,
-/// ten pairs) two rows of like calls by one task, Pipe Throughput and System Call Overhead, lie 1.02 to 1.47 apart.
+/// A row is odd from this ratio of ratios on: between five real machines of several CPUs
+/// (`../shared/fixtures/results/unixbench`, ten pairs) two rows of like calls by one task, Pipe
+/// Throughput and System Call Overhead, lie 1.02 to 1.47 apart.
 const APART: f64 = 1.5;
 
 /// Fewer rows than this make no group to be far from.
 const LEAST_ROWS: usize = 6;
 
-/// Robust distance from the group from which on a row is odd without a relative, in scatters of the group.
+/// Robust distance from the group from which on a row is odd without a relative, in scatters of the
+/// group.
 const FAR: f64 = 5.0;
 
 /// The scatter that a group is given at least, ln: that of single scores between equal machines.
@@ -49,11 +51,12 @@ pub struct OddRow {
 
 /// The odd rows of two tables, none where fewer than six rows are in both.
 ///
-/// Context switching is odd where its ratio is 1.5 times its relative's (Pipe Throughput: the same reads and writes by one task) or
-/// less than that share of it, and it is the one of the two that lies farther from the group. Another row whose tasks the
-/// scheduler places is odd that lies as far from the median of the others and five robust standard deviations (1.4826 MAD of ln, at
-/// least 5 %); of one task's rows nothing is said, since between equal runs of a shared host single ones differ twofold. Intervals,
-/// where there are some, must leave that distance.
+/// Context switching is odd where its ratio is 1.5 times its relative's (Pipe Throughput: the same
+/// reads and writes by one task) or less than that share of it, and it is the one of the two that
+/// lies farther from the group. Another row whose tasks the scheduler places is odd that lies as
+/// far from the median of the others and five robust standard deviations (1.4826 MAD of ln, at
+/// least 5 %); of one task's rows nothing is said, since between equal runs of a shared host single
+/// ones differ twofold. Intervals, where there are some, must leave that distance.
 pub fn odd_rows(rows: &[RowRatio]) -> Vec<OddRow> {
     if rows.len() < LEAST_ROWS {
         return Vec::new();
@@ -87,8 +90,8 @@ pub fn odd_rows(rows: &[RowRatio]) -> Vec<OddRow> {
     rows.iter().filter_map(odd).collect()
 }
 
-/// What a round trip of context switching is made of: its token passes two pipes, which is two calls each for both tasks, and is handed
-/// over twice.
+/// What a round trip of context switching is made of: its token passes two pipes, which is two
+/// calls each for both tasks, and is handed over twice.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Handover {
     /// A round trip, and the calls in it as one task makes them in Pipe Throughput, us.
@@ -97,7 +100,8 @@ pub struct Handover {
 }
 
 impl Handover {
-    /// From both scores of as many copies, a second; `None` where the calls alone take longer than the round trip.
+    /// From both scores of as many copies, a second; `None` where the calls alone take longer than
+    /// the round trip.
     pub fn of(context: f64, pipe: f64, copies: f64) -> Option<Handover> {
         let (trip_us, calls_us) = (1e6 * copies / context, 2e6 * copies / pipe);
         let sound = trip_us.is_finite() && calls_us.is_finite() && calls_us > 0.0 && trip_us > calls_us;
@@ -125,7 +129,8 @@ pub struct Beyond {
 }
 
 impl Beyond {
-    /// From the scores of one copy and of `copies` on `cpus` CPUs; `None` where they can give as much together.
+    /// From the scores of one copy and of `copies` on `cpus` CPUs; `None` where they can give as
+    /// much together.
     pub fn of(
         test: &'static Test,
         scores: [f64; 2],

@@ -1,4 +1,5 @@
-//! What the memory controllers of each socket read and write, by their own counters (uncore PMUs, perf-event2).
+//! What the memory controllers of each socket read and write, by their own counters (uncore PMUs,
+//! perf-event2).
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,7 +12,8 @@ use super::sensors::{Word, number};
 use model::CpuSet;
 
 const DEVICES: &str = "sys/bus/event_source/devices";
-/// Intel's integrated memory controllers, and AMD's since Zen 4, with their events for reads and for writes.
+/// Intel's integrated memory controllers, and AMD's since Zen 4, with their events for reads and
+/// for writes.
 const KINDS: [(&str, [&str; 2]); 2] = [
     ("uncore_imc_", ["cas_count_read", "cas_count_write"]),
     ("amd_umc_", ["umc_cas_cmd.rd", "umc_cas_cmd.wr"]),
@@ -78,7 +80,8 @@ impl Controllers {
         Ok(Controllers { sockets })
     }
 
-    /// Bytes of each socket so far, and when that was; those of which a counter cannot be read are left out.
+    /// Bytes of each socket so far, and when that was; those of which a counter cannot be read are
+    /// left out.
     pub fn read(&mut self) -> Vec<(String, f64)> {
         let rate = |socket: &mut Socket| {
             let mut bytes = 0.0;

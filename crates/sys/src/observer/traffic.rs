@@ -1,5 +1,5 @@
-//! What each last-level cache moves to and from memory, by the monitoring of resctrl (Intel RDT, AMD QoS), and what each
-//! socket's memory controllers move, by their own counters.
+//! What each last-level cache moves to and from memory, by the monitoring of resctrl (Intel RDT,
+//! AMD QoS), and what each socket's memory controllers move, by their own counters.
 
 use std::path::Path;
 use std::time::Instant;
@@ -43,7 +43,8 @@ impl Traffic {
         }
     }
 
-    /// GB/s of each domain and of each socket's controllers since the last reading, which begins with the second.
+    /// GB/s of each domain and of each socket's controllers since the last reading, which begins
+    /// with the second.
     pub fn read(&mut self) -> Vec<(String, f64)> {
         let rate = |domain: &mut Domain| {
             let (now, bytes) = (Instant::now(), domain.bytes.number()?);

@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// Names of `kernels` that a text of Rust uses, found by plain search and not by our reader of Rust: behind
+/// Names of `kernels` that a text of Rust uses, found by plain search and not by our reader of
+/// Rust: behind
 /// `kernels::` and in the lists of `use kernels::{…}`.
 fn kernels_named(file: &str, shown: &str) -> BTreeSet<String> {
     let word = |text: &str| -> String {

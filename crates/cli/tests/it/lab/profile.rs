@@ -1,5 +1,5 @@
-//! `make lab`: profiles shared out by real CFS kernels: one whose knobs are known to differ in what they do, and tuned's
-//! throughput-performance.
+//! `make lab`: profiles shared out by real CFS kernels: one whose knobs are known to differ in what
+//! they do, and tuned's throughput-performance.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -37,8 +37,9 @@ knobs >knobs-after
 cat said >&2
 ";
 
-/// What tuned's throughput-performance sets of what differs from the kernels' own and what a guest has: granularity and preemption as
-/// published (10 and 15 ms, as its `[sysctl]` had them while they were there), dirty_ratio and swappiness as in its version 2.20.
+/// What tuned's throughput-performance sets of what differs from the kernels' own and what a guest
+/// has: granularity and preemption as published (10 and 15 ms, as its `[sysctl]` had them while
+/// they were there), dirty_ratio and swappiness as in its version 2.20.
 const TUNED: &str = "
 mkdir -p throughput-performance
 cat >throughput-performance/tuned.conf <<'END'
@@ -55,7 +56,8 @@ assay explain-profile --after throughput-performance --bench hackbench --profile
 cat said >&2
 ";
 
-/// The knobs of the experiment that a guest left, and what each does to hackbench's time, as rows of a table.
+/// The knobs of the experiment that a guest left, and what each does to hackbench's time, as rows
+/// of a table.
 fn rows(folder: &Path, measured: impl FnOnce(&[String], &SharedOut)) -> String {
     let run = runs::read(&runs::run_file(&folder.join("out")));
     assert!(run.summary.is_some() && run.visits.iter().all(|visit| visit.reason.is_none()));
@@ -99,7 +101,8 @@ fn profile_by_kernel() {
     assert_eq!(text("knobs-before"), text("knobs-after"), "all is put back");
     let table = rows(folder.path(), |names, shared| {
         assert_eq!(names, ["min_granularity_ns", "wakeup_granularity_ns", "vm.swappiness", "vm.dirty_ratio"]);
-        // The whole costs time, what preempts is responsible, and what has nothing to do with it is not.
+        // The whole costs time, what preempts is responsible, and what has nothing to do with it is
+        // not.
         let said = format!("{:?}", shared.shares);
         assert!(shared.shares.total.interval.low > 0.0, "{said}");
         let strong = shared.shares.strong();
@@ -111,7 +114,8 @@ fn profile_by_kernel() {
     write_results("profile", &format!("{HEADER}{table}"));
 }
 
-/// That the profile gains is asserted, and that neither other knob does half of what its scheduler knobs do; how these share it is told.
+/// That the profile gains is asserted, and that neither other knob does half of what its scheduler
+/// knobs do; how these share it is told.
 #[test]
 #[ignore = "an experiment under each of two kernels, ten minutes: make lab"]
 fn tuned_by_kernel() {

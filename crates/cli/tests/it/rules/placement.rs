@@ -121,7 +121,8 @@ fn context_switching(free: f64, same_cpu: f64, two_cpus: f64) -> Value {
     run.diagnosed()
 }
 
-/// The three guests of the published table: the one that scores 589 keeps its tasks on one CPU, the others on two.
+/// The three guests of the published table: the one that scores 589 keeps its tasks on one CPU, the
+/// others on two.
 #[test]
 fn the_guests_of_the_story_are_placements() {
     let test = "the_guests_of_the_story_are_placements";

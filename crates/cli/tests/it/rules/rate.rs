@@ -129,8 +129,8 @@ pub fn footprints_beyond_caches() -> Vec<Case> {
 /// Shares of slow memory, half again as slow, that make the published runs.
 const SHARES: [f64; 5] = [0.46, 0.46, 0.04, 0.12, 0.31];
 
-/// A suite with a map behind it: the first quarter of each node's chunks is slow (unless the map is even), and bwaves ran at
-/// these rates with these shares of its pages there.
+/// A suite with a map behind it: the first quarter of each node's chunks is slow (unless the map is
+/// even), and bwaves ran at these rates with these shares of its pages there.
 fn mapped(rates: &[f64], shares: &[f64], even: bool) -> Edit {
     let tree = server();
     let root = tree.root().display();
@@ -213,8 +213,8 @@ pub fn runs_that_are_alike_on_slow_memory() -> Vec<Case> {
     ]
 }
 
-/// What three components are bound by, whose rates are these: of all copies over as many times one alone, and of one copy
-/// beside streams over it alone.
+/// What three components are bound by, whose rates are these: of all copies over as many times one
+/// alone, and of one copy beside streams over it alone.
 fn bounds(bwaves: f64, graph: [f64; 2]) -> Vec<(String, String)> {
     let tree = server();
     let root = tree.root().display();

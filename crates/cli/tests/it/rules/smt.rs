@@ -31,7 +31,8 @@ fn faster(run: &mut Edit, of: impl Fn(&Value) -> bool, factor: f64) {
     });
 }
 
-/// A study of load on the recorded machine of two cores, where two do so many times the work of one at the same CPU%.
+/// A study of load on the recorded machine of two cores, where two do so many times the work of one
+/// at the same CPU%.
 fn two_cores(times: f64) -> Edit {
     let mut run = Edit::of_verb(&["smt"], &format!("--quick --kind loop --pretend 7 --from {}", recorded()));
     // Whatever was invented.
@@ -73,7 +74,8 @@ pub fn threads_that_share_a_core() -> Vec<Case> {
     assert!(headline(&siblings).contains("the second thread of a core adds"), "{}", headline(&siblings));
     let hidden = two_cores(1.2).diagnosed();
     assert!(headline(&hidden).contains("are said to be two cores"), "{}", headline(&hidden));
-    // Two cores whose second gives four fifths: that is no hidden sibling, and CPU% does not tell what is used.
+    // Two cores whose second gives four fifths: that is no hidden sibling, and CPU% does not tell
+    // what is used.
     let off = two_cores(1.8).diagnosed();
     let said = headline(&off);
     assert!(said.contains("CPU% is off by more than 3 points; CPU% says 50: 56 % ("), "{said}");

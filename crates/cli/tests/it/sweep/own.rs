@@ -11,7 +11,8 @@ use crate::runs::{
     end, folder_of_nobody, is_tidy, page_is_whole, read, results, run_file, start, unprivileged,
 };
 
-/// Each visit works for some tenths of a second, so that its tasks can be looked at on a loaded machine, too.
+/// Each visit works for some tenths of a second, so that its tasks can be looked at on a loaded
+/// machine, too.
 const WORDS: &str = "hackbench --quick --force --param groups=1 --param fds=2 --param loops=20000 --response none --effect 1000 \
                      --knob slice_ns=0.2ms,20ms --knob policy=other,batch";
 

@@ -1,8 +1,10 @@
-//! The published sweep as a made run: the surface of its words in, its regions and its compromise out.
+//! The published sweep as a made run: the surface of its words in, its regions and its compromise
+//! out.
 //!
-//! `../shared/spec/2-scheduler-sweep.md` tells the regions, `data/hackbench_tuned.csv` what was set before and after. Times, switches and
-//! response are made from those words: steep fall up to 4 ms, ragged up to 17 ms, flat from there on; a large w helps small m and
-//! hurts middling m; best at m of 15 to 20 ms with w of 6 to 8 ms; a small w responds sooner.
+//! `../shared/spec/2-scheduler-sweep.md` tells the regions, `data/hackbench_tuned.csv` what was set
+//! before and after. Times, switches and response are made from those words: steep fall up to 4 ms,
+//! ragged up to 17 ms, flat from there on; a large w helps small m and hurts middling m; best at m
+//! of 15 to 20 ms with w of 6 to 8 ms; a small w responds sooner.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! The published tables of the placement story, through the program: the odd row is named, and the guest that beats its host.
+//! The published tables of the placement story, through the program: the odd row is named, and the
+//! guest that beats its host.
 
 use std::fmt::Write;
 use std::fs;
@@ -10,7 +11,8 @@ use super::text;
 use crate::assay;
 use crate::host::skipped;
 
-/// A published table as columns of names and rows of cells; `None` (said) where it is not beside this clone.
+/// A published table as columns of names and rows of cells; `None` (said) where it is not beside
+/// this clone.
 fn published(test: &str, name: &str) -> Option<Vec<Vec<String>>> {
     let Ok(text) = fs::read_to_string(testkit::root().join("../shared/spec/data").join(name)) else {
         skipped(test, format!("{name} is not beside this clone"));
@@ -111,7 +113,8 @@ fn the_guest_that_beats_its_host_is_named() {
     };
     let said = "the guest vm_b beats xeon_e5_2682v4_host, a machine of its class: Pipe-based Context Switching 1.38 times";
     assert_eq!(headlines(&json), [said]);
-    // The other way round; and among all of them, which are too few to judge single ones, it beats its fellow by the most.
+    // The other way round; and among all of them, which are too few to judge single ones, it beats
+    // its fellow by the most.
     assert_eq!(headlines(&compared(vm_b, host).0), [said]);
     let peers = assay().arg("peers").args(&files).arg("--json").output().expect("assay runs");
     assert_eq!(peers.status.code(), Some(4), "{}", String::from_utf8_lossy(&peers.stderr));

@@ -52,7 +52,8 @@ fn two_cores_are_a_straight_line() {
     assert!((used - level.median(ids::metric::CPU).expect("measured") / 200.0).abs() < 1e-9);
 }
 
-/// What a check or a finding says of CPU% is what the table says beside it, whatever the second CPU gives.
+/// What a check or a finding says of CPU% is what the table says beside it, whatever the second CPU
+/// gives.
 #[test]
 fn the_check_and_the_table_never_contradict_each_other() {
     let mut outcomes = [0; 3];
@@ -93,7 +94,8 @@ fn the_check_and_the_table_never_contradict_each_other() {
     assert!(outcomes[0] > 0 && outcomes[1] > 0, "{outcomes:?}");
 }
 
-/// The CPU% at which the margin begins is read off the curve of the table: there the table says that all but it is used.
+/// The CPU% at which the margin begins is read off the curve of the table: there the table says
+/// that all but it is used.
 #[test]
 fn the_bottom_line_is_of_the_same_curve_as_the_table() {
     for (s, margin) in [(1.05, 10), (1.25, 20), (1.6, 30), (1.9, 50)] {

@@ -1,5 +1,5 @@
-//! What a sweep ends with: what to set for throughput, for response and for both, which effect would have been seen, and
-//! what more time buys.
+//! What a sweep ends with: what to set for throughput, for response and for both, which effect
+//! would have been seen, and what more time buys.
 
 use super::{Charted, Facet, Swept, words};
 use model::{Better, Sweep, percent};
@@ -66,7 +66,8 @@ pub fn recommendations(sweep: &Sweep, facet: &Facet) -> Vec<Recommendation> {
     made.collect()
 }
 
-/// `min_granularity 15 ms to 20 ms; wall time 12 % less (10 % to 14 %), latency 3.1 % more (1 % less to 7.4 % more)`.
+/// `min_granularity 15 ms to 20 ms; wall time 12 % less (10 % to 14 %), latency 3.1 % more (1 %
+/// less to 7.4 % more)`.
 fn set(
     sweep: &Sweep,
     facet: &Facet,

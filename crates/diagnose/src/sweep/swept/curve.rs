@@ -23,8 +23,8 @@ pub struct Piece {
     pub text: String,
 }
 
-/// Curves over each knob whose values are three numbers or more, with the other knob at the value that is advised, or that was
-/// there; none where the knobs do not matter.
+/// Curves over each knob whose values are three numbers or more, with the other knob at the value
+/// that is advised, or that was there; none where the knobs do not matter.
 pub fn curves(sweep: &Sweep, facet: &Facet, charted: &Charted) -> Vec<Curve> {
     let axes = 0..sweep.axes.len();
     let numbers = |axis: &usize| sweep.axes[*axis].numbers().is_some_and(|numbers| numbers.len() > 2);

@@ -206,8 +206,8 @@ pub fn letter(index: usize) -> String {
     model::letters(index)
 }
 
-/// Why the metric does in these cells what it does, by the switches that were counted; empty where none were. That it goes
-/// with them is said where it does visit by visit.
+/// Why the metric does in these cells what it does, by the switches that were counted; empty where
+/// none were. That it goes with them is said where it does visit by visit.
 pub fn why(charted: &Charted, kind: Kind, cells: &[usize]) -> String {
     let Some(involuntary) = charted.beside(ids::INVOLUNTARY) else {
         return String::new();

@@ -1,4 +1,5 @@
-//! What a rate study came to: its conclusion, whether runs follow where memory lay, at which footprint memory decides.
+//! What a rate study came to: its conclusion, whether runs follow where memory lay, at which
+//! footprint memory decides.
 
 use super::super::{column, number, right, text};
 use super::{axis, is_own};
@@ -12,7 +13,8 @@ use model::percent;
 use stats::places::{Follows, Joined};
 use stats::repeat::{APART, Sequence, Shape};
 
-/// Whether components repeat, what explains those that do not, and at which footprint memory decides; nothing of other runs.
+/// Whether components repeat, what explains those that do not, and at which footprint memory
+/// decides; nothing of other runs.
 pub fn conclusion(diagnosis: &Diagnosis) -> Vec<String> {
     let Some(suite) = suite(&diagnosis.run, &diagnosis.series) else { return Vec::new() };
     let mut sentences = repeats(&suite);
@@ -68,7 +70,8 @@ fn repeats(suite: &Suite) -> Vec<String> {
         .collect()
 }
 
-/// What follows the table of components: what they are bound by, where their runs lay, larger footprints.
+/// What follows the table of components: what they are bound by, where their runs lay, larger
+/// footprints.
 pub fn blocks(diagnosis: &Diagnosis, suite: &Suite) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
     if suite.parts.iter().any(Part::is_memory) {

@@ -101,8 +101,8 @@ fn truths(study: &Study) -> Option<Table> {
     (!rows.is_empty()).then_some(Table { columns, rows, folded: false })
 }
 
-/// From the least to the most that is used by the yields of all kinds of work and by the measured line of `loop`, which is
-/// one of them.
+/// From the least to the most that is used by the yields of all kinds of work and by the measured
+/// line of `loop`, which is one of them.
 fn of_all_kinds(sentence: &Sentence, says: f64, yields: [f64; 2]) -> String {
     let by_yield = yields.map(|s| spread_first(says, s, 2, 1.0));
     let used = sentence.used();

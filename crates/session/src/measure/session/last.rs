@@ -1,4 +1,5 @@
-//! What is visited once, when all else is through: a map of the memory that the runs before have given back.
+//! What is visited once, when all else is through: a map of the memory that the runs before have
+//! given back.
 
 use super::Loop;
 use crate::measure::Progress;
@@ -10,7 +11,8 @@ impl Loop<'_, '_> {
         self.plan()[case].case.inputs.contains_key(LAST)
     }
 
-    /// Visits what comes once and last, whatever the budget: it was planned for. False when the user interrupted it.
+    /// Visits what comes once and last, whatever the budget: it was planned for. False when the
+    /// user interrupted it.
     pub(super) fn last(
         &mut self,
         writer: &mut Writer,

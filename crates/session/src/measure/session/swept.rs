@@ -6,12 +6,13 @@ use stats::sweep::asking::seen_so_far;
 
 use super::Loop;
 
-/// From one look to the next there are this many times as many passes: looking is not free in large maps.
+/// From one look to the next there are this many times as many passes: looking is not free in large
+/// maps.
 const PASSES_BETWEEN_LOOKS: f64 = 1.15;
 
 impl Loop<'_, '_> {
-    /// Cells go on together until the effect that the sweep asks for would be seen, of each knob in each metric; only those
-    /// that give nothing end before.
+    /// Cells go on together until the effect that the sweep asks for would be seen, of each knob in
+    /// each metric; only those that give nothing end before.
     pub(super) fn look_whether_it_is_seen(&mut self, runnable: &[usize]) {
         let hopeless: Vec<bool> = runnable.iter().map(|case| self.gives_nothing(*case)).collect();
         let enough = runnable.iter().zip(&hopeless).all(|(case, gone)| *gone || self.has_enough(*case));

@@ -1,4 +1,5 @@
-//! The charts of a study of rising load: work, IPC or what stands in for it, CPU%, attainment, and the gap.
+//! The charts of a study of rising load: work, IPC or what stands in for it, CPU%, attainment, and
+//! the gap.
 
 use super::ratio_words;
 use crate::block::{Axis, Cell, Chart, ChartKind, Column, Line, LinePoint, Scale, Table};
