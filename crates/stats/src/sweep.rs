@@ -9,6 +9,7 @@ mod advice;
 mod asked;
 pub mod asking;
 mod best;
+mod ending;
 pub mod fit;
 mod matters;
 mod pareto;
@@ -18,6 +19,7 @@ mod tests;
 
 pub use advice::{Advice, Advised, Area, Change, WORSE_MOST, advice};
 pub use asked::{Answer, Asked};
+pub use ending::Ending;
 pub use matters::Matters;
 pub use pareto::{Spot, pareto};
 pub use regions::{Direction, Kind, Region, Segment, segments};

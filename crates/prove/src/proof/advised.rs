@@ -8,7 +8,7 @@ use super::{PLANTED_GAIN, Rate};
 use model::Better;
 use stats::noise::{Noise, autoregressive};
 use stats::ranks::shuffled;
-use stats::sweep::{Advised, Knob, Look, Question, Shape, WORSE_MOST, advice, seen, surface};
+use stats::sweep::{Advised, Ending, Knob, Look, Question, Shape, WORSE_MOST, advice, seen, surface};
 
 /// A sweep of a target and of its response, measured until an effect of 5 % would be seen of both.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -159,14 +159,18 @@ pub fn advised(of: Advising, trials: usize, seed: u64) -> AdvisedOf {
                 looks.iter().filter(|look| look.pass < passes).copied().collect()
             })
         };
-        let is_seen = |passes: u32| {
-            let seen_of = |looks: &Vec<Look>| seen(&truth.question(looks, &places, trial as u64));
-            until(passes).iter().all(|looks| seen_of(looks).is_some_and(|seen| seen <= ASKED.ln_1p()))
+        let smallest = |passes: u32| -> f64 {
+            let of = |looks: &Vec<Look>| {
+                seen(&truth.question(looks, &places, trial as u64)).unwrap_or(f64::INFINITY)
+            };
+            until(passes).iter().map(of).fold(0.0, f64::max)
         };
-        let mut passes = LEAST;
-        while passes < of.most && !is_seen(passes) {
-            passes = ((f64::from(passes) * 1.15).ceil() as u32).min(of.most);
-        }
+        let mut ending = Ending::default();
+        let is_over = |passes: &u32| {
+            let now = *passes as usize;
+            ending.is_due(now) && ending.look(now, smallest(*passes), ASKED.ln_1p())
+        };
+        let passes = (LEAST..of.most).find(is_over).unwrap_or(of.most);
         let kept = until(passes);
         let questions = kept.each_ref().map(|looks| truth.question(looks, &places, trial as u64));
         let [Some(target), Some(response)] = questions.each_ref().map(surface) else { continue };

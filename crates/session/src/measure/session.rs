@@ -16,6 +16,7 @@ use bench::{Depth, Order, Secret, narrowed};
 use knobs::Hand;
 use model::run_file::Writer;
 use model::{Conditions, Earlier, Event, Header, Params, Planned, Reason, Record, Run, Visit, fingerprint};
+use stats::sweep::Ending;
 use sys::counters::{Counters, Groups, Neighbours};
 use sys::{clock, process};
 
@@ -142,10 +143,8 @@ struct Loop<'s, 'h> {
     /// What the knobs are turned to for the visits of now.
     turned: Knobs,
     watch: Watch,
-    /// Of a sweep: passes after which it is looked again whether the effect that it asks for would
-    /// be seen, and passes that it takes in all as far as can be told.
-    next_look: usize,
-    passes_wanted: usize,
+    /// Of a sweep: its looks at whether the effect that it asks for would be seen.
+    ending: Ending,
 }
 
 impl<'s, 'h> Loop<'s, 'h> {
@@ -179,8 +178,7 @@ impl<'s, 'h> Loop<'s, 'h> {
             patience: session.patience,
             turned: Knobs::new(),
             watch: Watch::of(session.header, &session.root, begin_ms),
-            next_look: 0,
-            passes_wanted: 0,
+            ending: Ending::default(),
             run,
             places,
             made,

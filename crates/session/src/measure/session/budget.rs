@@ -58,7 +58,7 @@ impl Loop<'_, '_> {
                 Until::Looks => stop::next_look(have).min(profile.passes_max as usize),
                 Until::Seen => {
                     let least = profile.passes_min as usize;
-                    have.max(self.passes_wanted).clamp(least, (profile.passes_max as usize).max(least))
+                    have.max(self.ending.wanted()).clamp(least, (profile.passes_max as usize).max(least))
                 }
                 Until::Quads => have.max(profile.passes_min as usize),
             };

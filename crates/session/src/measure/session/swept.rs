@@ -6,10 +6,6 @@ use stats::sweep::asking::seen_so_far;
 
 use super::Loop;
 
-/// From one look to the next there are this many times as many passes: looking is not free in large
-/// maps.
-const PASSES_BETWEEN_LOOKS: f64 = 1.15;
-
 impl Loop<'_, '_> {
     /// Cells go on together until the effect that the sweep asks for would be seen, of each knob in
     /// each metric; only those that give nothing end before.
@@ -30,18 +26,14 @@ impl Loop<'_, '_> {
             return false;
         };
         let passes = self.run.visits.iter().map(|visit| visit.pass as usize + 1).max().unwrap_or(0);
-        if passes < self.next_look {
+        if !self.ending.is_due(passes) {
             return false;
         }
-        self.next_look = (passes as f64 * PASSES_BETWEEN_LOOKS).ceil() as usize;
         let all = series(&self.run);
         let machine = self.watch.machine();
         let seen = seen_so_far(sweep, &all, (run_clock(&all, machine), machine), header.seed);
         // Where nothing can be asked (all cells but one fail), more passes change nothing.
         let largest = seen.iter().copied().reduce(f64::max).unwrap_or(0.0);
-        // What would be seen falls with the root of the passes.
-        let times = (largest / effect.ln_1p()).powi(2);
-        self.passes_wanted = (passes as f64 * times).min(1e6).ceil() as usize;
-        times <= 1.0
+        self.ending.look(passes, largest, effect.ln_1p())
     }
 }
