@@ -8,6 +8,7 @@ mod chunks;
 mod clocks;
 mod comparing;
 mod coverage;
+mod crossings;
 mod factorials;
 mod ladders;
 mod neighbours;
@@ -33,6 +34,7 @@ pub use coverage::{
     Coverage, FewProcesses, coverage, coverage_while_wandering, few_processes, pooled_coverage,
     true_icc_below_bound,
 };
+pub use crossings::{Crossed, Passes, crossed};
 pub use factorials::{Knobs, SharedOut, shared_out};
 pub use ladders::{CLAIMS, Ladders, ladders};
 pub use neighbours::{Alone, Neighbour, beside};
@@ -134,6 +136,8 @@ pub const USED_COVERAGE_LEAST: f64 = 0.95;
 pub const GAP_COVERAGE_LEAST: f64 = 0.93;
 /// Least sentences on used share and growth, as they are printed, whose intervals hold the truth.
 pub const SENTENCE_COVERAGE_LEAST: f64 = 0.95;
+/// Least coverage of the 95 % intervals of where two machines' curves cross.
+pub const CROSSING_COVERAGE_LEAST: f64 = 0.94;
 
 /// Most memories of one speed that are said to have several.
 pub const MAP_FALSE_MOST: f64 = 0.001;
@@ -224,6 +228,7 @@ pub const BOUNDS: &[(&str, f64)] = &[
     ("USED_COVERAGE_LEAST", USED_COVERAGE_LEAST),
     ("GAP_COVERAGE_LEAST", GAP_COVERAGE_LEAST),
     ("SENTENCE_COVERAGE_LEAST", SENTENCE_COVERAGE_LEAST),
+    ("CROSSING_COVERAGE_LEAST", CROSSING_COVERAGE_LEAST),
     ("MAP_FALSE_MOST", MAP_FALSE_MOST),
     ("MAP_FOUND_LEAST", MAP_FOUND_LEAST),
     ("MAP_LIMIT_LEAST", MAP_LIMIT_LEAST),
