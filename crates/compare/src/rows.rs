@@ -117,7 +117,9 @@ fn odd_row(odd: &OddRow, copies: i64, rows: &Rows) -> Finding {
         facts.push(Fact::new("a round trip of the token in A", words(a), key(test)));
         facts.push(Fact::new("in B", words(b), key(test)));
         let [a, b] = [a, b].map(|way| way.one_way_us());
-        cause.push_str(&format!(" Handing over once takes {a:.2} us in A and {b:.2} us in B."));
+        cause.push_str(&format!(
+            " Waking the other task and switching to it takes {a:.2} us in A and {b:.2} us in B."
+        ));
     }
     if let Some((with, without)) = indices(None, rows).zip(indices(Some(test), rows)) {
         let words = |[a, b]: [f64; 2]| format!("A {a:.1}, B {b:.1}: {}", times(b / a));

@@ -154,7 +154,7 @@ pub fn note(pair: &Match) -> String {
         if !matches!(member.verdict.kind, VerdictKind::Trusted | VerdictKind::Unverified) {
             notes.push(format!("{name} is {}", member.verdict.words()));
         }
-        if !member.note.is_empty() {
+        if !member.note.is_empty() && !notes.contains(&member.note) {
             notes.push(member.note.clone());
         }
     }

@@ -9,6 +9,7 @@ use super::outliers::{Flag, Standing};
 use super::{DRIFT, SLOW};
 use crate::rows::{BEATS, beats, is_guest};
 use model::{Effect, Fact, Finding, Severity, percent};
+use stats::unixbench::of_bench;
 
 /// Benchmarks, differences and own findings of a host that are told one by one.
 const SHOWN: usize = 5;
@@ -89,7 +90,10 @@ fn guests(fleet: &Fleet) -> Vec<Finding> {
             let (ratio, least) =
                 ((own.ln - other.ln).exp(), (own.ln - own.half - other.ln - other.half).exp());
             let key = fleet.metrics[own.metric as usize].key.as_str();
-            (least > BEATS).then(|| (short(key), key.to_string(), ratio))
+            let bench = key.split('@').next().unwrap_or(key);
+            let test = of_bench(bench).filter(|_| key.contains("?copies=1#"));
+            let title = test.map_or_else(|| short(key), |test| test.title.to_string());
+            (least > BEATS).then(|| (title, key.to_string(), ratio))
         });
         let rows: Vec<(String, String, f64)> = rows.collect();
         let rows_of = rows.iter().map(|(title, key, ratio)| (title.as_str(), key.as_str(), *ratio));

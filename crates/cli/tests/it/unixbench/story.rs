@@ -74,6 +74,13 @@ fn the_odd_row_of_the_published_table_is_named() {
     // It is what is said first.
     let first = shown.lines().find(|line| line.contains("check")).expect("a line of checks");
     assert!(first.contains("Pipe-based Context Switching breaks with its relatives"), "{shown}");
+    // What is the same of both is said once.
+    let notes: Vec<&str> =
+        shown.lines().filter(|line| line.contains("from the table of the index")).collect();
+    assert!(
+        notes.len() == 12 && notes.iter().all(|line| line.matches("from the table").count() == 1),
+        "{shown}"
+    );
     // Neither a table against itself nor the other eleven rows have one.
     let (json, _) = compared(&atom, &atom);
     assert_eq!(json["findings"], serde_json::json!([]));
@@ -119,7 +126,7 @@ fn the_guest_that_beats_its_host_is_named() {
     let peers = assay().arg("peers").args(&files).arg("--json").output().expect("assay runs");
     assert_eq!(peers.status.code(), Some(4), "{}", String::from_utf8_lossy(&peers.stderr));
     let peers: Value = serde_json::from_slice(&peers.stdout).expect("JSON");
-    let said = "the guest vm_b beats vm_a, a machine of its class: unixbench.context1?copies=1 5.38 times";
+    let said = "the guest vm_b beats vm_a, a machine of its class: Pipe-based Context Switching 5.38 times";
     assert_eq!(headlines(&peers), [said]);
 }
 
