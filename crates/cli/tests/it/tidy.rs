@@ -153,6 +153,40 @@ fn files_stay_readable() {
     }
 }
 
+/// Columns of a comment.
+const COMMENT_COLUMNS: usize = 100;
+
+/// Lines of a file that are comments and longer than that; one word alone may be longer. Help texts
+/// and what is printed are strings.
+fn long_comments(source: &Source) -> Vec<String> {
+    let marks: &[&str] = match source.path.rsplit('.').next() {
+        Some("sh") => &["#"],
+        Some("java") => &["//", "/*", "*"],
+        _ => &["//"],
+    };
+    let is_comment = |line: &str| marks.iter().any(|mark| line.trim_start().starts_with(mark));
+    let can_be_cut = |line: &str| line.split_whitespace().count() > 2;
+    let lines = source.text.lines().enumerate();
+    let long = lines
+        .filter(|(_, line)| line.chars().count() > COMMENT_COLUMNS && is_comment(line) && can_be_cut(line));
+    long.map(|(number, _)| format!("{}:{}", source.path, number + 1)).collect()
+}
+
+#[test]
+fn comments_wrap_at_100_columns() {
+    let all = [("crates", "rs"), ("fuzz", "rs"), ("crates", "sh"), ("nexmark", "java")];
+    let sources = all.into_iter().flat_map(|(folder, extension)| files(folder, extension));
+    let wrong: Vec<String> = sources.flat_map(|source| long_comments(&source)).collect();
+    assert!(wrong.is_empty(), "comments beyond {COMMENT_COLUMNS} columns:\n{}", wrong.join("\n"));
+    let long = "word ".repeat(20);
+    let planted = |path: &str, line: String| Source { path: path.into(), text: format!("one\n{line}\n") };
+    for (path, mark) in [("x.rs", "    //! "), ("x.sh", "# "), ("x.java", " * "), ("x.java", "// ")] {
+        assert_eq!(long_comments(&planted(path, format!("{mark}{long}"))).len(), 1, "{path} {mark}");
+    }
+    assert!(long_comments(&planted("x.rs", format!("let text = \"{long}\";"))).is_empty());
+    assert!(long_comments(&planted("x.rs", format!("/// <https://{}>", "a/".repeat(60)))).is_empty());
+}
+
 #[test]
 fn nothing_is_left_open_and_no_machine_of_ours_is_named() {
     let words = ["TO", "FIX", "XX"].map(|half| match half {
