@@ -1,4 +1,5 @@
-//! Tells the program by which compiler it was built: half of what Dhrystone measures is that one's skill.
+//! Tells the program by which compiler it was built: half of what Dhrystone measures is that one's
+//! skill.
 
 use std::process::Command;
 

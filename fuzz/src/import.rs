@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use compare::{Arm, Options, compare};
 use model::VerdictKind;
 
-/// A file: refused, or results whose figures each have a value or a reason, and that agree with themselves.
+/// A file: refused, or results whose figures each have a value or a reason, and that agree with
+/// themselves.
 pub fn import(data: &[u8]) {
     let Ok(results) = ::import::read(data) else { return };
     assert!(!results.is_empty(), "neither refused nor read");

@@ -1,5 +1,6 @@
-//! What each fuzz target does with its bytes. No target only looks for panics: each asserts what must hold of the
-//! answer. `crates/cli/tests/it/corpus.rs` includes this file and replays the committed corpus, without libFuzzer.
+//! What each fuzz target does with its bytes. No target only looks for panics: each asserts what
+//! must hold of the answer. `crates/cli/tests/it/corpus.rs` includes this file and replays the
+//! committed corpus, without libFuzzer.
 
 mod cpuid;
 mod cpuset;

@@ -1,5 +1,5 @@
-//! Whatever a snapshot says, the machine that is made of it does not contradict itself, can be shown, and can be planned
-//! for.
+//! Whatever a snapshot says, the machine that is made of it does not contradict itself, can be
+//! shown, and can be planned for.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -114,7 +114,8 @@ fn numbers(machine: &Machine) {
     }
 }
 
-/// However odd the machine: a picture as wide as the terminal, of visible characters, that a person can still read.
+/// However odd the machine: a picture as wide as the terminal, of visible characters, that a person
+/// can still read.
 fn shown(machine: &Machine) {
     for (unicode, width) in [(true, 80), (false, 40)] {
         let text = draw(machine, Style { color: false, unicode, width });
@@ -156,7 +157,8 @@ fn planned(machine: &Machine, snapshot: &Snapshot) {
     }
 }
 
-/// A point for each CPU of the largest machine that Linux knows, with room; pairs of CPUs are sampled.
+/// A point for each CPU of the largest machine that Linux knows, with room; pairs of CPUs are
+/// sampled.
 const POINTS_MOST: usize = 1 << 17;
 
 fn possible(planned: &Planned, scope: &Scope, usable: &CpuSet) {

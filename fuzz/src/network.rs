@@ -3,7 +3,8 @@
 use bench::network_wire::{HELLO_BYTES, Hello, Keys, LONGEST_FRAME, Unframer, Way};
 use bench::network_words::{Reply, Request};
 
-/// The bytes as a hello, as a cookie, as frames in pieces of the first byte's length, and as a request and a reply.
+/// The bytes as a hello, as a cookie, as frames in pieces of the first byte's length, and as a
+/// request and a reply.
 pub fn network(data: &[u8]) {
     for length in 0..=data.len().min(HELLO_BYTES) {
         if let Ok(Some(hello)) = Hello::parse(&data[..length]) {

@@ -9,8 +9,8 @@ use super::machine;
 
 const TABLES: &str = "/sys/firmware/dmi/tables";
 
-/// The first byte says what the others are: a table behind an entry point that we make, or both, with or without the
-/// entry point's checksum put right.
+/// The first byte says what the others are: a table behind an entry point that we make, or both,
+/// with or without the entry point's checksum put right.
 pub fn smbios(data: &[u8]) {
     let Some((kind, rest)) = data.split_first() else { return };
     let (mut entry, table) = match kind % 4 {
@@ -86,7 +86,8 @@ fn made_v2(length: usize) -> Vec<u8> {
     entry
 }
 
-/// Makes the checksums right: of the bytes that the length field counts, in the older form of the inner part first.
+/// Makes the checksums right: of the bytes that the length field counts, in the older form of the
+/// inner part first.
 fn put_right(entry: &mut [u8]) {
     let (length_at, sum_at) = match entry.get(..4) {
         Some(b"_SM3") => (6, 5),

@@ -128,9 +128,10 @@ pub const PATHS: [&str; 118] = [
     "probe:page_bytes",
 ];
 
-/// Entries apart by the ASCII record separator, each a path, a NUL and a content. A path is itself, or `@N.a.b`: the
-/// N-th of [`PATHS`] with the numbers a and b in it. A content is text, but for three marks: `\x02` and bytes, `\x03`
-/// and a link's target (a path as above), `\x04` and as many bytes as the errno says.
+/// Entries apart by the ASCII record separator, each a path, a NUL and a content. A path is itself,
+/// or `@N.a.b`: the N-th of [`PATHS`] with the numbers a and b in it. A content is text, but for
+/// three marks: `\x02` and bytes, `\x03` and a link's target (a path as above), `\x04` and as many
+/// bytes as the errno says.
 pub fn machine_tree(data: &[u8]) {
     let entries = data.split(|byte| *byte == SEPARATOR).take(600).filter_map(entry);
     let snapshot = Snapshot { entries: entries.collect() };
@@ -231,7 +232,8 @@ fn shortened(snapshot: &Snapshot) {
     }
 }
 
-/// Whether a text is as kernels write it: a block a CPU that begins with its number, every key once in a block.
+/// Whether a text is as kernels write it: a block a CPU that begins with its number, every key once
+/// in a block.
 fn regular(text: &str) -> bool {
     let mut numbers = std::collections::BTreeSet::new();
     text.trim().split("\n\n").all(|block| {

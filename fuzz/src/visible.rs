@@ -2,8 +2,8 @@
 
 use ::report::plain::plain;
 
-/// Every character is visible and in its place: no escape that recolours a terminal, no override that turns a line
-/// around, nothing of no width.
+/// Every character is visible and in its place: no escape that recolours a terminal, no override
+/// that turns a line around, nothing of no width.
 pub fn check(what: &str, text: &str) {
     for line in text.split('\n') {
         let harmless = plain(line, usize::MAX);

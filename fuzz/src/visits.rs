@@ -1,4 +1,5 @@
-//! Runs with numbers that nobody would measure, made of bytes directly: JSON costs a fuzzer too much of its luck.
+//! Runs with numbers that nobody would measure, made of bytes directly: JSON costs a fuzzer too
+//! much of its luck.
 
 use model::vocabulary::cpu::metric::CLOCK;
 use model::vocabulary::memory::{metric::LATENCY, param::BYTES};
@@ -230,7 +231,8 @@ impl Bytes<'_> {
         *first
     }
 
-    /// Mostly a number near 1, sometimes an end of what numbers can be; always finite, as all in JSON are.
+    /// Mostly a number near 1, sometimes an end of what numbers can be; always finite, as all in
+    /// JSON are.
     fn number(&mut self) -> f64 {
         const ENDS: [f64; 24] = [
             0.0,

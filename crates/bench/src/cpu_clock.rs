@@ -72,8 +72,8 @@ fn run(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     })
 }
 
-/// Latency of a multiplication in whole cycles: the ratio of two short chains, rounded, from the quickest of a few
-/// tries.
+/// Latency of a multiplication in whole cycles: the ratio of two short chains, rounded, from the
+/// quickest of a few tries.
 fn multiply_cycles(sampler: &Sampler) -> f64 {
     const ROUNDS: u64 = 256;
     let clock = sampler.clock();

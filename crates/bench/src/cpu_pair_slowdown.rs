@@ -1,4 +1,5 @@
-//! Slowdown of two: whether two CPUs compute as fast together as each alone, which shows who shares a core.
+//! Slowdown of two: whether two CPUs compute as fast together as each alone, which shows who shares
+//! a core.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -97,7 +98,8 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     vec![candidate]
 }
 
-/// Pairs of every distance that the kernel believes, and those that firmware usually numbers as siblings.
+/// Pairs of every distance that the kernel believes, and those that firmware usually numbers as
+/// siblings.
 fn sample(scope: &Scope, cpus: &CpuSet) -> Vec<Pair> {
     let mut pairs = tournament::sample(scope.floor, EACH);
     let cpus: Vec<u32> = cpus.iter().collect();
@@ -161,7 +163,8 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
 /// A process on each CPU, asleep unless it computes.
 struct Crew {
     tasks: BTreeMap<u32, Partner>,
-    /// How many have arrived and how many have ended, a line each; then a line with each CPU's time.
+    /// How many have arrived and how many have ended, a line each; then a line with each CPU's
+    /// time.
     words: SharedWords,
 }
 

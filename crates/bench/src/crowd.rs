@@ -31,8 +31,8 @@ pub const LEAST_SHARE: Metric = Metric::new(
 )
 .aside();
 
-/// One task alone; two at each distance, the nearest ones in every profile; two wherever the scheduler puts them; and, where
-/// there are more, one on each CPU.
+/// One task alone; two at each distance, the nearest ones in every profile; two wherever the
+/// scheduler puts them; and, where there are more, one on each CPU.
 pub fn cases(bench: &Benchmark, scope: &Scope, points: usize) -> Vec<Candidate> {
     let candidate = |name, placement: Result<Placement, String>, priority| match placement {
         Ok(placement) => Candidate::new(bench.id, placement, priority, scope.seconds(points, 1.0, 0.003)),
@@ -50,7 +50,8 @@ pub fn cases(bench: &Benchmark, scope: &Scope, points: usize) -> Vec<Candidate> 
     candidates
 }
 
-/// Two tasks at each distance of this machine, in the quick profile at the smallest one only, and on one CPU if asked.
+/// Two tasks at each distance of this machine, in the quick profile at the smallest one only, and
+/// on one CPU if asked.
 pub fn pairs(scope: &Scope, on_one_cpu: bool) -> Vec<(&'static str, Result<Placement, String>)> {
     let pairs = scope.floor.pairs(["task", "task"]);
     // `other-cpu` stands in where the kernel tells nothing; missing it is no lack.
@@ -69,7 +70,8 @@ pub fn pairs(scope: &Scope, on_one_cpu: bool) -> Vec<(&'static str, Result<Place
     on_one.into_iter().chain(wanted).map(|(distance, pair)| (distance.name(), pair)).collect()
 }
 
-/// What the tasks share: a word that counts what was done, on a line of its own, and whatever they need besides.
+/// What the tasks share: a word that counts what was done, on a line of its own, and whatever they
+/// need besides.
 pub struct Crowd {
     team: Team,
     words: Rc<SharedWords>,
@@ -82,8 +84,8 @@ pub struct Crowd {
 pub const COUNT: usize = 0;
 
 impl Crowd {
-    /// Seats the tasks. `body` gets the words that they share and its own number; what it makes gets the count at which
-    /// to stop, and answers how often it has counted.
+    /// Seats the tasks. `body` gets the words that they share and its own number; what it makes
+    /// gets the count at which to stop, and answers how often it has counted.
     pub fn gather(
         case: &Case,
         clock: Clock,
@@ -110,8 +112,9 @@ impl Crowd {
         self.done.iter().sum()
     }
 
-    /// Times `latency` and [`RATE`] of all tasks wanting it at once, then says [`LEAST_SHARE`] if there are several. A
-    /// task that is quick goes on until all is done: nobody is left to work undisturbed.
+    /// Times `latency` and [`RATE`] of all tasks wanting it at once, then says [`LEAST_SHARE`] if
+    /// there are several. A task that is quick goes on until all is done: nobody is left to work
+    /// undisturbed.
     pub fn measure(&mut self, sampler: &mut Sampler, at: Params) -> anyhow::Result<()> {
         let tasks = self.tasks as f64;
         let before = self.done.clone();

@@ -1,4 +1,5 @@
-//! Disks: sequential, random and paced I/O, past the page cache or through it, and what makes data durable.
+//! Disks: sequential, random and paced I/O, past the page cache or through it, and what makes data
+//! durable.
 
 use super::{Benchmark, Depth, Param, Range, View};
 use model::vocabulary::MetricId;

@@ -96,7 +96,8 @@ const MOST_CACHED: f64 = 0.01;
 /// Files take no more than this share of a filesystem's free room.
 pub const SHARE_OF_ROOM: u64 = 10;
 
-/// The input of cold cases for which the whole machine's page cache is to be dropped too, as the user wishes.
+/// The input of cold cases for which the whole machine's page cache is to be dropped too, as the
+/// user wishes.
 pub const DROP_CACHES: &str = "drop_caches";
 
 /// The directory that a case's files go to.
@@ -350,7 +351,8 @@ impl TestFile {
         Ok((sum, end - begin))
     }
 
-    /// Adds up the first `bytes` in a mapping; their sum, and how long it took. I/O only goes through `kept`.
+    /// Adds up the first `bytes` in a mapping; their sum, and how long it took. I/O only goes
+    /// through `kept`.
     fn map(
         &self,
         bytes: u64,

@@ -29,8 +29,9 @@ pub use extract::{FORMATS, Wanted, format_of};
 use output::Kept;
 use watch::Watch;
 
-/// Names of a case's inputs: its words as a JSON list, the metric as JSON, the time limit in seconds, and the CPUs with
-/// where each belongs. Of a duet also the second command's words, and the names of both with a comma between them.
+/// Names of a case's inputs: its words as a JSON list, the metric as JSON, the time limit in
+/// seconds, and the CPUs with where each belongs. Of a duet also the second command's words, and
+/// the names of both with a comma between them.
 pub const WORDS: &str = "words";
 pub const WANTED: &str = "wanted";
 pub const TIMEOUT: &str = "timeout_s";
@@ -102,7 +103,8 @@ const KEPT_OUT: usize = 8 << 20;
 const KEPT_ERR: usize = 1 << 20;
 /// Between asking a program to end and ending it.
 const GRACE: Duration = Duration::from_secs(1);
-/// How long what a program started may go on printing after its end, and how long a silence ends that before.
+/// How long what a program started may go on printing after its end, and how long a silence ends
+/// that before.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 const SILENCE: Duration = Duration::from_millis(20);
 /// How long killed processes may take to leave.
@@ -169,14 +171,16 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
 /// Makes this process adopt all that it starts, so that nothing outlives it. Returns the signals
 /// that it receives from now on.
 fn own_all() -> anyhow::Result<Events> {
-    // Whatever the program starts comes to this process when its parent ends: nothing gets away, and nothing is left.
+    // Whatever the program starts comes to this process when its parent ends: nothing gets away,
+    // and nothing is left.
     process::adopt_orphans().context("cannot adopt what the program leaves")?;
     process::be_asked_when_the_parent_ends()?;
     counters::die_as_the_parent_does();
     Events::catch().context("cannot catch signals")
 }
 
-/// Runs the command, of a process that owns all that it starts; `begins` returns when it is to begin.
+/// Runs the command, of a process that owns all that it starts; `begins` returns when it is to
+/// begin.
 fn once(
     told: Told,
     sampler: &Sampler,
@@ -392,7 +396,8 @@ impl Streams {
         }
     }
 
-    /// After the program's end: what is still in the pipes, and for a moment what its children print.
+    /// After the program's end: what is still in the pipes, and for a moment what its children
+    /// print.
     fn drain_rest(&mut self, events: &mut Events) -> anyhow::Result<()> {
         let end = Instant::now() + LAST_WORDS;
         while self.from.iter().any(Option::is_some) && Instant::now() < end {

@@ -1,4 +1,5 @@
-//! hackbench: groups of senders and receivers, every sender of a group writing to each of its receivers.
+//! hackbench: groups of senders and receivers, every sender of a group writing to each of its
+//! receivers.
 
 use model::vocabulary::hackbench as ids;
 use model::vocabulary::{BenchId, MetricId, ParamId};
@@ -162,7 +163,8 @@ impl Default for Options {
     }
 }
 
-/// On this machine a message costs a few us of CPU time, whatever carries it; forking a task some 100 us.
+/// On this machine a message costs a few us of CPU time, whatever carries it; forking a task some
+/// 100 us.
 const MESSAGE_S: f64 = 3e-6;
 const TASK_S: f64 = 3e-4;
 
@@ -260,7 +262,8 @@ fn run(case: &Case, sampler: &mut Sampler, stamped: bool) -> anyhow::Result<()> 
     check_answer(ran.intact, || "a message arrived that is not what was sent".to_string())?;
     let counted = ran.voluntary + ran.involuntary;
     if let Some(switches) = ran.switches {
-        // Every switch of a task is one of the machine; the ends of both windows may differ by a few.
+        // Every switch of a task is one of the machine; the ends of both windows may differ by a
+        // few.
         check_answer(switches >= counted * 0.99 - 50.0, || {
             format!("the tasks count {counted} switches, the whole machine only {switches}")
         })?;

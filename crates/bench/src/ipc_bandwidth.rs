@@ -1,4 +1,5 @@
-//! Bytes a second from one process to another, by message size, and what of it is the copying of the data itself.
+//! Bytes a second from one process to another, by message size, and what of it is the copying of
+//! the data itself.
 
 use std::hint::black_box;
 use std::io;
@@ -173,8 +174,9 @@ fn run(case: &Case, sampler: &mut Sampler, make: fn() -> anyhow::Result<Ends>) -
         let notes = flow.spot.notes(&point(ids::param::MESSAGE, bytes));
         let gross_ns =
             sampler.time_noting(at(ids::metric::BANDWIDTH).stretch(stretch), &notes, |messages| {
-                // What waited in the buffers has gone before the clock is read, and the sender is at it again; a length of
-                // chance, or the windows would all begin and end at the same place between two switches.
+                // What waited in the buffers has gone before the clock is read, and the sender is
+                // at it again; a length of chance, or the windows would all begin and end at the
+                // same place between two switches.
                 flow.receive(lead_in(bytes) + random.u64(..lead_in(bytes)))?;
                 flow.spot.take();
                 let begin = clock.now();
@@ -205,7 +207,8 @@ fn run(case: &Case, sampler: &mut Sampler, make: fn() -> anyhow::Result<Ends>) -
 /// Where copying takes more of the time than this, the rest is within the scatter of both.
 const RESOLVABLE: f64 = 0.9;
 
-/// As many messages as buffers may hold: half a megabyte, or a thousand that are too small to fill anything.
+/// As many messages as buffers may hold: half a megabyte, or a thousand that are too small to fill
+/// anything.
 fn lead_in(bytes: u64) -> u64 {
     (512 << 10) / bytes.max(512) + 1
 }
@@ -224,7 +227,8 @@ struct Flow {
     spot: Spot,
 }
 
-/// Both sides note where they are after so many messages: every 8 KiB at least, and no more often than they send.
+/// Both sides note where they are after so many messages: every 8 KiB at least, and no more often
+/// than they send.
 fn look_every(bytes: u64) -> u64 {
     (8 << 10) / bytes.clamp(64, 8 << 10)
 }
@@ -309,7 +313,8 @@ fn gone(error: &io::Error) -> bool {
     [Errno::PIPE, Errno::CONNRESET].iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }
 
-/// What the kernel does to the data and nothing else: into a buffer of a pipe's size, and out again.
+/// What the kernel does to the data and nothing else: into a buffer of a pipe's size, and out
+/// again.
 struct Copier {
     from: Vec<u8>,
     buffer: Vec<u8>,

@@ -1,4 +1,5 @@
-//! The pipe ping-pong of two processes that have something to do: from how much work on two CPUs are better than one.
+//! The pipe ping-pong of two processes that have something to do: from how much work on two CPUs
+//! are better than one.
 
 use std::borrow::Cow;
 use std::io;

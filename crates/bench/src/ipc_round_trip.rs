@@ -1,4 +1,5 @@
-//! Round trips of a token between two processes, by everything that Linux offers to carry it or to say that it is there.
+//! Round trips of a token between two processes, by everything that Linux offers to carry it or to
+//! say that it is there.
 
 use super::leaves::key_of;
 use super::occupancy::{CLASS, OCCUPANCY};
@@ -8,7 +9,8 @@ use crate::placement::Distance;
 use model::vocabulary::ipc as ids;
 use model::{Better, Case, Form};
 
-/// What all rows share: a full round trip in us on every placement of a pair, and what sleeping pairs tell besides.
+/// What all rows share: a full round trip in us on every placement of a pair, and what sleeping
+/// pairs tell besides.
 const ROUND_TRIP: Benchmark = Benchmark {
     source: file!(),
     metrics: &[

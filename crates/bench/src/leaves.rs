@@ -1,4 +1,5 @@
-//! What of a visit would stay on this host if every process of ours were killed at once, and must be known before.
+//! What of a visit would stay on this host if every process of ours were killed at once, and must
+//! be known before.
 
 use super::is_nexmark;
 use super::nexmark::cluster_of;
@@ -11,9 +12,11 @@ use sys::semaphore::Key;
 /// Of one visit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Leaves {
-    /// A set of so many System V semaphores, where the kernel refuses it an IPC namespace of its own.
+    /// A set of so many System V semaphores, where the kernel refuses it an IPC namespace of its
+    /// own.
     Semaphores(u32),
-    /// Programs that are not ours, with whatever they start: those of a guarded command, or a Flink cluster.
+    /// Programs that are not ours, with whatever they start: those of a guarded command, or a Flink
+    /// cluster.
     Programs,
     /// A job and its program on another's Flink cluster, at this REST address.
     Job(String),

@@ -1,6 +1,8 @@
-//! What can be measured: a table of benchmarks, each one file with its text, its cases and its measuring.
+//! What can be measured: a table of benchmarks, each one file with its text, its cases and its
+//! measuring.
 //!
-//! To add one: write `NAME.rs` with `pub const BENCHMARKS: &[Benchmark]` and add its line to [`benchmarks!`].
+//! To add one: write `NAME.rs` with `pub const BENCHMARKS: &[Benchmark]` and add its line to
+//! [`benchmarks!`].
 //!
 //! Invariant: measures and never judges: statistics are not among what it may use.
 
@@ -130,7 +132,8 @@ pub struct Benchmark {
     pub from: Depth,
     /// Left out of every profile and list: runs only when named (`selftest`).
     pub hidden: bool,
-    /// Seconds that a run of nothing but such rows may take, unless its user or the full profile says otherwise.
+    /// Seconds that a run of nothing but such rows may take, unless its user or the full profile
+    /// says otherwise.
     pub budget_s: Option<f64>,
     /// The cases on this machine, the impossible ones with their reason.
     pub cases: fn(&Benchmark, &Scope) -> Vec<Candidate>,
@@ -141,8 +144,8 @@ pub struct Benchmark {
 }
 
 impl Benchmark {
-    /// What most rows of the baseline have in common, to be filled by `..Benchmark::PINNED`: one pinned task, one point,
-    /// one latency in ns, a row a series, in every profile.
+    /// What most rows of the baseline have in common, to be filled by `..Benchmark::PINNED`: one
+    /// pinned task, one point, one latency in ns, a row a series, in every profile.
     pub const PINNED: Benchmark = Benchmark {
         id: BenchId::NONE,
         title: "",
@@ -237,7 +240,8 @@ impl Depth {
         }
     }
 
-    /// Passes that every case gets where the budget allows: six pairs are the fewest that have a 95 % interval.
+    /// Passes that every case gets where the budget allows: six pairs are the fewest that have a 95
+    /// % interval.
     pub const fn passes_min(self) -> u32 {
         match self {
             Depth::Quick => 6,
@@ -259,7 +263,8 @@ pub struct Scope<'a> {
 }
 
 impl Scope<'_> {
-    /// Estimated seconds of a visit: the process, `setup_s`, and `points` of `stretch` times the usual window.
+    /// Estimated seconds of a visit: the process, `setup_s`, and `points` of `stretch` times the
+    /// usual window.
     pub fn seconds(&self, points: usize, stretch: f64, setup_s: f64) -> f64 {
         const PROCESS_START_S: f64 = 0.005;
         // Calibration and its check of linearity take about five windows a point.
@@ -351,8 +356,8 @@ pub fn find(id: &str) -> Option<&'static Benchmark> {
     all().find(|bench| bench.id == id)
 }
 
-/// A case that measures these of its points alone, by inputs that list them one by one; `None` where nothing lists its points,
-/// or where all of them are wanted.
+/// A case that measures these of its points alone, by inputs that list them one by one; `None`
+/// where nothing lists its points, or where all of them are wanted.
 pub fn narrowed(case: &Case, wanted: &[Params]) -> Option<Case> {
     let points = |case: &Case| find(&case.bench).map(|bench| (bench.points)(case)).unwrap_or_default();
     let all = points(case);

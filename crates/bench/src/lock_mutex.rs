@@ -94,8 +94,9 @@ fn fight(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Locks, counts and unlocks until the count has reached `target`; returns how often. Everything but the mutex is
-/// loaded and stored plainly (two instructions, no atomic one), so that it is the mutex that keeps it right.
+/// Locks, counts and unlocks until the count has reached `target`; returns how often. Everything
+/// but the mutex is loaded and stored plainly (two instructions, no atomic one), so that it is the
+/// mutex that keeps it right.
 fn take_turns(words: &SharedWords, own: u64, target: u64) -> u64 {
     let mutex = mutex(words, 0);
     let (count, last, handed) = (words.word(COUNT), words.word(LAST), words.word(HANDED));
@@ -135,7 +136,8 @@ fn handover_cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     pairs.into_iter().map(candidate).collect()
 }
 
-/// Lines behind the mutexes: where each task is, and how often the second found both at which distance.
+/// Lines behind the mutexes: where each task is, and how often the second found both at which
+/// distance.
 const PLACES: usize = MUTEXES + 3 * WORDS_PER_LINE;
 const LOOKS: usize = PLACES + 2 * WORDS_PER_LINE;
 const LINES: usize = LOOKS / WORDS_PER_LINE + 2;
@@ -193,7 +195,8 @@ fn hand_over(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Notes where this task is; the second counts how far the first one was from it when that noted last.
+/// Notes where this task is; the second counts how far the first one was from it when that noted
+/// last.
 fn look(words: &SharedWords, index: usize, seen: &mut Occupancy) {
     let place = |index: usize| words.word(PLACES + index * WORDS_PER_LINE);
     let Some(here) = affinity::current_cpu() else { return };
@@ -227,7 +230,8 @@ mod tests {
                 rehearsal::visit_all(&case);
             }
         }
-        // The shortest profile leaves the mix of placements out; all others put two tasks where the scheduler likes.
+        // The shortest profile leaves the mix of placements out; all others put two tasks where the
+        // scheduler likes.
         for (depth, free) in [(Depth::Quick, 0), (Depth::Standard, 1), (Depth::Full, 1)] {
             let cases = rehearsal::cases(ids::LOCK_MUTEX, depth);
             let found = cases.iter().filter(|case| case.placement.name == "free");

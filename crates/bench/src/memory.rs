@@ -1,4 +1,5 @@
-//! What the memory benchmarks share: which sizes to measure on this machine, and memory that is really there.
+//! What the memory benchmarks share: which sizes to measure on this machine, and memory that is
+//! really there.
 
 use anyhow::{Context, bail};
 use model::vocabulary::memory as ids;
@@ -25,17 +26,20 @@ pub fn cache_bytes(machine: &Machine, cpu: u32, level: u32) -> Option<u64> {
     cache?.size_bytes
 }
 
-/// The sizes that decide what a size measures, for the first CPU of a placement: L1, L2 and last level, bytes.
+/// The sizes that decide what a size measures, for the first CPU of a placement: L1, L2 and last
+/// level, bytes.
 pub fn cache_ladder(machine: &Machine, placement: &Placement) -> [u64; 3] {
     let cpu = placement.cpus().first().unwrap_or(0);
     let l1 = cache_bytes(machine, cpu, 1).unwrap_or(TYPICAL_L1);
     let l2 = cache_bytes(machine, cpu, 2).unwrap_or(TYPICAL_L2.max(l1));
     let last = (3..=4).rev().find_map(|level| cache_bytes(machine, cpu, level));
-    // A CPU that claims its L2 as last level (a guest with its L3 hidden) may well use the host's L3.
+    // A CPU that claims its L2 as last level (a guest with its L3 hidden) may well use the host's
+    // L3.
     [l1, l2, last.unwrap_or(TYPICAL_LLC.max(l2))]
 }
 
-/// What all last-level caches that a placement's CPUs use hold together, bytes, as the kernel claims.
+/// What all last-level caches that a placement's CPUs use hold together, bytes, as the kernel
+/// claims.
 pub fn last_level_bytes(machine: &Machine, placement: &Placement) -> u64 {
     let cpus = placement.cpus();
     let used = |cache: &&Cache| cache.kind != CacheKind::Instruction && !cache.cpus.is_disjoint(&cpus);
@@ -45,9 +49,9 @@ pub fn last_level_bytes(machine: &Machine, placement: &Placement) -> u64 {
     bytes.max(cache_ladder(machine, placement)[2])
 }
 
-/// The size that stands for DRAM, of all tasks together: a power of two of at least twice the claimed last level
-/// (of all that the placement uses), within what the plan allows. Inside the last level where memory is short: the
-/// report says so.
+/// The size that stands for DRAM, of all tasks together: a power of two of at least twice the
+/// claimed last level (of all that the placement uses), within what the plan allows. Inside the
+/// last level where memory is short: the report says so.
 pub fn beyond_caches(scope: &Scope, placement: &Placement, share: u64) -> u64 {
     let [_, l2, _] = cache_ladder(scope.machine, placement);
     let last = last_level_bytes(scope.machine, placement);
@@ -104,15 +108,16 @@ pub fn resident(
 /// A huge page, bytes.
 const HUGE_PAGE: usize = 2 << 20;
 
-/// Share of a mapping that huge pages back, 0..1; `None` for one too small to be backed by any, or where the kernel
-/// does not tell.
+/// Share of a mapping that huge pages back, 0..1; `None` for one too small to be backed by any, or
+/// where the kernel does not tell.
 pub fn huge_share(memory: &Mapping) -> Option<f64> {
     let huge = counters::huge_bytes(memory.as_ptr() as usize, memory.len())?;
     let could_be_huge = memory.len() / HUGE_PAGE * HUGE_PAGE;
     (could_be_huge > 0).then(|| huge as f64 / could_be_huge as f64)
 }
 
-/// The same of several ranges (address, bytes) together, of which those below a huge page cannot be backed by any.
+/// The same of several ranges (address, bytes) together, of which those below a huge page cannot be
+/// backed by any.
 pub fn huge_share_of(ranges: &[(usize, usize)]) -> Option<f64> {
     let large: Vec<(usize, usize)> = ranges.iter().copied().filter(|(_, len)| *len >= HUGE_PAGE).collect();
     let could_be: usize = large.iter().map(|(_, len)| len / HUGE_PAGE * HUGE_PAGE).sum();
@@ -123,8 +128,8 @@ pub fn huge_share_of(ranges: &[(usize, usize)]) -> Option<f64> {
 /// Pages looked at for where they lie.
 const LOOKS: usize = 512;
 
-/// Share of a mapping's pages that lie on other NUMA nodes than `meant` (empty: the node of the CPU that asks), 0..1;
-/// `None` where the kernel does not tell.
+/// Share of a mapping's pages that lie on other NUMA nodes than `meant` (empty: the node of the CPU
+/// that asks), 0..1; `None` where the kernel does not tell.
 pub fn remote_share(memory: &Mapping, meant: &CpuSet) -> Option<f64> {
     let nodes = memory.nodes_of_pages(LOOKS).ok().filter(|nodes| !nodes.is_empty())?;
     let here = affinity::current_node()?;
@@ -132,7 +137,8 @@ pub fn remote_share(memory: &Mapping, meant: &CpuSet) -> Option<f64> {
     Some(nodes.iter().filter(|node| !is_meant(**node)).count() as f64 / nodes.len() as f64)
 }
 
-/// Notes size, residency, huge pages and place of a visit's memory, which was meant to lie on `nodes`.
+/// Notes size, residency, huge pages and place of a visit's memory, which was meant to lie on
+/// `nodes`.
 pub fn note_memory(sampler: &mut Sampler, memory: &Mapping, nodes: &CpuSet) {
     let facts = sampler.facts();
     facts.memory_bytes = Some(memory.len() as u64);

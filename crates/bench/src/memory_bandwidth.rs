@@ -90,7 +90,8 @@ fn moved(op: Op) -> f64 {
     if op == Op::ReadWrite { 2.0 } else { 1.0 }
 }
 
-/// Bytes on the memory bus for each byte moved, when plain stores fetch their line first; `None` where the CPU decides.
+/// Bytes on the memory bus for each byte moved, when plain stores fetch their line first; `None`
+/// where the CPU decides.
 fn on_the_bus(op: Op) -> Option<f64> {
     match op {
         Op::Read | Op::Load | Op::ReadWrite | Op::WriteNt | Op::CopyNt => Some(1.0),
@@ -190,8 +191,8 @@ fn candidate(bench: &Benchmark, scope: &Scope, placement: Placement, op: Op, pri
     let mut sizes: Vec<u64> =
         sizes.into_iter().map(|bytes| (bytes.min(dram) / 512 * 512).max(smallest)).collect();
     sizes.dedup();
-    // Written and checked at a few GB/s, worked on four times as fast, each task on its own CPU; the
-    // sizes below are worked on for a time, not a volume.
+    // Written and checked at a few GB/s, worked on four times as fast, each task on its own CPU;
+    // the sizes below are worked on for a time, not a volume.
     let rounds = (scope.windows.count + scope.windows.warm_up + 9) as f64;
     let seconds = scope.seconds(sizes.len(), scope.windows.no_longer_than(LONG_ENOUGH_NS), 0.0)
         + dram as f64 * ((rounds / 4.0 + 3.0) / 3e9)

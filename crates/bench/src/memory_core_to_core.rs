@@ -60,7 +60,8 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
 
 const CPU: Range = Range::Int { min: 0, max: 1 << 20 };
 
-/// Up to this many CPUs every pair is measured (unless all are asked for), and pairs of each distance above.
+/// Up to this many CPUs every pair is measured (unless all are asked for), and pairs of each
+/// distance above.
 const fn extent(depth: Depth) -> (usize, usize) {
     match depth {
         Depth::Quick => (16, 8),
@@ -68,7 +69,8 @@ const fn extent(depth: Depth) -> (usize, usize) {
     }
 }
 
-/// A window of a thousand round trips and more: longer ones would only make large machines take longer, ns.
+/// A window of a thousand round trips and more: longer ones would only make large machines take
+/// longer, ns.
 const WINDOW_NS: f64 = 250e3;
 /// Two processes woken, warmed up and heard, ns: beside every window.
 const WAKE_NS: f64 = 200e3;
@@ -147,14 +149,16 @@ const SET: u64 = 64;
 /// Round trips before the clock is read: both have arrived, and the line is where it will be.
 const WARM_UP: u64 = 32;
 
-/// Lines of different pairs are this far apart: no prefetcher and no longer line brings one with the other.
+/// Lines of different pairs are this far apart: no prefetcher and no longer line brings one with
+/// the other.
 const APART_BYTES: u64 = 256;
 const APART_WORDS: usize = APART_BYTES as usize / 8;
 /// The largest base page: what one CPU touches first shares no page with another's.
 const PAGE_BYTES: u64 = 64 << 10;
 const PAGE_WORDS: usize = PAGE_BYTES as usize / 8;
 
-/// Where all games are played: the players, one process a CPU, asleep unless they play; their lines and results.
+/// Where all games are played: the players, one process a CPU, asleep unless they play; their lines
+/// and results.
 struct Hall {
     players: BTreeMap<u32, Partner>,
     tables: BTreeMap<Pair, Table>,
@@ -317,7 +321,8 @@ fn median_of(tries: usize, mut value: impl FnMut() -> anyhow::Result<f64>) -> an
     Ok(median((0..tries).map(|_| value()).collect::<anyhow::Result<_>>()?))
 }
 
-/// A line for each ordered pair, those of one `from` side by side on pages of their own; and the words of all.
+/// A line for each ordered pair, those of one `from` side by side on pages of their own; and the
+/// words of all.
 fn lay_out(rounds: &[Vec<Pair>]) -> (BTreeMap<Pair, Table>, usize) {
     let pairs: std::collections::BTreeSet<Pair> = rounds.iter().flatten().copied().collect();
     let (mut tables, mut next, mut last_from) = (BTreeMap::new(), 0usize, None);
@@ -340,7 +345,8 @@ struct Game<'a> {
 }
 
 impl Game<'_> {
-    /// Plays the warm-up and `trips` round trips; who begins notes how long they took. Returns what it counted to.
+    /// Plays the warm-up and `trips` round trips; who begins notes how long they took. Returns what
+    /// it counted to.
     fn play(&mut self, trips: u64, clock: Clock, ns: &AtomicU64) -> u64 {
         let mut whole = self.trips(WARM_UP);
         let begin = clock.now();
@@ -373,10 +379,12 @@ impl Game<'_> {
     }
 }
 
-/// A number that has not come by then was lost. A hypervisor that steals a CPU gives it back sooner.
+/// A number that has not come by then was lost. A hypervisor that steals a CPU gives it back
+/// sooner.
 const LOST: Duration = Duration::from_secs(10);
 
-/// Spins until the line holds `count`. No pause: it takes up to 140 cycles, as long as what is measured.
+/// Spins until the line holds `count`. No pause: it takes up to 140 cycles, as long as what is
+/// measured.
 #[inline]
 fn await_count(line: &AtomicU64, count: u64) -> bool {
     if line.load(Ordering::Acquire) == count {
@@ -389,7 +397,8 @@ fn await_count(line: &AtomicU64, count: u64) -> bool {
                 return true;
             }
         }
-        // Reached after a millisecond of waiting: both were at it from the start, or one is not running.
+        // Reached after a millisecond of waiting: both were at it from the start, or one is not
+        // running.
         if since.get_or_insert_with(Instant::now).elapsed() > LOST {
             return false;
         }

@@ -202,7 +202,8 @@ fn cache(machine: &Machine, cpu: u32, level: u32) -> Option<&Cache> {
     machine.caches.iter().filter(data).find(|cache| cache.cpus.contains(cpu))
 }
 
-/// A block that the inner cache cannot hold and the outer one can, with room on both sides where there is any.
+/// A block that the inner cache cannot hold and the outer one can, with room on both sides where
+/// there is any.
 fn between(inner: u64, outer: u64) -> Option<u64> {
     match inner.saturating_mul(4) <= outer / 2 {
         true => Some(inner * 4).filter(|block| *block > 0),
@@ -230,13 +231,15 @@ const FEWEST_FIGHTERS: u64 = 3;
 const TLB_REACH: u64 = 32 * HUGE_PAGE;
 
 impl Conflict {
-    /// Lines that miss `inner` and hit `outer`; `None` where the kernel does not tell enough, or contradicts itself.
+    /// Lines that miss `inner` and hit `outer`; `None` where the kernel does not tell enough, or
+    /// contradicts itself.
     fn in_cache(inner: &Cache, outer: &Cache) -> Option<Conflict> {
         let (sets, ways, line) = (inner.sets?, u64::from(inner.ways?), inner.line_bytes?);
         let stride = u64::from(sets) * u64::from(line);
         let possible =
             stride.is_power_of_two() && stride >= 1024 && stride.checked_mul(ways) == inner.size_bytes;
-        // Half of the outer one: others use it too, and an unhashed one has that many ways for these lines.
+        // Half of the outer one: others use it too, and an unhashed one has that many ways for
+        // these lines.
         let room = (outer.size_bytes? / 2).min(TLB_REACH) / stride;
         let lines = (ways * FIGHTERS).min(room);
         (possible && lines >= ways * FEWEST_FIGHTERS).then_some(Conflict { stride, lines })
@@ -288,7 +291,8 @@ fn alone(case: &Case, source: &str, sampler: &mut Sampler) -> anyhow::Result<()>
     note_memory(sampler, &memory, &nodes);
     let all_huge = huge_share(&memory).is_some_and(|share| share > 0.99);
     let lines = match (conflict, source) {
-        // Within a base page the place in the cache is known anyway; beyond one only huge pages keep it.
+        // Within a base page the place in the cache is known anyway; beyond one only huge pages
+        // keep it.
         (Some(conflict), _) if all_huge => conflict.all(),
         (None, L2 | L3) | (Some(_), _) => {
             let why =
@@ -315,11 +319,13 @@ fn whole(bytes: u64) -> Vec<u32> {
     (0..(bytes / LINE_BYTES as u64) as u32).collect()
 }
 
-/// Lines of a base page that the pairs use: far enough apart that no prefetcher takes one for the next of another.
+/// Lines of a base page that the pairs use: far enough apart that no prefetcher takes one for the
+/// next of another.
 const LINES_A_PAGE: u32 = 4;
 const BASE_PAGE: u32 = 4096;
 
-/// Lines over so many pages, evenly over the sets of a cache, whether it is indexed within a page or beyond it.
+/// Lines over so many pages, evenly over the sets of a cache, whether it is indexed within a page
+/// or beyond it.
 fn spread(pages: u32) -> Vec<u32> {
     let lines = BASE_PAGE / LINE_BYTES as u32;
     let line = |index: u32| {
@@ -334,7 +340,8 @@ const CORE_PAGES: u32 = 64;
 /// 1024 lines: a walk is worth a sweep through an L2.
 const L3_PAGES: u32 = 256;
 
-/// Walks once through lines that a partner on another CPU has brought into its caches, again and again.
+/// Walks once through lines that a partner on another CPU has brought into its caches, again and
+/// again.
 fn with_partner(case: &Case, source: &str, sampler: &mut Sampler) -> anyhow::Result<()> {
     let [_, owner] = case.placement.seats.as_slice() else {
         bail!("a pair needs two seats, not {}", case.placement.seats.len());
@@ -380,8 +387,8 @@ fn with_partner(case: &Case, source: &str, sampler: &mut Sampler) -> anyhow::Res
     Ok(())
 }
 
-/// The partner's work for each order, which is a number to write: brings the lines into its caches and says what it
-/// read of them.
+/// The partner's work for each order, which is a number to write: brings the lines into its caches
+/// and says what it read of them.
 fn owner_of<'a>(
     case: &Case,
     seat: &Seat,
@@ -400,7 +407,8 @@ fn owner_of<'a>(
             let read = streams(Op::Read)[0];
             Box::new(move |_| {
                 ring.flush();
-                // Twice: some caches drop what was used only once instead of passing it on to the next level.
+                // Twice: some caches drop what was used only once instead of passing it on to the
+                // next level.
                 let seen = ring.read();
                 let twice = ring.read() == seen && read.run(sweep.words_mut(), 1, 0) == 0;
                 Ok(if twice { seen } else { u64::MAX })

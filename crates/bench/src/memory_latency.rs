@@ -77,7 +77,8 @@ const LINE_BYTES: usize = 64;
 /// Memory that linking a chain needs beside the chain itself: 4 bytes a line.
 const LINKING: f64 = 1.0 + 4.0 / LINE_BYTES as f64;
 
-/// From four pointers a line to one a page and a bit: steps past a page that are no power of two use all sets.
+/// From four pointers a line to one a page and a bit: steps past a page that are no power of two
+/// use all sets.
 const STRIDES: [u64; 10] = [16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 4160];
 
 /// Windows need not be longer for loads, ns.
@@ -86,8 +87,8 @@ const LONG_ENOUGH_NS: f64 = 2e6;
 /// Turns of [`Chain::PAUSE_UNROLL`] multiplications before a spaced load: some 400 cycles.
 const PAUSE: u64 = 8;
 
-/// A window of spaced loads, loads alone, ns, and what all levels' windows take with their pauses, s: two pauses of
-/// some 130 ns beside each load, whether it takes 2 ns or 120.
+/// A window of spaced loads, loads alone, ns, and what all levels' windows take with their pauses,
+/// s: two pauses of some 130 ns beside each load, whether it takes 2 ns or 120.
 const SPACED_NS: f64 = 1e5;
 const SPACED_S: f64 = SPACED_NS * 200.0 / 1e9;
 
@@ -164,7 +165,8 @@ fn levels_case(
         [l1 / 2, l2 / 2, inside, largest].into_iter().filter(|s| *s <= largest).collect();
     sizes.sort_unstable();
     sizes.dedup();
-    // What is cold in caches that hold other data is read from memory at any size: no need to walk the largest.
+    // What is cold in caches that hold other data is read from memory at any size: no need to walk
+    // the largest.
     if value == "cold" {
         sizes.retain(|size| *size < largest);
     }
@@ -257,11 +259,13 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Loads in a part of a window of spaced loads: some 35 µs, short beside the time between two timer ticks.
+/// Loads in a part of a window of spaced loads: some 35 µs, short beside the time between two timer
+/// ticks.
 const PART: u64 = 256;
 
-/// Loads with idle time between: walks with pauses, less the same pauses alone, in turn. Both are many times as long as
-/// what is left, so that an interruption would outweigh it: the median of a window's parts stands for all.
+/// Loads with idle time between: walks with pauses, less the same pauses alone, in turn. Both are
+/// many times as long as what is left, so that an interruption would outweigh it: the median of a
+/// window's parts stands for all.
 fn spaced(sampler: &mut Sampler, chain: &mut Chain, bytes: u64) -> anyhow::Result<f64> {
     let clock = sampler.clock();
     let stretch = sampler.windows().no_longer_than(SPACED_NS);

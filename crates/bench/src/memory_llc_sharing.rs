@@ -1,4 +1,5 @@
-//! Sharing of the last-level cache: whether what one CPU reads drives another's data out of the cache.
+//! Sharing of the last-level cache: whether what one CPU reads drives another's data out of the
+//! cache.
 
 use anyhow::Context;
 use model::vocabulary::memory as ids;
@@ -54,9 +55,11 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
 const AFTER: [&str; 3] = ["nothing", "other", "itself"];
 
 const LINE_BYTES: usize = 64;
-/// Of the claimed cache: two such blocks do not fit, one does although others use the cache as well.
+/// Of the claimed cache: two such blocks do not fit, one does although others use the cache as
+/// well.
 const SHARE: f64 = 0.65;
-/// And these parts of it: a guest may have much less of the cache than it is told, and only a block that fits tells.
+/// And these parts of it: a guest may have much less of the cache than it is told, and only a block
+/// that fits tells.
 const PARTS_OF_CLAIM: [u64; 3] = [1, 2, 4];
 /// Where no cache is claimed that cores could share.
 const UNTOLD: [u64; 2] = [8 << 20, 32 << 20];

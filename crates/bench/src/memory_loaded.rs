@@ -71,7 +71,8 @@ const MIXES: [&str; 3] = ["reads", "two-to-one", "one-to-one"];
 /// From full load to nearly none: a block takes 0.5 to 5 µs, a round of idling about 20 ns.
 const PAUSES: [u64; 13] = [0, 8, 16, 32, 64, 96, 128, 256, 512, 1024, 2048, 4096, 16384];
 
-/// Worked on between two pauses, bytes: short enough that traffic is even, long enough for prefetchers.
+/// Worked on between two pauses, bytes: short enough that traffic is even, long enough for
+/// prefetchers.
 const BURST: usize = 16 << 10;
 
 const LINE_BYTES: usize = 64;
@@ -269,7 +270,8 @@ impl Traffic {
         BURST as u64 * if changes { 2 } else { 1 }
     }
 
-    /// Whether every sum was right and every changed word was changed once a lap; one word of each line is looked at.
+    /// Whether every sum was right and every changed word was changed once a lap; one word of each
+    /// line is looked at.
     fn is_right(&self) -> bool {
         let words = self.memory.words();
         let right = |index: usize| {

@@ -1,4 +1,5 @@
-//! The bandwidth of every region of a node's free memory: chunks that all cores read, round after round in a new order.
+//! The bandwidth of every region of a node's free memory: chunks that all cores read, round after
+//! round in a new order.
 
 use super::memory::last_level_bytes;
 use super::rate::planted::{PLANT_PLACES, chunk_places, planted};
@@ -91,7 +92,8 @@ impl Default for Wish {
     }
 }
 
-/// A slow region that is made: a share of the chunks, one behind the other, for which more is read than is counted.
+/// A slow region that is made: a share of the chunks, one behind the other, for which more is read
+/// than is counted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plant {
     /// 0..1.
@@ -130,7 +132,8 @@ const MIB: u64 = 1 << 20;
 const SHARE: f64 = 0.8;
 /// Left free on the whole machine, or a quarter of what is available where that is less.
 const LEFT: u64 = 2 << 30;
-/// Chunks of at least so much, half of the last-level caches; smaller ones only for as many as are needed.
+/// Chunks of at least so much, half of the last-level caches; smaller ones only for as many as are
+/// needed.
 const CHUNK_USUAL: u64 = 256 * MIB;
 const CHUNK_LEAST: u64 = 64 * MIB;
 const CHUNKS_LEAST: u64 = 32;
@@ -199,7 +202,8 @@ fn candidate(
     if chunks == 0 {
         return unmet(format!("{} MiB may be taken, a chunk has {} MiB", total / MIB, bytes / MIB));
     }
-    // First touch at 1 GB/s a task, reading at 8 GB/s in all; and everybody must be there for every chunk.
+    // First touch at 1 GB/s a task, reading at 8 GB/s in all; and everybody must be there for every
+    // chunk.
     let (touched, read) = (chunks * bytes, chunks * bytes * (wish.rounds + 1));
     let meetings = (chunks * (wish.rounds + 3)) as f64 * MEETING_S;
     let seconds = 0.1 + meetings + touched as f64 / (1e9 * tasks.min(8) as f64) + read as f64 / 8e9;
@@ -229,8 +233,8 @@ fn left_free(available: u64) -> u64 {
     LEFT.min(available / 4)
 }
 
-/// What may be taken of a node's memory, and what is left now where least is left, bytes; `None` where the kernel does not
-/// tell.
+/// What may be taken of a node's memory, and what is left now where least is left, bytes; `None`
+/// where the kernel does not tell.
 fn may_take(scope: &Scope, node: Option<&Node>) -> Option<(u64, u64)> {
     let (memory, limits) = (&scope.machine.memory, &scope.machine.limits);
     let share = |bytes: u64| (bytes as f64 * SHARE) as u64;
@@ -307,7 +311,8 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     emit(sampler, bytes, ns, physical)
 }
 
-/// A new random order in which no chunk comes soon that came late in the order before: parts of it may still be in a cache.
+/// A new random order in which no chunk comes soon that came late in the order before: parts of it
+/// may still be in a cache.
 fn order(chunks: u64, before: &[u64], rng: &mut fastrand::Rng) -> Vec<u64> {
     const TRIES: usize = 100;
     let mut order: Vec<u64> = (0..chunks).collect();

@@ -90,7 +90,8 @@ const LINE_BYTES: usize = 64;
 
 /// The quick profile has time for so many pairs.
 const PAIRS_QUICK: usize = 16;
-/// More pairs than this (32 nodes) are sampled, unless all are asked for: every node's own memory, and some of others.
+/// More pairs than this (32 nodes) are sampled, unless all are asked for: every node's own memory,
+/// and some of others.
 const PAIRS_MOST: usize = 1024;
 
 /// Share of a node's free memory that a visit may take.
@@ -164,7 +165,8 @@ fn pairs(
     groups.iter().enumerate().flat_map(of_group).collect()
 }
 
-/// The block of all tasks together, bytes: beyond the caches, and never more than a share of what the node has free.
+/// The block of all tasks together, bytes: beyond the caches, and never more than a share of what
+/// the node has free.
 fn block(scope: &Scope, placement: &Placement, memory: &Node) -> u64 {
     let free = memory.free_bytes.map_or(u64::MAX, |free| (free as f64 * NODE_SHARE) as u64);
     beyond_caches(scope, placement, 1).min(free).max(64 << 10)
@@ -191,7 +193,8 @@ fn run_latency(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     is_local(sampler)
 }
 
-/// A bound page on another node would be a kernel's mistake or ours, and the figure one of another pair.
+/// A bound page on another node would be a kernel's mistake or ours, and the figure one of another
+/// pair.
 fn is_local(sampler: &mut Sampler) -> anyhow::Result<()> {
     let remote = sampler.facts().remote_share.unwrap_or(0.0);
     check_answer(remote == 0.0, || {

@@ -77,7 +77,8 @@ fn points(_: &Case) -> Vec<Params> {
     counts().into_iter().map(|pages| point(ids::param::PAGES, pages)).collect()
 }
 
-/// Where the loads go, in units of lines: page by page, each at another line of its page; or line by line.
+/// Where the loads go, in units of lines: page by page, each at another line of its page; or line
+/// by line.
 fn lines(pages: u64, spread: bool, page_bytes: usize) -> Vec<u32> {
     let lines_a_page = (page_bytes / LINE_WORDS / 8) as u64;
     let line = |page: u64| if spread { page * lines_a_page + page % lines_a_page } else { page };

@@ -1,8 +1,9 @@
-//! Whoever keeps the CPUs beside a measurement busy: the same work, a spinner or a stream, from before the first window
-//! until after the last.
+//! Whoever keeps the CPUs beside a measurement busy: the same work, a spinner or a stream, from
+//! before the first window until after the last.
 //!
-//! The visit's process becomes their caretaker and measures in a child of its own, so that benchmarks meet no children
-//! that are not theirs. It waits for all of them, and their CPU time becomes that of the visit.
+//! The visit's process becomes their caretaker and measures in a child of its own, so that
+//! benchmarks meet no children that are not theirs. It waits for all of them, and their CPU time
+//! becomes that of the visit.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -29,7 +30,8 @@ pub struct Neighbours {
     beside: Beside,
 }
 
-/// How long neighbours may take to be at work: the same work has built its memory and measured its first point by then.
+/// How long neighbours may take to be at work: the same work has built its memory and measured its
+/// first point by then.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How often the caretaker looks whether all are alive.
 const LOOK: Duration = Duration::from_millis(3);
@@ -45,8 +47,8 @@ const FAILED: i32 = 1;
 type Work<'a> = (CpuSet, Box<dyn Fn(&Board) -> anyhow::Result<()> + 'a>);
 
 impl Neighbours {
-    /// Starts those that a case wants and waits until all are at work; `None` where it wants none. The caller moves to
-    /// their CPUs, and adopts what they leave.
+    /// Starts those that a case wants and waits until all are at work; `None` where it wants none.
+    /// The caller moves to their CPUs, and adopts what they leave.
     pub fn start(benchmark: &Benchmark, order: &Order) -> anyhow::Result<Option<Neighbours>> {
         let works = works(benchmark, order);
         if works.is_empty() {
@@ -80,7 +82,8 @@ impl Neighbours {
         Ok(Some(neighbours))
     }
 
-    /// Measures in a child while they work, and ends them. An error when one of them, or the child, ended otherwise.
+    /// Measures in a child while they work, and ends them. An error when one of them, or the child,
+    /// ended otherwise.
     pub fn attend(mut self, measure: impl FnOnce() -> i32) -> anyhow::Result<()> {
         let mut measuring = process::fork(measure).context("cannot fork the measurement")?;
         // Who looks from a measured CPU looks seldom.
@@ -174,14 +177,16 @@ fn twins(case: &Case) -> Vec<Case> {
     (0..ranks).map(twin).collect()
 }
 
-/// A busy loop that looks at a word of memory: one step a cycle, and no pause that would leave the core to its sibling.
+/// A busy loop that looks at a word of memory: one step a cycle, and no pause that would leave the
+/// core to its sibling.
 fn spin(board: &Board) -> anyhow::Result<()> {
     board.at_work().fetch_add(1, Ordering::AcqRel);
     while board.at_work().load(Ordering::Relaxed) > 0 {}
     Ok(())
 }
 
-/// Runs whenever nobody else wants the CPU, so that it does not sleep; pauses leave the core to an SMT sibling.
+/// Runs whenever nobody else wants the CPU, so that it does not sleep; pauses leave the core to an
+/// SMT sibling.
 fn stay_awake(board: &Board) -> anyhow::Result<()> {
     set_policy(Policy::Idle).context("cannot become a task of lowest priority (SCHED_IDLE)")?;
     board.at_work().fetch_add(1, Ordering::AcqRel);

@@ -1,8 +1,10 @@
-//! The network: bandwidth and latency between two ends, over TCP and UDP, and by experiment what limits it.
+//! The network: bandwidth and latency between two ends, over TCP and UDP, and by experiment what
+//! limits it.
 //!
-//! Every visit is a client. Its other end is `assay serve` on another host (`--to`), or a process that the visit forks on
-//! its second seat: the same code, reached over loopback. Both ends account for their CPU time, their waits and their
-//! drops, and the client gets the other's account when a transfer is over.
+//! Every visit is a client. Its other end is `assay serve` on another host (`--to`), or a process
+//! that the visit forks on its second seat: the same code, reached over loopback. Both ends account
+//! for their CPU time, their waits and their drops, and the client gets the other's account when a
+//! transfer is over.
 
 use super::{Benchmark, Depth, Param, Range, View, point};
 use model::vocabulary::network as ids;
@@ -82,7 +84,8 @@ const PROTOCOL: Param = Param {
 const ARM: Param =
     Param { name: ids::param::ARM, about: "what is changed in the experiment", range: Range::Choice(&ARMS) };
 
-/// The input that holds the other end's address, `HOST:PORT`; without it the visit forks its own other end.
+/// The input that holds the other end's address, `HOST:PORT`; without it the visit forks its own
+/// other end.
 pub const TO: &str = "to";
 
 /// Connections of the arm with more of them, for each of the plain one.

@@ -1,5 +1,6 @@
-//! The way that a network test takes, described at one end: the address, the interface that leads to it, what its driver,
-//! the kernel's files and the routing socket tell of it. Both ends give the same lines; `machine::network` reads them.
+//! The way that a network test takes, described at one end: the address, the interface that leads
+//! to it, what its driver, the kernel's files and the routing socket tell of it. Both ends give the
+//! same lines; `machine::network` reads them.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
@@ -12,8 +13,8 @@ use sys::{ethtool, netlink};
 /// A text longer than this is cut at the end of a line.
 const LONGEST: usize = 64 << 10;
 
-/// Where no other end is named: the way to the world. The address is one of those set aside for documentation (RFC 5737),
-/// and nothing is sent to it.
+/// Where no other end is named: the way to the world. The address is one of those set aside for
+/// documentation (RFC 5737), and nothing is sent to it.
 const WORLD: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(198, 51, 100, 1)), 0);
 
 /// Whether the way may be tried.
@@ -21,13 +22,15 @@ const WORLD: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(198, 51, 100,
 pub enum Probe {
     /// Nothing is sent.
     Nothing,
-    /// To an address that is not this machine's own, one datagram of the interface's size is sent (to the port for throwing away,
-    /// RFC 863): a hop that carries less says so, and the kernel then knows the path's MTU.
+    /// To an address that is not this machine's own, one datagram of the interface's size is sent
+    /// (to the port for throwing away, RFC 863): a hop that carries less says so, and the kernel
+    /// then knows the path's MTU.
     Datagram,
 }
 
-/// Lines of a name and a value of the way to this address; `None`: of the way to the world. What cannot be found out is left out,
-/// or a line `NAME_unknown` says why; it never fails. The address's port is of no matter.
+/// Lines of a name and a value of the way to this address; `None`: of the way to the world. What
+/// cannot be found out is left out, or a line `NAME_unknown` says why; it never fails. The
+/// address's port is of no matter.
 pub fn describe(to: Option<SocketAddr>, probe: Probe) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: &str| text.push_str(&format!("{name} {value}\n"));
@@ -90,7 +93,8 @@ const DISCARD: u16 = 9;
 /// Headers of IP (version 4, version 6) and of UDP.
 const HEADERS: [usize; 2] = [28, 48];
 
-/// The MTU that the kernel knows for the way to this address; where the interface's is given, after one datagram that fills it.
+/// The MTU that the kernel knows for the way to this address; where the interface's is given, after
+/// one datagram that fills it.
 fn path_mtu(mut to: SocketAddr, interface: Option<usize>) -> Option<u32> {
     let any: SocketAddr = match to {
         SocketAddr::V4(_) => ([0, 0, 0, 0], 0).into(),

@@ -38,7 +38,8 @@ pub struct Flink {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum On {
-    /// A cluster that each visit starts: by this program, from this distribution, at this REST port if any.
+    /// A cluster that each visit starts: by this program, from this distribution, at this REST port
+    /// if any.
     Own { java: PathBuf, home: PathBuf, port: Option<u16> },
     /// One that runs: its REST address, slots that are free, and how far apart its metrics are, s.
     Running { address: String, slots: u64, apart_s: f64 },
@@ -60,10 +61,12 @@ const WARM_UP: &str = "warm_up_s";
 const TASKMANAGER: &str = "taskmanager";
 const JOBMANAGER: &str = "jobmanager";
 
-/// CPUs that are kept for the JobManager and the driver where there are so many more: starting it is all that it does.
+/// CPUs that are kept for the JobManager and the driver where there are so many more: starting it
+/// is all that it does.
 const MOST_ELSEWHERE: usize = 2;
 
-/// Until the job's events flow, and from their end until nothing is left, s: as seen on two busy CPUs.
+/// Until the job's events flow, and from their end until nothing is left, s: as seen on two busy
+/// CPUs.
 const AROUND_S: f64 = 32.0;
 
 /// From start to report in five minutes, the wait for quiet and the report among them.
@@ -159,7 +162,8 @@ fn length(depth: Depth) -> Length {
     }
 }
 
-/// Q0 before all others, and of each the pair that shows SMT with its control before the whole machine.
+/// Q0 before all others, and of each the pair that shows SMT with its control before the whole
+/// machine.
 fn priority(id: BenchId, index: usize) -> u32 {
     let query = id.bytes().last().map_or(0, |digit| u32::from(digit.saturating_sub(b'0')));
     60_u32.saturating_sub(8 * query + index as u32)
@@ -249,7 +253,8 @@ fn with_memory(scope: &Scope, placement: Placement) -> Result<Placement, String>
     }
 }
 
-/// With seats for JobManager and driver off the TaskManager's cores; where none are left they sit everywhere.
+/// With seats for JobManager and driver off the TaskManager's cores; where none are left they sit
+/// everywhere.
 fn with_jobmanager(scope: &Scope, mut placement: Placement) -> (Placement, CpuSet) {
     let seats = placement.cpus();
     let left = scope.floor.cpus().difference(&seats);
@@ -270,7 +275,8 @@ fn with_jobmanager(scope: &Scope, mut placement: Placement) -> (Placement, CpuSe
 }
 
 impl Flink {
-    /// What these candidates become with it: each with what it needs, or one for each query where a cluster runs.
+    /// What these candidates become with it: each with what it needs, or one for each query where a
+    /// cluster runs.
     pub fn supply(&self, candidates: Vec<Candidate>, scope: &Scope) -> Vec<Candidate> {
         let running = |bench: BenchId| -> Option<Candidate> {
             let On::Running { address, slots, apart_s } = &self.on else { return None };

@@ -1,4 +1,5 @@
-//! Where two tasks sat relative to each other while the scheduler was free to choose: shares of their rounds by distance.
+//! Where two tasks sat relative to each other while the scheduler was free to choose: shares of
+//! their rounds by distance.
 
 use std::io;
 use std::sync::atomic::Ordering;
@@ -106,7 +107,8 @@ impl Occupancy {
         }
     }
 
-    /// The shares of the classes that [`Self::notes`] names, of the looks since the last call; NaN without any.
+    /// The shares of the classes that [`Self::notes`] names, of the looks since the last call; NaN
+    /// without any.
     pub fn take(&mut self) -> Vec<f64> {
         let all = self.looks() as f64;
         let shares = self.looks.iter().map(|looks| *looks as f64 / all).collect();

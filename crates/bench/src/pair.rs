@@ -1,5 +1,5 @@
-//! Two processes that hand each other a token, whatever carries it and wherever they sit: round trips, wake-up latency,
-//! which CPUs a free pair was on.
+//! Two processes that hand each other a token, whatever carries it and wherever they sit: round
+//! trips, wake-up latency, which CPUs a free pair was on.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,7 +26,8 @@ mod wakes;
 
 pub use wakes::wake_ups;
 
-/// One side of what carries the token. Calls may end with `Interrupted` without having done anything, and are repeated.
+/// One side of what carries the token. Calls may end with `Interrupted` without having done
+/// anything, and are repeated.
 pub trait End {
     /// Called once by the partner's process, before the first token.
     fn enter(&mut self) -> io::Result<()> {
@@ -39,20 +40,22 @@ pub trait End {
 
 pub const ROLES: [&str; 2] = ["ping", "pong"];
 
-/// Windows of a pinned pair: a thousand round trips on one CPU, some thirty where each must wake an idle CPU, ns.
+/// Windows of a pinned pair: a thousand round trips on one CPU, some thirty where each must wake an
+/// idle CPU, ns.
 pub const WINDOW_NS: f64 = 2e6;
 /// A free pair changes its placement every few ms: windows of many changes.
 const FREE_WINDOW_NS: f64 = 20e6;
 
-/// The stretch with which windows are `window_ns` long, or those of a free pair if that is longer; deep profiles get no
-/// longer ones, but more visits.
+/// The stretch with which windows are `window_ns` long, or those of a free pair if that is longer;
+/// deep profiles get no longer ones, but more visits.
 pub fn stretch(windows: Windows, placement: &Placement, window_ns: f64) -> f64 {
     let free = placement.name == "free";
     (if free { FREE_WINDOW_NS.max(window_ns) } else { window_ns }) / windows.window_ns
 }
 
-/// A pair on two CPUs begins on one, where the fork left it; then waking the other CPU takes longer and longer over some
-/// tens of ms (seen on a guest; why was not looked into). What is set against each other begins after that, ns.
+/// A pair on two CPUs begins on one, where the fork left it; then waking the other CPU takes longer
+/// and longer over some tens of ms (seen on a guest; why was not looked into). What is set against
+/// each other begins after that, ns.
 pub const SETTLE_NS: f64 = 30e6;
 
 /// What is measured of a pair beside the headline.
@@ -84,9 +87,9 @@ const fn wakeup(name: MetricId, title: &'static str, q: f64) -> Metric {
     Metric::new(name, title, "us", Better::Lower, Form::Quantile { q, scale: 1e-3 }).aside()
 }
 
-/// Where a pair may sit here, or the name of a placement and why it cannot be had: on one CPU and on the nearest two for
-/// the quick profile, at every distance that this machine has and free for the others. `ipc.pipe-pingpong` lists what
-/// is lacking one by one.
+/// Where a pair may sit here, or the name of a placement and why it cannot be had: on one CPU and
+/// on the nearest two for the quick profile, at every distance that this machine has and free for
+/// the others. `ipc.pipe-pingpong` lists what is lacking one by one.
 pub fn placements(scope: &Scope) -> Vec<Result<Placement, (&'static str, String)>> {
     let mut placements = Vec::new();
     let (mut apart, mut lack) = (0, None);
@@ -190,7 +193,8 @@ impl Account {
         Account { totals, rounds: self.rounds - earlier.rounds, ns: self.ns - earlier.ns }
     }
 
-    /// Switches a round; of tasks that may move also how often they did, and how many wake-ups considered it.
+    /// Switches a round; of tasks that may move also how often they did, and how many wake-ups
+    /// considered it.
     pub fn emit(&self, sampler: &mut Sampler, at: &Params, free: bool) -> anyhow::Result<()> {
         let TaskTotals { migrations, voluntary, involuntary, wakeups, affine_attempts, .. } = self.totals;
         let mut told = vec![
@@ -211,8 +215,8 @@ impl Account {
     }
 }
 
-/// Where each of the two is, is noted every so many round trips: often enough to see a free pair move, seldom enough
-/// (20 ns twice in 8 × 2 µs) to cost a quarter of a per cent.
+/// Where each of the two is, is noted every so many round trips: often enough to see a free pair
+/// move, seldom enough (20 ns twice in 8 × 2 µs) to cost a quarter of a per cent.
 const LOOK_EVERY: u64 = 8;
 
 /// Round trips whose wake-up latency is taken in one window.
@@ -232,7 +236,8 @@ impl Table {
         self.words.word(0)
     }
 
-    /// Above 0: tokens are clock readings, whose age pong notes from index 0 on whenever this number changes.
+    /// Above 0: tokens are clock readings, whose age pong notes from index 0 on whenever this
+    /// number changes.
     fn stamped(&self) -> &AtomicU64 {
         self.words.word(WORDS_PER_LINE)
     }
@@ -242,8 +247,8 @@ impl Table {
     }
 }
 
-/// The partner's process, and the tick that ends every wait for it: nothing that it may do, dying included, makes us
-/// wait for ever.
+/// The partner's process, and the tick that ends every wait for it: nothing that it may do, dying
+/// included, makes us wait for ever.
 pub struct Watch {
     child: Child,
     _ticks: Ticks,
@@ -251,7 +256,8 @@ pub struct Watch {
 
 /// Four in a second: nothing that a window could notice.
 const TICK: Duration = Duration::from_millis(250);
-/// A partner that says nothing for so many ticks will not any more; hypervisors steal CPUs for less.
+/// A partner that says nothing for so many ticks will not any more; hypervisors steal CPUs for
+/// less.
 const PATIENCE_TICKS: u32 = 40;
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -260,7 +266,8 @@ impl Watch {
         Ok(Watch { child, _ticks: Ticks::start(TICK).context("cannot start a timer")? })
     }
 
-    /// Calls until it is not interrupted; gives up when the partner has ended or is silent for too long.
+    /// Calls until it is not interrupted; gives up when the partner has ended or is silent for too
+    /// long.
     pub fn patiently<T>(&mut self, what: &str, mut call: impl FnMut() -> io::Result<T>) -> anyhow::Result<T> {
         let mut ticks = 0;
         loop {
@@ -301,8 +308,9 @@ impl Watch {
     }
 }
 
-/// Forks a partner on the second seat, seats the caller on the first. The partner drops `ours`, runs `work` with
-/// `theirs`; the caller keeps `ours` alone, so that either side notices when the other closes.
+/// Forks a partner on the second seat, seats the caller on the first. The partner drops `ours`,
+/// runs `work` with `theirs`; the caller keeps `ours` alone, so that either side notices when the
+/// other closes.
 pub fn fork_beside<Ours, Theirs>(
     placement: &Placement,
     ends: (Ours, Theirs),
@@ -343,8 +351,8 @@ pub struct Pair<E> {
     stamped_windows: u64,
 }
 
-/// The token that ends the game. Counting from 0 never comes near it, clock readings neither; a carrier may need a
-/// number above it.
+/// The token that ends the game. Counting from 0 never comes near it, clock readings neither; a
+/// carrier may need a number above it.
 const STOP: u64 = u64::MAX - 2;
 
 impl<E: End> Pair<E> {
@@ -379,7 +387,8 @@ impl<E: End> Pair<E> {
         Ok(())
     }
 
-    /// Plays `trips` round trips: how long they took, ns, and the shares of them at each distance that is looked for.
+    /// Plays `trips` round trips: how long they took, ns, and the shares of them at each distance
+    /// that is looked for.
     pub fn window(&mut self, trips: u64) -> anyhow::Result<(f64, Vec<f64>)> {
         let ns = self.play(trips)?;
         Ok((ns, self.spot.take()))

@@ -1,6 +1,7 @@
 //! Who can sit where on this machine: from a [`Machine`] to named placements.
 //!
-//! The distance of two CPUs is what the kernel *claims*; whether it is so, is for measurements to show.
+//! The distance of two CPUs is what the kernel *claims*; whether it is so, is for measurements to
+//! show.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -115,7 +116,8 @@ pub struct Floor {
     addresses: BTreeMap<u32, Address>,
     /// CPUs online on the machine, allowed or not.
     online: usize,
-    /// Of those that may not be used, the ones that the kernel isolates: programs get them only when they ask.
+    /// Of those that may not be used, the ones that the kernel isolates: programs get them only
+    /// when they ask.
     isolated: CpuSet,
     /// A pair at each distance, and how many were looked at; every row of two tasks asks for it.
     pairs: OnceCell<Found>,
@@ -188,7 +190,8 @@ impl Floor {
         }
     }
 
-    /// Every usable CPU of a higher number than this one, in rising order, and how far it is from it.
+    /// Every usable CPU of a higher number than this one, in rising order, and how far it is from
+    /// it.
     pub fn beyond(&self, cpu: u32) -> impl Iterator<Item = (u32, Distance)> + '_ {
         let here = self.addresses.get(&cpu);
         let above = self.addresses.range((Bound::Excluded(cpu), Bound::Unbounded));
@@ -196,7 +199,8 @@ impl Floor {
             .map(move |(other, there)| (*other, here.map_or(Distance::OtherCpu, |here| here.distance(there))))
     }
 
-    /// The CPU to measure on when one is enough: not CPU 0, which serves most interrupts, and not its sibling.
+    /// The CPU to measure on when one is enough: not CPU 0, which serves most interrupts, and not
+    /// its sibling.
     fn quiet_cpu(&self) -> Option<u32> {
         let first = *self.addresses.keys().next()?;
         let apart =
@@ -230,8 +234,8 @@ impl Floor {
         placement("one-per-core", self.seats(role, |_| true))
     }
 
-    /// So many tasks, pinned: each on a core of its own while there are cores, which are taken evenly from all; then one more on
-    /// each core, on its next CPU, and round again.
+    /// So many tasks, pinned: each on a core of its own while there are cores, which are taken
+    /// evenly from all; then one more on each core, on its next CPU, and round again.
     pub fn spread(&self, role: &'static str, count: usize) -> Placement {
         let mut cores: Vec<(Option<usize>, Vec<u32>)> = Vec::new();
         for (cpu, address) in &self.addresses {
@@ -270,7 +274,8 @@ impl Floor {
         firsts.map(|(cpu, _)| seat(role, CpuSet::one(*cpu))).collect()
     }
 
-    /// Two tasks at each distance, nearest first: pinned, or the reason why there is no such pair here.
+    /// Two tasks at each distance, nearest first: pinned, or the reason why there is no such pair
+    /// here.
     pub fn pairs(&self, roles: [&'static str; 2]) -> Vec<(Distance, Result<Placement, String>)> {
         let (found, looks) = self.pairs.get_or_init(|| self.find_pairs());
         let looks = *looks;
@@ -457,7 +462,8 @@ mod tests {
         // Cores with an L2 each, in clusters below one LLC.
         machine.caches = (0..8).map(|cpu| cache(2, &cpu.to_string())).chain([cache(3, "0-7")]).collect();
         assert_eq!(names(&machine), ["same-cpu 1", "same-cluster 0-1", "same-llc 1,4"]);
-        // CPUs that contradict each other about caches are still equally far apart in both directions.
+        // CPUs that contradict each other about caches are still equally far apart in both
+        // directions.
         machine.caches = vec![cache(1, "0"), cache(2, "0-1"), cache(2, "1-2")];
         let floor = Floor::of(&machine);
         for (one, other) in (0..8).flat_map(|one| (0..8).map(move |other| (one, other))) {

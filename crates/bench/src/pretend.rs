@@ -1,7 +1,8 @@
-//! Seeded fake samples for every benchmark, so that the whole pipeline can be run and compared byte by byte.
+//! Seeded fake samples for every benchmark, so that the whole pipeline can be run and compared byte
+//! by byte.
 //!
-//! A series' level comes from its name, each process shifts it a little, each window scatters around it; `free`
-//! placements hop between two levels. Nothing here looks at the machine.
+//! A series' level comes from its name, each process shifts it a little, each window scatters
+//! around it; `free` placements hop between two levels. Nothing here looks at the machine.
 
 use std::f64::consts::TAU;
 use std::io::Write;
@@ -121,8 +122,8 @@ fn slower(beside: Beside) -> f64 {
     }
 }
 
-/// A plausible level: curves have the shape of a healthy machine's, everything else is a number drawn once for the
-/// series.
+/// A plausible level: curves have the shape of a healthy machine's, everything else is a number
+/// drawn once for the series.
 fn level(case: &Case, metric: &Metric, point: &Params, random: &mut fastrand::Rng) -> f64 {
     let drawn = (random.f64() * 3.0).exp();
     if metric.unit == "GHz" {
@@ -184,7 +185,8 @@ const MEMORY_NS: f64 = 95.0;
 /// As on huge pages.
 const TRANSLATION_NS: f64 = 1.0;
 
-/// Caches as servers have them; the last one, whatever its size, is a good half of the largest block.
+/// Caches as servers have them; the last one, whatever its size, is a good half of the largest
+/// block.
 fn latency_of_block(case: &Case, bytes: f64) -> f64 {
     let sizes = case.inputs.get("bytes").map_or("", String::as_str).split(',');
     let largest = sizes.filter_map(|size| size.parse().ok()).fold(bytes, f64::max);

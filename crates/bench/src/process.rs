@@ -132,7 +132,8 @@ const RESIDENT_MB_IF_DEEP: [(u64, Depth); 2] = [(64, Depth::Full), (1024, Depth:
 pub const STRETCH: f64 = 2.0;
 const SHELL_STRETCH: f64 = 5.0;
 
-/// Pinned to one CPU, parent and child alike; from `free_from` on also where the scheduler puts them.
+/// Pinned to one CPU, parent and child alike; from `free_from` on also where the scheduler puts
+/// them.
 pub fn seated(
     bench: &Benchmark,
     scope: &Scope,

@@ -1,4 +1,5 @@
-//! The rate suite: N copies of real programs' kernels at once, a row a component, in the manner of SPEC CPU's rate.
+//! The rate suite: N copies of real programs' kernels at once, a row a component, in the manner of
+//! SPEC CPU's rate.
 //!
 //! What a copy computes stands in `kernels::rate`, what copies have in common in `rate/copies.rs`.
 

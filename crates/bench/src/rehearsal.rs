@@ -1,4 +1,5 @@
-//! For tests: plans the cases of a row on the CPUs that the test may use, and visits them with short windows.
+//! For tests: plans the cases of a row on the CPUs that the test may use, and visits them with
+//! short windows.
 
 use std::io::{Read, Seek};
 use std::sync::mpsc::{self, RecvTimeoutError};

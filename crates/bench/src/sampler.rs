@@ -1,4 +1,5 @@
-//! The only way to emit a sample: calibrates, warms up, times windows, notes what moved, writes lines to the parent.
+//! The only way to emit a sample: calibrates, warms up, times windows, notes what moved, writes
+//! lines to the parent.
 
 use std::io::Write;
 
@@ -66,8 +67,8 @@ pub struct Windows {
 }
 
 impl Windows {
-    /// The stretch (at most 1) with which a window is no longer than this: loops that repeat within microseconds need
-    /// not fill the long windows of deep profiles.
+    /// The stretch (at most 1) with which a window is no longer than this: loops that repeat within
+    /// microseconds need not fill the long windows of deep profiles.
     pub fn no_longer_than(&self, ns: f64) -> f64 {
         (ns / self.window_ns).min(1.0)
     }
@@ -83,8 +84,8 @@ pub enum Line {
     Done(Option<Reason>),
 }
 
-/// Runs this many iterations of a benchmark and returns how long they took, ns. A trait object, so that
-/// the functions that take it are compiled once and not for each benchmark.
+/// Runs this many iterations of a benchmark and returns how long they took, ns. A trait object, so
+/// that the functions that take it are compiled once and not for each benchmark.
 type Body<'b> = &'b mut dyn FnMut(u64) -> anyhow::Result<f64>;
 
 pub struct Sampler<'a> {
@@ -154,8 +155,9 @@ impl<'a> Sampler<'a> {
         &mut self.facts
     }
 
-    /// Times windows of `body`, which does the given number of iterations; the clock is read around it. The answer is
-    /// the median of the counted windows, ns a unit of work: for what follows from it (a window's length, a share).
+    /// Times windows of `body`, which does the given number of iterations; the clock is read around
+    /// it. The answer is the median of the counted windows, ns a unit of work: for what follows
+    /// from it (a window's length, a share).
     pub fn time(&mut self, point: Point, mut body: impl FnMut(u64)) -> anyhow::Result<f64> {
         self.time_loop(point, &mut body)
     }
@@ -171,8 +173,8 @@ impl<'a> Sampler<'a> {
         })
     }
 
-    /// Times windows of `body`, which reports its own nanoseconds (a team's first start to last end); the answer is
-    /// that of [`Self::time`].
+    /// Times windows of `body`, which reports its own nanoseconds (a team's first start to last
+    /// end); the answer is that of [`Self::time`].
     pub fn time_by(
         &mut self,
         point: Point,
@@ -217,8 +219,9 @@ impl<'a> Sampler<'a> {
         Ok(columns.samples(point.params.clone(), point.metrics(), warm_up, Some(linearity)))
     }
 
-    /// As [`Self::time_by`], with further series of the same windows, a point and a metric each, whose work `body` reports
-    /// beside the nanoseconds (bytes that others moved meanwhile, shares of the iterations).
+    /// As [`Self::time_by`], with further series of the same windows, a point and a metric each,
+    /// whose work `body` reports beside the nanoseconds (bytes that others moved meanwhile, shares
+    /// of the iterations).
     pub fn time_noting(
         &mut self,
         point: Point,
@@ -251,8 +254,8 @@ impl<'a> Sampler<'a> {
         Ok((samples, noted))
     }
 
-    /// As [`Self::time_by`], with the work of a window as `body` reports it beside the nanoseconds: that of several
-    /// tasks, of which each does as much as it can.
+    /// As [`Self::time_by`], with the work of a window as `body` reports it beside the nanoseconds:
+    /// that of several tasks, of which each does as much as it can.
     pub fn time_counted(
         &mut self,
         point: Point,
@@ -266,8 +269,8 @@ impl<'a> Sampler<'a> {
         self.emit(Samples { work: Packed::pack(works), ..samples })
     }
 
-    /// As [`Self::time_by`], with a second metric of the same windows whose work `body` reports beside the
-    /// nanoseconds.
+    /// As [`Self::time_by`], with a second metric of the same windows whose work `body` reports
+    /// beside the nanoseconds.
     pub fn time_beside(
         &mut self,
         point: Point,
@@ -303,8 +306,8 @@ impl<'a> Sampler<'a> {
         Ok(())
     }
 
-    /// Times windows in which several things are timed at once, a point each: `body` does the given number of
-    /// iterations of all and reports the nanoseconds of each. Calibrated by the slowest.
+    /// Times windows in which several things are timed at once, a point each: `body` does the given
+    /// number of iterations of all and reports the nanoseconds of each. Calibrated by the slowest.
     pub fn time_each(
         &mut self,
         points: Vec<Point>,
@@ -348,8 +351,9 @@ impl<'a> Sampler<'a> {
         Ok(())
     }
 
-    /// Emits `windows` histograms of latencies, each made by `body`, which also reports the window's length, ns, and a
-    /// value for each further metric of these windows that `notes` names.
+    /// Emits `windows` histograms of latencies, each made by `body`, which also reports the
+    /// window's length, ns, and a value for each further metric of these windows that `notes`
+    /// names.
     pub fn histograms(
         &mut self,
         params: Params,
@@ -400,7 +404,8 @@ impl<'a> Sampler<'a> {
         })
     }
 
-    /// Emits windows that the caller timed itself: the work and the nanoseconds of each, the first `warm_up` not counted.
+    /// Emits windows that the caller timed itself: the work and the nanoseconds of each, the first
+    /// `warm_up` not counted.
     pub fn windows_timed(
         &mut self,
         params: Params,

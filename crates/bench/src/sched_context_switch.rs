@@ -115,8 +115,8 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
 
 const ROLES: [&str; 2] = ["member", "next"];
 
-/// A window of 2 ms holds a thousand hops on one CPU; wake-ups of other CPUs are dearer, and the scheduler changes its mind
-/// about free processes every few ms.
+/// A window of 2 ms holds a thousand hops on one CPU; wake-ups of other CPUs are dearer, and the
+/// scheduler changes its mind about free processes every few ms.
 const LONG_ENOUGH_NS: f64 = 2e6;
 const STRETCH_APART: f64 = 5.0;
 

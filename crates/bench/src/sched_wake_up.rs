@@ -98,7 +98,8 @@ struct Group {
     slots: Vec<Slot>,
 }
 
-/// A worker's bed: [`ASLEEP`], [`WOKEN`] or [`LAST`], and when it was woken, ns. Two that are neighbours share no line.
+/// A worker's bed: [`ASLEEP`], [`WOKEN`] or [`LAST`], and when it was woken, ns. Two that are
+/// neighbours share no line.
 #[repr(align(128))]
 struct Slot {
     state: AtomicU32,
@@ -189,7 +190,8 @@ fn started<Answer: Send + 'static>(
     thread::start(STACK, body).context("cannot start a thread (ulimit -u, pids.max?)")
 }
 
-/// A messenger: wakes whoever sleeps until the end, and then everybody once more. How often it woke somebody.
+/// A messenger: wakes whoever sleeps until the end, and then everybody once more. How often it woke
+/// somebody.
 fn wake(group: &Group, end: &AtomicBool, clock: Clock) -> u64 {
     let mut sent = 0;
     let mut left = group.slots.len();

@@ -1,5 +1,5 @@
-//! Hidden rows with planted faults: what the rest of the program does about them is tested with these, for real. One has
-//! none: it shows whether the CPU's own counters count what was done.
+//! Hidden rows with planted faults: what the rest of the program does about them is tested with
+//! these, for real. One has none: it shows whether the CPU's own counters count what was done.
 
 use std::io::Write;
 use std::time::Duration;
@@ -144,7 +144,8 @@ fn adds(sampler: &mut Sampler, slowness: f64) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The CPU's own counters around each window of additions; where there are none the visit fails and says why.
+/// The CPU's own counters around each window of additions; where there are none the visit fails and
+/// says why.
 fn counted(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let mut counters = CoreCounters::open().map_err(anyhow::Error::msg)?;
     let clock = sampler.clock();

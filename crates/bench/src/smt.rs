@@ -1,4 +1,5 @@
-//! Fixed work at rising load, by one thread of a core, by both, by separate cores: what CPU% says of it, and what is left.
+//! Fixed work at rising load, by one thread of a core, by both, by separate cores: what CPU% says
+//! of it, and what is left.
 
 use std::borrow::Cow;
 
@@ -164,7 +165,8 @@ pub fn cases(bench: &Benchmark, scope: &Scope, levels: u64) -> Vec<Candidate> {
 /// A placement with its priority; or its name, and why this machine lacks it.
 type Place = (Result<Placement, (&'static str, String)>, u32);
 
-/// One thread, its sibling too, two cores next to each other and two far apart, all cores, all threads.
+/// One thread, its sibling too, two cores next to each other and two far apart, all cores, all
+/// threads.
 fn placements(scope: &Scope) -> Vec<Place> {
     let floor = scope.floor;
     let mut all = vec![(floor.one_cpu("task").map_err(|why| ("one-cpu", why)), 90)];

@@ -24,8 +24,8 @@ const WRITTEN: u64 = 0x5aa5_c33c_0ff0_9669;
 /// The factor of [`Op::Triad`].
 const FACTOR: f64 = 3.0;
 
-/// What stands in a word of array 0, 1 or 2 before: all different, so that a word left out or done twice shows; of a
-/// triad small whole numbers, which double precision holds exactly.
+/// What stands in a word of array 0, 1 or 2 before: all different, so that a word left out or done
+/// twice shows; of a triad small whole numbers, which double precision holds exactly.
 fn initial(op: Op, array: usize, index: usize) -> u64 {
     match (op, array) {
         (Op::Triad, 1) => ((index % 1021) as f64 + 1.0).to_bits(),
@@ -56,7 +56,8 @@ impl Worker {
         (kernels::BLOCK_BYTES * op.arrays()) as u64
     }
 
-    /// A worker with a block of up to `most` bytes on these nodes (empty: wherever it first touches it), written.
+    /// A worker with a block of up to `most` bytes on these nodes (empty: wherever it first touches
+    /// it), written.
     pub fn new(op: Op, most: u64, pages: Pages, nodes: &CpuSet) -> anyhow::Result<Worker> {
         let memory = resident(most.max(Self::smallest(op)), pages, nodes, |index| initial(op, 0, index))?;
         // The widest is the first; there is always the portable one.
@@ -86,7 +87,8 @@ impl Worker {
         }
     }
 
-    /// Works over the block; whether what it read is right (what it wrote, [`Self::is_right`] tells).
+    /// Works over the block; whether what it read is right (what it wrote, [`Self::is_right`]
+    /// tells).
     pub fn work(&mut self, bytes: u64, passes: u64) -> bool {
         let word = match self.stream.op {
             Op::Write | Op::WriteNt => WRITTEN,
@@ -98,7 +100,8 @@ impl Worker {
         self.passes = self.passes.wrapping_add(passes);
         match self.stream.op {
             Op::Read => sum == sum_of_initial(array_bytes(Op::Read, bytes)).wrapping_mul(passes),
-            // What was loaded last shows that the loop came to the block's end; the words themselves are looked at later.
+            // What was loaded last shows that the loop came to the block's end; the words
+            // themselves are looked at later.
             Op::Load => {
                 let words = array_bytes(Op::Load, bytes) as usize / 8;
                 let last = (words - LAST_WORDS..words).map(|index| initial(Op::Load, 0, index));
@@ -108,8 +111,8 @@ impl Worker {
         }
     }
 
-    /// Whether the block holds what the work since [`Self::prepare`] must have left: looks at one word of each cache
-    /// line, at another lane in each, so that no line and no lane is left out.
+    /// Whether the block holds what the work since [`Self::prepare`] must have left: looks at one
+    /// word of each cache line, at another lane in each, so that no line and no lane is left out.
     pub fn is_right(&self, bytes: u64) -> bool {
         let op = self.stream.op;
         let words = array_bytes(op, bytes) as usize / 8;
@@ -134,8 +137,8 @@ pub struct Crew {
     op: Op,
 }
 
-/// What members are asked for: in the two highest bits of a round's argument, then the block in units of 512 bytes
-/// (2^36: 32 TiB), then passes.
+/// What members are asked for: in the two highest bits of a round's argument, then the block in
+/// units of 512 bytes (2^36: 32 TiB), then passes.
 const PREPARE: u64 = 0;
 const WORK: u64 = 1;
 const CHECK: u64 = 2;
@@ -143,7 +146,8 @@ const REMOTE: u64 = 3;
 const PASSES_BITS: u32 = 26;
 const UNIT_BYTES: u64 = 512;
 
-/// More passes are never asked for in one round: a window of the smallest block in the nearest cache has a thousandth.
+/// More passes are never asked for in one round: a window of the smallest block in the nearest
+/// cache has a thousandth.
 const PASSES_MOST: u64 = (1 << PASSES_BITS) - 1;
 
 fn order(what: u64, bytes: u64, passes: u64) -> u64 {
@@ -155,8 +159,8 @@ fn understood(order: u64) -> (u64, u64, u64) {
 }
 
 impl Crew {
-    /// Seats everybody; each maps and writes its own block after it is pinned: the memory lies where it is used, or on
-    /// the nodes that its seat names.
+    /// Seats everybody; each maps and writes its own block after it is pinned: the memory lies
+    /// where it is used, or on the nodes that its seat names.
     pub fn start(case: &Case, op: Op, most: u64, sampler: &mut Sampler) -> anyhow::Result<Crew> {
         let placement = &case.placement;
         let seats: Vec<CpuSet> = placement.seats.iter().map(|seat| seat.cpus.clone()).collect();
@@ -248,7 +252,8 @@ mod tests {
                 assert!(worker.work(size, 1) && worker.work(size, 3), "{op:?}");
                 assert!(worker.is_right(size), "{op:?}");
             }
-            // One flipped bit in the first array shows: in the sum or in the block, as soon as it is looked at.
+            // One flipped bit in the first array shows: in the sum or in the block, as soon as it
+            // is looked at.
             let looked_at = 8 * 17 + 17 % 8;
             worker.memory.words_mut()[looked_at] ^= 1 << 40;
             let sum_right = op != Op::Read || worker.work(bytes, 1);

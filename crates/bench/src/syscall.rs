@@ -54,7 +54,8 @@ fn run(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     })
 }
 
-/// The kind of file system that an open file lies on, by the number that the kernel gives it (statfs(2)).
+/// The kind of file system that an open file lies on, by the number that the kernel gives it
+/// (statfs(2)).
 pub(super) fn file_system(file: impl AsFd) -> String {
     let Ok(about) = rustix::fs::fstatfs(file) else { return "an unknown file system".to_string() };
     match about.f_type as u64 & 0xffff_ffff {
@@ -70,8 +71,8 @@ pub(super) fn file_system(file: impl AsFd) -> String {
     }
 }
 
-/// Times a call that is made again and again and must give the same answer each time; comparing answers costs a cycle
-/// or two. `what` says in a wrong answer's text what was asked.
+/// Times a call that is made again and again and must give the same answer each time; comparing
+/// answers costs a cycle or two. `what` says in a wrong answer's text what was asked.
 pub(super) fn answers<A: PartialEq + std::fmt::Debug>(
     sampler: &mut Sampler,
     point: Point,

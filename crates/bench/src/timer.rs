@@ -88,7 +88,8 @@ const WAKE_UPS: u64 = 100;
 /// A window that takes this many times as long as it should ends early: somebody else has the CPU.
 const PATIENCE: u64 = 8;
 
-/// Quick: what there is without asking, and what real-time tasks get; the rest is for deeper profiles.
+/// Quick: what there is without asking, and what real-time tasks get; the rest is for deeper
+/// profiles.
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let by_slack = bench.id == ids::TIMER_NANOSLEEP;
     let wanted = [

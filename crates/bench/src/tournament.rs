@@ -20,10 +20,12 @@ pub fn every(cpus: &CpuSet) -> Vec<Pair> {
 /// Pairs that are looked at for a sample: all those of 1400 CPUs.
 const LOOKS: usize = 1 << 20;
 
-/// Up to `each` pairs of every distance that the machine has, spread over its CPUs; the same ones each time.
+/// Up to `each` pairs of every distance that the machine has, spread over its CPUs; the same ones
+/// each time.
 pub fn sample(floor: &Floor, each: usize) -> Vec<Pair> {
     let cpus: Vec<u32> = floor.cpus().iter().collect();
-    // Where there are too many pairs, CPUs evenly over the machine are looked at from, and all looked at.
+    // Where there are too many pairs, CPUs evenly over the machine are looked at from, and all
+    // looked at.
     let step = (cpus.len() * cpus.len() / 2).div_ceil(LOOKS).max(1);
     let mut classes: BTreeMap<Distance, Vec<Pair>> = BTreeMap::new();
     for low in cpus.iter().step_by(step) {
@@ -50,8 +52,8 @@ pub fn sample(floor: &Floor, each: usize) -> Vec<Pair> {
     chosen
 }
 
-/// The pairs in rounds of disjoint ones, as a tournament has them: n - 1 rounds for every pair of n CPUs (n for an odd
-/// number), hardly more than needed for a sample.
+/// The pairs in rounds of disjoint ones, as a tournament has them: n - 1 rounds for every pair of n
+/// CPUs (n for an odd number), hardly more than needed for a sample.
 pub fn rounds(pairs: &[Pair]) -> Vec<Vec<Pair>> {
     let cpus: CpuSet = pairs.iter().flat_map(|(low, high)| [*low, *high]).collect();
     let seat: BTreeMap<u32, usize> = cpus.iter().zip(0..).collect();

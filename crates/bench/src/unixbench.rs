@@ -1,6 +1,8 @@
-//! The twelve tests of the UnixBench system index, in the classic's own units: what has been compared for forty years.
+//! The twelve tests of the UnixBench system index, in the classic's own units: what has been
+//! compared for forty years.
 //!
-//! Written from the descriptions of the suite and of the programs that it took over; nothing of its code is in here.
+//! Written from the descriptions of the suite and of the programs that it took over; nothing of its
+//! code is in here.
 
 use std::rc::Rc;
 
@@ -206,7 +208,8 @@ const SCRIPTS: Benchmark = Benchmark {
 const CONTEXT: &[Metric] =
     &[LPS, pair::VOLUNTARY, pair::INVOLUNTARY, OCCUPANCY, pair::MIGRATIONS, pair::AFFINE];
 
-/// Windows in units of the usual one: 20 ms in the quick profile, long enough for the scheduler to change its mind.
+/// Windows in units of the usual one: 20 ms in the quick profile, long enough for the scheduler to
+/// change its mind.
 const USUAL: f64 = 10.0;
 /// Half a millisecond an exec.
 const EXEC: f64 = 20.0;

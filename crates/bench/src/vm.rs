@@ -10,8 +10,8 @@ mod file;
 pub const BENCHMARKS: &[Benchmark] =
     &[faults::PAGE_FAULT, faults::POPULATE, file::FILE_FAULT, calls::MMAP, calls::MPROTECT];
 
-/// Does `units` of work in rounds of at most `most`: `round` gets how many and reports its own nanoseconds, what it
-/// clears away between rounds is not timed.
+/// Does `units` of work in rounds of at most `most`: `round` gets how many and reports its own
+/// nanoseconds, what it clears away between rounds is not timed.
 fn in_rounds(
     units: u64,
     most: usize,
@@ -35,7 +35,8 @@ fn timed_faults(clock: Clock, work: impl FnOnce()) -> anyhow::Result<(f64, u64)>
     Ok((ns, u64::try_from(clock::own_usage()?.faults - before).unwrap_or(0)))
 }
 
-/// Faults of other memory (a stack that grows, a page of code used for the first time) that may fall among ours.
+/// Faults of other memory (a stack that grows, a page of code used for the first time) that may
+/// fall among ours.
 const STRAY_FAULTS: u64 = 4;
 
 /// As many faults as must be, give or take strays.
@@ -43,7 +44,8 @@ fn as_many_as(faults: u64, expected: u64) -> bool {
     (expected..=expected + STRAY_FAULTS).contains(&faults)
 }
 
-/// Asks for base pages in this whole process, for mappings too short-lived to be advised one by one.
+/// Asks for base pages in this whole process, for mappings too short-lived to be advised one by
+/// one.
 fn base_pages_only() {
     // A kernel without huge pages refuses, and gives base pages anyway.
     let _ = rustix::thread::disable_transparent_huge_pages(true);

@@ -1,5 +1,6 @@
-//! `assay case` (for our own sessions): one visit. Reads an order on standard input, writes sample lines on
-//! standard output, so any single case can also be run by hand, under `perf` or a debugger.
+//! `assay case` (for our own sessions): one visit. Reads an order on standard input, writes sample
+//! lines on standard output, so any single case can also be run by hand, under `perf` or a
+//! debugger.
 
 use std::io::{Read, Write};
 use std::process::ExitCode;
@@ -15,7 +16,8 @@ use sys::{affinity, counters, process};
 const LONGEST_ORDER: u64 = 16 << 20;
 
 pub fn run() -> anyhow::Result<ExitCode> {
-    // When the parent goes, so do we: nothing is left running. (By hand, from a shell, that is just as well.)
+    // When the parent goes, so do we: nothing is left running. (By hand, from a shell, that is just
+    // as well.)
     if let Some(parent) = rustix::process::getppid() {
         process::die_with(parent).context("cannot tie this process to its parent")?;
     }

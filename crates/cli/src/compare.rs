@@ -49,17 +49,19 @@ pub struct Args {
     /// Folder of earlier runs of what A is, at least three: they tell how far equal runs lie apart
     #[arg(long, value_name = "DIR")]
     history: Option<PathBuf>,
-    /// Exit with 1 where a headline metric is slower, or by so many per cent at least: `slower`, `slower:5%`
+    /// Exit with 1 where a headline metric is slower, or by so many per cent at least: `slower`,
+    /// `slower:5%`
     #[arg(long, value_name = "WORD", value_parser = FailOn::parse)]
     fail_on: Option<FailOn>,
     /// Only these groups, benchmarks or series, separated by commas
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     only: Vec<String>,
-    /// Scale what the core's clock decides to A's clock, visit by visit; memory, disk, network and whatever waits stay as
-    /// they were measured
+    /// Scale what the core's clock decides to A's clock, visit by visit; memory, disk, network and
+    /// whatever waits stay as they were measured
     #[arg(long)]
     common_clock: bool,
-    /// Another result of what A is: a metric counts as the same within twice what these two differ by
+    /// Another result of what A is: a metric counts as the same within twice what these two differ
+    /// by
     #[arg(long, value_name = "A2")]
     again: Option<PathBuf>,
     /// Exit with 0 although metrics were refused, as long as something was compared
@@ -133,7 +135,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(code)
 }
 
-/// What ends a comparison with an exit code of its own: headline metrics that are slower, by this share at least.
+/// What ends a comparison with an exit code of its own: headline metrics that are slower, by this
+/// share at least.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct FailOn {
     least: f64,

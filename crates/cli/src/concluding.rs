@@ -1,4 +1,5 @@
-//! How a measurement ends: what was measured is kept where it stands or saved elsewhere, judged, shown and reported.
+//! How a measurement ends: what was measured is kept where it stands or saved elsewhere, judged,
+//! shown and reported.
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -15,7 +16,8 @@ use report::block::Report;
 use report::html;
 use session::measure::Ended;
 
-/// Looks between visits after a run file, which somebody may have removed, moved, cut or written to.
+/// Looks between visits after a run file, which somebody may have removed, moved, cut or written
+/// to.
 pub struct Lookout<'a> {
     args: &'a MeasureArgs,
     /// That it can be saved nowhere is said once.

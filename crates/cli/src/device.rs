@@ -1,4 +1,5 @@
-//! `--device`: a whole block device instead of files in a directory, and the question that stands before it.
+//! `--device`: a whole block device instead of files in a directory, and the question that stands
+//! before it.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, IsTerminal};
@@ -20,10 +21,12 @@ use sys::{loops, medium};
 
 #[derive(clap::Args, Default)]
 pub struct DeviceArgs {
-    /// Read this block device itself instead of files of our own (with --only disk); asks for its name before it begins
+    /// Read this block device itself instead of files of our own (with --only disk); asks for its
+    /// name before it begins
     #[arg(long, value_name = "PATH", conflicts_with_all = ["dir", "pretend"])]
     device: Option<PathBuf>,
-    /// Also write to the device: DESTROYS all that is on it; refused while anybody uses it, or what shares its storage
+    /// Also write to the device: DESTROYS all that is on it; refused while anybody uses it, or what
+    /// shares its storage
     #[arg(long, requires = "device")]
     device_write: bool,
     /// The answer to the question that --device asks, where no terminal is there to ask on
@@ -54,8 +57,8 @@ struct Held {
 const DYING: Duration = Duration::from_secs(1);
 
 impl DeviceArgs {
-    /// The device that is to be measured, if one is: looked at, and confirmed unless nothing is going to be done. An error
-    /// is one of usage.
+    /// The device that is to be measured, if one is: looked at, and confirmed unless nothing is
+    /// going to be done. An error is one of usage.
     pub fn settle(&self, dry_run: bool) -> anyhow::Result<Option<Device>> {
         let Some(path) = &self.device else { return Ok(None) };
         let mut device = Device { write: self.device_write, ..Device::look(path)? };
@@ -115,7 +118,8 @@ impl Device {
         }
     }
 
-    /// Whether it can be opened in the way that measuring will, and whether that would harm anybody.
+    /// Whether it can be opened in the way that measuring will, and whether that would harm
+    /// anybody.
     fn may_be_opened(&self) -> anyhow::Result<()> {
         let shown = self.path.display();
         let mut flags = OFlags::RDONLY;

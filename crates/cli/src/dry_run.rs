@@ -54,7 +54,8 @@ pub fn show(
 ) -> anyhow::Result<ExitCode> {
     let runnable = || planned.iter().filter(|planned| planned.unmet.is_none());
     let estimated_s = runnable().map(|planned| profile.seconds_of(planned.seconds)).sum::<f64>();
-    // Nothing but a kernel knob and dropping all caches changes the system, and nobody but root may do either.
+    // Nothing but a kernel knob and dropping all caches changes the system, and nobody but root may
+    // do either.
     let drops = |planned: &Planned| planned.case.inputs.contains_key(bench::DROP_CACHES);
     let system = |planned: &Planned| planned.case.knobs.keys().any(|name| !task::is_one(name));
     let changing = || runnable().filter(|planned| system(planned) || drops(planned));
@@ -157,8 +158,8 @@ pub fn show(
     Ok(ExitCode::SUCCESS)
 }
 
-/// The key of a case; of a long one without the parameters that are the same in all cases of its benchmark, so that
-/// the cells of a sweep can be told apart.
+/// The key of a case; of a long one without the parameters that are the same in all cases of its
+/// benchmark, so that the cells of a sweep can be told apart.
 fn shown(case: &Case, all: &[Planned]) -> String {
     const ROOM: usize = 70;
     const MORE_ROOM: usize = 140;

@@ -1,4 +1,5 @@
-//! `assay explain ID`: what a benchmark, a rule, a verdict or another topic means, from the very row that does it.
+//! `assay explain ID`: what a benchmark, a rule, a verdict or another topic means, from the very
+//! row that does it.
 
 use std::io::IsTerminal;
 use std::process::ExitCode;

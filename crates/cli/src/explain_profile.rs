@@ -1,4 +1,5 @@
-//! `assay explain-profile`: which knob of a profile is responsible for how much of what the profile does.
+//! `assay explain-profile`: which knob of a profile is responsible for how much of what the profile
+//! does.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -143,7 +144,8 @@ fn understood(args: &Args, knobs: &Knobs) -> anyhow::Result<(&'static Benchmark,
     Ok((bench, Factors { before: before.name, after: after.name, target, factors, left_out, remarks }))
 }
 
-/// A knob with both its values here; `None` where they are the same; an error says why it cannot be turned.
+/// A knob with both its values here; `None` where they are the same; an error says why it cannot be
+/// turned.
 fn factor(
     knobs: &Knobs,
     name: &str,
@@ -170,7 +172,8 @@ fn factor(
     Ok(Some(Factor { name: name.to_string(), before, after }))
 }
 
-/// tuned writes bounds (`>10`: at least) and lists of which the first that there is counts (`schedutil|ondemand`).
+/// tuned writes bounds (`>10`: at least) and lists of which the first that there is counts
+/// (`schedutil|ondemand`).
 fn chosen<'v>(wanted: &'v str, now: Option<&'v str>) -> &'v str {
     let number = |text: &str| text.trim().parse::<i128>().ok();
     if let Some(bound) = wanted.strip_prefix(['>', '<']) {
@@ -241,7 +244,8 @@ fn measured(
     measure_study_of(measure, profile, &[bench], &study, &amend)
 }
 
-/// The strong knobs of the run that was just measured, in the order of the knobs: whoever goes on must find the same plan.
+/// The strong knobs of the run that was just measured, in the order of the knobs: whoever goes on
+/// must find the same plan.
 fn strong(args: &Args) -> anyhow::Result<Vec<usize>> {
     let run = results::latest(&args.measure.out)?;
     let diagnosis = diagnose::diagnose(run);

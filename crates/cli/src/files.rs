@@ -113,8 +113,8 @@ fn taker(path: &Path) -> anyhow::Result<Option<File>> {
     }
 }
 
-/// The open file itself where it is a standard stream, so that both go on where the other has ended;
-/// else what is written goes to its end.
+/// The open file itself where it is a standard stream, so that both go on where the other has
+/// ended; else what is written goes to its end.
 fn given(held: &File, found: &Metadata) -> anyhow::Result<File> {
     let (out, err) = (std::io::stdout(), std::io::stderr());
     for stream in [out.as_fd(), err.as_fd()] {
@@ -203,7 +203,8 @@ impl Kind {
         Ok(())
     }
 
-    /// Whether a file is a report of this kind as Assay wrote it, in this version or in an older one.
+    /// Whether a file is a report of this kind as Assay wrote it, in this version or in an older
+    /// one.
     fn wrote(self, file: &mut File) -> anyhow::Result<bool> {
         let bytes = file.metadata()?.len();
         if bytes == 0 {

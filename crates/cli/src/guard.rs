@@ -54,12 +54,12 @@ Exit codes: 0 measured, 1 finding at or above --fail-on, 2 usage or no such comm
 interrupted"
 )]
 pub struct Args {
-    /// Another command, in one word quoted for a shell: the two run in turn on one CPU (A B B A, B A A B), until their
-    /// difference is known within 1 % or 80 runs of each are done
+    /// Another command, in one word quoted for a shell: the two run in turn on one CPU (A B B A, B
+    /// A A B), until their difference is known within 1 % or 80 runs of each are done
     #[arg(long, value_name = "COMMAND", conflicts_with = "runs")]
     vs: Option<String>,
-    /// Both at once instead, each on one of two like CPUs that they swap for every other round: what disturbs the machine disturbs
-    /// both. Tells how they compare, and not how long they take
+    /// Both at once instead, each on one of two like CPUs that they swap for every other round:
+    /// what disturbs the machine disturbs both. Tells how they compare, and not how long they take
     #[arg(long, requires = "vs", conflicts_with = "placements")]
     duet: bool,
     /// Runs of each placement (default: 10; with --quick 6)
@@ -71,14 +71,15 @@ pub struct Args {
     /// A run that takes longer is ended and has failed, like 30s or 10m
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10m")]
     timeout: Duration,
-    /// The number it is judged by, with an optional unit: NAME[UNIT]=REGEX (the first group of the last match) or
-    /// NAME[UNIT]=json:PATH (like results.0.value)
+    /// The number it is judged by, with an optional unit: NAME[UNIT]=REGEX (the first group of the
+    /// last match) or NAME[UNIT]=json:PATH (like results.0.value)
     #[arg(long, value_name = "METRIC", conflicts_with = "format")]
     metric: Option<String>,
     /// The output is that of a tool whose figure is known
     #[arg(long, value_name = "TOOL", value_parser = FORMATS.iter().map(|format| format.name).collect::<Vec<_>>())]
     format: Option<String>,
-    /// Which side of the number is better, where its name does not tell: times are taken to be better low
+    /// Which side of the number is better, where its name does not tell: times are taken to be
+    /// better low
     #[arg(long, value_name = "SIDE", value_parser = ["higher", "lower"])]
     better: Option<String>,
     #[command(flatten)]
@@ -165,7 +166,8 @@ fn understood(args: Args) -> anyhow::Result<Understood> {
     );
     if measure.budget.is_none() {
         let runs = args.runs.unwrap_or(measure.profile()?.passes_min);
-        // Nobody has said how long it may take but by its time limit. Waiting for others at the gate comes on top.
+        // Nobody has said how long it may take but by its time limit. Waiting for others at the
+        // gate comes on top.
         let waiting = match measure.patience() {
             Patience::Bounded(limit) => limit,
             Patience::None | Patience::UntilIdle => Duration::ZERO,

@@ -1,4 +1,5 @@
-//! `assay hackbench`: with the options and the lines of rt-tests, and on wish measured as everything else is.
+//! `assay hackbench`: with the options and the lines of rt-tests, and on wish measured as
+//! everything else is.
 
 use std::process::ExitCode;
 use std::time::Duration;

@@ -11,7 +11,8 @@ use import::{self, Imported};
 use model::run_file;
 use report::{imported, text};
 
-/// Read result files of other tools (lmbench, UnixBench, hackbench, perf bench sched, SPEC CPU2017, fio, iperf3, sockperf) into series of our own
+/// Read result files of other tools (lmbench, UnixBench, hackbench, perf bench sched, SPEC CPU2017,
+/// fio, iperf3, sockperf) into series of our own
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -25,7 +26,8 @@ Examples:
   assay report RUN --beside summary.out          and in its report")]
 pub struct Args {
     /// Result files: lmbench summaries, raw lmbench results, lat_mem_rd curves, UnixBench reports,
-    /// logs of hackbench and perf bench sched, results of SPEC CPU2017 (csv, txt), of fio (JSON, text), iperf3 (JSON) and sockperf
+    /// logs of hackbench and perf bench sched, results of SPEC CPU2017 (csv, txt), of fio (JSON,
+    /// text), iperf3 (JSON) and sockperf
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// Print JSON

@@ -1,4 +1,5 @@
-//! Before measuring: what killed sessions have left is put back and ended, and what this one may leave is noted.
+//! Before measuring: what killed sessions have left is put back and ended, and what this one may
+//! leave is noted.
 
 use super::{leftovers, output};
 use bench::leaves;

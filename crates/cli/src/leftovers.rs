@@ -1,4 +1,5 @@
-//! What killed runs left in the folders that a run works in: removed as far as it is provably ours, and else named.
+//! What killed runs left in the folders that a run works in: removed as far as it is provably ours,
+//! and else named.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -55,8 +55,8 @@ use clap::{Parser, Subcommand};
 pub use output::{complain, tell};
 pub use start::start;
 
-/// Tells the truth about a Linux server: measures it, and says for every number whether it can be believed, what
-/// moved it and which experiment shows that
+/// Tells the truth about a Linux server: measures it, and says for every number whether it can be
+/// believed, what moved it and which experiment shows that
 #[derive(Parser)]
 #[command(
     name = "assay",

@@ -20,7 +20,8 @@ use model::{BLANKED, Entry, Header, Snapshot};
 use report::text_machine::{self, Style};
 use snapshot::disk;
 
-/// Show what a machine is: packages, cores, caches, NUMA, memory and its modules, kernel, clock, power, limits, network
+/// Show what a machine is: packages, cores, caches, NUMA, memory and its modules, kernel, clock,
+/// power, limits, network
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -35,19 +36,23 @@ pub struct Args {
     /// Print JSON (the whole machine, and a `summary` of the few numbers that scripts want)
     #[arg(long)]
     json: bool,
-    /// Also write what was read, so that --from can show it elsewhere (compressed if FILE ends in .gz)
+    /// Also write what was read, so that --from can show it elsewhere (compressed if FILE ends in
+    /// .gz)
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
     /// Show a machine that --save wrote instead of this one
     #[arg(long, value_name = "FILE", group = "source")]
     from: Option<PathBuf>,
-    /// Show the machine whose /proc and /sys were copied below DIR (a sosreport, a container's root)
+    /// Show the machine whose /proc and /sys were copied below DIR (a sosreport, a container's
+    /// root)
     #[arg(long, value_name = "DIR", group = "source")]
     root: Option<PathBuf>,
-    /// Show what x86 processors say themselves: DIR has a file puN of CPUID leaves per CPU (hwloc-gather-cpuid)
+    /// Show what x86 processors say themselves: DIR has a file puN of CPUID leaves per CPU
+    /// (hwloc-gather-cpuid)
     #[arg(long, value_name = "DIR", group = "source")]
     cpuid: Option<PathBuf>,
-    /// Take the memory modules from FILE: all that dmidecode prints, or what `dmidecode --dump-bin` wrote. Without --from or
+    /// Take the memory modules from FILE: all that dmidecode prints, or what `dmidecode --dump-bin`
+    /// wrote. Without --from or
     /// --root nothing else is shown of that machine
     #[arg(long, value_name = "FILE")]
     dmi: Option<PathBuf>,
@@ -174,7 +179,8 @@ fn read_machine(args: &Args) -> anyhow::Result<Snapshot> {
     })
 }
 
-/// This host (or what stands in for it below `root`), with what no file tells added where it is really this host.
+/// This host (or what stands in for it below `root`), with what no file tells added where it is
+/// really this host.
 pub fn live_snapshot(root: &Path) -> Snapshot {
     let mut snapshot = snapshot::read(root);
     if root == Path::new("/") {
@@ -183,7 +189,8 @@ pub fn live_snapshot(root: &Path) -> Snapshot {
     snapshot
 }
 
-/// The disk below a directory, or below the system's temporary one; who names a directory wants that one.
+/// The disk below a directory, or below the system's temporary one; who names a directory wants
+/// that one.
 pub fn add_disk(snapshot: &mut Snapshot, root: &Path, directory: Option<&Path>) -> anyhow::Result<()> {
     let named = directory.map_or_else(std::env::temp_dir, Path::to_path_buf);
     let found = named.canonicalize().and_then(|path| Ok((path.metadata()?.dev(), path)));
@@ -246,7 +253,8 @@ pub fn saved_snapshot(path: &Path) -> anyhow::Result<Snapshot> {
     serde_json::from_str(&text).with_context(|| format!("{} is no snapshot: {advice}", path.display()))
 }
 
-/// Whether the file of an interrupted run holds what was blanked when it was read; if so, says why it is not gone on with.
+/// Whether the file of an interrupted run holds what was blanked when it was read; if so, says why
+/// it is not gone on with.
 pub fn holds_secrets(old: &Header) -> bool {
     let holds = old.snapshot.get(BLANKED).is_some();
     if holds {

@@ -20,16 +20,19 @@ pub struct MeasureArgs {
     /// Short for --profile quick
     #[arg(long, conflicts_with = "profile")]
     pub quick: bool,
-    /// Only these: a group (memory), a benchmark (memory.latency) or the beginning of its name; several with commas, or repeated
+    /// Only these: a group (memory), a benchmark (memory.latency) or the beginning of its name;
+    /// several with commas, or repeated
     #[arg(long, value_name = "GROUP[.NAME]", value_delimiter = ',')]
     pub only: Vec<String>,
     /// Folder for the run file and the report
     #[arg(long, value_name = "DIR", default_value = "assay-out")]
     pub out: PathBuf,
-    /// Folder for the files of file and disk benchmarks, on the disk that is to be measured (default: the system's temporary one)
+    /// Folder for the files of file and disk benchmarks, on the disk that is to be measured
+    /// (default: the system's temporary one)
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
-    /// Drop the whole machine's page cache before every cold pass through a file (root): slows everybody down
+    /// Drop the whole machine's page cache before every cold pass through a file (root): slows
+    /// everybody down
     #[arg(long)]
     pub drop_caches: bool,
     /// Print the results as JSON on standard output (people's text then goes to standard error)
@@ -62,7 +65,8 @@ pub struct MeasureArgs {
     /// Invent samples from this seed instead of measuring: tests of everything behind the samples
     #[arg(long, value_name = "SEED", hide = true)]
     pub pretend: Option<u64>,
-    /// Let what these rows time do so many per cent more work than it reports: planted differences for `prove a-a`
+    /// Let what these rows time do so many per cent more work than it reports: planted differences
+    /// for `prove a-a`
     #[arg(long, value_name = "PERCENT[:NAMES]", hide = true, conflicts_with = "pretend")]
     pub planted: Option<Planted>,
     /// Describe the machine from this saved snapshot (with --pretend)

@@ -49,7 +49,8 @@ impl Host {
                     text.push_str(&disk::of_directory(&text));
                     snapshot.entries.insert(DIRECTORY.to_string(), Entry::Text(text));
                 }
-                // Whoever names a directory wants that one; a missing default one is for the benchmarks to say.
+                // Whoever names a directory wants that one; a missing default one is for the
+                // benchmarks to say.
                 Err(error) if args.dir.is_some() => return Err(error),
                 Err(_) => {}
             }
@@ -93,12 +94,14 @@ impl Host {
 /// Makes of the candidates of a plan those that a study wants.
 pub type Study<'s> = &'s dyn Fn(Vec<Candidate>, &Scope, &Host) -> Vec<Candidate>;
 
-/// Plans `benches` on this host, of whose candidates a study makes those that it wants; measures them and reports.
+/// Plans `benches` on this host, of whose candidates a study makes those that it wants; measures
+/// them and reports.
 pub fn measure_study(args: &MeasureArgs, benches: &[&Benchmark], study: Study) -> anyhow::Result<ExitCode> {
     measure_study_of(args, args.profile()?, benches, study, &|_| {})
 }
 
-/// The same with a profile that the study has changed, and with what it has to say in the run's header.
+/// The same with a profile that the study has changed, and with what it has to say in the run's
+/// header.
 pub fn measure_study_of(
     args: &MeasureArgs,
     profile: Profile,
@@ -226,7 +229,8 @@ fn open(args: &MeasureArgs, header: Header) -> anyhow::Result<(Writer, Header, E
             && old.host == header.host
             && old.pretend == header.pretend
             && planted::alike(&old.plan, &header.plan)
-            // The plan's names are the same for any CPUs and any budget; its seats and its cuts are not.
+            // The plan's names are the same for any CPUs and any budget; its seats and its cuts are
+            // not.
             && old.allowed_cpus == header.allowed_cpus
             && old.budget_s == header.budget_s
             && may_go_on(&old.plan, &header.plan)

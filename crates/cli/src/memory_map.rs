@@ -9,7 +9,8 @@ use bench::{self, Candidate, Depth, MapWish, Plant, Scope};
 use model::vocabulary::memory_map::MAP;
 use session::plan;
 
-/// Map the bandwidth of every region of each NUMA node's free memory, and say whether it has one speed
+/// Map the bandwidth of every region of each NUMA node's free memory, and say whether it has one
+/// speed
 #[derive(clap::Args)]
 #[command(after_help = "\
 Takes most of the free memory of one node after the other (never more than 80 % of it, of what the control group leaves, or than \
@@ -33,7 +34,8 @@ pub struct Args {
     /// Rounds through all chunks; one more before them is not counted
     #[arg(long, value_name = "N", default_value_t = 9, value_parser = clap::value_parser!(u64).range(1..=200))]
     rounds: u64,
-    /// The second speed that must be seen in a tenth of the memory for it to be called uniform: so much apart
+    /// The second speed that must be seen in a tenth of the memory for it to be called uniform: so
+    /// much apart
     #[arg(long, value_name = "PERCENT", default_value = "10%", value_parser = percent)]
     limit: f64,
     /// Bytes of a chunk (tests on little memory)

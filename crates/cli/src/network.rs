@@ -17,13 +17,16 @@ use sys::netlink;
 
 #[derive(clap::Args, Default)]
 pub struct NetworkArgs {
-    /// Other end of the network rows: a host where `assay serve` runs (without it they go over loopback)
+    /// Other end of the network rows: a host where `assay serve` runs (without it they go over
+    /// loopback)
     #[arg(long, value_name = "HOST[:PORT]")]
     to: Option<String>,
-    /// Token that `assay serve` printed; better in the environment as ASSAY_TOKEN, where nobody else sees it
+    /// Token that `assay serve` printed; better in the environment as ASSAY_TOKEN, where nobody
+    /// else sees it
     #[arg(long, value_name = "TOKEN", requires = "to")]
     token: Option<String>,
-    /// Take a token that has fewer than 22 characters, although whoever records how a session begins can try all of those
+    /// Take a token that has fewer than 22 characters, although whoever records how a session
+    /// begins can try all of those
     #[arg(long, requires = "to")]
     weak_token: bool,
     /// Pace the network's transfers at this rate, Mbit/s, instead of as fast as they go
@@ -89,7 +92,8 @@ impl NetworkArgs {
         weakness(&token, self.weak_token)
     }
 
-    /// Asks the other host what it is, unless nothing is going to be done. An error says why it cannot be the other end.
+    /// Asks the other host what it is, unless nothing is going to be done. An error says why it
+    /// cannot be the other end.
     pub fn settle(&self, dry_run: bool) -> anyhow::Result<Network> {
         let to = self.to.as_deref().map(with_port).transpose()?;
         let wish = Wish {
@@ -142,8 +146,8 @@ impl Network {
     }
 }
 
-/// Usable CPUs by their place relative to the network card, as far as this machine tells: on the card's node beside the
-/// CPU that takes its interrupts, that CPU itself, another node.
+/// Usable CPUs by their place relative to the network card, as far as this machine tells: on the
+/// card's node beside the CPU that takes its interrupts, that CPU itself, another node.
 fn near(machine: &Machine, floor: &Floor) -> Vec<(&'static str, u32)> {
     let Some(path) = &machine.network else { return Vec::new() };
     let usable = floor.cpus();
@@ -169,7 +173,8 @@ pub fn is_link_local(ip: IpAddr) -> bool {
     matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local())
 }
 
-/// An address, its interface after a % where it is link-local (`fe80::1%eth0`, or the interface's number); its port is 0.
+/// An address, its interface after a % where it is link-local (`fe80::1%eth0`, or the interface's
+/// number); its port is 0.
 pub fn address(text: &str) -> Result<SocketAddr, String> {
     let (ip, interface) = match text.split_once('%') {
         None => (text, None),

@@ -1,4 +1,5 @@
-//! Java, Flink and the program of the Nexmark queries: where they are, whether they will do, and what is told of them.
+//! Java, Flink and the program of the Nexmark queries: where they are, whether they will do, and
+//! what is told of them.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

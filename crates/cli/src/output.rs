@@ -43,8 +43,8 @@ fn shown(text: &str) -> Cow<'_, str> {
     if unicode() { Cow::Borrowed(text) } else { Cow::Owned(ascii(text)) }
 }
 
-/// Lines for people on standard error, which may quote what a stranger wrote into a file. That nobody is there to read it (a closed pipe, a full disk) must not end a
-/// measurement.
+/// Lines for people on standard error, which may quote what a stranger wrote into a file. That
+/// nobody is there to read it (a closed pipe, a full disk) must not end a measurement.
 pub fn tell(text: &str) {
     let lines: Vec<String> = text.split('\n').map(|line| plain(line, usize::MAX)).collect();
     let _ = writeln!(std::io::stderr().lock(), "{}", shown(&lines.join("\n")));

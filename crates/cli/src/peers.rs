@@ -1,4 +1,5 @@
-//! `assay peers`: hosts held against hosts of the same make-up, by the summaries that end their run files.
+//! `assay peers`: hosts held against hosts of the same make-up, by the summaries that end their run
+//! files.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -16,7 +17,8 @@ use report::peers as shown;
 use report::{html, json, markdown, text};
 use sys::thread;
 
-/// Hold hosts against hosts of the same make-up: who is slower than its peers, in what, and what differs about it
+/// Hold hosts against hosts of the same make-up: who is slower than its peers, in what, and what
+/// differs about it
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -1,5 +1,6 @@
-//! What people see while something is measured: one line that is redrawn between visits, or plain lines where there
-//! is no terminal. Nothing is ever drawn by a timer: a redraw in the middle of a window would be measured.
+//! What people see while something is measured: one line that is redrawn between visits, or plain
+//! lines where there is no terminal. Nothing is ever drawn by a timer: a redraw in the middle of a
+//! window would be measured.
 
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
@@ -17,7 +18,8 @@ pub struct Display {
     named: BTreeSet<String>,
 }
 
-/// A longer key than this is cut in its middle: knobs, by which a sweep's cells differ, are at its end.
+/// A longer key than this is cut in its middle: knobs, by which a sweep's cells differ, are at its
+/// end.
 const KEY_MAX: usize = 100;
 const KEY_BEGIN: usize = 30;
 

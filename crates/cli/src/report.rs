@@ -36,7 +36,8 @@ pub struct Args {
     /// Write the sweep's map as an SVG picture, and nothing else
     #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "json", "out", "beside"])]
     map: Option<PathBuf>,
-    /// An older result to stand beside the new one: a run file or a result file of another tool (may be given again)
+    /// An older result to stand beside the new one: a run file or a result file of another tool
+    /// (may be given again)
     #[arg(long, value_name = "OLD")]
     beside: Vec<PathBuf>,
     /// Folder for the report (default: html beside the run file, all else on standard output)

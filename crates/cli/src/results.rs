@@ -1,5 +1,6 @@
-//! Results as sides of a comparison: run files, saved reports, foreign result files, compressed or not, and folders of runs.
-//! What a file is, is told by how it begins, never by its name, and no more of it is read than such a file can have.
+//! Results as sides of a comparison: run files, saved reports, foreign result files, compressed or
+//! not, and folders of runs. What a file is, is told by how it begins, never by its name, and no
+//! more of it is read than such a file can have.
 
 use std::io::{BufRead, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
@@ -23,8 +24,8 @@ const TOLD: usize = 3;
 /// More runs than this in a folder are not one result.
 const MOST_RUNS: usize = 200;
 
-/// A run file, a saved report or a foreign result; `FILE#2` is the second host's result in a file of several. A folder is
-/// all runs in it.
+/// A run file, a saved report or a foreign result; `FILE#2` is the second host's result in a file
+/// of several. A folder is all runs in it.
 pub fn load(path: &Path) -> anyhow::Result<Arm> {
     let (path, number) = numbered(path);
     if path.is_dir() {
@@ -34,7 +35,8 @@ pub fn load(path: &Path) -> anyhow::Result<Arm> {
     arm(run_file::open(&path)?, &shown, number).with_context(|| format!("{shown} cannot be compared"))
 }
 
-/// What a file holds for whoever looks at summaries: of a run its own, of anything else all results in it.
+/// What a file holds for whoever looks at summaries: of a run its own, of anything else all results
+/// in it.
 pub enum Held {
     Summary(Box<Summary>),
     Arms(Vec<Arm>),

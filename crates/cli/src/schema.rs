@@ -12,7 +12,8 @@ use report::{comparison, imported, peers};
 /// Print the JSON Schema of a format
 #[derive(clap::Args)]
 pub struct Args {
-    /// results (run --json, report.json), run-file (one line of it), machine, list, dry-run, import, compare, peers or utilization
+    /// results (run --json, report.json), run-file (one line of it), machine, list, dry-run,
+    /// import, compare, peers or utilization
     #[arg(value_name = "FORMAT", default_value = "results",
           value_parser = ["results", "run-file", "machine", "list", "dry-run", "import", "compare", "peers", "utilization"])]
     format: String,

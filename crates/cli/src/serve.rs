@@ -33,16 +33,19 @@ can spoil a measurement or end it. Whoever records a session's begin can try tok
 withstand that, shorter ones do not. And whoever reaches the port can get in the way of measuring (denial of service): \
 open it for the other host alone, and for as long as you measure.")]
 pub struct Args {
-    /// Address to listen on; 0.0.0.0 or :: are all of this host's, a link-local one needs its interface (fe80::1%eth0)
+    /// Address to listen on; 0.0.0.0 or :: are all of this host's, a link-local one needs its
+    /// interface (fe80::1%eth0)
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1", value_parser = address)]
     bind: SocketAddr,
     /// Port to listen on; data takes the next one; 0: any
     #[arg(long, value_name = "PORT", default_value_t = PORT)]
     port: u16,
-    /// Token to ask for instead of a random one; better in the environment as ASSAY_TOKEN, where nobody else sees it
+    /// Token to ask for instead of a random one; better in the environment as ASSAY_TOKEN, where
+    /// nobody else sees it
     #[arg(long, value_name = "TOKEN")]
     token: Option<String>,
-    /// Take a token of one's own that has fewer than 22 characters, or fewer than 8 different ones (the other end needs --weak-token as well)
+    /// Take a token of one's own that has fewer than 22 characters, or fewer than 8 different ones
+    /// (the other end needs --weak-token as well)
     #[arg(long)]
     weak_token: bool,
     /// End when nobody has come for so long

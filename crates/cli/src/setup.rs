@@ -128,7 +128,8 @@ fn fetch(version: &str, folder: &Path) -> anyhow::Result<Distribution> {
     Distribution::at(folder).context("what was fetched holds no Flink")
 }
 
-/// What lies in the folder in which it is fetched: what pip unpacks and its own files, what Maven is told, and the outcome.
+/// What lies in the folder in which it is fetched: what pip unpacks and its own files, what Maven
+/// is told, and the outcome.
 const HOLDS: &[&str] = &["package/", "tmp/", "pom.xml", "flink/"];
 
 /// Python with pip, and Maven.

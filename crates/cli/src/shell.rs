@@ -1,4 +1,5 @@
-//! `assay completions` and `assay man`: generated from the program's own arguments, so they cannot be out of date.
+//! `assay completions` and `assay man`: generated from the program's own arguments, so they cannot
+//! be out of date.
 
 use std::process::ExitCode;
 

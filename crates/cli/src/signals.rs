@@ -11,10 +11,12 @@ use super::output;
 use knobs::LastHand;
 use sys::{events, process, thread};
 
-/// Further signals so soon after the first are the same wish: `timeout` signals the process and then its group.
+/// Further signals so soon after the first are the same wish: `timeout` signals the process and
+/// then its group.
 const SAME_WISH: Duration = Duration::from_millis(500);
 
-/// The first Ctrl-C (or SIGTERM, SIGHUP) asks for an orderly end, a later one ends at once: children die with us.
+/// The first Ctrl-C (or SIGTERM, SIGHUP) asks for an orderly end, a later one ends at once:
+/// children die with us.
 pub fn catch_signals(knobs: LastHand) -> anyhow::Result<Arc<AtomicBool>> {
     let flag = Arc::new(AtomicBool::new(false));
     // Whoever starts us by nohup wants the run to outlive the terminal.

@@ -55,7 +55,8 @@ pub struct LoadArgs {
     measure: MeasureArgs,
 }
 
-/// Measure the baseline with the siblings idle, at the same work, spinning, and with SMT off, side by side
+/// Measure the baseline with the siblings idle, at the same work, spinning, and with SMT off, side
+/// by side
 #[derive(clap::Args)]
 #[command(after_help = "\
 Each case is measured alone, beside the same work and beside a spinner on the SMT siblings of its CPUs, and with SMT \

@@ -1,4 +1,5 @@
-//! From `main` to a verb and back to an exit code: what the process needs to hold its own, then the verb.
+//! From `main` to a verb and back to an exit code: what the process needs to hold its own, then the
+//! verb.
 
 use std::ffi::c_int;
 use std::panic::PanicHookInfo;
@@ -19,8 +20,8 @@ const ERROR: c_int = 3;
 const TIME_IS_OVER: &str = "assay: the CPU time that a process may take here is used up (ulimit -t). Raise the limit; what a run \
                              has measured is in its file\n";
 
-/// Runs what the arguments ask for. Its own part is small: it runs on whatever stack there is, and says so where that is too
-/// little.
+/// Runs what the arguments ask for. Its own part is small: it runs on whatever stack there is, and
+/// says so where that is too little.
 pub fn start() -> c_int {
     std::panic::set_hook(Box::new(end_with_a_fault));
     start::ignore_broken_pipes();
@@ -38,14 +39,16 @@ pub fn start() -> c_int {
     if events::end_on(SIGXCPU, TIME_IS_OVER, ERROR).is_ok() {
         start::warn_of_cpu_limit();
     }
-    // Caught, a file size limit (ulimit -f) is an error of writing like a full disk instead of our death.
+    // Caught, a file size limit (ulimit -f) is an error of writing like a full disk instead of our
+    // death.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
     std::process::exit(run())
 }
 
 #[inline(never)]
 fn run() -> c_int {
-    // A run starts thousands of visits: to learn all verbs would take longer than many a visit's own start.
+    // A run starts thousands of visits: to learn all verbs would take longer than many a visit's
+    // own start.
     let is_visit = std::env::args_os().skip(1).eq([child::WORD]);
     let done = if is_visit { case::run() } else { Cli::parse().run() };
     let code = done.unwrap_or_else(|error| complain(&error));
@@ -53,8 +56,8 @@ fn run() -> c_int {
     (0..=u8::MAX).find(|number| ExitCode::from(*number) == code).map_or(ERROR, c_int::from)
 }
 
-/// A fault of ours ends in words and an exit code, too. Nothing is unwound: a visit's parent and the watchdog of turned
-/// knobs clean up after us.
+/// A fault of ours ends in words and an exit code, too. Nothing is unwound: a visit's parent and
+/// the watchdog of turned knobs clean up after us.
 fn end_with_a_fault(panic: &PanicHookInfo) {
     let words = panic.payload_as_str().unwrap_or("it says nothing");
     let place = panic.location().map(|place| format!(" ({}:{})", place.file(), place.line()));

@@ -17,7 +17,8 @@ use model::{Case, Header, Sweep};
 use session::plan::sweep::{EVERY, Grid, named, param_before, param_values, values};
 use session::plan::{Profile, Until};
 
-/// Measure a benchmark over one or two knobs: what they do to it, where it is best, and whether they matter at all
+/// Measure a benchmark over one or two knobs: what they do to it, where it is best, and whether
+/// they matter at all
 #[derive(clap::Args)]
 #[command(
     mut_arg("only", |arg| arg.hide(true)),
@@ -49,16 +50,19 @@ pub struct Args {
     /// A knob of `assay knobs` and its values; at most two
     #[arg(long = "knob", value_name = "NAME=VALUES")]
     knobs: Vec<String>,
-    /// A parameter of the benchmark: with one value fixed, with several a map for each (or an axis, where knobs leave one)
+    /// A parameter of the benchmark: with one value fixed, with several a map for each (or an axis,
+    /// where knobs leave one)
     #[arg(long = "param", value_name = "NAME=VALUES")]
     params: Vec<String>,
-    /// Measured at each setting for its response: a benchmark, or none (default: sched.wake-up with hackbench)
+    /// Measured at each setting for its response: a benchmark, or none (default: sched.wake-up with
+    /// hackbench)
     #[arg(long, value_name = "BENCH")]
     response: Option<String>,
     /// The smallest effect of a knob that is to be seen: measuring ends when it would be
     #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = effect)]
     effect: f64,
-    /// Where the benchmark's tasks run, by the names of placements (default: free, else the first there is)
+    /// Where the benchmark's tasks run, by the names of placements (default: free, else the first
+    /// there is)
     #[arg(long, value_name = "PLACEMENT")]
     placement: Option<String>,
     #[command(flatten)]
@@ -115,7 +119,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             for line in knobs.put_back_what_was_left().context("a sweep cannot begin")? {
                 output::tell(&format!("  {line}"));
             }
-            // What was there before is so only now: a session that was killed, or has just ended, may have had it turned.
+            // What was there before is so only now: a session that was killed, or has just ended,
+            // may have had it turned.
             for axis in &mut wish.knobs {
                 axis.before = Some(knobs.current(&axis.name).map_err(anyhow::Error::msg)?);
             }
@@ -257,7 +262,8 @@ fn planned(
     Ok((grid, cases))
 }
 
-/// The case of a benchmark that is swept: where the scheduler puts its tasks, unless another placement is wanted.
+/// The case of a benchmark that is swept: where the scheduler puts its tasks, unless another
+/// placement is wanted.
 pub fn base(bench: &Benchmark, scope: &Scope, placement: Option<&str>) -> anyhow::Result<Candidate> {
     let candidates = (bench.cases)(bench, scope);
     let why = candidates.iter().find_map(|candidate| candidate.unmet.clone());

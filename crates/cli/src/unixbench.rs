@@ -28,7 +28,8 @@ pub struct Args {
     /// Tests or sets of them, by the names that `./Run` takes (default: index)
     #[arg(value_name = "TEST")]
     tests: Vec<String>,
-    /// Copies of each test that run at once; again for further rounds (default: 1, and one for each usable CPU)
+    /// Copies of each test that run at once; again for further rounds (default: 1, and one for each
+    /// usable CPU)
     #[arg(short = 'c', long = "copies", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024))]
     copies: Vec<u64>,
     #[command(flatten)]

@@ -26,7 +26,8 @@ use show::Assumed;
 pub use show::Report;
 use source::{Cores, Live};
 
-/// Say how much of its cores a machine uses, and how far work can grow: what CPU% hides where cores have SMT siblings
+/// Say how much of its cores a machine uses, and how far work can grow: what CPU% hides where cores
+/// have SMT siblings
 #[derive(clap::Args)]
 #[command(after_help = "\
 Looks at /proc/stat, and at nothing else; changes nothing. `assay explain utilization` has the formula and what it assumes.
@@ -47,8 +48,8 @@ pub struct Args {
     /// How long to look; with --watch, how long each figure is of
     #[arg(long, value_name = "N", default_value = "5", value_parser = seconds)]
     seconds: Duration,
-    /// Time between two looks; of a recording without times, the time between its copies [default: 20ms; recordings: by
-    /// their counters]
+    /// Time between two looks; of a recording without times, the time between its copies [default:
+    /// 20ms; recordings: by their counters]
     #[arg(long, value_name = "TIME", value_parser = every)]
     every: Option<Duration>,
     /// Go on until Ctrl-C, a line (and the file of --prometheus) each --seconds
@@ -207,7 +208,8 @@ fn recorded(path: &Path, args: &Args, assumed: &Assumed, every_s: Option<f64>) -
         );
     }
     if let Some(wrong) = wrong_time(&seen) {
-        // Times that the copies have themselves may be rough; one that was given by hand is a mistake.
+        // Times that the copies have themselves may be rough; one that was given by hand is a
+        // mistake.
         match args.every {
             Some(_) => bail!("{}: {wrong}; leave --every out, and the counters tell", path.display()),
             None => seen.remarks.push(wrong),

@@ -1,4 +1,5 @@
-//! One side of a comparison: its environment and its series, whether it was measured, saved as a report or imported.
+//! One side of a comparison: its environment and its series, whether it was measured, saved as a
+//! report or imported.
 
 use std::collections::BTreeMap;
 
@@ -26,8 +27,8 @@ pub struct Arm {
     pub pretended: bool,
     /// Runs that it consists of.
     pub runs: usize,
-    /// Of each of its runs what is equal for one and the same, however it was saved, with the file it was read from; empty
-    /// where nothing tells.
+    /// Of each of its runs what is equal for one and the same, however it was saved, with the file
+    /// it was read from; empty where nothing tells.
     pub identities: BTreeMap<String, String>,
     /// What is wrong with the files themselves, as sentences: cut off, or damaged.
     pub flaws: Vec<String>,
@@ -83,8 +84,8 @@ pub struct AtOneClock {
     pub counts: Vec<usize>,
 }
 
-/// Rules of what others did to the machine meanwhile: with one of them against one arm, a difference is no property of
-/// what was compared.
+/// Rules of what others did to the machine meanwhile: with one of them against one arm, a
+/// difference is no property of what was compared.
 const OUTSIDE: [RuleId; 6] = [
     ids::rule::BACKGROUND_LOAD,
     ids::rule::HIGHER_PRIORITY,
@@ -182,7 +183,8 @@ impl Arm {
         self.members.iter().filter(|member| member.median.is_finite() && !member.tells_occupancy())
     }
 
-    /// What each of its runs has of a member's series, a value a process; `scaled`: at that member's clock.
+    /// What each of its runs has of a member's series, a value a process; `scaled`: at that
+    /// member's clock.
     pub(super) fn runs_of(&self, member: &Member, scaled: bool) -> Vec<Vec<f64>> {
         let Some(own) = self.valued().find(|own| own.key == member.key) else { return Vec::new() };
         let at_clock = own.at_clock.as_ref().zip(member.at_clock.as_ref()).filter(|_| scaled);
@@ -195,8 +197,8 @@ impl Arm {
         counts.iter().map(run).filter(|run| run.len() > 1).collect()
     }
 
-    /// Several runs of one host as one arm: what each counted of a series stands side by side. An error says which two
-    /// cannot belong together.
+    /// Several runs of one host as one arm: what each counted of a series stands side by side. An
+    /// error says which two cannot belong together.
     pub fn of_runs(runs: Vec<Arm>, file: &str) -> Result<Arm, String> {
         let mut runs = runs.into_iter();
         let mut whole = runs.next().ok_or("there is no run")?;
@@ -278,7 +280,8 @@ impl Member {
                 self.disturbed.extend(other.disturbed);
                 self.disturbed.sort();
                 self.disturbed.dedup();
-                // Together they are known as well as the best of them; of equally good ones a cause is not lost.
+                // Together they are known as well as the best of them; of equally good ones a cause
+                // is not lost.
                 let (own, theirs) = (self.verdict.grade, other.verdict.grade);
                 if theirs < own || (theirs == own && self.verdict.kind == VerdictKind::Trusted) {
                     self.verdict = other.verdict;

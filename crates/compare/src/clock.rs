@@ -19,7 +19,8 @@ impl Arm {
         self.environment.iter().find(|(known, _)| known == label).map(|(_, value)| value.as_str())
     }
 
-    /// The core clock, GHz: what the benchmark of it gave, or the foreign file tells, or what was seen beside all windows.
+    /// The core clock, GHz: what the benchmark of it gave, or the foreign file tells, or what was
+    /// seen beside all windows.
     pub fn clock_ghz(&self) -> Option<f64> {
         let number = |text: &str| text.split(' ').next()?.parse::<f64>().ok();
         let mhz =
@@ -51,8 +52,9 @@ impl Member {
         self.logarithms_of_clocks().and_then(|clocks| variance(&clocks)).is_some_and(|it| moves(it.sqrt()))
     }
 
-    /// What each process would have given at a clock of `ghz`: where its run brought it to one, or where its names say that
-    /// it is bound by the core, by the clock beside each process or by `otherwise`. `None` for all else.
+    /// What each process would have given at a clock of `ghz`: where its run brought it to one, or
+    /// where its names say that it is bound by the core, by the clock beside each process or by
+    /// `otherwise`. `None` for all else.
     fn at(&self, ghz: f64, otherwise: Option<f64>) -> Option<Vec<f64>> {
         if let Some(at_clock) = &self.at_clock {
             return Some(at_clock.at(&self.metric, ghz));
@@ -76,15 +78,16 @@ pub enum Common {
     AsTheyRan,
     /// Two runs of one machine: what both runs brought to a clock, to A's.
     OneMachine,
-    /// Two runs of one machine that lie farther apart at one clock than as they ran: |ln| of the ratios of their core-bound
-    /// metrics, in the middle.
+    /// Two runs of one machine that lie farther apart at one clock than as they ran: |ln| of the
+    /// ratios of their core-bound metrics, in the middle.
     Closed { as_they_ran: f64, at_one_clock: f64 },
-    /// Because it was asked for (`--common-clock`): whatever is bound by the core, to this one, GHz.
+    /// Because it was asked for (`--common-clock`): whatever is bound by the core, to this one,
+    /// GHz.
     Asked(f64),
 }
 
-/// By which clocks two members are compared: the values of both at one, and whether there is one; and what is not known of
-/// the clocks, by which their difference may be off.
+/// By which clocks two members are compared: the values of both at one, and whether there is one;
+/// and what is not known of the clocks, by which their difference may be off.
 pub fn brought(common: Common, arms: [&Arm; 2], a: &Member, b: &Member) -> (Option<[Vec<f64>; 2]>, Clocks) {
     let apart = a.mean_clock().zip(b.mean_clock()).map_or(0.0, |(a, b)| b - a);
     match (common, &a.at_clock, &b.at_clock) {
@@ -97,8 +100,9 @@ pub fn brought(common: Common, arms: [&Arm; 2], a: &Member, b: &Member) -> (Opti
             let both = [of_a.medians.clone(), of_b.at(&b.metric, of_a.ghz)];
             (Some(both), Clocks { slack: SLACK * apart.abs(), ..Clocks::default() })
         }
-        // Time goes with the clock by a power between -1 and 0: at one clock a time differs by what was measured, by that
-        // times the ratio of the clocks, or by anything between; a rate by the inverse.
+        // Time goes with the clock by a power between -1 and 0: at one clock a time differs by what
+        // was measured, by that times the ratio of the clocks, or by anything between; a rate by
+        // the inverse.
         (Common::OneMachine | Common::Closed { .. }, _, _) => {
             let shift = match rescaled(&b.metric, 1.0, 1.0, 2.0) {
                 Some(doubled) if doubled > 1.0 => -apart,
@@ -110,8 +114,8 @@ pub fn brought(common: Common, arms: [&Arm; 2], a: &Member, b: &Member) -> (Opti
     }
 }
 
-/// Whether two results are ones of the same machine, and no setting explains another clock: then the machine was in another
-/// state, and whatever moved the clock moved the numbers too.
+/// Whether two results are ones of the same machine, and no setting explains another clock: then
+/// the machine was in another state, and whatever moved the clock moved the numbers too.
 fn one_machine(a: &Arm, b: &Arm) -> bool {
     let same = |label: &&str| a.told(label).is_some() && a.told(label) == b.told(label);
     let differs = |label: &&str| a.told(label) != b.told(label);
@@ -148,8 +152,8 @@ pub fn common<'m>(
     }
 }
 
-/// By how much a core-bound pair differs as it ran and at one clock: |ln| of the ratio of medians; `None` where the clocks of
-/// the two hardly differ.
+/// By how much a core-bound pair differs as it ran and at one clock: |ln| of the ratio of medians;
+/// `None` where the clocks of the two hardly differ.
 fn differences(a: &Member, b: &Member) -> Option<[f64; 2]> {
     let (of_a, of_b) = a.at_clock.as_ref().zip(b.at_clock.as_ref())?;
     let of = |a: &[f64], b: &[f64]| Some((median(b)? / median(a)?).ln().abs());

@@ -1,8 +1,8 @@
 //! Many metrics as few figures: a ratio for each part of the machine, and one over all.
 //!
-//! A benchmark counts once, however many points and metrics it has, and a part of the machine once, however many benchmarks
-//! look at it: else the part with the longest ladder would be the index. Only what is trusted or rough on both sides, with an
-//! interval, counts.
+//! A benchmark counts once, however many points and metrics it has, and a part of the machine once,
+//! however many benchmarks look at it: else the part with the longest ladder would be the index.
+//! Only what is trusted or rough on both sides, with an interval, counts.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,8 @@ pub struct Pooled {
     /// Geometric mean.
     pub ratio: f64,
     pub ci95: [f64; 2],
-    /// The lowest and the highest value that leaving one benchmark out gives; `None` of a single one.
+    /// The lowest and the highest value that leaving one benchmark out gives; `None` of a single
+    /// one.
     pub leave_one_out: Option<[f64; 2]>,
     /// Benchmarks without which it changes sides of 1.
     pub decided_by: Vec<String>,
@@ -34,7 +35,8 @@ pub struct Component {
     pub moves: bool,
 }
 
-/// The part of the machine that a series is about: the group of its benchmark, memory by what is asked of it.
+/// The part of the machine that a series is about: the group of its benchmark, memory by what is
+/// asked of it.
 pub fn component(member: &Member) -> String {
     component_of(&member.case.bench, &member.metric.unit)
 }
@@ -54,7 +56,8 @@ struct OfBench {
     component: String,
     name: String,
     ratio: f64,
-    /// Half-widths of ln of the ratio: of each metric's own chance, and of what all metrics of a run share.
+    /// Half-widths of ln of the ratio: of each metric's own chance, and of what all metrics of a
+    /// run share.
     halves: [f64; 2],
     metrics: usize,
 }

@@ -1,5 +1,5 @@
-//! Work over CPU%: the curves of two machines on one another, and where they cross. Of studies of rising load, and of stream
-//! processing at rising rates.
+//! Work over CPU%: the curves of two machines on one another, and where they cross. Of studies of
+//! rising load, and of stream processing at rising rates.
 
 use super::Member;
 use super::arm::Arm;
@@ -46,8 +46,8 @@ const KINDS: [Kind; 2] = [
 const PAIRS: [&str; 7] =
     ["smt-sibling", "same-cluster", "same-llc", "other-llc", "other-node", "other-package", "other-cpu"];
 
-/// Every curve that both have: of the same placement, and of two CPUs each even where these are threads of one core on one
-/// machine and two cores on the other.
+/// Every curve that both have: of the same placement, and of two CPUs each even where these are
+/// threads of one core on one machine and two cores on the other.
 pub fn overlaid(a: &Arm, b: &Arm) -> Vec<Overlaid> {
     let (own, theirs) = (lines(a), lines(b));
     let mut all = Vec::new();

@@ -18,7 +18,8 @@ const SAME_CLOCK: f64 = 0.01;
 /// Shares of the machine's time further apart than this are different.
 const SAME_SHARE: f64 = 0.05;
 
-/// What makes hosts peers, and what else moves numbers: policies of the clock, mitigations, what ran beside.
+/// What makes hosts peers, and what else moves numbers: policies of the clock, mitigations, what
+/// ran beside.
 pub(super) fn environment(diagnosis: &Diagnosis) -> Vec<(String, String)> {
     let (machine, header): (&Machine, _) = (&diagnosis.machine, &diagnosis.run.header);
     let mut all = diagnosis.make_up();

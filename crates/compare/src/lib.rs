@@ -1,11 +1,13 @@
-//! Results against each other: first in what their environments differ, then each metric that both have, as a ratio
-//! with its interval, and in words. What cannot be compared is refused, with the factor that forbids it.
+//! Results against each other: first in what their environments differ, then each metric that both
+//! have, as a ratio with its interval, and in words. What cannot be compared is refused, with the
+//! factor that forbids it.
 //!
-//! The arms were measured one after the other, on one machine or on two: no pairs, so the interval is that of two
-//! independent medians of processes, widened by what the levels of whole runs add (`stats::contrast`). A metric counts as
-//! different only where the interval excludes 1 *and* p stays below 5 % after correction for the many metrics
-//! that were looked at, *and* nothing from outside disturbed one of them; as the same within a margin where two one-sided
-//! tests say so. Within one machine core-bound metrics are compared at the clock of A's run.
+//! The arms were measured one after the other, on one machine or on two: no pairs, so the interval
+//! is that of two independent medians of processes, widened by what the levels of whole runs add
+//! (`stats::contrast`). A metric counts as different only where the interval excludes 1 *and* p
+//! stays below 5 % after correction for the many metrics that were looked at, *and* nothing from
+//! outside disturbed one of them; as the same within a margin where two one-sided tests say so.
+//! Within one machine core-bound metrics are compared at the clock of A's run.
 //!
 //! Invariant: pure: never does I/O and never sees a live host.
 
@@ -67,7 +69,8 @@ pub struct Options {
     pub margin: f64,
     /// Scale what the core's clock decides to A's clock, whatever machines the two are of.
     pub common_clock: bool,
-    /// Another result of what A is: its ratio to A is the noise floor of each metric, and the margin is twice that.
+    /// Another result of what A is: its ratio to A is the noise floor of each metric, and the
+    /// margin is twice that.
     pub again: Option<Arm>,
     /// Earlier runs of what A is: how far they lie apart says how far equal runs do.
     pub history: Option<Arm>,
@@ -98,7 +101,8 @@ pub struct Comparison {
     pub findings: Vec<Finding>,
     /// The clock to which core-bound metrics were scaled, GHz.
     pub common_clock_ghz: Option<f64>,
-    /// By component, and all together, over the headline metrics; every ratio turned so that above 1 is better.
+    /// By component, and all together, over the headline metrics; every ratio turned so that above
+    /// 1 is better.
     pub components: Vec<Component>,
     pub index: Option<Pooled>,
     pub metrics: Vec<Compared>,
@@ -160,16 +164,19 @@ pub struct Compared {
     /// B/A.
     pub ratio: f64,
     pub ci95: Option<[f64; 2]>,
-    /// Of the half-width of ln of that interval: what the levels of whole runs add, which metrics share.
+    /// Of the half-width of ln of that interval: what the levels of whole runs add, which metrics
+    /// share.
     pub shared_half: f64,
     /// The largest share within which it may be called the same.
     pub margin: f64,
     pub word: Word,
-    /// The word with what belongs to it: `same within 5 %`, `faster by 8 to 12 %`, `cannot tell: at most 14 % apart`.
+    /// The word with what belongs to it: `same within 5 %`, `faster by 8 to 12 %`, `cannot tell: at
+    /// most 14 % apart`.
     pub words: String,
     /// The share of difference that nine of ten such comparisons would show.
     pub would_show: Option<f64>,
-    /// So many more runs of each would tell whether the two are the same within the margin; only where that is not told.
+    /// So many more runs of each would tell whether the two are the same within the margin; only
+    /// where that is not told.
     pub more_runs: Option<usize>,
     /// What is to be known when reading it: verdicts of the two, differences of meaning.
     pub note: String,
@@ -182,10 +189,12 @@ pub struct Refused {
     pub key: String,
     /// The nearest in B.
     pub key_b: String,
-    /// What forbids it: `placement`, `pages`, `beside`, `knobs`, `size`, `unit`, `samples`, `clock-source`, `value`, the rule
-    /// that rejected one of the two (`background-load`, `steal`, ...), or `verdict` where its values did.
+    /// What forbids it: `placement`, `pages`, `beside`, `knobs`, `size`, `unit`, `samples`,
+    /// `clock-source`, `value`, the rule that rejected one of the two (`background-load`, `steal`,
+    /// ...), or `verdict` where its values did.
     pub factor: String,
-    /// Whether the two were measured under different conditions (else something that a comparison needs is missing).
+    /// Whether the two were measured under different conditions (else something that a comparison
+    /// needs is missing).
     pub conditions: bool,
     pub headline: bool,
     pub reason: String,

@@ -144,7 +144,8 @@ pub fn matches<'a>(a: &'a Arm, b: &'a Arm, refused: &mut Vec<Refused>) -> Vec<Ma
     matches
 }
 
-/// What the two of one case forbid: a number that is not to be believed, or one that another clock timed.
+/// What the two of one case forbid: a number that is not to be believed, or one that another clock
+/// timed.
 fn forbidden<'a>(a: &'a Member, b: &'a Member, clocks: [Option<&str>; 2]) -> Option<(&'a str, String)> {
     let rejected =
         [("A", a), ("B", b)].into_iter().find(|(_, one)| one.verdict.kind == VerdictKind::Rejected);

@@ -1,5 +1,5 @@
-//! Where the tasks of a free case were, in two results: a score of both on one CPU and one of each on its own are no
-//! measurements of the same thing.
+//! Where the tasks of a free case were, in two results: a score of both on one CPU and one of each
+//! on its own are no measurements of the same thing.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,8 @@ use stats::nested::mean_and_half_width;
 /// How often a case was seen in a class of placement.
 #[derive(Clone, Copy, Default)]
 pub struct Share {
-    /// Mean over its processes, 0 to 1: a process mostly stays where it began, so that their median tells of half of them.
+    /// Mean over its processes, 0 to 1: a process mostly stays where it began, so that their median
+    /// tells of half of them.
     pub mean: f64,
     /// Half of its 95 % interval; 0 where single values are not kept.
     pub half: f64,
@@ -29,10 +30,12 @@ impl Share {
 /// The share of each class of placement.
 pub type Occupancy = BTreeMap<String, Share>;
 
-/// Placements that differ in more than this share of the rounds are different ones: a round trip between two CPUs takes up
-/// to thirty times one on a single CPU, so that a tenth more there is a score of its own.
+/// Placements that differ in more than this share of the rounds are different ones: a round trip
+/// between two CPUs takes up to thirty times one on a single CPU, so that a tenth more there is a
+/// score of its own.
 const SAME_PLACEMENT: f64 = 0.10;
-/// Half-widths that a difference must exceed: shares of equal runs scatter widely, and a comparison has many free cases.
+/// Half-widths that a difference must exceed: shares of equal runs scatter widely, and a comparison
+/// has many free cases.
 const SURE: f64 = 2.0;
 
 /// By the key of the case.
@@ -47,7 +50,8 @@ pub fn occupancies(arm: &Arm) -> BTreeMap<String, Occupancy> {
     all
 }
 
-/// Why two scores of a free case are those of different placements; `None` where they are not, or nobody tells.
+/// Why two scores of a free case are those of different placements; `None` where they are not, or
+/// nobody tells.
 pub fn difference(a: &Occupancy, b: &Occupancy) -> Option<String> {
     let share = |occupancy: &Occupancy, class: &str| occupancy.get(class).copied().unwrap_or_default();
     let apart = |class: &str| (share(a, class).mean - share(b, class).mean).abs();

@@ -1,5 +1,5 @@
-//! What `assay run --json` printed, or saved as `report.json`, as one side of a comparison. It has no conditions of single
-//! visits; values, clocks, verdicts and findings it has.
+//! What `assay run --json` printed, or saved as `report.json`, as one side of a comparison. It has
+//! no conditions of single visits; values, clocks, verdicts and findings it has.
 
 use anyhow::{Context, ensure};
 use serde::Deserialize;

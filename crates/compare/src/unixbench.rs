@@ -11,7 +11,8 @@ use model::vocabulary::unixbench::param::COPIES;
 use model::{Better, Case, Metric, Verdict, VerdictKind};
 use stats::unixbench::{CONTEXT, Form, GROUP, INDEX, Scores, of_bench, scores};
 
-/// The case whose placement decides a score: that of context switching for an index, else the case itself.
+/// The case whose placement decides a score: that of context switching for an index, else the case
+/// itself.
 pub fn placed(case: &Case) -> Case {
     let mut placed = case.clone();
     if case.bench.strip_prefix(GROUP) == Some(".index") {
@@ -20,8 +21,9 @@ pub fn placed(case: &Case) -> Case {
     placed
 }
 
-/// The classic index and the pinned one of each number of copies, where there is one. It is made of other members, so it
-/// rides along and no component counts it again; what disturbed one of `parts` disturbed it.
+/// The classic index and the pinned one of each number of copies, where there is one. It is made of
+/// other members, so it rides along and no component counts it again; what disturbed one of `parts`
+/// disturbed it.
 pub fn indices(diagnosis: &Diagnosis, parts: &[Member]) -> Vec<Member> {
     let parts = parts.iter().filter(|member| of_bench(&member.case.bench).is_some());
     let outside: BTreeSet<&String> = parts.flat_map(|member| &member.disturbed).collect();

@@ -31,7 +31,8 @@ pub fn conclude(found: &Found, p: f64, imported: bool) -> (Word, String) {
     }
 }
 
-/// Where the two ran at other clocks and were not brought to one: that the whole difference may be the clock's.
+/// Where the two ran at other clocks and were not brought to one: that the whole difference may be
+/// the clock's.
 fn clock_words(found: &Found) -> String {
     let apart = found.clocks.below.max(found.clocks.above);
     match (found.pair.a.clock_ghz(), found.pair.b.clock_ghz()) {
@@ -50,7 +51,8 @@ fn margin_words(margin: f64) -> String {
 /// From so much on a factor says more than a percentage.
 const FACTOR: f64 = 9.0;
 
-/// A share as people compare it: whole per cent, and one more digit below ten; a factor where it is many times.
+/// A share as people compare it: whole per cent, and one more digit below ten; a factor where it is
+/// many times.
 fn share(share: f64) -> String {
     match share * 100.0 {
         _ if share >= FACTOR => format!("a factor of {:.0}", 1.0 + share),
@@ -59,7 +61,8 @@ fn share(share: f64) -> String {
     }
 }
 
-/// By how much the larger of the two is larger, from the nearer end of the interval to the farther: `8 to 12 %`.
+/// By how much the larger of the two is larger, from the nearer end of the interval to the farther:
+/// `8 to 12 %`.
 fn by(contrast: &Contrast) -> String {
     let (low, high) = (contrast.interval.low.abs(), contrast.interval.high.abs());
     let (near, far) = (low.min(high).exp_m1(), low.max(high).exp_m1());
@@ -96,7 +99,8 @@ fn disturbed(pair: &Match) -> String {
         .join(", ")
 }
 
-/// Which of the two has no figure that a difference could rest on. Imported ones rest on what their files say.
+/// Which of the two has no figure that a difference could rest on. Imported ones rest on what their
+/// files say.
 fn unknown(pair: &Match) -> String {
     let unknown = |(_, member): &(&str, &super::Member)| {
         member.verdict.grade == Grade::U && member.verdict.kind != VerdictKind::Unverified
@@ -105,8 +109,8 @@ fn unknown(pair: &Match) -> String {
     sides.map(|(side, one)| format!("{side} is {}", one.verdict.words())).collect::<Vec<_>>().join(", ")
 }
 
-/// What is to be said of the clocks of the two, once: that time does not go with them, or that all that is bound by the core
-/// moved at once.
+/// What is to be said of the clocks of the two, once: that time does not go with them, or that all
+/// that is bound by the core moved at once.
 pub fn of_clocks(common: Common, all: &[Found]) -> Vec<String> {
     let mut said = Vec::new();
     if let Common::Closed { as_they_ran, at_one_clock } = common {
@@ -143,7 +147,8 @@ pub fn of_clocks(common: Common, all: &[Found]) -> Vec<String> {
     said
 }
 
-/// From so many core-bound metrics on, this share of which moved one way, one warning says so for all.
+/// From so many core-bound metrics on, this share of which moved one way, one warning says so for
+/// all.
 const FEWEST_CORE: usize = 8;
 const ONE_WAY: f64 = 0.6;
 

@@ -32,7 +32,8 @@ const CEILING: Rule = Rule {
     check: ceiling,
 };
 
-/// Two 64-byte loads a cycle: Intel since Skylake-SP with AVX-512, AMD since Zen 5; ARM's widest moves less.
+/// Two 64-byte loads a cycle: Intel since Skylake-SP with AVX-512, AMD since Zen 5; ARM's widest
+/// moves less.
 const BYTES_A_CYCLE: f64 = 128.0;
 /// No core built retires more operations in one cycle.
 const OPERATIONS_A_CYCLE: f64 = 16.0;
@@ -90,18 +91,21 @@ fn ceiling(evidence: &Evidence) -> Option<Vec<Finding>> {
             effect: Effect::Rejects,
         });
     }
-    // Without a known link and memory in the same run nothing tells whether a cold file was warm: not looked at is not in order.
+    // Without a known link and memory in the same run nothing tells whether a cold file was warm:
+    // not looked at is not in order.
     (!unlimited || !findings.is_empty()).then_some(findings)
 }
 
-/// A window that no clock can have timed: shorter than the clock's step, or longer than the visit around it.
+/// A window that no clock can have timed: shorter than the clock's step, or longer than the visit
+/// around it.
 fn impossible_window(evidence: &Evidence, measured: &Measured, judged: &Judged) -> Option<Finding> {
     let series = &judged.series;
     if matches!(series.metric.form, Form::Value | Form::Quantile { .. }) {
         return None;
     }
     let step_ns = evidence.run.header.clock.resolution_ns;
-    // What a network delivers in a window may be nothing: a throttled receiver takes nothing for a while.
+    // What a network delivers in a window may be nothing: a throttled receiver takes nothing for a
+    // while.
     let idle = idle_window(measured, judged).filter(|_| !series.case.bench.starts_with("network."));
     if idle.is_some() {
         return idle;
@@ -156,7 +160,8 @@ impl<'a> Measured<'a> {
     }
 }
 
-/// A window in which nothing was done: a rate of zero is no speed, and no time divided by no work is no latency.
+/// A window in which nothing was done: a rate of zero is no speed, and no time divided by no work
+/// is no latency.
 fn idle_window(measured: &Measured, judged: &Judged) -> Option<Finding> {
     let series = &judged.series;
     let (_, _, visit) = measured.windows(series).find(|(work, ..)| *work <= 0.0)?;
@@ -227,8 +232,8 @@ fn core_ceiling(evidence: &Evidence, judged: &Judged, ghz: Option<f64>) -> Optio
     }
 }
 
-/// What the memory could deliver to blocks that do not fit the caches: all channels where they are known, else all
-/// modules together, which is more than the truth where several share a channel.
+/// What the memory could deliver to blocks that do not fit the caches: all channels where they are
+/// known, else all modules together, which is more than the truth where several share a channel.
 fn memory_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
     let planned = &evidence.run.header.plan[judged.series.planned];
     let tasks = planned.case.placement.seats.len().max(1) as f64;
@@ -280,8 +285,8 @@ fn is_direct_row(judged: &Judged) -> bool {
     series.case.bench.starts_with("disk.") && moves && !buffered
 }
 
-/// What the link of the disk carries that a cold file came from, or that a direct row moved data over. A guest's links
-/// are its hypervisor's invention.
+/// What the link of the disk carries that a cold file came from, or that a direct row moved data
+/// over. A guest's links are its hypervisor's invention.
 fn disk_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
     let machine = evidence.machine;
     let direct = is_direct_row(judged);
@@ -311,8 +316,8 @@ fn disk_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
     Some((most, why, "/sys/dev/block".to_string()))
 }
 
-/// What memory delivered to one task of the same run: all bytes of a file that comes from a disk pass it on their way,
-/// and of one in the page cache those that do not fit the CPU's own caches.
+/// What memory delivered to one task of the same run: all bytes of a file that comes from a disk
+/// pass it on their way, and of one in the page cache those that do not fit the CPU's own caches.
 fn file_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
     let series = &judged.series;
     if !series.case.bench.starts_with("file.") || series.metric.unit != "GB/s" {

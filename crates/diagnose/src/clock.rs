@@ -262,8 +262,8 @@ fn largest_step(clocks: &[(f64, f64)]) -> Option<Step> {
     clocks.windows(2).map(step).max_by(|one, other| one.size.total_cmp(&other.size))
 }
 
-/// By which share the clock moved inside each visit, from its slowest window to its fastest: a quarter of the visits moved by
-/// this or more.
+/// By which share the clock moved inside each visit, from its slowest window to its fastest: a
+/// quarter of the visits moved by this or more.
 fn moved_inside(evidence: &Evidence) -> f64 {
     let moved = |visit: &Visit| {
         let clocks = tracks::clocks_of(visit);

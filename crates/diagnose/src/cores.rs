@@ -31,7 +31,8 @@ const ODD: Rule = Rule {
 /// Smaller differences are nobody's fault.
 const SLOWER: f64 = 0.03;
 
-/// How many robust standard deviations the slowest of so many healthy ones lies below their median once in ten thousand.
+/// How many robust standard deviations the slowest of so many healthy ones lies below their median
+/// once in ten thousand.
 const REACHED: [(f64, f64); 5] = [(10.0, 12.7), (20.0, 6.3), (50.0, 4.8), (200.0, 4.1), (1000.0, 3.9)];
 
 struct Core<'a> {

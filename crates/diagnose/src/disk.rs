@@ -1,4 +1,5 @@
-//! What a disk's numbers mean: whether they are the disk's at all, who bounded them, and what will not last.
+//! What a disk's numbers mean: whether they are the disk's at all, who bounded them, and what will
+//! not last.
 
 mod cache;
 mod caps;

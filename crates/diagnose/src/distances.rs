@@ -1,4 +1,5 @@
-//! What a run measured between every two CPUs, grouped: for the rules about topology and for the report's section.
+//! What a run measured between every two CPUs, grouped: for the rules about topology and for the
+//! report's section.
 
 use super::Evidence;
 use machine::Machine;
@@ -69,13 +70,15 @@ pub struct Contention {
     pub key: String,
 }
 
-/// Reading another block must have slowed the one who read it himself by this, or its own block was not in the cache.
+/// Reading another block must have slowed the one who read it himself by this, or its own block was
+/// not in the cache.
 const IN_CACHE: f64 = 1.3;
 /// Shares of that slowdown from which on two CPUs share the cache, and up to which they do not.
 const DRIVEN_OUT: f64 = 0.5;
 const LEFT_ALONE: f64 = 0.15;
 
-/// What `memory.llc-sharing` shows of each pair: of its blocks the largest that was in the cache, else the largest.
+/// What `memory.llc-sharing` shows of each pair: of its blocks the largest that was in the cache,
+/// else the largest.
 pub fn contention(evidence: &Evidence) -> Vec<Contention> {
     const AFTER: [&str; 3] = ["nothing", "other", "itself"];
     let mut found: Vec<Contention> = Vec::new();
@@ -144,7 +147,8 @@ pub fn contention(evidence: &Evidence) -> Vec<Contention> {
     found
 }
 
-/// Sets of CPUs as the kernel believes them to share a last-level cache; CPUs of which nothing is told are alone.
+/// Sets of CPUs as the kernel believes them to share a last-level cache; CPUs of which nothing is
+/// told are alone.
 pub fn believed_llcs(machine: &Machine) -> Vec<CpuSet> {
     let mut sets: Vec<CpuSet> = Vec::new();
     for cpu in machine.cpus.online.iter() {

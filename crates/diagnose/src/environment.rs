@@ -24,14 +24,15 @@ const BACKGROUND: Rule = Rule {
     check: background,
 };
 
-/// Others' share of the CPUs of a case at which its numbers carry a cause, and at which they are not believed.
+/// Others' share of the CPUs of a case at which its numbers carry a cause, and at which they are
+/// not believed.
 pub(super) const SHARE_TOLD: f64 = 0.05;
 pub(super) const SHARE_REJECTED: f64 = 0.20;
 /// Shorter totals are dominated by the 10 ms tick.
 pub(super) const LONG_ENOUGH_MS: f64 = 300.0;
 
-/// Standard deviation of what one visit's count of a CPU's time may err by, ms: a tick of 10 ms at either end, any part of it
-/// as likely as any other.
+/// Standard deviation of what one visit's count of a CPU's time may err by, ms: a tick of 10 ms at
+/// either end, any part of it as likely as any other.
 const TICK_ERROR_MS: f64 = 4.1;
 /// So many standard errors are too many for the worst of a run's cases to be one of ticks.
 const CERTAIN: f64 = 4.0;
@@ -46,8 +47,9 @@ fn of_ticks<'a>(visits: impl Iterator<Item = &'a Visit>, cpus: f64) -> f64 {
     CERTAIN * TICK_ERROR_MS * f64::sqrt(count * cpus) / (wall_ms * cpus)
 }
 
-/// What ticks may err in visits that a quota paused, CPUs: it pauses us at the same point of each of its periods (100 ms
-/// usually), so that an error of up to one tick (10 ms) does not average out. Half of that was seen.
+/// What ticks may err in visits that a quota paused, CPUs: it pauses us at the same point of each
+/// of its periods (100 ms usually), so that an error of up to one tick (10 ms) does not average
+/// out. Half of that was seen.
 fn tick_error<'a>(visits: impl Iterator<Item = &'a Visit>) -> f64 {
     match Evidence::total(visits, |c| c.throttled_ms) {
         Some(throttled) if throttled.rate() > 0.01 => 0.1,
@@ -55,7 +57,8 @@ fn tick_error<'a>(visits: impl Iterator<Item = &'a Visit>) -> f64 {
     }
 }
 
-/// Whether the kernel's own workers do a part of what a case asks for: CPU time beside it is no sign of others.
+/// Whether the kernel's own workers do a part of what a case asks for: CPU time beside it is no
+/// sign of others.
 fn served(evidence: &Evidence, case: u32) -> bool {
     let planned = evidence.run.header.plan.get(case as usize);
     let group = planned.and_then(|planned| planned.case.bench.split('.').next());
@@ -128,8 +131,8 @@ fn background(evidence: &Evidence) -> Option<Vec<Finding>> {
     Some(graded(told, rejected, finding))
 }
 
-/// One finding for the series that must not be believed and one for those that only carry the cause; the latter also
-/// where neither list has any, since the disturbance was there.
+/// One finding for the series that must not be believed and one for those that only carry the
+/// cause; the latter also where neither list has any, since the disturbance was there.
 pub(super) fn graded(
     told: Vec<String>,
     rejected: Vec<String>,

@@ -8,12 +8,13 @@ use model::{Conditions, Planned, Run, Visit};
 use stats::analysis::Judged;
 use stats::core_bound::RunClock;
 
-/// What no counter says in a run (30 thousand years, exabytes of pages), and no process takes to start: what is beyond
-/// is a damaged number, and as good as none.
+/// What no counter says in a run (30 thousand years, exabytes of pages), and no process takes to
+/// start: what is beyond is a damaged number, and as good as none.
 const LARGEST: f64 = 1e15;
 const SHORTEST_MS: f64 = 1e-3;
 
-/// A run, the machine that it describes, and every series with the verdict that its numbers alone give it.
+/// A run, the machine that it describes, and every series with the verdict that its numbers alone
+/// give it.
 pub struct Evidence<'a> {
     pub run: &'a Run,
     pub machine: &'a Machine,
@@ -107,7 +108,8 @@ impl<'a> Evidence<'a> {
         title.map_or(bench.to_string(), |title| title.title.to_string())
     }
 
-    /// The measured core clock, GHz: the median of the clock benchmark, else of what was noted beside all windows.
+    /// The measured core clock, GHz: the median of the clock benchmark, else of what was noted
+    /// beside all windows.
     pub fn core_clock_ghz(&self) -> Option<f64> {
         let measured = self
             .find(ids::CLOCK, "one-cpu", ids::metric::CLOCK)

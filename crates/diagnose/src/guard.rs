@@ -40,7 +40,8 @@ const STEADY: f64 = 0.03;
 const RHO_MIN: f64 = 0.6;
 const P_MAX: f64 = 0.05;
 
-/// Headline series of guarded commands with enough runs. Of two at once only their ratio counts, whatever moves both.
+/// Headline series of guarded commands with enough runs. Of two at once only their ratio counts,
+/// whatever moves both.
 fn results<'a>(evidence: &Evidence<'a>) -> impl Iterator<Item = &'a Judged> {
     evidence.series.iter().filter(|judged| {
         let series = &judged.series;
@@ -83,21 +84,23 @@ struct Companion {
     words: &'static str,
     /// Where it stands.
     source: String,
-    /// Its value in each run; a count has its rate as well, and its number for each piece of work where the result is a
-    /// rate. What a run has more of only because it is longer, or does more, goes with the result in one of them only.
+    /// Its value in each run; a count has its rate as well, and its number for each piece of work
+    /// where the result is a rate. What a run has more of only because it is longer, or does more,
+    /// goes with the result in one of them only.
     readings: Vec<Vec<f64>>,
     /// Comes from outside the program's own work.
     outside: bool,
 }
 
 impl Companion {
-    /// The rank correlation of each reading with the results; `None` where it was not noted, or never changed.
+    /// The rank correlation of each reading with the results; `None` where it was not noted, or
+    /// never changed.
     fn each_with(&self, values: &[f64]) -> Option<Vec<Correlation>> {
         self.readings.iter().map(|beside| spearman(values, beside)).collect()
     }
 
-    /// The rank correlation with the results, the weakest one where there are several readings; where they disagree none,
-    /// which is a comparison all the same.
+    /// The rank correlation with the results, the weakest one where there are several readings;
+    /// where they disagree none, which is a comparison all the same.
     fn with(&self, values: &[f64]) -> Option<Correlation> {
         let all = self.each_with(values)?;
         let agree = all.iter().all(|one| one.rho > 0.0) || all.iter().all(|one| one.rho < 0.0);
@@ -142,7 +145,8 @@ fn companions(evidence: &Evidence, judged: &Judged) -> Vec<Companion> {
             let per =
                 |amounts: &[f64]| counts.iter().zip(amounts).map(|(count, amount)| count / amount).collect();
             let mut readings: Vec<Vec<f64>> = vec![per(&walls)];
-            // A program that runs for so long does more in a better run, and counts more: what each piece of work had.
+            // A program that runs for so long does more in a better run, and counts more: what each
+            // piece of work had.
             if judged.series.metric.better == Better::Higher {
                 let works: Vec<f64> =
                     values(judged).iter().zip(&walls).map(|(value, wall)| value * wall).collect();
@@ -405,7 +409,8 @@ fn depending(evidence: &Evidence, free: &Judged, same: &Judged, spread: &Judged)
     })
 }
 
-/// CPUs that the program kept busy, 0 and more: the median over runs of its CPU time by its wall time.
+/// CPUs that the program kept busy, 0 and more: the median over runs of its CPU time by its wall
+/// time.
 fn cpus_used(evidence: &Evidence, judged: &Judged) -> Option<f64> {
     let [user, system, wall] = [ids::metric::CPU_USER, ids::metric::CPU_SYSTEM, ids::metric::WALL]
         .map(|metric| beside(evidence, judged, metric, None));
@@ -414,8 +419,8 @@ fn cpus_used(evidence: &Evidence, judged: &Judged) -> Option<f64> {
     median(&used.filter(|used| used.is_finite()).collect::<Vec<f64>>())
 }
 
-/// The share of looks in which free tasks were together, the result expected of that, and the measured one: means over runs, as
-/// results.
+/// The share of looks in which free tasks were together, the result expected of that, and the
+/// measured one: means over runs, as results.
 fn mix(evidence: &Evidence, free: &Judged, same: &Judged, spread: &Judged) -> Option<(f64, f64, f64)> {
     let share =
         |judged: &Judged| mean(&beside(evidence, judged, ids::metric::OCCUPANCY, Some("same-cpu"))?.1);

@@ -18,8 +18,8 @@ pub struct Curve<'a> {
     pub case: &'a Case,
 }
 
-/// The curves of a benchmark's cases that are wanted, in the plan's order; points without a usable number are left out,
-/// and cases without points.
+/// The curves of a benchmark's cases that are wanted, in the plan's order; points without a usable
+/// number are left out, and cases without points.
 pub fn curves<'a>(
     evidence: &Evidence<'a>,
     bench: BenchId,
@@ -55,7 +55,8 @@ pub fn curves<'a>(
     curves
 }
 
-/// No memory answers in less, and no cache of a server takes so long: what lies between is not told apart.
+/// No memory answers in less, and no cache of a server takes so long: what lies between is not told
+/// apart.
 const MEMORY_LEAST_NS: f64 = 55.0;
 const CACHE_MOST_NS: f64 = 45.0;
 
@@ -185,8 +186,8 @@ impl Ladder<'_> {
         all
     }
 
-    /// The last cache, where the ladder shows its end or that it goes on; `None` where the largest block could be either
-    /// a slow cache's or a fast memory's.
+    /// The last cache, where the ladder shows its end or that it goes on; `None` where the largest
+    /// block could be either a slow cache's or a fast memory's.
     pub fn last_cache(&self) -> Option<LastCache<'_>> {
         if self.end_ns >= MEMORY_LEAST_NS {
             return self.steps.steps.last().map(LastCache::Ends);
@@ -212,8 +213,8 @@ impl Ladder<'_> {
         self.steps.last().filter(|_| self.end_ns >= MEMORY_LEAST_NS)
     }
 
-    /// The step at which a claimed cache ends: the last one for the last; for the others the one in the same place where
-    /// there are as many, else the nearest within four times.
+    /// The step at which a claimed cache ends: the last one for the last; for the others the one in
+    /// the same place where there are as many, else the nearest within four times.
     pub fn step_of(&self, cache: usize) -> Option<&Step> {
         let steps = &self.steps.steps;
         let inner = steps.len().checked_sub(1)?;

@@ -1,7 +1,8 @@
 //! What a run means: evidence in, findings out, verdicts adjusted by what was found.
 //!
-//! To add a rule: write it into the file of its subject (or `SUBJECT.rs` with `pub const RULES: &[Rule]` and
-//! that file's line in [`rules!`]). A rule is data and a pure function; its text is what `assay explain ID` prints.
+//! To add a rule: write it into the file of its subject (or `SUBJECT.rs` with `pub const RULES:
+//! &[Rule]` and that file's line in [`rules!`]). A rule is data and a pure function; its text is
+//! what `assay explain ID` prints.
 //!
 //! Invariant: pure: never does I/O and never sees a live host.
 
@@ -43,7 +44,8 @@ use ladder::MeasuredCache;
 pub use smt::{capacity, pays};
 pub use sweep::swept;
 
-/// Declares the modules and lists their rules, in the order in which findings of equal severity are shown.
+/// Declares the modules and lists their rules, in the order in which findings of equal severity are
+/// shown.
 macro_rules! rules {
     ($($module:ident)+) => {
         $(mod $module;)+
@@ -97,7 +99,8 @@ pub struct Rule {
     pub calm: &'static str,
     /// The source file: `file!()`.
     pub source: &'static str,
-    /// `None`: it does not apply, because what it needs to know is not known. An empty list: it looked and found nothing.
+    /// `None`: it does not apply, because what it needs to know is not known. An empty list: it
+    /// looked and found nothing.
     pub check: fn(&Evidence) -> Option<Vec<Finding>>,
 }
 
@@ -201,8 +204,8 @@ impl Diagnosis {
         distances::shared_cores(&Evidence::new(&self.run, &self.machine, self.clock, &self.series))
     }
 
-    /// What two guarded commands that ran in turn at one placement, or at once, come to, the second against the first; `None` of
-    /// any other run.
+    /// What two guarded commands that ran in turn at one placement, or at once, come to, the second
+    /// against the first; `None` of any other run.
     pub fn versus(&self) -> Option<Versus> {
         let result = |judged: &&Judged| judged.series.case.bench == COMMAND && judged.series.metric.headline;
         let both: Vec<&Judged> = self.series.iter().filter(result).collect();
@@ -242,7 +245,8 @@ impl Diagnosis {
         Some(format!("{percent} % more work than reported in {} cases", shares.len()))
     }
 
-    /// Whether any number may be used at all. Of two commands at once it is their ratio: what disturbed them disturbed both.
+    /// Whether any number may be used at all. Of two commands at once it is their ratio: what
+    /// disturbed them disturbed both.
     pub fn has_usable_numbers(&self) -> bool {
         self.series
             .iter()

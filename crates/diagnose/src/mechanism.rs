@@ -1,4 +1,5 @@
-//! Which part of the scheduler decides where two tasks that wake each other sit, by what was seen of it.
+//! Which part of the scheduler decides where two tasks that wake each other sit, by what was seen
+//! of it.
 
 use super::Evidence;
 use super::mix::{Index, Mix};
@@ -70,7 +71,8 @@ pub fn mechanism(evidence: &Evidence, index: &Index, mix: &Mix) -> Mechanism {
         Some((widest, _)) if widest.len() <= 1 && usable.len() > 1 => format!(
             "As far as the kernel knows no two CPUs share a last-level cache: select_idle_sibling looks for an idle CPU \
              among one{}{}; {}",
-            // By its flips wake_wide counts a pair as wide where a domain has one CPU; seen is only what came of it.
+            // By its flips wake_wide counts a pair as wide where a domain has one CPU; seen is only
+            // what came of it.
             match affine {
                 Some(share) if share < NEARLY_NONE && together <= NEARLY_NONE => {
                     ", and wake_wide keeps wake_affine from being tried"
@@ -103,7 +105,8 @@ pub fn mechanism(evidence: &Evidence, index: &Index, mix: &Mix) -> Mechanism {
     Mechanism { words, facts }
 }
 
-/// The largest set of usable CPUs that share a last-level cache, as the kernel tells it, and where it does.
+/// The largest set of usable CPUs that share a last-level cache, as the kernel tells it, and where
+/// it does.
 fn llc_domain(evidence: &Evidence, usable: &CpuSet) -> Option<(CpuSet, &'static str)> {
     let machine = evidence.machine;
     // What select_idle_sibling goes by: the widest domain whose CPUs share their cache.

@@ -21,7 +21,8 @@ const HUGE_PAGES: Rule = Rule {
     check: huge_pages,
 };
 
-/// Share of huge pages from which a block counts as backed by them (methods of the field ask for 95 %).
+/// Share of huge pages from which a block counts as backed by them (methods of the field ask for 95
+/// %).
 const ENOUGH: f64 = 0.95;
 
 fn huge_pages(evidence: &Evidence) -> Option<Vec<Finding>> {

@@ -29,7 +29,8 @@ pub struct NodeMap<'a> {
     /// The ratio of two speeds that was to be seen.
     pub asked: f64,
     pub map: Map,
-    /// Middle and spread of the physical addresses of each chunk, GiB; `None` where they are hidden.
+    /// Middle and spread of the physical addresses of each chunk, GiB; `None` where they are
+    /// hidden.
     pub physical: Option<Vec<[f64; 2]>>,
     pub known: Known,
     /// Whether a hypervisor lies between the memory and us: its modules are not ours to count.
@@ -171,7 +172,8 @@ impl NodeMap<'_> {
         Some(order)
     }
 
-    /// `FFFFSSFF` in an order of the chunks (`None`: that of allocation); `None` where there is one speed.
+    /// `FFFFSSFF` in an order of the chunks (`None`: that of allocation); `None` where there is one
+    /// speed.
     pub fn letters(&self, order: Option<&[usize]>) -> Option<String> {
         let speeds = self.speeds()?;
         Some(match order {
@@ -191,8 +193,8 @@ impl NodeMap<'_> {
         if self.speeds().is_some() { candidates(&self.known) } else { Vec::new() }
     }
 
-    /// Losses against fast memory: of a process that lies wholly in the slowest part, and of one spread over all that
-    /// was measured.
+    /// Losses against fast memory: of a process that lies wholly in the slowest part, and of one
+    /// spread over all that was measured.
     pub fn losses(&self) -> Option<[f64; 2]> {
         let speeds = self.speeds()?;
         let fast = speeds.speeds.last()?.median;

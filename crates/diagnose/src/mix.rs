@@ -1,5 +1,5 @@
-//! A free score taken apart: how much of its time the tasks spent at which distance, what pinned tasks take there, and
-//! what is left over.
+//! A free score taken apart: how much of its time the tasks spent at which distance, what pinned
+//! tasks take there, and what is left over.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,8 @@ use stats::analysis::Judged;
 /// Rounds of free tasks by how far they were apart.
 pub struct Mix<'a> {
     pub free: &'a Judged,
-    /// Time of a unit of work over all counted windows together (not their median: the parts add up to a mean), ns.
+    /// Time of a unit of work over all counted windows together (not their median: the parts add up
+    /// to a mean), ns.
     pub free_ns: f64,
     /// By falling share; those that never occurred are left out.
     pub parts: Vec<Part<'a>>,
@@ -24,7 +25,8 @@ pub struct Part<'a> {
     pub class: String,
     /// Of all rounds, 0..1.
     pub share: f64,
-    /// The same benchmark pinned there, and its mean time of a unit of work, ns; `None` where that was not measured.
+    /// The same benchmark pinned there, and its mean time of a unit of work, ns; `None` where that
+    /// was not measured.
     pub pinned: Option<(&'a Judged, f64)>,
     /// What a unit of work took in the windows that free tasks spent at this distance alone, ns.
     pub alone_ns: Option<f64>,
@@ -165,8 +167,8 @@ fn windows(
     counted.filter_map(window).collect()
 }
 
-/// The same benchmark with its tasks pinned at this distance, with the mean time of a unit of work, ns: of all counted
-/// windows, as that of the free ones.
+/// The same benchmark with its tasks pinned at this distance, with the mean time of a unit of work,
+/// ns: of all counted windows, as that of the free ones.
 fn pinned<'a>(index: &Index<'a>, free: &Judged, class: &str) -> Option<(&'a Judged, f64)> {
     let judged = index.at(&elsewhere(free, class))?;
     let series = &judged.series;
@@ -204,8 +206,8 @@ impl Mix<'_> {
         self.expected_ns().map(|expected| self.free_ns / expected)
     }
 
-    /// The same sum with what free tasks themselves took at each distance, where enough windows show it: what is still
-    /// left then is the changing from one to the other.
+    /// The same sum with what free tasks themselves took at each distance, where enough windows
+    /// show it: what is still left then is the changing from one to the other.
     pub fn expected_alone_ns(&self) -> Option<f64> {
         let each = |part: &Part| {
             let own = part.alone_ns.filter(|_| part.alone >= ENOUGH);

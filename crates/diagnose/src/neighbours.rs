@@ -1,4 +1,5 @@
-//! What neighbours cost: each call alone against the same call beside a busy neighbour, and with SMT off.
+//! What neighbours cost: each call alone against the same call beside a busy neighbour, and with
+//! SMT off.
 
 use std::collections::BTreeMap;
 
@@ -173,8 +174,8 @@ impl Tally {
         }
     }
 
-    /// Whether so many rows of a direction are more than chance gives: each has its interval's error of 2.5 % a side, and
-    /// of many some will stand out.
+    /// Whether so many rows of a direction are more than chance gives: each has its interval's
+    /// error of 2.5 % a side, and of many some will stand out.
     fn beyond_chance(&self, hits: usize) -> bool {
         let chance = (1.0 - CONFIDENCE) / 2.0;
         let exactly = |count: usize| {
@@ -211,7 +212,8 @@ impl Tally {
     }
 }
 
-/// What the neighbours of a run's cases are: `SMT sibling`, or `neighbour core` where they share no core with a seat.
+/// What the neighbours of a run's cases are: `SMT sibling`, or `neighbour core` where they share no
+/// core with a seat.
 pub fn neighbour(machine: &Machine, rows: &[Row]) -> &'static str {
     let shares = |case: &Case| {
         let placement = &case.placement;
@@ -228,8 +230,9 @@ pub fn neighbour(machine: &Machine, rows: &[Row]) -> &'static str {
     }
 }
 
-/// Whether the published expectation holds: with SMT merely on, the siblings idle, single-process calls are unaffected
-/// and those of several processes pay a little. `None` where nothing was measured with SMT off.
+/// Whether the published expectation holds: with SMT merely on, the siblings idle, single-process
+/// calls are unaffected and those of several processes pay a little. `None` where nothing was
+/// measured with SMT off.
 pub fn expectation(rows: &[Row]) -> Option<String> {
     expected([false, true].map(|several| Tally::of(rows, several, Variant::Off)))
 }
@@ -239,7 +242,8 @@ fn expected([single, several]: [Tally; 2]) -> Option<String> {
     if single.rows + several.rows == 0 {
         return None;
     }
-    // A gain by switching it off is what SMT costs while it is merely on. One row of many is chance.
+    // A gain by switching it off is what SMT costs while it is merely on. One row of many is
+    // chance.
     let pays = |tally: &Tally| tally.beyond_chance(tally.gains);
     let of_single = match single {
         Tally { rows: 0, .. } => "no single-process call was measured",
@@ -269,7 +273,8 @@ mod tests {
 
     #[test]
     fn rows_that_stand_out_by_chance_decide_nothing() {
-        // The least count of so many rows whose tail of the binomial distribution at 2.5 % is below 5 %.
+        // The least count of so many rows whose tail of the binomial distribution at 2.5 % is below
+        // 5 %.
         for (rows, least) in [(1, 1), (2, 1), (3, 2), (14, 2), (15, 3), (40, 4), (100, 6)] {
             let tally = Tally { rows, ..Tally::default() };
             let decides = |hits: usize| tally.beyond_chance(hits);

@@ -1,4 +1,5 @@
-//! What a network's numbers mean: whose limit they show, and what on the way makes them smaller than they could be.
+//! What a network's numbers mean: whose limit they show, and what on the way makes them smaller
+//! than they could be.
 
 use super::Rule;
 

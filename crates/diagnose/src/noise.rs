@@ -109,7 +109,8 @@ fn of_kind(
     }])
 }
 
-/// What was recorded beside the windows and goes most often with the values of these series, and with how many.
+/// What was recorded beside the windows and goes most often with the values of these series, and
+/// with how many.
 fn companion(found: &[&Judged]) -> Option<(String, usize)> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for judged in found {
@@ -126,7 +127,8 @@ fn companion(found: &[&Judged]) -> Option<(String, usize)> {
 /// Share of clean series that are called moving, METHODOLOGY.md has the measured ones.
 const MOVES_BY_CHANCE: f64 = 0.02;
 
-/// The least number of so many series, two at least, that chance moves in less than one run of a hundred.
+/// The least number of so many series, two at least, that chance moves in less than one run of a
+/// hundred.
 fn by_chance(of: usize) -> usize {
     let (p, n) = (MOVES_BY_CHANCE, of as f64);
     // Binomial: the chance of exactly k, and of k and fewer.
@@ -143,7 +145,8 @@ fn by_chance(of: usize) -> usize {
     (k + 1).max(2)
 }
 
-/// A drift that chance alone hardly gives to one of so many series; modes are proven severely enough by themselves.
+/// A drift that chance alone hardly gives to one of so many series; modes are proven severely
+/// enough by themselves.
 fn moves_much(judged: &Judged, of: usize) -> bool {
     const MUCH: f64 = 0.05;
     let Some(drift) = judged.analysis.behaviour.as_ref().and_then(|behaviour| behaviour.drift.as_ref())
@@ -153,7 +156,8 @@ fn moves_much(judged: &Judged, of: usize) -> bool {
     change(judged) >= MUCH && p_of(drift) <= DRIFT_P / of as f64
 }
 
-/// How likely chance is to move a series so; of steps the least likely, and nothing of neighbours that are alike.
+/// How likely chance is to move a series so; of steps the least likely, and nothing of neighbours
+/// that are alike.
 fn p_of(drift: &Drift) -> f64 {
     match drift {
         Drift::Trend(trend) => trend.p,

@@ -6,8 +6,8 @@ use super::Evidence;
 use super::words::clipped;
 use model::{Fact, Neighbour, Visit};
 
-/// Processes seen beside these visits with the CPUs' worth that they used over all looks together, the busiest first;
-/// `None` where nobody was looked at.
+/// Processes seen beside these visits with the CPUs' worth that they used over all looks together,
+/// the busiest first; `None` where nobody was looked at.
 pub fn by_process<'a>(visits: impl Iterator<Item = &'a Visit>) -> Option<Vec<(Neighbour, f64)>> {
     let mut looks = 0;
     let mut found: BTreeMap<u32, (Neighbour, f64)> = BTreeMap::new();

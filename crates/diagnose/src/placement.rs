@@ -285,7 +285,8 @@ fn mix_words(mix: &Mix) -> String {
     }
 }
 
-/// What waking a CPU from idle costs: the same two CPUs kept awake, as facts, and in words for the first of them.
+/// What waking a CPU from idle costs: the same two CPUs kept awake, as facts, and in words for the
+/// first of them.
 fn idle(index: &Index, pinned: &[(&Judged, f64)]) -> (Vec<Fact>, Option<String>) {
     let (mut facts, mut words) = (Vec::new(), None);
     for (asleep, value) in pinned {

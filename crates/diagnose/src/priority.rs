@@ -28,7 +28,8 @@ const HIGHER_PRIORITY: Rule = Rule {
     check: higher_priority,
 };
 
-/// Share of its windows that a task waits, and the mean length of a wait, that no fair neighbour causes.
+/// Share of its windows that a task waits, and the mean length of a wait, that no fair neighbour
+/// causes.
 const WAITED: f64 = 0.5;
 const STRETCH_MS: f64 = 20.0;
 /// A fair neighbour's turn at most.
@@ -88,8 +89,8 @@ fn higher_priority(evidence: &Evidence) -> Option<Vec<Finding>> {
     Some(graded(told, rejected, finding))
 }
 
-/// Who or what held the CPUs of a case that nobody should have held; `None`: nothing did that can be told from others'
-/// ordinary work.
+/// Who or what held the CPUs of a case that nobody should have held; `None`: nothing did that can
+/// be told from others' ordinary work.
 fn held(evidence: &Evidence, case: u32, seats: &CpuSet) -> Option<Held> {
     let used = Evidence::total(evidence.visits_of(case), |c| c.others_on_seats_ms)?;
     if used.wall_ms < LONG_ENOUGH_MS || seats.is_empty() {
@@ -100,7 +101,8 @@ fn held(evidence: &Evidence, case: u32, seats: &CpuSet) -> Option<Held> {
     let on_seats = |(neighbour, _): &(Neighbour, f64)| {
         neighbour.goes_first() && neighbour.cpu.is_some_and(|cpu| seats.contains(cpu))
     };
-    // Looked at after some visits only: where none was this case's, those of the whole run tell who was there.
+    // Looked at after some visits only: where none was this case's, those of the whole run tell who
+    // was there.
     let mut by: Vec<(Neighbour, f64)> = by_process(evidence.visits_of(case)).unwrap_or_default();
     if by.is_empty() {
         by = by_process(evidence.visits()).unwrap_or_default();

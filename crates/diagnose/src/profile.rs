@@ -30,7 +30,8 @@ fn shares(evidence: &Evidence) -> Option<Vec<Finding>> {
     let shared = shared_out(evidence.run, evidence.series)?;
     let total = &shared.shares.total;
     let told = !total.interval.contains(0.0) || !shared.shares.strong().is_empty();
-    // Where only a huge difference would have been seen, that none was is no finding; the section says it.
+    // Where only a huge difference would have been seen, that none was is no finding; the section
+    // says it.
     let fine = total.interval.half_width() <= FINE;
     Some(if told || fine { vec![finding(&shared)] } else { Vec::new() })
 }

@@ -1,5 +1,5 @@
-//! What the machine is by its own curves, beside what the kernel claims: sizes of caches, reach of address translation,
-//! line, loads at once.
+//! What the machine is by its own curves, beside what the kernel claims: sizes of caches, reach of
+//! address translation, line, loads at once.
 
 use super::Evidence;
 use super::ladder::{Curve, Ladder, LastCache, curves, ladder};
@@ -91,7 +91,8 @@ fn caches(ladder: &Ladder, memory_by_source: bool, readings: &mut Vec<Reading>) 
     readings.push(Reading { name: "memory latency".into(), measured, claimed: None, agrees: None, source });
 }
 
-/// Where a load costs more because its page's address is no longer at hand: the price over as many packed lines.
+/// Where a load costs more because its page's address is no longer at hand: the price over as many
+/// packed lines.
 fn translation(evidence: &Evidence, readings: &mut Vec<Reading>) {
     let layout = |wanted: &'static str| {
         let curve = curves(evidence, ids::TLB, ids::metric::LATENCY, ids::param::PAGES, |case| {
@@ -122,7 +123,8 @@ fn translation(evidence: &Evidence, readings: &mut Vec<Reading>) {
     }
 }
 
-/// What spread lines cost more than packed ones, on top of what a packed line costs in the nearest cache.
+/// What spread lines cost more than packed ones, on top of what a packed line costs in the nearest
+/// cache.
 fn price(spread: &Curve, packed: &Curve) -> Option<Vec<(f64, f64)>> {
     let nearest = packed.points.first()?.1;
     let both = spread.points.iter().filter_map(|(pages, latency)| {
@@ -132,12 +134,13 @@ fn price(spread: &Curve, packed: &Curve) -> Option<Vec<(f64, f64)>> {
     Some(both.collect())
 }
 
-/// Shares of the whole rise at which a second load counts as half a miss (its line was on its way), and as one.
+/// Shares of the whole rise at which a second load counts as half a miss (its line was on its way),
+/// and as one.
 const PARTLY: f64 = 0.15;
 const MISSED: f64 = 0.75;
 
-/// The smallest distance of two loads that costs like two misses, and whether a smaller one costs in between: `None`
-/// for a curve that does not rise by half.
+/// The smallest distance of two loads that costs like two misses, and whether a smaller one costs
+/// in between: `None` for a curve that does not rise by half.
 fn line_of(points: &[(f64, f64)]) -> Option<(f64, Option<f64>)> {
     let (low, high) = (points.first()?.1, points.last()?.1);
     if points.len() < 4 || high < 1.3 * low {

@@ -28,7 +28,8 @@ const SLOW: Rule = Rule {
     check: slow,
 };
 
-/// What the clock may fall short of its claim: reading it from a short chain errs by a percent or two.
+/// What the clock may fall short of its claim: reading it from a short chain errs by a percent or
+/// two.
 const SHORT: f64 = 0.95;
 /// Degrees below the critical temperature at which processors begin to throttle, or soon will.
 const NEAR: f64 = 7.0;
@@ -210,7 +211,8 @@ mod tests {
     use model::{Packed, Run};
     use testkit::{run, samples, visit};
 
-    /// The readings of a Core i5-2520M (2.5 GHz, turbo up to 3.2) that were published: idle, and under lmbench.
+    /// The readings of a Core i5-2520M (2.5 GHz, turbo up to 3.2) that were published: idle, and
+    /// under lmbench.
     const IDLE_GHZ: [f64; 2] = [1.36696, 1.38101];
     const LOADED_GHZ: [f64; 2] = [2.98917, 3.05032];
 

@@ -1,4 +1,5 @@
-//! A rate suite understood: each component's runs in their order, where its variance sits, and the suite's one figure.
+//! A rate suite understood: each component's runs in their order, where its variance sits, and the
+//! suite's one figure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -55,8 +56,8 @@ pub struct Part<'a> {
     /// How far pieces of one process lie apart.
     pub scatter: f64,
     pub sits: Option<Sits>,
-    /// Where each of these runs lay in physical memory, GiB, and how that goes with its rate (Spearman); where it is known
-    /// of every run.
+    /// Where each of these runs lay in physical memory, GiB, and how that goes with its rate
+    /// (Spearman); where it is known of every run.
     pub places: Option<(Vec<f64>, f64)>,
     /// Medians of earlier runs at the same footprint, the oldest first, and this one's.
     pub history: Option<Sequence>,

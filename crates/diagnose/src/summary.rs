@@ -1,4 +1,5 @@
-//! The last line of a run file: all that is needed to group hosts and to hold each against its peers, in 64 KiB.
+//! The last line of a run file: all that is needed to group hosts and to hold each against its
+//! peers, in 64 KiB.
 
 use std::collections::BTreeMap;
 
@@ -46,8 +47,8 @@ impl Diagnosis {
         summary
     }
 
-    /// What moves numbers and makes no group of peers by itself, as label and value; with what the make-up of a report
-    /// does not show.
+    /// What moves numbers and makes no group of peers by itself, as label and value; with what the
+    /// make-up of a report does not show.
     fn settings(&self) -> Vec<(String, String)> {
         let (machine, header) = (&self.machine, &self.run.header);
         let mut all: Vec<(String, String)> = Vec::new();
@@ -101,8 +102,9 @@ impl Diagnosis {
     }
 }
 
-/// The series that fit into so many bytes, in their order: what benchmarks are about before what rides along, and of each
-/// benchmark the first points before the later ones, so that no benchmark is left out for the ladder of another.
+/// The series that fit into so many bytes, in their order: what benchmarks are about before what
+/// rides along, and of each benchmark the first points before the later ones, so that no benchmark
+/// is left out for the ladder of another.
 fn fitting(all: &[SummarySeries], room: usize) -> Vec<SummarySeries> {
     let mut seen: BTreeMap<(bool, &str), usize> = BTreeMap::new();
     let mut order: Vec<(bool, usize, usize)> = all

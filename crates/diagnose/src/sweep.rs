@@ -49,7 +49,8 @@ fn effect(evidence: &Evidence) -> Option<Vec<Finding>> {
     let mut findings = Vec::new();
     for facet in &swept.facets {
         let both = [Some(&facet.target), facet.response.as_ref()].into_iter().flatten();
-        // Where only a huge effect would have been seen, that none was is no finding; the section says it.
+        // Where only a huge effect would have been seen, that none was is no finding; the section
+        // says it.
         let tells = |charted: &&Charted| charted.surface.matters.yes || charted.is_fine();
         findings.extend(both.filter(tells).map(|charted| effect_of(swept.sweep, facet, charted)));
     }

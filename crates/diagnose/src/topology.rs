@@ -1,5 +1,5 @@
-//! Topology that is not as the kernel believes: caches hidden or not shared, threads hidden or numbered wrongly, CPUs that
-//! do not stay where they are.
+//! Topology that is not as the kernel believes: caches hidden or not shared, threads hidden or
+//! numbered wrongly, CPUs that do not stay where they are.
 
 use super::distances::{
     Contention, Measured, believed_llcs, contention, cores_among, groups, shared_cores, transfers, words,
@@ -19,8 +19,8 @@ const CORES: &str = "/sys/devices/system/cpu/cpu*/topology/core_cpus_list";
 const TRANSFERS: &str = "assay run --only memory.core-to-core --profile standard --new";
 const SLOWDOWNS: &str = "assay run --only cpu.pair-slowdown --profile standard --new";
 
-/// A line comes from another core through a cache that both share in 20 to 60 ns, through a mesh in up to 90, from
-/// another cache in 80 to 300, from the core itself in 5 to 15.
+/// A line comes from another core through a cache that both share in 20 to 60 ns, through a mesh in
+/// up to 90, from another cache in 80 to 300, from the core itself in 5 to 15.
 const SHARED_NS: std::ops::Range<f64> = 20.0..70.0;
 const ELSEWHERE_NS: f64 = 80.0;
 
@@ -127,7 +127,8 @@ fn hidden_llc(evidence: &Evidence) -> Option<Vec<Finding>> {
     }])
 }
 
-/// What one CPU's loads took before and after another CPU filled the cache, and after it had done so itself.
+/// What one CPU's loads took before and after another CPU filled the cache, and after it had done
+/// so itself.
 fn contention_facts(found: &Contention) -> Vec<Fact> {
     let Contention { cpus: (one, other), bytes, ns, key, .. } = found;
     let labels = [
@@ -138,7 +139,8 @@ fn contention_facts(found: &Contention) -> Vec<Fact> {
     labels.into_iter().zip(ns).map(|(label, ns)| Fact::new(label, figure(*ns, "ns"), key)).collect()
 }
 
-/// The median of all pairs of different cores that are as near as a shared cache, where most of one CPU's are.
+/// The median of all pairs of different cores that are as near as a shared cache, where most of one
+/// CPU's are.
 fn shared_pair(machine: &Machine, measured: &Measured) -> Option<((u32, u32), f64)> {
     let mut near: Vec<((u32, u32), f64)> = measured
         .pairs
@@ -312,7 +314,8 @@ fn hidden_smt(evidence: &Evidence) -> Option<Vec<Finding>> {
     }])
 }
 
-/// Of two CPUs that slow each other: whether lines pass between them as only inside a core. `None`: it cannot be told.
+/// Of two CPUs that slow each other: whether lines pass between them as only inside a core. `None`:
+/// it cannot be told.
 fn two_threads(
     found: &Siblings,
     close: Option<&Measured>,

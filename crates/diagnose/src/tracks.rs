@@ -32,8 +32,8 @@ impl Track {
 /// More lines than this no observer writes.
 const MOST: usize = 200;
 
-/// The observer's lines, pieces of one line together, in the order in which they were first seen; a subject that was
-/// looked at and seen later is not missing.
+/// The observer's lines, pieces of one line together, in the order in which they were first seen; a
+/// subject that was looked at and seen later is not missing.
 pub fn observed(run: &Run) -> Vec<Track> {
     let mut tracks: Vec<Track> = Vec::new();
     let mut known: BTreeMap<(&str, &str), usize> = BTreeMap::new();
@@ -58,8 +58,8 @@ pub fn observed(run: &Run) -> Vec<Track> {
     tracks
 }
 
-/// The core clock that each visit met: the median of what was noted beside its windows, with the time of its begin in
-/// ms; visits whose clock is not known are left out.
+/// The core clock that each visit met: the median of what was noted beside its windows, with the
+/// time of its begin in ms; visits whose clock is not known are left out.
 pub fn visit_clocks(run: &Run) -> Vec<(f64, f64)> {
     let clock = |visit: &Visit| Some((visit.at_ms, median(&clocks_of(visit))?));
     run.visits.iter().filter_map(clock).filter(|(at, _)| at.is_finite()).collect()

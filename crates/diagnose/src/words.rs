@@ -26,8 +26,8 @@ pub fn bytes(bytes: f64) -> String {
     format!("{number} {}", UNITS[unit])
 }
 
-/// A word of a command that people may paste into a shell: whoever wrote a run file may have called a benchmark
-/// anything.
+/// A word of a command that people may paste into a shell: whoever wrote a run file may have called
+/// a benchmark anything.
 pub fn shell(word: &str) -> String {
     let harmless = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '/' | ':' | ',');
     match !word.is_empty() && word.chars().all(harmless) {
@@ -71,7 +71,8 @@ pub fn make_up(machine: &Machine) -> Vec<(String, String)> {
     .collect()
 }
 
-/// What of its disk moves the numbers of a run that measured it, as label and value; nothing of other runs.
+/// What of its disk moves the numbers of a run that measured it, as label and value; nothing of
+/// other runs.
 pub fn disk_settings(run: &Run, machine: &Machine) -> Vec<(String, String)> {
     let measured = |planned: &Planned| {
         planned.case.bench.starts_with("disk.") || planned.case.bench.starts_with("file.")

@@ -69,8 +69,8 @@ fn finding(one_cpu: &Curve, apart: &Curve) -> Option<Finding> {
     })
 }
 
-/// Where two lines cross: the work at which they do, ns, and the two points (work, index in either curve) between which
-/// that is sure.
+/// Where two lines cross: the work at which they do, ns, and the two points (work, index in either
+/// curve) between which that is sure.
 struct Crossing {
     work_ns: f64,
     last_one: (f64, usize, usize),
@@ -78,7 +78,8 @@ struct Crossing {
 }
 
 fn crossing(one_cpu: &Curve, apart: &Curve) -> Option<Crossing> {
-    // Points that both have, by rising work: the logarithm of two CPUs' time over one's, and which is surely faster.
+    // Points that both have, by rising work: the logarithm of two CPUs' time over one's, and which
+    // is surely faster.
     let mut points: Vec<(f64, usize, usize, f64, i32)> = Vec::new();
     for (index, (work, one)) in one_cpu.points.iter().enumerate() {
         let Some(other) = apart.points.iter().position(|(at, _)| at == work) else { continue };

@@ -1,4 +1,5 @@
-//! Figures gathered, then judged: what a file says twice of one host are two measurements of one series.
+//! Figures gathered, then judged: what a file says twice of one host are two measurements of one
+//! series.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

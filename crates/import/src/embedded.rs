@@ -1,12 +1,13 @@
-//! JSON that stands in other text: what programs say on their standard error lands before, behind and between it, and a run that
-//! was killed leaves it cut off.
+//! JSON that stands in other text: what programs say on their standard error lands before, behind
+//! and between it, and a run that was killed leaves it cut off.
 
 use serde_json::Value;
 
 /// More documents than this in one file are a mistake or an attack.
 const MOST_DOCUMENTS: usize = 500;
 
-/// Bytes in which the end of a document may be looked for in vain: each of millions of brackets could look through all of a text.
+/// Bytes in which the end of a document may be looked for in vain: each of millions of brackets
+/// could look through all of a text.
 const MOST_IN_VAIN: usize = 256 << 20;
 
 /// What a text holds.

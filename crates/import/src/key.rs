@@ -12,8 +12,9 @@ pub struct Keyed {
     pub metric: String,
 }
 
-/// A key of the form `bench@placement+pages+beside?param=value&…!knob=value&…/point=value&…#metric`; `None` where it has
-/// another form. The placement has a name and no seats: where it was is not known.
+/// A key of the form
+/// `bench@placement+pages+beside?param=value&…!knob=value&…/point=value&…#metric`; `None` where it
+/// has another form. The placement has a name and no seats: where it was is not known.
 pub fn keyed(key: &str) -> Option<Keyed> {
     let (rest, metric) = key.split_once('#')?;
     let (rest, point) = rest.split_once('/').unwrap_or((rest, ""));

@@ -1,8 +1,9 @@
-//! Foreign result files, read into series: what an older tool once measured stands beside what is measured today, with the
-//! verdict `unverified`, because nobody watched while it was measured.
+//! Foreign result files, read into series: what an older tool once measured stands beside what is
+//! measured today, with the verdict `unverified`, because nobody watched while it was measured.
 //!
-//! A file is recognised by its text, never by its name. Nothing is dropped in silence: a cell without a number becomes a
-//! series without a value and with the reason, and what could not be understood at all is a remark.
+//! A file is recognised by its text, never by its name. Nothing is dropped in silence: a cell
+//! without a number becomes a series without a value and with the reason, and what could not be
+//! understood at all is a remark.
 //!
 //! Invariant: pure: never does I/O, and never judges what it read.
 
@@ -23,7 +24,8 @@ use stats::Judged;
 
 pub use key::{Keyed, keyed};
 
-/// A larger file is none of those that are known here: the largest of them has some hundred kilobytes.
+/// A larger file is none of those that are known here: the largest of them has some hundred
+/// kilobytes.
 pub const LARGEST: usize = 16 << 20;
 
 /// More figures than this in one file are a mistake or an attack; the rest is counted and left out.
@@ -83,8 +85,8 @@ pub struct Imported {
     pub format: Format,
     /// As the file tells it (summaries cut it after nine characters); `unknown` where it does not.
     pub host: String,
-    /// What the file tells of the machine, by the labels of a run's own make-up where they mean the same. A text that the
-    /// format cut off ends in `…`.
+    /// What the file tells of the machine, by the labels of a run's own make-up where they mean the
+    /// same. A text that the format cut off ends in `…`.
     pub make_up: Vec<(String, String)>,
     /// A benchmark each, in the file's order.
     pub catalogue: Vec<Title>,
@@ -155,7 +157,8 @@ fn known() -> String {
     TOOLS.iter().map(|tool| tool.files).collect::<Vec<_>>().join("; ")
 }
 
-/// Reads the results of all hosts in a file. An error says that the file is none of those that are known.
+/// Reads the results of all hosts in a file. An error says that the file is none of those that are
+/// known.
 pub fn read(bytes: &[u8]) -> anyhow::Result<Vec<Imported>> {
     if bytes.len() > LARGEST {
         bail!("it has more than {} MB; no result file that Assay knows is that large", LARGEST >> 20);

@@ -1,4 +1,5 @@
-//! What the figures and words of an imported file say against it: rules that need no run. `assay explain` has their texts.
+//! What the figures and words of an imported file say against it: rules that need no run. `assay
+//! explain` has their texts.
 
 use model::{Effect, Fact, Finding, Severity};
 
@@ -169,8 +170,8 @@ pub fn short(text: &str) -> String {
     if text.chars().count() > 160 { format!("{cut}…") } else { cut }
 }
 
-/// Why a percentile is none: fewer than ten observations lie beyond it. `None` where there are enough, or nobody knows how
-/// many there were.
+/// Why a percentile is none: fewer than ten observations lie beyond it. `None` where there are
+/// enough, or nobody knows how many there were.
 pub fn too_few_beyond(percent: f64, observations: Option<f64>, printed: &str) -> Option<String> {
     let n = observations?;
     // A percentile of 99.9 is 99.90000000000001 to the processor.

@@ -1,5 +1,6 @@
-//! Several results of SPEC CPU2017 on one machine: how far its runs lie apart. SPEC CPU is trusted because it repeats, so that
-//! two runs of a component that lie more than five per cent apart mean that something changed.
+//! Several results of SPEC CPU2017 on one machine: how far its runs lie apart. SPEC CPU is trusted
+//! because it repeats, so that two runs of a component that lie more than five per cent apart mean
+//! that something changed.
 
 use super::Imported;
 use model::{Effect, Fact, Finding, Severity};

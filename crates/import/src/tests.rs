@@ -202,7 +202,8 @@ fn what_is_none_is_refused() {
     assert!(error(&vec![b'1'; LARGEST + 1]).contains("more than 16 MB"));
 }
 
-/// Cut anywhere: refused or read, never a panic, and never a value that the whole file does not have.
+/// Cut anywhere: refused or read, never a panic, and never a value that the whole file does not
+/// have.
 #[test]
 fn cut_at_every_byte() {
     for whole in [SUMMARY, RAW] {

@@ -25,13 +25,15 @@ pub use lines::Flusher;
 /// Clock sources of the kernel that are this architecture's own counter.
 pub const CLOCK_SOURCES: &[&str] = &["arch_sys_counter"];
 
-/// No ARM core loads more in one cycle: three 16-byte loads (Neoverse V1 and later), 64 bytes with wide SVE.
+/// No ARM core loads more in one cycle: three 16-byte loads (Neoverse V1 and later), 64 bytes with
+/// wide SVE.
 pub const WIDEST_LOAD_BYTES_PER_CYCLE: f64 = 128.0;
 
 /// Loads in one turn of [`chase`].
 pub const CHASE_UNROLL: u64 = 16;
 
-/// Follows a pointer chain for `turns` × [`CHASE_UNROLL`] loads, each of which needs the one before.
+/// Follows a pointer chain for `turns` × [`CHASE_UNROLL`] loads, each of which needs the one
+/// before.
 ///
 /// # Safety
 /// `at` and every pointer reached from it must point to a readable pointer.
@@ -163,7 +165,8 @@ pub fn taken_branches(rounds: u64) {
     }
 }
 
-/// `rounds` × [`CHAIN_UNROLL`] dependent 64-bit multiplications: a whole number of cycles each (2 to 4).
+/// `rounds` × [`CHAIN_UNROLL`] dependent 64-bit multiplications: a whole number of cycles each (2
+/// to 4).
 pub fn multiply_chain(rounds: u64, start: u64, factor: u64) -> u64 {
     if rounds == 0 {
         return start;
@@ -196,14 +199,15 @@ pub fn begin_line() {
     unsafe { asm!(".p2align 6", options(nomem, nostack, preserves_flags)) };
 }
 
-/// Asks the kernel for the process id `calls` times by the bare instruction (a library may remember the answer) and
-/// returns the sum of the answers.
+/// Asks the kernel for the process id `calls` times by the bare instruction (a library may remember
+/// the answer) and returns the sum of the answers.
 pub fn process_ids(calls: u64) -> u64 {
     if calls == 0 {
         return 0;
     }
     let mut sum = 0u64;
-    // SAFETY: getpid has no arguments and no effect; svc returns in x0 and keeps the other registers.
+    // SAFETY: getpid has no arguments and no effect; svc returns in x0 and keeps the other
+    // registers.
     unsafe {
         asm!(
             "2:",

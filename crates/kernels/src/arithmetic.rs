@@ -1,11 +1,12 @@
-//! Arithmetic instructions one after the other: each waiting for the one before (latency), or in streams that wait for
-//! nothing but themselves (throughput).
+//! Arithmetic instructions one after the other: each waiting for the one before (latency), or in
+//! streams that wait for nothing but themselves (throughput).
 //!
-//! All operands are registers: additions of a constant are eliminated at rename by recent cores. Sums and products of
-//! floating point go up and back by exact steps, so that no number of turns overflows or rounds. Divisions have
-//! operands whose quotients stay as wide as they can be, since many dividers end early where a quotient is short: an
-//! integer chain divides by 3 and puts the dividend's top bit back with an OR, one cycle that its figure includes; a
-//! floating-point one divides a constant by the last quotient, and no digit of these comes to an end.
+//! All operands are registers: additions of a constant are eliminated at rename by recent cores.
+//! Sums and products of floating point go up and back by exact steps, so that no number of turns
+//! overflows or rounds. Divisions have operands whose quotients stay as wide as they can be, since
+//! many dividers end early where a quotient is short: an integer chain divides by 3 and puts the
+//! dividend's top bit back with an OR, one cycle that its figure includes; a floating-point one
+//! divides a constant by the last quotient, and no digit of these comes to an end.
 
 use super::machine_code::arithmetic as loops;
 use super::{CHAIN_UNROLL, add_chain, add_chain_answer, multiply_chain, multiply_chain_answer};
@@ -115,8 +116,9 @@ impl Arithmetic {
         }
     }
 
-    /// `rounds` × [`Self::stream_operations`] operations in streams that do not wait for each other: where each ends.
-    /// Integer divisions do not continue: `start` and the sum of all quotients is what each ends with.
+    /// `rounds` × [`Self::stream_operations`] operations in streams that do not wait for each
+    /// other: where each ends. Integer divisions do not continue: `start` and the sum of all
+    /// quotients is what each ends with.
     pub fn streams(self, rounds: u64, start: u64) -> [u64; STREAMS] {
         let (wide, narrow) = (f64::from_bits(start), f32::from_bits(start as u32));
         let [up, back] = self.there_and_back();
@@ -163,13 +165,14 @@ impl Arithmetic {
         }
     }
 
-    /// The state after so many steps, by the compiler's own arithmetic; all of these come back to where they were two
-    /// steps ago, most of them at once.
+    /// The state after so many steps, by the compiler's own arithmetic; all of these come back to
+    /// where they were two steps ago, most of them at once.
     fn after(self, steps: u64, start: u64) -> u64 {
         let (mut before, mut now) = (None, start);
         for done in 0..steps {
             let next = self.step(done, now);
-            // Terms and factors alternate: only after an even number of steps is the next one what it was.
+            // Terms and factors alternate: only after an even number of steps is the next one what
+            // it was.
             if before == Some(next) && done % 2 == 1 {
                 return if (steps - done) % 2 == 1 { next } else { now };
             }

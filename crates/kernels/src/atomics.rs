@@ -1,9 +1,10 @@
 //! Atomic additions to a word that others may add to at the same time.
 //!
-//! These are Rust's own atomics: of the loops an optimising compiler makes `lock xadd` and `lock cmpxchg` on x86-64 with a
-//! count, a compare and a jump around each (looked up in what rustc 1.95 makes of this file), on arm64 `ldadd` and `cas`
-//! (behind a test of what the core has, in a function of the compiler's library, unless the target promises them), which
-//! is just what programs run. What surrounds an atomic operation of 5 ns and more runs beside it.
+//! These are Rust's own atomics: of the loops an optimising compiler makes `lock xadd` and `lock
+//! cmpxchg` on x86-64 with a count, a compare and a jump around each (looked up in what rustc 1.95
+//! makes of this file), on arm64 `ldadd` and `cas` (behind a test of what the core has, in a
+//! function of the compiler's library, unless the target promises them), which is just what
+//! programs run. What surrounds an atomic operation of 5 ns and more runs beside it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -19,7 +20,8 @@ pub fn add_until(word: &AtomicU64, target: u64) -> u64 {
     }
 }
 
-/// Adds 1 by compare-and-swap until the word has reached `target`; returns how often it has succeeded.
+/// Adds 1 by compare-and-swap until the word has reached `target`; returns how often it has
+/// succeeded.
 #[inline(never)]
 pub fn swap_until(word: &AtomicU64, target: u64) -> u64 {
     let mut swapped = 0;

@@ -1,4 +1,5 @@
-//! A pointer chain through a buffer: each line holds the address of the next, every line once, then back to the start.
+//! A pointer chain through a buffer: each line holds the address of the next, every line once, then
+//! back to the start.
 
 use std::marker::PhantomData;
 
@@ -20,8 +21,8 @@ pub enum Visits {
     Random,
     /// Upwards and round again: what prefetchers are made for.
     Ascending,
-    /// Page by page of this many bytes, pages in random order and the lines in each: few address translations, and
-    /// little for prefetchers.
+    /// Page by page of this many bytes, pages in random order and the lines in each: few address
+    /// translations, and little for prefetchers.
     RandomInPages(usize),
 }
 
@@ -52,8 +53,8 @@ impl Visits {
 }
 
 impl<'a> Chain<'a> {
-    /// Links all of `memory` in steps of `step_bytes` (a multiple of 8, at least 8). The last incomplete step of
-    /// `memory` is left alone.
+    /// Links all of `memory` in steps of `step_bytes` (a multiple of 8, at least 8). The last
+    /// incomplete step of `memory` is left alone.
     pub fn linked(memory: &'a mut [u64], step_bytes: usize, visits: Visits, seed: u64) -> Chain<'a> {
         assert!(
             step_bytes >= 8 && step_bytes.is_multiple_of(8),
@@ -69,8 +70,9 @@ impl<'a> Chain<'a> {
         Chain::linked(memory, line_bytes, Visits::Random, seed)
     }
 
-    /// One random cycle through all lines, with `parts` chains that start at even distances along it. However many
-    /// of them are walked together, each line comes again only after (nearly) all others.
+    /// One random cycle through all lines, with `parts` chains that start at even distances along
+    /// it. However many of them are walked together, each line comes again only after (nearly) all
+    /// others.
     pub fn random_parts(memory: &'a mut [u64], line_bytes: usize, parts: usize, seed: u64) -> Vec<Chain<'a>> {
         let words = line_bytes / 8;
         let lines = memory.len() / words;
@@ -82,8 +84,8 @@ impl<'a> Chain<'a> {
         starts.map(|start| Chain { at: start, start, ..whole.clone() }).collect()
     }
 
-    /// Links the words at `order[0] × unit_words`, `order[1] × unit_words`, ... and back to the first; each may appear
-    /// once, and there must be two at least.
+    /// Links the words at `order[0] × unit_words`, `order[1] × unit_words`, ... and back to the
+    /// first; each may appear once, and there must be two at least.
     pub fn through(memory: &'a mut [u64], unit_words: usize, order: &[u32]) -> Chain<'a> {
         assert!(order.len() >= 2, "a chain needs two lines");
         let base = memory.as_mut_ptr();
@@ -100,15 +102,17 @@ impl<'a> Chain<'a> {
         self.lines
     }
 
-    /// Follows the chain for `steps` dependent loads (rounded up to [`Chain::UNROLL`]) from where the last walk ended.
+    /// Follows the chain for `steps` dependent loads (rounded up to [`Chain::UNROLL`]) from where
+    /// the last walk ended.
     #[inline]
     pub fn walk(&mut self, steps: u64) {
-        // SAFETY: `at` points to a line of the borrowed buffer, and every line holds the address of another one.
+        // SAFETY: `at` points to a line of the borrowed buffer, and every line holds the address of
+        // another one.
         self.at = unsafe { machine_code::chase(self.at, steps.div_ceil(Self::UNROLL)) };
     }
 
-    /// The same with idle time before each load: `pause` × [`Chain::PAUSE_UNROLL`] dependent multiplications by one,
-    /// which the load's address must wait for.
+    /// The same with idle time before each load: `pause` × [`Chain::PAUSE_UNROLL`] dependent
+    /// multiplications by one, which the load's address must wait for.
     pub fn walk_spaced(&mut self, steps: u64, pause: u64) {
         // SAFETY: as in `walk`; the pauses leave the pointer as it is.
         self.at = unsafe { machine_code::chase_spaced(self.at, steps, pause) };
@@ -130,7 +134,8 @@ impl<'a> Chain<'a> {
     /// Loads in one turn of the timed loop.
     pub const UNROLL: u64 = machine_code::CHASE_UNROLL;
 
-    /// Walks all lines once by plain Rust and checks that the cycle closes after exactly all of them.
+    /// Walks all lines once by plain Rust and checks that the cycle closes after exactly all of
+    /// them.
     pub fn visits_every_line(&self) -> bool {
         let mut at = self.start;
         for step in 1..=self.lines {
@@ -147,15 +152,17 @@ impl<'a> Chain<'a> {
 /// How many chains [`walk_together`] can walk.
 pub const TOGETHER: [usize; 9] = [1, 2, 4, 6, 8, 12, 16, 24, 32];
 
-/// Walks several chains at once (as many as [`TOGETHER`] has), a load of each in turn, for `turns` loads of each: how
-/// many are under way together is up to the core.
+/// Walks several chains at once (as many as [`TOGETHER`] has), a load of each in turn, for `turns`
+/// loads of each: how many are under way together is up to the core.
 pub fn walk_together(chains: &mut [Chain], turns: u64) {
-    /// The pointers live in registers as far as there are any; a spilled one costs a few cycles beside a miss.
+    /// The pointers live in registers as far as there are any; a spilled one costs a few cycles
+    /// beside a miss.
     fn walk<const N: usize>(chains: &mut [Chain], turns: u64) {
         let mut at: [*const u64; N] = std::array::from_fn(|index| chains[index].at);
         for _ in 0..turns {
             for pointer in &mut at {
-                // SAFETY: as in `Chain::walk`: each points to a line that holds the address of another one.
+                // SAFETY: as in `Chain::walk`: each points to a line that holds the address of
+                // another one.
                 *pointer = unsafe { std::ptr::read_volatile(*pointer) } as *const u64;
             }
         }

@@ -1,4 +1,5 @@
-//! Faults on purpose: writes to memory that may not be written to, each reported by a signal, counted and passed over.
+//! Faults on purpose: writes to memory that may not be written to, each reported by a signal,
+//! counted and passed over.
 
 use std::ffi::{c_int, c_void};
 use std::io;
@@ -8,7 +9,8 @@ use super::machine_code::{instruction_pointer, writes};
 use sys::mapping::Mapping;
 use sys::signals::Action;
 
-// A handler has no arguments of its own: what it needs stands here. One `Faults` at a time may exist in a process.
+// A handler has no arguments of its own: what it needs stands here. One `Faults` at a time may
+// exist in a process.
 
 /// Faults that were passed over.
 static PASSED: AtomicU64 = AtomicU64::new(0);
@@ -33,7 +35,8 @@ unsafe extern "C" fn pass_over(signal: c_int, info: *mut libc::siginfo_t, contex
             PASSED.store(PASSED.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
             *next = PLACE[1].load(Ordering::Relaxed);
         } else {
-            // Another fault than ours is a real one: the instruction faults again, and the process ends by it.
+            // Another fault than ours is a real one: the instruction faults again, and the process
+            // ends by it.
             libc::signal(signal, libc::SIG_DFL);
         }
     }
@@ -58,8 +61,9 @@ impl<'m> Faults<'m> {
     pub fn write(&mut self, byte: u8, times: u64) -> u64 {
         let before = PASSED.load(Ordering::Relaxed);
         if times > 0 {
-            // SAFETY: the mapping is borrowed exclusively; where it may not be written to, the handler that is
-            // installed as long as self exists goes on behind the instruction. PLACE is two words side by side.
+            // SAFETY: the mapping is borrowed exclusively; where it may not be written to, the
+            // handler that is installed as long as self exists goes on behind the instruction.
+            // PLACE is two words side by side.
             unsafe { writes(self.memory.as_ptr().cast_mut(), byte, times, PLACE.as_ptr().cast_mut().cast()) };
         }
         PASSED.load(Ordering::Relaxed) - before

@@ -1,7 +1,8 @@
 //! The timed loops, in assembly where the compiler would decide what is measured.
 //!
-//! `x86_64.rs` and `aarch64.rs` export the same names; nothing above this folder knows the architecture. Every kernel
-//! has a portable equal that computes the same answer, so that a wrong answer shows a wrong kernel or a faulty core.
+//! `x86_64.rs` and `aarch64.rs` export the same names; nothing above this folder knows the
+//! architecture. Every kernel has a portable equal that computes the same answer, so that a wrong
+//! answer shows a wrong kernel or a faulty core.
 //!
 //! Invariant: reads no clock: whoever times a loop does so from outside.
 

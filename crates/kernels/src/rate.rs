@@ -58,7 +58,8 @@ pub struct Component {
     pub reference: f64,
     /// The answer for a room of [`STANDARD_BYTES`], by any CPU.
     pub answer: u64,
-    /// Makes the data for a copy in at most `room.bytes`; what does not grow with it takes what it needs.
+    /// Makes the data for a copy in at most `room.bytes`; what does not grow with it takes what it
+    /// needs.
     pub make: fn(&mut Room) -> anyhow::Result<Box<dyn Work>>,
 }
 
@@ -81,14 +82,15 @@ pub trait Work {
     fn iterate(&mut self);
     /// Units of work in one iteration.
     fn units(&self) -> u64;
-    /// Whether the last iteration's result is right, by the problem's own mathematics, and its checksum: the same
-    /// bits on every CPU and in every iteration.
+    /// Whether the last iteration's result is right, by the problem's own mathematics, and its
+    /// checksum: the same bits on every CPU and in every iteration.
     fn answer(&mut self) -> Result<u64, String>;
     /// Bytes that it really uses.
     fn bytes(&self) -> u64;
 }
 
-/// SplitMix64 (Steele, Lea & Flood, *Fast Splittable Pseudorandom Number Generators*, 2014): the data of every component.
+/// SplitMix64 (Steele, Lea & Flood, *Fast Splittable Pseudorandom Number Generators*, 2014): the
+/// data of every component.
 pub(crate) struct Mix(pub u64);
 
 impl Mix {

@@ -1,4 +1,5 @@
-//! A pointer chain through chosen lines of memory, which processes that share it can link, read, flush and walk in turn.
+//! A pointer chain through chosen lines of memory, which processes that share it can link, read,
+//! flush and walk in turn.
 
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +18,8 @@ const LINE_WORDS: usize = LINE_BYTES / 8;
 /// memory, too, if no line is in two of them.
 pub struct Ring {
     memory: Rc<Mapping>,
-    /// The lines in the order in which they were last linked here, counted from the start of the memory.
+    /// The lines in the order in which they were last linked here, counted from the start of the
+    /// memory.
     path: Vec<u32>,
     at: *const u64,
     walked: u64,
@@ -28,7 +30,8 @@ impl Ring {
     /// Loads in one turn of the timed loop.
     pub const UNROLL: u64 = machine_code::CHASE_UNROLL;
 
-    /// A ring through `lines` (different ones, at least two, counted in [`LINE_BYTES`]), linked at random.
+    /// A ring through `lines` (different ones, at least two, counted in [`LINE_BYTES`]), linked at
+    /// random.
     pub fn new(memory: impl Into<Rc<Mapping>>, lines: Vec<u32>, seed: u64, mark: u64) -> Ring {
         let mut ring = Ring::unlinked(memory.into(), lines);
         ring.link(seed, mark);
@@ -58,10 +61,12 @@ impl Ring {
         &self.memory
     }
 
-    /// Links all lines anew in random order, so that no prefetcher can guess the next one, and writes `mark` into each:
-    /// afterwards they are modified lines in the caches of the CPU that did it. Goes to the first line.
+    /// Links all lines anew in random order, so that no prefetcher can guess the next one, and
+    /// writes `mark` into each: afterwards they are modified lines in the caches of the CPU that
+    /// did it. Goes to the first line.
     pub fn link(&mut self, seed: u64, mark: u64) {
-        // A shuffled path that closes is a single cycle of all lines, each such cycle equally likely.
+        // A shuffled path that closes is a single cycle of all lines, each such cycle equally
+        // likely.
         fastrand::Rng::with_seed(seed).shuffle(&mut self.path[1..]);
         self.write(mark);
     }
@@ -81,18 +86,20 @@ impl Ring {
         (self.at, self.walked) = (self.address(self.path[0]), 0);
     }
 
-    /// Follows the ring for `steps` dependent loads (rounded up to [`Ring::UNROLL`]) from where the last walk ended.
+    /// Follows the ring for `steps` dependent loads (rounded up to [`Ring::UNROLL`]) from where the
+    /// last walk ended.
     #[inline]
     pub fn walk(&mut self, steps: u64) {
         let turns = steps.div_ceil(Self::UNROLL);
-        // SAFETY: `at` is a line of the mapping; whoever shares it writes through `link` only, so that each line holds
-        // the address of another one, which is the same in all processes since they are forks.
+        // SAFETY: `at` is a line of the mapping; whoever shares it writes through `link` only, so
+        // that each line holds the address of another one, which is the same in all processes since
+        // they are forks.
         self.at = unsafe { machine_code::chase(self.at, turns) };
         self.walked += turns * Self::UNROLL;
     }
 
-    /// Whether the walk has come where so many loads must lead, by the order in which this process linked the lines
-    /// (after whole rounds: by any order).
+    /// Whether the walk has come where so many loads must lead, by the order in which this process
+    /// linked the lines (after whole rounds: by any order).
     pub fn came_right(&self) -> bool {
         self.at == self.address(self.path[(self.walked % self.lines()) as usize])
     }
@@ -119,7 +126,8 @@ impl Ring {
 
     fn word(&self, line: u32, index: usize) -> &AtomicU64 {
         debug_assert!(index < LINE_WORDS);
-        // SAFETY: inside the mapping, 8-byte aligned, and all processes write it through atomics only.
+        // SAFETY: inside the mapping, 8-byte aligned, and all processes write it through atomics
+        // only.
         unsafe { AtomicU64::from_ptr(self.address(line).cast_mut().wrapping_add(index)) }
     }
 }

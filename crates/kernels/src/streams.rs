@@ -1,4 +1,5 @@
-//! Streams: loops that read, write, change, copy or combine whole arrays, in every vector width that a CPU may have.
+//! Streams: loops that read, write, change, copy or combine whole arrays, in every vector width
+//! that a CPU may have.
 
 use super::machine_code;
 
@@ -26,8 +27,8 @@ pub enum Op {
     Fill,
     /// `a = b + s × c` in double precision.
     Triad,
-    /// Loads all words and does nothing with them: adding them up would keep the core from loading as fast as it can.
-    /// What it loaded last is its answer.
+    /// Loads all words and does nothing with them: adding them up would keep the core from loading
+    /// as fast as it can. What it loaded last is its answer.
     Load,
 }
 
@@ -64,17 +65,18 @@ pub struct Stream {
     pub(super) run: Loop,
 }
 
-/// The arrays a, b and c (those that the operation has), blocks in each, passes, a word. Blocks and passes are at least
-/// 1, arrays aligned to 64 bytes. Returns the wrapping sum of the words of every pass of a [`Op::Read`], that of the last
-/// [`LAST_WORDS`] words of an [`Op::Load`], else 0.
+/// The arrays a, b and c (those that the operation has), blocks in each, passes, a word. Blocks and
+/// passes are at least 1, arrays aligned to 64 bytes. Returns the wrapping sum of the words of
+/// every pass of a [`Op::Read`], that of the last [`LAST_WORDS`] words of an [`Op::Load`], else 0.
 pub(super) type Loop = unsafe fn(*mut u8, *const u8, *const u8, usize, u64, u64) -> u64;
 
 /// What every width holds in registers when a [`Op::Load`] ends.
 pub const LAST_WORDS: usize = 16;
 
 impl Stream {
-    /// Works `passes` times over `block`, which holds the operation's arrays one behind the other, each as long as
-    /// [`array_bytes`] tells. `word`: what is written, added, or the bits of the factor; else ignored.
+    /// Works `passes` times over `block`, which holds the operation's arrays one behind the other,
+    /// each as long as [`array_bytes`] tells. `word`: what is written, added, or the bits of the
+    /// factor; else ignored.
     pub fn run(&self, block: &mut [u64], passes: u64, word: u64) -> u64 {
         let array = array_bytes(self.op, size_of_val(block) as u64) as usize;
         let a = block.as_mut_ptr().cast::<u8>();
@@ -83,8 +85,8 @@ impl Stream {
             return 0;
         }
         let behind = |arrays: usize| a.wrapping_add(array * arrays.min(self.op.arrays() - 1)).cast_const();
-        // SAFETY: `arrays` × `array` bytes of the borrowed slice lie behind `a`, aligned since an array is whole blocks;
-        // `streams` lists only loops whose instructions this CPU has.
+        // SAFETY: `arrays` × `array` bytes of the borrowed slice lie behind `a`, aligned since an
+        // array is whole blocks; `streams` lists only loops whose instructions this CPU has.
         unsafe { (self.run)(a, behind(1), behind(2), array / BLOCK_BYTES, passes, word) }
     }
 }
@@ -123,7 +125,8 @@ unsafe fn load_portable(a: *mut u8, _: *const u8, _: *const u8, blocks: usize, p
     for _ in 0..passes {
         sum = 0;
         for index in 0..words {
-            // SAFETY: index is inside the array, by this function's contract; volatile, or most loads would be left out.
+            // SAFETY: index is inside the array, by this function's contract; volatile, or most
+            // loads would be left out.
             let word = unsafe { a.cast::<u64>().add(index).read_volatile() };
             if index >= words - LAST_WORDS {
                 sum = sum.wrapping_add(word);
@@ -133,8 +136,8 @@ unsafe fn load_portable(a: *mut u8, _: *const u8, _: *const u8, blocks: usize, p
     sum
 }
 
-/// A portable loop: the arrays as slices of words, the passes around the body. `black_box` each pass, or the compiler
-/// would do one and be done.
+/// A portable loop: the arrays as slices of words, the passes around the body. `black_box` each
+/// pass, or the compiler would do one and be done.
 macro_rules! portable_loop {
     ($name:ident, |$a:ident, $b:ident, $c:ident, $word:ident| $body:expr) => {
         /// # Safety
@@ -153,8 +156,9 @@ macro_rules! portable_loop {
                 let ($a, $b, $c) = std::hint::black_box((a.cast::<u64>(), b.cast::<u64>(), c.cast::<u64>()));
                 let $word = word;
                 for index in 0..words {
-                    // SAFETY: index is inside each array, by this function's contract; raw pointers, since b and c may
-                    // be the same array as a where an operation does not use them.
+                    // SAFETY: index is inside each array, by this function's contract; raw
+                    // pointers, since b and c may be the same array as a where an operation does
+                    // not use them.
                     unsafe {
                         let ($a, $b, $c) = ($a.add(index), $b.add(index), $c.add(index));
                         sum = sum.wrapping_add($body);

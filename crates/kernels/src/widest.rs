@@ -1,7 +1,9 @@
-//! Ordinary code for the widest vectors of this CPU: compiled once for each width, chosen when it runs.
+//! Ordinary code for the widest vectors of this CPU: compiled once for each width, chosen when it
+//! runs.
 //!
-//! The parts of `work` that matter must be `#[inline(always)]`: only what is inlined is compiled for the width. Nothing is
-//! contracted or reassociated (Rust never does), so the bits of the results are the same whatever is chosen.
+//! The parts of `work` that matter must be `#[inline(always)]`: only what is inlined is compiled
+//! for the width. Nothing is contracted or reassociated (Rust never does), so the bits of the
+//! results are the same whatever is chosen.
 
 /// Runs `work` as compiled for the best that this CPU has.
 #[cfg(target_arch = "x86_64")]

@@ -1,11 +1,12 @@
-//! Work as services do it, in fixed portions whose answers are known: what two threads of one core share of it differs
-//! from kind to kind.
+//! Work as services do it, in fixed portions whose answers are known: what two threads of one core
+//! share of it differs from kind to kind.
 
 use super::machine_code::work as loops;
 
 /// Words of the block that [`loads_and_arithmetic`] goes through: 4 KiB, in every L1 data cache.
 pub const BLOCK_WORDS: usize = 512;
-/// Turns of [`loads_and_arithmetic`] over the block: four loads and six operations of arithmetic each.
+/// Turns of [`loads_and_arithmetic`] over the block: four loads and six operations of arithmetic
+/// each.
 pub const LOAD_TURNS: u64 = BLOCK_WORDS as u64 / 4;
 /// Steps of a [`branches`] round, four branches each: more than any predictor remembers.
 pub const BRANCH_STEPS: u64 = 1024;
@@ -32,8 +33,8 @@ pub fn block() -> Box<[u64; BLOCK_WORDS]> {
     words
 }
 
-/// `rounds` times over the block: many loads and simple arithmetic, scalar, with a high IPC. The sum of what all rounds
-/// answer.
+/// `rounds` times over the block: many loads and simple arithmetic, scalar, with a high IPC. The
+/// sum of what all rounds answer.
 pub fn loads_and_arithmetic(block: &[u64; BLOCK_WORDS], rounds: u64) -> u64 {
     if rounds == 0 { 0 } else { loops::loads_and_arithmetic(block, rounds) }
 }
@@ -52,8 +53,8 @@ pub fn loads_and_arithmetic_answer(block: &[u64; BLOCK_WORDS], rounds: u64) -> u
     s.iter().fold(0u64, |sum, s| sum.wrapping_add(*s)).wrapping_mul(rounds)
 }
 
-/// `rounds` × [`BRANCH_STEPS`] steps of a random sequence, each of whose lowest four bits decides a branch: half of them
-/// are predicted wrongly. The sum of what the branches added.
+/// `rounds` × [`BRANCH_STEPS`] steps of a random sequence, each of whose lowest four bits decides a
+/// branch: half of them are predicted wrongly. The sum of what the branches added.
 pub fn branches(rounds: u64) -> u64 {
     (0..rounds).fold(0, |sum: u64, _| sum.wrapping_add(loops::branches(BRANCH_STEPS, BRANCH_SEED)))
 }
@@ -72,8 +73,8 @@ pub fn branches_answer(rounds: u64) -> u64 {
     sum.wrapping_mul(rounds)
 }
 
-/// `rounds` × [`VECTOR_OPERATIONS`] multiplications and additions of vectors of doubles, as wide as `width` says; whether
-/// all lanes came back to where they began.
+/// `rounds` × [`VECTOR_OPERATIONS`] multiplications and additions of vectors of doubles, as wide as
+/// `width` says; whether all lanes came back to where they began.
 pub fn vectors(width: Width, rounds: u64) -> bool {
     let mut lanes = [VECTOR_START; VECTOR_STREAMS * LANES];
     if rounds > 0 {

@@ -25,13 +25,15 @@ pub use lines::Flusher;
 /// Clock sources of the kernel that are this architecture's own counter.
 pub const CLOCK_SOURCES: &[&str] = &["tsc"];
 
-/// No x86 core loads more in one cycle: two 64-byte loads (Intel since Skylake-SP, AMD since Zen 5).
+/// No x86 core loads more in one cycle: two 64-byte loads (Intel since Skylake-SP, AMD since Zen
+/// 5).
 pub const WIDEST_LOAD_BYTES_PER_CYCLE: f64 = 128.0;
 
 /// Loads in one turn of [`chase`].
 pub const CHASE_UNROLL: u64 = 16;
 
-/// Follows a pointer chain for `turns` × [`CHASE_UNROLL`] loads, each of which needs the one before.
+/// Follows a pointer chain for `turns` × [`CHASE_UNROLL`] loads, each of which needs the one
+/// before.
 ///
 /// # Safety
 /// `at` and every pointer reached from it must point to a readable pointer.
@@ -41,7 +43,8 @@ pub unsafe fn chase(at: *const u64, turns: u64) -> *const u64 {
         return at;
     }
     let mut at = at;
-    // SAFETY: by this function's contract; nothing is written. The counter runs beside the loads and costs nothing.
+    // SAFETY: by this function's contract; nothing is written. The counter runs beside the loads
+    // and costs nothing.
     unsafe {
         asm!(
             ".p2align 5",
@@ -62,8 +65,9 @@ pub unsafe fn chase(at: *const u64, turns: u64) -> *const u64 {
 /// Multiplications in one turn of a pause.
 pub const PAUSE_UNROLL: u64 = 16;
 
-/// Follows a pointer chain with idle time before each load: the address is multiplied by one `pause` ×
-/// [`PAUSE_UNROLL`] times (three cycles each, and no core knows that one changes nothing).
+/// Follows a pointer chain with idle time before each load: the address is multiplied by one
+/// `pause` × [`PAUSE_UNROLL`] times (three cycles each, and no core knows that one changes
+/// nothing).
 ///
 /// # Safety
 /// As [`chase`].
@@ -123,8 +127,9 @@ unsafe fn spaced<const LOADS: bool>(at: *const u64, loads: u64, pause: u64) -> *
     at
 }
 
-/// `rounds` × [`CHAIN_UNROLL`] dependent 64-bit additions: one cycle each on every x86 core. Register operands, since
-/// additions of an immediate are eliminated at rename by recent cores and would show a clock that no core has.
+/// `rounds` × [`CHAIN_UNROLL`] dependent 64-bit additions: one cycle each on every x86 core.
+/// Register operands, since additions of an immediate are eliminated at rename by recent cores and
+/// would show a clock that no core has.
 pub fn add_chain(rounds: u64, start: u64, step: u64) -> u64 {
     if rounds == 0 {
         return start;
@@ -171,7 +176,8 @@ pub fn taken_branches(rounds: u64) {
     }
 }
 
-/// `rounds` × [`CHAIN_UNROLL`] dependent 64-bit multiplications: a whole number of cycles each (3 on most cores).
+/// `rounds` × [`CHAIN_UNROLL`] dependent 64-bit multiplications: a whole number of cycles each (3
+/// on most cores).
 pub fn multiply_chain(rounds: u64, start: u64, factor: u64) -> u64 {
     if rounds == 0 {
         return start;
@@ -205,8 +211,8 @@ pub fn begin_line() {
     unsafe { asm!(".p2align 6", options(nomem, nostack, preserves_flags)) };
 }
 
-/// Asks the kernel for the process id `calls` times by the bare instruction (a library may remember the answer) and
-/// returns the sum of the answers.
+/// Asks the kernel for the process id `calls` times by the bare instruction (a library may remember
+/// the answer) and returns the sum of the answers.
 pub fn process_ids(calls: u64) -> u64 {
     if calls == 0 {
         return 0;
@@ -215,7 +221,8 @@ pub fn process_ids(calls: u64) -> u64 {
     // SAFETY: getpid has no arguments and no effect; syscall overwrites rcx and r11, named below.
     unsafe {
         asm!(
-            // A line of its own: where the branch ends with its line, a call takes 29 ns more (seen on an EPYC).
+            // A line of its own: where the branch ends with its line, a call takes 29 ns more (seen
+            // on an EPYC).
             ".p2align 6",
             "2:",
             "mov eax, {getpid}",

@@ -16,8 +16,8 @@ pub struct Alone {
 }
 
 impl Knobs {
-    /// Becomes the one sweep of this host, whichever user's; of a made tree, or where the journal has a place of its own, the one
-    /// sweep of that. An error says that there is one already.
+    /// Becomes the one sweep of this host, whichever user's; of a made tree, or where the journal
+    /// has a place of its own, the one sweep of that. An error says that there is one already.
     pub fn alone(&self) -> anyhow::Result<Alone> {
         let usual = self.root == Path::new("/") && std::env::var_os(super::STATE_VARIABLE).is_none();
         // A name that is no file: any user may take it, and the kernel frees it with its holder.

@@ -20,7 +20,8 @@ pub(super) struct State {
     knobs: Knobs,
     /// From the first change on.
     pub(super) held: Option<(Lock, Journal, Option<Watchdog>)>,
-    /// The CPUs that this process might use before the first change: those that go offline are not always given back.
+    /// The CPUs that this process might use before the first change: those that go offline are not
+    /// always given back.
     affinity: Option<model::CpuSet>,
 }
 
@@ -37,7 +38,8 @@ impl Hand {
         Hand { state: Arc::new(Mutex::new(state)) }
     }
 
-    /// Sets exactly these knobs and puts back all others that were turned before. Says what changed, a sentence each.
+    /// Sets exactly these knobs and puts back all others that were turned before. Says what
+    /// changed, a sentence each.
     pub fn set(&self, wanted: &BTreeMap<String, String>) -> anyhow::Result<Vec<String>> {
         lock(&self.state).set(wanted)
     }
@@ -87,7 +89,8 @@ impl State {
         for (name, value) in wanted.iter().filter(|(name, _)| !task::is_one(name)) {
             let knob = self.knobs.locate(name).map_err(anyhow::Error::msg)?;
             if knob.files.len() > 1 && value.contains('+') {
-                // Files that differed are what they were once they are put back, and in no other way.
+                // Files that differed are what they were once they are put back, and in no other
+                // way.
                 said.extend(self.put_back(|entry| entry.knob == *name)?);
                 match self.knobs.value(&knob) {
                     Ok(now) if now == *value => continue,

@@ -1,4 +1,5 @@
-//! The journal: what was changed, on the disk before it is changed, so that whoever comes next can put it back.
+//! The journal: what was changed, on the disk before it is changed, so that whoever comes next can
+//! put it back.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -18,7 +19,8 @@ pub struct Entry {
     pub file: String,
     /// The value before our first change.
     pub before: String,
-    /// The last value that is known to have been ours and the one that was to follow it: a crash may leave either.
+    /// The last value that is known to have been ours and the one that was to follow it: a crash
+    /// may leave either.
     pub ours: Vec<String>,
 }
 
@@ -85,8 +87,8 @@ impl Journal {
     }
 }
 
-/// When a process that still runs was started, in ticks since the boot; `None` where it is gone or only waits to be
-/// reaped.
+/// When a process that still runs was started, in ticks since the boot; `None` where it is gone or
+/// only waits to be reaped.
 pub fn start_of(pid: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name in brackets may hold anything.
@@ -95,7 +97,8 @@ pub fn start_of(pid: u32) -> Option<u64> {
     (state != "Z" && state != "X").then(|| fields.nth(18)?.parse().ok()).flatten()
 }
 
-/// Opens a plain file of this user's that has one name: what a link leads to is neither locked nor obeyed.
+/// Opens a plain file of this user's that has one name: what a link leads to is neither locked nor
+/// obeyed.
 fn own(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let careful = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = options.custom_flags(careful.bits() as i32).open(path)?;
@@ -170,8 +173,8 @@ impl Store {
         }
     }
 
-    /// Replaces the journal; it is on the disk when this returns. One without entries is removed, and what a session wrote
-    /// of its next one when it was cut off.
+    /// Replaces the journal; it is on the disk when this returns. One without entries is removed,
+    /// and what a session wrote of its next one when it was cut off.
     pub fn write(&self, journal: &Journal) -> anyhow::Result<()> {
         let path = self.file();
         let fresh = self.0.join("knobs.json.new");

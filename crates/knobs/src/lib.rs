@@ -1,9 +1,10 @@
-//! Kernel knobs: one name each, the file of the running kernel behind it, and the promise that whatever is turned is
-//! turned back.
+//! Kernel knobs: one name each, the file of the running kernel behind it, and the promise that
+//! whatever is turned is turned back.
 //!
-//! A change stands in a journal on the disk before it is made. It is undone when the session ends in whatever way, by
-//! `assay restore`, and by the next measurement after a session that was killed; in the same boot only, and only where
-//! the value is still ours. A watchdog beside the session does it as soon as that is killed. Knobs are rows of [`table`].
+//! A change stands in a journal on the disk before it is made. It is undone when the session ends
+//! in whatever way, by `assay restore`, and by the next measurement after a session that was
+//! killed; in the same boot only, and only where the value is still ours. A watchdog beside the
+//! session does it as soon as that is killed. Knobs are rows of [`table`].
 //!
 //! Invariant: what is changed was in the journal before, and is put back after.
 
@@ -33,8 +34,8 @@ use table::{Form, Named};
 /// Names the folder of the journal, for tests and for systems whose usual place cannot be written.
 const STATE_VARIABLE: &str = "ASSAY_STATE";
 const CPUS: &str = "/sys/devices/system/cpu";
-/// CPUs cannot be switched while the kernel suspends or replugs others, and a lock's last holder may be about to go: tried
-/// again this often, this far apart.
+/// CPUs cannot be switched while the kernel suspends or replugs others, and a lock's last holder
+/// may be about to go: tried again this often, this far apart.
 const TRIES: u32 = 20;
 const TRIES_AFTER_A_KILL: u32 = 300;
 const BETWEEN_TRIES: Duration = Duration::from_millis(100);
@@ -272,8 +273,8 @@ impl Knobs {
     fn write(&self, file: &str, form: &Form, value: &str) -> io::Result<()> {
         let path = self.path(file);
         if self.root != Path::new("/") {
-            // A kernel's file takes a value whole or not at all. A synthetic tree's is replaced whole, so that a kill
-            // never leaves it empty.
+            // A kernel's file takes a value whole or not at all. A synthetic tree's is replaced
+            // whole, so that a kill never leaves it empty.
             let before = fs::read_to_string(&path)?;
             let fresh = path.with_extension("assay-new");
             fs::write(&fresh, form.text_after(&before, value))?;
@@ -293,8 +294,9 @@ impl Knobs {
         }
     }
 
-    /// Puts back what a session that is gone has left changed; says in sentences what it did, nothing where nothing was
-    /// left. An error: a session that lives has knobs changed, or something could not be put back.
+    /// Puts back what a session that is gone has left changed; says in sentences what it did,
+    /// nothing where nothing was left. An error: a session that lives has knobs changed, or
+    /// something could not be put back.
     pub fn put_back_what_was_left(&self) -> anyhow::Result<Vec<String>> {
         if let Some(journal) = self.of_root() {
             bail!(
@@ -328,8 +330,8 @@ impl Knobs {
             if let Some(lock) = self.store.lock()? {
                 break lock;
             }
-            // A child of a session that was just killed may hold its lock until it is gone too, and its watchdog until
-            // everything is back.
+            // A child of a session that was just killed may hold its lock until it is gone too, and
+            // its watchdog until everything is back.
             let journal = self.noted().ok().flatten().filter(|journal| !journal.entries.is_empty());
             let most = if journal.is_some() { TRIES_AFTER_A_KILL } else { TRIES };
             if tries >= most || journal.as_ref().is_some_and(Journal::owner_lives) {

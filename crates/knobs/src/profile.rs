@@ -1,5 +1,6 @@
-//! Profiles: many kernel settings in a file, as tuned has them, or as `sysctl -a` and sysctl.conf list them. They are read
-//! and compared here; nothing is turned. What a profile does beside its settings (scripts, functions) is said in words.
+//! Profiles: many kernel settings in a file, as tuned has them, or as `sysctl -a` and sysctl.conf
+//! list them. They are read and compared here; nothing is turned. What a profile does beside its
+//! settings (scripts, functions) is said in words.
 
 mod ini;
 mod names;
@@ -20,7 +21,8 @@ pub use names::{knob_name, why_no_knob};
 pub struct Setting {
     /// As written: `kernel.sched_min_granularity_ns`, `governor`, `/sys/kernel/mm/ksm/run`.
     pub name: String,
-    /// With the profile's variables put in. tuned sets `>N` where the value is lower, `<N` where it is higher.
+    /// With the profile's variables put in. tuned sets `>N` where the value is lower, `<N` where it
+    /// is higher.
     pub value: String,
     /// The section's own name; `sysctl` in lists.
     pub section: String,
@@ -64,7 +66,8 @@ const MOST_SETTINGS: usize = 20_000;
 const MOST_TUNED: usize = 2_000;
 const MOST_REMARKS: usize = 100;
 
-/// Reads a profile: a folder of tuned's or the `tuned.conf` in it, with what it includes, or a list of `name = value`.
+/// Reads a profile: a folder of tuned's or the `tuned.conf` in it, with what it includes, or a list
+/// of `name = value`.
 pub fn read(path: &Path) -> anyhow::Result<Profile> {
     read_with(path, &FOLDERS.map(PathBuf::from))
 }
@@ -436,8 +439,9 @@ fn contradictions(settings: &[Setting]) -> Vec<String> {
     said
 }
 
-/// What two profiles do not set alike, in the order of the second, then what only the first sets. Where both name a knob in
-/// different ways, it is the same; of a knob that one profile sets twice, the last counts.
+/// What two profiles do not set alike, in the order of the second, then what only the first sets.
+/// Where both name a knob in different ways, it is the same; of a knob that one profile sets twice,
+/// the last counts.
 pub fn differences(before: &Profile, after: &Profile) -> Vec<Difference> {
     let key = |setting: &Setting| match knob_name(setting) {
         Some(knob) => (String::new(), knob),

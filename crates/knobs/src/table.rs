@@ -58,7 +58,8 @@ pub enum Values {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Form {
     Plain,
-    /// All values stand there, the current one in brackets: `always [madvise] never`, `none (voluntary) full`.
+    /// All values stand there, the current one in brackets: `always [madvise] never`, `none
+    /// (voluntary) full`.
     Bracketed,
     /// One word of many, with `NO_` before it where it is off: this one.
     Feature(String),
@@ -281,7 +282,8 @@ impl Named {
         matches!(self, Named::Row(knob) if knob.places.is_empty())
     }
 
-    /// The patterns of the files where it may be, how each says its value, and which kernels have it there.
+    /// The patterns of the files where it may be, how each says its value, and which kernels have
+    /// it there.
     pub fn places(&self) -> Vec<(String, Form, &'static str)> {
         match self {
             Named::Row(knob) => knob
@@ -390,7 +392,7 @@ impl Form {
         }
     }
 
-    /// The text that a kernel's file has after a value was written into it: what the file of a made tree gets.
+    /// What a kernel's file holds after a value was written: so does the file of a made tree.
     pub fn text_after(&self, before: &str, value: &str) -> String {
         let words = |change: &dyn Fn(&str) -> String| {
             before.split_ascii_whitespace().map(change).collect::<Vec<_>>().join(" ")

@@ -1,5 +1,5 @@
-//! Knobs of our own tasks: their slice and their policy, which whatever they start inherits. No root is needed, and nobody else
-//! feels them.
+//! Knobs of our own tasks: their slice and their policy, which whatever they start inherits. No
+//! root is needed, and nobody else feels them.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +13,8 @@ pub fn is_one(name: &str) -> bool {
     Named::of(name).is_some_and(|named| named.is_of_tasks())
 }
 
-/// Sets those of a case's knobs that are of tasks, for the calling process and all that it starts from now on. The policy
-/// comes first: a change of policy gives the usual slice again.
+/// Sets those of a case's knobs that are of tasks, for the calling process and all that it starts
+/// from now on. The policy comes first: a change of policy gives the usual slice again.
 pub fn apply(knobs: &BTreeMap<String, String>) -> anyhow::Result<()> {
     if let Some(name) = knobs.get("policy") {
         let policy = Policy::named(name).with_context(|| format!("no policy is called {name:?}"))?;

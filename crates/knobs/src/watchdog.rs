@@ -1,5 +1,5 @@
-//! A process beside a session that has knobs turned, or kernel objects that would outlive it: it waits for the session's
-//! end, and clears up what that left.
+//! A process beside a session that has knobs turned, or kernel objects that would outlive it: it
+//! waits for the session's end, and clears up what that left.
 
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
@@ -19,8 +19,8 @@ const LEAVE: Duration = Duration::from_secs(2);
 const GOING: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(5);
 
-/// The session's side: while this is there the watchdog waits. The kernel closes the pipe between them when the session
-/// dies, however it does.
+/// The session's side: while this is there the watchdog waits. The kernel closes the pipe between
+/// them when the session dies, however it does.
 #[derive(Debug)]
 pub struct Watchdog {
     child: Child,
@@ -38,7 +38,8 @@ impl Watchdog {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
-        // Ctrl-C, the terminal's end and a kill of the session's group are not for it; nothing of ours stays open by it.
+        // Ctrl-C, the terminal's end and a kill of the session's group are not for it; nothing of
+        // ours stays open by it.
         process::alone_in_a_session(&mut command);
         let mut child = command.spawn().ok()?;
         // One that is stopped must not stop us.
@@ -69,7 +70,8 @@ impl Watchdog {
 impl Drop for Watchdog {
     fn drop(&mut self) {
         drop(self.child.stdin.take());
-        // All is back where it was: it finds nothing to do, and is not waited for longer than that takes.
+        // All is back where it was: it finds nothing to do, and is not waited for longer than that
+        // takes.
         let end = Instant::now() + LEAVE;
         while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < end {
             std::thread::sleep(LOOK);
@@ -107,7 +109,8 @@ pub fn wait() -> anyhow::Result<String> {
     Ok(String::from_utf8_lossy(&told).into_owned())
 }
 
-/// Waits until the session is gone: a process that is killed closes its files while it still counts as one that runs.
+/// Waits until the session is gone: a process that is killed closes its files while it still counts
+/// as one that runs.
 pub fn wait_for_the_end_of(session: Option<u32>) {
     let end = Instant::now() + GOING;
     let lives = || parent() == session && session.is_some();

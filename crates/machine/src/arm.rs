@@ -1,6 +1,7 @@
 //! Names of Arm core designs by implementer and part number.
 //!
-//! Source: MIDR values as Linux lists them (arch/arm64/include/asm/cputype.h) and their vendors document them.
+//! Source: MIDR values as Linux lists them (arch/arm64/include/asm/cputype.h) and their vendors
+//! document them.
 
 /// Implementer, part, name.
 const DESIGNS: &[(u32, u32, &str)] = &[

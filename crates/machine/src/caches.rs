@@ -16,7 +16,8 @@ const INDEXES: u32 = 16;
 /// A cache's identity before its attributes are read: level, kind, sharers as told.
 type Key<'a> = (u32, CacheKind, SetText<'a>);
 
-/// Caches by level, kind and first CPU; empty where nothing tells. CPUs without cache folders simply appear in none.
+/// Caches by level, kind and first CPU; empty where nothing tells. CPUs without cache folders
+/// simply appear in none.
 pub(super) fn parse(snapshot: &Snapshot, online: &CpuSet, remarks: &mut Vec<String>) -> Vec<Cache> {
     let mut folders: BTreeMap<Key, String> = BTreeMap::new();
     let mut without_map = CpuSet::default();

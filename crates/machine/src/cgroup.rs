@@ -1,6 +1,7 @@
 //! Where this process stands in the control-group hierarchies: the folders that hold its limits.
 //!
-//! Used twice: by the reader, to know which files to read, and by `limits`, to know which to believe.
+//! Used twice: by the reader, to know which files to read, and by `limits`, to know which to
+//! believe.
 
 use model::{Entry, Snapshot};
 
@@ -15,12 +16,14 @@ pub struct Place {
     pub folders: Vec<String>,
     /// A cpuset mount of old whose files have no `cpuset.` in their names.
     pub noprefix: bool,
-    /// A version 1 cpuset mounted with `cpuset_v2_mode`: its effective sets may be smaller than the configured ones.
+    /// A version 1 cpuset mounted with `cpuset_v2_mode`: its effective sets may be smaller than the
+    /// configured ones.
     pub effective: bool,
 }
 
 impl Place {
-    /// Whether the named controller's files are here; version 2 holds all that no version 1 hierarchy took.
+    /// Whether the named controller's files are here; version 2 holds all that no version 1
+    /// hierarchy took.
     pub fn controls(&self, controller: &str) -> bool {
         self.version == 2 || self.controllers.iter().any(|known| known == controller)
     }
@@ -43,8 +46,8 @@ pub fn places(snapshot: &Snapshot) -> Vec<Place> {
     mounts(snapshot).into_iter().filter_map(|mount| place(&mount, &memberships)).collect()
 }
 
-/// The folder of a process's own group in the hierarchy of version 2, or in that of a controller of version 1, by what
-/// /proc says of its groups and mounts.
+/// The folder of a process's own group in the hierarchy of version 2, or in that of a controller of
+/// version 1, by what /proc says of its groups and mounts.
 pub fn cgroup_folder(groups: &str, mounts: &str, version: u32, controller: &str) -> Option<String> {
     let mut snapshot = Snapshot::default();
     for (path, text) in [("/proc/self/cgroup", groups), ("/proc/self/mountinfo", mounts)] {
@@ -55,7 +58,8 @@ pub fn cgroup_folder(groups: &str, mounts: &str, version: u32, controller: &str)
     place.folders.into_iter().next()
 }
 
-/// (controllers, path) of each line of /proc/self/cgroup; kernels without it may tell the cpuset alone.
+/// (controllers, path) of each line of /proc/self/cgroup; kernels without it may tell the cpuset
+/// alone.
 fn memberships(snapshot: &Snapshot) -> Vec<(Vec<String>, String)> {
     let mut found: Vec<(Vec<String>, String)> = Vec::new();
     for line in snapshot.text("/proc/self/cgroup").unwrap_or("").lines() {
@@ -94,9 +98,11 @@ fn place(mount: &Mount, memberships: &[(Vec<String>, String)]) -> Option<Place> 
     })
 }
 
-/// The part of a group's path below what is mounted: a container often sees only its own part of the hierarchy.
+/// The part of a group's path below what is mounted: a container often sees only its own part of
+/// the hierarchy.
 fn below<'a>(root: &str, path: &'a str) -> &'a str {
-    // Outside of the visible part ("/../..", or another subtree) the mount point is the nearest that is seen.
+    // Outside of the visible part ("/../..", or another subtree) the mount point is the nearest
+    // that is seen.
     if path.split('/').any(|part| part == "..") {
         return "";
     }

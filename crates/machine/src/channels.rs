@@ -1,8 +1,9 @@
-//! Which memory modules share a channel, where a platform's rule, names or the kernel's error counters clearly tell.
+//! Which memory modules share a channel, where a platform's rule, names or the kernel's error
+//! counters clearly tell.
 //!
-//! Slots are not channels: two modules on one channel move no more than one. Boards that number their slots by a plan of
-//! their own (A1, PROC 1 DIMM 3) need a rule (`dimm/platforms.rs`); without one, names are read where they spell the
-//! channel out.
+//! Slots are not channels: two modules on one channel move no more than one. Boards that number
+//! their slots by a plan of their own (A1, PROC 1 DIMM 3) need a rule (`dimm/platforms.rs`);
+//! without one, names are read where they spell the channel out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +29,8 @@ pub fn module_gb_per_s(dimm: &Dimm) -> Option<f64> {
     Some(transfers * f64::from(dimm.data_width_bits.unwrap_or(64)) / 8.0 / 1e3)
 }
 
-/// The populated channels; `None` where neither a rule, the names of all modules nor EDAC tell, or a speed is unknown.
+/// The populated channels; `None` where neither a rule, the names of all modules nor EDAC tell, or
+/// a speed is unknown.
 pub fn channels(dimms: &[Dimm], snapshot: &Snapshot) -> Option<Channels> {
     let populated: Vec<&Dimm> = dimms.iter().filter(|dimm| dimm.size_bytes != Some(0)).collect();
     by_rule(&populated).or_else(|| by_names(&populated)).or_else(|| by_edac(&populated, snapshot))
@@ -71,8 +73,8 @@ fn by_names(populated: &[&Dimm]) -> Option<Channels> {
     (!channels.is_empty()).then_some(Channels { count: channels.len(), gb_per_s, source })
 }
 
-/// A name up to the channel that it spells out: `P0_Node0_Channel1_Dimm0` gives `p0_node0_channel1`, `P0 CHANNEL A`
-/// itself, `CPU0_C1D0` gives `cpu0_c1`.
+/// A name up to the channel that it spells out: `P0_Node0_Channel1_Dimm0` gives
+/// `p0_node0_channel1`, `P0 CHANNEL A` itself, `CPU0_C1D0` gives `cpu0_c1`.
 fn channel_name(name: &str) -> Option<String> {
     let name = name.to_ascii_lowercase();
     if let Some((before, after)) = name.split_once("channel") {
@@ -92,7 +94,8 @@ fn channel_name(name: &str) -> Option<String> {
     (parted && number(slot) && number(&before[channel + 1..])).then(|| before.to_string())
 }
 
-/// `/sys/devices/system/edac/mc/mcN/dimmM/dimm_location` says `channel 1 slot 0` where a driver knows the controllers.
+/// `/sys/devices/system/edac/mc/mcN/dimmM/dimm_location` says `channel 1 slot 0` where a driver
+/// knows the controllers.
 fn by_edac(populated: &[&Dimm], snapshot: &Snapshot) -> Option<Channels> {
     const CONTROLLERS: &str = "/sys/devices/system/edac/mc";
     let (mut channels, mut modules) = (BTreeSet::new(), 0);

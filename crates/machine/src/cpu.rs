@@ -42,8 +42,8 @@ pub(super) fn parse(snapshot: &Snapshot, info: &CpuInfo, remarks: &mut Vec<Strin
     cpus
 }
 
-/// CPUs online and offline. The CPUs' own folders, their `online` files and the kernel's list must all agree to an
-/// online CPU: a captured tree may have been cut down in one of them only.
+/// CPUs online and offline. The CPUs' own folders, their `online` files and the kernel's list must
+/// all agree to an online CPU: a captured tree may have been cut down in one of them only.
 fn online(snapshot: &Snapshot, info: &CpuInfo, remarks: &mut Vec<String>) -> (CpuSet, CpuSet) {
     let mut folders: CpuSet = snapshot.numbered(CPUS, "cpu").into_iter().collect();
     // Folders that hold no file worth keeping are only in the reader's list.
@@ -62,7 +62,8 @@ fn online(snapshot: &Snapshot, info: &CpuInfo, remarks: &mut Vec<String>) -> (Cp
     let running = info.cpus();
     let off = |cpu: &u32| match snapshot.text(&format!("{CPUS}/cpu{cpu}/online")) {
         Some(state) => state == "0",
-        // Nobody says; but a running CPU has a topology folder or at least its block in /proc/cpuinfo.
+        // Nobody says; but a running CPU has a topology folder or at least its block in
+        // /proc/cpuinfo.
         None if listed.is_none() && !running.is_empty() && !running.contains(*cpu) => {
             snapshot.below(&format!("{CPUS}/cpu{cpu}/topology")).next().is_none()
         }
@@ -136,8 +137,8 @@ fn number(snapshot: &Snapshot, cpu: u32, file: &str) -> Option<i64> {
     snapshot.number(&format!("{CPUS}/cpu{cpu}/topology/{file}"))
 }
 
-/// Packages by id; -1 is the kernel's "unknown". The sibling masks are not asked: kernels before 4.x cut them down to
-/// a NUMA node under Cluster-on-Die.
+/// Packages by id; -1 is the kernel's "unknown". The sibling masks are not asked: kernels before
+/// 4.x cut them down to a NUMA node under Cluster-on-Die.
 fn packages(
     snapshot: &Snapshot,
     info: &CpuInfo,
@@ -209,8 +210,8 @@ fn cores(snapshot: &Snapshot, cpus: &Cpus, remarks: &mut Vec<String>) -> Option<
     Some(cores)
 }
 
-/// Cores by (physical id, core id) of /proc/cpuinfo, only where each package then has as many as it says itself:
-/// core ids repeat on some machines.
+/// Cores by (physical id, core id) of /proc/cpuinfo, only where each package then has as many as it
+/// says itself: core ids repeat on some machines.
 fn cores_of_cpuinfo(info: &CpuInfo, cpus: &Cpus, remarks: &mut Vec<String>) -> Option<Vec<Core>> {
     let mut cores: BTreeMap<(i64, i64), CpuSet> = BTreeMap::new();
     let mut claimed: BTreeMap<i64, usize> = BTreeMap::new();
@@ -240,7 +241,8 @@ fn dies(snapshot: &Snapshot, cpus: &Cpus) -> Option<Vec<CpuSet>> {
     meaningful.then_some(dies)
 }
 
-/// What affinity leaves: a probe of the running process, else the status file of the process that read the tree.
+/// What affinity leaves: a probe of the running process, else the status file of the process that
+/// read the tree.
 pub(super) fn affinity(snapshot: &Snapshot) -> Option<CpuSet> {
     if let Some(set) = snapshot.text(ids::probe::AFFINITY).and_then(CpuSet::parse_list) {
         return Some(set);

@@ -1,8 +1,8 @@
 //! x86 topology and caches from the processors' own words, on any host.
 //!
-//! A snapshot's `probe:cpuid/N` entry is what CPU N answered, in the form that hwloc's gather tool writes: one line
-//! `mask eax ebx ecx edx => eax ebx ecx edx` per leaf, all hexadecimal; bit i of the mask says that input register i
-//! mattered. Lines starting with `#` are comments.
+//! A snapshot's `probe:cpuid/N` entry is what CPU N answered, in the form that hwloc's gather tool
+//! writes: one line `mask eax ebx ecx edx => eax ebx ecx edx` per leaf, all hexadecimal; bit i of
+//! the mask says that input register i mattered. Lines starting with `#` are comments.
 
 mod amd;
 mod descriptors;
@@ -93,7 +93,8 @@ pub(super) fn hypervisor_name(snapshot: &Snapshot) -> Option<&'static str> {
     if leaves.hypervisor_bit() == Some(false) {
         return None;
     }
-    // A hypervisor that also plays Hyper-V for Windows guests puts its own name into the second range.
+    // A hypervisor that also plays Hyper-V for Windows guests puts its own name into the second
+    // range.
     [0x4000_0100, 0x4000_0000].into_iter().find_map(|leaf| {
         let [_, ebx, ecx, edx] = leaves.get(leaf, 0)?;
         let signature: Vec<u8> = [ebx, ecx, edx].iter().flat_map(|register| register.to_le_bytes()).collect();
@@ -124,8 +125,8 @@ enum Ids {
     Legacy,
 }
 
-/// The places of the CPUs that answered; none where their APIC ids repeat, as then nothing can be told from them
-/// (a dump gathered without moving from CPU to CPU).
+/// The places of the CPUs that answered; none where their APIC ids repeat, as then nothing can be
+/// told from them (a dump gathered without moving from CPU to CPU).
 fn places(snapshot: &Snapshot, online: &CpuSet) -> Vec<(u32, Place)> {
     let answers: Vec<(u32, Leaves)> =
         online.iter().filter_map(|cpu| Some((cpu, leaves(snapshot, cpu)?))).collect();

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use model::{CpuSet, Snapshot};
 
-/// /proc/cpuinfo by CPU. A key that a later CPU does not repeat has the first CPU's value: the snapshot's reader
-/// leaves out what repeats (see `snapshot::compact`).
+/// /proc/cpuinfo by CPU. A key that a later CPU does not repeat has the first CPU's value: the
+/// snapshot's reader leaves out what repeats (see `snapshot::compact`).
 #[derive(Default)]
 pub(super) struct CpuInfo<'a> {
     first: BTreeMap<&'a str, &'a str>,
@@ -61,7 +61,8 @@ impl<'a> CpuInfo<'a> {
         own.or_else(|| self.first.get(key)).copied().filter(|value| !value.is_empty())
     }
 
-    /// What the first block, or a block about the whole machine, says of the first of `keys` that is there.
+    /// What the first block, or a block about the whole machine, says of the first of `keys` that
+    /// is there.
     pub fn any(&self, keys: &[&str]) -> Option<&'a str> {
         let find = |key: &&str| self.first.get(*key).or_else(|| self.machine.get(*key)).copied();
         keys.iter().filter_map(find).find(|value| !value.is_empty())
@@ -73,8 +74,8 @@ impl<'a> CpuInfo<'a> {
     }
 }
 
-/// Blocks of `key : value` lines between blank lines. A second `processor` line starts a new block too: a compacted
-/// or hand-edited text may have lost its blank lines.
+/// Blocks of `key : value` lines between blank lines. A second `processor` line starts a new block
+/// too: a compacted or hand-edited text may have lost its blank lines.
 fn blocks(text: &str) -> Vec<BTreeMap<&str, &str>> {
     let mut blocks = vec![BTreeMap::new()];
     for line in text.lines() {
@@ -90,7 +91,8 @@ fn blocks(text: &str) -> Vec<BTreeMap<&str, &str>> {
             blocks.push(BTreeMap::new());
         }
         if let Some(block) = blocks.last_mut() {
-            // The first of two equal keys counts: old ARM kernels repeat "Processor" in another sense.
+            // The first of two equal keys counts: old ARM kernels repeat "Processor" in another
+            // sense.
             block.entry(key).or_insert(value);
         }
     }

@@ -1,5 +1,6 @@
-//! Memory modules: slots, processors and arrays as SMBIOS or a printout of dmidecode tells them, where each slot sits
-//! (`place`, by the rules of `platforms`), and what that population is worth (`judge`, `moves`).
+//! Memory modules: slots, processors and arrays as SMBIOS or a printout of dmidecode tells them,
+//! where each slot sits (`place`, by the rules of `platforms`), and what that population is worth
+//! (`judge`, `moves`).
 
 mod balance;
 mod cpus;
@@ -49,9 +50,11 @@ pub struct Dimm {
     pub load_reduced: Option<bool>,
     /// Keeps its content without power (Optane, NVDIMM): no part of the population that is judged.
     pub persistent: bool,
-    /// The processor's number from 0; with the next three null where no rule for this platform's names is known.
+    /// The processor's number from 0; with the next three null where no rule for this platform's
+    /// names is known.
     pub socket: Option<u32>,
-    /// The memory controller in the socket, from 0; null also where the processor's family has one or hides them.
+    /// The memory controller in the socket, from 0; null also where the processor's family has one
+    /// or hides them.
     pub controller: Option<u32>,
     /// The channel in the socket, from 0 over all controllers.
     pub channel: Option<u32>,
@@ -81,7 +84,8 @@ pub(crate) struct Processor {
     pub populated: Option<bool>,
 }
 
-/// A memory array (SMBIOS type 16): the box's, a processor's or a controller's, as the firmware likes.
+/// A memory array (SMBIOS type 16): the box's, a processor's or a controller's, as the firmware
+/// likes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct MemoryArray {
     pub slots: Option<u32>,
@@ -98,7 +102,8 @@ pub struct MappedRange {
     pub start: u64,
     /// The last byte's address.
     pub end: u64,
-    /// Place in the interleave set, from 1; null where the firmware does not tell, 0 where it is not interleaved.
+    /// Place in the interleave set, from 1; null where the firmware does not tell, 0 where it is
+    /// not interleaved.
     pub interleave_position: Option<u32>,
 }
 
@@ -125,13 +130,15 @@ pub(super) fn tables(snapshot: &Snapshot) -> Tables {
     tables
 }
 
-/// The number at a name's end (`CPU2`, `Proc 1`, `SOCKET 0`); without one all names are alike, and stay as they were.
+/// The number at a name's end (`CPU2`, `Proc 1`, `SOCKET 0`); without one all names are alike, and
+/// stay as they were.
 fn number_of(designation: &str) -> u32 {
     let digits = designation.trim_end().rsplit(|c: char| !c.is_ascii_digit()).next();
     digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
 }
 
-/// Places every slot and judges. `model`: the processor's name by the kernel, where the tables have none.
+/// Places every slot and judges. `model`: the processor's name by the kernel, where the tables have
+/// none.
 pub(super) fn judge(
     mut tables: Tables,
     model: Option<&str>,
@@ -145,14 +152,16 @@ pub(super) fn judge(
     (tables.dimms, population)
 }
 
-/// Whether bytes are a table as `dmidecode --dump-bin` or the kernel writes it, and the table's own part of them.
-/// A dump begins with the entry point in 32 bytes, `/sys/firmware/dmi/tables/DMI` with a structure's header.
+/// Whether bytes are a table as `dmidecode --dump-bin` or the kernel writes it, and the table's own
+/// part of them. A dump begins with the entry point in 32 bytes, `/sys/firmware/dmi/tables/DMI`
+/// with a structure's header.
 pub fn table_of(bytes: &[u8]) -> Option<&[u8]> {
     let table = if bytes.starts_with(b"_SM") { bytes.get(0x20..)? } else { bytes };
     smbios::is_table(table).then_some(table)
 }
 
-/// Whether a text is a printout of dmidecode: what else has its titles and none of what they stand for.
+/// Whether a text is a printout of dmidecode: what else has its titles and none of what they stand
+/// for.
 pub fn is_printout(text: &str) -> bool {
     printout::parse(text) != Tables::default()
 }

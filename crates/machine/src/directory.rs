@@ -74,7 +74,8 @@ fn link(words: &BTreeMap<&str, &str>) -> Option<Link> {
     link_of(word("sysfs")?, word("current_link_speed"), word("current_link_width"))
 }
 
-/// By the names on the device's way through /sys: a disk of NVMe or SATA; nothing of layers and other buses.
+/// By the names on the device's way through /sys: a disk of NVMe or SATA; nothing of layers and
+/// other buses.
 pub(super) fn link_of(place: &str, speed: Option<&str>, width: Option<&str>) -> Option<Link> {
     let numbered = |part: &str, name: &str| {
         let number = part.strip_prefix(name);

@@ -1,5 +1,6 @@
-//! The disk that a run measures: the filesystem, and every device from the one that it lies on down to the disks, from
-//! `probe:disk` (`snapshot/disk.rs` has its form) and the limits of our control group.
+//! The disk that a run measures: the filesystem, and every device from the one that it lies on down
+//! to the disks, from `probe:disk` (`snapshot/disk.rs` has its form) and the limits of our control
+//! group.
 
 use std::collections::BTreeMap;
 
@@ -30,14 +31,16 @@ pub struct Disk {
     /// Free blocks of the filesystem, those kept for root included.
     pub free_bytes: Option<u64>,
     pub available_bytes: Option<u64>,
-    /// The devices from the one that the filesystem lies on down to the disks; empty where it lies on none, or where that
-    /// is not told from in here.
+    /// The devices from the one that the filesystem lies on down to the disks; empty where it lies
+    /// on none, or where that is not told from in here.
     pub stack: Vec<Block>,
-    /// What carries every byte: of the only disk, where it is told and no layer could make it look faster.
+    /// What carries every byte: of the only disk, where it is told and no layer could make it look
+    /// faster.
     pub link: Option<Link>,
     /// What control groups allow of it.
     pub throttles: Vec<Throttle>,
-    /// The timer that runs fstrim, as a path; `none` where there is none; null where that is not told.
+    /// The timer that runs fstrim, as a path; `none` where there is none; null where that is not
+    /// told.
     pub trim_timer: Option<String>,
 }
 
@@ -59,8 +62,8 @@ pub struct Block {
     pub rotational: Option<bool>,
     pub scheduler: Option<String>,
     pub nr_requests: Option<u32>,
-    /// `write back`: the device may keep what was written in a cache that a power cut empties, until it is told to flush.
-    /// `write through`: it tells of none.
+    /// `write back`: the device may keep what was written in a cache that a power cut empties,
+    /// until it is told to flush. `write through`: it tells of none.
     pub write_cache: Option<String>,
     pub fua: Option<bool>,
     /// The most that one request may discard; 0: it cannot.
@@ -292,8 +295,8 @@ fn kind(name: &str, place: &str, words: &Words) -> Kind {
     }
 }
 
-/// Limits for the devices of the stack on the way from our control group to the root of its hierarchy; one of version 1
-/// has no hierarchy here: only our own group binds.
+/// Limits for the devices of the stack on the way from our control group to the root of its
+/// hierarchy; one of version 1 has no hierarchy here: only our own group binds.
 fn throttles(snapshot: &Snapshot, stack: &[Block]) -> Vec<Throttle> {
     const OF_OLD: [(&str, &str, &str); 4] = [
         ("blkio.throttle.read_bps_device", "read", "bytes"),
@@ -362,7 +365,8 @@ impl Disk {
         leaves.next().filter(|_| leaves.next().is_none())
     }
 
-    /// A filesystem that stores bytes as they are, on one disk below layers that neither mirror nor stripe nor cache.
+    /// A filesystem that stores bytes as they are, on one disk below layers that neither mirror nor
+    /// stripe nor cache.
     fn only_link(&self) -> Option<Link> {
         let plain = self.raw || self.filesystem.as_deref().is_some_and(|kind| PLAIN.contains(&kind));
         let straight = |block: &Block| {
@@ -373,13 +377,15 @@ impl Disk {
         self.only().filter(|_| same)?.link.clone()
     }
 
-    /// Whether a hypervisor or this kernel only plays one of the disks; `None` where no disk is known.
+    /// Whether a hypervisor or this kernel only plays one of the disks; `None` where no disk is
+    /// known.
     pub fn is_virtual(&self) -> Option<bool> {
         self.leaves().next()?;
         Some(self.stack.iter().any(Block::is_virtual))
     }
 
-    /// Whether no disk of it turns; `None` where some disk does not tell, or where a hypervisor invents the answer.
+    /// Whether no disk of it turns; `None` where some disk does not tell, or where a hypervisor
+    /// invents the answer.
     pub fn is_solid(&self) -> Option<bool> {
         let told: Option<Vec<bool>> =
             self.leaves().map(|leaf| leaf.rotational.filter(|_| !leaf.is_virtual())).collect();
@@ -424,9 +430,10 @@ impl Block {
 
     /// A disk that a hypervisor plays: what it says of itself is what that one wants it to.
     pub fn is_virtual(&self) -> bool {
-        // Parts of models in small letters, as firmware is not of one mind about large ones ("Msft Virtual Disk", "MSFT NVMe
-        // Accelerator"). Google's disks on NVMe are called nvme_card, and nvme_card-pd where they come by the network. "Amazon
-        // EC2 NVMe Instance Storage" is none of them: a real device of the host's.
+        // Parts of models in small letters, as firmware is not of one mind about large ones ("Msft
+        // Virtual Disk", "MSFT NVMe Accelerator"). Google's disks on NVMe are called nvme_card, and
+        // nvme_card-pd where they come by the network. "Amazon EC2 NVMe Instance Storage" is none
+        // of them: a real device of the host's.
         const PLAYED: [&str; 9] = [
             "qemu",
             "vmware",

@@ -7,7 +7,8 @@ use model::Snapshot;
 
 use super::text::words;
 
-/// DMI strings as the firmware has them, not to be trusted as text: vendors leave placeholders, guests choose theirs.
+/// DMI strings as the firmware has them, not to be trusted as text: vendors leave placeholders,
+/// guests choose theirs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Dmi {
     pub vendor: Option<String>,
@@ -18,7 +19,8 @@ pub struct Dmi {
     pub bios_vendor: Option<String>,
     pub bios_version: Option<String>,
     pub bios_date: Option<String>,
-    /// SMBIOS chassis type number (1 other, 3 desktop, 10 notebook, 17 main server chassis, 23 rack mount, ...).
+    /// SMBIOS chassis type number (1 other, 3 desktop, 10 notebook, 17 main server chassis, 23 rack
+    /// mount, ...).
     pub chassis_type: Option<String>,
 }
 

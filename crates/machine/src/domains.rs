@@ -18,8 +18,8 @@ pub struct Domain {
     pub cpus: Option<CpuSet>,
 }
 
-/// Domains of each CPU, smallest first: names and flags from debugfs (5.13 and later) or procfs (before), spans from
-/// /proc/schedstat. Empty where none is readable.
+/// Domains of each CPU, smallest first: names and flags from debugfs (5.13 and later) or procfs
+/// (before), spans from /proc/schedstat. Empty where none is readable.
 pub(super) fn parse(snapshot: &Snapshot) -> BTreeMap<u32, Vec<Domain>> {
     let mut domains = schedstat(snapshot.text("/proc/schedstat").unwrap_or(""));
     for root in ["/sys/kernel/debug/sched/domains", "/proc/sys/kernel/sched_domain"] {
@@ -41,7 +41,8 @@ pub(super) fn parse(snapshot: &Snapshot) -> BTreeMap<u32, Vec<Domain>> {
     domains
 }
 
-/// `cpuN ...` lines, each followed by its `domainM [NAME] MASK ...` lines (the name since version 17).
+/// `cpuN ...` lines, each followed by its `domainM [NAME] MASK ...` lines (the name since version
+/// 17).
 fn schedstat(text: &str) -> BTreeMap<u32, Vec<Domain>> {
     let mut domains: BTreeMap<u32, Vec<Domain>> = BTreeMap::new();
     let mut cpu = None;

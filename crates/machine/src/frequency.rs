@@ -22,7 +22,8 @@ pub struct Frequency {
     pub max_khz: Option<u64>,
     /// Highest frequency that the hardware offers.
     pub hardware_max_khz: Option<u64>,
-    /// Nominal frequency, where firmware or the model name gives it; the lowest where kinds of core differ.
+    /// Nominal frequency, where firmware or the model name gives it; the lowest where kinds of core
+    /// differ.
     pub base_khz: Option<u64>,
     /// The bus clock that cores multiply, where it is known: 100 MHz on Intel's since Sandy Bridge.
     pub bus_khz: Option<u64>,
@@ -77,7 +78,8 @@ fn least(a: Option<u64>, b: Option<u64>) -> Option<u64> {
     a.into_iter().chain(b).min()
 }
 
-/// Policy folders with the online CPUs that each governs: `cpufreq/policyN` since 4.2, `cpuN/cpufreq` before.
+/// Policy folders with the online CPUs that each governs: `cpufreq/policyN` since 4.2,
+/// `cpuN/cpufreq` before.
 fn policies(snapshot: &Snapshot, online: &CpuSet) -> Vec<(String, CpuSet)> {
     let own = |place: String, number: u32| {
         let affected = snapshot.text(&format!("{place}/affected_cpus")).map(spaced);
@@ -126,8 +128,8 @@ fn turbo(snapshot: &Snapshot) -> Option<bool> {
     allowed.or_else(|| file("cpufreq/policy0/cpb").or_else(|| file("cpu0/cpufreq/cpb")).map(|on| on != 0))
 }
 
-/// Idle states by first CPU that has them and by number there; CPUs with states of the same name and figures share
-/// an entry.
+/// Idle states by first CPU that has them and by number there; CPUs with states of the same name
+/// and figures share an entry.
 pub(super) fn idle_states(snapshot: &Snapshot, online: &CpuSet) -> Vec<IdleState> {
     let mut states: Vec<IdleState> = Vec::new();
     let mut read: BTreeMap<String, Vec<usize>> = BTreeMap::new();

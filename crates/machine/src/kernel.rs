@@ -19,14 +19,15 @@ pub struct Kernel {
     /// The whole line of /proc/version: compiler, build number, date.
     pub version: Option<String>,
     pub command_line: Option<String>,
-    /// `none`, `voluntary`, `full`, `lazy`, `rt`: from debugfs, the command line or the version string, where one of
-    /// them tells.
+    /// `none`, `voluntary`, `full`, `lazy`, `rt`: from debugfs, the command line or the version
+    /// string, where one of them tells.
     pub preemption: Option<String>,
     /// Vulnerability to the kernel's words about it.
     pub mitigations: BTreeMap<String, String>,
     /// Scheduler domains of each CPU, smallest first, where debugfs or procfs lets us read them.
     pub domains: BTreeMap<u32, Vec<Domain>>,
-    /// Scheduler features that are on (`NO_` marks those that are off), where debugfs lets us read them.
+    /// Scheduler features that are on (`NO_` marks those that are off), where debugfs lets us read
+    /// them.
     pub scheduler_features: Vec<String>,
     pub perf_event_paranoid: Option<i64>,
     /// Whether pressure stall information is kept.
@@ -41,7 +42,8 @@ pub struct Kernel {
 pub struct Clocksource {
     pub current: Option<String>,
     pub available: Vec<String>,
-    /// Whether /proc/cpuinfo says that the x86 counter runs at one rate in all power states; `None` elsewhere.
+    /// Whether /proc/cpuinfo says that the x86 counter runs at one rate in all power states; `None`
+    /// elsewhere.
     pub tsc_invariant: Option<bool>,
 }
 
@@ -75,8 +77,8 @@ pub(super) fn parse(snapshot: &Snapshot) -> Kernel {
     }
 }
 
-/// `PREEMPT_DYNAMIC` kernels choose at boot: debugfs tells, or the command line; without either it is unknown, as it
-/// is between `none` and `voluntary`, which leave no mark in the version string.
+/// `PREEMPT_DYNAMIC` kernels choose at boot: debugfs tells, or the command line; without either it
+/// is unknown, as it is between `none` and `voluntary`, which leave no mark in the version string.
 fn preemption(snapshot: &Snapshot, version: Option<&str>, command_line: Option<&str>) -> Option<String> {
     if let Some(text) = snapshot.text("/sys/kernel/debug/sched/preempt") {
         let told = match (text.find('('), text.find(')')) {

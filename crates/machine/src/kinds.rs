@@ -9,8 +9,9 @@ use super::text::{CPUS, folder};
 use super::topology::Cpus;
 use super::{arm, caches, cpuid};
 
-/// Kinds of core by name; empty where all are alike or nothing tells. The first source that tells at least two kinds
-/// counts. Maximum frequencies are not asked: favoured cores turbo higher without being of another kind.
+/// Kinds of core by name; empty where all are alike or nothing tells. The first source that tells
+/// at least two kinds counts. Maximum frequencies are not asked: favoured cores turbo higher
+/// without being of another kind.
 pub(super) fn parse(snapshot: &Snapshot, info: &CpuInfo, cpus: &Cpus) -> BTreeMap<String, CpuSet> {
     let sources = [
         perf_devices(snapshot, &cpus.online),
@@ -51,8 +52,9 @@ fn arm_parts(info: &CpuInfo, online: &CpuSet) -> BTreeMap<String, CpuSet> {
     })
 }
 
-/// Capacities as the device tree or firmware gives them (1024 = the strongest core). Where they lie close together
-/// (and on x86 always) they follow the turbo limits of single cores, which makes no kinds.
+/// Capacities as the device tree or firmware gives them (1024 = the strongest core). Where they lie
+/// close together (and on x86 always) they follow the turbo limits of single cores, which makes no
+/// kinds.
 fn capacities(snapshot: &Snapshot, info: &CpuInfo, online: &CpuSet) -> BTreeMap<String, CpuSet> {
     if info.x86_flags().is_some() {
         return BTreeMap::new();
@@ -70,8 +72,8 @@ fn capacities(snapshot: &Snapshot, info: &CpuInfo, online: &CpuSet) -> BTreeMap<
     grouped(online, |cpu| Some(format!("capacity {}", capacity(cpu)?)))
 }
 
-/// Cores of different design have first-level caches of different sizes. CPUs whose caches are not told are left out,
-/// so a tree with holes gives no false kinds.
+/// Cores of different design have first-level caches of different sizes. CPUs whose caches are not
+/// told are left out, so a tree with holes gives no false kinds.
 fn first_level_caches(snapshot: &Snapshot, online: &CpuSet) -> BTreeMap<String, CpuSet> {
     grouped(online, |cpu| {
         let of = |kind: &str| {

@@ -1,8 +1,9 @@
-//! The machine, derived from its own text: [`Machine::from`] a [`Snapshot`] is pure, so a better parser improves
-//! old runs, and a captured tree or a cpuid dump is judged exactly as the live host.
+//! The machine, derived from its own text: [`Machine::from`] a [`Snapshot`] is pure, so a better
+//! parser improves old runs, and a captured tree or a cpuid dump is judged exactly as the live
+//! host.
 //!
-//! Every field that the text may not tell is an `Option` (or an empty list): "unknown" is an answer, an invented
-//! value is not.
+//! Every field that the text may not tell is an `Option` (or an empty list): "unknown" is an
+//! answer, an invented value is not.
 //!
 //! Invariant: pure: never does I/O and never sees a live host.
 
@@ -66,7 +67,8 @@ pub use virt::Hypervisor;
 pub struct Machine {
     pub host: Option<String>,
     pub cpus: Cpus,
-    /// One entry per cache instance, by level, then kind, then first CPU; empty where nothing tells of caches.
+    /// One entry per cache instance, by level, then kind, then first CPU; empty where nothing tells
+    /// of caches.
     pub caches: Vec<Cache>,
     /// NUMA nodes by number; empty where the kernel tells nothing of nodes.
     pub nodes: Vec<Node>,
@@ -141,7 +143,8 @@ impl From<&Snapshot> for Machine {
 }
 
 impl Machine {
-    /// Whether nothing at all is known: no file that could be read told anything of a CPU, memory or a kernel.
+    /// Whether nothing at all is known: no file that could be read told anything of a CPU, memory
+    /// or a kernel.
     pub fn is_blank(&self) -> bool {
         self.cpus.online.is_empty()
             && self.memory.total_bytes.is_none()
@@ -171,7 +174,8 @@ impl Machine {
         mine.filter(|cache| cache.kind != CacheKind::Instruction).max_by_key(|cache| cache.level)
     }
 
-    /// Groups of CPUs by last-level cache, by first CPU; `None` where some online CPU's caches are unknown.
+    /// Groups of CPUs by last-level cache, by first CPU; `None` where some online CPU's caches are
+    /// unknown.
     pub fn llc_groups(&self) -> Option<Vec<CpuSet>> {
         let mut groups: Vec<CpuSet> = Vec::new();
         for cpu in self.cpus.online.iter() {

@@ -35,7 +35,8 @@ pub struct Limits {
     pub affinity: Option<CpuSet>,
 }
 
-/// Amounts from here on mean "no limit": version 1 writes the largest page-aligned number, whatever the page size.
+/// Amounts from here on mean "no limit": version 1 writes the largest page-aligned number, whatever
+/// the page size.
 const NO_LIMIT: u64 = 1 << 60;
 
 pub(super) fn parse(snapshot: &Snapshot) -> Limits {
@@ -134,13 +135,15 @@ fn hierarchical(snapshot: &Snapshot, folder: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix("hierarchical_memory_limit ")?.trim().parse().ok())
 }
 
-/// The nearest group that has a cpuset: children without the controller are bound by their parent's.
+/// The nearest group that has a cpuset: children without the controller are bound by their
+/// parent's.
 fn cpuset(limits: &mut Limits, snapshot: &Snapshot, place: &Place) {
     if !place.controls("cpuset") {
         return;
     }
     let set = |folder: &str, what: &str| {
-        // Version 1 keeps the configured set equal to the effective one, unless it is mounted to behave as version 2.
+        // Version 1 keeps the configured set equal to the effective one, unless it is mounted to
+        // behave as version 2.
         let names = match (place.version, place.noprefix, place.effective) {
             (2, ..) => [format!("cpuset.{what}.effective"), format!("cpuset.{what}")],
             (_, true, _) => [what.to_string(), format!("effective_{what}")],

@@ -20,7 +20,8 @@ pub struct Memory {
     pub page_bytes: Option<u64>,
     /// `always`, `madvise` or `never`.
     pub transparent_huge_pages: Option<String>,
-    /// When a page fault stalls to make a huge page: `always`, `defer`, `defer+madvise`, `madvise`, `never`.
+    /// When a page fault stalls to make a huge page: `always`, `defer`, `defer+madvise`, `madvise`,
+    /// `never`.
     pub transparent_huge_page_defrag: Option<String>,
     pub transparent_huge_page_bytes: Option<u64>,
     pub huge_pages: Vec<HugePages>,
@@ -61,7 +62,8 @@ pub(super) fn parse(snapshot: &Snapshot, cpus: &Cpus) -> Memory {
     }
 }
 
-/// x86 and s390 know one size of base page; elsewhere it is the kernel's choice, which no file tells.
+/// x86 and s390 know one size of base page; elsewhere it is the kernel's choice, which no file
+/// tells.
 fn page_bytes(snapshot: &Snapshot, cpus: &Cpus) -> Option<u64> {
     let fixed = matches!(cpus.architecture.as_deref(), Some("x86_64" | "i686" | "s390x"));
     snapshot.number(ids::probe::PAGE_BYTES).or(fixed.then_some(4096))

@@ -1,5 +1,5 @@
-//! The way that a network test takes, from `probe:network` (this end) and `probe:network-remote` (what the server told of
-//! its end), and the interfaces that /sys/class/net lists.
+//! The way that a network test takes, from `probe:network` (this end) and `probe:network-remote`
+//! (what the server told of its end), and the interfaces that /sys/class/net lists.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,8 @@ pub struct End {
     pub kind: Option<String>,
     /// Whether the interface is the kernel's loopback.
     pub loopback: bool,
-    /// Whether no hardware stands behind the interface (by its place in /sys); null where it is not told.
+    /// Whether no hardware stands behind the interface (by its place in /sys); null where it is not
+    /// told.
     pub software: Option<bool>,
     pub mtu: Option<u32>,
     /// What the path is known to carry, headers of IP included.
@@ -40,7 +41,8 @@ pub struct End {
     pub speed_mbps: Option<f64>,
     pub duplex: Option<String>,
     pub driver: Option<String>,
-    /// Whether it is on, by name: `tso`, `gso`, `gro`, `lro`, `rx_checksum`, `tx_checksum`, `scatter_gather`.
+    /// Whether it is on, by name: `tso`, `gso`, `gro`, `lro`, `rx_checksum`, `tx_checksum`,
+    /// `scatter_gather`.
     pub offloads: BTreeMap<String, bool>,
     pub numa_node: Option<u32>,
     pub irqs: Vec<Irq>,
@@ -61,10 +63,12 @@ pub struct End {
     pub wmem_max: Option<u64>,
     pub kernel: Option<String>,
     pub cpus: CpuSet,
-    /// CPUs that a server's tasks sit on, the nearest to its card first; empty where it does not tell.
+    /// CPUs that a server's tasks sit on, the nearest to its card first; empty where it does not
+    /// tell.
     pub seats: Vec<u32>,
     pub cpu_model: Option<String>,
-    /// Shortest round trip of the connection over which this end told all that, us; null of this end itself.
+    /// Shortest round trip of the connection over which this end told all that, us; null of this
+    /// end itself.
     pub round_trip_us: Option<f64>,
     /// Equal at both ends where they are one machine (network namespaces, containers).
     pub boot: Option<String>,
@@ -215,7 +219,8 @@ fn qdisc(value: &str) -> Option<Qdisc> {
     Some(qdisc)
 }
 
-/// Drivers and kinds whose speed is an invention: no wire stands behind them, or one that they know nothing of.
+/// Drivers and kinds whose speed is an invention: no wire stands behind them, or one that they know
+/// nothing of.
 const INVENT: [&str; 18] = [
     "veth",
     "virtio_net",
@@ -250,8 +255,8 @@ impl End {
         self.offloads.get(name).copied()
     }
 
-    /// The least rate that a queueing discipline of this end lets so many streams have together, Gbit/s, and its kind. fq's is
-    /// a rate for each of them.
+    /// The least rate that a queueing discipline of this end lets so many streams have together,
+    /// Gbit/s, and its kind. fq's is a rate for each of them.
     pub fn shaped_gbits(&self, streams: f64) -> Option<(f64, &str)> {
         let rates = self.qdiscs.iter().filter_map(|qdisc| {
             let flows = if qdisc.kind == "fq" { streams.max(1.0) } else { 1.0 };
@@ -260,8 +265,8 @@ impl End {
         rates.min_by(|one, other| one.0.total_cmp(&other.0))
     }
 
-    /// CPUs that handle this interface's packets: those that took its interrupts (of them that may), and those to which
-    /// software hands packets on.
+    /// CPUs that handle this interface's packets: those that took its interrupts (of them that
+    /// may), and those to which software hands packets on.
     pub fn packet_cpus(&self) -> CpuSet {
         let took = |irq: &&Irq| -> CpuSet {
             let some = |cpu: &u32| irq.counts.get(cpu).is_some_and(|count| *count > 0);
@@ -272,7 +277,8 @@ impl End {
         CpuSet::union_of(of_irqs.iter()).union(&self.rps_cpus)
     }
 
-    /// Interrupts that carry packets: those of queues, where names tell (`…-rx-0`, `…-TxRx-3`, `…-input.0`), else all.
+    /// Interrupts that carry packets: those of queues, where names tell (`…-rx-0`, `…-TxRx-3`,
+    /// `…-input.0`), else all.
     pub fn packet_irqs(&self) -> Vec<&Irq> {
         let carries = |irq: &&Irq| {
             let name = irq.name.to_ascii_lowercase();
@@ -298,7 +304,8 @@ impl NetworkPath {
             .filter_map(|(words, end)| Some((words, end?)))
     }
 
-    /// Both ends with the words for each, and whether it sends in this direction (`send`, `receive`, `both`: this end's view).
+    /// Both ends with the words for each, and whether it sends in this direction (`send`,
+    /// `receive`, `both`: this end's view).
     pub fn senders(&self, direction: &str) -> impl Iterator<Item = (&'static str, &End)> {
         let sends = move |words: &str| match direction {
             "both" => true,

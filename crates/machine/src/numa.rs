@@ -28,7 +28,8 @@ pub struct Node {
     /// Free memory and half of what file pages hold: what can be taken without swapping.
     #[serde(skip)]
     pub available_bytes: Option<u64>,
-    /// Distance to each node, in the order of `Machine::nodes`; empty where the kernel does not tell. 10 is local.
+    /// Distance to each node, in the order of `Machine::nodes`; empty where the kernel does not
+    /// tell. 10 is local.
     pub distances: Vec<u32>,
     /// Memory-side caches (Optane in memory mode, HBM as cache): bytes by level.
     pub memory_side_caches: Vec<u64>,
@@ -78,7 +79,8 @@ pub(super) fn parse(snapshot: &Snapshot, online: &CpuSet, remarks: &mut Vec<Stri
     nodes
 }
 
-/// Says so where the nodes' memory is not the machine's: firmware or a lazy kernel hides part of it.
+/// Says so where the nodes' memory is not the machine's: firmware or a lazy kernel hides part of
+/// it.
 pub(super) fn compare(memory: &Memory, nodes: &[Node], remarks: &mut Vec<String>) {
     let of_nodes: Option<Vec<u64>> = nodes.iter().map(|node| node.total_bytes).collect();
     let (Some(total), Some(of_nodes)) = (memory.total_bytes, of_nodes) else { return };

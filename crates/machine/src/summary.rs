@@ -21,7 +21,8 @@ pub struct Summary {
     pub cpus: Option<usize>,
     /// The different numbers of online threads that cores have, sorted.
     pub threads_per_core: Option<Vec<usize>>,
-    /// Third-level caches; an empty list where the machine's caches are known and none is of level 3.
+    /// Third-level caches; an empty list where the machine's caches are known and none is of
+    /// level 3.
     pub l3: Option<Vec<L3>>,
     /// `none` on bare metal, a guest's hypervisor by name or `unknown guest`.
     pub hypervisor: Hypervisor,

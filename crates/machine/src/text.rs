@@ -7,8 +7,8 @@ use model::{CpuSet, Entry, Snapshot};
 /// Where the kernel keeps the folders of CPUs.
 pub const CPUS: &str = "/sys/devices/system/cpu";
 
-/// The folder that `path` stands for: itself, or the one that the snapshot's reader found to say exactly the same
-/// (it stores identical folders once, the others as links).
+/// The folder that `path` stands for: itself, or the one that the snapshot's reader found to say
+/// exactly the same (it stores identical folders once, the others as links).
 pub(super) fn folder<'a>(snapshot: &'a Snapshot, path: &'a str) -> &'a str {
     match snapshot.get(path) {
         Some(Entry::Link(target)) if target.starts_with('/') => target,
@@ -16,8 +16,8 @@ pub(super) fn folder<'a>(snapshot: &'a Snapshot, path: &'a str) -> &'a str {
     }
 }
 
-/// What a mask file and a list file say of the same set, the mask first: where both are there they were kept
-/// because they differ (a tree edited by hand), and trees are edited in the masks.
+/// What a mask file and a list file say of the same set, the mask first: where both are there they
+/// were kept because they differ (a tree edited by hand), and trees are edited in the masks.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum SetText<'a> {
     Mask(&'a str),
@@ -38,7 +38,8 @@ impl<'a> SetText<'a> {
     }
 }
 
-/// CPUs grouped by what their own files say: the set as told (cut down to `among`) to the CPUs that tell it.
+/// CPUs grouped by what their own files say: the set as told (cut down to `among`) to the CPUs that
+/// tell it.
 ///
 /// Thousands of CPUs share a few sets, so every distinct text is parsed once.
 pub(super) fn groups<'a>(
@@ -64,7 +65,8 @@ pub(super) fn groups<'a>(
     groups
 }
 
-/// The two ways to write a set, under the first of `names` that is there: (mask, list) file names in a folder.
+/// The two ways to write a set, under the first of `names` that is there: (mask, list) file names
+/// in a folder.
 pub(super) fn named_set<'a>(
     snapshot: &'a Snapshot,
     folder: &str,
@@ -75,8 +77,8 @@ pub(super) fn named_set<'a>(
     })
 }
 
-/// Bytes from a size with a binary suffix as the kernel writes it: `32K`, `11264K`, `8M`, `103079215104`.
-/// `None` for zero, which sysfs writes where it does not know.
+/// Bytes from a size with a binary suffix as the kernel writes it: `32K`, `11264K`, `8M`,
+/// `103079215104`. `None` for zero, which sysfs writes where it does not know.
 pub(super) fn size_bytes(text: &str) -> Option<u64> {
     let text = text.trim();
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -91,8 +93,8 @@ pub(super) fn size_bytes(text: &str) -> Option<u64> {
     (bytes > 0).then_some(bytes)
 }
 
-/// The choice in brackets: `always [madvise] never` gives `madvise`; a text without brackets and with one word is
-/// itself the choice.
+/// The choice in brackets: `always [madvise] never` gives `madvise`; a text without brackets and
+/// with one word is itself the choice.
 pub(super) fn chosen(text: &str) -> Option<String> {
     if let (Some(start), Some(end)) = (text.find('['), text.find(']')) {
         return (start < end).then(|| text[start + 1..end].to_string());
@@ -104,7 +106,8 @@ pub(super) fn chosen(text: &str) -> Option<String> {
     }
 }
 
-/// `Key: value` lines, as /proc/meminfo and /proc/self/status have them: the value behind the first `key`.
+/// `Key: value` lines, as /proc/meminfo and /proc/self/status have them: the value behind the first
+/// `key`.
 pub(super) fn field<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     text.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;

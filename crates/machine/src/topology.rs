@@ -1,4 +1,5 @@
-//! What CPUs and caches are to all others: logical CPUs, how they form cores, dies and packages, and caches with who shares them.
+//! What CPUs and caches are to all others: logical CPUs, how they form cores, dies and packages,
+//! and caches with who shares them.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,8 @@ pub struct Cpus {
     pub online: CpuSet,
     /// CPUs that are present but switched off.
     pub offline: CpuSet,
-    /// CPUs that this process may use: affinity and cpuset taken together, all that are online where neither is told.
+    /// CPUs that this process may use: affinity and cpuset taken together, all that are online
+    /// where neither is told.
     pub allowed: CpuSet,
     /// CPUs kept out of load balancing by `isolcpus=` or an isolated cpuset partition.
     pub isolated: CpuSet,
@@ -29,7 +31,8 @@ pub struct Cpus {
     pub part_name: Option<String>,
     pub microcode: Option<String>,
     pub flags: Vec<String>,
-    /// Physical cores: the online CPUs of each, by first CPU; `None` where the kernel does not tell.
+    /// Physical cores: the online CPUs of each, by first CPU; `None` where the kernel does not
+    /// tell.
     pub cores: Option<Vec<Core>>,
     pub packages: Option<Vec<Package>>,
     /// Dies of more than one core, where the kernel tells them.
@@ -43,7 +46,8 @@ pub struct Cpus {
 }
 
 impl Cpus {
-    /// What the processor is called: by itself, or on Arm, whose CPUs tell numbers alone, by its design.
+    /// What the processor is called: by itself, or on Arm, whose CPUs tell numbers alone, by its
+    /// design.
     pub fn name(&self) -> Option<String> {
         let design = || self.part_name.clone().or_else(|| Some(format!("part {}", self.part.as_ref()?)));
         self.model.clone().or_else(design)
@@ -57,7 +61,8 @@ pub struct Core {
     pub cpus: CpuSet,
     pub package: Option<i64>,
     pub die: Option<i64>,
-    /// The number that the firmware gave it; not unique across packages, on some machines not even inside one.
+    /// The number that the firmware gave it; not unique across packages, on some machines not even
+    /// inside one.
     pub core_id: Option<i64>,
 }
 

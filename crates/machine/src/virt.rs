@@ -18,7 +18,8 @@ pub enum Hypervisor {
     Unknown,
     /// Bare metal: the processor tells, and nothing says otherwise.
     None,
-    /// A guest; the name where it is told (`kvm`, `vmware`, `hyperv`, `xen`, `virtualbox`, ...), else `unknown guest`.
+    /// A guest; the name where it is told (`kvm`, `vmware`, `hyperv`, `xen`, `virtualbox`, ...),
+    /// else `unknown guest`.
     Guest(String),
 }
 
@@ -53,8 +54,9 @@ impl JsonSchema for Hypervisor {
     }
 }
 
-/// Judges by all that speaks: the processor's own word (the flag), the hypervisor's signature, firmware strings,
-/// clock sources, paravirtual devices. One sign of a guest outweighs a missing flag: some hypervisors hide it.
+/// Judges by all that speaks: the processor's own word (the flag), the hypervisor's signature,
+/// firmware strings, clock sources, paravirtual devices. One sign of a guest outweighs a missing
+/// flag: some hypervisors hide it.
 pub(super) fn parse(
     snapshot: &Snapshot,
     info: &CpuInfo,
@@ -100,8 +102,8 @@ fn kernel_says(snapshot: &Snapshot) -> Option<&'static str> {
     }
 }
 
-/// Device tree (Arm, POWER, RISC-V) and s390's own words. A POWER `pSeries` platform alone is told by a partition as
-/// well as by a whole machine of old, so it is no proof.
+/// Device tree (Arm, POWER, RISC-V) and s390's own words. A POWER `pSeries` platform alone is told
+/// by a partition as well as by a whole machine of old, so it is no proof.
 fn machine_says(snapshot: &Snapshot, info: &CpuInfo) -> Option<&'static str> {
     let trees = ["/proc/device-tree", "/sys/firmware/devicetree/base"];
     let tree = |file: &str| trees.iter().find_map(|root| snapshot.lossy(&format!("{root}/{file}")));
@@ -198,7 +200,8 @@ fn clock_says(clock: &Clocksource) -> Option<&'static str> {
     })
 }
 
-/// Devices that only a hypervisor makes, by PCI vendor. Virtio's (1af4) is not among them: network cards emulate it.
+/// Devices that only a hypervisor makes, by PCI vendor. Virtio's (1af4) is not among them: network
+/// cards emulate it.
 fn devices_say(snapshot: &Snapshot) -> Option<&'static str> {
     let listed = snapshot.text("/proc/bus/pci/devices").unwrap_or("").lines();
     let mut vendors: Vec<&str> = listed.filter_map(|line| line.split_whitespace().nth(1)?.get(..4)).collect();

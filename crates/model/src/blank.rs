@@ -1,7 +1,8 @@
-//! What identifies an owner's machines or belongs to others is blanked where a snapshot is made, and again where one is
-//! read, so that nothing of it leaves and no old file shows it: serial numbers, UUIDs and asset tags, container ids,
-//! hardware addresses, the values of kernel parameters that nobody here looks at, names of users and servers in mounts. The
-//! host's name, its boot's number and what the user typed stay.
+//! What identifies an owner's machines or belongs to others is blanked where a snapshot is made,
+//! and again where one is read, so that nothing of it leaves and no old file shows it: serial
+//! numbers, UUIDs and asset tags, container ids, hardware addresses, the values of kernel
+//! parameters that nobody here looks at, names of users and servers in mounts. The host's name, its
+//! boot's number and what the user typed stay.
 
 mod command_line;
 mod lines;
@@ -23,10 +24,12 @@ pub const PRINTOUT: &str = ids::host::probe::DMIDECODE;
 /// Where the kernel shows the tables as the firmware left them (readable by root).
 pub const TABLES: &str = "/sys/firmware/dmi/tables/DMI";
 
-/// Stands in a snapshot of which something had to be blanked when it was read: its file still holds that.
+/// Stands in a snapshot of which something had to be blanked when it was read: its file still holds
+/// that.
 pub const BLANKED: &str = ids::host::probe::BLANKED;
 
-/// Files (by their last name) that say who a thing is, wherever they stand. None is read; a saved snapshot may hold some.
+/// Files (by their last name) that say who a thing is, wherever they stand. None is read; a saved
+/// snapshot may hold some.
 const IDENTITIES: [&str; 12] = [
     "smbios_entry_point",
     "product_serial",
@@ -42,7 +45,8 @@ const IDENTITIES: [&str; 12] = [
     "machine-id",
 ];
 
-/// Whose lines name control groups; they share the names of their ids with the paths of the groups' files.
+/// Whose lines name control groups; they share the names of their ids with the paths of the groups'
+/// files.
 const GROUPS: [&str; 5] =
     ["/proc/self/cgroup", "/proc/self/cpuset", "/proc/self/mountinfo", "/proc/self/mounts", "/proc/mounts"];
 
@@ -121,7 +125,8 @@ impl Snapshot {
     }
 }
 
-/// What stays as it is when it is blanked once more: what was left may look odd without what is gone.
+/// What stays as it is when it is blanked once more: what was left may look odd without what is
+/// gone.
 fn settled<T: PartialEq>(mut one: T, blanked: impl Fn(&T) -> T) -> T {
     loop {
         let next = blanked(&one);

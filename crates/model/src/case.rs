@@ -168,7 +168,8 @@ impl fmt::Display for Value {
 
 impl From<u64> for Value {
     fn from(value: u64) -> Value {
-        // Sizes and counts stay far below 2^63; anything above is a caller's error and shows itself as i64::MAX.
+        // Sizes and counts stay far below 2^63; anything above is a caller's error and shows itself
+        // as i64::MAX.
         Value::Int(i64::try_from(value).unwrap_or(i64::MAX))
     }
 }
@@ -201,8 +202,8 @@ pub enum Beside {
     SameWork,
     Spinner,
     Stream,
-    /// On the measured CPUs themselves, what keeps them from sleeping: tasks that run only while nobody else wants to
-    /// (`SCHED_IDLE`).
+    /// On the measured CPUs themselves, what keeps them from sleeping: tasks that run only while
+    /// nobody else wants to (`SCHED_IDLE`).
     Awake,
 }
 
@@ -222,8 +223,8 @@ pub struct Seat {
 }
 
 /// Who sits where. `name` is the vocabulary of keys, axes and findings:
-/// free, one-cpu, same-cpu, smt-sibling, same-cluster, same-llc, other-llc, other-node, other-package, other-cpu,
-/// spread, per-llc, per-node, all, one-per-core.
+/// free, one-cpu, same-cpu, smt-sibling, same-cluster, same-llc, other-llc, other-node,
+/// other-package, other-cpu, spread, per-llc, per-node, all, one-per-core.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Placement {
     pub name: Cow<'static, str>,
@@ -276,26 +277,31 @@ impl Placement {
 /// The input of a case that is visited once, when all other cases of its run are through.
 pub const LAST: &str = "last";
 
-/// The input that names the compiler of what a case runs, where half of the result is that one's skill.
+/// The input that names the compiler of what a case runs, where half of the result is that one's
+/// skill.
 pub const COMPILER: &str = "compiler";
 
-/// One measurable thing: one child process a visit, which may emit many points (a ladder, a chunk map, rate steps).
+/// One measurable thing: one child process a visit, which may emit many points (a ladder, a chunk
+/// map, rate steps).
 ///
-/// `params` and `knobs` identify; `inputs` (directories, addresses) do not, and secrets never stand in either.
+/// `params` and `knobs` identify; `inputs` (directories, addresses) do not, and secrets never stand
+/// in either.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Case {
     pub bench: Cow<'static, str>,
     pub placement: Placement,
     #[serde(default, skip_serializing_if = "Params::is_empty")]
     pub params: Params,
-    /// Kernel knobs to be set for the visit (journaled and restored), by the names of `assay knobs`.
+    /// Kernel knobs to be set for the visit (journaled and restored), by the names of `assay
+    /// knobs`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub knobs: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "known_inputs")]
     pub inputs: BTreeMap<String, String>,
 }
 
-/// Inputs without the folders of control groups, which older versions wrote down with the ids of containers.
+/// Inputs without the folders of control groups, which older versions wrote down with the ids of
+/// containers.
 fn known_inputs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, String>, D::Error> {
     let mut inputs = BTreeMap::deserialize(deserializer)?;
     inputs.remove("groups");
@@ -308,7 +314,8 @@ impl Case {
         BenchId::named(&self.bench)
     }
 
-    /// The stable name used for resume, compare and citation: `bench@placement?param=value&param=value!knob=value`.
+    /// The stable name used for resume, compare and citation:
+    /// `bench@placement?param=value&param=value!knob=value`.
     pub fn key(&self) -> String {
         let mut key = format!("{}@{}", self.bench, self.placement.name);
         match self.placement.pages {
@@ -349,7 +356,8 @@ fn push_params<'a>(key: &mut String, lead: char, params: impl Iterator<Item = (&
         key.push_str(name);
         key.push('=');
         for c in value.chars() {
-            // The grammar's own marks and anything unprintable are escaped, so that a key splits one way only.
+            // The grammar's own marks and anything unprintable are escaped, so that a key splits
+            // one way only.
             match c {
                 '?' | '&' | '!' | '/' | '#' | '@' | '=' | '%' | '+' => {
                     key.push_str(&format!("%{:02x}", c as u32))

@@ -8,19 +8,20 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// CPU or NUMA node numbers in rising order, without a limit at 1024.
 ///
-/// Written and read as the kernel's list format (`0-3,8`), the empty set as the empty string. Numbers that no machine
-/// has are not taken in by any way, so that every set that is written can be read.
+/// Written and read as the kernel's list format (`0-3,8`), the empty set as the empty string.
+/// Numbers that no machine has are not taken in by any way, so that every set that is written can
+/// be read.
 ///
-/// Held as the list is written, first and last number of each stretch, in rising order, no two of them touching: a plan
-/// for a machine of thousands of CPUs holds thousands of sets of all of them.
+/// Held as the list is written, first and last number of each stretch, in rising order, no two of
+/// them touching: a plan for a machine of thousands of CPUs holds thousands of sets of all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CpuSet(Vec<Stretch>);
 
 /// First and last number.
 type Stretch = (u32, u32);
 
-/// Numbers above this are refused: a damaged file must not make us allocate gigabytes. Linux itself allows 8192 CPUs
-/// (`CONFIG_NR_CPUS`) today.
+/// Numbers above this are refused: a damaged file must not make us allocate gigabytes. Linux itself
+/// allows 8192 CPUs (`CONFIG_NR_CPUS`) today.
 const HIGHEST_CPU: u32 = 1 << 16;
 
 impl CpuSet {
@@ -77,7 +78,8 @@ impl CpuSet {
         let text = text.trim_matches(|c: char| c.is_ascii_whitespace() || c == '\0');
         for (word_index, word) in text.rsplit(',').enumerate() {
             let word = word.trim();
-            // Without commas a mask may be longer than one word (a few old kernels and hand-edited trees).
+            // Without commas a mask may be longer than one word (a few old kernels and hand-edited
+            // trees).
             for (digit_index, digit) in word.chars().rev().enumerate() {
                 let bits = digit.to_digit(16)?;
                 if bits == 0 {

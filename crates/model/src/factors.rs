@@ -1,4 +1,5 @@
-//! What a comparison of two settings of many knobs consists of: which knobs are turned in its cases, and which could not be.
+//! What a comparison of two settings of many knobs consists of: which knobs are turned in its
+//! cases, and which could not be.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -43,7 +44,8 @@ pub struct Factors {
 }
 
 impl Factors {
-    /// Which knobs a case has at their value after: bit i is factor i. `None`: it is none of the design's.
+    /// Which knobs a case has at their value after: bit i is factor i. `None`: it is none of the
+    /// design's.
     pub fn mask(&self, case: &Case) -> Option<u64> {
         self.factors.iter().enumerate().try_fold(0, |mask, (index, factor)| {
             let value = case.knobs.get(&factor.name)?;

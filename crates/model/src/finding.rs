@@ -94,7 +94,8 @@ impl Verdict {
 pub enum Grade {
     /// Within the precision that was asked for: good for everything.
     A,
-    /// Rough: within [`rough`]. Good for comparisons and the index; no finding below 20 % rests on it.
+    /// Rough: within [`rough`]. Good for comparisons and the index; no finding below 20 % rests on
+    /// it.
     B,
     /// Wide: an interval, and nothing better.
     C,
@@ -103,8 +104,8 @@ pub enum Grade {
     U,
 }
 
-/// Relative half-width up to which a figure counts as rough, by the precision that was asked for: 10 % where that was 3 %,
-/// as in the quick profile, 5 % where it was finer.
+/// Relative half-width up to which a figure counts as rough, by the precision that was asked for:
+/// 10 % where that was 3 %, as in the quick profile, 5 % where it was finer.
 pub fn rough(precision: f64) -> f64 {
     let usual = if precision < 0.03 { 0.05 } else { 0.10 };
     f64::max(usual, precision)
@@ -113,7 +114,8 @@ pub fn rough(precision: f64) -> f64 {
 impl Grade {
     pub const ALL: [Grade; 4] = [Grade::A, Grade::B, Grade::C, Grade::U];
 
-    /// Of a figure with this relative half-width of its interval. What was imported nobody watched: it is rough at best.
+    /// Of a figure with this relative half-width of its interval. What was imported nobody watched:
+    /// it is rough at best.
     pub fn of(verdict: VerdictKind, half_width: Option<f64>, precision: f64) -> Grade {
         match (verdict, half_width) {
             (VerdictKind::Trusted | VerdictKind::TrustedWithCause, _) => Grade::A,
@@ -174,7 +176,8 @@ impl std::str::FromStr for Severity {
 pub enum Effect {
     #[default]
     None,
-    /// It says what moved them: a trusted number becomes trusted with cause, modes and drift get their cause.
+    /// It says what moved them: a trusted number becomes trusted with cause, modes and drift get
+    /// their cause.
     Explains,
     /// They are not to be believed.
     Rejects,
@@ -202,7 +205,8 @@ pub struct Finding {
     /// The rule's id; `assay explain ID` tells more.
     pub rule: String,
     pub severity: Severity,
-    /// One line with the number in it. What follows a semicolon is about the finding, not about each series.
+    /// One line with the number in it. What follows a semicolon is about the finding, not about
+    /// each series.
     pub headline: String,
     /// Why, in a sentence or two.
     pub cause: String,

@@ -1,10 +1,12 @@
 //! The words that every other crate speaks.
 //!
-//! A run is the machine's own raw text ([`Snapshot`]) plus samples ([`Visit`]); everything else is a pure
-//! function of a run. These types cross the process boundary (child to parent), the disk (run file) and time
-//! (a newer Assay reads an older file), so every field that was added later has a default.
+//! A run is the machine's own raw text ([`Snapshot`]) plus samples ([`Visit`]); everything else is
+//! a pure function of a run. These types cross the process boundary (child to parent), the disk
+//! (run file) and time (a newer Assay reads an older file), so every field that was added later has
+//! a default.
 //!
-//! Invariant: plain data: nothing here measures or judges, and the only files it opens are run files.
+//! Invariant: plain data: nothing here measures or judges, and the only files it opens are run
+//! files.
 
 #![forbid(unsafe_code)]
 

@@ -23,7 +23,8 @@ pub enum Form {
     WorkPerTime { scale: f64 },
     /// `ns / work * scale`: latency.
     TimePerWork { scale: f64 },
-    /// `ns * clock / work`: latency in core cycles, by the core clock that was measured right after the same window.
+    /// `ns * clock / work`: latency in core cycles, by the core clock that was measured right after
+    /// the same window.
     CyclesPerWork,
     /// The sample's work is the value itself (a share, a count).
     Value,
@@ -43,7 +44,8 @@ pub struct Metric {
     /// The stop rule looks at headline metrics only; the others ride along.
     #[serde(default)]
     pub headline: bool,
-    /// Left out of wide tables: evidence for rules and for whoever asks, which files and the table of all series have.
+    /// Left out of wide tables: evidence for rules and for whoever asks, which files and the table
+    /// of all series have.
     #[serde(default)]
     pub detail: bool,
 }
@@ -88,7 +90,8 @@ impl Metric {
 pub enum View {
     /// A row a series.
     Table,
-    /// A curve over one point parameter; `log`: both axes logarithmic, ticks as powers of two for bytes.
+    /// A curve over one point parameter; `log`: both axes logarithmic, ticks as powers of two for
+    /// bytes.
     Curve { x: Cow<'static, str>, log: bool },
     /// A matrix over two parameters, of the cases or of their points.
     Matrix { row: Cow<'static, str>, column: Cow<'static, str> },

@@ -1,5 +1,6 @@
-//! What dmidecode prints, cut into structures: with handles or without (`-q`), from any version since 2.7, as people pass
-//! it on: behind a shell's prompt, with a byte order mark, Windows line ends or blanks for tabs, cut short.
+//! What dmidecode prints, cut into structures: with handles or without (`-q`), from any version
+//! since 2.7, as people pass it on: behind a shell's prompt, with a byte order mark, Windows line
+//! ends or blanks for tabs, cut short.
 
 /// Structures that matter, by number and by the title that stands above their fields.
 pub const TITLES: [(u32, &str); 9] = [

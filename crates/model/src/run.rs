@@ -22,7 +22,8 @@ pub const RUN_FILE_SCHEMA: u32 = 2;
 pub enum Reason {
     /// It ran and failed, or its own check of the answer did.
     Failed(String),
-    /// The answer that the benchmark computed was wrong: a faulty core, memory or kernel, or a bug of ours.
+    /// The answer that the benchmark computed was wrong: a faulty core, memory or kernel, or a bug
+    /// of ours.
     WrongAnswer(String),
     TimedOut(String),
     /// Not run: this machine or this user lacks something, or the budget ended.
@@ -57,8 +58,8 @@ pub struct Conditions {
     /// Of that, our own: the visit's processes and this one, ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_ms: Option<f64>,
-    /// Busy time of others on the CPUs that this visit was placed on, ms. Ticks are coarse: a single visit may show less
-    /// than none.
+    /// Busy time of others on the CPUs that this visit was placed on, ms. Ticks are coarse: a
+    /// single visit may show less than none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub others_on_seats_ms: Option<f64>,
     /// Time the hypervisor gave to somebody else, all CPUs, ms.
@@ -85,7 +86,8 @@ pub struct Conditions {
     /// Thermal throttle events of the packages and cores.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thermal_throttles: Option<f64>,
-    /// Times that a task, machine-wide, had to free memory itself before it was given any (direct reclaim).
+    /// Times that a task, machine-wide, had to free memory itself before it was given any (direct
+    /// reclaim).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reclaim_stalls: Option<f64>,
     /// Pages read again soon after they were evicted, machine-wide.
@@ -100,14 +102,15 @@ pub struct Conditions {
     /// As `psi_memory_ms`, of the tasks in our cgroup alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group_psi_memory_ms: Option<f64>,
-    /// The other processes that used most CPU time, where they were looked at after this visit: that is done now and
-    /// then, and only where others used a notable part. Empty: others did, and none is seen from here.
+    /// The other processes that used most CPU time, where they were looked at after this visit:
+    /// that is done now and then, and only where others used a notable part. Empty: others did, and
+    /// none is seen from here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub neighbours: Option<Vec<Neighbour>>,
 }
 
-/// Another process that used CPUs while we measured; of a process with several threads, those that go first stand for
-/// themselves.
+/// Another process that used CPUs while we measured; of a process with several threads, those that
+/// go first stand for themselves.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Neighbour {
     /// As the kernel calls it: 15 characters.
@@ -170,7 +173,8 @@ pub struct Visit {
     pub order: u32,
     /// Index of the case in the header's plan.
     pub case: u32,
-    /// The pass over the plan that this visit belongs to, from 0. Visits of one pass are interleaved.
+    /// The pass over the plan that this visit belongs to, from 0. Visits of one pass are
+    /// interleaved.
     pub pass: u32,
     /// When it began, ms since the run's start.
     pub at_ms: f64,
@@ -285,7 +289,8 @@ pub struct Event {
 /// A quantity over the run's time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TimeLine {
-    /// What the observer beside the visits looked at (`clock`, `temperature`, ...); empty: the gate before measuring.
+    /// What the observer beside the visits looked at (`clock`, `temperature`, ...); empty: the gate
+    /// before measuring.
     #[serde(default, skip_serializing_if = "str::is_empty")]
     pub subject: Cow<'static, str>,
     /// `background`, `steal`, ...
@@ -343,7 +348,8 @@ pub struct Summary {
     pub host: String,
     pub started: String,
     pub elapsed_s: f64,
-    /// The boot that it ran in; hosts that tell the same one are one machine, whatever they are called.
+    /// The boot that it ran in; hosts that tell the same one are one machine, whatever they are
+    /// called.
     #[serde(default)]
     pub boot_id: Option<String>,
     /// Since that boot, s.
@@ -356,11 +362,13 @@ pub struct Summary {
     pub pretended: bool,
     /// The make-up by which hosts are peers: CPU model, counts, memory, kernel.
     pub make_up: Vec<(String, String)>,
-    /// What else moves numbers, and may differ between peers: clocks, huge pages, mitigations, firmware.
+    /// What else moves numbers, and may differ between peers: clocks, huge pages, mitigations,
+    /// firmware.
     #[serde(default)]
     pub settings: Vec<(String, String)>,
     pub series: Vec<SummarySeries>,
-    /// Series that did not fit into 64 KiB: first go those that ride along, then the later points of each benchmark.
+    /// Series that did not fit into 64 KiB: first go those that ride along, then the later points
+    /// of each benchmark.
     #[serde(default)]
     pub series_left_out: u32,
     pub findings: Vec<SummaryFinding>,
@@ -382,15 +390,15 @@ pub enum Record {
 pub struct Line {
     #[serde(flatten)]
     pub record: Record,
-    /// The last thing in its line: the CRC-32 (gzip's) of every byte before its comma, in eight hexadecimal digits. Files of
-    /// schema 1 have none.
+    /// The last thing in its line: the CRC-32 (gzip's) of every byte before its comma, in eight
+    /// hexadecimal digits. Files of schema 1 have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = "^[0-9a-f]{8}$"))]
     pub crc32: Option<String>,
 }
 
-/// From the run's start to the end of its last visit, ms; the time between an interruption and the next part of the
-/// run is no part of it.
+/// From the run's start to the end of its last visit, ms; the time between an interruption and the
+/// next part of the run is no part of it.
 pub fn measured_ms(visits: &[Visit]) -> f64 {
     let ends = visits.iter().map(|visit| visit.at_ms + visit.conditions.wall_ms);
     // Only a damaged file has times that add up to no number.

@@ -1,4 +1,5 @@
-//! The run file: written a line at a time, read whole, tolerant of a torn tail and of what newer versions add.
+//! The run file: written a line at a time, read whole, tolerant of a torn tail and of what newer
+//! versions add.
 
 mod keep;
 mod limits;

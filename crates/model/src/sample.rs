@@ -220,8 +220,8 @@ impl Samples {
         Samples { metrics: vec![metric.to_string()], work, ..self.clone() }
     }
 
-    /// The metric's value in each window. A window whose numbers make none gives no finite one: zero or negative time
-    /// (a clock that ran backwards), zero work in a latency, no histogram.
+    /// The metric's value in each window. A window whose numbers make none gives no finite one:
+    /// zero or negative time (a clock that ran backwards), zero work in a latency, no histogram.
     pub fn values(&self, form: Form) -> Vec<f64> {
         let amount = |value: f64| if value < 0.0 { f64::NAN } else { value };
         (0..self.len())

@@ -22,12 +22,14 @@ pub enum Entry {
     Failed(i32),
 }
 
-/// Everything that was read from a machine: absolute path (or `probe:NAME/...` for what is no file) to entry.
+/// Everything that was read from a machine: absolute path (or `probe:NAME/...` for what is no file)
+/// to entry.
 ///
-/// A machine's description is derived from it and never stored, so a better parser improves old runs.
-/// In JSON it is a tree of path components, so that shared prefixes are written once: an object is a folder, a
-/// string is a file's text, `["bytes", "6162"]`, `["link", "../x"]` and `["errno", 13]` are the other entries. What
-/// identifies an owner is blanked when it is read from there (see [`Snapshot::blank`]): files of older versions hold it.
+/// A machine's description is derived from it and never stored, so a better parser improves old
+/// runs. In JSON it is a tree of path components, so that shared prefixes are written once: an
+/// object is a folder, a string is a file's text, `["bytes", "6162"]`, `["link", "../x"]` and
+/// `["errno", 13]` are the other entries. What identifies an owner is blanked when it is read from
+/// there (see [`Snapshot::blank`]): files of older versions hold it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
     pub entries: BTreeMap<String, Entry>,
@@ -38,7 +40,8 @@ impl Snapshot {
         self.entries.get(path)
     }
 
-    /// A file's text without surrounding white space; `None` where it is missing, unreadable or not text.
+    /// A file's text without surrounding white space; `None` where it is missing, unreadable or not
+    /// text.
     pub fn text(&self, path: &str) -> Option<&str> {
         match self.entries.get(path)? {
             Entry::Text(text) => Some(text.trim_matches(|c: char| c.is_ascii_whitespace() || c == '\0')),
@@ -46,7 +49,8 @@ impl Snapshot {
         }
     }
 
-    /// A file's text with invalid UTF-8 replaced, trimmed: for strings that only people read (DMI names).
+    /// A file's text with invalid UTF-8 replaced, trimmed: for strings that only people read (DMI
+    /// names).
     pub fn lossy(&self, path: &str) -> Option<String> {
         match self.entries.get(path)? {
             Entry::Text(text) => Some(text.trim().to_string()),
@@ -59,7 +63,8 @@ impl Snapshot {
         self.text(path)?.parse().ok()
     }
 
-    /// The entries below a folder (given without its final slash), in path order, with their full paths.
+    /// The entries below a folder (given without its final slash), in path order, with their full
+    /// paths.
     pub fn below<'a>(&'a self, folder: &'a str) -> impl Iterator<Item = (&'a str, &'a Entry)> + 'a {
         let start = format!("{folder}/");
         self.entries
@@ -83,7 +88,8 @@ impl Snapshot {
         names
     }
 
-    /// Numbers N of the children `prefixN` of a folder, in rising order (`cpu0`, `cpu10`, `cpufreq` gives 0, 10).
+    /// Numbers N of the children `prefixN` of a folder, in rising order (`cpu0`, `cpu10`, `cpufreq`
+    /// gives 0, 10).
     pub fn numbered(&self, folder: &str, prefix: &str) -> Vec<u32> {
         let mut numbers: Vec<u32> = self
             .children(folder)
@@ -95,7 +101,8 @@ impl Snapshot {
     }
 }
 
-/// A number as the kernel names folders: `+1` and `01` are other names, which no path made of the number would find.
+/// A number as the kernel names folders: `+1` and `01` are other names, which no path made of the
+/// number would find.
 fn plain_number(digits: &str) -> Option<u32> {
     let plain = digits == "0" || !digits.starts_with(['0', '+']);
     digits.parse().ok().filter(|_| plain)
@@ -112,7 +119,8 @@ impl Serialize for Folder<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         for (name, folder) in &self.folders {
-            // A path that is file and folder at once (only a damaged snapshot has one) keeps both: folders end in a slash.
+            // A path that is file and folder at once (only a damaged snapshot has one) keeps both:
+            // folders end in a slash.
             match self.files.contains_key(name) {
                 true => map.serialize_entry(&format!("{name}/"), folder)?,
                 false => map.serialize_entry(name, folder)?,
@@ -143,8 +151,9 @@ impl Serialize for Snapshot {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut root = Folder::default();
         for (path, entry) in &self.entries {
-            // The first component keeps what stands before the first slash: "" for /proc, "probe:cpuid" for probes. What
-            // is deeper than folders of ours is the name of one file: writing must end, and be readable.
+            // The first component keeps what stands before the first slash: "" for /proc,
+            // "probe:cpuid" for probes. What is deeper than folders of ours is the name of one
+            // file: writing must end, and be readable.
             let mut components = path.splitn(DEEPEST, '/').peekable();
             let mut folder = &mut root;
             while let Some(name) = components.next() {
@@ -166,8 +175,8 @@ enum Node {
     File(Entry),
 }
 
-/// Deeper trees are refused: no path of /proc or /sys but those of nested control groups comes near, and recursion must
-/// end (that of the JSON reader does at 128).
+/// Deeper trees are refused: no path of /proc or /sys but those of nested control groups comes
+/// near, and recursion must end (that of the JSON reader does at 128).
 const DEEPEST: usize = 64;
 
 struct NodeVisitor {
@@ -321,7 +330,8 @@ mod tests {
     fn nesting_is_bounded() {
         let deep = format!("{}\"x\"{}", "{\"a\":".repeat(100), "}".repeat(100));
         assert!(serde_json::from_str::<Snapshot>(&deep).is_err());
-        // Names may hold slashes: a path of a hundred thousand folders is written without as many calls, and read back.
+        // Names may hold slashes: a path of a hundred thousand folders is written without as many
+        // calls, and read back.
         let entry = |path: String| (path, Entry::Text("x".into()));
         let paths = ["/a".repeat(100_000), "/a".repeat(62), "/a".repeat(63), "/".repeat(64), "/".repeat(65)];
         let snapshot = Snapshot { entries: paths.into_iter().map(entry).collect() };

@@ -1,4 +1,5 @@
-//! What a sweep is laid out along: the plan holds its cells as cases, this says which case is which cell.
+//! What a sweep is laid out along: the plan holds its cells as cases, this says which case is which
+//! cell.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -47,8 +48,8 @@ impl Axis {
         self.values.iter().map(|value| value.parse().ok().filter(|number: &f64| number.is_finite())).collect()
     }
 
-    /// Where a value lies between those of the axis, in cells from 0: of numbers between two, by their logarithms where all are
-    /// above 0; `None` where it lies outside, or is no number.
+    /// Where a value lies between those of the axis, in cells from 0: of numbers between two, by
+    /// their logarithms where all are above 0; `None` where it lies outside, or is no number.
     pub fn place_of(&self, value: &str) -> Option<f64> {
         if let Some(index) = self.values.iter().position(|own| own == value) {
             return Some(index as f64);
@@ -89,7 +90,8 @@ pub struct Sweep {
     /// The response of a machine under load at the same settings, where it is measured beside.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Measure>,
-    /// Cases at the setting that was there before, visited again all the while: what they do is drift.
+    /// Cases at the setting that was there before, visited again all the while: what they do is
+    /// drift.
     pub control: Vec<u32>,
     /// Cells between two such visits.
     pub every: u32,
@@ -130,7 +132,8 @@ impl Sweep {
     }
 }
 
-/// All combinations of the values of several axes, the last one's changing first; of none, the empty one.
+/// All combinations of the values of several axes, the last one's changing first; of none, the
+/// empty one.
 pub fn combinations(axes: &[Axis]) -> Vec<Vec<String>> {
     axes.iter().fold(vec![Vec::new()], |all, axis| {
         let with = |own: &Vec<String>| {

@@ -29,7 +29,8 @@ pub struct LeftOut {
     pub wrong: usize,
 }
 
-/// A run of which more visits were read than are kept: drawn evenly over the run, of each case and outcome.
+/// A run of which more visits were read than are kept: drawn evenly over the run, of each case and
+/// outcome.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Thinned {
     /// All visits of the file, in their order.

@@ -1,6 +1,6 @@
 //! The ids that measuring, meaning and reports share: of benchmarks, metrics, parameters, rules and
-//! probes, as constants of types of their own. Whoever names one takes it from here, so that nobody can
-//! name what does not exist.
+//! probes, as constants of types of their own. Whoever names one takes it from here, so that nobody
+//! can name what does not exist.
 
 use std::borrow::{Borrow, Cow};
 use std::fmt;
@@ -148,8 +148,9 @@ pub struct Family {
     pub rules: &'static [RuleId],
     /// Paths of a snapshot that are no files: plain texts, as the paths of files are.
     pub probes: &'static [&'static str],
-    /// Benchmarks whose time is a count of core cycles where all of their tasks share one CPU, each with the metrics of
-    /// which that is so; none named: all that are timed. A new row needs a pooled slope of ln(time) on ln(clock) within
+    /// Benchmarks whose time is a count of core cycles where all of their tasks share one CPU, each
+    /// with the metrics of which that is so; none named: all that are timed. A new row needs a
+    /// pooled slope of ln(time) on ln(clock) within
     /// -1 ± 0.15 on two machines whose clocks move.
     pub core_bound: &'static [(BenchId, &'static [MetricId])],
 }

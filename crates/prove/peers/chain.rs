@@ -1,5 +1,6 @@
-//! A chain of dependent loads that shares nothing with Assay's kernels but the memory under it: numbers instead of
-//! pointers, in the order of a linear congruential generator, walked by plain Rust.
+//! A chain of dependent loads that shares nothing with Assay's kernels but the memory under it:
+//! numbers instead of pointers, in the order of a linear congruential generator, walked by plain
+//! Rust.
 
 use model::{CpuSet, Pages};
 use sys::affinity;
@@ -11,7 +12,8 @@ const LINE_WORDS: usize = 8;
 /// Loads of a walk, at least: some ms in any level.
 const LOADS: usize = 1 << 20;
 
-/// Latency of a load in a block of `bytes` (rounded down to a power of two) on a CPU, ns: the median of five walks.
+/// Latency of a load in a block of `bytes` (rounded down to a power of two) on a CPU, ns: the
+/// median of five walks.
 pub fn latency_ns(bytes: u64, cpu: u32, clock: Clock) -> Result<f64, String> {
     let before = affinity::allowed().map_err(|error| error.to_string())?;
     affinity::pin(&CpuSet::one(cpu)).map_err(|error| error.to_string())?;
@@ -19,8 +21,9 @@ pub fn latency_ns(bytes: u64, cpu: u32, clock: Clock) -> Result<f64, String> {
     let mut memory = Mapping::private(lines * 64, Pages::Huge, &CpuSet::default())
         .map_err(|error| format!("no memory: {error}"))?;
     let words = memory.words_mut();
-    // x → 5x + c (c odd) modulo a power of two visits every number once (Hull and Dobell); the multiplication
-    // scatters neighbours, an odd factor on top of it breaks up the low bits' short periods.
+    // x → 5x + c (c odd) modulo a power of two visits every number once (Hull and Dobell); the
+    // multiplication scatters neighbours, an odd factor on top of it breaks up the low bits' short
+    // periods.
     let scattered = |x: usize| x.wrapping_mul(0x9e37_79b1) & (lines - 1);
     let mut x = 0usize;
     for _ in 0..lines {

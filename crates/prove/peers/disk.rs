@@ -1,8 +1,10 @@
-//! Disks, beside fio's io_uring engine: the same job on the same filesystem, in files of one size, past the page cache,
-//! both with registered file and buffers, on the same CPU. fio's buffers lie on huge pages as ours do: on scattered ones
-//! each I/O of 1 MiB reaches the device as two. Of each pair of runs three figures are compared: the rate, the 99th
-//! percentile of latency (from before submitting, on both sides) and the generator's CPU time for an I/O. Both find a file of
-//! their own that was made and written just before: one that was overwritten often can be a tenth faster (seen with fio here).
+//! Disks, beside fio's io_uring engine: the same job on the same filesystem, in files of one size,
+//! past the page cache, both with registered file and buffers, on the same CPU. fio's buffers lie
+//! on huge pages as ours do: on scattered ones each I/O of 1 MiB reaches the device as two. Of each
+//! pair of runs three figures are compared: the rate, the 99th percentile of latency (from before
+//! submitting, on both sides) and the generator's CPU time for an I/O. Both find a file of their
+//! own that was made and written just before: one that was overwritten often can be a tenth faster
+//! (seen with fio here).
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -18,7 +20,8 @@ use super::{Bench, NARROW, Wanted, said_by, value_in, words};
 
 pub const NAME: &str = "disk";
 
-/// How long each run counts, and how long it warms up before, s. Ours warms up for one of its five windows.
+/// How long each run counts, and how long it warms up before, s. Ours warms up for one of its five
+/// windows.
 const SECONDS: f64 = 1.5;
 const WARM_UP_S: f64 = 0.3;
 const FILE_BYTES: u64 = 256 << 20;
@@ -96,8 +99,8 @@ impl PeerFile {
         Ok(file)
     }
 
-    /// Makes it anew past the page cache, as each of our visits makes its own: devices with burst credits and caches
-    /// remember what came before.
+    /// Makes it anew past the page cache, as each of our visits makes its own: devices with burst
+    /// credits and caches remember what came before.
     fn renew(&self) -> std::io::Result<()> {
         if self.path().exists() {
             std::fs::remove_file(self.path())?;
@@ -119,7 +122,8 @@ impl PeerFile {
     }
 }
 
-/// The lines of all jobs whose name is asked for. Files go to `$ASSAY_BENCH_DIR`, or where temporary files do.
+/// The lines of all jobs whose name is asked for. Files go to `$ASSAY_BENCH_DIR`, or where
+/// temporary files do.
 pub fn table(bench: &Bench, asked: impl Fn(&str) -> bool) {
     let wanted: Vec<&Job> = JOBS.iter().filter(|job| asked(&format!("{NAME} {}", job.name))).collect();
     if wanted.is_empty() {

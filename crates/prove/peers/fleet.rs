@@ -1,9 +1,11 @@
-//! `fleet`: how long `assay peers` takes with 10,000 run files of a 256-CPU machine at their real size, and how much memory.
+//! `fleet`: how long `assay peers` takes with 10,000 run files of a 256-CPU machine at their real
+//! size, and how much memory.
 //!
-//! One run is invented (`--pretend`) for the 256-CPU machine of the topology fixtures; each host's file is that run with its own
-//! name, boot, start and values in the last line. 10,000 copies of 12 MB do not fit on most disks, so that beyond the first
-//! 200 files the middle of each is a hole: length, beginning and the last 256 KiB are there, and no more is read of any. One host of
-//! a hundred is slow in memory bandwidth; they must be found, and no others.
+//! One run is invented (`--pretend`) for the 256-CPU machine of the topology fixtures; each host's
+//! file is that run with its own name, boot, start and values in the last line. 10,000 copies of 12
+//! MB do not fit on most disks, so that beyond the first 200 files the middle of each is a hole:
+//! length, beginning and the last 256 KiB are there, and no more is read of any. One host of a
+//! hundred is slow in memory bandwidth; they must be found, and no others.
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};

@@ -1,12 +1,14 @@
 //! `make bench`: our figures beside those of other people's tools, on this machine, interleaved.
 //!
-//! A row runs our benchmark and the peer's turn by turn (ABBA), until the interval of their ratio is within ±3 % or its
-//! time ends; beside it stands the peer against itself, which shows what this machine's noise alone makes of two equal
-//! things. A limit is missed only where the whole interval lies beyond it. Peers come from the distribution
-//! (`crates/prove/install-peer-tools`); a row whose peer is not installed says so.
+//! A row runs our benchmark and the peer's turn by turn (ABBA), until the interval of their ratio
+//! is within ±3 % or its time ends; beside it stands the peer against itself, which shows what this
+//! machine's noise alone makes of two equal things. A limit is missed only where the whole interval
+//! lies beyond it. Peers come from the distribution (`crates/prove/install-peer-tools`); a row
+//! whose peer is not installed says so.
 //!
-//! `cargo bench -p prove --bench peers -- WORD...` runs the rows whose name contains one of the words; `spread` is the table of
-//! ten whole runs (`spread.rs`), `fleet` how long `assay peers` takes with 10,000 hosts (`fleet.rs`).
+//! `cargo bench -p prove --bench peers -- WORD...` runs the rows whose name contains one of the
+//! words; `spread` is the table of ten whole runs (`spread.rs`), `fleet` how long `assay peers`
+//! takes with 10,000 hosts (`fleet.rs`).
 
 mod built;
 mod chain;
@@ -82,7 +84,8 @@ impl Ours {
 pub enum Peer {
     /// A program with its arguments, and from its output to a value.
     Program(Vec<String>, fn(&str) -> Option<f64>),
-    /// A program that does so much work again and again, and prints a line with the seconds of each time.
+    /// A program that does so much work again and again, and prints a line with the seconds of each
+    /// time.
     Timed { words: Vec<String>, work: f64 },
     /// Another metric of ours.
     Ours(Box<Ours>),
@@ -295,7 +298,8 @@ impl Wanted {
     }
 }
 
-/// The median of the windows of a metric that a visit of ours told, at the first point that has these parameters.
+/// The median of the windows of a metric that a visit of ours told, at the first point that has
+/// these parameters.
 pub fn value_in(heard: &Heard, case: &Case, wanted: &str, at: &[(&str, &str)]) -> Option<f64> {
     let metric = bench::find(&case.bench)?.metrics.iter().find(|metric| metric.name == wanted)?;
     let fits = |samples: &&Samples| {
@@ -311,8 +315,9 @@ pub fn value_in(heard: &Heard, case: &Case, wanted: &str, at: &[(&str, &str)]) -
 /// No peer's run takes as long.
 const PROGRAM_LIMIT: Timespec = Timespec { tv_sec: 60, tv_nsec: 0 };
 
-/// What a program and its children write, until it ends or is ended. Then nothing of it is left: lmbench's children outlive their
-/// parent where something goes wrong, and hold our end of its output.
+/// What a program and its children write, until it ends or is ended. Then nothing of it is left:
+/// lmbench's children outlive their parent where something goes wrong, and hold our end of its
+/// output.
 pub fn said_by(arguments: &[String]) -> std::io::Result<String> {
     let mut output = tempfile::tempfile()?;
     // Where it may leave its files, as stress-ng does when it is killed.

@@ -1,5 +1,5 @@
-//! Memory, beside likwid-bench, mbw, sysbench and perf bench; the ladder beside a chain written differently; and what
-//! the core's clock must agree with.
+//! Memory, beside likwid-bench, mbw, sysbench and perf bench; the ladder beside a chain written
+//! differently; and what the core's clock must agree with.
 
 use super::{Bench, Ours, Peer, Row, Rows, Wanted, number_after, number_before};
 use model::Case;
@@ -142,8 +142,9 @@ fn perf(bench: &Bench, level: &Level, function: &str, op: &str) -> Result<Row, S
     bandwidth(bench, (level, 1, op), 0.5, &tool, peer)
 }
 
-/// mbw counts the bytes copied: half of ours. What it calls MEMCPY (`-t0`) is a loop over words in its machine code, and
-/// what it calls DUMB (`-t1`) the C library's memcpy. Its block-wise copy always reads the same block.
+/// mbw counts the bytes copied: half of ours. What it calls MEMCPY (`-t0`) is a loop over words in
+/// its machine code, and what it calls DUMB (`-t1`) the C library's memcpy. Its block-wise copy
+/// always reads the same block.
 fn mbw(bench: &Bench, level: &Level, test: &str, op: &str, tool: &str) -> Result<Row, String> {
     let words = format!("taskset -c {} mbw -q {test} -n 5 {}", bench.first_cpu(), level.bytes >> 21);
     let peer = Peer::Program(split(&words), |text| {

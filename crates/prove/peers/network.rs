@@ -1,5 +1,6 @@
-//! The network, beside iperf3 and sockperf: over loopback, and between two network namespaces that a pair of virtual
-//! cards connects (root). Sender on one CPU, receiver on the other, for both sides.
+//! The network, beside iperf3 and sockperf: over loopback, and between two network namespaces that
+//! a pair of virtual cards connects (root). Sender on one CPU, receiver on the other, for both
+//! sides.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -13,7 +14,8 @@ use super::system::on_path;
 use super::{Bench, Ours, Peer, ROW_LIMIT, Row, Rows, WINDOWS, Wanted};
 
 const PAIRS: usize = 20;
-/// Over loopback a window is four times as long: a second is counted, as of the peers and between namespaces.
+/// Over loopback a window is four times as long: a second is counted, as of the peers and between
+/// namespaces.
 const LOOPBACK: Windows = Windows { window_ns: 25e6, count: 10, ..WINDOWS };
 const ADDRESSES: [&str; 2] = ["10.249.37.1", "10.249.37.2"];
 const TOKEN: &str = "a token of the bench's own namespaces";

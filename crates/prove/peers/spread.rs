@@ -1,8 +1,9 @@
-//! Ten whole runs of the baseline and of each peer, interleaved: how much does each figure vary from run to run?
+//! Ten whole runs of the baseline and of each peer, interleaved: how much does each figure vary
+//! from run to run?
 //!
-//! A run of ours is `assay run --quick` over the groups of the baseline, as a user would start it; a run of a peer is
-//! each of its tests once, pinned. The coefficient of variation of each figure over the ten runs stands in the table, and
-//! the median of each tool's in the last lines.
+//! A run of ours is `assay run --quick` over the groups of the baseline, as a user would start it;
+//! a run of a peer is each of its tests once, pinned. The coefficient of variation of each figure
+//! over the ten runs stands in the table, and the median of each tool's in the last lines.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -20,7 +21,8 @@ const GROUPS: &str = "syscall,signal,process,vm,timer,lock,ipc,sched,file,cpu";
 const ALONE: [&str; 4] = ["timer", "lock", "file", "cpu"];
 const BUDGET: &str = "60s";
 
-/// One test of a peer: its tool, what it is called in the table, its command line and the figure in its output.
+/// One test of a peer: its tool, what it is called in the table, its command line and the figure in
+/// its output.
 type Test = (&'static str, &'static str, &'static str, fn(&str) -> Option<f64>);
 
 #[rustfmt::skip]
@@ -64,8 +66,8 @@ const TESTS: &[Test] = &[
     ("lmbench", "unix bandwidth", "bw_unix", |text| number_before(text, "MB/sec")),
 ];
 
-/// Tests that measure the same as a figure of ours, or nearly: tool, test, our series. Tools have figures of different
-/// kinds, which the machine moves differently: only the same ones compare.
+/// Tests that measure the same as a figure of ours, or nearly: tool, test, our series. Tools have
+/// figures of different kinds, which the machine moves differently: only the same ones compare.
 const TWINS: &[(&str, &str, &str)] = &[
     ("perf bench", "syscall basic", "syscall.getpid@one-cpu#latency"),
     ("perf bench", "sched pipe", "ipc.pipe-pingpong@same-cpu#round_trips"),

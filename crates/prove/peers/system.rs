@@ -1,5 +1,5 @@
-//! The operating system's primitives, beside perf bench, stress-ng and (where a user has it on the PATH) lmbench, all
-//! on the same pinned CPU.
+//! The operating system's primitives, beside perf bench, stress-ng and (where a user has it on the
+//! PATH) lmbench, all on the same pinned CPU.
 
 use std::path::PathBuf;
 
@@ -23,8 +23,8 @@ struct Spec {
     note: &'static str,
 }
 
-/// One latency on one CPU, in microseconds on both sides; a system call, a signal, a pipe or a process has no faster
-/// way: the same is what is wanted.
+/// One latency on one CPU, in microseconds on both sides; a system call, a signal, a pipe or a
+/// process has no faster way: the same is what is wanted.
 const SAME: Spec = Spec {
     name: "",
     id: "",
@@ -69,8 +69,8 @@ fn place_of(program: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|dir| dir.join(program)).find(|file| file.is_file())
 }
 
-/// The program that lmbench executes, where its scripts would put it (Debian's into /var/tmp); gone again on drop. Without
-/// it lat_proc times an execve that fails, and says nothing.
+/// The program that lmbench executes, where its scripts would put it (Debian's into /var/tmp); gone
+/// again on drop. Without it lat_proc times an execve that fails, and says nothing.
 pub struct Hello(Vec<PathBuf>);
 
 impl Hello {
@@ -131,8 +131,8 @@ impl Spec {
     }
 }
 
-/// Pinned, with a limit; lmbench with the settings that its own script would find once (10 ms are enough, no overheads of
-/// timing).
+/// Pinned, with a limit; lmbench with the settings that its own script would find once (10 ms are
+/// enough, no overheads of timing).
 pub fn full_command(command: &str, cpu: u32) -> Vec<String> {
     let pinned = format!("timeout -k 1 40 taskset -c {cpu} env ENOUGH=10000 TIMING_O=0 LOOP_O=0 {command}");
     pinned.split_whitespace().map(str::to_string).collect()

@@ -1,4 +1,5 @@
-//! The tables on comparisons: equal arms on noise whose truth is known, and pairs of simulated runs.
+//! The tables on comparisons: equal arms on noise whose truth is known, and pairs of simulated
+//! runs.
 
 use prove::proof::{
     AT_ONCE_COVERAGE_LEAST, AT_ONCE_DIFFERENT_MOST, AT_ONCE_FOUND_LEAST, CONTRAST_COVERAGE_LEAST,
@@ -128,7 +129,8 @@ fn comparisons() -> String {
     )
 }
 
-/// Pairs a cell: more than elsewhere, as the worst of many cells is held against a bound that is near.
+/// Pairs a cell: more than elsewhere, as the worst of many cells is held against a bound that is
+/// near.
 const PAIRS: usize = 10_000;
 
 /// Processes a run.

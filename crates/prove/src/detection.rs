@@ -1,4 +1,5 @@
-//! The tables on what the rules find: faults planted beside real measurements on this machine, and clean ones between.
+//! The tables on what the rules find: faults planted beside real measurements on this machine, and
+//! clean ones between.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,7 +22,7 @@ use testkit::host::{self, Group, Hog, RealTime, ShortOfMemory};
 pub const SECTIONS: &[Section] =
     &[Section { name: "detection", title: "Faults and the rules that find them", run: detection }];
 
-/// What is measured in each trial, in two seconds: one to look whether the machine is quiet, one of visits.
+/// What is measured in each trial: a second to look whether the machine is quiet, one of visits.
 const BENCH: &str = "syscall.getpid";
 const BUDGET: &str = "2s";
 
@@ -29,8 +30,8 @@ const BUDGET: &str = "2s";
 const TRIALS: usize = 100;
 const SEED: u64 = 4;
 
-/// Rules that name a cause from outside; the others (drift, modes) describe the values. Time that the host takes is not
-/// ours to plant or to keep away: `steal` is listed and never counted as wrong.
+/// Rules that name a cause from outside; the others (drift, modes) describe the values. We can
+/// neither plant time that the host takes nor keep it away: `steal` is never counted as wrong.
 const HOST: &str = "steal";
 const CAUSES: [&str; 9] = [
     "background-load",
@@ -176,11 +177,12 @@ fn hog(cpu: u32) -> Result<Hog, String> {
     }
 }
 
-/// The clock of a guest that can hold none still, as if it had stood still; what the windows took goes with it.
+/// The clock of a guest that can hold none still, as if it had stood still; what the windows took
+/// goes with it.
 const STEADY_GHZ: f64 = 3.0;
 
-/// What a governor that follows the load does to a visit on a steady clock: windows before the rise are slower as the
-/// clock beside them is.
+/// What a governor that follows the load does to a visit on a steady clock: windows before the rise
+/// are slower as the clock beside them is.
 fn ramps(visit: &mut Value, rng: &mut Rng) {
     reclocked(visit, |_| {
         let level = 0.5 + 0.4 * rng.f64();
@@ -189,7 +191,7 @@ fn ramps(visit: &mut Value, rng: &mut Rng) {
     });
 }
 
-/// Every visit's clock at one level: how it was read within the visit stays, how it went between visits is gone.
+/// Every visit's clock at one level: what it did within a visit stays, between visits it is gone.
 fn leveled(visit: &mut Value) {
     reclocked(visit, |clocks| {
         let level = stats::order::median(clocks).unwrap_or(STEADY_GHZ);
@@ -200,7 +202,7 @@ fn leveled(visit: &mut Value) {
 /// A clock by the window's number and what was read beside it, GHz.
 type NewClock = Box<dyn Fn(usize, f64) -> f64>;
 
-/// Gives the windows of each point another clock, made for its own ones; what they took goes with it.
+/// Gives the windows of each point another clock, made for its own ones, and their times with it.
 fn reclocked(visit: &mut Value, mut clock_of: impl FnMut(&[f64]) -> NewClock) {
     for samples in visit["samples"].as_array_mut().into_iter().flatten() {
         let windows = samples["ns"].as_array().map_or(0, Vec::len);
@@ -286,7 +288,8 @@ fn detection() -> String {
     let (mut clean, mut verdicts) = (Tally::default(), BTreeMap::<String, usize>::new());
     let (mut witnessed, mut on_steady) = (Rate::default(), Rate::default());
     for round in 0..trials {
-        // Every fault and a clean run, in another order each round: what the host does meanwhile falls on all alike.
+        // Every fault and a clean run, in another order each round: what the host does meanwhile
+        // falls on all alike.
         let mut order: Vec<Option<usize>> = (0..faults.len()).map(Some).chain([None]).collect();
         rng.shuffle(&mut order);
         for turn in order {
@@ -353,7 +356,7 @@ fn replayed_trial(fault: &Fault, tally: &mut Tally, folder: &Path, rng: &mut Rng
     }
 }
 
-/// One measured case, inside a control group if one is given: its results, and the folder with its run file.
+/// One measured case, in a control group if one is given: its results, and its run file's folder.
 fn trial(group: Option<&Path>) -> Result<(Value, TempDir), String> {
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     Ok((assay(&["--force"], folder.path(), group)?, folder))
@@ -382,8 +385,8 @@ fn run_file_of(folder: &Path) -> Result<PathBuf, String> {
     file.ok_or("the run left no file".to_string())
 }
 
-/// Whether the measured call took longer in the windows beside which the clock was read lower: a witness of the clock that
-/// does not rest on the chain which reads it.
+/// Whether the measured call took longer in the windows beside which the clock was read lower: a
+/// witness of the clock that does not rest on the chain which reads it.
 fn goes_with_clock(folder: &Path) -> bool {
     let Some(run) = run_file_of(folder).ok().and_then(|file| run_file::read(&file).ok()) else {
         return false;

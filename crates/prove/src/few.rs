@@ -1,4 +1,5 @@
-//! The tables of few processes: the guarded interval, a look after every visit, and the clock as a covariate.
+//! The tables of few processes: the guarded interval, a look after every visit, and the clock as a
+//! covariate.
 
 use prove::proof::{
     ALONE_COVERAGE_LEAST, CLOCK_COVERAGE_LEAST, CLOCK_FALSE_MOST_5, CLOCK_FALSE_MOST_7,
@@ -12,7 +13,8 @@ use stats::noise::{Inside, Noise};
 use crate::statistics::{at_least, at_most, lowest, named, pairs, seed};
 use crate::{measured, table};
 
-/// Simulated series a cell: more than elsewhere, as the worst of many cells is held against a bound that is near.
+/// Simulated series a cell: more than elsewhere, as the worst of many cells is held against a bound
+/// that is near.
 const TRIALS: usize = 10_000;
 
 const fn lognormal(cv: f64) -> Noise {

@@ -1,7 +1,9 @@
-//! What the flags are worth, on fleets whose truth is known: how often a healthy host is flagged, how often a slow one is found.
+//! What the flags are worth, on fleets whose truth is known: how often a healthy host is flagged,
+//! how often a slow one is found.
 //!
-//! A host has eight benchmarks in each of six parts. Healthy hosts differ by 1 % (standard deviation) in each benchmark and by
-//! 0.5 % in all together; a measured value has an interval of ±0.5 %.
+//! A host has eight benchmarks in each of six parts. Healthy hosts differ by 1 % (standard
+//! deviation) in each benchmark and by 0.5 % in all together; a measured value has an interval of
+//! ±0.5 %.
 
 use fastrand::Rng;
 

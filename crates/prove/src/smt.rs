@@ -61,8 +61,8 @@ fn capacity() -> String {
     .concat()
 }
 
-/// Pairs of machines, half of them with noise of levels alone, half with as much that a pass's levels
-/// have in common.
+/// Pairs of machines, half of them with noise of levels alone, half with as much that a pass's
+/// levels have in common.
 fn crossings() -> String {
     const PASSES: [usize; 4] = [5, 6, 9, 15];
     const PAIRS: usize = 400;

@@ -1,4 +1,5 @@
-//! The tables of METHODOLOGY.md's statistical part: coverage, false alarms, power, what stopping early costs.
+//! The tables of METHODOLOGY.md's statistical part: coverage, false alarms, power, what stopping
+//! early costs.
 
 use fastrand::Rng;
 use prove::proof::{

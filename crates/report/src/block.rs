@@ -1,5 +1,5 @@
-//! What a report consists of before it is drawn: blocks that know nothing of benchmarks, for renderers that know
-//! nothing else.
+//! What a report consists of before it is drawn: blocks that know nothing of benchmarks, for
+//! renderers that know nothing else.
 
 use model::{Better, Finding, Verdict, letters};
 
@@ -186,7 +186,8 @@ pub enum ChartKind {
         /// Points that have a name: a knee.
         callouts: Vec<Callout>,
     },
-    /// One strip a series: every sample as a dot relative to the series' median, median and interval as bars.
+    /// One strip a series: every sample as a dot relative to the series' median, median and
+    /// interval as bars.
     Strips { strips: Vec<Strip> },
     /// Bars with intervals, one a label.
     Bars { y: Axis, bars: Vec<Bar> },
@@ -217,14 +218,15 @@ pub struct Map {
     pub y: Option<MapSide>,
     /// A row of cells for each label of `y`, the lowest first; `None` where nothing was measured.
     pub values: Vec<Vec<Option<f64>>>,
-    /// The colours diverge around this value (0 for changes against the default); without it they go from low to high.
+    /// The colours diverge around this value (0 for changes against the default); without it they
+    /// go from low to high.
     pub around: Option<f64>,
     pub better: Better,
     pub regions: Vec<MapRegion>,
     /// The best first, then all that cannot be told apart from it.
     pub best: Vec<[usize; 2]>,
-    /// Where the machine's own setting lies, `x` first, in cells: between two of them it has a fraction. `None` where
-    /// it is off the grid.
+    /// Where the machine's own setting lies, `x` first, in cells: between two of them it has a
+    /// fraction. `None` where it is off the grid.
     pub default: Option<[f64; 2]>,
 }
 

@@ -1,5 +1,5 @@
-//! Comparisons as a report of their own: environments first, then parts of the machine, then the metrics of those that
-//! moved.
+//! Comparisons as a report of their own: environments first, then parts of the machine, then the
+//! metrics of those that moved.
 
 use std::collections::BTreeMap;
 
@@ -104,7 +104,8 @@ fn counted(comparison: &Comparison) -> String {
     format!("{counted}; {} refused; {only_a} only in A, {only_b} only in B", comparison.refused.len())
 }
 
-/// Why headlines were refused, the most frequent reason first: `12 of 40 headline metrics refused (10 placement, 2 pages)`.
+/// Why headlines were refused, the most frequent reason first: `12 of 40 headline metrics refused
+/// (10 placement, 2 pages)`.
 pub fn refused_words(comparison: &Comparison) -> String {
     let refused = || comparison.refused.iter().filter(|one| one.conditions && one.headline);
     let mut factors: BTreeMap<&str, usize> = BTreeMap::new();
@@ -248,7 +249,8 @@ fn conclusion(pooled: &Pooled, margin: f64) -> String {
     }
 }
 
-/// Benchmarks on which a conclusion hangs, where there is one: about a ratio of 1 any of them changes sides.
+/// Benchmarks on which a conclusion hangs, where there is one: about a ratio of 1 any of them
+/// changes sides.
 fn deciding(pooled: &Pooled) -> &[String] {
     let [low, high] = pooled.ci95;
     let concludes = low >= 1.0 + LEAST_DIFFERENCE || high <= 1.0 / (1.0 + LEAST_DIFFERENCE);

@@ -35,7 +35,8 @@ pub struct OfOne {
     pub findings: Vec<Finding>,
     /// The clock to which the metrics marked `scaled` were brought, GHz; null where none was.
     pub common_clock_ghz: Option<f64>,
-    /// Over all headline metrics with a better side, each part of the machine counting once; above 1 is better.
+    /// Over all headline metrics with a better side, each part of the machine counting once; above
+    /// 1 is better.
     pub index: Option<Index>,
     pub components: Vec<Part>,
     pub metrics: Vec<Metric>,
@@ -106,9 +107,11 @@ pub struct Metric {
     pub verdict: Word,
     /// The verdict with what belongs to it.
     pub words: String,
-    /// The share of difference that nine of ten such comparisons would show; null without an interval.
+    /// The share of difference that nine of ten such comparisons would show; null without an
+    /// interval.
     pub would_show: Option<f64>,
-    /// So many more runs of each would tell whether the two are the same within the margin; null where that is told.
+    /// So many more runs of each would tell whether the two are the same within the margin; null
+    /// where that is told.
     pub more_runs: Option<usize>,
     pub note: String,
 }

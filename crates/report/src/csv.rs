@@ -49,10 +49,11 @@ fn verdict_word(judged: &stats::analysis::Judged) -> String {
     judged.analysis.verdict.kind.words().replace(", ", "_").replace(' ', "_")
 }
 
-/// A spreadsheet takes a cell that begins with one of these for a formula; and whoever wrote a run file may have called
-/// anything so. Where a semicolon separates cells, one begins behind each.
+/// A spreadsheet takes a cell that begins with one of these for a formula; and whoever wrote a run
+/// file may have called anything so. Where a semicolon separates cells, one begins behind each.
 fn harmless(text: &str) -> String {
-    // Tabs and line ends are spelled out by now. Wide signs are the same to a spreadsheet of East Asia.
+    // Tabs and line ends are spelled out by now. Wide signs are the same to a spreadsheet of East
+    // Asia.
     const BEGINS: [char; 8] = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
     let (mut shown, mut begins) = (String::new(), true);
     for c in super::plain::plain(text, 200).chars() {

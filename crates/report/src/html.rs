@@ -1,8 +1,10 @@
-//! The report as one HTML file that needs nothing else: no network, no other file, and for reading no scripts.
+//! The report as one HTML file that needs nothing else: no network, no other file, and for reading
+//! no scripts.
 //!
-//! Findings stand first, every chart has its data below it, and the whole result is embedded as JSON so that the page
-//! can be read back. What machines say about themselves is never trusted: the templates escape for HTML, `text` for
-//! scripts and chart labels, and the page's policy lets only its own scripts run.
+//! Findings stand first, every chart has its data below it, and the whole result is embedded as
+//! JSON so that the page can be read back. What machines say about themselves is never trusted: the
+//! templates escape for HTML, `text` for scripts and chart labels, and the page's policy lets only
+//! its own scripts run.
 
 mod boxes;
 mod charts;
@@ -27,7 +29,8 @@ const STYLE: &str = include_str!("../templates/report.css");
 const EARLY: &str = "document.documentElement.classList.add('js');";
 const SCRIPT: &str = include_str!("../templates/report.js");
 
-/// Where the result's JSON begins. No text can contain this, because every `<` in a text is escaped.
+/// Where the result's JSON begins. No text can contain this, because every `<` in a text is
+/// escaped.
 const JSON_BEGIN: &str = "<script type=\"application/json\" id=\"assay-report\">";
 const SCRIPT_END: &str = "</script>";
 
@@ -47,14 +50,16 @@ pub fn write_with(report: &Report, library: &str, out: &mut dyn Write) -> anyhow
     out.flush().context("writing the page")
 }
 
-/// The JSON that `write` embedded, as text that parses to the same values; `None` if this is not such a page.
+/// The JSON that `write` embedded, as text that parses to the same values; `None` if this is not
+/// such a page.
 pub fn embedded_json(html: &str) -> Option<String> {
     let (_, after) = html.split_once(JSON_BEGIN)?;
     let (json, _) = after.split_once(SCRIPT_END)?;
     Some(json.to_owned())
 }
 
-/// The source of plotly.js alone: the crate gives it together with MathJax, which no chart of ours uses.
+/// The source of plotly.js alone: the crate gives it together with MathJax, which no chart of ours
+/// uses.
 fn library() -> anyhow::Result<String> {
     let mut source = plotly::Plot::offline_js_sources();
     let begin = source.find('>').context("the chart library is not in a script element")? + 1;
@@ -65,7 +70,8 @@ fn library() -> anyhow::Result<String> {
     Ok(source)
 }
 
-/// What the page may do: run the scripts named here and use what is inside it. It may connect to nothing.
+/// What the page may do: run the scripts named here and use what is inside it. It may connect to
+/// nothing.
 fn policy(library: &str) -> String {
     let scripts = [EARLY, SCRIPT, library].into_iter().filter(|script| !script.is_empty());
     let named: Vec<String> = scripts.map(|script| format!("'sha256-{}'", sha256_base64(script))).collect();

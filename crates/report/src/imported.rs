@@ -21,12 +21,14 @@ pub struct Output {
     pub elapsed_s: f64,
     pub results: Vec<OutputResult>,
     pub series: Vec<OutputFigure>,
-    /// The figures for many that the files print, each as printed and as its own rows give it; only where a format has such.
+    /// The figures for many that the files print, each as printed and as its own rows give it; only
+    /// where a format has such.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub index: Vec<OutputIndex>,
     /// Runs of one machine beside each other: only of SPEC CPU2017 so far.
     pub repeats: Vec<OutputRepeats>,
-    /// What a file's own figures say against it; nothing was watched, so that no rule of runs applies.
+    /// What a file's own figures say against it; nothing was watched, so that no rule of runs
+    /// applies.
     pub findings: Vec<Finding>,
 }
 
@@ -100,8 +102,9 @@ fn findings_of(file: &str, one: &Imported) -> Vec<Finding> {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OutputResult {
     pub file: String,
-    /// `lmbench summary`, `lmbench raw results`, `lat_mem_rd curves`, `UnixBench report`, `hackbench log`,
-    /// `perf bench sched messaging`, `perf bench sched pipe`, `SPEC CPU2017 result`, `fio result`, `iperf3 result` or `sockperf result`.
+    /// `lmbench summary`, `lmbench raw results`, `lat_mem_rd curves`, `UnixBench report`,
+    /// `hackbench log`, `perf bench sched messaging`, `perf bench sched pipe`, `SPEC CPU2017
+    /// result`, `fio result`, `iperf3 result` or `sockperf result`.
     pub format: String,
     pub host: String,
     /// What the file tells of the machine: label and value.
@@ -221,7 +224,8 @@ pub fn report(file: &str, one: &Imported) -> Report {
     let row = |figure: &Figure| {
         let (series, analysis) = (&figure.judged.series, &figure.judged.analysis);
         let value = analysis.estimate.as_ref().map(|found| self::figure(found.median, &series.metric.unit));
-        // Where there is a value the verdict is the same for all; what is worth reading is how the meanings differ.
+        // Where there is a value the verdict is the same for all; what is worth reading is how the
+        // meanings differ.
         let last = match &value {
             Some(_) => Cell::Text(figure.note.clone()),
             None => Cell::Verdict(analysis.verdict.clone()),
@@ -278,7 +282,8 @@ fn findings_section(findings: Vec<Finding>) -> Section {
     }
 }
 
-/// A finding, and below it what it rests on: a terminal shows a run's facts in its tables, but those of a file are nowhere else.
+/// A finding, and below it what it rests on: a terminal shows a run's facts in its tables, but
+/// those of a file are nowhere else.
 fn with_facts(finding: Finding) -> Vec<Block> {
     let fact = |fact: &Fact| Block::Prose(format!("- {}: {} ({})", fact.label, fact.value, fact.source));
     let facts: Vec<Block> = finding.facts.iter().map(fact).collect();
@@ -341,7 +346,8 @@ pub fn repeats_reports(results: &[(String, Imported)]) -> Vec<Report> {
     repeats(&results.iter().map(|(_, one)| one).collect::<Vec<_>>()).into_iter().map(report).collect()
 }
 
-/// How many values a figure has, their ends, and the interval of their median; of one value there is nothing to say.
+/// How many values a figure has, their ends, and the interval of their median; of one value there
+/// is nothing to say.
 fn spread(figure: &Figure) -> [Cell; 3] {
     let Some(estimate) = &figure.judged.analysis.estimate else {
         return [Cell::Empty, Cell::Empty, Cell::Empty];

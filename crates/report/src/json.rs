@@ -17,7 +17,8 @@ use stats::estimate::Estimate;
 use stats::quads::{By, Versus};
 use stats::series::Series;
 
-/// A run's results. Names change only with `schema`; readers must accept fields that they do not know.
+/// A run's results. Names change only with `schema`; readers must accept fields that they do not
+/// know.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Output {
     pub schema: u32,
@@ -64,7 +65,8 @@ pub struct Output {
     pub rules_not_applicable: Vec<String>,
     /// Lines of the run file that could not be read.
     pub damage: Vec<String>,
-    /// How many of its visits were used, where a run has more than an analysis needs or memory holds.
+    /// How many of its visits were used, where a run has more than an analysis needs or memory
+    /// holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinned: Option<String>,
     /// What benchmarks remarked about their own visits, each remark once.
@@ -95,8 +97,8 @@ pub struct OutputSeries {
     pub median: Option<f64>,
     /// 95 % interval of the median; null where too few values stand behind it.
     pub ci95: Option<[f64; 2]>,
-    /// The number at one core clock of the run, which is what screens show and the verdict is about; only of series whose
-    /// time is a count of core cycles.
+    /// The number at one core clock of the run, which is what screens show and the verdict is
+    /// about; only of series whose time is a count of core cycles.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_clock: Option<OutputAtClock>,
     /// Beside a number at a clock: how it ran.
@@ -116,9 +118,11 @@ pub struct OutputSeries {
     pub more_needed: Option<usize>,
     /// Share of the variance that lies between processes (intraclass correlation).
     pub icc: Option<f64>,
-    /// Every counted value: one list a process, in visiting order; null where a window gave no finite number.
+    /// Every counted value: one list a process, in visiting order; null where a window gave no
+    /// finite number.
     pub values: Vec<Vec<Option<f64>>>,
-    /// The core clock beside each process, the median over its windows, GHz; empty where none was read.
+    /// The core clock beside each process, the median over its windows, GHz; empty where none was
+    /// read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clocks_ghz: Vec<Option<f64>>,
     /// Why visits did not count.
@@ -135,7 +139,8 @@ pub struct OutputAtClock {
     pub medians: Vec<f64>,
     /// The share of a shift to another clock by which the number may be off.
     pub slack: f64,
-    /// Of ln(time) on ln(clock) over its processes, with its standard error; null where the clock stood.
+    /// Of ln(time) on ln(clock) over its processes, with its standard error; null where the clock
+    /// stood.
     pub slope: Option<f64>,
     pub slope_se: Option<f64>,
     /// What had another thread on its core, and is not counted here.
@@ -163,8 +168,8 @@ pub struct OutputAsItRan {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OutputVersus {
     pub quads: usize,
-    /// They ran at once on two CPUs (`--duet`), so that times hold only beside each other; a quad is then two rounds, between
-    /// which they swap the CPUs.
+    /// They ran at once on two CPUs (`--duet`), so that times hold only beside each other; a quad
+    /// is then two rounds, between which they swap the CPUs.
     #[serde(default)]
     pub at_once: bool,
     /// What decides: `time` or `cycles`.
@@ -173,7 +178,8 @@ pub struct OutputVersus {
     /// Null with too few quads.
     pub ci95: Option<[f64; 2]>,
     pub differs: bool,
-    /// The smallest share of 1, 2, 5 and 10 % within which the two are the same; null where they are not.
+    /// The smallest share of 1, 2, 5 and 10 % within which the two are the same; null where they
+    /// are not.
     pub same_within: Option<f64>,
     pub ratio_in_time: f64,
     /// Null where the clock of an execution is not known.
@@ -236,8 +242,8 @@ pub fn output_beside(diagnosis: &Diagnosis, older: &[Comparison]) -> Output {
     Output { beside: older.iter().map(comparison::output).collect(), ..output(diagnosis) }
 }
 
-/// JSON for people to read too. What a terminal would obey (C1 controls) or hide (overrides of the writing direction) is
-/// escaped as well; such characters stand in strings only.
+/// JSON for people to read too. What a terminal would obey (C1 controls) or hide (overrides of the
+/// writing direction) is escaped as well; such characters stand in strings only.
 pub fn pretty(value: &impl Serialize) -> anyhow::Result<String> {
     let text = serde_json::to_string_pretty(value).context("cannot write JSON")?;
     let mut shown = String::with_capacity(text.len() + 1);

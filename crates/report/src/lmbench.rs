@@ -1,5 +1,5 @@
-//! A run in the form of lmbench's summary: its tables, filled from our series, blank where a cell was not measured or must
-//! not be used.
+//! A run in the form of lmbench's summary: its tables, filled from our series, blank where a cell
+//! was not measured or must not be used.
 
 use std::fmt::Write;
 
@@ -32,7 +32,8 @@ pub fn render(diagnosis: &Diagnosis) -> String {
             empty.push(table.title);
             continue;
         }
-        // Rows are split by characters, so no character may hide or be wide: a host may call itself anything.
+        // Rows are split by characters, so no character may hide or be wide: a host may call itself
+        // anything.
         let ascii = |text: &str, width: usize| -> String {
             let safe = plain(text, 200).replace(|c: char| !c.is_ascii_graphic(), "_");
             safe.chars().take(width).collect()
@@ -110,7 +111,8 @@ fn hop_less_parts(diagnosis: &Diagnosis, switch: &Keyed, unit: Unit) -> Option<f
     (rest > 0.0).then_some(rest)
 }
 
-/// Whether a figure that is missing was measured pinned: lmbench's run where the scheduler likes, so it does not stand in.
+/// Whether a figure that is missing was measured pinned: lmbench's run where the scheduler likes,
+/// so it does not stand in.
 fn only_pinned(diagnosis: &Diagnosis, name: &str) -> bool {
     let Some((figure, told)) = find(name).and_then(|figure| Some((figure, keyed(figure.key)?))) else {
         return false;

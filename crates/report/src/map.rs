@@ -1,4 +1,5 @@
-//! What every drawing of a map needs to know: its size, the texts of its cells, and the words for its marks.
+//! What every drawing of a map needs to know: its size, the texts of its cells, and the words for
+//! its marks.
 
 mod shades;
 #[cfg(test)]
@@ -71,7 +72,8 @@ impl Map {
         values
     }
 
-    /// The texts of the cells come with more or fewer digits: what changes against the default with decimals.
+    /// The texts of the cells come with more or fewer digits: what changes against the default with
+    /// decimals.
     pub fn digits(&self) -> &'static [usize] {
         let sorted = self.sorted();
         let most = sorted.first().map_or(0.0, |low| low.abs()).max(sorted.last().map_or(0.0, |h| h.abs()));
@@ -112,7 +114,8 @@ impl Map {
         self.regions.iter().position(|region| region.cells.contains(&cell))
     }
 
-    /// The machine's own setting as columns and rows from the left and from below, where it is on the grid.
+    /// The machine's own setting as columns and rows from the left and from below, where it is on
+    /// the grid.
     pub fn own(&self) -> Option<[f64; 2]> {
         let ends = [self.columns(), self.rows()];
         let [x, y] = self.default?;
@@ -213,7 +216,8 @@ impl Map {
         (0..self.regions.len()).filter(on_map).map(|at| (at, words(at))).collect()
     }
 
-    /// What the signs of a map in text mean, in a line. The signs: the best, as good, the machine's own setting, a gap.
+    /// What the signs of a map in text mean, in a line. The signs: the best, as good, the machine's
+    /// own setting, a gap.
     pub fn legend(&self, [best, as_good, own, gap]: [&str; 4]) -> String {
         let mut words = vec![self.heading()];
         words.extend(self.region_words().into_iter().map(|(_, words)| words));

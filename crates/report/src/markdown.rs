@@ -136,8 +136,8 @@ fn cell(cell: &Cell) -> String {
     }
 }
 
-/// What HTML is made of. Foreign text keeps none of it, not even within backticks: whoever takes Markdown for HTML with a few
-/// marks in it acts on a tag there, too.
+/// What HTML is made of. Foreign text keeps none of it, not even within backticks: whoever takes
+/// Markdown for HTML with a few marks in it acts on a tag there, too.
 const MARKUP: [char; 3] = ['<', '>', '&'];
 
 fn entities(text: &str) -> String {
@@ -161,7 +161,8 @@ fn safe(text: &str) -> String {
     shown.replace("://", "&#58;//").replace("www.", "www&#46;")
 }
 
-/// The same where a line begins: what would make it an item of a list, a rule or a heading does not.
+/// The same where a line begins: what would make it an item of a list, a rule or a heading does
+/// not.
 fn line(text: &str) -> String {
     let shown = safe(text);
     let shown = shown.trim_start();
@@ -174,8 +175,8 @@ fn line(text: &str) -> String {
     }
 }
 
-/// As a machine would read it. Within backticks neither a backslash nor an entity means anything: what needs one goes
-/// without them.
+/// As a machine would read it. Within backticks neither a backslash nor an entity means anything:
+/// what needs one goes without them.
 fn code(text: &str) -> String {
     let text = plain(text, LONGEST);
     match text.trim().is_empty() || text.contains(MARKUP) || text.contains(['`', '|']) {

@@ -27,14 +27,16 @@ pub struct OutputMap {
     pub repeatability: Option<f64>,
     /// The ratio of two speeds that was to be seen.
     pub asked_ratio: f64,
-    /// Which second speeds would have been seen; empty where there are several, or too little was measured.
+    /// Which second speeds would have been seen; empty where there are several, or too little was
+    /// measured.
     pub seen: Vec<OutputSeen>,
     /// The fastest speed over the slowest; null where there is one, as are the next five.
     pub ratio: Option<f64>,
     /// Share of the chunks that are not of the fastest speed, 0..1, and their bytes.
     pub slow_share: Option<f64>,
     pub slow_bytes: Option<f64>,
-    /// Losses against fast memory, 0..1: of a process wholly in the slowest part, of one spread over all of it.
+    /// Losses against fast memory, 0..1: of a process wholly in the slowest part, of one spread
+    /// over all of it.
     pub loss_in_slow: Option<f64>,
     pub loss_spread: Option<f64>,
     /// A letter a chunk, F fast, S slow, M between, in the order of allocation.
@@ -57,7 +59,8 @@ pub enum OutputAnswer {
     Inconclusive,
 }
 
-/// A second speed in this share of the memory would have been seen if it were this ratio apart or more.
+/// A second speed in this share of the memory would have been seen if it were this ratio apart or
+/// more.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OutputSeen {
     pub share: f64,

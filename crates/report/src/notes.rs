@@ -1,4 +1,5 @@
-//! What benchmarks remarked about their own visits: on what they worked, what was refused, what they left out.
+//! What benchmarks remarked about their own visits: on what they worked, what was refused, what
+//! they left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 

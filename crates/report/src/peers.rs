@@ -45,7 +45,8 @@ pub struct OutputGroup {
     pub judged: bool,
     /// Limit of robust z among so many; null where it is not judged.
     pub limit: Option<f64>,
-    /// The group that a smaller one is held against, and in what the two differ; null where there is none.
+    /// The group that a smaller one is held against, and in what the two differ; null where there
+    /// is none.
     pub near: Option<OutputNear>,
 }
 

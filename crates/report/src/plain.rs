@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 /// `text` as visible characters on one line, at most `max` of them.
 ///
-/// Control characters (an ANSI escape would recolour or rewrite the terminal), bidirectional overrides and zero-width
-/// characters are spelled out (`\x1b`, `\u{202e}`); what is cut off is marked by `…`. Markup is left as it is: whoever
-/// writes HTML escapes it.
+/// Control characters (an ANSI escape would recolour or rewrite the terminal), bidirectional
+/// overrides and zero-width characters are spelled out (`\x1b`, `\u{202e}`); what is cut off is
+/// marked by `…`. Markup is left as it is: whoever writes HTML escapes it.
 pub fn plain(text: &str, max: usize) -> String {
     let mut shown = String::new();
     let mut count = 0;
@@ -58,8 +58,8 @@ pub fn lines(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// `text` for a terminal that does not speak UTF-8: our own marks by their nearest ASCII sign, all else by `?`. One
-/// character for one, so that columns stay aligned.
+/// `text` for a terminal that does not speak UTF-8: our own marks by their nearest ASCII sign, all
+/// else by `?`. One character for one, so that columns stay aligned.
 pub fn ascii(text: &str) -> String {
     let sign = |c: char| match c {
         c if c.is_ascii() => c,

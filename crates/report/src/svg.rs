@@ -1,7 +1,8 @@
 //! Maps as SVG pictures: inside the page, and as a file that stands alone.
 //!
-//! Colours are in the attributes, so that a picture shows wherever it goes; the page's style sheet replaces them where it
-//! is dark. What is told by a colour is told by a number, a letter or a mark as well.
+//! Colours are in the attributes, so that a picture shows wherever it goes; the page's style sheet
+//! replaces them where it is dark. What is told by a colour is told by a number, a letter or a mark
+//! as well.
 
 mod bar;
 mod canvas;

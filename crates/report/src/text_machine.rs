@@ -1,4 +1,5 @@
-//! A machine as people read it in a terminal: nested boxes as lstopo made them known, then the facts.
+//! A machine as people read it in a terminal: nested boxes as lstopo made them known, then the
+//! facts.
 
 mod boxes;
 mod dimms;

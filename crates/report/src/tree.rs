@@ -48,14 +48,16 @@ impl Item {
     }
 }
 
-/// More sets than the largest machine has; a hostile tree may have more, whose smallest are left out.
+/// More sets than the largest machine has; a hostile tree may have more, whose smallest are left
+/// out.
 const MOST_SETS: usize = 16_384;
 
-/// More sets inside each other than any machine has (package, die, node, caches, cluster, core); a hostile tree may have
-/// a chain of thousands, which nobody could draw.
+/// More sets inside each other than any machine has (package, die, node, caches, cluster, core); a
+/// hostile tree may have a chain of thousands, which nobody could draw.
 const DEEPEST: usize = 24;
 
-/// The tree of a machine (its root holds all online CPUs), and the sets that cross others and so have no place in it.
+/// The tree of a machine (its root holds all online CPUs), and the sets that cross others and so
+/// have no place in it.
 pub(super) fn build(machine: &Machine) -> (Item, Vec<String>) {
     let mut sets: BTreeMap<CpuSet, Vec<Part>> = BTreeMap::new();
     let mut add = |cpus: &CpuSet, part: Part| {
@@ -145,8 +147,8 @@ fn split(item: Item) -> Item {
     whole
 }
 
-/// Puts an item into the smallest that holds it; gives it back where it crosses another or would be nested too deeply.
-/// Bigger ones come first.
+/// Puts an item into the smallest that holds it; gives it back where it crosses another or would be
+/// nested too deeply. Bigger ones come first.
 fn insert(parent: &mut Item, item: Item, deepest: usize) -> Result<(), Item> {
     if item.cpus == parent.cpus && parent.parts.is_empty() {
         parent.parts = item.parts;

@@ -1,5 +1,5 @@
-//! What a visit makes in the kernel that would outlive us: known to a journal before it exists, and ended however the
-//! session ends.
+//! What a visit makes in the kernel that would outlive us: known to a journal before it exists, and
+//! ended however the session ends.
 //!
 //! These are all kinds: System V semaphores, the programs of others with whatever they start, and a
 //! job on another's cluster. Everything else goes with the last process that has it open, and our
@@ -183,7 +183,8 @@ impl Drop for Keep {
 }
 
 impl Loan<'_> {
-    /// Told of the visit's process before that does anything: it goes into its group, and into the journal.
+    /// Told of the visit's process before that does anything: it goes into its group, and into the
+    /// journal.
     pub fn started(&self, pid: u32) {
         let state = &mut *self.keep.state.borrow_mut();
         if state.journal.is_empty() {
@@ -215,7 +216,8 @@ impl Loan<'_> {
 }
 
 impl State {
-    /// A key that is free, with all by which its set will be known; why there is none, where it could not be noted.
+    /// A key that is free, with all by which its set will be known; why there is none, where it
+    /// could not be noted.
     fn key(&mut self, count: u32, limit: Duration) -> anyhow::Result<Key> {
         let Some(namespace) = namespaces::own_namespace() else {
             return Ok(Err("this process's IPC namespace cannot be told".to_string()));

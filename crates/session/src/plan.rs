@@ -1,5 +1,5 @@
-//! From a machine and a wish to an ordered list of visits: what is measured, how often, in which order, and what the
-//! budget cuts.
+//! From a machine and a wish to an ordered list of visits: what is measured, how often, in which
+//! order, and what the budget cuts.
 
 use std::collections::BTreeSet;
 
@@ -43,7 +43,8 @@ const QUICK_S: f64 = 85.0;
 pub enum Until {
     /// In every pass until the stop rule has enough (`stats::stop`).
     Looks,
-    /// In rounds of what gains most from another visit (`stats::spend`): for runs whose cases are each judged by itself.
+    /// In rounds of what gains most from another visit (`stats::spend`): for runs whose cases are
+    /// each judged by itself.
     Rounds,
     /// All cells of a sweep in every pass, until the effect that it asks for would be seen
     /// (`stats::sweep::seen`).
@@ -95,8 +96,8 @@ pub fn profile(name: &str) -> Option<Profile> {
     PROFILES.into_iter().find(|profile| profile.name == name)
 }
 
-/// A visit that takes longer, s, is planned for once: as many of its processes as have an interval would take hours, and
-/// the passes that the budget has room for come by themselves.
+/// A visit that takes longer, s, is planned for once: as many of its processes as have an interval
+/// would take hours, and the passes that the budget has room for come by themselves.
 const LONG_VISIT_S: f64 = 30.0;
 
 /// Windows of what the core alone decides, in a quick run's rounds.
@@ -105,8 +106,8 @@ pub(crate) const QUICK_CORE_WINDOWS: usize = 9;
 const QUICK_ROUNDS_MOST: u32 = 30;
 
 impl Profile {
-    /// For a run whose cases are each judged by itself: rounds after the first passes, of which a quick one has as many as
-    /// give an interval.
+    /// For a run whose cases are each judged by itself: rounds after the first passes, of which a
+    /// quick one has as many as give an interval.
     pub fn in_rounds(mut self) -> Profile {
         self.until = Until::Rounds;
         if self.depth == Depth::Quick {
@@ -124,8 +125,9 @@ impl Profile {
         }
     }
 
-    /// How the windows of a case are timed. In cycles, processes of one core-bound row hardly differ on a quiet machine, while
-    /// their windows do (2.6 % apart in a recorded guest, processes 0 to 1 %): in rounds a quick run has more of them.
+    /// How the windows of a case are timed. In cycles, processes of one core-bound row hardly
+    /// differ on a quiet machine, while their windows do (2.6 % apart in a recorded guest,
+    /// processes 0 to 1 %): in rounds a quick run has more of them.
     pub fn windows_of(&self, case: &Case) -> Windows {
         let timed = bench::find(&case.bench).is_some_and(|bench| {
             let mut headline = bench.metrics.iter().filter(|metric| metric.headline);
@@ -138,7 +140,8 @@ impl Profile {
         }
     }
 
-    /// With the budget that these rows have of their own, where nobody named one and all of them do.
+    /// With the budget that these rows have of their own, where nobody named one and all of them
+    /// do.
     pub fn with_own_budget(mut self, benches: &[&Benchmark]) -> Profile {
         let own: Option<Vec<f64>> = benches.iter().map(|bench| bench.budget_s).collect();
         if let Some(longest) = own.and_then(|own| own.into_iter().reduce(f64::max))
@@ -160,18 +163,20 @@ impl Profile {
     }
 }
 
-/// Share of the free memory that a visit may touch: the rest is for the kernel, for us and for everybody else.
+/// Share of the free memory that a visit may touch: the rest is for the kernel, for us and for
+/// everybody else.
 const MEMORY_SHARE: f64 = 0.7;
 /// Memory that the parent and the child need for themselves, bytes.
 const OWN_MEMORY: u64 = 24 << 20;
-/// The quick profile never touches more than this, the standard one neither: only the full profile goes beyond a
-/// last-level cache of any claimed size.
+/// The quick profile never touches more than this, the standard one neither: only the full profile
+/// goes beyond a last-level cache of any claimed size.
 const QUICK_MEMORY: u64 = 256 << 20;
 const STANDARD_MEMORY: u64 = 1 << 30;
 /// Where the kernel does not tell how much memory is free.
 const MODEST_MEMORY: u64 = 256 << 20;
 
-/// Memory that one visit may touch on this machine now, bytes: by `MemAvailable` and the cgroup's limit.
+/// Memory that one visit may touch on this machine now, bytes: by `MemAvailable` and the cgroup's
+/// limit.
 pub fn memory_budget(machine: &machine::Machine, depth: Depth) -> u64 {
     let limits = &machine.limits;
     let in_cgroup =
@@ -188,9 +193,9 @@ pub fn memory_budget(machine: &machine::Machine, depth: Depth) -> u64 {
     }
 }
 
-/// The rows that `--only` names: `group`, `group.name` or the beginning of a name (hidden rows whole only). Empty: all
-/// that are not hidden. Unless a benchmark is named by its dot, only those that belong to a profile of this depth; of a
-/// group in which none does, all.
+/// The rows that `--only` names: `group`, `group.name` or the beginning of a name (hidden rows
+/// whole only). Empty: all that are not hidden. Unless a benchmark is named by its dot, only those
+/// that belong to a profile of this depth; of a group in which none does, all.
 pub fn select(only: &[String], depth: Depth) -> anyhow::Result<Vec<&'static Benchmark>> {
     let named = |bench: &Benchmark, wish: &str| {
         let begins = || bench.id.strip_prefix(wish).is_some_and(|rest| !rest.is_empty() && !bench.hidden);
@@ -232,8 +237,8 @@ pub fn make(scope: &Scope, benches: &[&Benchmark], profile: &Profile) -> Vec<Pla
     fit(candidates(scope, benches), scope, profile)
 }
 
-/// Cuts candidates to memory and budget, the least important first. Those that were cut or are impossible stay in the
-/// plan, with the reason.
+/// Cuts candidates to memory and budget, the least important first. Those that were cut or are
+/// impossible stay in the plan, with the reason.
 pub fn fit(candidates: Vec<Candidate>, scope: &Scope, profile: &Profile) -> Vec<Planned> {
     let mut planned: Vec<Planned> = candidates.into_iter().map(|candidate| admit(candidate, scope)).collect();
     let mut by_priority: Vec<usize> = (0..planned.len()).collect();
@@ -274,21 +279,23 @@ fn admit(candidate: Candidate, scope: &Scope) -> Planned {
 /// The input that names the points of a case where they can be chosen.
 const POINTS: &str = "points";
 
-/// Equal for equal cases in equal order, measured alike. Sizes that follow from the free memory of the moment do not
-/// count: a resumed run goes on with the plan that its file holds.
+/// Equal for equal cases in equal order, measured alike. Sizes that follow from the free memory of
+/// the moment do not count: a resumed run goes on with the plan that its file holds.
 pub fn plan_id(planned: &[Planned], profile: &Profile) -> String {
     let mut text = format!("{} {} {:?}", profile.name, profile.precision, profile.windows);
     for case in planned {
         text.push('\n');
         text.push_str(&case.case.key());
-        // What the user named instead of the profile's points is no size that follows from anything.
+        // What the user named instead of the profile's points is no size that follows from
+        // anything.
         text.extend(case.case.inputs.get(POINTS).map(|points| format!(" {points}")));
     }
     format!("{:016x}", fingerprint(&text))
 }
 
-/// The order in which each pass visits the runnable cases: two alternate ABBA or BAAB, more follow random cyclic Latin
-/// squares, so that drift hits all alike and no case always follows the same other one.
+/// The order in which each pass visits the runnable cases: two alternate ABBA or BAAB, more follow
+/// random cyclic Latin squares, so that drift hits all alike and no case always follows the same
+/// other one.
 pub fn orders(runnable: &[usize], passes: u32, seed: u64) -> Vec<Vec<usize>> {
     let orders = latin_order(runnable.len(), passes as usize, seed);
     orders.into_iter().map(|order| order.into_iter().map(|index| runnable[index]).collect()).collect()

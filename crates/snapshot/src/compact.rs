@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 const VOLATILE: &[&str] =
     &["cpu MHz", "cpu MHz dynamic", "bogomips", "BogoMIPS", "Bogo MIPS", "initial apicid", "clock"];
 
-/// /proc/cpuinfo with the first CPU's block whole, and of the others the processor number and the lines that differ
-/// from the first: two thousand CPUs repeat two kilobytes each. A reader takes a missing line from the first block.
+/// /proc/cpuinfo with the first CPU's block whole, and of the others the processor number and the
+/// lines that differ from the first: two thousand CPUs repeat two kilobytes each. A reader takes a
+/// missing line from the first block.
 pub fn cpuinfo(text: &str) -> String {
     let mut kept = String::new();
     let mut first: BTreeMap<&str, &str> = BTreeMap::new();
@@ -70,7 +71,8 @@ pub fn pci_devices(text: &str) -> String {
 /// Bytes of /proc/schedstat that are kept: enough for the domains of several hundred CPUs.
 const SCHEDSTAT_LIMIT: usize = 256 << 10;
 
-/// /proc/schedstat without its counters: `cpuN` and `domainM [NAME] MASK`, whole CPUs up to the limit.
+/// /proc/schedstat without its counters: `cpuN` and `domainM [NAME] MASK`, whole CPUs up to the
+/// limit.
 pub fn schedstat(text: &str) -> String {
     let mut kept = String::new();
     let mut whole = 0;

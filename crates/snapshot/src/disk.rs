@@ -1,8 +1,8 @@
 //! What a directory's disk hangs on, and what the kernel tells of every device on the way there.
 //!
-//! The text of [`describe`] is lines of a name, a space and a value, nearly as /sys has them. Lines before the first `block`
-//! are about the filesystem; each `block NAME` begins a device, from the one that the filesystem lies on down to the
-//! disks. `machine::disk` makes sense of them.
+//! The text of [`describe`] is lines of a name, a space and a value, nearly as /sys has them. Lines
+//! before the first `block` are about the filesystem; each `block NAME` begins a device, from the
+//! one that the filesystem lies on down to the disks. `machine::disk` makes sense of them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,8 +13,9 @@ use model::{Entry, Snapshot};
 use super::tree::Tree;
 use machine::cgroup::unescaped;
 
-/// Lines to add to the entry `probe:directory` that has this text: where its block device stands in /sys, and the link of
-/// the PCI device that it hangs on; none for a filesystem that lies on no device or on several.
+/// Lines to add to the entry `probe:directory` that has this text: where its block device stands in
+/// /sys, and the link of the PCI device that it hangs on; none for a filesystem that lies on no
+/// device or on several.
 pub fn of_directory(probe: &str) -> String {
     let device = probe.lines().find_map(|line| line.strip_prefix("device ")).unwrap_or_default();
     let found = fs::canonicalize(format!("/sys/dev/block/{device}"));
@@ -33,7 +34,8 @@ const LINK: [&str; 2] = ["current_link_speed", "current_link_width"];
 
 /// What is to be described.
 pub enum Subject<'a> {
-    /// A directory, by its path with no links in it, and the number (`8:1`) of what it lies on where that is known.
+    /// A directory, by its path with no links in it, and the number (`8:1`) of what it lies on
+    /// where that is known.
     Directory { path: &'a str, number: Option<&'a str> },
     /// A whole block device, by the path that the user gave and its number.
     Device { path: &'a str, number: &'a str },
@@ -93,11 +95,12 @@ const CRON: [&str; 4] = ["/etc/cron.hourly", "/etc/cron.daily", "/etc/cron.weekl
 /// More devices below one filesystem than anybody has.
 const MOST: usize = 256;
 
-/// Layers of devices and of filesystems on filesystems (an overlay, a loop device's file) that are gone through.
+/// Layers of devices and of filesystems on filesystems (an overlay, a loop device's file) that are
+/// gone through.
 const DEEPEST: usize = 16;
 
-/// Everything about the disk below a directory, or about a device; of any tree that holds /sys and a mount table. What
-/// cannot be read is left out.
+/// Everything about the disk below a directory, or about a device; of any tree that holds /sys and
+/// a mount table. What cannot be read is left out.
 pub fn describe(root: &Path, subject: &Subject) -> String {
     let Ok(tree) = Tree::open(root) else { return String::new() };
     let mut walk = Walk { root, tree, text: String::new(), seen: BTreeSet::new() };
@@ -193,7 +196,8 @@ impl Walk<'_> {
         }
         if let (true, Some(upper), true) = (overlay && tops.is_empty(), upper, depth < DEEPEST) {
             let upper = unescaped(upper);
-            // A container's overlay names folders of the host, which are not to be seen from inside.
+            // A container's overlay names folders of the host, which are not to be seen from
+            // inside.
             if self.root == Path::new("/") && !Path::new(&upper).is_dir() {
                 return;
             }
@@ -202,7 +206,8 @@ impl Walk<'_> {
         }
     }
 
-    /// The mount that a path belongs to: the longest mount point above it, the last of several there.
+    /// The mount that a path belongs to: the longest mount point above it, the last of several
+    /// there.
     fn mount_of(&self, path: &str, number: Option<&str>) -> Option<Mount> {
         let table = self.read("/proc/self/mountinfo");
         let mounts: Vec<Mount> = match &table {
@@ -274,7 +279,8 @@ impl Walk<'_> {
                 self.line(attribute, &value);
             }
         }
-        // What stands before its first dash says what kind of mapping it is; what follows names the owner's volumes.
+        // What stands before its first dash says what kind of mapping it is; what follows names the
+        // owner's volumes.
         if let Some(uuid) = self.read(&format!("{place}/dm/uuid")) {
             self.line("dm/uuid", uuid.split('-').next().unwrap_or(""));
         }

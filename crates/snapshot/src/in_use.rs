@@ -95,8 +95,8 @@ fn hexadecimal(device: u64) -> String {
     format!("{:02x}:{:02x}", rustix::fs::major(device), rustix::fs::minor(device))
 }
 
-/// Why nothing may be written to the device, in sentences; empty: nobody is known to use it, a part of it, or what shares its
-/// storage.
+/// Why nothing may be written to the device, in sentences; empty: nobody is known to use it, a part
+/// of it, or what shares its storage.
 pub fn users(root: &Path, name: &str, asked: &Asked) -> Vec<String> {
     let devices = Devices::read(root, asked);
     let sharing = devices.sharing(name);
@@ -147,7 +147,8 @@ pub fn users(root: &Path, name: &str, asked: &Asked) -> Vec<String> {
             say(share, "belongs to a bcache".to_string());
         }
         let on_it: Vec<&String> = devices.loops_on(name).collect();
-        // Where we lie on it by a loop device ourselves, the others were told apart by their offsets.
+        // Where we lie on it by a loop device ourselves, the others were told apart by their
+        // offsets.
         if !on_it.iter().any(|other| sharing.contains_key(*other)) {
             on_it.iter().for_each(|other| say(share, format!("carries {other}")));
         }

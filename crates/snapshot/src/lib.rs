@@ -1,11 +1,12 @@
-//! Reads what a machine says of itself: the live one, or any captured tree (a sosreport, a container's root, a
-//! hand-made fixture) under its own root.
+//! Reads what a machine says of itself: the live one, or any captured tree (a sosreport, a
+//! container's root, a hand-made fixture) under its own root.
 //!
-//! Only what is parsed, or what a finding will cite, is read: no attribute that is slow (the current frequency wakes
-//! every CPU) or has side effects. Some files hold what identifies the owner beside that (SMBIOS tables serial numbers and
-//! tags, the kernel's command line whatever was given to it, paths of control groups the ids of containers): that is blanked
-//! here, before anybody sees the snapshot, as `model::blank` says. What is long and repeats is shortened as `compact` says; a
-//! mask and a list that say the same are stored once, in the shorter form.
+//! Only what is parsed, or what a finding will cite, is read: no attribute that is slow (the
+//! current frequency wakes every CPU) or has side effects. Some files hold what identifies the
+//! owner beside that (SMBIOS tables serial numbers and tags, the kernel's command line whatever was
+//! given to it, paths of control groups the ids of containers): that is blanked here, before
+//! anybody sees the snapshot, as `model::blank` says. What is long and repeats is shortened as
+//! `compact` says; a mask and a list that say the same are stored once, in the shorter form.
 //!
 //! Invariant: reads and never writes, and what identifies the owner never leaves it.
 
@@ -26,7 +27,8 @@ use machine::cgroup;
 use machine::{CLUSTER, CORE, CPUS, DIE, PACKAGE};
 use tree::Tree;
 
-/// Plain files, as patterns: `*` stands for any name, `#` for a number, `{a,b}` at the end for several names.
+/// Plain files, as patterns: `*` stands for any name, `#` for a number, `{a,b}` at the end for
+/// several names.
 const FILES: &[&str] = &[
     "/etc/hostname",
     "/proc/{meminfo,cmdline,version,uptime,loadavg,swaps,buddyinfo,sysinfo}",
@@ -88,12 +90,12 @@ const FILES: &[&str] = &[
     "/sys/class/net/*/{speed,duplex,mtu,operstate,carrier,device/numa_node}",
 ];
 
-/// Reads a machine. `/` is the live one; anything else is the root of a captured tree, or a folder that holds one.
-/// A root that cannot be opened gives an empty snapshot.
+/// Reads a machine. `/` is the live one; anything else is the root of a captured tree, or a folder
+/// that holds one. A root that cannot be opened gives an empty snapshot.
 ///
 /// What is no file (cpuid, affinity) is not read here; a live caller adds it as `probe:` entries:
-/// `probe:affinity` a list of CPUs, `probe:architecture` as `uname -m` says it, `probe:page_bytes` a number,
-/// `probe:cpuid/N` the leaves of CPU N (see `machine::cpuid` for the form).
+/// `probe:affinity` a list of CPUs, `probe:architecture` as `uname -m` says it, `probe:page_bytes`
+/// a number, `probe:cpuid/N` the leaves of CPU N (see `machine::cpuid` for the form).
 pub fn read(root: &Path) -> Snapshot {
     let root = captured_root(root);
     let Ok(mut tree) = Tree::open(&root) else { return Snapshot::default() };
@@ -111,8 +113,8 @@ pub fn read(root: &Path) -> Snapshot {
     snapshot
 }
 
-/// Folders of our control groups (those of CPU time, those of memory), from our own group up to the mount points, by
-/// their true names: for who reads them now, and never to be written down.
+/// Folders of our control groups (those of CPU time, those of memory), from our own group up to the
+/// mount points, by their true names: for who reads them now, and never to be written down.
 pub fn group_folders(root: &Path) -> [Vec<String>; 2] {
     let Ok(mut tree) = Tree::open(&captured_root(root)) else { return Default::default() };
     tree.take("/proc/self/cgroup");
@@ -139,7 +141,8 @@ fn captured_root(root: &Path) -> PathBuf {
     }
 }
 
-/// A folder with one file `puN` per CPU, as hwloc's gather tool writes it, as `probe:cpuid/N` entries.
+/// A folder with one file `puN` per CPU, as hwloc's gather tool writes it, as `probe:cpuid/N`
+/// entries.
 pub fn read_cpuid(folder: &Path) -> Snapshot {
     let Ok(mut tree) = Tree::open(folder) else { return Snapshot::default() };
     for cpu in tree.numbered("/", "pu") {
@@ -344,8 +347,8 @@ fn files(tree: &Tree, folder: &str, names: &[&str]) -> Vec<(String, Entry)> {
     names.iter().filter_map(read).collect()
 }
 
-/// The first of the (mask, list) pairs of which anything is there; both files only where they contradict each other
-/// or cannot be read, else the shorter.
+/// The first of the (mask, list) pairs of which anything is there; both files only where they
+/// contradict each other or cannot be read, else the shorter.
 fn set(tree: &Tree, folder: &str, names: &[(&str, &str)]) -> Vec<(String, Entry)> {
     for (mask, list) in names {
         let mut found = files(tree, folder, &[mask, list]);

@@ -1,5 +1,5 @@
-//! What files tell of a network interface and of the kernel's settings for TCP, as lines of a name and a value (see
-//! `machine::network`).
+//! What files tell of a network interface and of the kernel's settings for TCP, as lines of a name
+//! and a value (see `machine::network`).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -44,7 +44,8 @@ pub fn of_interface(name: &str) -> String {
     if !plain || !place.is_dir() {
         return text;
     }
-    // Asking an interface that is down for its speed is an error, and so is asking one that has none.
+    // Asking an interface that is down for its speed is an error, and so is asking one that has
+    // none.
     let speed = read(&place.join("speed")).filter(|speed| speed.parse::<i64>().is_ok_and(|speed| speed > 0));
     line(&mut text, "mtu", read(&place.join("mtu")));
     line(&mut text, "speed_mbps", speed);
@@ -72,8 +73,8 @@ pub fn of_interface(name: &str) -> String {
     text
 }
 
-/// Interrupts of the device, or of the one that it hangs on (virtio's stand at the PCI device): number, name, the CPUs
-/// that take it, and how often each did since the machine started.
+/// Interrupts of the device, or of the one that it hangs on (virtio's stand at the PCI device):
+/// number, name, the CPUs that take it, and how often each did since the machine started.
 fn interrupts(text: &mut String, device: &Path) {
     let folders = device.ancestors().map(|folder| folder.join("msi_irqs")).take(4);
     let Some(folder) = folders.into_iter().find(|folder| folder.is_dir()) else { return };

@@ -1,4 +1,5 @@
-//! A tree of files under any root, read without ever leaving it, blocking on it, or filling memory with it.
+//! A tree of files under any root, read without ever leaving it, blocking on it, or filling memory
+//! with it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,8 +11,8 @@ use rustix::io::Errno;
 
 use model::{Entry, Snapshot};
 
-/// Files larger than this are stored as errno `EFBIG`: sysfs attributes end at 4 KiB, /proc files that we keep whole
-/// stay far below.
+/// Files larger than this are stored as errno `EFBIG`: sysfs attributes end at 4 KiB, /proc files
+/// that we keep whole stay far below.
 const FILE_LIMIT: usize = 1 << 20;
 
 /// Text of all entries together. A machine with 2048 CPUs takes some megabytes.
@@ -25,7 +26,8 @@ const EFBIG: i32 = 27;
 pub(super) struct Tree {
     root: OwnedFd,
     path: PathBuf,
-    /// The running system itself: its kernel's own folders need no guard against links that lead out.
+    /// The running system itself: its kernel's own folders need no guard against links that lead
+    /// out.
     live: bool,
     stored: usize,
     entries: BTreeMap<String, Entry>,
@@ -75,7 +77,8 @@ impl Tree {
         // NONBLOCK: a pipe or a terminal must not hold us up.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         if !self.live {
-            // Opening a device can do things (a watchdog, a tape); so look before opening for reading.
+            // Opening a device can do things (a watchdog, a tape); so look before opening for
+            // reading.
             let look = self.resolve(path, OFlags::PATH | OFlags::CLOEXEC)?;
             if !is_file(&look)? {
                 return Err(Errno::ISDIR);
@@ -109,7 +112,8 @@ impl Tree {
         }
         let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
         match rustix::fs::openat2(&self.root, relative, flags, Mode::empty(), resolve) {
-            // Kernels before 5.6 and some sandboxes: links that lead out are then not followed at all.
+            // Kernels before 5.6 and some sandboxes: links that lead out are then not followed at
+            // all.
             Err(Errno::NOSYS | Errno::PERM) => self.resolve_by_name(relative, flags),
             other => other,
         }
@@ -170,12 +174,14 @@ impl Tree {
         found
     }
 
-    /// Stores that something of this name is there (links between nodes and CPUs say all by their names).
+    /// Stores that something of this name is there (links between nodes and CPUs say all by their
+    /// names).
     pub fn take_name(&mut self, path: &str) {
         self.store(path, Entry::Text(String::new()));
     }
 
-    /// Stores the files of a folder; a folder that says word for word what another said is stored as a link to it.
+    /// Stores the files of a folder; a folder that says word for word what another said is stored
+    /// as a link to it.
     pub fn take_folder(&mut self, folder: &str, content: Vec<(String, Entry)>) {
         if content.is_empty() {
             return;

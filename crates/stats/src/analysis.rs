@@ -1,4 +1,5 @@
-//! Everything that is known of a series, from its values alone: number, behaviour, outliers, verdict.
+//! Everything that is known of a series, from its values alone: number, behaviour, outliers,
+//! verdict.
 
 use std::borrow::Cow;
 
@@ -38,7 +39,8 @@ pub struct JudgedRun {
     pub series: Vec<Judged>,
 }
 
-/// What the values of a series say. Behaviour, outliers and correlations are those at the clock where that is known.
+/// What the values of a series say. Behaviour, outliers and correlations are those at the clock
+/// where that is known.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Analysis {
     /// The number as it ran; `None` where nothing was measured.
@@ -73,8 +75,8 @@ pub struct Cause {
     pub p: f64,
 }
 
-/// All series of a run with their analyses, in the order of [`series`], at the precision that the run was
-/// asked for; those that are bound by the core at the clock of the run.
+/// All series of a run with their analyses, in the order of [`series`], at the precision that the
+/// run was asked for; those that are bound by the core at the clock of the run.
 pub fn judge_run(run: &Run, machine: &Machine) -> JudgedRun {
     let all = series(run);
     let clock = run_clock(&all, machine);
@@ -230,21 +232,23 @@ fn unverified(verdict: Verdict) -> Verdict {
     Verdict::new(VerdictKind::Unverified, reason)
 }
 
-/// Of values that several visits gave together each: there the words for processes mean groups of them.
+/// Of values that several visits gave together each: there the words for processes mean groups of
+/// them.
 fn together(verdict: Verdict, visits: usize, groups: usize) -> Verdict {
     let mut reason = match groups {
         1 => format!("one value, of the latencies of {visits} visits together"),
         _ => format!("{visits} visits' latencies in {groups} groups, taken for processes"),
     };
-    // One value has no interval; how many more processes would do is not asked, as visits grow into groups.
+    // One value has no interval; how many more processes would do is not asked, as visits grow into
+    // groups.
     if groups > 1 && verdict.kind != VerdictKind::Trusted {
         reason.push_str(&format!(": {}", verdict.reason));
     }
     Verdict::new(verdict.kind, reason)
 }
 
-/// What each process met as a whole: the machine's counters as shares of its time, its own facts, and the
-/// median of what was recorded beside its windows.
+/// What each process met as a whole: the machine's counters as shares of its time, its own facts,
+/// and the median of what was recorded beside its windows.
 fn beside_processes(processes: &[&Process]) -> Vec<Covariate> {
     type Read = fn(&Process) -> Option<f64>;
     fn share(process: &Process, part: Option<f64>) -> Option<f64> {
@@ -299,8 +303,8 @@ fn varies(values: &[f64]) -> bool {
     known.any(|value| Some(value) != first)
 }
 
-/// Outliers among windows: each is held against its own process's median, so that a slow process is not a row
-/// of them.
+/// Outliers among windows: each is held against its own process's median, so that a slow process is
+/// not a row of them.
 fn attribute_windows(processes: &[&Process]) -> Attribution {
     let (mut residuals, mut strata) = (Vec::new(), Vec::new());
     for (number, process) in processes.iter().enumerate() {
@@ -339,7 +343,8 @@ fn estimate_without(values: &[Vec<f64>], windows: &Attribution, processes: &Attr
     estimate(&kept, CONFIDENCE)
 }
 
-/// What goes with the modes: the CPU, the kernel variant, or anything that was recorded beside the processes.
+/// What goes with the modes: the CPU, the kernel variant, or anything that was recorded beside the
+/// processes.
 fn cause(modes: &Modes, processes: &[&Process], beside: &[Covariate], seed: u64) -> Option<Cause> {
     if modes.membership.len() != processes.len() {
         return None;

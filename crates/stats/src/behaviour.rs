@@ -1,4 +1,5 @@
-//! How a series behaves: everything that can be wrong with treating it as repeated draws of one value.
+//! How a series behaves: everything that can be wrong with treating it as repeated draws of one
+//! value.
 
 use super::change::{Change, Sensitivity, changes};
 use super::dependence::neighbours_p;
@@ -11,8 +12,9 @@ use super::order::{median, median_of_sorted, sorted};
 pub const DRIFT_P: f64 = 0.01;
 /// ... and this unlikely to end a measurement: it is asked at every look, and would add up.
 pub const DRIFT_P_WHILE_MEASURING: f64 = 0.001;
-/// And what it found must be larger than this share of the median, and than the half-width of the interval.
-/// (A quiet machine shows a significant drift of a tenth of a per cent in half of all series; nobody asked.)
+/// And what it found must be larger than this share of the median, and than the half-width of the
+/// interval. (A quiet machine shows a significant drift of a tenth of a per cent in half of all
+/// series; nobody asked.)
 pub const LEAST_DRIFT: f64 = 0.01;
 /// Dependent processes worth fewer independent ones than this give no usable interval.
 pub const LEAST_WORTH: f64 = 8.0;
@@ -47,8 +49,8 @@ pub enum Drift {
     Dependent { worth: f64 },
 }
 
-/// Examines a series; `estimate` is its own, `drift_p` what a test of drift must fall below ([`DRIFT_P`] or
-/// [`DRIFT_P_WHILE_MEASURING`]). The seed drives permutations.
+/// Examines a series; `estimate` is its own, `drift_p` what a test of drift must fall below
+/// ([`DRIFT_P`] or [`DRIFT_P_WHILE_MEASURING`]). The seed drives permutations.
 pub fn behaviour(processes: &[Vec<f64>], estimate: &Estimate, drift_p: f64, seed: u64) -> Behaviour {
     let medians: Vec<f64> = processes.iter().filter_map(|windows| median(windows)).collect();
     let least = estimate.relative_half_width().unwrap_or(0.0).max(LEAST_DRIFT);
@@ -99,8 +101,8 @@ fn distances_from_median(values: &[f64]) -> f64 {
     rising.iter().map(|value| (value - centre).abs()).sum()
 }
 
-/// How a series of values in time settles (Barrett et al., *Virtual Machine Warmup Blows Hot and Cold*,
-/// OOPSLA 2017).
+/// How a series of values in time settles (Barrett et al., *Virtual Machine Warmup Blows Hot and
+/// Cold*, OOPSLA 2017).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Settling {
     /// One level throughout.
@@ -116,9 +118,9 @@ pub enum Settling {
 /// The last level must hold for this share of the values.
 pub const SETTLED_SHARE: f64 = 0.6;
 
-/// Classifies a long series (windows of a JVM, a job's seconds) by its change points. `lower_is_better` tells
-/// which level is the best. Values that follow each other closely in size look like steps: the classes say
-/// what happened, not why.
+/// Classifies a long series (windows of a JVM, a job's seconds) by its change points.
+/// `lower_is_better` tells which level is the best. Values that follow each other closely in size
+/// look like steps: the classes say what happened, not why.
 pub fn settling(values: &[f64], lower_is_better: bool, seed: u64) -> Settling {
     let changes = changes(values, Sensitivity { shortest: 5, ..Sensitivity::default() }, seed);
     let Some(last) = changes.last() else { return Settling::Flat };

@@ -21,11 +21,11 @@ impl Resampling {
     }
 }
 
-/// Bias-corrected and accelerated interval (Efron 1987) of a statistic over one or more independent samples
-/// of the given sizes. The statistic gets, for each sample, the positions drawn from it, and must be the same
-/// for every order of them. Resample the *highest* level (processes, suite passes), never windows of one
-/// process. `None` where a sample is smaller than two or the statistic is not finite on the samples
-/// themselves.
+/// Bias-corrected and accelerated interval (Efron 1987) of a statistic over one or more independent
+/// samples of the given sizes. The statistic gets, for each sample, the positions drawn from it,
+/// and must be the same for every order of them. Resample the *highest* level (processes, suite
+/// passes), never windows of one process. `None` where a sample is smaller than two or the
+/// statistic is not finite on the samples themselves.
 pub fn bca(sizes: &[usize], plan: Resampling, statistic: impl Fn(&[Vec<usize>]) -> f64) -> Option<Interval> {
     let whole: Vec<Vec<usize>> = sizes.iter().map(|&size| (0..size).collect()).collect();
     let observed = statistic(&whole);
@@ -50,8 +50,8 @@ pub fn bca(sizes: &[usize], plan: Resampling, statistic: impl Fn(&[Vec<usize>]) 
     let share = (below as f64 + equal as f64 / 2.0) / values.len() as f64;
     let acceleration = acceleration(&whole, &statistic);
     let end = |p: f64| {
-        // A statistic that never (or always) falls below the observed one has no correction: its own extremes
-        // bound it.
+        // A statistic that never (or always) falls below the observed one has no correction: its
+        // own extremes bound it.
         let bias = normal_quantile(share.clamp(1e-6, 1.0 - 1e-6))?;
         let z = bias + normal_quantile(p)?;
         let corrected = bias + z / (1.0 - acceleration * z);

@@ -1,8 +1,8 @@
 //! Change points: where a series stops being one distribution and becomes another.
 //!
-//! E-divisive in one dimension with exponent 1 (Matteson & James 2014, arXiv 1306.4933) splits while a
-//! permutation test says so; then the weakest change points are merged away, as Apache Otava does (Hunter,
-//! arXiv 2301.03034).
+//! E-divisive in one dimension with exponent 1 (Matteson & James 2014, arXiv 1306.4933) splits
+//! while a permutation test says so; then the weakest change points are merged away, as Apache
+//! Otava does (Hunter, arXiv 2301.03034).
 
 use fastrand::Rng;
 
@@ -15,7 +15,8 @@ use super::tails::{permutation_p, t_two_sided};
 pub struct Sensitivity {
     /// A split must be this unlikely under permutation.
     pub split_p: f64,
-    /// Neighbouring segments must differ with at most this p (Mann-Whitney from 8 values each, else Welch's t).
+    /// Neighbouring segments must differ with at most this p (Mann-Whitney from 8 values each, else
+    /// Welch's t).
     pub merge_p: f64,
     /// Least relative difference of their medians.
     pub least: f64,
@@ -24,7 +25,8 @@ pub struct Sensitivity {
 }
 
 impl Default for Sensitivity {
-    /// Otava's p of 0.001 after merging and ten times that before; 1 % is what the drift rule asks too.
+    /// Otava's p of 0.001 after merging and ten times that before; 1 % is what the drift rule asks
+    /// too.
     fn default() -> Sensitivity {
         Sensitivity { split_p: 0.01, merge_p: 0.001, least: 0.01, shortest: 3 }
     }
@@ -49,8 +51,8 @@ impl Change {
     }
 }
 
-/// Change points in rising order; the seed drives the permutations. Values that are not finite must not occur
-/// (positions would shift): then, as for series without a change, the list is empty.
+/// Change points in rising order; the seed drives the permutations. Values that are not finite must
+/// not occur (positions would shift): then, as for series without a change, the list is empty.
 pub fn changes(values: &[f64], sensitivity: Sensitivity, seed: u64) -> Vec<Change> {
     if finite(values).len() != values.len() {
         return Vec::new();
@@ -88,8 +90,9 @@ fn ranked(values: &[f64]) -> Vec<(f64, usize)> {
     values.iter().map(|&value| (value, levels.partition_point(|&level| level <= value).max(1))).collect()
 }
 
-/// Where the scaled energy distance Q between the two sides is largest, and that Q; `None` where there is no
-/// room. `Q = 2/(m+n) sum|x-y| - 2m/((m+n)(n-1)) sum|x-x'| - 2n/((m+n)(m-1)) sum|y-y'|`.
+/// Where the scaled energy distance Q between the two sides is largest, and that Q; `None` where
+/// there is no room. `Q = 2/(m+n) sum|x-y| - 2m/((m+n)(n-1)) sum|x-x'| - 2n/((m+n)(m-1))
+/// sum|y-y'|`.
 fn best_split(sequence: &[(f64, usize)], shortest: usize) -> Option<(usize, f64)> {
     let all = sequence.len();
     if all < 2 * shortest {
@@ -109,8 +112,8 @@ fn best_split(sequence: &[(f64, usize)], shortest: usize) -> Option<(usize, f64)
     candidates.max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// Sum of the distances between all pairs of the first 1, 2, ... values: with a Fenwick tree over ranks, so
-/// that permutations of a long series stay affordable.
+/// Sum of the distances between all pairs of the first 1, 2, ... values: with a Fenwick tree over
+/// ranks, so that permutations of a long series stay affordable.
 fn running_distances<'a>(sequence: impl ExactSizeIterator<Item = &'a (f64, usize)>) -> Vec<f64> {
     // No rank exceeds the number of values.
     let mut tree = vec![(0.0, 0.0); sequence.len() + 1];

@@ -1,26 +1,32 @@
-//! The core clock as a covariate. A series whose time is a count of core cycles (the catalogue says which) is brought to one
-//! clock of the run by the clock that was read beside each window. The slope of ln(time) on ln(clock) is fixed at -1: the data
-//! choose no model and estimate no slope; they can only veto, each series for itself and all together for the run.
+//! The core clock as a covariate. A series whose time is a count of core cycles (the catalogue says
+//! which) is brought to one clock of the run by the clock that was read beside each window. The
+//! slope of ln(time) on ln(clock) is fixed at -1: the data choose no model and estimate no slope;
+//! they can only veto, each series for itself and all together for the run.
 //!
-//! What is counted is the process: clocks move between visits, and a reading beside a window that held a step is not that
-//! window's clock, so slopes inside processes mean nothing.
+//! What is counted is the process: clocks move between visits, and a reading beside a window that
+//! held a step is not that window's clock, so slopes inside processes mean nothing.
 
 use super::order::{mean, median, variance};
 use super::tails::t_two_sided;
 
-/// A clock that moved less than this between processes (standard deviation of ln) has nothing to show.
+/// A clock that moved less than this between processes (standard deviation of ln) has nothing to
+/// show.
 pub const MOVES: f64 = 0.01;
 
-/// The pooled slope of a run may be this far from -1, with a standard error of at most [`GATE_ERROR`].
+/// The pooled slope of a run may be this far from -1, with a standard error of at most
+/// [`GATE_ERROR`].
 pub const GATE_OFF: f64 = 0.15;
 pub const GATE_ERROR: f64 = 0.10;
-/// With fewer series whose clock moved there is no pooled slope, and nothing that could be wrong by much.
+/// With fewer series whose clock moved there is no pooled slope, and nothing that could be wrong by
+/// much.
 pub const GATE_SERIES: usize = 8;
 pub const GATE_PROCESSES: usize = 5;
-/// No slope of a series is known better than this: readings and time do not belong to the very same cycles.
+/// No slope of a series is known better than this: readings and time do not belong to the very same
+/// cycles.
 const LEAST_ERROR: f64 = 0.02;
 
-/// A series whose slope in cycles is further from 0 than this, with a p below [`VETO_P`], is left as it ran.
+/// A series whose slope in cycles is further from 0 than this, with a p below [`VETO_P`], is left
+/// as it ran.
 pub const VETO_OFF: f64 = 0.25;
 pub const VETO_P: f64 = 0.01;
 
@@ -96,7 +102,8 @@ pub fn inside(processes: &[Seen]) -> Vec<Seen> {
     processes.iter().map(less).collect()
 }
 
-/// Least squares of `value` on ln(clock): slope and its standard error; `None` below three processes or without movement.
+/// Least squares of `value` on ln(clock): slope and its standard error; `None` below three
+/// processes or without movement.
 fn regressed(processes: &[Seen], value: fn(&Seen) -> f64) -> Option<Slope> {
     let (clocks, values) = (clocks(processes), processes.iter().map(value).collect::<Vec<f64>>());
     let (clock, centre) = (mean(&clocks)?, mean(&values)?);
@@ -111,7 +118,8 @@ fn regressed(processes: &[Seen], value: fn(&Seen) -> f64) -> Option<Slope> {
     Some(Slope { slope, standard_error: (left / freedom / squares).sqrt() })
 }
 
-/// The slope of a series for the gate of its run; `None` where its clock stood, or with fewer than [`GATE_PROCESSES`].
+/// The slope of a series for the gate of its run; `None` where its clock stood, or with fewer than
+/// [`GATE_PROCESSES`].
 pub fn slope(processes: &[Seen]) -> Option<Slope> {
     if processes.len() < GATE_PROCESSES || !moves(movement(processes)?) {
         return None;
@@ -127,7 +135,8 @@ pub enum Gate {
     Steady,
     /// Time goes with the clock.
     Open(Slope),
-    /// It does not: the clock is another CPU's, or stops, or the machine is too loud. Nothing is brought to a clock.
+    /// It does not: the clock is another CPU's, or stops, or the machine is too loud. Nothing is
+    /// brought to a clock.
     Closed(Slope),
 }
 
@@ -138,7 +147,8 @@ pub fn gate(slopes: &[Slope]) -> Gate {
     if open { Gate::Open(pooled) } else { Gate::Closed(pooled) }
 }
 
-/// Mean of slopes that differ by more than their errors (DerSimonian and Laird, *Meta-analysis in clinical trials*, 1986).
+/// Mean of slopes that differ by more than their errors (DerSimonian and Laird, *Meta-analysis in
+/// clinical trials*, 1986).
 fn pooled(slopes: &[Slope]) -> Option<Slope> {
     let mean_by = |between: f64| {
         let weight = move |slope: &Slope| 1.0 / (slope.standard_error.powi(2) + between);
@@ -186,7 +196,8 @@ pub fn slack(processes: &[Seen]) -> Result<f64, Veto> {
     Ok((left.slope.abs() + left.standard_error).clamp(LEAST_SLACK, MOST_SLACK))
 }
 
-/// The clock of a run, GHz: the median over all processes of its core-bound series, to 0.01 GHz. `None` without any.
+/// The clock of a run, GHz: the median over all processes of its core-bound series, to 0.01 GHz.
+/// `None` without any.
 pub fn run_clock(series: &[Vec<Seen>]) -> Option<f64> {
     let all: Vec<f64> = series.iter().flatten().map(|seen| seen.clock).collect();
     Some((median(&all)?.exp() * 100.0).round() / 100.0)
@@ -199,8 +210,9 @@ pub struct Brought {
     pub slope: Option<Slope>,
     /// The share of a shift to another clock by which its figure may be off.
     pub slack: f64,
-    /// By how much the interval of ln(time) at the clock is wider on both sides than that of ln(cycles): the slack times
-    /// how far the mean of ln(clock) lies from the clock that it is brought to.
+    /// By how much the interval of ln(time) at the clock is wider on both sides than that of
+    /// ln(cycles): the slack times how far the mean of ln(clock) lies from the clock that it is
+    /// brought to.
     pub wider: f64,
 }
 

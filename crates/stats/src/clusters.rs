@@ -1,20 +1,23 @@
-//! Groups of CPUs by what passes between every two of them: which levels of nearness there are, or that it cannot be
-//! told.
+//! Groups of CPUs by what passes between every two of them: which levels of nearness there are, or
+//! that it cannot be told.
 //!
-//! Average linkage (UPGMA; Sokal & Michener 1958) on the logarithms of the pairs' medians gives a tree whose heights
-//! are ratios. A cut through it counts as a level where the gap between two heights is wide in itself, wide beside the
-//! noise between visits, and wide beside what the tree leaves unexplained (places on a mesh, slow CPUs).
+//! Average linkage (UPGMA; Sokal & Michener 1958) on the logarithms of the pairs' medians gives a
+//! tree whose heights are ratios. A cut through it counts as a level where the gap between two
+//! heights is wide in itself, wide beside the noise between visits, and wide beside what the tree
+//! leaves unexplained (places on a mesh, slow CPUs).
 
 use std::collections::BTreeMap;
 
 use super::order::{median, quantile};
 use super::pairs::{LEAST_VISITS, Pair, Pairs, WITHIN_ONE_SIGMA};
 
-/// Levels whose values are less apart than this many times are not told apart: distances on one mesh differ as much.
+/// Levels whose values are less apart than this many times are not told apart: distances on one
+/// mesh differ as much.
 pub const LEAST_RATIO: f64 = 1.3;
 /// A gap must be this many standard errors of a pair's median.
 const ERRORS: f64 = 5.0;
-/// And this many times what the tree leaves unexplained, more for few CPUs (see [`unexplained_times`]).
+/// And this many times what the tree leaves unexplained, more for few CPUs (see
+/// [`unexplained_times`]).
 const UNEXPLAINED: f64 = 5.0;
 /// One group is claimed where levels this many times apart would have shown ...
 pub const WOULD_SHOW: f64 = 1.35;
@@ -24,8 +27,8 @@ const ALIKE: f64 = 1.6;
 const FLOATING_RATIO: f64 = 1.5;
 /// CPUs that must have changed company between them.
 const CHANGED_LEAST: usize = 3;
-/// A value this many times below its pair's median, and so many standard deviations of one value, is a step to a nearer
-/// place: whatever disturbs a transfer only makes it longer.
+/// A value this many times below its pair's median, and so many standard deviations of one value,
+/// is a step to a nearer place: whatever disturbs a transfer only makes it longer.
 const LEAST_STEP: f64 = 1.25;
 const STEP_ERRORS: f64 = 4.0;
 /// Share of such values that chance and stolen medians give.
@@ -54,7 +57,8 @@ pub enum Answer {
     Levels(Vec<Level>),
     /// Why not.
     CannotTell(String),
-    /// Two visits, each with clear groups, contradict each other: the CPUs do not stay where they are.
+    /// Two visits, each with clear groups, contradict each other: the CPUs do not stay where they
+    /// are.
     Floating([Vec<Vec<u32>>; 2]),
 }
 
@@ -148,8 +152,9 @@ fn floating(pairs: &Pairs, cpus: &[u32]) -> Option<[Vec<Vec<u32>>; 2]> {
     None
 }
 
-/// Whether at least three of `count` CPUs have changed company: each had a neighbour that it lost, and got one that it had
-/// not. Stolen time makes pairs far, so it takes neighbours away; it does not give new ones.
+/// Whether at least three of `count` CPUs have changed company: each had a neighbour that it lost,
+/// and got one that it had not. Stolen time makes pairs far, so it takes neighbours away; it does
+/// not give new ones.
 fn crossing(one: &[Vec<usize>], other: &[Vec<usize>], count: usize) -> bool {
     let (one_of, other_of) = (place(one, count), place(other, count));
     let changed = |cpu: &usize| {
@@ -222,11 +227,12 @@ impl<'a> Tree<'a> {
         Some(tree)
     }
 
-    /// Nearest-neighbour chains (Murtagh 1983): two that are each other's nearest are joined, which gives the same tree as
-    /// joining the nearest of all in turn, in quadratic time.
+    /// Nearest-neighbour chains (Murtagh 1983): two that are each other's nearest are joined, which
+    /// gives the same tree as joining the nearest of all in turn, in quadratic time.
     fn joined(&self) -> Option<Vec<(usize, usize, f64)>> {
         let n = self.cpus.len();
-        // Sums and counts of measured pairs between clusters; a cluster is known by one of its members.
+        // Sums and counts of measured pairs between clusters; a cluster is known by one of its
+        // members.
         let mut sum: Vec<f64> = self.distances.iter().map(|d| if d.is_nan() { 0.0 } else { *d }).collect();
         let mut count: Vec<f64> = self.distances.iter().map(|d| f64::from(!d.is_nan())).collect();
         let mut alive = vec![true; n];
@@ -327,7 +333,8 @@ impl<'a> Tree<'a> {
         Cuts::Clear(cuts)
     }
 
-    /// Why groups may be none: CPUs nearer to another group than to their own, or far from all others.
+    /// Why groups may be none: CPUs nearer to another group than to their own, or far from all
+    /// others.
     fn doubtful(&self, groups: &[Vec<usize>], gap: f64) -> Option<String> {
         let mean = |one: &[usize], other: &[usize]| {
             let (mut sum, mut count) = (0.0, 0.0);
@@ -358,8 +365,9 @@ impl<'a> Tree<'a> {
         })
     }
 
-    /// What the tree does not explain: how far pairs are from the height at which they are joined, as a standard deviation
-    /// that few odd pairs do not widen; and the number of pairs beyond those that fix the heights.
+    /// What the tree does not explain: how far pairs are from the height at which they are joined,
+    /// as a standard deviation that few odd pairs do not widen; and the number of pairs beyond
+    /// those that fix the heights.
     fn unexplained(&self) -> (f64, usize) {
         let (mut left, mut pairs) = (Vec::new(), 0);
         let mut groups: Vec<Vec<usize>> = (0..self.cpus.len()).map(|cpu| vec![cpu]).collect();
@@ -379,8 +387,9 @@ impl<'a> Tree<'a> {
         (scale * quantile(&left, WITHIN_ONE_SIGMA).unwrap_or(0.0), free)
     }
 
-    /// A visit in which the pairs inside the groups of this cut were no nearer than those between them: the groups are
-    /// those of other visits. Low quartiles, for stolen time makes some pairs far in any visit.
+    /// A visit in which the pairs inside the groups of this cut were no nearer than those between
+    /// them: the groups are those of other visits. Low quartiles, for stolen time makes some pairs
+    /// far in any visit.
     fn unsteady(&self, cut: usize, pairs: &Pairs) -> Option<u32> {
         let of = place(&self.groups(cut), self.cpus.len());
         let index: BTreeMap<u32, usize> =

@@ -1,8 +1,10 @@
-//! Two arms that were measured interleaved on one machine: how many times one is the other, how sure that is, and what to
-//! conclude. Two results that were measured one after the other are compared by `contrast`.
+//! Two arms that were measured interleaved on one machine: how many times one is the other, how
+//! sure that is, and what to conclude. Two results that were measured one after the other are
+//! compared by `contrast`.
 //!
-//! Interleaved arms are *paired* (round by round): drift then falls out. A block of A followed by a block of B calls
-//! identical arms different in more than half of all cases when the machine drifts.
+//! Interleaved arms are *paired* (round by round): drift then falls out. A block of A followed by a
+//! block of B calls identical arms different in more than half of all cases when the machine
+//! drifts.
 
 use super::nested::mean_and_half_width;
 use super::order::{Interval, mean, median, median_interval};
@@ -18,9 +20,9 @@ pub struct Ratio {
     pub n: usize,
 }
 
-/// Ratio second/first from pairs (equal positions belong together): `exp(median ln(b/a))` with the exact
-/// interval of a median, without assumptions about either arm. Pairs with a value that is not finite and
-/// positive are left out; `None` without a pair. The interval's p is [`paired_p`].
+/// Ratio second/first from pairs (equal positions belong together): `exp(median ln(b/a))` with the
+/// exact interval of a median, without assumptions about either arm. Pairs with a value that is not
+/// finite and positive are left out; `None` without a pair. The interval's p is [`paired_p`].
 pub fn paired_ratio(first: &[f64], second: &[f64], confidence: f64) -> Option<Ratio> {
     let logs = log_ratios(first, second);
     let interval = median_interval(&logs, confidence);
@@ -40,9 +42,10 @@ fn log_ratios(first: &[f64], second: &[f64]) -> Vec<f64> {
     pairs.map(|(a, b)| (b / a).ln()).collect()
 }
 
-/// Ratio of means second/first of two nested designs with Fieller's interval over their top units (process
-/// means): Kalibera & Jones, *Quantifying Performance Changes with Effect Size Confidence Intervals*, arXiv
-/// 2007.10899. `None` below two processes an arm or where the first mean cannot be told from zero.
+/// Ratio of means second/first of two nested designs with Fieller's interval over their top units
+/// (process means): Kalibera & Jones, *Quantifying Performance Changes with Effect Size Confidence
+/// Intervals*, arXiv 2007.10899. `None` below two processes an arm or where the first mean cannot
+/// be told from zero.
 pub fn ratio_of_means(first: &[Vec<f64>], second: &[Vec<f64>], confidence: f64) -> Option<(f64, Interval)> {
     let means = |arm: &[Vec<f64>]| -> Vec<f64> { arm.iter().filter_map(|windows| mean(windows)).collect() };
     let (x, half_x) = mean_and_half_width(&means(first), confidence)?;
@@ -60,14 +63,16 @@ pub enum Outcome {
     Equivalent,
     /// The whole interval lies outside.
     Different,
-    /// Neither: about this many values an arm would tell; `None` where there is no interval to judge by.
+    /// Neither: about this many values an arm would tell; `None` where there is no interval to
+    /// judge by.
     Inconclusive { needed: Option<usize> },
 }
 
 /// Smallest margin that is used.
 pub const LEAST_MARGIN: f64 = 0.02;
 
-/// Concludes from a ratio and a margin (a share > 0): the margin reaches from `1/(1 + margin)` to `1 + margin`.
+/// Concludes from a ratio and a margin (a share > 0): the margin reaches from `1/(1 + margin)` to
+/// `1 + margin`.
 pub fn conclude(ratio: &Ratio, margin: f64) -> Outcome {
     let Some(interval) = ratio.interval else { return Outcome::Inconclusive { needed: None } };
     let edge = 1.0 + margin;
@@ -107,8 +112,8 @@ mod tests {
 
     #[test]
     fn fieller_by_hand() {
-        // Means 10 and 20 of two processes each; t(0.95, 1) = 12.7062, S² = 0.02 and 0.08: h = 1.27062,
-        // 2.54124.
+        // Means 10 and 20 of two processes each; t(0.95, 1) = 12.7062, S² = 0.02 and 0.08: h =
+        // 1.27062, 2.54124.
         let arm = |centre: f64, by: f64| vec![vec![centre - by], vec![centre + by]];
         let (ratio, interval) = ratio_of_means(&arm(10.0, 0.1), &arm(20.0, 0.2), 0.95).expect("two each");
         let (hx, hy) = (1.270_620_473_617_469_4_f64, 2.541_240_947_234_938_8_f64);

@@ -1,9 +1,11 @@
-//! Do two labellings of the same values go together? Fisher's exact test, chi-square by permutation above 2 x
+//! Do two labellings of the same values go together? Fisher's exact test, chi-square by permutation
+//! above 2 x
 //! 2.
 
 use super::tails::{ln_choose, permutation_p};
 
-/// A 2 x 2 table of counts: rows are with and without the first property, columns with and without the second.
+/// A 2 x 2 table of counts: rows are with and without the first property, columns with and without
+/// the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Table {
     pub both: usize,
@@ -38,7 +40,8 @@ impl Table {
         (lowest as usize, (lowest..=first.min(second)).map(at).collect())
     }
 
-    /// Two-sided p of Fisher's exact test: all tables with these margins that are no likelier than this one.
+    /// Two-sided p of Fisher's exact test: all tables with these margins that are no likelier than
+    /// this one.
     pub fn fisher(&self) -> f64 {
         let (lowest, probabilities) = self.probabilities();
         let observed = probabilities.get(self.both - lowest).copied().unwrap_or(1.0);
@@ -53,9 +56,9 @@ impl Table {
     }
 }
 
-/// p that two labellings of the same things are independent: Fisher's exact test where both have two labels,
-/// else Pearson's chi-square judged by up to 9999 permutations from the seed. `None` where a labelling has
-/// one label only or the lists differ in length.
+/// p that two labellings of the same things are independent: Fisher's exact test where both have
+/// two labels, else Pearson's chi-square judged by up to 9999 permutations from the seed. `None`
+/// where a labelling has one label only or the lists differ in length.
 pub fn association<A: Ord, B: Ord>(first: &[A], second: &[B], seed: u64) -> Option<f64> {
     let ((first, rows), (mut second, columns)) = (numbered(first), numbered(second));
     if first.len() != second.len() || rows < 2 || columns < 2 {
@@ -126,14 +129,15 @@ mod tests {
         let modes = [0, 0, 0, 0, 1, 1, 1, 1, 1, 1];
         assert_eq!(association(&modes, &["a"; 10], 1), None);
         assert_eq!(association(&modes, &modes[1..], 1), None);
-        // Perfectly together: 2 of choose(10, 4) = 210 tables are as unlikely (the other needs equal margins).
+        // Perfectly together: 2 of choose(10, 4) = 210 tables are as unlikely (the other needs
+        // equal margins).
         let p =
             association(&modes, &["a", "a", "a", "a", "b", "b", "b", "b", "b", "b"], 1).expect("two labels");
         assert!((p - 1.0 / 210.0).abs() < 1e-9, "{p}");
         let cpus = [0, 0, 1, 1, 2, 2, 3, 3, 2, 3];
         let p = association(&modes, &cpus, 1).expect("four labels");
-        // Exactly 1 of the 210 choices gives CPUs 0 and 1 to mode 0, 5 more give any other two whole pairs of
-        // CPUs.
+        // Exactly 1 of the 210 choices gives CPUs 0 and 1 to mode 0, 5 more give any other two
+        // whole pairs of CPUs.
         assert!(p < 0.05, "{p}");
         let mixed = [0, 1, 2, 0, 1, 2, 0, 1, 2, 0];
         assert!(association(&modes, &mixed, 1).expect("three labels") > 0.1);

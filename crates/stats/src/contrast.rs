@@ -1,4 +1,5 @@
-//! One metric in two results: by how much it differs, whether that is a difference, and within what it is the same.
+//! One metric in two results: by how much it differs, whether that is a difference, and within what
+//! it is the same.
 //!
 //! The processes of a run show how far they lie apart, not how far whole runs do: what a host did
 //! in that minute is shared by all of them. So each side has the guarded interval of its processes,
@@ -11,8 +12,8 @@ use super::guarded::guarded_for_sameness;
 use super::order::{Interval, mean, median, variance};
 use super::tails::{normal_quantile, t_quantile, t_two_sided};
 
-/// How many standard errors what the levels add reaches to either side: t with a prior worth some 60 runs, for the interval
-/// and for sameness.
+/// How many standard errors what the levels add reaches to either side: t with a prior worth some
+/// 60 runs, for the interval and for sameness.
 const LEVEL_REACH: f64 = 2.0;
 const LEVEL_REACH_OF_SAMENESS: f64 = 1.7;
 
@@ -50,7 +51,8 @@ pub struct Side {
 }
 
 impl Side {
-    /// Of a value a process, of so many runs; `None` with fewer than five, or where one has no logarithm.
+    /// Of a value a process, of so many runs; `None` with fewer than five, or where one has no
+    /// logarithm.
     pub fn of(values: &[f64], runs: usize) -> Option<Side> {
         let logarithms: Vec<f64> = values.iter().map(|value| value.ln()).collect();
         if logarithms.iter().any(|value| !value.is_finite()) {
@@ -116,8 +118,9 @@ pub struct Level {
     freedom: f64,
 }
 
-/// The spread between runs of a metric: by its history where that has [`LEAST_HISTORY`] runs of at least two processes,
-/// together with what is known of its family; `sides` are those that are compared.
+/// The spread between runs of a metric: by its history where that has [`LEAST_HISTORY`] runs of at
+/// least two processes, together with what is known of its family; `sides` are those that are
+/// compared.
 pub fn level(family: Family, sides: [&Side; 2], history: &[Earlier]) -> Level {
     let own = ((sides[0].variance + sides[1].variance) / 2.0).sqrt();
     let prior = match family {
@@ -164,8 +167,9 @@ pub struct Contrast {
     pub of_levels: f64,
 }
 
-/// Second against first: the square-and-add interval of Zou and Donner (*Construction of confidence limits about effect
-/// measures*, Statistics in Medicine 27, 2008) with the levels of runs as one more term.
+/// Second against first: the square-and-add interval of Zou and Donner (*Construction of confidence
+/// limits about effect measures*, Statistics in Medicine 27, 2008) with the levels of runs as one
+/// more term.
 pub fn contrast(first: &Side, second: &Side, level: Level, clocks: Clocks) -> Contrast {
     let difference = second.median - first.median;
     let apart = level.spread * (1.0 / first.runs + 1.0 / second.runs).sqrt();
@@ -222,8 +226,8 @@ impl Contrast {
     }
 }
 
-/// How many more runs an arm would bring an interval of this half-width (in logarithms) within `edge` (the same).
-/// `None` where that is beyond counting.
+/// How many more runs an arm would bring an interval of this half-width (in logarithms) within
+/// `edge` (the same). `None` where that is beyond counting.
 pub fn more_runs(half: f64, edge: f64, runs: usize) -> Option<usize> {
     let needed = (runs.max(1) as f64 * (half / edge).powi(2)).ceil();
     (needed.is_finite() && needed < 1e6).then(|| (needed as usize).saturating_sub(runs).max(1))

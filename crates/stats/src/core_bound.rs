@@ -86,8 +86,9 @@ impl Scaling {
     }
 }
 
-/// Whether the time of a series is a count of core cycles: by its benchmark and metric, where all of its tasks share one CPU
-/// with nobody beside them, and where a block of memory is at most half of that CPU's L2.
+/// Whether the time of a series is a count of core cycles: by its benchmark and metric, where all
+/// of its tasks share one CPU with nobody beside them, and where a block of memory is at most half
+/// of that CPU's L2.
 pub fn is_core_bound(series: &Series, machine: &Machine) -> bool {
     let placement = &series.case.placement;
     let own = placement.cpus();
@@ -229,7 +230,8 @@ pub fn settings_at_clock(settings: &[&Series], machine: &Machine, ghz: f64) -> O
     settings.iter().map(|series| series.processes.iter().map(at).collect()).collect()
 }
 
-/// What a value of a core-bound metric that was seen at a clock is at another; `None` for what is neither a time nor a rate.
+/// What a value of a core-bound metric that was seen at a clock is at another; `None` for what is
+/// neither a time nor a rate.
 pub fn rescaled(metric: &Metric, value: f64, seen_ghz: f64, ghz: f64) -> Option<f64> {
     Some(Scaling::of(metric)?.at(value, seen_ghz, ghz))
 }
@@ -237,7 +239,8 @@ pub fn rescaled(metric: &Metric, value: f64, seen_ghz: f64, ghz: f64) -> Option<
 /// Blocks up to this size stay in the L2 of any machine.
 const ANY_L2_BYTES: f64 = 32768.0;
 
-/// Whether a figure of which nothing but its names is known is bound by the core: of one task, or of two on one CPU.
+/// Whether a figure of which nothing but its names is known is bound by the core: of one task, or
+/// of two on one CPU.
 pub fn is_core_bound_by_name(case: &Case, point: &Params, metric: &Metric) -> bool {
     let bytes = point.get(memory::param::BYTES).and_then(Value::number);
     let alone = match case.bench.split('.').next().unwrap_or_default() {

@@ -1,14 +1,15 @@
 //! Dependence between values that follow each other: how much n values are really worth.
 //!
-//! An interval for independent values covers 77 % instead of 95 % at a lag-1 correlation of 0.6, 41 % at 0.9.
+//! An interval for independent values covers 77 % instead of 95 % at a lag-1 correlation of 0.6, 41
+//! % at 0.9.
 
 use super::order::{Interval, finite, interval_at, mean, sorted, widened_median_ranks};
 use super::ranks::mid_ranks;
 use super::tails::normal_above;
 
-/// Autocorrelation at lags 0..=`most` (the biased estimate, divisor n, which keeps the sequence positive
-/// definite). Empty for fewer than two values or values without variance; shorter where `most` reaches past
-/// the series.
+/// Autocorrelation at lags 0..=`most` (the biased estimate, divisor n, which keeps the sequence
+/// positive definite). Empty for fewer than two values or values without variance; shorter where
+/// `most` reaches past the series.
 pub fn autocorrelation(values: &[f64], most: usize) -> Vec<f64> {
     let values = finite(values);
     let Some(centre) = mean(&values) else { return Vec::new() };
@@ -22,10 +23,10 @@ pub fn autocorrelation(values: &[f64], most: usize) -> Vec<f64> {
     (0..=most.min(values.len() - 1)).map(at).collect()
 }
 
-/// Effective sample size `n / (1 + 2 sum rho_k)` with the sum cut by Geyer's initial positive sequence
-/// (*Practical Markov Chain Monte Carlo*, Statistical Science 1992): pairs of neighbouring lags while they
-/// add up to more than 0. Within 1..=n (alternating series are not counted as more than they are); n for a
-/// series without variance.
+/// Effective sample size `n / (1 + 2 sum rho_k)` with the sum cut by Geyer's initial positive
+/// sequence (*Practical Markov Chain Monte Carlo*, Statistical Science 1992): pairs of neighbouring
+/// lags while they add up to more than 0. Within 1..=n (alternating series are not counted as more
+/// than they are); n for a series without variance.
 pub fn effective_size(values: &[f64]) -> f64 {
     let values = finite(values);
     let n = values.len() as f64;
@@ -53,9 +54,10 @@ pub fn dependent_median_interval(values: &[f64], confidence: f64) -> Option<Inte
     interval_at(&sorted(values), ranks)
 }
 
-/// p of the one-sided hypothesis that neighbours do *not* resemble each other, from the lag-1 correlation of
-/// the ranks (serial rank correlation, Wald & Wolfowitz 1943: mean -1/n, variance from random order), so
-/// heavy tails do no harm. `None` below 8 values or where more than half of them are tied.
+/// p of the one-sided hypothesis that neighbours do *not* resemble each other, from the lag-1
+/// correlation of the ranks (serial rank correlation, Wald & Wolfowitz 1943: mean -1/n, variance
+/// from random order), so heavy tails do no harm. `None` below 8 values or where more than half of
+/// them are tied.
 pub fn neighbours_p(values: &[f64]) -> Option<f64> {
     let values = finite(values);
     let n = values.len();
@@ -78,8 +80,9 @@ pub struct Period {
     pub strength: f64,
 }
 
-/// The shortest lag of 2 or more whose autocorrelation is a peak above `3 / sqrt(n)` and rises above it again
-/// at twice the lag, as a cron job, a fan or a refresh leaves it. `None` without one and below 16 values.
+/// The shortest lag of 2 or more whose autocorrelation is a peak above `3 / sqrt(n)` and rises
+/// above it again at twice the lag, as a cron job, a fan or a refresh leaves it. `None` without one
+/// and below 16 values.
 pub fn period(values: &[f64]) -> Option<Period> {
     let n = finite(values).len();
     if n < 16 {
@@ -103,7 +106,8 @@ mod tests {
 
     #[test]
     fn autocorrelation_by_hand() {
-        // Deviations -1.5 -.5 .5 1.5: products at lag 1: .75 - .25 + .75 = 1.25, at lag 2: -1.5, over 5.
+        // Deviations -1.5 -.5 .5 1.5: products at lag 1: .75 - .25 + .75 = 1.25, at lag 2: -1.5,
+        // over 5.
         let got = autocorrelation(&[1.0, 2.0, 3.0, 4.0], 9);
         let expected = [1.0, 0.25, -0.3, -0.45];
         assert!(got.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12), "{got:?}");

@@ -1,8 +1,8 @@
 //! Drift: does the value still move while it is measured?
 //!
-//! Across processes by Mann-Kendall and Theil-Sen in visiting order; inside processes by what all of them
-//! have in common, because windows of one process follow each other too closely for a test of one process to
-//! mean much.
+//! Across processes by Mann-Kendall and Theil-Sen in visiting order; inside processes by what all
+//! of them have in common, because windows of one process follow each other too closely for a test
+//! of one process to mean much.
 
 use super::order::{finite, mean, median, median_of_sorted, variance};
 use super::tails::{normal_two_sided, t_two_sided};
@@ -21,8 +21,8 @@ pub struct Trend {
     pub n: usize,
 }
 
-/// Longer series are first halved (neighbours averaged) until they are no longer than this: the test is
-/// quadratic.
+/// Longer series are first halved (neighbours averaged) until they are no longer than this: the
+/// test is quadratic.
 const LONGEST: usize = 1024;
 
 /// Mann-Kendall with tie correction and continuity (Kendall 1975), slope by Theil & Sen (1968).
@@ -88,16 +88,17 @@ pub struct Inside {
     pub tau: f64,
     /// Two-sided p of a t test over processes that the mean tau is zero.
     pub p: f64,
-    /// Median over processes of the change from first to last window, as a share of the process's median.
+    /// Median over processes of the change from first to last window, as a share of the process's
+    /// median.
     pub relative_change: f64,
     /// Processes with enough windows to take part.
     pub processes: usize,
 }
 
-/// The trend inside processes. Each process counts once with its tau, so windows that resemble their
-/// neighbours do not fake one; the variance of tau is taken as no smaller than independent windows give, so
-/// that two processes which agree by luck do not either. `None` with fewer than 4 processes of 4 windows or
-/// more.
+/// The trend inside processes. Each process counts once with its tau, so windows that resemble
+/// their neighbours do not fake one; the variance of tau is taken as no smaller than independent
+/// windows give, so that two processes which agree by luck do not either. `None` with fewer than 4
+/// processes of 4 windows or more.
 pub fn inside(processes: &[Vec<f64>]) -> Option<Inside> {
     let trends: Vec<Trend> = processes.iter().filter_map(|windows| trend(windows)).collect();
     let k = trends.len() as f64;

@@ -1,15 +1,17 @@
-//! One number for a series, and how far it can be believed: the only way in which a series gets its number.
+//! One number for a series, and how far it can be believed: the only way in which a series gets its
+//! number.
 //!
-//! What is counted is the *process*. Windows of one process share its pages, its address layout and its
-//! neighbours; pooled as if independent they give a "95 %" interval that covers 73 % at an intraclass
-//! correlation of 0.5. So each process gives its median, and the interval is made from those: the
-//! [guarded][super::guarded] one of 5 to 14, the exact one of the median of more.
+//! What is counted is the *process*. Windows of one process share its pages, its address layout and
+//! its neighbours; pooled as if independent they give a "95 %" interval that covers 73 % at an
+//! intraclass correlation of 0.5. So each process gives its median, and the interval is made from
+//! those: the [guarded][super::guarded] one of 5 to 14, the exact one of the median of more.
 //!
 //! Windows stand in for processes only where there are too few processes for an interval *and* the
-//! correlation is shown to be small: not by its estimate, which is near 0 by luck often enough, but by its
-//! upper confidence bound. Even then the interval is widened by the design effect at that bound. (With enough
-//! processes nothing is gained by counting windows: the median of all windows is at best 20 % narrower than
-//! that of process medians, less than what the bound on the correlation costs.)
+//! correlation is shown to be small: not by its estimate, which is near 0 by luck often enough, but
+//! by its upper confidence bound. Even then the interval is widened by the design effect at that
+//! bound. (With enough processes nothing is gained by counting windows: the median of all windows
+//! is at best 20 % narrower than that of process medians, less than what the bound on the
+//! correlation costs.)
 
 use super::dependence::{effective_size, neighbours_p};
 use super::guarded::{GUARDED, guarded};
@@ -31,8 +33,9 @@ pub enum Unit {
 pub struct Estimate {
     /// Median of the process medians, or of all windows where `unit` says so, in the metric's unit.
     pub median: f64,
-    /// Interval of the median; `None` with too few processes. The whole range where processes depend on each
-    /// other so much that no narrower one is safe (`worth` then says how little they are worth).
+    /// Interval of the median; `None` with too few processes. The whole range where processes
+    /// depend on each other so much that no narrower one is safe (`worth` then says how little they
+    /// are worth).
     pub interval: Option<Interval>,
     /// Confidence of the interval, 0..1.
     pub confidence: f64,
@@ -45,18 +48,20 @@ pub struct Estimate {
     /// Smallest and largest of what was counted.
     pub least: f64,
     pub most: f64,
-    /// Of what was counted: population standard deviation over mean, and 1.4826 MAD over median, as shares.
+    /// Of what was counted: population standard deviation over mean, and 1.4826 MAD over median, as
+    /// shares.
     pub cv: Option<f64>,
     pub cv_robust: Option<f64>,
     /// How alike windows of one process are; `None` where no process has two.
     pub icc: Option<Icc>,
-    /// How many independent values what was counted is worth: below `n` where neighbouring processes
-    /// resemble each other more than chance does, or by the design effect of windows.
+    /// How many independent values what was counted is worth: below `n` where neighbouring
+    /// processes resemble each other more than chance does, or by the design effect of windows.
     pub worth: f64,
 }
 
 impl Estimate {
-    /// Half-width of the interval as a share of the median's size; `None` without an interval or around zero.
+    /// Half-width of the interval as a share of the median's size; `None` without an interval or
+    /// around zero.
     pub fn relative_half_width(&self) -> Option<f64> {
         self.interval?.relative_half_width(self.median)
     }
@@ -68,8 +73,9 @@ pub const ICC_FOR_WINDOWS: f64 = 0.1;
 /// ... and where at least this many processes show it: two agree too often by luck.
 pub const PROCESSES_FOR_WINDOWS: usize = 3;
 
-/// Processes count as dependent where neighbours resemble each other with a p below this. Stricter below
-/// [`FEW_PROCESSES`], where widening leaves nothing but the range and chance would do that to 1 series in 20.
+/// Processes count as dependent where neighbours resemble each other with a p below this. Stricter
+/// below [`FEW_PROCESSES`], where widening leaves nothing but the range and chance would do that to
+/// 1 series in 20.
 pub const DEPENDENCE_P: f64 = 0.05;
 pub const DEPENDENCE_P_OF_FEW: f64 = 0.01;
 pub const FEW_PROCESSES: usize = 20;
@@ -77,8 +83,8 @@ pub const FEW_PROCESSES: usize = 20;
 /// The guarded interval is one of this confidence; a surer one is asked of the exact interval.
 pub const GUARDED_CONFIDENCE: f64 = 0.95;
 
-/// The number of a series of processes (in visiting order) of windows (in order). Confidence 0..1, as 0.95.
-/// `None` where there is no finite value.
+/// The number of a series of processes (in visiting order) of windows (in order). Confidence 0..1,
+/// as 0.95. `None` where there is no finite value.
 pub fn estimate(processes: &[Vec<f64>], confidence: f64) -> Option<Estimate> {
     let processes: Vec<Vec<f64>> = processes.iter().map(|p| finite(p)).filter(|p| !p.is_empty()).collect();
     let medians: Vec<f64> = processes.iter().filter_map(|windows| median(windows)).collect();
@@ -112,15 +118,16 @@ pub fn estimate(processes: &[Vec<f64>], confidence: f64) -> Option<Estimate> {
         return base(Unit::Windows, &windows, interval_at(&sorted(&windows), ranks), worth);
     }
     match medians.len() {
-        // A single process: its windows are all that is known, and they say nothing of the next process.
+        // A single process: its windows are all that is known, and they say nothing of the next
+        // process.
         1 => base(Unit::Windows, &windows, None, 1.0),
         _ => base(Unit::Processes, &medians, None, medians.len() as f64),
     }
 }
 
-/// The interval of processes that are worth `worth` independent ones: the guarded one where it was shown to cover, for
-/// few and independent processes with values above zero and up to [`GUARDED_CONFIDENCE`]; else the exact one. `None`
-/// with too few for either.
+/// The interval of processes that are worth `worth` independent ones: the guarded one where it was
+/// shown to cover, for few and independent processes with values above zero and up to
+/// [`GUARDED_CONFIDENCE`]; else the exact one. `None` with too few for either.
 fn interval_of_processes(medians: &[f64], worth: f64, confidence: f64) -> Option<Interval> {
     let n = medians.len();
     let independent = worth == n as f64;
@@ -138,12 +145,14 @@ fn interval_of_processes(medians: &[f64], worth: f64, confidence: f64) -> Option
     interval_at(&sorted(medians), ranks)
 }
 
-/// The interval of the median of independent values: as [`estimate`] has it, of a value a process. `None` with too few.
+/// The interval of the median of independent values: as [`estimate`] has it, of a value a process.
+/// `None` with too few.
 pub fn interval_of_median(values: &[f64], confidence: f64) -> Option<Interval> {
     interval_of_processes(values, values.len() as f64, confidence)
 }
 
-/// The 95 % interval of the median of independent values, both as logarithms: the guarded one of few, else the exact one.
+/// The 95 % interval of the median of independent values, both as logarithms: the guarded one of
+/// few, else the exact one.
 pub fn interval_of_logarithms(logarithms: &[f64]) -> Option<Interval> {
     guarded(logarithms).or_else(|| median_interval(logarithms, GUARDED_CONFIDENCE))
 }
@@ -166,9 +175,10 @@ fn worth(medians: &[f64]) -> f64 {
     }
 }
 
-/// How many independent values all windows together are worth, where that can be shown: by the correlation of
-/// the values and of their signs around the median, whichever bound is worse. The median rests on the signs;
-/// and a tail of slow windows hides from the values what the signs still show.
+/// How many independent values all windows together are worth, where that can be shown: by the
+/// correlation of the values and of their signs around the median, whichever bound is worse. The
+/// median rests on the signs; and a tail of slow windows hides from the values what the signs still
+/// show.
 fn worth_of_windows(processes: &[Vec<f64>], icc: Option<Icc>) -> Option<f64> {
     let windows = processes.concat();
     let centre = median(&windows).filter(|_| processes.len() >= PROCESSES_FOR_WINDOWS)?;
@@ -246,7 +256,8 @@ mod tests {
         assert_eq!(estimate(&alike[..2], 0.95).expect("values").interval, None);
     }
 
-    /// Rare slow windows make the values' correlation vanish while the medians differ: the signs show it.
+    /// Rare slow windows make the values' correlation vanish while the medians differ: the signs
+    /// show it.
     #[test]
     fn a_tail_does_not_hide_that_processes_differ() {
         let mut rng = Rng::with_seed(22);

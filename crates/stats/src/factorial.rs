@@ -1,8 +1,10 @@
-//! Shares out the difference between two settings of many knobs: which knob is responsible for how much.
+//! Shares out the difference between two settings of many knobs: which knob is responsible for how
+//! much.
 //!
-//! The design: *before*, *after* (all knobs turned), each knob turned alone, and pairs of the strong ones, visited in
-//! turn pass by pass. On logarithms, `ln value = setting + pass + drift(time) + noise`, fitted at once: what a pass has
-//! of its own falls out of every contrast, and noise is pooled over settings and passes.
+//! The design: *before*, *after* (all knobs turned), each knob turned alone, and pairs of the
+//! strong ones, visited in turn pass by pass. On logarithms, `ln value = setting + pass +
+//! drift(time) + noise`, fitted at once: what a pass has of its own falls out of every contrast,
+//! and noise is pooled over settings and passes.
 
 use super::multiple::holm;
 use super::order::Interval;
@@ -46,7 +48,8 @@ pub struct Main {
     pub share: Option<f64>,
 }
 
-/// What two knobs do together beyond what they do alone: `ln(both) - ln(one) - ln(other) + ln(before)`.
+/// What two knobs do together beyond what they do alone: `ln(both) - ln(one) - ln(other) +
+/// ln(before)`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pair {
     /// The knobs, the lower number first.
@@ -65,8 +68,8 @@ pub struct Shares {
     pub mains: Vec<Main>,
     /// The pairs that were measured, by numbers.
     pub pairs: Vec<Pair>,
-    /// The total less all mains and pairs: what comes from pairs not measured, from three knobs together, from knobs not
-    /// measured alone.
+    /// The total less all mains and pairs: what comes from pairs not measured, from three knobs
+    /// together, from knobs not measured alone.
     pub remainder: Effect,
     /// Relative standard deviation of one look, with passes and drift taken out.
     pub noise: f64,
@@ -79,8 +82,9 @@ pub const STRONG: f64 = 0.02;
 /// ... or than this share of the total.
 pub const STRONG_SHARE: f64 = 0.05;
 
-/// Shares out what `factors` (1..=63) knobs do. Looks with values that are not finite and positive are left out, and
-/// those of other settings than the design's; `None` without before or after, or with fewer than two passes of looks.
+/// Shares out what `factors` (1..=63) knobs do. Looks with values that are not finite and positive
+/// are left out, and those of other settings than the design's; `None` without before or after, or
+/// with fewer than two passes of looks.
 pub fn share_out(factors: usize, looks: &[Look]) -> Option<Shares> {
     if !(1..=63).contains(&factors) {
         return None;
@@ -151,8 +155,9 @@ impl Design {
 }
 
 impl Shares {
-    /// The knobs whose effect alone is told from zero (5 % over all knobs together, by Holm) and is above [`STRONG`] or
-    /// [`STRONG_SHARE`] of the total, the strongest first: of these pairs are worth measuring.
+    /// The knobs whose effect alone is told from zero (5 % over all knobs together, by Holm) and is
+    /// above [`STRONG`] or [`STRONG_SHARE`] of the total, the strongest first: of these pairs are
+    /// worth measuring.
     pub fn strong(&self) -> Vec<usize> {
         let p = holm(&self.mains.iter().map(|main| main.effect.p).collect::<Vec<f64>>());
         let large = |ln: f64| ln.abs() > STRONG || ln.abs() > STRONG_SHARE * self.total.ln.abs();

@@ -1,18 +1,21 @@
-//! The interval of few processes: Student's t on the logarithms, stretched to inner order statistics.
+//! The interval of few processes: Student's t on the logarithms, stretched to inner order
+//! statistics.
 //!
-//! The exact interval of a median needs six processes and is the whole range up to eight. This one speaks from five on
-//! and is a quarter narrower at seven. What it pays is the promise for any distribution: below fifteen processes its
-//! coverage was simulated (`prove`, table "guarded"), not proved. The t is taken at 97 % and the interval called one of
-//! 95 %: the difference pays for skew, for few processes and for a look after every visit; the order statistics keep
-//! two modes inside.
+//! The exact interval of a median needs six processes and is the whole range up to eight. This one
+//! speaks from five on and is a quarter narrower at seven. What it pays is the promise for any
+//! distribution: below fifteen processes its coverage was simulated (`prove`, table "guarded"), not
+//! proved. The t is taken at 97 % and the interval called one of 95 %: the difference pays for
+//! skew, for few processes and for a look after every visit; the order statistics keep two modes
+//! inside.
 
 use super::order::{Interval, mean, sorted, variance};
 
 /// The counts of processes that it is for.
 pub const GUARDED: std::ops::RangeInclusive<usize> = 5..=14;
 
-/// For each n of [`GUARDED`] Student's t with n - 1 degrees of freedom at 98.5 % (both sides: 97 %) and at 96 % (92 %), and
-/// twice the rank of the inner order statistic: half ranks are the middle of two.
+/// For each n of [`GUARDED`] Student's t with n - 1 degrees of freedom at 98.5 % (both sides: 97 %)
+/// and at 96 % (92 %), and twice the rank of the inner order statistic: half ranks are the middle
+/// of two.
 const TABLE: [(f64, f64, usize); 10] = [
     (3.2976, 2.3329, 4),
     (3.0029, 2.1910, 4),
@@ -63,8 +66,9 @@ pub fn explained() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// By how many standard deviations of ln(value) the interval reaches to either side with `n` processes: t / sqrt(n) of
-/// [`GUARDED`]; the normal approximation of the exact interval's width above; `None` below.
+/// By how many standard deviations of ln(value) the interval reaches to either side with `n`
+/// processes: t / sqrt(n) of [`GUARDED`]; the normal approximation of the exact interval's width
+/// above; `None` below.
 pub fn reach(n: usize) -> Option<f64> {
     let factor = match n {
         n if GUARDED.contains(&n) => TABLE[n - GUARDED.start()].0,
@@ -74,13 +78,15 @@ pub fn reach(n: usize) -> Option<f64> {
     Some(factor / (n as f64).sqrt())
 }
 
-/// The interval around ln of the median of `logarithms`, one a process, that are worth as many processes as there are:
-/// `[min(x̄ - h, x_(k)), max(x̄ + h, x_(n+1-k))]` with `h = t s / sqrt(n)`. `None` outside [`GUARDED`].
+/// The interval around ln of the median of `logarithms`, one a process, that are worth as many
+/// processes as there are: `[min(x̄ - h, x_(k)), max(x̄ + h, x_(n+1-k))]` with `h = t s / sqrt(n)`.
+/// `None` outside [`GUARDED`].
 pub fn guarded(logarithms: &[f64]) -> Option<Interval> {
     with_t(logarithms, |(reported, _, _)| reported)
 }
 
-/// The same with t at 92 %: for two one-sided tests at 5 %, by which two medians are called the same.
+/// The same with t at 92 %: for two one-sided tests at 5 %, by which two medians are called the
+/// same.
 pub fn guarded_for_sameness(logarithms: &[f64]) -> Option<Interval> {
     with_t(logarithms, |(_, sameness, _)| sameness)
 }
@@ -134,7 +140,8 @@ mod tests {
         }
     }
 
-    /// Two modes, three processes to four: t alone would leave out neither, the inner order statistics hold both.
+    /// Two modes, three processes to four: t alone would leave out neither, the inner order
+    /// statistics hold both.
     #[test]
     fn two_modes_stay_inside() {
         let found = guarded(&[0.0, 0.001, 0.002, 0.1, 0.101, 0.102, 0.103]).expect("enough");

@@ -1,11 +1,12 @@
-//! One figure for many: the geometric mean of ratios, with an interval and a warning where one test decides it.
+//! One figure for many: the geometric mean of ratios, with an interval and a warning where one test
+//! decides it.
 
 use super::bootstrap::{Resampling, bca};
 use super::order::{Interval, median};
 use super::tails::normal_quantile;
 
-/// Geometric mean, exp of the mean logarithm; `None` without values or with one that is not finite and
-/// positive.
+/// Geometric mean, exp of the mean logarithm; `None` without values or with one that is not finite
+/// and positive.
 pub fn geometric_mean(values: &[f64]) -> Option<f64> {
     weighted(values, &vec![1.0; values.len()])
 }
@@ -36,16 +37,19 @@ pub struct Index {
     pub value: f64,
     /// `None` where a component has none.
     pub interval: Option<Interval>,
-    /// The lowest and the highest value that leaving one component out gives; `None` for a single component.
+    /// The lowest and the highest value that leaving one component out gives; `None` for a single
+    /// component.
     pub leave_one_out: Option<Interval>,
-    /// Components without which the index changes sides of 1: the conclusion hangs on each of them alone.
+    /// Components without which the index changes sides of 1: the conclusion hangs on each of them
+    /// alone.
     pub decided_by: Vec<String>,
 }
 
-/// The index with an interval by the delta method: `Var ln G = sum w² s²`, `s = ln(high / low) / 2z`,
-/// components taken as independent (where whole passes were repeated, [`interval_over_passes`] needs no such
-/// assumption). `confidence` is that of the components' intervals and of the result. Never drops the worst
-/// third. `None` without components or where a ratio or weight is not positive.
+/// The index with an interval by the delta method: `Var ln G = sum w² s²`, `s = ln(high / low) /
+/// 2z`, components taken as independent (where whole passes were repeated, [`interval_over_passes`]
+/// needs no such assumption). `confidence` is that of the components' intervals and of the result.
+/// Never drops the worst third. `None` without components or where a ratio or weight is not
+/// positive.
 pub fn index(components: &[Component], confidence: f64) -> Option<Index> {
     let ratios: Vec<f64> = components.iter().map(|component| component.ratio).collect();
     let weights: Vec<f64> = components.iter().map(|component| component.weight).collect();
@@ -77,9 +81,9 @@ pub fn index(components: &[Component], confidence: f64) -> Option<Index> {
     Some(Index { value, interval, leave_one_out, decided_by })
 }
 
-/// Interval of the geometric mean over metrics of their medians over passes, resampling whole passes: metrics
-/// of one pass share what drifted. `passes[p][m]` is the ratio of metric m in pass p. `None` where passes
-/// differ in length, there are fewer than two, or a ratio is not positive.
+/// Interval of the geometric mean over metrics of their medians over passes, resampling whole
+/// passes: metrics of one pass share what drifted. `passes[p][m]` is the ratio of metric m in pass
+/// p. `None` where passes differ in length, there are fewer than two, or a ratio is not positive.
 pub fn interval_over_passes(passes: &[Vec<f64>], plan: Resampling) -> Option<Interval> {
     let metrics = passes.first()?.len();
     if passes.iter().any(|pass| pass.len() != metrics) {
@@ -134,8 +138,8 @@ mod tests {
     #[test]
     fn passes_are_resampled_whole() {
         let mut rng = Rng::with_seed(20);
-        // Every pass moves all of its metrics together by 5 %: ten metrics do not make the index surer than
-        // one.
+        // Every pass moves all of its metrics together by 5 %: ten metrics do not make the index
+        // surer than one.
         let passes: Vec<Vec<f64>> = (0..12)
             .map(|_| {
                 let pass = Noise::Lognormal { cv: 0.05 }.draw(&mut rng);

@@ -4,9 +4,9 @@ use fastrand::Rng;
 
 use super::ranks::shuffled;
 
-/// `rounds` orders of `0..k`, every arm once a round. Two arms alternate as ABBA or BAAB, a coin deciding
-/// each pair of rounds; more follow random cyclic Latin squares: over k rounds every arm stands at every
-/// position once. The same seed gives the same orders.
+/// `rounds` orders of `0..k`, every arm once a round. Two arms alternate as ABBA or BAAB, a coin
+/// deciding each pair of rounds; more follow random cyclic Latin squares: over k rounds every arm
+/// stands at every position once. The same seed gives the same orders.
 pub fn latin_order(k: usize, rounds: usize, seed: u64) -> Vec<Vec<usize>> {
     let mut rng = Rng::with_seed(seed);
     let mut orders = Vec::with_capacity(rounds);

@@ -1,13 +1,15 @@
 //! Where a curve that rose slowly begins to rise fast: latency over load has such a point.
 
-/// A knee must lie at least this far below the chord, as a share of the whole rise: noise on a straight line stays above.
+/// A knee must lie at least this far below the chord, as a share of the whole rise: noise on a
+/// straight line stays above.
 const LEAST_DEPTH: f64 = 0.25;
 
-/// A curve that rises by less than this share of where it began is flat: noise of 3 % at both ends stays below.
+/// A curve that rises by less than this share of where it began is flat: noise of 3 % at both ends
+/// stays below.
 const LEAST_RISE: f64 = 0.25;
 
-/// The index of the knee: of all points the one farthest below the chord from the first to the last by x, with both axes
-/// scaled to 0..1. `None` for curves that are flat, straight, or bent upwards.
+/// The index of the knee: of all points the one farthest below the chord from the first to the last
+/// by x, with both axes scaled to 0..1. `None` for curves that are flat, straight, or bent upwards.
 pub fn knee(points: &[(f64, f64)]) -> Option<usize> {
     let finite = |index: &usize| points[*index].0.is_finite() && points[*index].1.is_finite();
     let mut order: Vec<usize> = (0..points.len()).filter(finite).collect();
@@ -19,7 +21,8 @@ pub fn knee(points: &[(f64, f64)]) -> Option<usize> {
     if !(width > 0.0 && rise > LEAST_RISE * first.1.abs() && width.is_finite() && height.is_finite()) {
         return None;
     }
-    // Below the chord the vertical distance and that at a right angle to it are largest at the same point.
+    // Below the chord the vertical distance and that at a right angle to it are largest at the same
+    // point.
     let depth = |index: usize| {
         let (x, y) = points[index];
         (first.1 + rise * ((x - first.0) / width) - y) / height
@@ -44,7 +47,8 @@ mod tests {
 
     #[test]
     fn known_curves_have_their_known_knee() {
-        // 1 / (1 - x) up to 0.95 has the slope of its chord (20) where 1 - x is the root of 1/20: at 0.776.
+        // 1 / (1 - x) up to 0.95 has the slope of its chord (20) where 1 - x is the root of 1/20:
+        // at 0.776.
         let queue = sampled(96, |x| 1.0 / (1.0 - 0.95 * x));
         let found = knee(&queue).expect("a knee");
         assert!((queue[found].0 * 0.95 - 0.776).abs() < 0.006, "{:?}", queue[found]);

@@ -1,15 +1,17 @@
 //! From samples to numbers that say how far they can be believed.
 //!
-//! Invariant: pure. No clock, no files, no printing; chance only from a seed that the caller gives, so that equal input
-//! gives equal output.
+//! Invariant: pure. No clock, no files, no printing; chance only from a seed that the caller gives,
+//! so that equal input gives equal output.
 //!
-//! [`judge_run`] is the way through: [`series`](mod@series) groups the visits of a run, [`estimate`](mod@estimate)
-//! gives the number, [`behaviour`](mod@behaviour) says what is wrong with it, [`outliers`] what disturbed it,
-//! [`verdict`] whether to trust it; [`analysis`] puts these together. While measuring, [`stop`] says when it is enough.
-//! The other modules are methods, one subject each. What is claimed of them is measured by `prove` on [`noise`]
-//! whose truth is known, and written down in METHODOLOGY.md.
+//! [`judge_run`] is the way through: [`series`](mod@series) groups the visits of a run,
+//! [`estimate`](mod@estimate) gives the number, [`behaviour`](mod@behaviour) says what is wrong
+//! with it, [`outliers`] what disturbed it, [`verdict`] whether to trust it; [`analysis`] puts
+//! these together. While measuring, [`stop`] says when it is enough. The other modules are methods,
+//! one subject each. What is claimed of them is measured by `prove` on [`noise`] whose truth is
+//! known, and written down in METHODOLOGY.md.
 //!
-//! Values that are not finite are left out everywhere, nothing panics, and `None` means that too little is known.
+//! Values that are not finite are left out everywhere, nothing panics, and `None` means that too
+//! little is known.
 
 #![forbid(unsafe_code)]
 

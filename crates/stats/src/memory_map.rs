@@ -1,10 +1,12 @@
-//! Has memory one speed? What the bandwidth of every chunk of it, read again and again in a new order, tells.
+//! Has memory one speed? What the bandwidth of every chunk of it, read again and again in a new
+//! order, tells.
 //!
-//! A chunk is what lies together; a round visits every chunk once. What a round has in common (a clock, a neighbour, a
-//! drift) is taken out, then each chunk is its median over the rounds, so that single disturbed readings do not count.
-//! Modes of these medians that show in the odd rounds as well as in the even ones are speeds of the memory. Where there
-//! are none, the noise that was met says which second speed would have been seen: steps are planted into resampled
-//! chunks of this very map, and the same rule is asked. Nothing is called uniform beyond that.
+//! A chunk is what lies together; a round visits every chunk once. What a round has in common (a
+//! clock, a neighbour, a drift) is taken out, then each chunk is its median over the rounds, so
+//! that single disturbed readings do not count. Modes of these medians that show in the odd rounds
+//! as well as in the even ones are speeds of the memory. Where there are none, the noise that was
+//! met says which second speed would have been seen: steps are planted into resampled chunks of
+//! this very map, and the same rule is asked. Nothing is called uniform beyond that.
 
 mod populations;
 
@@ -19,19 +21,24 @@ use super::tails::normal_two_sided;
 
 /// Below this number of chunks nothing is said: a share of 5 % would be one chunk.
 pub const LEAST_CHUNKS: usize = 32;
-/// Below this number of counted rounds nothing is said: each half of them needs a median that leaves one out.
+/// Below this number of counted rounds nothing is said: each half of them needs a median that
+/// leaves one out.
 pub const LEAST_ROUNDS: usize = 6;
 
-/// The rule on medians of chunks: what is closer than 5 % is no second set of channels, and a slow part may be small.
+/// The rule on medians of chunks: what is closer than 5 % is no second set of channels, and a slow
+/// part may be small.
 pub const CHUNKS: Severity =
     Severity { least: LEAST_CHUNKS, sure: LEAST_CHUNKS, ratio: 1.05, share: 0.05, side: 2, three: true };
-/// The same where only whether there are several matters: three speeds that are not two as well are rare.
+/// The same where only whether there are several matters: three speeds that are not two as well are
+/// rare.
 const TWO: Severity = Severity { three: false, ..CHUNKS };
 
-/// Share of the chunks of each side that must lie on the same side in the odd and in the even rounds.
+/// Share of the chunks of each side that must lie on the same side in the odd and in the even
+/// rounds.
 const AGAIN: f64 = 0.75;
-/// Share of the single readings of slow chunks that must lie on the slow side. What disturbs a reading makes it slower, so
-/// fast chunks are met slow now and then, but slow ones hardly ever fast.
+/// Share of the single readings of slow chunks that must lie on the slow side. What disturbs a
+/// reading makes it slower, so fast chunks are met slow now and then, but slow ones hardly ever
+/// fast.
 const BELOW: f64 = 0.8;
 
 /// Ratios of two speeds that are planted, the smallest first.
@@ -48,13 +55,16 @@ const PLANTED_CHUNKS: usize = 128;
 /// What the chunks of a map tell. All bandwidths are relative: 1 is the median chunk.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Map {
-    /// Each chunk's median over the rounds without what each round has in common; NaN of a chunk without values.
+    /// Each chunk's median over the rounds without what each round has in common; NaN of a chunk
+    /// without values.
     pub medians: Vec<f64>,
     /// Counted rounds.
     pub rounds: usize,
-    /// Robust relative standard deviation of the chunks' medians (1.4826 times the median absolute deviation).
+    /// Robust relative standard deviation of the chunks' medians (1.4826 times the median absolute
+    /// deviation).
     pub sigma: f64,
-    /// Spearman's correlation between chunks in odd and in even rounds: 0 where the differences are noise.
+    /// Spearman's correlation between chunks in odd and in even rounds: 0 where the differences are
+    /// noise.
     pub repeatability: Option<f64>,
     pub answer: Answer,
     /// For each of [`SHARES`] the smallest step of [`STEPS`] that would have been seen; empty
@@ -62,8 +72,8 @@ pub struct Map {
     pub seen: Vec<Seen>,
 }
 
-/// What would have been seen: two speeds with this ratio, the slow one in this share of the memory, in
-/// [`POWER`] of cases.
+/// What would have been seen: two speeds with this ratio, the slow one in this share of the memory,
+/// in [`POWER`] of cases.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Seen {
     pub share: f64,
@@ -116,8 +126,9 @@ impl Speeds {
     }
 }
 
-/// The map of rows of bandwidth, one a chunk with a value a round (rows may have lost some at their ends). `asked`: the
-/// ratio of two speeds that must be seen in [`SHARES`]`[0]` of the memory for it to be called uniform.
+/// The map of rows of bandwidth, one a chunk with a value a round (rows may have lost some at their
+/// ends). `asked`: the ratio of two speeds that must be seen in [`SHARES`]`[0]` of the memory for
+/// it to be called uniform.
 pub fn map(rows: &[Vec<f64>], asked: f64, seed: u64) -> Map {
     let rows = centred(rows);
     let rounds = rows.iter().map(Vec::len).max().unwrap_or(0);
@@ -157,8 +168,8 @@ pub fn speeds_of(rows: &[Vec<f64>]) -> Option<Speeds> {
     speeds(&centred(rows), &CHUNKS)
 }
 
-/// Logarithms without what each round has in common: twice the medians of chunks, then of rounds around them (Tukey's
-/// median polish), and the median chunk is 0.
+/// Logarithms without what each round has in common: twice the medians of chunks, then of rounds
+/// around them (Tukey's median polish), and the median chunk is 0.
 fn centred(rows: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let log = |value: &f64| if *value > 0.0 && value.is_finite() { value.ln() } else { f64::NAN };
     let mut rows: Vec<Vec<f64>> = rows.iter().map(|row| row.iter().map(log).collect()).collect();
@@ -192,14 +203,15 @@ fn halves(rows: &[Vec<f64>]) -> [Vec<f64>; 2] {
     [0, 1].map(|odd| medians(rows, |round| round % 2 == odd))
 }
 
-/// The speeds that last. Of three modes one may be chance where two are speeds, so those are asked for as well.
+/// The speeds that last. Of three modes one may be chance where two are speeds, so those are asked
+/// for as well.
 fn speeds(rows: &[Vec<f64>], severity: &Severity) -> Option<Speeds> {
     let two = || severity.three.then(|| lasting(rows, &Severity { three: false, ..*severity })).flatten();
     lasting(rows, severity).or_else(two)
 }
 
-/// The rule: modes of the chunks' medians, each side of every border again on its side in either half of the rounds, and
-/// slow chunks slow in nearly all their readings.
+/// The rule: modes of the chunks' medians, each side of every border again on its side in either
+/// half of the rounds, and slow chunks slow in nearly all their readings.
 fn lasting(rows: &[Vec<f64>], severity: &Severity) -> Option<Speeds> {
     let logs = medians(rows, |_| true);
     let values: Vec<f64> = logs.iter().map(|log| log.exp()).collect();
@@ -237,7 +249,8 @@ fn lasting(rows: &[Vec<f64>], severity: &Severity) -> Option<Speeds> {
     repeats.then_some(Speeds { ratio: modes.ratio, speeds: modes.modes, membership })
 }
 
-/// The smallest of [`STEPS`] that would have been seen in noise like this; by halves, as larger ones are seen better.
+/// The smallest of [`STEPS`] that would have been seen in noise like this; by halves, as larger
+/// ones are seen better.
 fn detectable(rows: &[Vec<f64>], share: f64, seed: u64) -> Option<f64> {
     let rows: Vec<&Vec<f64>> = rows.iter().filter(|row| row.iter().any(|value| value.is_finite())).collect();
     let seen = |step: f64| {
@@ -270,8 +283,9 @@ fn planted(rows: &[&Vec<f64>], step: f64, share: f64, rng: &mut Rng) -> bool {
     speeds(&drawn, &TWO).is_some()
 }
 
-/// p of as few changes between two sides along an order as there are, if the order were chance: small where regions lie
-/// together (Wald and Wolfowitz 1940; by permutations). `None` where one side is missing.
+/// p of as few changes between two sides along an order as there are, if the order were chance:
+/// small where regions lie together (Wald and Wolfowitz 1940; by permutations). `None` where one
+/// side is missing.
 pub fn contiguous(sides: &[bool], seed: u64) -> Option<f64> {
     const ORDERS: usize = 999;
     let changes = |at: &dyn Fn(usize) -> bool| (1..sides.len()).filter(|i| at(*i) != at(i - 1)).count();
@@ -296,8 +310,8 @@ pub fn contiguous(sides: &[bool], seed: u64) -> Option<f64> {
     Some((1 + as_few.count()) as f64 / (ORDERS + 1) as f64)
 }
 
-/// Loss of a process whose memory is slow in part, against all of it fast, 0..1: it goes through its memory piece by
-/// piece, so that times add up.
+/// Loss of a process whose memory is slow in part, against all of it fast, 0..1: it goes through
+/// its memory piece by piece, so that times add up.
 pub fn loss(ratio: f64, slow_part: f64) -> f64 {
     1.0 - 1.0 / (1.0 + slow_part * (ratio - 1.0))
 }
@@ -307,7 +321,8 @@ mod tests {
     use super::super::noise::normal;
     use super::*;
 
-    /// Chunks whose readings scatter by `cv`, each round at a level of its own, one reading in twenty a third slower.
+    /// Chunks whose readings scatter by `cv`, each round at a level of its own, one reading in
+    /// twenty a third slower.
     fn machine(levels: &[f64], rounds: usize, cv: f64, seed: u64) -> Vec<Vec<f64>> {
         let mut rng = Rng::with_seed(seed);
         let round: Vec<f64> = (0..rounds).map(|round| 30.0 * (1.0 - 0.02 * round as f64)).collect();
@@ -332,7 +347,8 @@ mod tests {
         assert!(found.repeatability.is_some_and(|rho| rho > 0.5) && found.seen.is_empty());
         let slow: Vec<bool> = speeds.membership.iter().map(|speed| *speed == Some(0)).collect();
         assert!(contiguous(&slow, 1).is_some_and(|p| p <= 0.001));
-        // Some chunks are faster in every other round: a third mode that does not last hides no slow region.
+        // Some chunks are faster in every other round: a third mode that does not last hides no
+        // slow region.
         let mut rows = machine(&levels(128, 32..64, 3.0), 9, 0.02, 5);
         for reading in rows[..12].iter_mut().flat_map(|row| row.iter_mut().step_by(2)) {
             *reading *= 1.3;

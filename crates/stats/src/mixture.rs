@@ -1,4 +1,5 @@
-//! Fits in one dimension that the mode rule stands on: exact splits, Gaussian mixtures, density valleys.
+//! Fits in one dimension that the mode rule stands on: exact splits, Gaussian mixtures, density
+//! valleys.
 
 use super::order::{median_of_sorted, quantile_of_sorted};
 
@@ -14,9 +15,9 @@ impl Split {
     }
 }
 
-/// The split of rising values into `k` (2 or 3) non-empty groups with the least sum of squares inside the
-/// groups: exact k-means in one dimension, by trying all cuts over prefix sums. `None` with fewer than `k`
-/// values.
+/// The split of rising values into `k` (2 or 3) non-empty groups with the least sum of squares
+/// inside the groups: exact k-means in one dimension, by trying all cuts over prefix sums. `None`
+/// with fewer than `k` values.
 pub fn best_split(sorted: &[f64], k: usize) -> Option<Split> {
     let n = sorted.len();
     if n < k || !(2..=3).contains(&k) {
@@ -62,9 +63,9 @@ pub fn bic_of_one(values: &[f64]) -> f64 {
     n * ((std::f64::consts::TAU * variance).ln() + 1.0) + 2.0 * n.ln()
 }
 
-/// The same of a Gaussian mixture with one component a group of the split, fitted by expectation-maximisation
-/// from there. No component's deviation falls below 0.15 of the whole's, or a pair of equal values would win
-/// always.
+/// The same of a Gaussian mixture with one component a group of the split, fitted by
+/// expectation-maximisation from there. No component's deviation falls below 0.15 of the whole's,
+/// or a pair of equal values would win always.
 pub fn bic_of_mixture(sorted: &[f64], split: &Split) -> f64 {
     let n = sorted.len() as f64;
     let floor = 0.15_f64.powi(2) * moments(sorted).1;
@@ -112,8 +113,9 @@ pub fn bic_of_mixture(sorted: &[f64], split: &Split) -> f64 {
     -2.0 * likelihood + (3 * parts.len() - 1) as f64 * n.ln()
 }
 
-/// BIC of a shifted exponential, floor and scale free, whichever side its tail is on: what a timing is that
-/// can only be disturbed upwards, and what a mixture of Gaussians must beat before it counts as two modes.
+/// BIC of a shifted exponential, floor and scale free, whichever side its tail is on: what a timing
+/// is that can only be disturbed upwards, and what a mixture of Gaussians must beat before it
+/// counts as two modes.
 pub fn bic_of_exponential(sorted: &[f64]) -> f64 {
     let n = sorted.len() as f64;
     let (Some(low), Some(high)) = (sorted.first(), sorted.last()) else { return f64::INFINITY };
@@ -122,9 +124,10 @@ pub fn bic_of_exponential(sorted: &[f64]) -> f64 {
     2.0 * n * (scale.ln() + 1.0) + 2.0 * n.ln()
 }
 
-/// The lowest density between the medians of two neighbouring groups as a share of the lower of their peaks,
-/// from a Gaussian kernel of width `1.06 s n^-0.2`, s pooled inside the groups. Where nothing varies inside
-/// them the groups are points with nothing between: 0, or 1 where they are one point.
+/// The lowest density between the medians of two neighbouring groups as a share of the lower of
+/// their peaks, from a Gaussian kernel of width `1.06 s n^-0.2`, s pooled inside the groups. Where
+/// nothing varies inside them the groups are points with nothing between: 0, or 1 where they are
+/// one point.
 pub fn valley(low: &[f64], high: &[f64]) -> f64 {
     let n = (low.len() + high.len()) as f64;
     let ((mean_low, var_low), (mean_high, var_high)) = (moments(low), moments(high));

@@ -1,9 +1,10 @@
 //! Several values instead of one: when a series is called bimodal, and what the modes are.
 //!
-//! A split of unimodal data into two looks separated too (Ashman's D is 2.65-2.8 on normal noise), and a
-//! floor with an exponential tail, as timings have it, satisfies most published rules in up to 40 % of cases.
-//! So six conditions must hold together, on the logarithms: separation, mixture against one Gaussian, mixture
-//! against one skewed distribution, ratio, size of each side, and a valley between them.
+//! A split of unimodal data into two looks separated too (Ashman's D is 2.65-2.8 on normal noise),
+//! and a floor with an exponential tail, as timings have it, satisfies most published rules in up
+//! to 40 % of cases. So six conditions must hold together, on the logarithms: separation, mixture
+//! against one Gaussian, mixture against one skewed distribution, ratio, size of each side, and a
+//! valley between them.
 
 use super::mixture::{Split, best_split, bic_of_exponential, bic_of_mixture, bic_of_one, moments, valley};
 use super::order::{finite, median, median_of_sorted};
@@ -12,9 +13,11 @@ use super::order::{finite, median, median_of_sorted};
 pub const LEAST_FOR_MODES: usize = 14;
 /// Below this number modes are suspected only, unless a cause goes with them.
 pub const SURE_OF_MODES: usize = 40;
-/// Where a schedule goes on to when modes are suspected: there a mode of 5 % apart is found in 3 of 4 cases.
+/// Where a schedule goes on to when modes are suspected: there a mode of 5 % apart is found in 3 of
+/// 4 cases.
 pub const CONFIRMING_MODES: usize = 56;
-/// Ashman's D between neighbouring modes: `sqrt 2 |m1 - m2| / sqrt(s1² + s2²)` (Ashman, Bird & Zepf 1994).
+/// Ashman's D between neighbouring modes: `sqrt 2 |m1 - m2| / sqrt(s1² + s2²)` (Ashman, Bird & Zepf
+/// 1994).
 pub const LEAST_SEPARATION: f64 = 3.0;
 /// Ratio of the medians of neighbouring modes.
 pub const LEAST_RATIO: f64 = 1.03;
@@ -23,8 +26,8 @@ pub const LEAST_SHARE: f64 = 0.1;
 /// Density in the valley as a share of the lower peak beside it.
 pub const DEEPEST_VALLEY: f64 = 0.3;
 
-/// By how much BIC must favour the mixture: 10 is "very strong" (Kass & Raftery 1995), 6 "strong" is all that
-/// few values can give.
+/// By how much BIC must favour the mixture: 10 is "very strong" (Kass & Raftery 1995), 6 "strong"
+/// is all that few values can give.
 fn least_bic_gain(n: usize) -> f64 {
     if n < 28 { 6.0 } else { 10.0 }
 }
@@ -73,7 +76,8 @@ pub struct Modes {
 }
 
 impl Modes {
-    /// Whether the modes come in one block each in the order of the values: then they are steps in time.
+    /// Whether the modes come in one block each in the order of the values: then they are steps in
+    /// time.
     pub fn in_blocks(&self) -> bool {
         let switches = self.membership.windows(2).filter(|pair| pair[0] != pair[1]).count();
         switches + 1 == self.modes.len()
@@ -100,7 +104,8 @@ impl Modality {
     }
 }
 
-/// Longer series are judged by this many of their quantiles, because the split in three is quadratic.
+/// Longer series are judged by this many of their quantiles, because the split in three is
+/// quadratic.
 const LONGEST: usize = 1000;
 
 /// The rule. Three modes are reported only where they beat two by as much as two must beat one.
@@ -129,7 +134,8 @@ pub fn modality_by(values: &[f64], severity: &Severity) -> Modality {
     if values.len() < severity.sure { Modality::Suspected(modes) } else { Modality::Several(modes) }
 }
 
-/// The split and its BIC, where every condition holds for it; `rival` is the BIC of the best simpler story.
+/// The split and its BIC, where every condition holds for it; `rival` is the BIC of the best
+/// simpler story.
 fn stands(sorted: &[f64], split: Split, rival: f64, severity: &Severity) -> Option<(Split, f64)> {
     let n = sorted.len();
     let groups = split.groups(sorted);
@@ -155,7 +161,8 @@ fn stands(sorted: &[f64], split: Split, rival: f64, severity: &Severity) -> Opti
 
 fn describe(values: &[f64], sorted: &[f64], split: &Split) -> Option<Modes> {
     let groups = split.groups(sorted);
-    // A value belongs to the mode whose border, half-way between neighbouring groups, it has passed.
+    // A value belongs to the mode whose border, half-way between neighbouring groups, it has
+    // passed.
     let borders: Vec<f64> =
         groups.windows(2).filter_map(|pair| Some((pair[0].last()? + pair[1].first()?) / 2.0)).collect();
     let mode_of = |value: &f64| borders.partition_point(|border| *border <= value.ln());
@@ -169,9 +176,10 @@ fn describe(values: &[f64], sorted: &[f64], split: &Split) -> Option<Modes> {
     Some(Modes { modes, ratio, membership })
 }
 
-/// Modes that appear again and again *inside* processes: the rule on each process's own windows, and the
-/// process with the most windows speaks for all where at least half of them (and three) have modes. Windows
-/// of different processes are never pooled: a value that each process has for itself is not a mode.
+/// Modes that appear again and again *inside* processes: the rule on each process's own windows,
+/// and the process with the most windows speaks for all where at least half of them (and three)
+/// have modes. Windows of different processes are never pooled: a value that each process has for
+/// itself is not a mode.
 pub fn inside_processes(processes: &[Vec<f64>]) -> Option<Modes> {
     let judged: Vec<Modality> =
         processes.iter().map(|windows| modality(windows)).filter(|m| *m != Modality::Unknown).collect();

@@ -1,7 +1,7 @@
 //! Many tests at once: p values corrected for their number.
 
-/// Holm's step-down adjustment (1979): rejecting where the result is at most alpha keeps the chance of *any*
-/// false rejection at alpha. In the order given; a p that is not a number counts as 1.
+/// Holm's step-down adjustment (1979): rejecting where the result is at most alpha keeps the chance
+/// of *any* false rejection at alpha. In the order given; a p that is not a number counts as 1.
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let order = rising(p);
     let mut adjusted = vec![1.0; p.len()];
@@ -13,8 +13,9 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// Benjamini and Hochberg's adjustment (1995): rejecting where the result is at most q keeps the expected
-/// share of false ones among all rejections at q. In the order given; a p that is not a number counts as 1.
+/// Benjamini and Hochberg's adjustment (1995): rejecting where the result is at most q keeps the
+/// expected share of false ones among all rejections at q. In the order given; a p that is not a
+/// number counts as 1.
 pub fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
     let order = rising(p);
     let mut adjusted = vec![1.0; p.len()];

@@ -1,7 +1,8 @@
 //! Where the variance sits: windows inside processes (inside allocations, inside boots).
 //!
-//! Windows of one process share its pages, its address layout and often its CPU, so they say less than their number.
-//! [`intraclass`] is the two-level case with a bound; [`components`] is the general one (Kalibera & Jones,
+//! Windows of one process share its pages, its address layout and often its CPU, so they say less
+//! than their number. [`intraclass`] is the two-level case with a bound; [`components`] is the
+//! general one (Kalibera & Jones,
 //! *Rigorous Benchmarking in Reasonable Time*, ISMM 2013, and arXiv 2007.10899).
 
 use super::order::{Interval, finite, mean, variance};
@@ -12,7 +13,8 @@ use super::tails::{f_quantile, t_quantile};
 pub struct Icc {
     /// ANOVA estimate, 0..1 (a negative one is given as 0).
     pub value: f64,
-    /// One-sided 95 % upper confidence bound, 0..1, for normal noise; approximate where groups differ in size.
+    /// One-sided 95 % upper confidence bound, 0..1, for normal noise; approximate where groups
+    /// differ in size.
     pub upper: f64,
     /// Members of a typical group (Snedecor's n0; their number where all are equal).
     pub group_size: f64,
@@ -29,9 +31,9 @@ impl Icc {
 /// Confidence of [`Icc::upper`].
 pub const ICC_UPPER_CONFIDENCE: f64 = 0.95;
 
-/// Intraclass correlation by one-way random-effects analysis of variance, groups of any sizes (Donner 1986;
-/// bound by Searle's F, exact for equal groups). `None` with fewer than two groups, no group of two, or no
-/// variance at all.
+/// Intraclass correlation by one-way random-effects analysis of variance, groups of any sizes
+/// (Donner 1986; bound by Searle's F, exact for equal groups). `None` with fewer than two groups,
+/// no group of two, or no variance at all.
 pub fn intraclass(groups: &[Vec<f64>]) -> Option<Icc> {
     let groups: Vec<Vec<f64>> = groups.iter().map(|g| finite(g)).filter(|g| !g.is_empty()).collect();
     let k = groups.len() as f64;
@@ -87,8 +89,9 @@ pub struct Component {
     pub count: f64,
 }
 
-/// Variance by level, lowest first, from means of means. All leaves must lie equally deep, and at least one
-/// parent a level must have two units; `None` otherwise. Values that are not finite count as absent.
+/// Variance by level, lowest first, from means of means. All leaves must lie equally deep, and at
+/// least one parent a level must have two units; `None` otherwise. Values that are not finite count
+/// as absent.
 pub fn components(nest: &Nest) -> Option<Vec<Component>> {
     let mut found: Vec<Vec<(f64, f64)>> = Vec::new();
     reduce(nest, &mut found)?;
@@ -103,7 +106,8 @@ pub fn components(nest: &Nest) -> Option<Vec<Component>> {
     (!levels.is_empty()).then_some(levels)
 }
 
-/// The mean of a nest and its depth; notes (variance of unit means, units) of every parent by level.
+/// The mean of a nest and its depth; notes (variance of unit means, units) of every parent by
+/// level.
 fn reduce(nest: &Nest, found: &mut Vec<Vec<(f64, f64)>>) -> Option<(f64, usize)> {
     let units = match nest {
         Nest::Value(value) => return value.is_finite().then_some((*value, 0)),
@@ -123,16 +127,18 @@ fn reduce(nest: &Nest, found: &mut Vec<Vec<(f64, f64)>>) -> Option<(f64, usize)>
     Some((mean(&means)?, depth + 1))
 }
 
-/// Share of the variance that lies at each level, lowest first; adds up to 1. `None` without variance.
+/// Share of the variance that lies at each level, lowest first; adds up to 1. `None` without
+/// variance.
 pub fn shares(levels: &[Component]) -> Option<Vec<f64>> {
     let total: f64 = levels.iter().map(|level| level.own).sum();
     (total > 0.0 && total.is_finite()).then(|| levels.iter().map(|level| level.own / total).collect())
 }
 
-/// How many units each level below the top should have for the narrowest interval in a given time, where
-/// `cost[i]` is the time that one more unit of level i takes by itself (same unit of time throughout): `r_i =
-/// ceil(sqrt(cost_(i+1) / cost_i * T_i² / T_(i+1)²))`, within 1..=`most`. More at the top is the only other
-/// way to narrow it. Empty where costs and levels do not match or are not positive.
+/// How many units each level below the top should have for the narrowest interval in a given time,
+/// where `cost[i]` is the time that one more unit of level i takes by itself (same unit of time
+/// throughout): `r_i = ceil(sqrt(cost_(i+1) / cost_i * T_i² / T_(i+1)²))`, within 1..=`most`. More
+/// at the top is the only other way to narrow it. Empty where costs and levels do not match or are
+/// not positive.
 pub fn optimal_counts(levels: &[Component], cost: &[f64], most: usize) -> Vec<usize> {
     if levels.len() != cost.len() || cost.iter().any(|cost| !cost.is_finite() || *cost <= 0.0) {
         return Vec::new();
@@ -152,8 +158,8 @@ pub fn optimal_counts(levels: &[Component], cost: &[f64], most: usize) -> Vec<us
         .collect()
 }
 
-/// Mean of a nested design with its t interval: only the spread and number of the *top* units narrow it.
-/// `None` with fewer than two of them.
+/// Mean of a nested design with its t interval: only the spread and number of the *top* units
+/// narrow it. `None` with fewer than two of them.
 pub fn nested_mean(nest: &Nest, confidence: f64) -> Option<(f64, Interval)> {
     let Nest::Group(units) = nest else { return None };
     let means: Vec<f64> = units.iter().filter_map(|unit| Some(reduce(unit, &mut Vec::new())?.0)).collect();
@@ -179,7 +185,8 @@ mod tests {
 
     #[test]
     fn equal_groups() {
-        // By hand: means 2, 6, 4; MSB = 3 * 8 / 2 = 12, MSW = 1; F = 12, ICC = 11 / (12 + 3 - 1) = 11/14.
+        // By hand: means 2, 6, 4; MSB = 3 * 8 / 2 = 12, MSW = 1; F = 12, ICC = 11 / (12 + 3 - 1) =
+        // 11/14.
         let groups = [vec![1.0, 2.0, 3.0], vec![5.0, 6.0, 7.0], vec![3.0, 4.0, 5.0]];
         let icc = intraclass(&groups).expect("three groups");
         near(icc.value, 11.0 / 14.0);
@@ -228,8 +235,8 @@ mod tests {
         let own: Vec<f64> = levels.iter().map(|level| level.own).collect();
         assert_eq!(own, vec![2.0, 7.0, 46.0]);
         near(shares(&levels).expect("variance")[2], 46.0 / 55.0);
-        // Windows 1 s, a fresh allocation 4 s, a process 36 s: sqrt(4/1 * 2/7) = 1.07, sqrt(36/4 * 7/46) =
-        // 1.17.
+        // Windows 1 s, a fresh allocation 4 s, a process 36 s: sqrt(4/1 * 2/7) = 1.07, sqrt(36/4 *
+        // 7/46) = 1.17.
         assert_eq!(optimal_counts(&levels, &[1.0, 4.0, 36.0], 100), vec![2, 2]);
         // Mean 9, t(0.95, 1) = 12.7062, sqrt(50 / 2) = 5.
         let (centre, interval) = nested_mean(&three_levels(), 0.95).expect("two processes");

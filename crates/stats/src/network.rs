@@ -1,18 +1,20 @@
 //! What limits a transfer, decided from an experiment that changes one thing at a time.
 //!
-//! Every arm is held against the plain one of the same round ([`paired_ratio`](super::compare::paired_ratio)). A CPU that
-//! burns a share of its time does the work of the rest only, so a transfer that it limits falls to that rest, and one that it
-//! does not limit stays. Larger buffers carry more where a window was the limit; more connections where each had a limit of
-//! its own (a window, losses, its congestion control) and the CPUs had time left. Where nothing of that moves it, the
-//! path has a rate: the link's own, or a shaper's, which UDP above it, the queue before it and the burst of a fresh connection give away.
+//! Every arm is held against the plain one of the same round
+//! ([`paired_ratio`](super::compare::paired_ratio)). A CPU that burns a share of its time does the
+//! work of the rest only, so a transfer that it limits falls to that rest, and one that it does not
+//! limit stays. Larger buffers carry more where a window was the limit; more connections where each
+//! had a limit of its own (a window, losses, its congestion control) and the CPUs had time left.
+//! Where nothing of that moves it, the path has a rate: the link's own, or a shaper's, which UDP
+//! above it, the queue before it and the burst of a fresh connection give away.
 
 use super::compare::paired_ratio;
 use super::order::{Interval, median, quantile, robust_coefficient_of_variation};
 
 /// The share of its time that a slowed end burns.
 pub const SLOWED: f64 = 0.3;
-/// Confidence of each ratio's interval. Of six rounds one may lie anywhere: how often whole decisions are wrong is
-/// measured (`stats::proof::paths`), not this.
+/// Confidence of each ratio's interval. Of six rounds one may lie anywhere: how often whole
+/// decisions are wrong is measured (`stats::proof::paths`), not this.
 pub const CONFIDENCE: f64 = 0.75;
 /// Fewer rounds decide nothing.
 pub const LEAST_ROUNDS: usize = 6;
@@ -33,7 +35,8 @@ pub struct End {
 /// One arm: a bandwidth a round, and the medians of what stood beside it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Arm {
-    /// Gbit/s of payload, a value a round, in the same order in all arms; NaN where a round has none.
+    /// Gbit/s of payload, a value a round, in the same order in all arms; NaN where a round has
+    /// none.
     pub bandwidth: Vec<f64>,
     pub sender: End,
     pub receiver: End,
@@ -158,7 +161,8 @@ pub struct Signs {
     pub of_link: Option<f64>,
     /// The same of a shaper that is known.
     pub of_shaped: Option<f64>,
-    /// UDP at more than the plain rate: what arrived over the plain rate, and the share that was lost.
+    /// UDP at more than the plain rate: what arrived over the plain rate, and the share that was
+    /// lost.
     pub udp: Option<(f64, f64)>,
     /// The round trip of the plain arm over that at nine tenths of its rate.
     pub queue: Option<f64>,
@@ -175,26 +179,31 @@ pub struct Decision {
     pub signs: Signs,
 }
 
-/// A bandwidth that a CPU limits falls to 1 − [`SLOWED`] = 0.7; halfway (and a margin for noise) it is called moved.
+/// A bandwidth that a CPU limits falls to 1 − [`SLOWED`] = 0.7; halfway (and a margin for noise) it
+/// is called moved.
 const MOVED: f64 = 0.86;
 /// An end whose slowing leaves this much is no limit, whatever else is.
 const STILL: f64 = 0.93;
 /// Two ends that both move are told apart where one's ratio is this much lower.
 const APART: f64 = 0.09;
-/// A task that waits for a CPU, or is throttled, for more of its time than this does not have its CPU.
+/// A task that waits for a CPU, or is throttled, for more of its time than this does not have its
+/// CPU.
 const STARVED: f64 = 0.15;
-/// More streams, or larger windows, that carry this much more show that no CPU and no rate on the path was the limit.
+/// More streams, or larger windows, that carry this much more show that no CPU and no rate on the
+/// path was the limit.
 const MORE: f64 = 1.15;
 /// Less than this is no gain: of rounds that differ by some percent one arm is always the best.
 const NO_MORE: f64 = 1.12;
-/// Where UDP shows a rate on the path, more than this was carried. A little more can be seen of what stood in a queue, or behind a lost
-/// segment, when the window began (four streams: 1.1 to 1.2 behind a shaper of 200 Mbit/s here).
+/// Where UDP shows a rate on the path, more than this was carried. A little more can be seen of
+/// what stood in a queue, or behind a lost segment, when the window began (four streams: 1.1 to 1.2
+/// behind a shaper of 200 Mbit/s here).
 const MORE_THAN_QUEUED: f64 = 1.3;
 /// A quarter of the window that leaves less than this was near the limit before.
 const FOLLOWS_WINDOW: f64 = 0.6;
 /// TCP was limited by windows for this share of the time.
 const WINDOW_LIMITED: f64 = 0.3;
-/// Segments sent again: one in five hundred halves the congestion window more often than a long transfer bears.
+/// Segments sent again: one in five hundred halves the congestion window more often than a long
+/// transfer bears.
 const LOSSY: f64 = 0.002;
 /// A transfer that takes this share of the link is limited by it.
 const FILLS: f64 = 0.93;
@@ -204,14 +213,16 @@ const FULL: f64 = 0.9;
 const BURST: f64 = 1.15;
 /// The queue before a rate makes the round trip this much longer than at nine tenths of it.
 const QUEUED: f64 = 2.0;
-/// A connection whose second half carries this much more had not come to what it can carry: a start doubles with each round trip.
+/// A connection whose second half carries this much more had not come to what it can carry: a start
+/// doubles with each round trip.
 const RISES: f64 = 1.15;
 /// UDP that arrives above the plain rate with less lost than this had room on the path.
 const ROOM_LOSS: f64 = 0.01;
 /// Rounds that scatter less are a flat line.
 const FLAT: f64 = 0.03;
 
-/// Wire bytes around each packet on Ethernet: header, check sum, preamble, gap. And IP's and TCP's headers inside it.
+/// Wire bytes around each packet on Ethernet: header, check sum, preamble, gap. And IP's and TCP's
+/// headers inside it.
 const AROUND: f64 = 38.0;
 const INSIDE: f64 = 52.0;
 /// A shaper counts the packet and its Ethernet header.
@@ -336,11 +347,13 @@ fn limit(experiment: &Experiment, signs: &Signs) -> Option<Limit> {
     let lossy = signs.lost.is_some_and(|share| share > LOSSY);
     match (more, large) {
         (_, true) if !lossy || windowed => return Some(Limit::Window),
-        // Buffers that the system lets nobody enlarge: a quarter of them carries less, four times as many carry more.
+        // Buffers that the system lets nobody enlarge: a quarter of them carries less, four times
+        // as many carry more.
         (true, _) if windowed && follows && !lossy => return Some(Limit::Window),
         (true, _) if lossy => return Some(Limit::Loss),
         (true, _) if windowed && follows => return Some(Limit::Window),
-        // Several connections are through their start sooner than one: what that one can carry was not seen.
+        // Several connections are through their start sooner than one: what that one can carry was
+        // not seen.
         (true, _) if signs.rises() => return None,
         (true, _) => return Some(Limit::OneStream),
         _ => {}

@@ -1,7 +1,7 @@
 //! Noise whose truth is known: what every claim about a method is measured on.
 //!
-//! All of it is relative noise around the value 1, so that a true median, a true ratio and a true number of
-//! modes exist, and all of it comes from a seed.
+//! All of it is relative noise around the value 1, so that a true median, a true ratio and a true
+//! number of modes exist, and all of it comes from a seed.
 
 use fastrand::Rng;
 
@@ -10,7 +10,8 @@ use fastrand::Rng;
 pub enum Noise {
     /// `exp(cv z)`, z standard normal.
     Lognormal { cv: f64 },
-    /// `1 + share * e`, e exponential with mean 1: a floor that is only ever added to, as with most timings.
+    /// `1 + share * e`, e exponential with mean 1: a floor that is only ever added to, as with most
+    /// timings.
     FloorExponential { share: f64 },
     /// `1 / (1 + share * e)`: the same timing, read as a rate.
     CeilingExponential { share: f64 },
@@ -62,11 +63,12 @@ impl Noise {
         matches!(self, Noise::TwoModes { .. } | Noise::ThreeModes { .. })
     }
 
-    /// A process of windows that share `icc` of the variance of their logarithm: each is the sum of a draw of the process
-    /// and one of the window, weighted by √icc and √(1 - icc). A mode belongs to the whole process with probability `icc`,
-    /// else to the window.
+    /// A process of windows that share `icc` of the variance of their logarithm: each is the sum of
+    /// a draw of the process and one of the window, weighted by √icc and √(1 - icc). A mode belongs
+    /// to the whole process with probability `icc`, else to the window.
     fn shared(self, icc: f64, windows: usize, rng: &mut Rng) -> Vec<f64> {
-        // Student's t with a scale of 2 % reaches below zero once in 100,000 draws, where there is no logarithm.
+        // Student's t with a scale of 2 % reaches below zero once in 100,000 draws, where there is
+        // no logarithm.
         let drawn = |rng: &mut Rng| self.around_a_mode(rng).max(0.01).ln();
         let (between, within) = (icc.sqrt(), (1.0 - icc).sqrt());
         let own = between * drawn(rng);
@@ -111,9 +113,11 @@ impl Noise {
 pub enum Inside {
     /// Windows are draws of the noise; processes do not differ.
     Independent,
-    /// A share `icc` of the variance of the logarithm belongs to the process, and of modes that probability.
+    /// A share `icc` of the variance of the logarithm belongs to the process, and of modes that
+    /// probability.
     Shared { icc: f64 },
-    /// Log-normal only: first-order autoregressive windows with coefficient `phi`, processes independent.
+    /// Log-normal only: first-order autoregressive windows with coefficient `phi`, processes
+    /// independent.
     Autoregressive { phi: f64 },
 }
 

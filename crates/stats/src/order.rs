@@ -1,7 +1,8 @@
 //! Order statistics: quantiles, the median with its exact interval, robust spread.
 //!
-//! Values that are not finite are left out by every function of [`crate`]; `None` means that too few
-//! values were left to say anything. (A series with such values is rejected before it gets here.)
+//! Values that are not finite are left out by every function of [`crate`]; `None` means that too
+//! few values were left to say anything. (A series with such values is rejected before it gets
+//! here.)
 
 /// A closed interval, in the unit of the values that it was made from.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -16,7 +17,8 @@ impl Interval {
         (self.high - self.low) / 2.0
     }
 
-    /// Half-width as a share of `|centre|`; `None` where the centre is zero and the interval is not a point.
+    /// Half-width as a share of `|centre|`; `None` where the centre is zero and the interval is not
+    /// a point.
     pub fn relative_half_width(&self, centre: f64) -> Option<f64> {
         let half = self.half_width();
         if half == 0.0 {
@@ -87,7 +89,8 @@ pub fn median_of_sorted(sorted: &[f64]) -> Option<f64> {
     quantile_of_sorted(sorted, 0.5)
 }
 
-/// Median absolute deviation from the median, in the unit of the values (not scaled to a standard deviation).
+/// Median absolute deviation from the median, in the unit of the values (not scaled to a standard
+/// deviation).
 pub fn mad(values: &[f64]) -> Option<f64> {
     let centre = median(values)?;
     let deviations: Vec<f64> = finite(values).iter().map(|value| (value - centre).abs()).collect();
@@ -97,7 +100,8 @@ pub fn mad(values: &[f64]) -> Option<f64> {
 /// Scales a MAD to the standard deviation of normally distributed values: `1 / qnorm(3/4)`.
 pub const MAD_TO_SIGMA: f64 = 1.4826;
 
-/// Arithmetic mean, summed as distances from the first value: exact for equal values, close for large ones.
+/// Arithmetic mean, summed as distances from the first value: exact for equal values, close for
+/// large ones.
 pub fn mean(values: &[f64]) -> Option<f64> {
     let values = finite(values);
     let first = *values.first()?;
@@ -112,9 +116,9 @@ pub fn variance(values: &[f64]) -> Option<f64> {
     (values.len() > 1).then(|| squares / (values.len() - 1) as f64)
 }
 
-/// Coefficient of variation: *population* standard deviation (divisor n) over the mean's size, as a share
-/// (0.05 = 5 %). This is the formula behind the published swings of SPEC CPU's bwaves (7.94 % and 0.23 %).
-/// `None` without values or where the mean is zero.
+/// Coefficient of variation: *population* standard deviation (divisor n) over the mean's size, as a
+/// share (0.05 = 5 %). This is the formula behind the published swings of SPEC CPU's bwaves (7.94 %
+/// and 0.23 %). `None` without values or where the mean is zero.
 pub fn coefficient_of_variation(values: &[f64]) -> Option<f64> {
     let values = finite(values);
     let centre = mean(&values)?;
@@ -130,10 +134,11 @@ pub fn robust_coefficient_of_variation(values: &[f64]) -> Option<f64> {
     cv.is_finite().then_some(cv)
 }
 
-/// Ranks (from 1) of the order statistics that bound the median with at least `confidence` (0..1), whatever the
-/// distribution: `k` is the largest rank with `P(Binomial(n, 1/2) <= k - 1) <= (1 - confidence) / 2`, and the
-/// interval is `[x_(k), x_(n+1-k)]` (Le Boudec, *Performance Evaluation of Computer and Communication Systems*,
-/// 2010, theorem 2.1). `None` where even `[min, max]` covers less: below n = 6 for 95 %, below n = 8 for 99 %.
+/// Ranks (from 1) of the order statistics that bound the median with at least `confidence` (0..1),
+/// whatever the distribution: `k` is the largest rank with `P(Binomial(n, 1/2) <= k - 1) <= (1 -
+/// confidence) / 2`, and the interval is `[x_(k), x_(n+1-k)]` (Le Boudec, *Performance Evaluation
+/// of Computer and Communication Systems*, 2010, theorem 2.1). `None` where even `[min, max]`
+/// covers less: below n = 6 for 95 %, below n = 8 for 99 %.
 pub fn median_ranks(n: usize, confidence: f64) -> Option<(usize, usize)> {
     if n == 0 || !(0.0..1.0).contains(&confidence) {
         return None;
@@ -154,8 +159,8 @@ pub fn median_ranks(n: usize, confidence: f64) -> Option<(usize, usize)> {
     (k > 0).then_some((k, n + 1 - k))
 }
 
-/// [`median_ranks`] for `n` values that are worth only `ess` independent ones (0 < ess <= n): the ranks'
-/// distance from the middle grows by `sqrt(n / ess)`. `None` where that passes the ends.
+/// [`median_ranks`] for `n` values that are worth only `ess` independent ones (0 < ess <= n): the
+/// ranks' distance from the middle grows by `sqrt(n / ess)`. `None` where that passes the ends.
 pub fn widened_median_ranks(n: usize, ess: f64, confidence: f64) -> Option<(usize, usize)> {
     let (k, _) = median_ranks(n, confidence)?;
     if ess.is_nan() || ess <= 0.0 {
@@ -168,8 +173,8 @@ pub fn widened_median_ranks(n: usize, ess: f64, confidence: f64) -> Option<(usiz
     (k >= 1.0).then(|| (k as usize, n + 1 - k as usize))
 }
 
-/// The median's interval with at least `confidence` (0..1) for independent values of any distribution, by
-/// [`median_ranks`]; `None` where there are too few of them.
+/// The median's interval with at least `confidence` (0..1) for independent values of any
+/// distribution, by [`median_ranks`]; `None` where there are too few of them.
 pub fn median_interval(values: &[f64], confidence: f64) -> Option<Interval> {
     let values = sorted(values);
     interval_at(&values, median_ranks(values.len(), confidence)?)

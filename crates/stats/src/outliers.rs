@@ -1,4 +1,5 @@
-//! Outliers: marked, and explained by what happened beside them where that can be shown; never deleted.
+//! Outliers: marked, and explained by what happened beside them where that can be shown; never
+//! deleted.
 
 use std::borrow::Cow;
 
@@ -10,9 +11,9 @@ use super::ranks::{Correlation, spearman};
 /// Beyond this size of the modified z a value is an outlier (Iglewicz & Hoaglin 1993).
 pub const OUTLIER_Z: f64 = 3.5;
 
-/// Modified z of every value: `0.6745 (x - median) / MAD`, where the MAD is zero the mean absolute deviation
-/// takes its place (`(x - median) / (1.2533 MeanAD)`). 0 where nothing varies and for values that are not
-/// finite.
+/// Modified z of every value: `0.6745 (x - median) / MAD`, where the MAD is zero the mean absolute
+/// deviation takes its place (`(x - median) / (1.2533 MeanAD)`). 0 where nothing varies and for
+/// values that are not finite.
 pub fn modified_z(values: &[f64]) -> Vec<f64> {
     let centre = median(values).unwrap_or(0.0);
     let distances: Vec<f64> = finite(values).iter().map(|value| (value - centre).abs()).collect();
@@ -43,7 +44,8 @@ pub struct Explanation {
     pub covariate: Cow<'static, str>,
     /// Whether high values of it go with outliers, or low ones.
     pub high: bool,
-    /// A covariate beyond this is a hit: its 95th (5th) percentile beside values that are no outliers.
+    /// A covariate beyond this is a hit: its 95th (5th) percentile beside values that are no
+    /// outliers.
     pub beyond: f64,
     /// Outliers that are hits, and all outliers.
     pub explained: usize,
@@ -70,8 +72,8 @@ impl Attribution {
         self.outlier.iter().filter(|&&outlier| outlier).count()
     }
 
-    /// Whether the outliers may be left out of a second, explained number: at least 80 % of them are
-    /// explained and they are at most 10 % of the values.
+    /// Whether the outliers may be left out of a second, explained number: at least 80 % of them
+    /// are explained and they are at most 10 % of the values.
     pub fn may_leave_out(&self) -> bool {
         let (outliers, explained) = (self.outliers(), self.explained.iter().filter(|&&e| e).count());
         explained > 0 && 5 * explained >= 4 * outliers && 10 * outliers <= self.outlier.len()
@@ -81,10 +83,10 @@ impl Attribution {
 /// Significance of an explanation, after adjustment.
 pub const EXPLANATION_P: f64 = 0.05;
 
-/// Attributes outliers (flags, one a value) to covariates. A covariate's hits and the outliers are tested for
-/// coming together by Fisher's exact test *inside* strata (as processes: equal `strata` number), because a
-/// process that is slow throughout and a counter that is high throughout meet by luck too easily; where all
-/// strata hold one value the test is over all values.
+/// Attributes outliers (flags, one a value) to covariates. A covariate's hits and the outliers are
+/// tested for coming together by Fisher's exact test *inside* strata (as processes: equal `strata`
+/// number), because a process that is slow throughout and a counter that is high throughout meet by
+/// luck too easily; where all strata hold one value the test is over all values.
 pub fn attribute(outlier: &[bool], strata: &[usize], covariates: &[Covariate]) -> Attribution {
     let none = Attribution {
         outlier: outlier.to_vec(),
@@ -126,8 +128,8 @@ fn hits(outlier: &[bool], covariate: &[f64], high: bool) -> Option<(f64, Vec<boo
     hit.contains(&true).then_some((beyond, hit))
 }
 
-/// One-sided p that outliers and hits come together as often as they do, given how many of each every stratum
-/// has: Fisher's test in each, their counts added by convolution.
+/// One-sided p that outliers and hits come together as often as they do, given how many of each
+/// every stratum has: Fisher's test in each, their counts added by convolution.
 fn together_inside_strata(outlier: &[bool], hit: &[bool], strata: &[usize]) -> f64 {
     let mut numbers = strata.to_vec();
     numbers.sort_unstable();
@@ -159,8 +161,8 @@ fn together_inside_strata(outlier: &[bool], hit: &[bool], strata: &[usize]) -> f
     sums.iter().skip(observed - lowest).sum::<f64>().min(1.0)
 }
 
-/// Rank correlation of the values with every covariate that varies (a clock, a share of huge pages), those
-/// with an adjusted p below 0.01 only, the strongest first.
+/// Rank correlation of the values with every covariate that varies (a clock, a share of huge
+/// pages), those with an adjusted p below 0.01 only, the strongest first.
 pub fn correlations(values: &[f64], covariates: &[Covariate]) -> Vec<(Cow<'static, str>, Correlation)> {
     let mut found: Vec<(Cow<'static, str>, Correlation)> = covariates
         .iter()

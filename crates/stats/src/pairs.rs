@@ -1,4 +1,5 @@
-//! What was measured of every two things of a set (CPUs), one value a visit, and how much these values scatter.
+//! What was measured of every two things of a set (CPUs), one value a visit, and how much these
+//! values scatter.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,8 +16,9 @@ pub const LEAST_VISITS: usize = 4;
 pub struct Pairs(BTreeMap<Pair, Vec<(u32, f64)>>);
 
 impl Pairs {
-    /// Takes in one visit's value of a pair, in whichever order it is named. What is no positive number is left out;
-    /// several values of one pair in one visit (both directions) become their geometric mean.
+    /// Takes in one visit's value of a pair, in whichever order it is named. What is no positive
+    /// number is left out; several values of one pair in one visit (both directions) become their
+    /// geometric mean.
     pub fn push(&mut self, (one, other): Pair, visit: u32, value: f64) {
         if one == other || !value.is_finite() || value <= 0.0 {
             return;
@@ -83,8 +85,9 @@ impl Pairs {
         median(&values.iter().map(|(_, value)| *value).collect::<Vec<_>>()).map(f64::exp)
     }
 
-    /// Relative scatter of one visit's value around its pair's median: two thirds of all values are nearer, so that
-    /// a minority of stolen visits does not hide how quiet the others were. `None` below [`LEAST_VISITS`].
+    /// Relative scatter of one visit's value around its pair's median: two thirds of all values are
+    /// nearer, so that a minority of stolen visits does not hide how quiet the others were. `None`
+    /// below [`LEAST_VISITS`].
     pub fn noise(&self) -> Option<f64> {
         if self.least_visits() < LEAST_VISITS {
             return None;

@@ -1,8 +1,9 @@
 //! Percentiles that no single visit backs: those of several visits' latencies together.
 //!
-//! A percentile is given where ten latencies or more lie beyond it ([`model::BEYOND`]). A visit of a few tenths of
-//! a second rarely has as many for p99.9 and p99.99; several together do. Visits that follow each other are put together until
-//! they suffice, so that there are as many values as can be, each of other visits, and what is left over joins the last.
+//! A percentile is given where ten latencies or more lie beyond it ([`model::BEYOND`]). A visit of
+//! a few tenths of a second rarely has as many for p99.9 and p99.99; several together do. Visits
+//! that follow each other are put together until they suffice, so that there are as many values as
+//! can be, each of other visits, and what is left over joins the last.
 
 use std::collections::BTreeMap;
 
@@ -54,13 +55,14 @@ impl<'a> Group<'a> {
     }
 }
 
-/// Metrics that read one histogram have one name up to their last `_`: `latency_p99` and `latency_p9999`.
+/// Metrics that read one histogram have one name up to their last `_`: `latency_p99` and
+/// `latency_p9999`.
 fn family(metric: &str) -> &str {
     metric.rsplit_once('_').map_or("", |(family, _)| family)
 }
 
-/// The quantiles of `metrics` that no visit told and that groups of two visits or more back. `told` says whether some
-/// visit has a series of this key; `visits` are those that count, in their order.
+/// The quantiles of `metrics` that no visit told and that groups of two visits or more back. `told`
+/// says whether some visit has a series of this key; `visits` are those that count, in their order.
 pub fn pooled<'a>(
     case: &Case,
     metrics: &[Metric],
@@ -115,7 +117,8 @@ mod tests {
         Metric { name: name.into(), ..Metric::new(LATENCY_P50, "latency", "us", Better::Lower, form) }
     }
 
-    /// A visit at a point, with so many latencies of 1 us and one of `slow` ns; its own percentile is the median.
+    /// A visit at a point, with so many latencies of 1 us and one of `slow` ns; its own percentile
+    /// is the median.
     fn of(order: u32, at: u64, fast: u64, slow: u64) -> Visit {
         let histogram = Histogram { ns: vec![1000, slow], count: vec![fast, 1] };
         let warm = Histogram { ns: vec![1], count: vec![1_000_000] };
@@ -142,7 +145,8 @@ mod tests {
         let visits: Vec<&Visit> = visits.iter().collect();
         let metrics =
             [metric("latency_p50", 0.5), metric("latency_p99", 0.99), metric("latency_p9999", 0.9999)];
-        // 400 latencies each: three visits back a 99th percentile, the seventh joins the second group.
+        // 400 latencies each: three visits back a 99th percentile, the seventh joins the second
+        // group.
         let found = pooled(&case(), &metrics, &visits, |key| key.ends_with("p50"));
         let [p99] = found.as_slice() else { panic!("{found:?}") };
         assert!(p99.key.ends_with("/bytes=1#latency_p99"), "{}", p99.key);

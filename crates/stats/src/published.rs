@@ -1,11 +1,12 @@
-//! Published figures against our arithmetic. The figures lie beside the repository, in `../shared/spec/data`,
-//! and not in it; a clone without them skips these tests and says so.
+//! Published figures against our arithmetic. The figures lie beside the repository, in
+//! `../shared/spec/data`, and not in it; a clone without them skips these tests and says so.
 
 use super::index::geometric_mean;
 use super::order::coefficient_of_variation;
 use super::stop::runs_needed;
 
-/// The rows of a file of published figures by column name, or `None` (said on stderr) where it is absent.
+/// The rows of a file of published figures by column name, or `None` (said on stderr) where it is
+/// absent.
 fn figures(name: &str) -> Option<(Vec<String>, Vec<csv::StringRecord>)> {
     let path = testkit::root().join("../shared/spec/data").join(name);
     let Ok(text) = std::fs::read_to_string(path) else {
@@ -21,8 +22,8 @@ fn number(text: &str) -> f64 {
     text.parse().expect("a number")
 }
 
-/// Seven point eight per cent while the memory was wrongly filled, 0.23 % after: population deviation over
-/// mean.
+/// Seven point eight per cent while the memory was wrongly filled, 0.23 % after: population
+/// deviation over mean.
 #[test]
 fn the_swing_of_bwaves() {
     let Some((columns, rows)) = figures("bwaves_repeatability.csv") else { return };

@@ -1,11 +1,12 @@
-//! Two commands on one machine, run in turn: A B B A or B A A B. A quad gives one value, half of what B's two executions are
-//! above A's (in logarithms), so that whatever drifts slowly falls out.
+//! Two commands on one machine, run in turn: A B B A or B A A B. A quad gives one value, half of
+//! what B's two executions are above A's (in logarithms), so that whatever drifts slowly falls out.
 //!
-//! The clock is read after each execution. Where time goes with it as cycles do, quads are compared in cycles; where the arms
-//! themselves run at different clocks, the clock is an effect of what is compared, and time decides.
+//! The clock is read after each execution. Where time goes with it as cycles do, quads are compared
+//! in cycles; where the arms themselves run at different clocks, the clock is an effect of what is
+//! compared, and time decides.
 //!
-//! At once on two CPUs, which they swap for every other round: two rounds are a quad just so. Time decides: what moves the clock
-//! of both falls out.
+//! At once on two CPUs, which they swap for every other round: two rounds are a quad just so. Time
+//! decides: what moves the clock of both falls out.
 
 use super::analysis::CONFIDENCE;
 use super::clock::Slope;
@@ -19,7 +20,8 @@ use model::Better;
 pub const LEAST_QUADS: usize = 6;
 pub const MOST_QUADS: usize = 40;
 
-/// Half-width of the interval, of a logarithm, at which it is enough: the rule stops by width and never by a difference.
+/// Half-width of the interval, of a logarithm, at which it is enough: the rule stops by width and
+/// never by a difference.
 pub const ENOUGH: f64 = 0.01;
 
 /// The slope of ln(time) on ln(clock) over executions must be known to lie so near -1.
@@ -51,7 +53,8 @@ pub enum By {
 pub struct Versus {
     pub quads: usize,
     pub by: By,
-    /// ln of B's time over A's, by `by`, with its interval; the interval is missing with too few quads.
+    /// ln of B's time over A's, by `by`, with its interval; the interval is missing with too few
+    /// quads.
     pub difference: f64,
     pub interval: Option<Interval>,
     /// The same as they ran.
@@ -131,8 +134,8 @@ fn executions(series: &Series) -> Vec<Execution> {
     series.processes.iter().filter_map(one).collect()
 }
 
-/// A value of each quad: two passes, an even one and the next, in which both arms have both. `None` where there is none, or
-/// where an execution lacks it.
+/// A value of each quad: two passes, an even one and the next, in which both arms have both. `None`
+/// where there is none, or where an execution lacks it.
 fn quads(a: &[Execution], b: &[Execution], of: impl Fn(&Execution) -> Option<f64>) -> Option<Vec<f64>> {
     let at = |arm: &[Execution], pass: u32| arm.iter().find(|execution| execution.pass == pass).copied();
     let both = |pass: u32| Some([at(a, pass)?, at(a, pass + 1)?, at(b, pass)?, at(b, pass + 1)?]);
@@ -142,7 +145,8 @@ fn quads(a: &[Execution], b: &[Execution], of: impl Fn(&Execution) -> Option<f64
     (!values.is_empty()).then_some(values)
 }
 
-/// Analysis of covariance: the common slope of the arms, each around its own means, with its degrees of freedom.
+/// Analysis of covariance: the common slope of the arms, each around its own means, with its
+/// degrees of freedom.
 fn slope(arms: &[&[Execution]; 2]) -> Option<(Slope, f64)> {
     let mut all: Vec<(f64, f64)> = Vec::new();
     for arm in arms {
@@ -177,8 +181,8 @@ mod tests {
     use model::Packed;
     use testkit::{run, samples, visit};
 
-    /// `quads` quads of two arms: B slower by `by`, times going by `slope` with a clock that moves between executions, B's
-    /// clock faster by `faster`.
+    /// `quads` quads of two arms: B slower by `by`, times going by `slope` with a clock that moves
+    /// between executions, B's clock faster by `faster`.
     fn arms(quads: usize, by: f64, slope: f64, faster: f64, seed: u64) -> [Series; 2] {
         let mut rng = Rng::with_seed(seed);
         [0, 1].map(|arm: u8| {
@@ -237,7 +241,8 @@ mod tests {
     fn at_once_time_decides_and_what_the_seats_differ_in_falls_out() {
         let [mut a, mut b] = arms(8, 0.05, 0.0, 0.0, 5);
         b.planned = a.planned;
-        // The second seat is slower by 30 %: B's in even rounds, A's in odd ones; every round has a disturbance of its own.
+        // The second seat is slower by 30 %: B's in even rounds, A's in odd ones; every round has a
+        // disturbance of its own.
         for (arm, series) in [&mut a, &mut b].into_iter().enumerate() {
             for process in &mut series.processes {
                 let second = (process.pass as usize + arm) % 2 == 1;

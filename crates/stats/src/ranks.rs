@@ -54,8 +54,8 @@ pub struct Correlation {
 }
 
 /// Spearman's rank correlation with ties; p exact up to n = 7, by Student's t above (as R and SciPy
-/// approximate). Pairs with a value that is not finite are left out. `None` below 4 pairs or where one side
-/// does not vary.
+/// approximate). Pairs with a value that is not finite are left out. `None` below 4 pairs or where
+/// one side does not vary.
 pub fn spearman(x: &[f64], y: &[f64]) -> Option<Correlation> {
     let finite = |(x, y): &(&f64, &f64)| x.is_finite() && y.is_finite();
     let (x, y): (Vec<f64>, Vec<f64>) = x.iter().zip(y).filter(finite).map(|(x, y)| (*x, *y)).unzip();
@@ -109,9 +109,9 @@ fn for_each_permutation(mut values: Vec<f64>, mut visit: impl FnMut(&[f64])) {
     }
 }
 
-/// p of Kruskal and Wallis's test that all groups have one distribution: by chi-square where every group has
-/// five values or more, else by permutation. Groups without finite values are left out; `None` with fewer
-/// than two groups, as many groups as values, or values that are all equal.
+/// p of Kruskal and Wallis's test that all groups have one distribution: by chi-square where every
+/// group has five values or more, else by permutation. Groups without finite values are left out;
+/// `None` with fewer than two groups, as many groups as values, or values that are all equal.
 pub fn kruskal_wallis(groups: &[Vec<f64>], seed: u64) -> Option<f64> {
     let groups: Vec<Vec<f64>> = groups.iter().map(|group| super::order::finite(group)).collect();
     let sizes: Vec<usize> = groups.iter().map(Vec::len).filter(|&size| size > 0).collect();
@@ -150,7 +150,8 @@ pub struct MannWhitney {
     pub u: f64,
     /// Two-sided.
     pub p: f64,
-    /// Cliff's delta, `2U / (n m) - 1`: -1 where every second value is smaller, 1 where every one is larger.
+    /// Cliff's delta, `2U / (n m) - 1`: -1 where every second value is smaller, 1 where every one
+    /// is larger.
     pub delta: f64,
 }
 
@@ -164,8 +165,8 @@ pub fn effect_words(delta: f64) -> &'static str {
     }
 }
 
-/// Mann-Whitney U of `second` against `first`: p exact (also with ties) up to 20 values each, else by the
-/// normal approximation with ties and continuity. `None` where a sample has no finite value.
+/// Mann-Whitney U of `second` against `first`: p exact (also with ties) up to 20 values each, else
+/// by the normal approximation with ties and continuity. `None` where a sample has no finite value.
 pub fn mann_whitney(first: &[f64], second: &[f64]) -> Option<MannWhitney> {
     let (first, second) = (super::order::finite(first), super::order::finite(second));
     let (n, m) = (first.len(), second.len());
@@ -189,8 +190,8 @@ pub fn mann_whitney(first: &[f64], second: &[f64]) -> Option<MannWhitney> {
     Some(MannWhitney { u, p, delta: 2.0 * u / pairs - 1.0 })
 }
 
-/// Two-sided p of a rank sum: the share of all choices of `m` of the ranks whose sum lies at least as far
-/// from its mean. Ranks are doubled, so that mid-ranks are whole.
+/// Two-sided p of a rank sum: the share of all choices of `m` of the ranks whose sum lies at least
+/// as far from its mean. Ranks are doubled, so that mid-ranks are whole.
 fn exact_rank_sum_p(ranks: &[f64], m: usize, rank_sum: f64) -> f64 {
     let doubled: Vec<usize> = ranks.iter().map(|rank| (2.0 * rank) as usize).collect();
     let most: usize = doubled.iter().sum();
@@ -272,7 +273,8 @@ mod tests {
         assert_eq!(kruskal_wallis(&[vec![1.0, 2.0], vec![]], 1), None);
     }
 
-    /// References: scipy 1.17.1 `mannwhitneyu`; the exact one with ties by enumerating 462 choices in Python.
+    /// References: scipy 1.17.1 `mannwhitneyu`; the exact one with ties by enumerating 462 choices
+    /// in Python.
     #[test]
     fn mann_whitney_references() {
         let a = [1.1, 2.2, 3.3, 4.4, 5.5];

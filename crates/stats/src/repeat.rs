@@ -1,16 +1,20 @@
-//! Runs of one thing, one after the other: not only how far they lie apart, but in which order they came.
+//! Runs of one thing, one after the other: not only how far they lie apart, but in which order they
+//! came.
 //!
-//! Where a machine has memory of two speeds, what a run gets is settled when its memory is allotted: after a boot the first
-//! runs get one kind, later ones the other, then mixtures. The order of the runs shows that where their spread does not.
+//! Where a machine has memory of two speeds, what a run gets is settled when its memory is
+//! allotted: after a boot the first runs get one kind, later ones the other, then mixtures. The
+//! order of the runs shows that where their spread does not.
 
 use super::drift::trend;
 use super::order::{finite, median};
 
-/// Two runs of a component further apart than this have met something (SPEC CPU2017 is trusted because it repeats).
+/// Two runs of a component further apart than this have met something (SPEC CPU2017 is trusted
+/// because it repeats).
 pub const APART: f64 = 0.05;
 /// Runs that differ by less are alike, whatever their order.
 pub const ALIKE: f64 = 0.02;
-/// A run is low or high where it lies within this share of the range from the lowest or the highest.
+/// A run is low or high where it lies within this share of the range from the lowest or the
+/// highest.
 const NEAR: f64 = 0.25;
 /// p below which a trend is one.
 const TREND_P: f64 = 0.05;
@@ -42,8 +46,8 @@ pub enum Shape {
     Drift,
     /// One level, then another for good.
     Step,
-    /// Both extremes in one stretch each, and what lies between only after both: each run keeps what it was allotted, and
-    /// what is allotted changes with how memory fills up after a boot.
+    /// Both extremes in one stretch each, and what lies between only after both: each run keeps
+    /// what it was allotted, and what is allotted changes with how memory fills up after a boot.
     Placed,
     /// Apart, in no order that means something.
     Scattered,
@@ -76,8 +80,8 @@ pub struct Sequence {
     pub shape: Shape,
 }
 
-/// Reads positive values in their order; `scatter` is how far one run's own pieces lie apart (relative, 0 where that is not
-/// known). `None` with fewer than two.
+/// Reads positive values in their order; `scatter` is how far one run's own pieces lie apart
+/// (relative, 0 where that is not known). `None` with fewer than two.
 pub fn sequence(values: &[f64], scatter: f64) -> Option<Sequence> {
     let values: Vec<f64> = finite(values).into_iter().filter(|value| *value > 0.0).collect();
     if values.len() < 2 {
@@ -132,9 +136,10 @@ impl Sequence {
         self.levels.iter().map(|level| level.word()).collect::<Vec<_>>().join(" ")
     }
 
-    /// The share of slow memory that each run would have had, 0..1, were the slowest run wholly in slow memory and the
-    /// fastest wholly in fast, passed through one after the other: `f = (1/B - 1/B_f) / (1/B_s - 1/B_f)`. An inversion, no
-    /// proof: the ends are taken from the runs themselves.
+    /// The share of slow memory that each run would have had, 0..1, were the slowest run wholly in
+    /// slow memory and the fastest wholly in fast, passed through one after the other: `f = (1/B -
+    /// 1/B_f) / (1/B_s - 1/B_f)`. An inversion, no proof: the ends are taken from the runs
+    /// themselves.
     pub fn slow_shares(&self) -> Vec<f64> {
         slow_shares(&self.values)
     }
@@ -157,8 +162,8 @@ pub fn slow_shares(values: &[f64]) -> Vec<f64> {
     values.iter().map(share).collect()
 }
 
-/// How far the pieces of a group lie apart, typically: the median over groups of (highest over lowest, less 1); 0 where no
-/// group has two.
+/// How far the pieces of a group lie apart, typically: the median over groups of (highest over
+/// lowest, less 1); 0 where no group has two.
 pub fn scatter_inside(groups: &[Vec<f64>]) -> f64 {
     let inside = |group: &Vec<f64>| {
         let group = finite(group);

@@ -1,4 +1,5 @@
-//! From a run to its series: visits grouped by case, point and metric, in the order in which they were planned.
+//! From a run to its series: visits grouped by case, point and metric, in the order in which they
+//! were planned.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -33,7 +34,8 @@ pub struct Series {
     pub fault: Option<String>,
     /// Read from a foreign result: nobody watched while it was measured.
     pub imported: bool,
-    /// Of how many visits' latencies together its values are, where no visit alone has enough for this quantile.
+    /// Of how many visits' latencies together its values are, where no visit alone has enough for
+    /// this quantile.
     pub pooled: Option<usize>,
 }
 
@@ -106,8 +108,8 @@ impl Series {
             .collect()
     }
 
-    /// A series read from a foreign result: each value stands for a process of its own, of which nothing else is known.
-    /// `unmet` says why there is no value, where there is none.
+    /// A series read from a foreign result: each value stands for a process of its own, of which
+    /// nothing else is known. `unmet` says why there is no value, where there is none.
     pub fn imported(
         case: &Case,
         point: Params,
@@ -143,9 +145,9 @@ impl Series {
     }
 }
 
-/// All series of a run: by plan, then catalogue, then point. A planned case of which no visit gave values has
-/// one empty series for each headline metric, so that nothing planned is silently absent. Visits whose case
-/// the plan does not have are left out: only a damaged file holds them.
+/// All series of a run: by plan, then catalogue, then point. A planned case of which no visit gave
+/// values has one empty series for each headline metric, so that nothing planned is silently
+/// absent. Visits whose case the plan does not have are left out: only a damaged file holds them.
 pub fn series(run: &Run) -> Vec<Series> {
     let context = visiting_context(run);
     let mut of_case: Vec<Vec<&Visit>> = vec![Vec::new(); run.header.plan.len()];

@@ -1,7 +1,8 @@
 //! Which CPUs share a core: those that slow each other when both compute.
 //!
-//! Two threads of a core that is busy share its ports and each takes 1.3 to 2 times as long; two cores hardly notice each
-//! other. Stolen time and other work look alike in single visits, so a pair counts only where nearly every visit says so.
+//! Two threads of a core that is busy share its ports and each takes 1.3 to 2 times as long; two
+//! cores hardly notice each other. Stolen time and other work look alike in single visits, so a
+//! pair counts only where nearly every visit says so.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +27,8 @@ pub struct Siblings {
     pub cpus: Vec<u32>,
     /// Relative scatter of a visit's value; `None` of too few visits.
     pub noise: Option<f64>,
-    /// Pairs that are siblings and pairs that are not, with their slowdown; other measured pairs are open.
+    /// Pairs that are siblings and pairs that are not, with their slowdown; other measured pairs
+    /// are open.
     pub siblings: BTreeMap<Pair, f64>,
     pub apart: BTreeMap<Pair, f64>,
     pub open: Vec<Pair>,
@@ -51,7 +53,8 @@ pub fn siblings(pairs: &Pairs) -> Siblings {
         found.cannot_tell = Some(format!("a pair has {visits} visits, and {LEAST_VISITS} are needed"));
         return found;
     };
-    // Of up to three CPUs all pairs may be siblings; else at most a minority are, and the others are what is usual.
+    // Of up to three CPUs all pairs may be siblings; else at most a minority are, and the others
+    // are what is usual.
     let few = found.cpus.len() <= 3;
     if rest > MOST_SLOWER.ln() {
         found.cannot_tell = Some(match few {

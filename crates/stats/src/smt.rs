@@ -1,12 +1,15 @@
-//! How much of its cores a machine with SMT uses, and how much more work fits: what CPU% does not tell.
+//! How much of its cores a machine with SMT uses, and how much more work fits: what CPU% does not
+//! tell.
 //!
-//! Linux counts each sibling of a core as a CPU of its own. Here a core is one thing that can do `s` times the work of one
-//! busy sibling while all its siblings are busy; `s` is the [`Yield`]. The used share of a core is the work that it does
-//! over the work that it could do: with one sibling busy for a share `t1` of the time and both for `t2`,
-//! `U = (t1 / s + t2) f / f_all` ([`usage`]), which is what IBM's PURR counts in hardware. A [`curve`] of performance over
-//! CPU% shows the same thing from outside, [`yields`] finds `s`.
+//! Linux counts each sibling of a core as a CPU of its own. Here a core is one thing that can do
+//! `s` times the work of one busy sibling while all its siblings are busy; `s` is the [`Yield`].
+//! The used share of a core is the work that it does over the work that it could do: with one
+//! sibling busy for a share `t1` of the time and both for `t2`, `U = (t1 / s + t2) f / f_all`
+//! ([`usage`]), which is what IBM's PURR counts in hardware. A [`curve`] of performance over CPU%
+//! shows the same thing from outside, [`yields`] finds `s`.
 //!
-//! Shares are 0..1 throughout, times are seconds, performance is work per second in the caller's unit.
+//! Shares are 0..1 throughout, times are seconds, performance is work per second in the caller's
+//! unit.
 
 pub mod crossing;
 pub mod curve;
@@ -52,8 +55,9 @@ impl Bounds {
     }
 }
 
-/// Throughput of all siblings of a core over that of one alone, for one kind of work: usually 1 (nothing gained) to 2 (as
-/// good as two cores), below 1 where siblings hinder each other, up to the number of siblings where there are more.
+/// Throughput of all siblings of a core over that of one alone, for one kind of work: usually 1
+/// (nothing gained) to 2 (as good as two cores), below 1 where siblings hinder each other, up to
+/// the number of siblings where there are more.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Yield {
     pub lo: f64,
@@ -61,12 +65,14 @@ pub struct Yield {
     pub hi: f64,
 }
 
-/// What servers show where nothing was measured: memory streams near 1.0, integer work 1.1 to 1.3, POWER7's four threads
-/// and loads that wait for memory 1.6. Sources: research of the kernel's old `smt_gain` (1178/1024 = 1.15) and of the
-/// factors behind POWER's PURR (1.4 for two threads, 1.6 for four).
+/// What servers show where nothing was measured: memory streams near 1.0, integer work 1.1 to 1.3,
+/// POWER7's four threads and loads that wait for memory 1.6. Sources: research of the kernel's old
+/// `smt_gain` (1178/1024 = 1.15) and of the factors behind POWER's PURR (1.4 for two threads, 1.6
+/// for four).
 pub const USUAL: Yield = Yield { lo: 1.0, mid: 1.3, hi: 1.6 };
 
-/// Yields outside of this are no yields: at least a twentieth, at most eight siblings that all count.
+/// Yields outside of this are no yields: at least a twentieth, at most eight siblings that all
+/// count.
 pub const POSSIBLE: std::ops::RangeInclusive<f64> = 0.05..=8.0;
 
 impl Yield {
@@ -74,14 +80,15 @@ impl Yield {
         Yield { lo: s, mid: s, hi: s }
     }
 
-    /// A range without a favourite: its middle is the geometric one, since yields are ratios. `None` where a bound is not
-    /// [`POSSIBLE`] or they are in the wrong order.
+    /// A range without a favourite: its middle is the geometric one, since yields are ratios.
+    /// `None` where a bound is not [`POSSIBLE`] or they are in the wrong order.
     pub fn between(lo: f64, hi: f64) -> Option<Yield> {
         let possible = POSSIBLE.contains(&lo) && POSSIBLE.contains(&hi) && lo <= hi;
         possible.then(|| Yield { lo, mid: (lo * hi).sqrt().clamp(lo, hi), hi })
     }
 
-    /// What holds for any of several kinds of work: from the lowest bound to the highest, with the median of the middles.
+    /// What holds for any of several kinds of work: from the lowest bound to the highest, with the
+    /// median of the middles.
     pub fn over_kinds(yields: &[Yield]) -> Option<Yield> {
         let mids: Vec<f64> = yields.iter().map(|s| s.mid).collect();
         let lo = yields.iter().map(|s| s.lo).reduce(f64::min)?;
@@ -90,9 +97,10 @@ impl Yield {
         (POSSIBLE.contains(&lo) && POSSIBLE.contains(&hi)).then_some(Yield { lo, mid, hi })
     }
 
-    /// Work per second of `busy` of `threads` siblings over that of one: 0, then 1, then linear up to `s`. Linear because
-    /// the steps between are rarely measured; POWER7's (1, 1.4 for two, 1.6 for four) lie above the line, so that a partly
-    /// busy core is rather more used than this says. Exact for two siblings.
+    /// Work per second of `busy` of `threads` siblings over that of one: 0, then 1, then linear up
+    /// to `s`. Linear because the steps between are rarely measured; POWER7's (1, 1.4 for two, 1.6
+    /// for four) lie above the line, so that a partly busy core is rather more used than this says.
+    /// Exact for two siblings.
     pub fn of(s: f64, busy: usize, threads: usize) -> f64 {
         match (busy, threads) {
             (0, _) => 0.0,

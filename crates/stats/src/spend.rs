@@ -1,8 +1,8 @@
-//! Where the time of a run goes once every case has the fewest processes that give an interval: to the cases of which a
-//! second brings most series within what is asked.
+//! Where the time of a run goes once every case has the fewest processes that give an interval: to
+//! the cases of which a second brings most series within what is asked.
 //!
-//! The rule sees widths and never means, so that what it chooses does not depend on how large a figure is; that it looks
-//! after every visit is paid for by the guarded interval.
+//! The rule sees widths and never means, so that what it chooses does not depend on how large a
+//! figure is; that it looks after every visit is paid for by the guarded interval.
 
 use machine::Machine;
 use model::Params;
@@ -14,7 +14,8 @@ use super::guarded::{GUARDED, reach};
 use super::order::{median, variance};
 use super::series::{Process, Series};
 
-/// A half-width counts as reached by visits that are planned where it comes to this share of what is asked.
+/// A half-width counts as reached by visits that are planned where it comes to this share of what
+/// is asked.
 const AIM: f64 = 0.9;
 
 /// Above [`GUARDED`] visits come in so many at once, and are looked at after the last.
@@ -85,9 +86,10 @@ impl Known {
     }
 }
 
-/// What a second of further visits to a case is worth: the most, over any number of them, of the series that they would make
-/// trusted (half as much for rough), a second. `None` where no number of visits makes any: all are known well enough, or none
-/// can be. `visit_s` is what a visit takes, s.
+/// What a second of further visits to a case is worth: the most, over any number of them, of the
+/// series that they would make trusted (half as much for rough), a second. `None` where no number
+/// of visits makes any: all are known well enough, or none can be. `visit_s` is what a visit takes,
+/// s.
 pub fn gain(series: &[Known], visit_s: f64, asked: &Asked) -> Option<f64> {
     let have = series.iter().map(|known| known.visits).max()?;
     let better = |limit: f64, visits: usize| {
@@ -117,8 +119,9 @@ const LONG_VISIT_S: f64 = 0.15;
 /// ... of which so much is the start of a process, whatever it measures.
 const START_S: f64 = 0.02;
 
-/// The parts of a run that gain from another visit, the most worthwhile first. `all` are the run's series, `visit_s` tells
-/// what a whole visit of a case takes, s, and `divisible` whether its points can be visited one by one.
+/// The parts of a run that gain from another visit, the most worthwhile first. `all` are the run's
+/// series, `visit_s` tells what a whole visit of a case takes, s, and `divisible` whether its
+/// points can be visited one by one.
 pub fn worthwhile(
     all: &[Series],
     machine: &Machine,
@@ -161,7 +164,8 @@ pub fn worthwhile(
     parts.into_iter().map(|(part, _)| part).collect()
 }
 
-/// What a visit of some of a case's points takes, s: of a whole one its start, and of the rest their share.
+/// What a visit of some of a case's points takes, s: of a whole one its start, and of the rest
+/// their share.
 pub fn part_s(whole_s: f64, points: usize, of: usize) -> f64 {
     let share = points as f64 / of.max(1) as f64;
     if share >= 1.0 || whole_s <= START_S { whole_s } else { START_S + (whole_s - START_S) * share }

@@ -1,18 +1,21 @@
 //! Steps of a curve: at which sizes a latency rises, how far, and how surely that is known.
 //!
-//! A walk over a block of `b` bytes, a cache of `c` bytes inside it, misses a share `1 - (c/b)^k`: none up to `c`,
-//! then more and more. `k` = 1 where a share `c/b` of the block stays in the cache, near 2 where lines are replaced at
-//! random, and without limit where the oldest goes (then everything misses at once). So a ladder of levels is
-//! `t1 + d1 miss1(b) + d2 miss2(b) + ...`, linear in the rises once the sizes and shapes are chosen. Steps are added one
-//! at a time, each where it takes away most of the relative residual, all of them moved again until none moves, and the
-//! number of steps is the one with the least BIC. Sizes within bounds that fit nearly as well are its bounds.
+//! A walk over a block of `b` bytes, a cache of `c` bytes inside it, misses a share `1 - (c/b)^k`:
+//! none up to `c`, then more and more. `k` = 1 where a share `c/b` of the block stays in the cache,
+//! near 2 where lines are replaced at random, and without limit where the oldest goes (then
+//! everything misses at once). So a ladder of levels is `t1 + d1 miss1(b) + d2 miss2(b) + ...`,
+//! linear in the rises once the sizes and shapes are chosen. Steps are added one at a time, each
+//! where it takes away most of the relative residual, all of them moved again until none moves, and
+//! the number of steps is the one with the least BIC. Sizes within bounds that fit nearly as well
+//! are its bounds.
 
 use super::order::finite;
 
 /// A rise from one level to the next.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// Where the lower level ends, in the unit of the curve's x, with the bounds of what fits as well.
+    /// Where the lower level ends, in the unit of the curve's x, with the bounds of what fits as
+    /// well.
     pub at: f64,
     pub low: f64,
     pub high: f64,
@@ -21,8 +24,8 @@ pub struct Step {
     pub after: f64,
 }
 
-/// Hashed addresses, pages' colours, a victim cache and prefetching move a size beyond what a curve can tell: what lies
-/// within this factor of the bounds agrees with them.
+/// Hashed addresses, pages' colours, a victim cache and prefetching move a size beyond what a curve
+/// can tell: what lies within this factor of the bounds agrees with them.
 const BLUR: f64 = 1.25;
 
 impl Step {
@@ -53,7 +56,8 @@ impl Steps {
 
 /// Fewer points show no levels; more than any ladder has would take long.
 const POINTS: std::ops::RangeInclusive<usize> = 6..=256;
-/// More steps than any machine has: three caches, one behind them, and what address translation adds.
+/// More steps than any machine has: three caches, one behind them, and what address translation
+/// adds.
 const MOST_STEPS: usize = 6;
 /// How misses set in at a cache's size.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -62,7 +66,8 @@ enum Shape {
     Sharp,
     /// A share `1 - (c/b)^k` beyond the size.
     Power(f64),
-    /// On both sides of the size, most of it within this share of it: addresses do not fill a cache's sets evenly.
+    /// On both sides of the size, most of it within this share of it: addresses do not fill a
+    /// cache's sets evenly.
     Blurred(f64),
 }
 
@@ -71,17 +76,19 @@ const SMOOTH: [Shape; 4] = [Shape::Power(1.0), Shape::Power(2.0), Shape::Power(4
 const PLACES: f64 = 8.0;
 /// The model itself is no better than this: plateaus are not flat to the last percent.
 const MISFIT: f64 = 0.015;
-/// Places that fit as well as the best: twice the residuals' variance that 99 % of the true ones stay below.
+/// Places that fit as well as the best: twice the residuals' variance that 99 % of the true ones
+/// stay below.
 const AS_GOOD: f64 = 6.6;
-/// Steps nearer to each other are one, in two parts: no machine has caches of so similar sizes behind one another.
+/// Steps nearer to each other are one, in two parts: no machine has caches of so similar sizes
+/// behind one another.
 const APART: f64 = 1.9;
 /// Smaller rises are slopes of one level (address translation, far slices of a cache), not levels.
 const RISE: f64 = 1.35;
 /// Share of misses at the curve's end from which the level above the last step is seen.
 const SETTLED: f64 = 0.7;
 
-/// The steps of a curve given as (x, y), both positive; what is not is left out. `None` with fewer than six points, or
-/// very many.
+/// The steps of a curve given as (x, y), both positive; what is not is left out. `None` with fewer
+/// than six points, or very many.
 pub fn steps(points: &[(f64, f64)]) -> Option<Steps> {
     let mut points: Vec<(f64, f64)> = points
         .iter()
@@ -179,8 +186,8 @@ impl Fit {
         basis
     }
 
-    /// What each candidate beside the chosen ones would leave of the sum of squared relative residuals; `None` for one
-    /// that would be a fall, or is nothing new.
+    /// What each candidate beside the chosen ones would leave of the sum of squared relative
+    /// residuals; `None` for one that would be a fall, or is nothing new.
     fn residuals(&self, chosen: &[usize]) -> Vec<Option<f64>> {
         let basis = self.basis(chosen);
         let residual = beside(&vec![1.0; self.x.len()], &basis);
@@ -235,7 +242,8 @@ impl Fit {
         best.0
     }
 
-    /// The first level and the rises of the chosen candidates, by least squares; and the sum of squares left.
+    /// The first level and the rises of the chosen candidates, by least squares; and the sum of
+    /// squares left.
     fn rises(&self, chosen: &[usize]) -> (f64, Vec<f64>, f64) {
         let columns: Vec<&Vec<f64>> = std::iter::once(&self.base)
             .chain(chosen.iter().map(|index| &self.candidates[*index].column))
@@ -275,7 +283,8 @@ fn levels(fit: &Fit, chosen: &[usize]) -> Steps {
         let mut others = chosen.to_vec();
         others.remove(place);
         let own = &fit.candidates[*index];
-        // What stands between two points cannot be told apart from sharper or softer steps of its neighbours.
+        // What stands between two points cannot be told apart from sharper or softer steps of its
+        // neighbours.
         let (mut low, mut high) = fit.around(own.at);
         let mut missing = misses(end, own.at, own.shape);
         for (candidate, left) in fit.candidates.iter().zip(fit.residuals(&others)) {
@@ -296,7 +305,8 @@ fn levels(fit: &Fit, chosen: &[usize]) -> Steps {
     Steps { first, steps, settled, end }
 }
 
-/// Steps too near to each other as one, and without those too small to be one; whether the last is settled.
+/// Steps too near to each other as one, and without those too small to be one; whether the last is
+/// settled.
 fn joined(found: Vec<(Step, f64)>) -> (Vec<Step>, bool) {
     let mut steps: Vec<(Step, f64)> = Vec::new();
     for (step, missing) in found {
@@ -320,8 +330,8 @@ fn joined(found: Vec<(Step, f64)>) -> (Vec<Step>, bool) {
 mod tests {
     use super::*;
 
-    /// A guest on a Xeon of 2023 that claims 48 KiB, 2 MiB and 105 MiB, four points an octave, measured by Assay: its
-    /// share of the host's last cache is some 6 MiB.
+    /// A guest on a Xeon of 2023 that claims 48 KiB, 2 MiB and 105 MiB, four points an octave,
+    /// measured by Assay: its share of the host's last cache is some 6 MiB.
     const GUEST: [(f64, f64); 65] = [
         (4096.0, 1.78),
         (5120.0, 1.75),
@@ -404,7 +414,8 @@ mod tests {
             assert!(read.steps[0].agrees(49152.0) && read.steps[1].agrees(f64::from(2 << 20)), "{read:?}");
             assert!((4096.0..8192.0).contains(&sizes[2]), "{read:?}");
         }
-        // One point an octave cannot part caches that are three times apart; what ends is bounded all the same.
+        // One point an octave cannot part caches that are three times apart; what ends is bounded
+        // all the same.
         for step in [1, 2, 4] {
             let read = every(step);
             let last = read.steps.last().expect("a step");

@@ -1,9 +1,9 @@
-//! When to stop measuring a series: looking at fixed numbers of processes only, because looking after every
-//! one and stopping at the first narrow interval stops at lucky ones (coverage falls to 91.6 % of nominal 95
-//! %).
+//! When to stop measuring a series: looking at fixed numbers of processes only, because looking
+//! after every one and stopping at the first narrow interval stops at lucky ones (coverage falls to
+//! 91.6 % of nominal 95 %).
 //!
-//! The rule stops on the 99 % interval and the 95 % one is reported: what optional stopping costs is paid for
-//! by that.
+//! The rule stops on the 99 % interval and the 95 % one is reported: what optional stopping costs
+//! is paid for by that.
 
 use super::behaviour::{DRIFT_P_WHILE_MEASURING, behaviour};
 use super::estimate::{estimate, least_processes};
@@ -16,8 +16,8 @@ pub const LOOKS: [usize; 7] = [10, 14, 20, 28, 40, 56, 80];
 /// Confidence of the interval that must be narrow enough.
 pub const STOP_CONFIDENCE: f64 = 0.99;
 
-/// More is given up as hopeless only where this many times the most allowed would be needed: the estimate of
-/// what is needed from few processes is off by a factor of two easily.
+/// More is given up as hopeless only where this many times the most allowed would be needed: the
+/// estimate of what is needed from few processes is off by a factor of two easily.
 pub const HOPELESS: f64 = 2.0;
 /// And only from this many processes on.
 pub const LEAST_FOR_HOPELESS: usize = 20;
@@ -68,8 +68,8 @@ pub fn next_look(n: usize) -> usize {
     })
 }
 
-/// Whether to go on after these processes (in visiting order, each its windows). Ask after every process:
-/// between looks the answer is `Go`. The seed drives permutations.
+/// Whether to go on after these processes (in visiting order, each its windows). Ask after every
+/// process: between looks the answer is `Go`. The seed drives permutations.
 pub fn decide(processes: &[Vec<f64>], target: Target, seed: u64) -> Decision {
     let n = processes.len();
     let until = next_look(n).min(target.most);
@@ -103,10 +103,10 @@ pub fn decide(processes: &[Vec<f64>], target: Target, seed: u64) -> Decision {
     ended(go)
 }
 
-/// Processes needed for an interval of the median with relative half-width `precision`, where process medians
-/// vary normally with coefficient of variation `cv` (both shares): `(z 1.2533 cv / precision)²`, that is
-/// `(2.456 cv / precision)²` at 95 %, and no fewer than give an interval at all. `usize::MAX` for no
-/// precision.
+/// Processes needed for an interval of the median with relative half-width `precision`, where
+/// process medians vary normally with coefficient of variation `cv` (both shares): `(z 1.2533 cv /
+/// precision)²`, that is `(2.456 cv / precision)²` at 95 %, and no fewer than give an interval at
+/// all. `usize::MAX` for no precision.
 pub fn runs_needed(cv: f64, precision: f64, confidence: f64) -> usize {
     // The median of normal values varies by sqrt(pi / 2) more than their mean.
     let spread = normal_quantile(0.5 + confidence / 2.0).unwrap_or(0.0) * std::f64::consts::FRAC_PI_2.sqrt();

@@ -1,9 +1,10 @@
-//! What a sweep over one or two knobs shows: whether they matter, where the response falls, is ragged or flat, and
-//! which settings are best as far as the looks can tell.
+//! What a sweep over one or two knobs shows: whether they matter, where the response falls, is
+//! ragged or flat, and which settings are best as far as the looks can tell.
 //!
-//! Every pass visits all cells in a fresh random order, and the control (the default setting) again and again between
-//! them. All is done on natural logarithms: `ln value = cell + drift(time) + noise`, fitted at once ([`fit`]), with the
-//! noise pooled over the cells, since a few passes say little about one cell's own.
+//! Every pass visits all cells in a fresh random order, and the control (the default setting) again
+//! and again between them. All is done on natural logarithms: `ln value = cell + drift(time) +
+//! noise`, fitted at once ([`fit`]), with the noise pooled over the cells, since a few passes say
+//! little about one cell's own.
 
 mod advice;
 mod asked;
@@ -93,7 +94,8 @@ pub struct Level {
 /// What a sweep shows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Surface {
-    /// The grid's cells, then the control where it is none of them; `None` where a cell has no looks.
+    /// The grid's cells, then the control where it is none of them; `None` where a cell has no
+    /// looks.
     pub levels: Vec<Option<Level>>,
     /// In the metric's unit, at the middle of the drift: the geometric mean of the control's looks.
     pub control_level: f64,
@@ -108,8 +110,8 @@ pub struct Surface {
     pub matters: Matters,
     /// In the order of their first cells.
     pub regions: Vec<Region>,
-    /// Cells of the grid: the best, then all that cannot be told apart from it (at 95 % together the true best is among
-    /// them), the better ones first. Empty where no side is better.
+    /// Cells of the grid: the best, then all that cannot be told apart from it (at 95 % together
+    /// the true best is among them), the better ones first. Empty where no side is better.
     pub best: Vec<usize>,
     /// What all of this rests on.
     pub fitted: Fit,
@@ -127,9 +129,9 @@ impl Surface {
 /// Most cells of a grid: a map of 64 × 64.
 const MOST: usize = 4096;
 
-/// What the looks say. Looks with values that are not finite and positive are left out, and those of no cell; `None`
-/// where the control or all cells but one have no looks, where no pass is repeated, and for grids of more than
-/// 4096 cells.
+/// What the looks say. Looks with values that are not finite and positive are left out, and those
+/// of no cell; `None` where the control or all cells but one have no looks, where no pass is
+/// repeated, and for grids of more than 4096 cells.
 pub fn surface(question: &Question) -> Option<Surface> {
     let (points, fitted) = fitted(question)?;
     let (cells, all) = (question.shape.cells(), question.all_cells());

@@ -1,5 +1,6 @@
-//! Tail probabilities and quantiles of the normal, t, F, chi-square and binomial distributions, and the one
-//! way in which a permutation test gets its p. Nothing here panics: what is undefined is `None`.
+//! Tail probabilities and quantiles of the normal, t, F, chi-square and binomial distributions, and
+//! the one way in which a permutation test gets its p. Nothing here panics: what is undefined is
+//! `None`.
 
 use fastrand::Rng;
 use statrs::function::{beta, erf, gamma};
@@ -30,7 +31,8 @@ pub fn t_two_sided(t: f64, freedom: f64) -> f64 {
     beta::beta_reg(freedom / 2.0, 0.5, (freedom / (freedom + t * t)).clamp(0.0, 1.0))
 }
 
-/// The t that |T| exceeds with probability `1 - confidence`; `None` outside 0 < confidence < 1, freedom > 0.
+/// The t that |T| exceeds with probability `1 - confidence`; `None` outside 0 < confidence < 1,
+/// freedom > 0.
 pub fn t_quantile(confidence: f64, freedom: f64) -> Option<f64> {
     if !(confidence > 0.0 && confidence < 1.0) {
         return None;
@@ -40,7 +42,8 @@ pub fn t_quantile(confidence: f64, freedom: f64) -> Option<f64> {
     t.is_finite().then_some(t)
 }
 
-/// Quantile `p` of F with (`above`, `below`) degrees of freedom; `None` outside 0 < p < 1 or for no freedom.
+/// Quantile `p` of F with (`above`, `below`) degrees of freedom; `None` outside 0 < p < 1 or for no
+/// freedom.
 pub fn f_quantile(p: f64, above: f64, below: f64) -> Option<f64> {
     if !(p > 0.0 && p < 1.0) {
         return None;
@@ -50,8 +53,8 @@ pub fn f_quantile(p: f64, above: f64, below: f64) -> Option<f64> {
     (f.is_finite() && f > 0.0).then_some(f)
 }
 
-/// Quantile of the beta distribution by bisection: slow (some µs), but it ends for every input, which the
-/// library's own search did not.
+/// Quantile of the beta distribution by bisection: slow (some µs), but it ends for every input,
+/// which the library's own search did not.
 fn beta_quantile(a: f64, b: f64, p: f64) -> Option<f64> {
     if !(a > 0.0 && b > 0.0 && a.is_finite() && b.is_finite()) {
         return None;
@@ -102,9 +105,10 @@ pub fn sign_test(successes: usize, n: usize) -> f64 {
     (2.0 * tail).min(1.0)
 }
 
-/// p of a permutation test, of which `exceeds` makes one permutation and tells whether its statistic is at
-/// least the observed one. Stops early once 20 did (Besag & Clifford 1991: p is valid either way), so that
-/// data without an effect costs about 40 permutations; else `most` are made.
+/// p of a permutation test, of which `exceeds` makes one permutation and tells whether its
+/// statistic is at least the observed one. Stops early once 20 did (Besag & Clifford 1991: p is
+/// valid either way), so that data without an effect costs about 40 permutations; else `most` are
+/// made.
 pub fn permutation_p(most: usize, seed: u64, mut exceeds: impl FnMut(&mut Rng) -> bool) -> f64 {
     const ENOUGH: usize = 20;
     let mut rng = Rng::with_seed(seed);
@@ -126,7 +130,8 @@ mod tests {
         assert!((got / expected - 1.0).abs() < 1e-8, "{got} is not {expected}");
     }
 
-    /// References: scipy 1.17.1 (`stats.f.ppf`, `t.ppf`, `t.sf`, `norm.ppf`, `chi2.sf`, `binomtest`).
+    /// References: scipy 1.17.1 (`stats.f.ppf`, `t.ppf`, `t.sf`, `norm.ppf`, `chi2.sf`,
+    /// `binomtest`).
     #[test]
     fn quantiles_and_tails() {
         for (p, above, below, f) in [

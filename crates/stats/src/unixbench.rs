@@ -1,5 +1,6 @@
-//! The UnixBench system index: its twelve tests, what the machine did on them that stands for 10.0, and the arithmetic
-//! of its report. The facts are those of UnixBench 5 and 6 (`Run` and `pgms/index.base`, kdlucas/byte-unixbench).
+//! The UnixBench system index: its twelve tests, what the machine did on them that stands for 10.0,
+//! and the arithmetic of its report. The facts are those of UnixBench 5 and 6 (`Run` and
+//! `pgms/index.base`, kdlucas/byte-unixbench).
 
 mod rows;
 mod scores;
@@ -19,7 +20,8 @@ pub struct Test {
     pub run: &'static str,
     /// What reports call it.
     pub title: &'static str,
-    /// Of its score: loops a second or minute, millions of Whetstone instructions a second, kilobytes (1024 B) a second.
+    /// Of its score: loops a second or minute, millions of Whetstone instructions a second,
+    /// kilobytes (1024 B) a second.
     pub unit: &'static str,
     /// What a SPARCstation 20-61 with 128 MB under Solaris 2.3 did, which is index 10.0.
     pub baseline: f64,
@@ -98,8 +100,8 @@ pub struct Classic {
     pub dropped: usize,
 }
 
-/// Drops the worst third of the passes (rounded down) and takes the geometric mean of the rest; more is better. `None`
-/// without passes, or where one that counts is not positive.
+/// Drops the worst third of the passes (rounded down) and takes the geometric mean of the rest;
+/// more is better. `None` without passes, or where one that counts is not positive.
 pub fn classic(passes: &[f64]) -> Option<Classic> {
     let rising = sorted(passes);
     let dropped = rising.len() / 3;

@@ -1,6 +1,7 @@
 //! From what is known of a series to one word and one sentence: whether its number can be believed.
 //!
-//! What the environment did, and what rules find out, is added later by others; this is what the values say.
+//! What the environment did, and what rules find out, is added later by others; this is what the
+//! values say.
 
 use super::behaviour::{Behaviour, Drift};
 use super::change::Change;
@@ -98,8 +99,8 @@ fn judge_without_explained(judgement: &Judgement) -> Option<Verdict> {
     Some(Verdict::new(VerdictKind::TrustedWithCause, reason))
 }
 
-/// Processes that are missing: by the spread of the processes, or by the width of the interval where that
-/// says that there are enough already.
+/// Processes that are missing: by the spread of the processes, or by the width of the interval
+/// where that says that there are enough already.
 fn more_needed(judgement: &Judgement) -> Option<usize> {
     let estimate = judgement.estimate;
     let least = least_processes(estimate.confidence);

@@ -4,10 +4,12 @@ use std::io;
 
 use model::CpuSet;
 
-/// A mask of this many CPUs is tried first; the kernel refuses a shorter one than its own with EINVAL.
+/// A mask of this many CPUs is tried first; the kernel refuses a shorter one than its own with
+/// EINVAL.
 const FIRST_TRY_CPUS: usize = 8192;
 
-/// Restricts the calling thread to `cpus`. glibc's `cpu_set_t` ends at 1024 CPUs, hence the mask of our own length.
+/// Restricts the calling thread to `cpus`. glibc's `cpu_set_t` ends at 1024 CPUs, hence the mask of
+/// our own length.
 pub fn pin(cpus: &CpuSet) -> io::Result<()> {
     pin_task(0, cpus)
 }
@@ -67,7 +69,8 @@ pub fn current_cpu() -> Option<u32> {
 /// The NUMA node of the CPU that the caller is on; `None` where the kernel does not tell.
 pub fn current_node() -> Option<u32> {
     let mut node = 0u32;
-    // SAFETY: the kernel writes one 32-bit number; the CPU's number and the third argument may be null.
+    // SAFETY: the kernel writes one 32-bit number; the CPU's number and the third argument may be
+    // null.
     let result = unsafe {
         libc::syscall(
             libc::SYS_getcpu,

@@ -1,4 +1,5 @@
-//! Arrays in mappings of their own: what a copy of a benchmark works on, fresh from the kernel each time.
+//! Arrays in mappings of their own: what a copy of a benchmark works on, fresh from the kernel each
+//! time.
 
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
@@ -29,8 +30,8 @@ impl<T: sealed::Plain> Deref for Block<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: the mapping holds at least `count` of T, is aligned to 2 MiB and zeroed; any bits are a T; and &self
-        // forbids writing meanwhile.
+        // SAFETY: the mapping holds at least `count` of T, is aligned to 2 MiB and zeroed; any bits
+        // are a T; and &self forbids writing meanwhile.
         unsafe { std::slice::from_raw_parts(self.mapping.as_ptr().cast(), self.count) }
     }
 }

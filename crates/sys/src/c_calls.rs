@@ -1,5 +1,5 @@
-//! System calls as C programs make them, through the C library's functions. On a guest that was looked at each costs up to
-//! 100 ns more than a system call of our own; why was not looked into.
+//! System calls as C programs make them, through the C library's functions. On a guest that was
+//! looked at each costs up to 100 ns more than a system call of our own; why was not looked into.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};

@@ -1,15 +1,17 @@
-//! The clock that times windows: the CPU's own counter where it can be trusted, else `CLOCK_MONOTONIC_RAW`.
+//! The clock that times windows: the CPU's own counter where it can be trusted, else
+//! `CLOCK_MONOTONIC_RAW`.
 
 use std::io;
 use std::time::{Duration, Instant};
 
 use model::RunClock;
 
-/// How long the counter is compared with the raw clock. The reading error at both ends is about 50 ns, so 100 ms
-/// gives 1 ppm.
+/// How long the counter is compared with the raw clock. The reading error at both ends is about 50
+/// ns, so 100 ms gives 1 ppm.
 const CALIBRATION: Duration = Duration::from_millis(100);
 
-/// The two halves of the calibration must give the same rate within this, or the counter is not steady.
+/// The two halves of the calibration must give the same rate within this, or the counter is not
+/// steady.
 const STEADY: f64 = 2e-4;
 
 /// A clock in nanoseconds.
@@ -30,7 +32,8 @@ impl Clock {
         }
     }
 
-    /// Nanoseconds since some fixed moment. Earlier loads and instructions have finished when it is read.
+    /// Nanoseconds since some fixed moment. Earlier loads and instructions have finished when it is
+    /// read.
     #[inline]
     pub fn now(self) -> f64 {
         match self {
@@ -40,8 +43,9 @@ impl Clock {
     }
 }
 
-/// Chooses and calibrates the clock; takes about 0.1 s. `kernel_uses_counter`: the kernel's own clocksource is the
-/// counter (`tsc`, `arch_sys_counter`), which means that its watchdog holds it for steady and synchronised.
+/// Chooses and calibrates the clock; takes about 0.1 s. `kernel_uses_counter`: the kernel's own
+/// clocksource is the counter (`tsc`, `arch_sys_counter`), which means that its watchdog holds it
+/// for steady and synchronised.
 pub fn calibrate(kernel_uses_counter: bool) -> RunClock {
     let mut clock = match counter_rate(kernel_uses_counter) {
         Ok(ticks_per_ns) => RunClock {
@@ -78,7 +82,8 @@ fn counter_rate(kernel_uses_counter: bool) -> Result<f64, String> {
         let (tick1, ns1) = (counter::read(), raw_ns());
         (tick1.wrapping_sub(tick0)) as f64 / (ns1 - ns0)
     };
-    // A preemption between the two reads of a pair spoils one half: a few tries, then the raw clock.
+    // A preemption between the two reads of a pair spoils one half: a few tries, then the raw
+    // clock.
     for _ in 0..5 {
         let (first, second) = (half(0), half(1));
         if first > 0.0 && (first / second - 1.0).abs() < STEADY {
@@ -109,7 +114,8 @@ fn step_and_cost(clock: Clock) -> (f64, f64) {
         std::hint::black_box(clock.now());
     }
     let cost = (clock.now() - begin) / 1001.0;
-    // A tick that is shorter than a reading's own cost cannot be seen between readings: the smaller bound holds.
+    // A tick that is shorter than a reading's own cost cannot be seen between readings: the smaller
+    // bound holds.
     let tick = match clock {
         Clock::Counter { ns_per_tick } => ns_per_tick,
         Clock::Raw => 1.0,
@@ -122,12 +128,13 @@ fn raw_ns() -> f64 {
     time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
 }
 
-/// The monotonic clock as programs read it, ns: by the C library, which goes through the code that the kernel maps into
-/// every process (vDSO) where the clock allows it.
+/// The monotonic clock as programs read it, ns: by the C library, which goes through the code that
+/// the kernel maps into every process (vDSO) where the clock allows it.
 #[inline]
 pub fn monotonic_by_library() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the pointer is valid for a write of one timespec; CLOCK_MONOTONIC exists on every Linux.
+    // SAFETY: the pointer is valid for a write of one timespec; CLOCK_MONOTONIC exists on every
+    // Linux.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
@@ -235,8 +242,8 @@ mod counter {
     #[inline]
     pub fn read() -> u64 {
         let mut aux = 0;
-        // SAFETY: rdtscp exists on every x86-64 CPU that has an invariant TSC (checked by `usable` before any use
-        // that matters), lfence on all of them; neither touches memory but `aux`.
+        // SAFETY: rdtscp exists on every x86-64 CPU that has an invariant TSC (checked by `usable`
+        // before any use that matters), lfence on all of them; neither touches memory but `aux`.
         unsafe {
             let ticks = __rdtscp(&mut aux);
             _mm_lfence();
@@ -264,8 +271,8 @@ mod counter {
     #[inline]
     pub fn read() -> u64 {
         let ticks: u64;
-        // SAFETY: the virtual counter is readable from user space on every Linux/arm64 kernel; isb orders it after
-        // all earlier instructions.
+        // SAFETY: the virtual counter is readable from user space on every Linux/arm64 kernel; isb
+        // orders it after all earlier instructions.
         unsafe { std::arch::asm!("isb", "mrs {}, cntvct_el0", out(reg) ticks, options(nostack)) };
         ticks
     }

@@ -1,7 +1,8 @@
-//! Instructions and core cycles of one thread, by the CPU's own counters (perf-event2), where a machine lets us have them.
+//! Instructions and core cycles of one thread, by the CPU's own counters (perf-event2), where a
+//! machine lets us have them.
 //!
-//! Only what the thread does in user space is counted. Both events are one group: the kernel counts both or neither, so
-//! that their ratio is of the same time.
+//! Only what the thread does in user space is counted. Both events are one group: the kernel counts
+//! both or neither, so that their ratio is of the same time.
 
 use std::io;
 use std::time::Duration;
@@ -25,8 +26,8 @@ pub struct Counts {
 }
 
 impl CoreCounters {
-    /// Opens and starts both for the calling thread (whoever reads them later); the reason where this kernel, this user
-    /// or this CPU does not let us.
+    /// Opens and starts both for the calling thread (whoever reads them later); the reason where
+    /// this kernel, this user or this CPU does not let us.
     pub fn open() -> Result<CoreCounters, String> {
         let refused = |error: io::Error, what| {
             let errno = error.raw_os_error();
@@ -52,7 +53,8 @@ impl CoreCounters {
         Ok(CoreCounters { instructions, cycles })
     }
 
-    /// Running totals since `open`. An error where the kernel counted only part of the time, or where an event reads 0.
+    /// Running totals since `open`. An error where the kernel counted only part of the time, or
+    /// where an event reads 0.
     pub fn read(&mut self) -> Result<Counts, String> {
         let data = self.instructions.read().map_err(|error| format!("counters cannot be read ({error})"))?;
         let counts =
@@ -70,8 +72,8 @@ impl CoreCounters {
 }
 
 impl Counts {
-    /// The same, unless it was not counted all the time, or not at all: between start and reading the thread has had
-    /// some work in user space.
+    /// The same, unless it was not counted all the time, or not at all: between start and reading
+    /// the thread has had some work in user space.
     fn over(self, enabled: Duration, running: Duration) -> Result<Counts, String> {
         if running < enabled {
             let share = running.as_secs_f64() / enabled.as_secs_f64() * 100.0;
@@ -90,7 +92,8 @@ impl Counts {
     }
 }
 
-/// The first event of a group; not started. The kernel and a hypervisor are left out, as a user may count.
+/// The first event of a group; not started. The kernel and a hypervisor are left out, as a user may
+/// count.
 fn group(event: Hardware) -> io::Result<Group> {
     let times = ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING;
     Builder::new(event)

@@ -1,6 +1,8 @@
-//! Kernel counters read while a run goes on: files of /proc and /sys kept open and read again by `pread`.
+//! Kernel counters read while a run goes on: files of /proc and /sys kept open and read again by
+//! `pread`.
 //!
-//! They stand under a root directory as the snapshot does, so that a test replays any machine's counters by files.
+//! They stand under a root directory as the snapshot does, so that a test replays any machine's
+//! counters by files.
 
 use std::fs::File;
 use std::io;
@@ -124,7 +126,8 @@ pub struct Reading {
     group_psi_ms: Option<f64>,
 }
 
-/// Folders of our cgroup and its ancestors, ours first, in the hierarchies of the two controllers that can hold us back.
+/// Folders of our cgroup and its ancestors, ours first, in the hierarchies of the two controllers
+/// that can hold us back.
 #[derive(Clone, Debug, Default)]
 pub struct Groups {
     pub cpu: Vec<String>,
@@ -207,8 +210,8 @@ impl Counters {
 }
 
 impl Reading {
-    /// What happened from `earlier` to this reading. `own_ms` is the CPU time of our own processes in between;
-    /// `seats` the CPUs that they were placed on.
+    /// What happened from `earlier` to this reading. `own_ms` is the CPU time of our own processes
+    /// in between; `seats` the CPUs that they were placed on.
     pub fn since(&self, earlier: &Reading, own_ms: f64, seats: &CpuSet) -> Conditions {
         let wall_ms = match (self.at, earlier.at) {
             (Some(now), Some(then)) => (now - then).as_secs_f64() * 1e3,
@@ -218,7 +221,8 @@ impl Reading {
         let busy_on = |wanted: &dyn Fn(u32) -> bool| -> f64 {
             let then = |cpu| earlier.busy_ms.iter().find(|(other, _)| *other == cpu).map(|(_, ms)| *ms);
             let both = self.busy_ms.iter().filter(|(cpu, _)| wanted(*cpu));
-            // A CPU that came online in between has no earlier total, one that was re-plugged may start again at 0.
+            // A CPU that came online in between has no earlier total, one that was re-plugged may
+            // start again at 0.
             both.filter_map(|(cpu, ms)| Some((ms - then(*cpu)?).max(0.0))).sum()
         };
         let minus = |now: Option<f64>, then: Option<f64>| Some((now? - then?).max(0.0));
@@ -229,7 +233,8 @@ impl Reading {
             cpus: self.busy_ms.len() as u32,
             busy_ms: known.then(|| busy_on(&|_| true)),
             own_ms: Some(own_ms),
-            // Not clipped at zero: ticks of 10 ms err to both sides, and clipped errors would add up over visits.
+            // Not clipped at zero: ticks of 10 ms err to both sides, and clipped errors would add
+            // up over visits.
             others_on_seats_ms: (known && !seats.is_empty())
                 .then(|| busy_on(&|cpu| seats.contains(cpu)) - own_ms),
             steal_ms: of_stat(self.steal_ms, earlier.steal_ms),
@@ -251,8 +256,8 @@ impl Reading {
     }
 }
 
-/// `/proc/stat`: user nice system idle iowait irq softirq steal guest guest_nice, in ticks. Guest time is part of
-/// user time already; steal is nobody's work.
+/// `/proc/stat`: user nice system idle iowait irq softirq steal guest guest_nice, in ticks. Guest
+/// time is part of user time already; steal is nobody's work.
 fn read_stat(text: &str, ms_per_tick: f64, reading: &mut Reading) {
     for line in text.lines() {
         let Some(rest) = line.strip_prefix("cpu") else { continue };
@@ -292,7 +297,8 @@ fn throttled_ms(text: &str) -> Option<f64> {
     field(text, "throttled_usec").map(|us| us / 1e3).or_else(|| Some(field(text, "throttled_time")? / 1e6))
 }
 
-/// `memory.events` (v2): the limit itself and the one above which tasks are slowed; `memory.failcnt` (v1): a bare number.
+/// `memory.events` (v2): the limit itself and the one above which tasks are slowed;
+/// `memory.failcnt` (v1): a bare number.
 fn limit_hits(text: &str) -> Option<f64> {
     match (field(text, "high"), field(text, "max")) {
         (None, None) => text.trim().parse().ok(),
@@ -379,7 +385,8 @@ pub struct TaskCost {
 
 /// The cost of one task of a process, which may have ended but not be reaped.
 pub fn task_cost(process: u32, task: u32) -> TaskCost {
-    // A process's own files are its first task's: of these the kernel has fewer entries to forget when it is reaped.
+    // A process's own files are its first task's: of these the kernel has fewer entries to forget
+    // when it is reaped.
     let folder =
         if process == task { format!("/proc/{task}") } else { format!("/proc/{process}/task/{task}") };
     let read = |name: &str| std::fs::read_to_string(format!("{folder}/{name}")).ok();
@@ -398,8 +405,8 @@ pub fn machine_switches() -> Option<f64> {
     field(&std::fs::read_to_string("/proc/stat").ok()?, "ctxt")
 }
 
-/// A field of a `stat` file of a process or a thread by its number in proc(5), from the state (3) on: the name before it
-/// may itself hold brackets and blanks.
+/// A field of a `stat` file of a process or a thread by its number in proc(5), from the state (3)
+/// on: the name before it may itself hold brackets and blanks.
 fn field_of<T: std::str::FromStr>(text: &str, number: usize) -> Option<T> {
     let (_, tail) = text.rsplit_once(')')?;
     tail.split_ascii_whitespace().nth(number.checked_sub(3)?)?.parse().ok()
@@ -411,12 +418,14 @@ fn numbers(folder: &Path) -> impl Iterator<Item = u32> + use<> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// Bytes of the range `start..start + len` of this process that huge pages back, from `/proc/self/smaps`.
+/// Bytes of the range `start..start + len` of this process that huge pages back, from
+/// `/proc/self/smaps`.
 pub fn huge_bytes(start: usize, len: usize) -> Option<u64> {
     huge_bytes_of(&[(start, len)])
 }
 
-/// The same of several ranges (address, bytes) together; neighbours may lie in one area of the kernel's.
+/// The same of several ranges (address, bytes) together; neighbours may lie in one area of the
+/// kernel's.
 pub fn huge_bytes_of(ranges: &[(usize, usize)]) -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/smaps").ok()?;
     let (mut total, mut inside) = (0, false);
@@ -436,8 +445,8 @@ pub fn huge_bytes_of(ranges: &[(usize, usize)]) -> Option<u64> {
     Some(total.min(all))
 }
 
-/// Drops every clean page of the page cache of the whole machine (`vm.drop_caches`, root only): a disturbance for all,
-/// which users ask for by name.
+/// Drops every clean page of the page cache of the whole machine (`vm.drop_caches`, root only): a
+/// disturbance for all, which users ask for by name.
 pub fn drop_all_caches() -> io::Result<()> {
     std::fs::write("/proc/sys/vm/drop_caches", "1")
 }
@@ -451,8 +460,10 @@ pub fn die_as_the_parent_does() {
     }
 }
 
-/// Makes the calling process the first to go when memory ends: a visit may die of it, the run must not.
+/// Makes the calling process the first to go when memory ends: a visit may die of it, the run must
+/// not.
 pub fn be_first_to_die() {
-    // Raising one's own score needs no privilege; where /proc is not writable the visit is as safe as before.
+    // Raising one's own score needs no privilege; where /proc is not writable the visit is as safe
+    // as before.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
 }

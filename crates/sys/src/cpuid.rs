@@ -1,11 +1,14 @@
-//! What the CPU says of itself, as text in the snapshot: for the hypervisor's name and what the kernel does not pass on.
+//! What the CPU says of itself, as text in the snapshot: for the hypervisor's name and what the
+//! kernel does not pass on.
 
 use model::Snapshot;
 
 /// Adds the leaves of the CPU that we happen to be on as `probe:cpuid/N`, a line each:
-/// `mask eax ebx ecx edx => eax ebx ecx edx`, all hexadecimal; mask bit 0: eax is significant, bit 2: ecx is.
+/// `mask eax ebx ecx edx => eax ebx ecx edx`, all hexadecimal; mask bit 0: eax is significant, bit
+/// 2: ecx is.
 ///
-/// One CPU is enough for what the kernel's own files do not tell, and cpuid is slow in guests, where it traps.
+/// One CPU is enough for what the kernel's own files do not tell, and cpuid is slow in guests,
+/// where it traps.
 #[cfg(target_arch = "x86_64")]
 pub fn probe(snapshot: &mut Snapshot) {
     let text = x86::dump();
@@ -33,7 +36,8 @@ mod x86 {
         let mut text = String::from("# mask e[abcd]x => e[abcd]x\n");
         for first in [0, 0x4000_0000, 0x8000_0000] {
             let highest = cpuid_count(first, 0).eax;
-            // The hypervisor's range exists only under one; elsewhere the answer is that of another leaf.
+            // The hypervisor's range exists only under one; elsewhere the answer is that of another
+            // leaf.
             let hypervisor_bit = cpuid_count(1, 0).ecx & (1 << 31) != 0;
             if highest < first || highest - first > LEAVES_MAX || (first == 0x4000_0000 && !hypervisor_bit) {
                 continue;

@@ -34,12 +34,13 @@ impl Batch {
         &self.bytes[at..at + self.lengths[index].min(self.each)]
     }
 
-    /// Sends the first `length` bytes of each buffer over a connected socket; how many buffers went.
+    /// Sends the first `length` bytes of each buffer over a connected socket; how many buffers
+    /// went.
     pub fn send(&mut self, socket: BorrowedFd, length: usize) -> io::Result<usize> {
         let length = length.min(self.each);
         self.call(length, |headers, count| {
-            // SAFETY: every header points to one vector, and that into our buffers; all outlive the call, which only
-            // reads them.
+            // SAFETY: every header points to one vector, and that into our buffers; all outlive the
+            // call, which only reads them.
             unsafe { libc::sendmmsg(socket.as_raw_fd(), headers, count, 0) }
         })
     }
@@ -48,8 +49,8 @@ impl Batch {
     pub fn receive(&mut self, socket: BorrowedFd) -> io::Result<usize> {
         let each = self.each;
         self.call(each, |headers, count| {
-            // SAFETY: as above; the kernel writes no more than a vector's length into our buffers, which nobody else
-            // reaches meanwhile. No time limit is given.
+            // SAFETY: as above; the kernel writes no more than a vector's length into our buffers,
+            // which nobody else reaches meanwhile. No time limit is given.
             unsafe {
                 libc::recvmmsg(
                     socket.as_raw_fd(),
@@ -91,8 +92,8 @@ impl Batch {
     }
 }
 
-/// Every datagram sent from now on is cut into ones of so many bytes by the kernel or the card (`UDP_SEGMENT`, 4.18); 0:
-/// none is.
+/// Every datagram sent from now on is cut into ones of so many bytes by the kernel or the card
+/// (`UDP_SEGMENT`, 4.18); 0: none is.
 pub fn segment(socket: BorrowedFd, bytes: u32) -> io::Result<()> {
     option(socket, libc::UDP_SEGMENT, bytes)
 }
@@ -102,8 +103,9 @@ pub fn coalesce(socket: BorrowedFd) -> io::Result<()> {
     option(socket, libc::UDP_GRO, 1)
 }
 
-/// What the kernel has thrown away so far because this socket's buffer was full (`SO_MEMINFO`, 4.12), modulo 2^32. It counts buffers:
-/// of datagrams that came in one ([`coalesce`]) all are gone, and one is counted.
+/// What the kernel has thrown away so far because this socket's buffer was full (`SO_MEMINFO`,
+/// 4.12), modulo 2^32. It counts buffers: of datagrams that came in one ([`coalesce`]) all are
+/// gone, and one is counted.
 pub fn dropped(socket: BorrowedFd) -> io::Result<u32> {
     // linux/sock_diag.h: SK_MEMINFO_DROPS is the ninth word.
     const DROPS: usize = 8;

@@ -1,4 +1,5 @@
-//! Executable files of a few hundred bytes, made here; and what programs of the system say of their dynamic linker.
+//! Executable files of a few hundred bytes, made here; and what programs of the system say of their
+//! dynamic linker.
 
 use std::io;
 use std::path::Path;
@@ -80,8 +81,8 @@ pub fn header(start: u64, segments: &[Segment]) -> Vec<u8> {
     // 64 bits, little endian, version 1, System V.
     image.extend([2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     let count = segments.len() as u64;
-    // An executable for this machine, version 1; the segment table behind the header, no sections, no flags, and the
-    // sizes of all that.
+    // An executable for this machine, version 1; the segment table behind the header, no sections,
+    // no flags, and the sizes of all that.
     push(&mut image, &[(2, 2), (MACHINE, 2), (1, 4), (BASE + start, 8), (HEADER, 8), (0, 8), (0, 4)]);
     push(&mut image, &[(HEADER, 2), (ENTRY, 2), (count, 2), (0, 2), (0, 2), (0, 2)]);
     for segment in segments {

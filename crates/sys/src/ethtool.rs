@@ -1,4 +1,5 @@
-//! What a network interface's driver tells by the ethtool calls: its name, and which offloads are on.
+//! What a network interface's driver tells by the ethtool calls: its name, and which offloads are
+//! on.
 //!
 //! Only questions are asked; nothing here changes a setting.
 
@@ -45,8 +46,9 @@ struct Driver {
     counts: [u32; 5],
 }
 
-/// Answers as names and values: `driver`, `firmware`, `bus`, and `on` or `off` for each offload that it has an answer for.
-/// An interface that has no driver of hardware (or is none) answers less, or nothing.
+/// Answers as names and values: `driver`, `firmware`, `bus`, and `on` or `off` for each offload
+/// that it has an answer for. An interface that has no driver of hardware (or is none) answers
+/// less, or nothing.
 pub fn settings(interface: &str) -> Vec<(&'static str, String)> {
     let mut told = Vec::new();
     let Ok(socket) =
@@ -96,8 +98,9 @@ fn ask<Q: Question>(socket: &impl AsRawFd, interface: &str, question: &mut Q) ->
         *to = from as c_char;
     }
     request.ifr_ifru.ifru_data = std::ptr::from_mut(question).cast();
-    // SAFETY: the request has a name that ends with 0 and points to a structure of the layout that its command is
-    // answered with, which lives until the call returns; the kernel writes no further than that.
+    // SAFETY: the request has a name that ends with 0 and points to a structure of the layout that
+    // its command is answered with, which lives until the call returns; the kernel writes no
+    // further than that.
     let answer = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL as _, &raw mut request) };
     match answer {
         0.. => Ok(()),

@@ -1,5 +1,5 @@
-//! What wakes a process that watches others: a child that ended, or a wish that it should end itself. And what signals do
-//! where nobody waits for them.
+//! What wakes a process that watches others: a child that ended, or a wish that it should end
+//! itself. And what signals do where nobody waits for them.
 
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGCHLD, SIGTERM};
 
-/// Catches SIGCHLD and SIGTERM from its making on; both can be waited for as a file that has something to read.
+/// Catches SIGCHLD and SIGTERM from its making on; both can be waited for as a file that has
+/// something to read.
 pub struct Events {
     reader: UnixStream,
     asked: Arc<AtomicBool>,
@@ -51,8 +52,9 @@ pub fn end_on(signal: i32, words: &'static str, code: i32) -> io::Result<()> {
     Ok(())
 }
 
-/// The first of these signals sets `asked`; one that comes more than `apart` later ends the process at once with this code.
-/// For those who have no thread that waits for them: nothing can be put back before that end.
+/// The first of these signals sets `asked`; one that comes more than `apart` later ends the process
+/// at once with this code. For those who have no thread that waits for them: nothing can be put
+/// back before that end.
 pub fn end_on_second(
     signals: impl Iterator<Item = i32>,
     apart: Duration,

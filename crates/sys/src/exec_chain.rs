@@ -1,4 +1,5 @@
-//! A program that becomes itself again and again, loaded by the dynamic linker with the C library each time.
+//! A program that becomes itself again and again, loaded by the dynamic linker with the C library
+//! each time.
 
 use std::arch::global_asm;
 use std::io;
@@ -12,11 +13,13 @@ use super::elf::{self, Linked, Segment};
 use super::program::Program;
 use super::spawn::{self, Ended, Way};
 
-// Does with the C library what a program does that counts its own starts: turns a number into text and back, asks for the
-// time and for a variable, and writes to its own page of zeros. Then it reads a byte from `input`. An `a`: becomes the program of its own name once more, with its arguments
-// and environment. Any other byte: ends with 42. No byte: ends with 43. A program that could not become itself ends with
-// 44, one whose number came back as another with 45. `code` fills in what stands behind the code.
-// The names are weak: this crate's tests link the crate a second time, through `testkit`.
+// Does with the C library what a program does that counts its own starts: turns a number into text
+// and back, asks for the time and for a variable, and writes to its own page of zeros. Then it
+// reads a byte from `input`. An `a`: becomes the program of its own name once more, with its
+// arguments and environment. Any other byte: ends with 42. No byte: ends with 43. A program that
+// could not become itself ends with 44, one whose number came back as another with 45. `code` fills
+// in what stands behind the code. The names are weak: this crate's tests link the crate a second
+// time, through `testkit`.
 #[cfg(target_arch = "x86_64")]
 global_asm!(
     ".pushsection .rodata.assay_exec_chain, \"a\", @progbits",
@@ -191,8 +194,8 @@ pub fn lack() -> Option<String> {
 }
 
 impl ExecChain {
-    /// Makes the program and tries it once. It is linked as /bin/sh is: by the same dynamic linker, with the same C
-    /// library.
+    /// Makes the program and tries it once. It is linked as /bin/sh is: by the same dynamic linker,
+    /// with the same C library.
     pub fn new() -> io::Result<ExecChain> {
         let linked = elf::linked(Path::new(LINKED_AS))?;
         // Nobody waits at this pipe, whatever goes wrong.
@@ -203,7 +206,8 @@ impl ExecChain {
         Ok(ExecChain { program, tells, told })
     }
 
-    /// Starts the program in a child, which is reaped when the program has been started `times` in all.
+    /// Starts the program in a child, which is reaped when the program has been started `times` in
+    /// all.
     pub fn run(&self, times: u64) -> io::Result<Run> {
         let mut run = Run { ended: self.link(times.min(MOST_AT_ONCE))?, left: self.left()? };
         let mut done = times.min(MOST_AT_ONCE);
@@ -242,11 +246,12 @@ fn write(pipe: &OwnedFd, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// The code, and behind it the descriptor that it reads from and the addresses of its table, its format and its zeros.
+/// The code, and behind it the descriptor that it reads from and the addresses of its table, its
+/// format and its zeros.
 fn code(behind: [u64; 4]) -> Vec<u8> {
     let (begin, end) = (&raw const BEGIN, &raw const END);
-    // SAFETY: both symbols stand in the block above, the first before and the second behind the code, in one section of
-    // constants.
+    // SAFETY: both symbols stand in the block above, the first before and the second behind the
+    // code, in one section of constants.
     let code = unsafe { std::slice::from_raw_parts(begin, end.offset_from_unsigned(begin)) };
     let body = &code[..code.len() - size_of_val(&behind)];
     [body, &behind.map(u64::to_le_bytes).concat()].concat()
@@ -284,9 +289,10 @@ impl Content {
     }
 }
 
-/// An executable that the dynamic linker loads, of the shape that compilers give to small programs: what the linker reads,
-/// the code, its constants, and a table that the linker fills in and protects, with zeros behind it. Each part has pages
-/// of its own in memory; in the file they share one.
+/// An executable that the dynamic linker loads, of the shape that compilers give to small programs:
+/// what the linker reads, the code, its constants, and a table that the linker fills in and
+/// protects, with zeros behind it. Each part has pages of its own in memory; in the file they share
+/// one.
 fn image(linked: &Linked, input: u64) -> Vec<u8> {
     const SEGMENTS: u64 = 8;
     let at = |part: u64, offset: u64| elf::BASE + part * elf::PAGE + offset;
@@ -316,7 +322,8 @@ fn image(linked: &Linked, input: u64) -> Vec<u8> {
     let relocations = content.put_words(&[0; 3 * FUNCTIONS.len()]);
     let first = content.end();
 
-    // Code and constant refer to what comes behind them: their sizes are known, their content follows.
+    // Code and constant refer to what comes behind them: their sizes are known, their content
+    // follows.
     let start = content.put(&code([0; 4]));
     let format = content.put(b"%ld\0");
     let constants = content.end();

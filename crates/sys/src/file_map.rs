@@ -7,7 +7,8 @@ use std::ptr::NonNull;
 use rustix::fs::Advice;
 use rustix::mm::{MapFlags, ProtFlags};
 
-/// The first `len` bytes of a file, mapped privately: reading goes to the page cache's own pages. Unmapped on drop.
+/// The first `len` bytes of a file, mapped privately: reading goes to the page cache's own pages.
+/// Unmapped on drop.
 ///
 /// The file must be one that nobody shortens meanwhile: reading behind its end is a signal.
 pub struct FileMap {
@@ -29,11 +30,13 @@ impl FileMap {
 
     /// The file's words. Writing changes this process's copy only.
     pub fn words_mut(&mut self) -> &mut [u64] {
-        // SAFETY: page-aligned, len bytes are mapped for reading and writing, and &mut self makes the access exclusive.
+        // SAFETY: page-aligned, len bytes are mapped for reading and writing, and &mut self makes
+        // the access exclusive.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().cast(), self.len / 8) }
     }
 
-    /// Share of the file's pages that the page cache holds now, 0..1. Only the owner of a file is told the truth.
+    /// Share of the file's pages that the page cache holds now, 0..1. Only the owner of a file is
+    /// told the truth.
     pub fn cached_share(&self) -> io::Result<f64> {
         let pages = self.len.div_ceil(rustix::param::page_size());
         let mut map = vec![0u8; pages];

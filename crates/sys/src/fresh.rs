@@ -16,7 +16,8 @@ const WHOLE: &str = "whole";
 /// Open to all that the user's umask lets.
 const OPEN: Mode = Mode::from_raw_mode(0o666);
 
-/// A file that has no name yet or one in a directory of our own, which goes with us or with the next sweep.
+/// A file that has no name yet or one in a directory of our own, which goes with us or with the
+/// next sweep.
 pub struct Fresh {
     directory: PathBuf,
     folder: OwnedFd,
@@ -50,8 +51,8 @@ impl Fresh {
         &self.file
     }
 
-    /// Puts it there; false where something has the name. With `replace` that, a link itself and not
-    /// what it points to, has it no more.
+    /// Puts it there; false where something has the name. With `replace` that, a link itself and
+    /// not what it points to, has it no more.
     pub fn put(&self, replace: bool) -> anyhow::Result<bool> {
         let made;
         let own = match &self.own {
@@ -103,7 +104,8 @@ fn create(own: &Scratch) -> rustix::io::Result<OwnedFd> {
     rustix::fs::openat(own.folder(), WHOLE, flags, OPEN)
 }
 
-/// A file without a name that can be given one later; nothing where the filesystem or this process cannot do that.
+/// A file without a name that can be given one later; nothing where the filesystem or this process
+/// cannot do that.
 fn nameless(folder: &OwnedFd) -> Option<OwnedFd> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     let file = rustix::fs::openat(folder, c".", flags, OPEN).ok()?;

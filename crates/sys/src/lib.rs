@@ -1,5 +1,5 @@
-//! Thin safe wrappers around what the operating system offers: the only place, with `kernels`, that may say
-//! `unsafe`.
+//! Thin safe wrappers around what the operating system offers: the only place, with `kernels`, that
+//! may say `unsafe`.
 //!
 //! Invariant: nothing here measures or judges.
 

@@ -1,12 +1,14 @@
-//! Where some tasks spend their CPU time as far as it concerns the kernel's locks: by samples of whole CPUs, each the address
-//! that was at work when a timer fired.
+//! Where some tasks spend their CPU time as far as it concerns the kernel's locks: by samples of
+//! whole CPUs, each the address that was at work when a timer fired.
 //!
-//! The CPUs are sampled, not the tasks: events that follow tasks are switched with them, which a program that does little but
-//! switch would feel. What ran beside the tasks is sampled, too, and left out by its number afterwards.
+//! The CPUs are sampled, not the tasks: events that follow tasks are switched with them, which a
+//! program that does little but switch would feel. What ran beside the tasks is sampled, too, and
+//! left out by its number afterwards.
 //!
-//! The timer is the kernel's CPU clock, which every machine has. It is an interrupt: where interrupts are masked it waits, and
-//! the sample falls where they come back. So time with interrupts masked, spinning for such a lock as well as the work
-//! under it, is seen in the function that lets the lock go and unmasks: it has a share of its own.
+//! The timer is the kernel's CPU clock, which every machine has. It is an interrupt: where
+//! interrupts are masked it waits, and the sample falls where they come back. So time with
+//! interrupts masked, spinning for such a lock as well as the work under it, is seen in the
+//! function that lets the lock go and unmasks: it has a share of its own.
 
 use std::collections::HashSet;
 use std::io;
@@ -17,7 +19,8 @@ use perf_event::{Builder, SampleFlag, Sampler};
 
 use super::{affinity, counters};
 
-/// CPU time between two samples. No divisor of the kernel's tick, or all samples might fall behind one.
+/// CPU time between two samples. No divisor of the kernel's tick, or all samples might fall behind
+/// one.
 const PERIOD_NS: u64 = 997_001;
 /// Bytes of samples that are kept of each CPU: those of 11 s.
 const RING: usize = 256 << 10;
@@ -34,7 +37,8 @@ pub struct LockShares {
     pub samples: u64,
     /// Share of them in functions that take a lock, or wait for one.
     pub locks: f64,
-    /// Share of them where a lock is let go and interrupts come back: what had them masked is not told apart.
+    /// Share of them where a lock is let go and interrupts come back: what had them masked is not
+    /// told apart.
     pub masked: f64,
     /// The rings were full before the end: the shares are of the time until then.
     pub full: bool,
@@ -152,7 +156,8 @@ enum Kind {
     Lock,
 }
 
-/// Functions that wait for a lock in line or by spinning on it: these are called only when somebody else has it.
+/// Functions that wait for a lock in line or by spinning on it: these are called only when somebody
+/// else has it.
 const WAITS: [&str; 12] = [
     "native_queued_spin_lock_slowpath",
     "__pv_queued_spin_lock_slowpath",
@@ -170,9 +175,10 @@ const WAITS: [&str; 12] = [
     "rwsem_optimistic_spin",
 ];
 
-/// Beginnings of names of functions that take a lock: a free one in them alone, a contended one through those above or by
-/// sleeping. Unlocking is none of it. Futexes and rt_mutexes are left out: those of programs are their own locks, and
-/// a kernel whose spin locks are rt_mutexes sleeps for them, which no sample of CPU time sees.
+/// Beginnings of names of functions that take a lock: a free one in them alone, a contended one
+/// through those above or by sleeping. Unlocking is none of it. Futexes and rt_mutexes are left
+/// out: those of programs are their own locks, and a kernel whose spin locks are rt_mutexes sleeps
+/// for them, which no sample of CPU time sees.
 const TAKES: [&str; 15] = [
     "_raw_spin_lock",
     "_raw_spin_trylock",
@@ -282,7 +288,8 @@ mod tests {
                 sampler.stop();
                 (sampler.shares(&HashSet::from([task])), began.elapsed().as_nanos() as u64 / PERIOD_NS)
             };
-            // Ticks that came while the host had the CPU are one sample, so a while may have too few.
+            // Ticks that came while the host had the CPU are one sample, so a while may have too
+            // few.
             let taken = [300, 1200, 4800]
                 .into_iter()
                 .map(computed)
@@ -293,7 +300,8 @@ mod tests {
                     let _ = rustix::io::write(io::stderr(), words.as_bytes());
                 }
                 (Ok(shares), periods) => {
-                    // A timer fires once a period at most; the CPU time of the task leaves out what the host took.
+                    // A timer fires once a period at most; the CPU time of the task leaves out what
+                    // the host took.
                     assert!(shares.samples <= periods + 2, "{shares:?} in {periods} periods");
                     assert!(shares.locks + shares.masked < 0.5 && !shares.full, "{shares:?}");
                 }

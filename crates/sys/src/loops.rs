@@ -6,11 +6,13 @@ use std::os::fd::{AsFd, AsRawFd};
 /// Of linux/loop.h.
 const LOOP_GET_STATUS64: u32 = 0x4C05;
 
-/// `struct loop_info64` of linux/loop.h, as 64-bit words: device, inode, device number of a special file, offset, size limit.
+/// `struct loop_info64` of linux/loop.h, as 64-bit words: device, inode, device number of a special
+/// file, offset, size limit.
 const WORDS: usize = 232 / 8;
 
-/// What this open loop device lies on: device and inode of the file, its own number where it is a special file (else 0), where
-/// the device begins in it and how long it is at most (0: to the end), bytes. ENXIO where it is set up on nothing.
+/// What this open loop device lies on: device and inode of the file, its own number where it is a
+/// special file (else 0), where the device begins in it and how long it is at most (0: to the end),
+/// bytes. ENXIO where it is set up on nothing.
 pub fn backing(device: impl AsFd) -> io::Result<[u64; 5]> {
     let info: [u64; WORDS] = told(device, LOOP_GET_STATUS64)?;
     Ok([info[0], info[1], info[2], info[3], info[4]])

@@ -1,4 +1,5 @@
-//! Memory of our own: anonymous mappings with chosen pages and nodes, touched and checked before use.
+//! Memory of our own: anonymous mappings with chosen pages and nodes, touched and checked before
+//! use.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -8,7 +9,8 @@ use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
 
 use model::{CpuSet, Pages};
 
-/// Huge pages are 2 MiB on x86 and with 4 KiB base pages on arm64; aligning to it costs address space only.
+/// Huge pages are 2 MiB on x86 and with 4 KiB base pages on arm64; aligning to it costs address
+/// space only.
 const HUGE_PAGE: usize = 2 << 20;
 
 /// An anonymous mapping, zeroed, aligned to 2 MiB, unmapped on drop.
@@ -19,12 +21,13 @@ pub struct Mapping {
     len: usize,
 }
 
-// SAFETY: a mapping is plain memory that this value alone owns; access goes through &self or &mut self.
+// SAFETY: a mapping is plain memory that this value alone owns; access goes through &self or &mut
+// self.
 unsafe impl Send for Mapping {}
 
 impl Mapping {
-    /// Maps `len` bytes (rounded up to whole words) for this process alone, with the pages asked for and its memory
-    /// bound to `nodes` (unless empty). Nothing is touched yet.
+    /// Maps `len` bytes (rounded up to whole words) for this process alone, with the pages asked
+    /// for and its memory bound to `nodes` (unless empty). Nothing is touched yet.
     pub fn private(len: usize, pages: Pages, nodes: &CpuSet) -> io::Result<Mapping> {
         let mapping = Mapping::map(len, MapFlags::PRIVATE | MapFlags::NORESERVE)?;
         let advice = match pages {
@@ -33,8 +36,9 @@ impl Mapping {
             Pages::Base => Some(Advice::LinuxNoHugepage),
         };
         if let Some(advice) = advice {
-            // A kernel without huge pages answers EINVAL: not an error here, the share of huge pages is read later.
-            // SAFETY: the range is ours; these advices never change its content.
+            // A kernel without huge pages answers EINVAL: not an error here, the share of huge
+            // pages is read later. SAFETY: the range is ours; these advices never change its
+            // content.
             let _ = unsafe { rustix::mm::madvise(mapping.start.as_ptr().cast(), mapping.len, advice) };
         }
         if !nodes.is_empty() {
@@ -48,8 +52,8 @@ impl Mapping {
         Mapping::map(len, MapFlags::SHARED)
     }
 
-    /// Maps `len` bytes, whole pages, by a single call and aligned to nothing more; with `populate` the kernel fills
-    /// all of it before it returns.
+    /// Maps `len` bytes, whole pages, by a single call and aligned to nothing more; with `populate`
+    /// the kernel fills all of it before it returns.
     pub fn plain(len: usize, populate: bool) -> io::Result<Mapping> {
         let flags = if populate { MapFlags::PRIVATE | MapFlags::POPULATE } else { MapFlags::PRIVATE };
         let protection = ProtFlags::READ | ProtFlags::WRITE;
@@ -58,8 +62,8 @@ impl Mapping {
         Mapping::whole(start, len)
     }
 
-    /// Maps `len` bytes, whole pages, between pages that nobody may touch: an area of its own in the kernel's books
-    /// whatever its protection, never joined with a neighbour and never split.
+    /// Maps `len` bytes, whole pages, between pages that nobody may touch: an area of its own in
+    /// the kernel's books whatever its protection, never joined with a neighbour and never split.
     pub fn guarded(len: usize) -> io::Result<Mapping> {
         let page = rustix::param::page_size();
         let base_len = len.checked_add(2 * page).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;
@@ -76,8 +80,8 @@ impl Mapping {
         Ok(mapping)
     }
 
-    /// Maps the first `len` bytes of a file, whole pages; what is written stays in this mapping. The file must be our
-    /// own and unchanged meanwhile.
+    /// Maps the first `len` bytes of a file, whole pages; what is written stays in this mapping.
+    /// The file must be our own and unchanged meanwhile.
     pub fn of_file(file: impl AsFd, len: usize) -> io::Result<Mapping> {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: as in `plain`.
@@ -119,7 +123,8 @@ impl Mapping {
     }
 
     pub fn words(&self) -> &[u64] {
-        // SAFETY: start is aligned to 2 MiB, len bytes are mapped and zeroed, and &self forbids writing meanwhile.
+        // SAFETY: start is aligned to 2 MiB, len bytes are mapped and zeroed, and &self forbids
+        // writing meanwhile.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr().cast(), self.len / 8) }
     }
 
@@ -130,7 +135,8 @@ impl Mapping {
 
     /// The same memory as bytes, for system calls that fill it.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as in `words_mut`; every byte is initialised, and every value of a byte is a value of a word.
+        // SAFETY: as in `words_mut`; every byte is initialised, and every value of a byte is a
+        // value of a word.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
     }
 
@@ -146,15 +152,18 @@ impl Mapping {
         unsafe { rustix::mm::munmap(mapping.base.as_ptr().cast(), mapping.base_len) }.map_err(io::Error::from)
     }
 
-    /// Whether a range of addresses, from the start of a page, is mapped in this process, all of it.
+    /// Whether a range of addresses, from the start of a page, is mapped in this process, all of
+    /// it.
     pub fn is_at(start: usize, len: usize) -> bool {
         let pages = len.div_ceil(rustix::param::page_size());
         let mut map = vec![0u8; pages];
-        // SAFETY: mincore only looks at addresses, wherever they point; the vector holds one byte a page.
+        // SAFETY: mincore only looks at addresses, wherever they point; the vector holds one byte a
+        // page.
         unsafe { libc::mincore(start as *mut _, len, map.as_mut_ptr().cast()) == 0 }
     }
 
-    /// Lets the mapping be written to, or only read: a write to it then ends the process, unless a handler knows.
+    /// Lets the mapping be written to, or only read: a write to it then ends the process, unless a
+    /// handler knows.
     pub fn set_writable(&mut self, writable: bool) -> io::Result<()> {
         let protection =
             if writable { MprotectFlags::READ | MprotectFlags::WRITE } else { MprotectFlags::READ };
@@ -163,15 +172,17 @@ impl Mapping {
             .map_err(io::Error::from)
     }
 
-    /// Gives all its pages back to the kernel (`MADV_DONTNEED`): the next touch of each finds it zeroed, or as the
-    /// file has it.
+    /// Gives all its pages back to the kernel (`MADV_DONTNEED`): the next touch of each finds it
+    /// zeroed, or as the file has it.
     pub fn give_back(&mut self) -> io::Result<()> {
-        // SAFETY: the range is ours, private, and &mut self says that nobody looks at it while its content changes.
+        // SAFETY: the range is ours, private, and &mut self says that nobody looks at it while its
+        // content changes.
         unsafe { rustix::mm::madvise(self.start.as_ptr().cast(), self.len, Advice::LinuxDontNeed) }
             .map_err(io::Error::from)
     }
 
-    /// Writes `word` to the first word of each of the first `count` units of `unit` bytes (pages, usually), in order.
+    /// Writes `word` to the first word of each of the first `count` units of `unit` bytes (pages,
+    /// usually), in order.
     pub fn write_each(&mut self, unit: usize, count: usize, word: u64) {
         assert!(count == 0 || (unit.is_multiple_of(8) && unit >= 8 && count <= self.len / unit));
         for index in 0..count {
@@ -180,7 +191,8 @@ impl Mapping {
         }
     }
 
-    /// Adds up the words that lie `behind` bytes behind the start of each of the first `count` units of `unit` bytes.
+    /// Adds up the words that lie `behind` bytes behind the start of each of the first `count`
+    /// units of `unit` bytes.
     pub fn sum_each(&self, unit: usize, count: usize, behind: usize) -> u64 {
         assert!(
             count == 0
@@ -209,8 +221,8 @@ impl Mapping {
         Ok(map.iter().filter(|byte| **byte & 1 == 1).count() as f64 / pages as f64)
     }
 
-    /// The NUMA nodes that up to `looks` pages, evenly spread over the mapping, lie on (`move_pages` asked to move
-    /// nothing); pages that are not in memory are left out.
+    /// The NUMA nodes that up to `looks` pages, evenly spread over the mapping, lie on
+    /// (`move_pages` asked to move nothing); pages that are not in memory are left out.
     pub fn nodes_of_pages(&self, looks: usize) -> io::Result<Vec<u32>> {
         let page = rustix::param::page_size();
         let pages = self.len.div_ceil(page);
@@ -218,7 +230,8 @@ impl Mapping {
         let addresses: Vec<*mut u8> =
             (0..looks).map(|look| self.start.as_ptr().wrapping_add(pages * look / looks * page)).collect();
         let mut nodes = vec![-1i32; looks];
-        // SAFETY: both vectors hold `looks` entries; without target nodes the call only fills `nodes`.
+        // SAFETY: both vectors hold `looks` entries; without target nodes the call only fills
+        // `nodes`.
         let result = unsafe {
             libc::syscall(
                 libc::SYS_move_pages,
@@ -252,7 +265,8 @@ fn bind(mapping: &Mapping, nodes: &CpuSet) -> io::Result<()> {
     for node in nodes.iter() {
         mask[node as usize / 64] |= 1 << (node % 64);
     }
-    // SAFETY: the range is ours and page-aligned; the mask is read for words * 64 bits (the kernel wants one more).
+    // SAFETY: the range is ours and page-aligned; the mask is read for words * 64 bits (the kernel
+    // wants one more).
     let result = unsafe {
         libc::syscall(
             libc::SYS_mbind,

@@ -1,9 +1,10 @@
 //! The system's allocator, with a sentence where it has nothing left to give.
 //!
-//! The standard library aborts there. Ending with an exit code instead needs no memory and costs nothing as long as there
-//! is some. Nothing is undone on the way out, as any of that would take memory: what a run has measured is in its file,
-//! knobs are put back by the watchdog, which is a process of its own and there before the first one is turned, and visits
-//! die with their parent. A visit that ends so costs its parent that visit, with this sentence as the reason.
+//! The standard library aborts there. Ending with an exit code instead needs no memory and costs
+//! nothing as long as there is some. Nothing is undone on the way out, as any of that would take
+//! memory: what a run has measured is in its file, knobs are put back by the watchdog, which is a
+//! process of its own and there before the first one is turned, and visits die with their parent. A
+//! visit that ends so costs its parent that visit, with this sentence as the reason.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fmt::{self, Write};
@@ -13,8 +14,8 @@ use super::start::limit;
 /// The allocator of the program.
 pub struct Memory;
 
-// SAFETY: all is the system allocator's own work and under its own contract; a null pointer, which it gives where there is no
-// memory, is never handed on.
+// SAFETY: all is the system allocator's own work and under its own contract; a null pointer, which
+// it gives where there is no memory, is never handed on.
 unsafe impl GlobalAlloc for Memory {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -30,7 +31,8 @@ unsafe impl GlobalAlloc for Memory {
 
     #[inline]
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: the caller's contract is the same, and all memory of ours is the system allocator's.
+        // SAFETY: the caller's contract is the same, and all memory of ours is the system
+        // allocator's.
         given(unsafe { System.realloc(memory, layout, size) }, size)
     }
 

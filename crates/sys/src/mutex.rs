@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::thread::futex;
 
-/// The three-state futex mutex (Drepper, "Futexes Are Tricky", 2011, mutex 2), which is also what glibc's default mutex
-/// does: one atomic instruction to lock and one to unlock while nobody waits; who finds it locked goes to sleep at once.
+/// The three-state futex mutex (Drepper, "Futexes Are Tricky", 2011, mutex 2), which is also what
+/// glibc's default mutex does: one atomic instruction to lock and one to unlock while nobody waits;
+/// who finds it locked goes to sleep at once.
 ///
 /// It ends nothing when its owner dies: members of a visit die together.
 pub struct Mutex<'a>(pub &'a AtomicU32);

@@ -1,5 +1,6 @@
-//! Questions to the kernel's routing socket (rtnetlink(7)): which way leads to an address, what an interface is, which
-//! queueing disciplines it has. Read only, and from the kernel only: nothing leaves the machine.
+//! Questions to the kernel's routing socket (rtnetlink(7)): which way leads to an address, what an
+//! interface is, which queueing disciplines it has. Read only, and from the kernel only: nothing
+//! leaves the machine.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -32,8 +33,8 @@ pub struct Way {
     pub gateway: Option<IpAddr>,
 }
 
-/// The way that packets to this address take, by the kernel's own look-up. The port is of no matter; a link-local address is one
-/// of its scope's interface.
+/// The way that packets to this address take, by the kernel's own look-up. The port is of no
+/// matter; a link-local address is one of its scope's interface.
 pub fn way(to: SocketAddr) -> io::Result<Way> {
     let (family, bytes) = match to.ip() {
         IpAddr::V4(address) => (libc::AF_INET as u8, address.octets().to_vec()),
@@ -73,7 +74,8 @@ pub fn number_of(name: &str) -> io::Result<u32> {
     Ok(rustix::net::netdevice::name_to_index(&socket, name)?)
 }
 
-/// An interface: its name and what it says it is (`veth`, `bridge`, `bond`, …; nothing for plain hardware).
+/// An interface: its name and what it says it is (`veth`, `bridge`, `bond`, …; nothing for plain
+/// hardware).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Interface {
     pub name: String,
@@ -100,7 +102,8 @@ fn read_interface(message: &[u8]) -> Option<Interface> {
     (!found.name.is_empty()).then_some(found)
 }
 
-/// A queueing discipline: its kind, and what it was told to do with all packets alike, as far as we can read it.
+/// A queueing discipline: its kind, and what it was told to do with all packets alike, as far as we
+/// can read it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Qdisc {
     pub kind: String,

@@ -1,11 +1,13 @@
-//! A low-rate look at what the machine tells of its clocks, idle states, temperatures and voltages while somebody else
-//! measures on it: the parent's, between its looks at a visit's process.
+//! A low-rate look at what the machine tells of its clocks, idle states, temperatures and voltages
+//! while somebody else measures on it: the parent's, between its looks at a visit's process.
 //!
-//! To look must not be to disturb. A look comes at most twice a second and is made from a CPU outside the visit's
-//! placement; where there is none, between visits only. Some files cost no more than a read of the kernel's memory;
-//! for others (a core's own thermometer and registers, the current frequency before Linux 5.19) the kernel interrupts
-//! the CPU that is asked, some microseconds of its time. Of those each look reads one, in turn, so that the measured
-//! CPU is interrupted twice a second at most: a window in a hundred of 2 ms, of which the median takes no notice.
+//! To look must not be to disturb. A look comes at most twice a second and is made from a CPU
+//! outside the visit's placement; where there is none, between visits only. Some files cost no more
+//! than a read of the kernel's memory; for others (a core's own thermometer and registers, the
+//! current frequency before Linux 5.19) the kernel interrupts the CPU that is asked, some
+//! microseconds of its time. Of those each look reads one, in turn, so that the measured CPU is
+//! interrupted twice a second at most: a window in a hundred of 2 ms, of which the median takes no
+//! notice.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -23,9 +25,11 @@ use traffic::Traffic;
 
 /// Two looks are at least this far apart.
 const PERIOD: Duration = Duration::from_millis(500);
-/// After so many points the looks become half as many, so that a day's run has a few thousand points too.
+/// After so many points the looks become half as many, so that a day's run has a few thousand
+/// points too.
 const POINTS: usize = 1000;
-/// Idle states are summed over so many CPUs at most, spread evenly: each takes as many open files as it has states.
+/// Idle states are summed over so many CPUs at most, spread evenly: each takes as many open files
+/// as it has states.
 const IDLE_CPUS: usize = 32;
 const MEASURED_CPUS: usize = 8;
 
@@ -95,7 +99,8 @@ impl Core {
     /// Cycles that ran, per cycle of the base clock, since the last reading.
     fn ratio(&mut self) -> Option<f64> {
         let registers = self.registers.as_ref()?;
-        // Two registers, one after the other: each interrupts the CPU, and the next look of this kind is far away.
+        // Two registers, one after the other: each interrupts the CPU, and the next look of this
+        // kind is far away.
         let now = (registers.read(APERF)?, registers.read(MPERF)?);
         sensors::cycles_per_base(self.cycles.replace(now)?, now)
     }
@@ -138,13 +143,15 @@ impl Idle {
         let us = at.elapsed().as_secs_f64() * 1e6;
         for (key, total) in self.totals() {
             let passed = before.get(&key).map_or(0.0, |before| total - before);
-            // The kernel adds an idle time when it ends: a long one may have begun before we looked.
+            // The kernel adds an idle time when it ends: a long one may have begun before we
+            // looked.
             *self.states.entry(key.1).or_default() += passed.clamp(0.0, us);
         }
         self.cpu_us += us * self.cpus.len() as f64;
     }
 
-    /// Share of each state in the summed time, and of no state at all, once this much was summed; forgets it then.
+    /// Share of each state in the summed time, and of no state at all, once this much was summed;
+    /// forgets it then.
     fn shares(&mut self, at_least: Duration) -> Vec<(String, f64)> {
         let enough = self.cpus.len() as f64 * at_least.as_secs_f64() * 1e6;
         if self.cpu_us <= 0.0 || self.cpu_us < enough {
@@ -161,7 +168,8 @@ impl Idle {
 }
 
 impl Observer {
-    /// Opens what is there under `root`; what is not says so in a line without points. `cpus`: those that may be used.
+    /// Opens what is there under `root`; what is not says so in a line without points. `cpus`:
+    /// those that may be used.
     pub fn open(root: &Path, cpus: &CpuSet, known: Known) -> Observer {
         let mut observer = Observer {
             root: root.to_path_buf(),

@@ -1,7 +1,7 @@
 //! A forked process on another CPU that does what it is told, an order at a time, and answers each.
 //!
-//! For games of two (who wrote the line that I read?), where a [`super::team::Team`] of equals has no place: the caller
-//! decides when its partners work and when they are quiet.
+//! For games of two (who wrote the line that I read?), where a [`super::team::Team`] of equals has
+//! no place: the caller decides when its partners work and when they are quiet.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
@@ -26,16 +26,19 @@ pub struct Partner {
 /// How both sides wait for each other before they go to sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// Looking for some milliseconds: answers within a microsecond, for partners that have a CPU each.
+    /// Looking for some milliseconds: answers within a microsecond, for partners that have a CPU
+    /// each.
     Spin,
     /// At once: leaves the CPU to others, answers within some ten microseconds.
     Sleep,
 }
 
-/// An order that takes longer is not answered any more: the hypervisor may have stolen a CPU, but hardly for so long.
+/// An order that takes longer is not answered any more: the hypervisor may have stolen a CPU, but
+/// hardly for so long.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Even a spinning waiter sleeps in the end, after 1 to 20 ms: its partner may need the very CPU that it spins on.
+/// Even a spinning waiter sleeps in the end, after 1 to 20 ms: its partner may need the very CPU
+/// that it spins on.
 const SPINS: u32 = 1 << 18;
 /// A sleeper looks around this often.
 const NAP: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
@@ -44,8 +47,8 @@ const END: u32 = u32::MAX;
 const FAILED: i32 = 1;
 
 impl Partner {
-    /// Forks a partner, pinned to `cpus` before it builds what it needs for its work: memory that it touches first lies
-    /// where it runs. Orders come when it is ready.
+    /// Forks a partner, pinned to `cpus` before it builds what it needs for its work: memory that
+    /// it touches first lies where it runs. Orders come when it is ready.
     pub fn start<Work: FnMut(u64) -> anyhow::Result<u64>>(
         cpus: &CpuSet,
         wait: Wait,

@@ -19,7 +19,8 @@ pub struct Child {
 
 /// Forks. The child runs `work` and exits with its answer; it dies when the parent does.
 ///
-/// The caller must have a single thread: the child may then go on using the allocator and the standard library.
+/// The caller must have a single thread: the child may then go on using the allocator and the
+/// standard library.
 pub fn fork(work: impl FnOnce() -> i32) -> io::Result<Child> {
     let mut work = Some(work);
     // Only the child calls it, and once.
@@ -28,8 +29,8 @@ pub fn fork(work: impl FnOnce() -> i32) -> io::Result<Child> {
 
 fn forked(work: &mut dyn FnMut() -> i32) -> io::Result<Child> {
     let parent = rustix::process::getpid();
-    // SAFETY: fork has no arguments. The visit's process is single-threaded (nothing in `bench` makes threads before
-    // forking), so no lock can be held by a thread that the child lacks.
+    // SAFETY: fork has no arguments. The visit's process is single-threaded (nothing in `bench`
+    // makes threads before forking), so no lock can be held by a thread that the child lacks.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => {
@@ -37,7 +38,8 @@ fn forked(work: &mut dyn FnMut() -> i32) -> io::Result<Child> {
                 Ok(()) => std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or(PANICKED),
                 Err(_) => PARENT_GONE,
             };
-            // SAFETY: _exit ends this process at once, without running the parent's exit handlers a second time.
+            // SAFETY: _exit ends this process at once, without running the parent's exit handlers a
+            // second time.
             unsafe { libc::_exit(code) }
         }
         pid => {
@@ -50,7 +52,8 @@ fn forked(work: &mut dyn FnMut() -> i32) -> io::Result<Child> {
 const PANICKED: i32 = 101;
 const PARENT_GONE: i32 = 102;
 
-/// Asks the kernel to kill the calling process when its parent dies; an error if that has happened already.
+/// Asks the kernel to kill the calling process when its parent dies; an error if that has happened
+/// already.
 pub fn die_with(parent: Pid) -> io::Result<()> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     match rustix::process::getppid() == Some(parent) {
@@ -62,7 +65,8 @@ pub fn die_with(parent: Pid) -> io::Result<()> {
 /// What this command starts is killed when the calling process ends, however that ends.
 pub fn dies_with_us(command: &mut Command) {
     let parent = rustix::process::getpid();
-    // SAFETY: between fork and exec the child makes two system calls, and an error of a plain number: no memory, no lock.
+    // SAFETY: between fork and exec the child makes two system calls, and an error of a plain
+    // number: no memory, no lock.
     unsafe {
         command.pre_exec(move || {
             die_with(parent).map_err(|_| io::Error::from_raw_os_error(libc::ESRCH))?;
@@ -71,8 +75,8 @@ pub fn dies_with_us(command: &mut Command) {
     }
 }
 
-/// What this command starts gets no signals of ours, be it by our terminal or our group, and none of our files but the
-/// three that it is given.
+/// What this command starts gets no signals of ours, be it by our terminal or our group, and none
+/// of our files but the three that it is given.
 pub fn alone_in_a_session(command: &mut Command) {
     // SAFETY: between fork and exec the child makes two system calls: no memory, no lock.
     unsafe {
@@ -92,10 +96,10 @@ pub fn adopt_orphans() -> io::Result<()> {
 }
 
 /// Does `work` in a child and waits for it: how that ended. The calling process becomes its keeper.
-/// Whatever the child has started is below the keeper, also when its parents are gone, and is killed
-/// when the child has ended, however that ended. The child is in a process group of its own; SIGTERM
-/// and the end of the keeper's parent ask it to end. The caller must have a single thread and no
-/// other child, and the child should let itself be asked to end when its parent ends
+/// Whatever the child has started is below the keeper, also when its parents are gone, and is
+/// killed when the child has ended, however that ended. The child is in a process group of its own;
+/// SIGTERM and the end of the keeper's parent ask it to end. The caller must have a single thread
+/// and no other child, and the child should let itself be asked to end when its parent ends
 /// ([`be_asked_when_the_parent_ends`]): then what it started ends, too, when the keeper is killed.
 pub fn kept(work: impl FnOnce() -> i32) -> io::Result<ExitStatus> {
     adopt_orphans()?;
@@ -135,8 +139,9 @@ pub fn end_as(status: ExitStatus) -> ExitCode {
     ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }
 
-/// The calling process's children, and theirs, are killed and waited for until there is none left, for so long at most;
-/// whether there was one. The caller has started all of them and adopts orphans: none gets away.
+/// The calling process's children, and theirs, are killed and waited for until there is none left,
+/// for so long at most; whether there was one. The caller has started all of them and adopts
+/// orphans: none gets away.
 pub fn end_descendants(limit: Duration) -> io::Result<bool> {
     let (begin, mut any, mut empty) = (Instant::now(), false, 0);
     loop {
@@ -160,14 +165,15 @@ pub fn end_descendants(limit: Duration) -> io::Result<bool> {
     }
 }
 
-/// From now on the end of the parent asks the calling process to end (SIGTERM) instead of killing it.
+/// From now on the end of the parent asks the calling process to end (SIGTERM) instead of killing
+/// it.
 pub fn be_asked_when_the_parent_ends() -> io::Result<()> {
     Ok(rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?)
 }
 
-/// What to start to get the running program once more: the kernel's own handle on it, because an upgrade or a build may
-/// put another file in `program`'s place at any moment; `program` where there is no /proc. All visits of a run are
-/// measured by the same code.
+/// What to start to get the running program once more: the kernel's own handle on it, because an
+/// upgrade or a build may put another file in `program`'s place at any moment; `program` where
+/// there is no /proc. All visits of a run are measured by the same code.
 pub fn running(program: &Path) -> &Path {
     let handle = Path::new("/proc/self/exe");
     match rustix::fs::stat(handle) {
@@ -226,7 +232,8 @@ impl Child {
         }
     }
 
-    /// Waits until it has ended, and leaves it to be reaped: what the kernel counted for it can still be read.
+    /// Waits until it has ended, and leaves it to be reaped: what the kernel counted for it can
+    /// still be read.
     pub fn wait_until_ended(&self) -> io::Result<()> {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         while self.status.is_none() {
@@ -255,7 +262,8 @@ impl Child {
         }
     }
 
-    /// Whether it has ended and was waited for: what it used then counts as its parent's children's.
+    /// Whether it has ended and was waited for: what it used then counts as its parent's
+    /// children's.
     pub fn was_waited_for(&self) -> bool {
         self.status.is_some()
     }

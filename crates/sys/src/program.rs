@@ -26,15 +26,18 @@ const ARGUMENTS: usize = 3;
 const MINIMAL_CODE: i32 = 42;
 
 impl Program {
-    /// The smallest program: a static executable of two hundred bytes, two instructions long before it asks to end.
+    /// The smallest program: a static executable of two hundred bytes, two instructions long before
+    /// it asks to end.
     ///
-    /// It lives in memory (`memfd_create`), or in an unnamed file of the temporary directory where the kernel lets no
-    /// such memory be executed; so nothing is left behind. An error says why neither could be started.
+    /// It lives in memory (`memfd_create`), or in an unnamed file of the temporary directory where
+    /// the kernel lets no such memory be executed; so nothing is left behind. An error says why
+    /// neither could be started.
     pub fn minimal() -> io::Result<Program> {
         Program::of_image(&image()?, MINIMAL_CODE)
     }
 
-    /// A program by its executable's bytes, kept as [`Program::minimal`] is. It is tried once, and must end with `code`.
+    /// A program by its executable's bytes, kept as [`Program::minimal`] is. It is tried once, and
+    /// must end with `code`.
     pub fn of_image(image: &[u8], code: i32) -> io::Result<Program> {
         let in_memory = memory_file().and_then(|file| Program::of_file(file, image, code));
         in_memory.or_else(|first| {
@@ -63,8 +66,8 @@ impl Program {
         if rustix::io::write(&file, image)? != image.len() {
             return Err(io::Error::other("it could not be written whole"));
         }
-        // What is open for writing cannot be executed: it is opened once more, and the first handle closed. Children
-        // get the second one by inheritance, and find the file through it.
+        // What is open for writing cannot be executed: it is opened once more, and the first handle
+        // closed. Children get the second one by inheritance, and find the file through it.
         let writable = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
         let readable = rustix::fs::open(writable.as_c_str(), OFlags::RDONLY, Mode::empty())?;
         drop(file);
@@ -91,8 +94,8 @@ impl Program {
         argv
     }
 
-    /// Whether a child that was to become this program has ended as the program does. `code`: its exit code; `None` when
-    /// a signal ended it.
+    /// Whether a child that was to become this program has ended as the program does. `code`: its
+    /// exit code; `None` when a signal ended it.
     pub fn is_right(&self, code: Option<i32>) -> bool {
         code == Some(self.code)
     }
@@ -141,8 +144,8 @@ const CODE: [u8; 12] = {
     let [i, j, k, l] = 0xd400_0001u32.to_le_bytes();
     [a, b, c, d, e, f, g, h, i, j, k, l]
 };
-/// An ELF file as the kernel's loader wants it and no more: its header, one segment that holds the whole file, and the
-/// entry that refuses an executable stack.
+/// An ELF file as the kernel's loader wants it and no more: its header, one segment that holds the
+/// whole file, and the entry that refuses an executable stack.
 fn image() -> io::Result<Vec<u8>> {
     let start = elf::code_at(2);
     let length = start + CODE.len() as u64;
@@ -166,7 +169,8 @@ mod tests {
             let image = image().expect("an image");
             assert!(image.len() < 256, "{} bytes", image.len());
             for file in [memory_file(), directory_file()] {
-                // A temporary directory may refuse unnamed files or execution: then memory is what is left.
+                // A temporary directory may refuse unnamed files or execution: then memory is what
+                // is left.
                 let Ok(program) = file.and_then(|file| Program::of_file(file, &image, MINIMAL_CODE)) else {
                     continue;
                 };

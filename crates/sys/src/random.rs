@@ -2,7 +2,8 @@
 
 use std::io;
 
-/// So many bytes that nobody can foretell; waits for the kernel's generator only in a boot's first seconds.
+/// So many bytes that nobody can foretell; waits for the kernel's generator only in a boot's first
+/// seconds.
 pub fn random<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0u8; N];
     let mut filled = 0;

@@ -26,7 +26,8 @@ impl<'fd> ReadSet<'fd> {
         ReadSet { answer: wanted.clone(), wanted, bound, _descriptors: descriptors }
     }
 
-    /// How many can be read from right now; does not wait. The kernel overwrites the set, so it is copied before.
+    /// How many can be read from right now; does not wait. The kernel overwrites the set, so it is
+    /// copied before.
     pub fn ask(&mut self) -> io::Result<usize> {
         const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
         self.answer.copy_from_slice(&self.wanted);

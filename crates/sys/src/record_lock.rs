@@ -1,4 +1,5 @@
-//! POSIX record locks (`fcntl`): a process locks single bytes of a file against all other processes.
+//! POSIX record locks (`fcntl`): a process locks single bytes of a file against all other
+//! processes.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};

@@ -12,8 +12,8 @@ pub enum Policy {
     Batch,
     /// Only what nobody else wants.
     Idle,
-    /// Before all of these, until it sleeps. 80: between the kernel's interrupt threads (50) and its watchdogs (99), where
-    /// wake-up tests usually run.
+    /// Before all of these, until it sleeps. 80: between the kernel's interrupt threads (50) and
+    /// its watchdogs (99), where wake-up tests usually run.
     Fifo,
 }
 
@@ -72,18 +72,20 @@ const ATTRIBUTES: u32 = size_of::<Attributes>() as u32;
 
 fn attributes() -> io::Result<Attributes> {
     let mut attributes = Attributes::default();
-    // SAFETY: the kernel writes at most the size given, which is that of the structure, at the pointer.
+    // SAFETY: the kernel writes at most the size given, which is that of the structure, at the
+    // pointer.
     let result = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attributes, ATTRIBUTES, 0) };
     if result == 0 { Ok(attributes) } else { Err(io::Error::last_os_error()) }
 }
 
-/// The slice that the calling thread asks for, ns; 0 where the kernel knows none of its own (before 6.12).
+/// The slice that the calling thread asks for, ns; 0 where the kernel knows none of its own (before
+/// 6.12).
 pub fn slice() -> io::Result<u64> {
     attributes().map(|attributes| attributes.runtime)
 }
 
-/// Asks for a slice for the calling thread and all that it starts, ns (kernels from 6.12 on; they hold it to 0.1 to 100 ms, older ones
-/// say nothing and do nothing). Its policy stays.
+/// Asks for a slice for the calling thread and all that it starts, ns (kernels from 6.12 on; they
+/// hold it to 0.1 to 100 ms, older ones say nothing and do nothing). Its policy stays.
 pub fn set_slice(ns: u64) -> io::Result<()> {
     let now = attributes()?;
     let wanted = Attributes { size: ATTRIBUTES, runtime: ns, ..now };
@@ -93,8 +95,8 @@ pub fn set_slice(ns: u64) -> io::Result<()> {
 }
 
 fn set(policy: i32, priority: i32) -> io::Result<()> {
-    // The kernel's `sched_param` is this one number. Some C libraries refuse the call that the kernel has.
-    // SAFETY: the kernel reads one 32-bit number at the pointer.
+    // The kernel's `sched_param` is this one number. Some C libraries refuse the call that the
+    // kernel has. SAFETY: the kernel reads one 32-bit number at the pointer.
     let result = unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const priority) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
@@ -102,7 +104,8 @@ fn set(policy: i32, priority: i32) -> io::Result<()> {
 /// Why the caller may not be scheduled so, if it may not: tried for a moment, and taken back.
 pub fn refused(policy: Policy) -> Option<String> {
     let mut priority = 0i32;
-    // SAFETY: no arguments but the calling thread; the kernel writes one 32-bit number at the pointer.
+    // SAFETY: no arguments but the calling thread; the kernel writes one 32-bit number at the
+    // pointer.
     let before = unsafe {
         libc::syscall(libc::SYS_sched_getparam, 0, &raw mut priority);
         libc::syscall(libc::SYS_sched_getscheduler, 0)
@@ -121,8 +124,8 @@ pub fn refused(policy: Policy) -> Option<String> {
     }
 }
 
-/// How much later than asked the kernel may wake the calling thread, ns, so that several timers share an interrupt.
-/// Real-time tasks have none.
+/// How much later than asked the kernel may wake the calling thread, ns, so that several timers
+/// share an interrupt. Real-time tasks have none.
 pub fn set_timer_slack(ns: NonZeroU64) -> io::Result<()> {
     Ok(rustix::thread::set_current_timer_slack(Some(ns))?)
 }

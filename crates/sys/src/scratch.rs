@@ -1,4 +1,5 @@
-//! A private directory for the files of one visit, gone with it: removed on drop, or by the next start after a kill.
+//! A private directory for the files of one visit, gone with it: removed on drop, or by the next
+//! start after a kill.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::OwnedFd;
@@ -15,7 +16,8 @@ use marker::{Marker, Name, Named};
 mod marker;
 mod proof;
 
-/// An empty directory of our own. Its lock tells others that its owner lives, on whichever side of a namespace.
+/// An empty directory of our own. Its lock tells others that its owner lives, on whichever side of
+/// a namespace.
 pub struct Scratch {
     parent: OwnedFd,
     name: Name,
@@ -45,10 +47,11 @@ fn open_folder(at: &OwnedFd, name: &CStr) -> rustix::io::Result<OwnedFd> {
 }
 
 impl Scratch {
-    /// Makes one in `parent`, after removing those that killed owners left there. `holds`: the names of all that the
-    /// owner will put in, in which `#` stands for digits; a FIFO's ends with `|`, and with `/` that of a folder, which
-    /// programs fill as they like, or with names that begin as is said (`tmp/flink-*`). What has another name is none of
-    /// ours, and keeps the directory there.
+    /// Makes one in `parent`, after removing those that killed owners left there. `holds`: the
+    /// names of all that the owner will put in, in which `#` stands for digits; a FIFO's ends with
+    /// `|`, and with `/` that of a folder, which programs fill as they like, or with names that
+    /// begin as is said (`tmp/flink-*`). What has another name is none of ours, and keeps the
+    /// directory there.
     pub fn new(parent: &Path, holds: &[&str]) -> anyhow::Result<Scratch> {
         sweep(parent);
         let at = open_parent(parent).with_context(|| cannot_open(parent))?;
@@ -155,7 +158,8 @@ impl Drop for Scratch {
     }
 }
 
-/// Removes a folder of this name, which nobody else uses, if all of it is provably ours; else why it stays.
+/// Removes a folder of this name, which nobody else uses, if all of it is provably ours; else why
+/// it stays.
 fn end(parent: &OwnedFd, name: Name, folder: &OwnedFd) -> Result<(), String> {
     let found = match proof::is_unborn(folder) {
         true => Vec::new(),
@@ -207,7 +211,8 @@ pub struct Leftover {
     pub stays: Option<String>,
 }
 
-/// Removes what killed owners left in `parent` as far as it is provably ours; all that was found there.
+/// Removes what killed owners left in `parent` as far as it is provably ours; all that was found
+/// there.
 pub fn sweep(parent: &Path) -> Vec<Leftover> {
     look_through(parent, FlockOperation::NonBlockingLockExclusive, end)
 }
@@ -256,8 +261,8 @@ fn look_through(parent: &Path, lock: FlockOperation, deed: Deed) -> Vec<Leftover
     names.into_iter().filter_map(leftover).collect()
 }
 
-/// What a process needs to know of a directory that files are to be written to: its real path and its filesystem, as
-/// the lines of the entry `probe:directory` (see `machine::directory`).
+/// What a process needs to know of a directory that files are to be written to: its real path and
+/// its filesystem, as the lines of the entry `probe:directory` (see `machine::directory`).
 pub fn probe(directory: &Path) -> anyhow::Result<String> {
     let folder = open_parent(directory).with_context(|| cannot_open(directory))?;
     let kind = rustix::fs::fstatfs(&folder)
@@ -275,7 +280,8 @@ pub fn probe(directory: &Path) -> anyhow::Result<String> {
     ))
 }
 
-/// Why a directory's filesystem cannot open files with O_DIRECT; nothing where it can, or where that is unknown.
+/// Why a directory's filesystem cannot open files with O_DIRECT; nothing where it can, or where
+/// that is unknown.
 pub fn direct_refused(directory: &Path) -> Option<String> {
     // A file without a name, which is gone as soon as it is closed.
     let with = |extra: OFlags| {

@@ -1,4 +1,5 @@
-//! Semaphores between processes: those of System V, a set in the kernel, and those of POSIX, words of shared memory.
+//! Semaphores between processes: those of System V, a set in the kernel, and those of POSIX, words
+//! of shared memory.
 
 use std::io;
 
@@ -14,9 +15,10 @@ pub struct SemaphoreSet {
 pub type Key = Result<i32, String>;
 
 impl SemaphoreSet {
-    /// Such a set outlives a process that is killed. Where the kernel lets us, it is made in an IPC namespace of our own,
-    /// which ends with the last process in it; so the caller leaves the System V objects of everybody else. Elsewhere it is
-    /// made under a key that somebody knows who outlives the caller.
+    /// Such a set outlives a process that is killed. Where the kernel lets us, it is made in an IPC
+    /// namespace of our own, which ends with the last process in it; so the caller leaves the
+    /// System V objects of everybody else. Elsewhere it is made under a key that somebody knows who
+    /// outlives the caller.
     pub fn new(count: i32, key: &Key) -> io::Result<SemaphoreSet> {
         // SAFETY: these calls have no memory arguments; a refusal leaves everything as it was.
         let own = unsafe {
@@ -84,7 +86,8 @@ pub struct Found {
     /// The user who made it.
     pub maker: u32,
     pub count: u64,
-    /// When it was made or last set, and when it was last used (0: never), in seconds of the wall clock.
+    /// When it was made or last set, and when it was last used (0: never), in seconds of the wall
+    /// clock.
     pub changed_s: i64,
     pub used_s: i64,
 }

@@ -10,7 +10,8 @@ pub struct SharedWords {
     memory: Mapping,
 }
 
-// SAFETY: the mapping stays where it is until it is dropped, and all of it is reached through atomics only, whoever does.
+// SAFETY: the mapping stays where it is until it is dropped, and all of it is reached through
+// atomics only, whoever does.
 unsafe impl Send for SharedWords {}
 // SAFETY: as above.
 unsafe impl Sync for SharedWords {}
@@ -36,11 +37,13 @@ impl SharedWords {
     #[inline]
     pub fn word(&self, index: usize) -> &AtomicU64 {
         assert!(index < self.len(), "shared word {index} of {}", self.len());
-        // SAFETY: inside the mapping, 8-byte aligned, and all processes reach it through atomics only.
+        // SAFETY: inside the mapping, 8-byte aligned, and all processes reach it through atomics
+        // only.
         unsafe { AtomicU64::from_ptr(self.memory.as_ptr().cast::<u64>().cast_mut().add(index)) }
     }
 
-    /// The first half of a word, for futexes, which are 32 bits wide. A word is used either as this or as 64 bits.
+    /// The first half of a word, for futexes, which are 32 bits wide. A word is used either as this
+    /// or as 64 bits.
     #[inline]
     pub fn half_word(&self, index: usize) -> &AtomicU32 {
         assert!(index < self.len(), "shared word {index} of {}", self.len());

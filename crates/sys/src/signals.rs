@@ -1,4 +1,5 @@
-//! What a process does on a signal: handlers that count, signals ignored, and what was there before put back.
+//! What a process does on a signal: handlers that count, signals ignored, and what was there before
+//! put back.
 
 use std::ffi::{c_int, c_void};
 use std::io;
@@ -39,8 +40,8 @@ impl Action {
     #[inline]
     fn install(&self) -> io::Result<libc::sigaction> {
         let mut before = std::mem::MaybeUninit::<libc::sigaction>::uninit();
-        // SAFETY: both pointers are valid; the handlers of this file touch atomics only, and those given to
-        // `with_context` are safe to run at any time by its contract.
+        // SAFETY: both pointers are valid; the handlers of this file touch atomics only, and those
+        // given to `with_context` are safe to run at any time by its contract.
         match unsafe { libc::sigaction(self.signal, &self.now, before.as_mut_ptr()) } {
             // SAFETY: the call succeeded and filled it.
             0 => Ok(unsafe { before.assume_init() }),
@@ -98,8 +99,8 @@ impl Ignored {
     }
 }
 
-/// Sends [`OURS`] to this process, whose number is `own`. In a process with one thread that does not block it, its
-/// handler has run when the call is back.
+/// Sends [`OURS`] to this process, whose number is `own`. In a process with one thread that does
+/// not block it, its handler has run when the call is back.
 #[inline]
 pub fn send(own: Pid) -> rustix::io::Result<()> {
     rustix::process::kill_process(own, OURS)

@@ -1,6 +1,7 @@
 //! Children and threads with as little around them as can be: what is timed when starting them is.
 //!
-//! Other than [`super::process::fork`] nothing ties these children to their parent: they end at once by themselves.
+//! Other than [`super::process::fork`] nothing ties these children to their parent: they end at
+//! once by themselves.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::fmt;
@@ -35,8 +36,9 @@ impl fmt::Display for Ended {
 pub enum Way<'a> {
     /// `fork`, then `execve` in the copy.
     Fork,
-    /// `clone(CLONE_VM | CLONE_VFORK)`, which is what `vfork` asks of the kernel: the child borrows the parent's memory
-    /// and the parent waits until it has called `execve`. It runs on a stack of its own, given here.
+    /// `clone(CLONE_VM | CLONE_VFORK)`, which is what `vfork` asks of the kernel: the child borrows
+    /// the parent's memory and the parent waits until it has called `execve`. It runs on a stack of
+    /// its own, given here.
     Vfork(&'a Stack),
     /// `posix_spawn` of the C library.
     Spawn,
@@ -47,8 +49,8 @@ const NO_EXEC: c_int = 127;
 
 /// Forks a child that does nothing but end with `code` (0 to 255), and reaps it.
 pub fn fork_and_exit(code: i32) -> io::Result<Ended> {
-    // SAFETY: fork has no arguments. The child calls _exit and nothing else, so no lock that another thread may have
-    // held can matter.
+    // SAFETY: fork has no arguments. The child calls _exit and nothing else, so no lock that
+    // another thread may have held can matter.
     match unsafe { libc::fork() } {
         // SAFETY: _exit ends this process at once.
         0 => unsafe { libc::_exit(code) },
@@ -70,14 +72,16 @@ pub fn start(way: Way, program: &Program) -> io::Result<Ended> {
         },
         Way::Vfork(stack) => {
             let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
-            // SAFETY: the child runs `exec` on a stack that nobody else uses, the parent stands still until the child
-            // has left this memory, and `order` and what it points to live as long. No signal handlers are set that
-            // could run in the child, whose only writes are to its stack and to errno.
+            // SAFETY: the child runs `exec` on a stack that nobody else uses, the parent stands
+            // still until the child has left this memory, and `order` and what it points to live as
+            // long. No signal handlers are set that could run in the child, whose only writes are
+            // to its stack and to errno.
             unsafe { libc::clone(exec_child, stack.top(), flags, (&raw const order).cast_mut().cast()) }
         }
         Way::Spawn => {
             let mut pid = 0;
-            // SAFETY: path, argv and environment are null-terminated and live here; no actions, no attributes.
+            // SAFETY: path, argv and environment are null-terminated and live here; no actions, no
+            // attributes.
             let error = unsafe {
                 libc::posix_spawn(
                     &raw mut pid,
@@ -110,7 +114,8 @@ extern "C" fn exec_child(order: *mut c_void) -> c_int {
 
 /// In the child: becomes the program, or ends.
 fn exec(order: *mut c_void) -> ! {
-    // SAFETY: `start` passes an order that outlives the child's use of this memory, with null-terminated lists.
+    // SAFETY: `start` passes an order that outlives the child's use of this memory, with
+    // null-terminated lists.
     unsafe {
         let order = &*order.cast::<Order>();
         libc::execve(order.path, order.argv, order.environment);
@@ -167,14 +172,17 @@ impl Stack {
     }
 }
 
-/// The stack that threads are given, bytes. The C library keeps it for the next thread, so its size hardly matters.
+/// The stack that threads are given, bytes. The C library keeps it for the next thread, so its size
+/// hardly matters.
 pub const THREAD_STACK_BYTES: usize = 1 << 20;
 
-/// Starts one thread after the other that each add 1 to a count and end, and joins each; returns the count.
+/// Starts one thread after the other that each add 1 to a count and end, and joins each; returns
+/// the count.
 pub fn threads(number: u64) -> io::Result<u64> {
     let count = AtomicU64::new(0);
     let mut attributes = std::mem::MaybeUninit::<libc::pthread_attr_t>::uninit();
-    // SAFETY: the attributes are initialised here before their use and destroyed below; the size is a valid one.
+    // SAFETY: the attributes are initialised here before their use and destroyed below; the size is
+    // a valid one.
     let error = unsafe {
         libc::pthread_attr_init(attributes.as_mut_ptr());
         libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), THREAD_STACK_BYTES)
@@ -194,8 +202,9 @@ pub fn threads(number: u64) -> io::Result<u64> {
 fn one_thread(attributes: &std::mem::MaybeUninit<libc::pthread_attr_t>, count: &AtomicU64) -> io::Result<()> {
     let mut thread = std::mem::MaybeUninit::<libc::pthread_t>::uninit();
     let argument = (&raw const *count).cast_mut().cast();
-    // SAFETY: the caller has initialised the attributes. The count outlives the thread, which is joined before this
-    // function returns; the handle is read only after its creation has succeeded.
+    // SAFETY: the caller has initialised the attributes. The count outlives the thread, which is
+    // joined before this function returns; the handle is read only after its creation has
+    // succeeded.
     unsafe {
         answer(libc::pthread_create(thread.as_mut_ptr(), attributes.as_ptr(), add_one, argument))?;
         answer(libc::pthread_join(thread.assume_init(), std::ptr::null_mut()))

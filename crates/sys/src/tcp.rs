@@ -3,7 +3,8 @@
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Running figures of one connection's sending side (`TCP_INFO`, linux/tcp.h); absent where the kernel is too old to tell.
+/// Running figures of one connection's sending side (`TCP_INFO`, linux/tcp.h); absent where the
+/// kernel is too old to tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TcpInfo {
     /// Largest segment that is sent, bytes.
@@ -22,12 +23,13 @@ pub struct TcpInfo {
     pub min_rtt_us: Option<u32>,
     /// Newest rate of delivery, bytes a second.
     pub delivery_rate: Option<u64>,
-    /// Time with something on its way so far, us; of it the time that the receiver's window, and the send buffer, were
-    /// what held it back.
+    /// Time with something on its way so far, us; of it the time that the receiver's window, and
+    /// the send buffer, were what held it back.
     pub busy_us: Option<u64>,
     pub rwnd_limited_us: Option<u64>,
     pub sndbuf_limited_us: Option<u64>,
-    /// Segments that arrived twice so far, as the receiver told (duplicate SACK): sent again for nothing.
+    /// Segments that arrived twice so far, as the receiver told (duplicate SACK): sent again for
+    /// nothing.
     pub duplicates: Option<u32>,
 }
 
@@ -37,7 +39,8 @@ const LONGEST: usize = 512;
 pub fn tcp_info(socket: BorrowedFd) -> io::Result<TcpInfo> {
     let mut bytes = [0u8; LONGEST];
     let mut length = LONGEST as libc::socklen_t;
-    // SAFETY: the kernel writes up to `length` bytes, which is the buffer's size, and says how many.
+    // SAFETY: the kernel writes up to `length` bytes, which is the buffer's size, and says how
+    // many.
     let done = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),
@@ -78,7 +81,8 @@ fn parse(bytes: &[u8]) -> TcpInfo {
     }
 }
 
-/// Lets a connection send no faster than so many bytes a second (`SO_MAX_PACING_RATE`): the kernel spreads the segments.
+/// Lets a connection send no faster than so many bytes a second (`SO_MAX_PACING_RATE`): the kernel
+/// spreads the segments.
 pub fn pace(socket: BorrowedFd, bytes_per_second: u64) -> io::Result<()> {
     let set = |value: *const libc::c_void, length: usize| {
         // SAFETY: the pointer is to a live number of this length; the kernel copies it.

@@ -1,7 +1,8 @@
-//! A group of processes that work in rounds: forked, pinned, started together, each round timed by each member.
+//! A group of processes that work in rounds: forked, pinned, started together, each round timed by
+//! each member.
 //!
-//! Copies on many CPUs (bandwidth on all threads, a rate suite) are a team of equals; the leader is member 0 and
-//! works too. Members that die or hang end the round with an error, never with a hang.
+//! Copies on many CPUs (bandwidth on all threads, a rate suite) are a team of equals; the leader is
+//! member 0 and works too. Members that die or hang end the round with an error, never with a hang.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -41,15 +42,17 @@ pub struct Team {
     patience: Duration,
 }
 
-/// How long members may take to build their memory, and to finish a round, unless the caller knows better.
+/// How long members may take to build their memory, and to finish a round, unless the caller knows
+/// better.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Spins this often before it yields the CPU: on machines with a CPU for each member the barrier never yields.
+/// Spins this often before it yields the CPU: on machines with a CPU for each member the barrier
+/// never yields.
 const SPINS: u32 = 20_000;
 
 impl Team {
-    /// Forks a member for each seat but the first, pins everyone (the caller to the first seat) and lets each build
-    /// its own body after it is pinned, so that its memory lies where it runs.
+    /// Forks a member for each seat but the first, pins everyone (the caller to the first seat) and
+    /// lets each build its own body after it is pinned, so that its memory lies where it runs.
     pub fn start(
         seats: &[CpuSet],
         clock: Clock,

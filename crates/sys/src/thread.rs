@@ -1,4 +1,5 @@
-//! Threads: those that help the program, and below those that are measured, as a C program makes them.
+//! Threads: those that help the program, and below those that are measured, as a C program makes
+//! them.
 //!
 //! Under its own `main` the standard library gives each of its threads a second stack for signals,
 //! mapped before the thread's work and unmapped after it, and every unmapping interrupts the other
@@ -12,15 +13,16 @@ use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
-/// Starts a thread that helps. Where one more task is refused that is an error and not, as with the standard library's plain
-/// way to do it, our end.
+/// Starts a thread that helps. Where one more task is refused that is an error and not, as with the
+/// standard library's plain way to do it, our end.
 pub fn aside<Answer: Send + 'static>(
     work: impl FnOnce() -> Answer + Send + 'static,
 ) -> io::Result<std::thread::JoinHandle<Answer>> {
     std::thread::Builder::new().spawn(work)
 }
 
-/// Runs `work` in this thread and in as many others as there can be, up to so many in all; back when all have ended.
+/// Runs `work` in this thread and in as many others as there can be, up to so many in all; back
+/// when all have ended.
 pub fn together(most: usize, work: impl Fn() + Sync) {
     std::thread::scope(|scope| {
         for _ in 1..most {
@@ -39,14 +41,16 @@ pub struct Thread<Answer> {
     answer: PhantomData<Answer>,
 }
 
-// SAFETY: the handle is a number that any thread may join or detach, and the answer that it hands over is `Send`.
+// SAFETY: the handle is a number that any thread may join or detach, and the answer that it hands
+// over is `Send`.
 unsafe impl<Answer: Send> Send for Thread<Answer> {}
 
 /// What a thread runs: made by `start`, taken by `enter`.
 type Work<Answer> = Box<dyn FnOnce() -> Answer + Send>;
 
-/// Starts a thread with a stack of so many bytes, or of the least that there can be. The C library keeps 40 MiB of the stacks
-/// of threads that have ended, and unmaps what is more. An error where there is no memory or no room for one more task.
+/// Starts a thread with a stack of so many bytes, or of the least that there can be. The C library
+/// keeps 40 MiB of the stacks of threads that have ended, and unmaps what is more. An error where
+/// there is no memory or no room for one more task.
 pub fn start<Answer: Send + 'static>(
     stack: usize,
     work: impl FnOnce() -> Answer + Send + 'static,
@@ -57,8 +61,8 @@ pub fn start<Answer: Send + 'static>(
     let mut handle = MaybeUninit::<libc::pthread_t>::uninit();
     // A box of a box: a thin pointer.
     let argument = Box::into_raw(Box::new(Box::new(work) as Work<Answer>));
-    // SAFETY: the attributes are initialised before their use and destroyed once; `enter` takes what the argument
-    // points to, and only where the thread was started.
+    // SAFETY: the attributes are initialised before their use and destroyed once; `enter` takes
+    // what the argument points to, and only where the thread was started.
     let error = unsafe {
         libc::pthread_attr_init(attributes.as_mut_ptr());
         libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), least.max(stack));
@@ -81,7 +85,8 @@ pub fn start<Answer: Send + 'static>(
     Ok(Thread { handle, joined: false, answer: PhantomData })
 }
 
-/// A thread's first function: works, and leaves its answer in a box. Nothing where the work panicked.
+/// A thread's first function: works, and leaves its answer in a box. Nothing where the work
+/// panicked.
 extern "C" fn enter<Answer: Send + 'static>(argument: *mut c_void) -> *mut c_void {
     // SAFETY: `start` passes a box of this very type, once.
     let work = unsafe { Box::from_raw(argument.cast::<Work<Answer>>()) };

@@ -1,23 +1,25 @@
-//! A tick that interrupts whatever the calling thread waits for: so that no wait for a partner lasts for ever, and none
-//! has to pay for a time limit of its own.
+//! A tick that interrupts whatever the calling thread waits for: so that no wait for a partner
+//! lasts for ever, and none has to pay for a time limit of its own.
 
 use std::io;
 use std::time::Duration;
 
-/// While it lives, every system call in which this thread sleeps ends with `EINTR` after a tick at the latest. Forked
-/// children have none.
+/// While it lives, every system call in which this thread sleeps ends with `EINTR` after a tick at
+/// the latest. Forked children have none.
 pub struct Ticks {
     timer: libc::timer_t,
 }
 
 impl Ticks {
-    /// The tick is a SIGALRM to this very thread, with a handler that does nothing and does not restart the call.
+    /// The tick is a SIGALRM to this very thread, with a handler that does nothing and does not
+    /// restart the call.
     pub fn start(every: Duration) -> io::Result<Ticks> {
         let mut action = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
         // SAFETY: all zeroes is a valid sigaction: default action, no flags, empty mask.
         let action = unsafe { action.assume_init_mut() };
         action.sa_sigaction = ignore as extern "C" fn(libc::c_int) as usize;
-        // SAFETY: the handler does nothing, so it may run at any moment; the old action is not asked for.
+        // SAFETY: the handler does nothing, so it may run at any moment; the old action is not
+        // asked for.
         if unsafe { libc::sigaction(libc::SIGALRM, action, std::ptr::null_mut()) } != 0 {
             return Err(io::Error::last_os_error());
         }
@@ -48,7 +50,8 @@ impl Ticks {
 
 impl Drop for Ticks {
     fn drop(&mut self) {
-        // SAFETY: the timer was created by us and is deleted once. The handler stays: a late tick finds it.
+        // SAFETY: the timer was created by us and is deleted once. The handler stays: a late tick
+        // finds it.
         unsafe { libc::timer_delete(self.timer) };
     }
 }

@@ -1,8 +1,10 @@
-//! Reads and writes of one file by io_uring: so many in flight, each with a slot and a buffer of its own.
+//! Reads and writes of one file by io_uring: so many in flight, each with a slot and a buffer of
+//! its own.
 //!
-//! The file and the buffers are registered, so that the kernel looks neither of them up for each I/O, and what was
-//! pushed is submitted by the next call that enters the kernel. While an I/O is in flight nobody else can reach its
-//! buffer; a ring that is dropped waits for what is in flight, and where that does not come its buffers are never given back.
+//! The file and the buffers are registered, so that the kernel looks neither of them up for each
+//! I/O, and what was pushed is submitted by the next call that enters the kernel. While an I/O is
+//! in flight nobody else can reach its buffer; a ring that is dropped waits for what is in flight,
+//! and where that does not come its buffers are never given back.
 
 use std::io;
 use std::mem::ManuallyDrop;
@@ -22,11 +24,11 @@ pub struct Setup {
     pub depth: u32,
     /// Bytes of a slot's buffer.
     pub slot_bytes: usize,
-    /// Completions are looked for by asking the device again and again (IOPOLL) instead of waiting for its interrupts;
-    /// the file must be open with O_DIRECT and its device have queues for that.
+    /// Completions are looked for by asking the device again and again (IOPOLL) instead of waiting
+    /// for its interrupts; the file must be open with O_DIRECT and its device have queues for that.
     pub polled: bool,
-    /// Completions show themselves without entering the kernel ([`Ring::reap`] right away): dearer for each, and needed by
-    /// whoever spins between two deeds.
+    /// Completions show themselves without entering the kernel ([`Ring::reap`] right away): dearer
+    /// for each, and needed by whoever spins between two deeds.
     pub prompt: bool,
 }
 
@@ -67,7 +69,8 @@ fn words(error: &io::Error) -> String {
     format!("{error}{meaning}")
 }
 
-/// The ring itself, as cheap for each I/O as this kernel has them: flags that it does not know are left out.
+/// The ring itself, as cheap for each I/O as this kernel has them: flags that it does not know are
+/// left out.
 fn build(setup: Setup) -> io::Result<IoUring> {
     let entries = setup.depth.next_power_of_two();
     let with = |cooperative: bool, deferred: bool| {
@@ -140,7 +143,8 @@ impl Ring {
         &mut self.memory.bytes_mut()[slot * self.setup.slot_bytes..][..self.setup.slot_bytes]
     }
 
-    /// Prepares reading (or writing) `bytes` of the file from `offset` on; it is submitted by the next [`Self::enter`].
+    /// Prepares reading (or writing) `bytes` of the file from `offset` on; it is submitted by the
+    /// next [`Self::enter`].
     ///
     /// # Panics
     /// While an I/O of this slot is in flight, and for more bytes than its buffer has.
@@ -155,8 +159,8 @@ impl Ring {
             (true, true) => opcode::WriteFixed::new(file, buffer, bytes, slot as u16).offset(offset).build(),
             (true, false) => opcode::Write::new(file, buffer, bytes).offset(offset).build(),
         };
-        // SAFETY: the buffer stays mapped until the ring is gone or for ever (`drop`), and until this I/O is reaped nobody
-        // else gets a reference to it (`busy`).
+        // SAFETY: the buffer stays mapped until the ring is gone or for ever (`drop`), and until
+        // this I/O is reaped nobody else gets a reference to it (`busy`).
         let pushed = unsafe { self.ring.submission().push(&entry.user_data(u64::from(slot))) };
         // The queue has room for every slot, and each is in it at most once.
         assert!(pushed.is_ok(), "the submission queue is full");
@@ -164,7 +168,8 @@ impl Ring {
         self.in_flight += 1;
     }
 
-    /// Submits what was pushed and waits until at least so many I/Os have come back, or until `patience` is over.
+    /// Submits what was pushed and waits until at least so many I/Os have come back, or until
+    /// `patience` is over.
     pub fn enter(&mut self, at_least: u32, patience: Option<Duration>) -> io::Result<()> {
         let at_least = at_least.min(self.in_flight) as usize;
         let limit = patience.map(|patience| Instant::now() + patience);
@@ -210,7 +215,8 @@ impl Drop for Ring {
             self.reap(&mut done);
         }
         if self.in_flight == 0 {
-            // SAFETY: dropped once, here; nothing is in flight any more, so that the kernel writes to it no longer.
+            // SAFETY: dropped once, here; nothing is in flight any more, so that the kernel writes
+            // to it no longer.
             unsafe { ManuallyDrop::drop(&mut self.memory) };
         }
     }

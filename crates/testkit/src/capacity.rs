@@ -28,7 +28,8 @@ pub fn case(name: &'static str, cpus: &[u32], kind: &str) -> Case {
     }
 }
 
-/// A machine whose second thread yields `s`, at the levels of a study: one thread does 100 M/s at full load.
+/// A machine whose second thread yields `s`, at the levels of a study: one thread does 100 M/s at
+/// full load.
 pub fn made(s: f64, smt: bool) -> Run {
     let second = if smt { "smt-sibling" } else { "same-llc" };
     let cases = [case("one-cpu", &[1], "loop"), case(second, &[1, 3], "loop")];

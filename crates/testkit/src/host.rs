@@ -1,5 +1,5 @@
-//! What tests change on this host: each change undone when its guard goes, however the test ends, and what a killed
-//! earlier test left behind undone before the first change of this one.
+//! What tests change on this host: each change undone when its guard goes, however the test ends,
+//! and what a killed earlier test left behind undone before the first change of this one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -146,7 +146,8 @@ fn own_group(controller: &str) -> Option<PathBuf> {
     folder.is_dir().then_some(folder)
 }
 
-/// A control group (version 1) below this process's own, so that whatever binds the test still binds what runs inside.
+/// A control group (version 1) below this process's own, so that whatever binds the test still
+/// binds what runs inside.
 pub struct Group {
     folder: PathBuf,
 }
@@ -263,7 +264,8 @@ impl Drop for Hog {
     }
 }
 
-/// A thread of this process under SCHED_FIFO that takes one CPU for part of the time, whoever else is on it.
+/// A thread of this process under SCHED_FIFO that takes one CPU for part of the time, whoever else
+/// is on it.
 pub struct RealTime {
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -301,7 +303,8 @@ impl Drop for RealTime {
     }
 }
 
-/// Moves the calling thread to this CPU and this policy; `chrt` is asked, which needs no unsafe code of ours.
+/// Moves the calling thread to this CPU and this policy; `chrt` is asked, which needs no unsafe
+/// code of ours.
 fn in_real_time(cpu: u32) -> Result<(), String> {
     sys::affinity::pin(&CpuSet::one(cpu)).map_err(|error| format!("CPU {cpu}: {error}"))?;
     let thread = rustix::thread::gettid().as_raw_pid().to_string();
@@ -312,8 +315,8 @@ fn in_real_time(cpu: u32) -> Result<(), String> {
     }
 }
 
-/// A control group with too little memory for what runs inside: somebody in it reads a file larger than the group may
-/// hold, over and over. The file is one hole, so that no disk has to do with it.
+/// A control group with too little memory for what runs inside: somebody in it reads a file larger
+/// than the group may hold, over and over. The file is one hole, so that no disk has to do with it.
 pub struct ShortOfMemory {
     pub group: Group,
     reader: Child,
@@ -355,7 +358,8 @@ impl Drop for ShortOfMemory {
     }
 }
 
-/// Waits until nothing of a marked run is left: what dies with its parent needs a moment to, on a busy machine a long one.
+/// Waits until nothing of a marked run is left: what dies with its parent needs a moment to, on a
+/// busy machine a long one.
 #[track_caller]
 pub fn nothing_left_running(mark: &str) {
     let end = Instant::now() + Duration::from_secs(300);

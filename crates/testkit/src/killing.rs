@@ -1,4 +1,5 @@
-//! kill -9 at random moments of a sweep over real knobs of this machine: the experiment of the tests, and of `make prove`.
+//! kill -9 at random moments of a sweep over real knobs of this machine: the experiment of the
+//! tests, and of `make prove`.
 
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
@@ -12,8 +13,8 @@ use model::{Run, Visit};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tempfile::TempDir;
 
-/// The knobs that are turned: their files, and what stands in a sweep's words. None is the scheduler's:
-/// other tests run meanwhile.
+/// The knobs that are turned: their files, and what stands in a sweep's words. None is the
+/// scheduler's: other tests run meanwhile.
 pub const KNOBS: [(&str, &str); 2] = [
     ("/sys/kernel/mm/transparent_hugepage/enabled", "thp=always,madvise,never"),
     ("/sys/kernel/mm/transparent_hugepage/defrag", "thp_defrag=defer,never"),
@@ -103,7 +104,8 @@ pub enum Way {
 }
 
 impl Way {
-    /// Ten in a row: half of the kills take the group, one in ten leaves the work to `assay restore`, and one to the next start.
+    /// Ten in a row: half of the kills take the group, one in ten leaves the work to `assay
+    /// restore`, and one to the next start.
     pub const TEN: [Way; 10] = [
         Way::Session,
         Way::Group,
@@ -196,7 +198,8 @@ impl Bout {
         self.assay(&words).arg(self.out()).spawn().expect("the program starts")
     }
 
-    /// Kills the sweep after so long, whatever it is at; `None` where it had come to its end before.
+    /// Kills the sweep after so long, whatever it is at; `None` where it had come to its end
+    /// before.
     pub fn kill(&mut self, way: Way, after: Duration) -> Option<Kill> {
         let mut child = self.running.take().unwrap_or_else(|| self.start());
         let end = Instant::now() + after;
@@ -278,7 +281,8 @@ impl Bout {
         self.running = Some(child);
     }
 
-    /// The visits of the run file, read as anybody would; none of them may be damaged but the line that was being written.
+    /// The visits of the run file, read as anybody would; none of them may be damaged but the line
+    /// that was being written.
     fn visits(&self) -> Result<Vec<Visit>, String> {
         let run = self.run()?;
         match run.damage.iter().find(|damage| !damage.contains("the file ends in the middle of it")) {

@@ -1,4 +1,5 @@
-//! What tests share: where things lie, small runs that were made up, and changes of this host that are undone.
+//! What tests share: where things lie, small runs that were made up, and changes of this host that
+//! are undone.
 //!
 //! Invariant: nothing of the product depends on it.
 
@@ -35,8 +36,8 @@ pub fn program() -> &'static Path {
     &PROGRAM
 }
 
-/// For tests that wait until a pipe has no more writers, or a file none: does `body` in a process of its own, whose files
-/// no child of another test has inherited.
+/// For tests that wait until a pipe has no more writers, or a file none: does `body` in a process
+/// of its own, whose files no child of another test has inherited.
 pub fn alone(body: impl FnOnce()) {
     let work = || match std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)) {
         Ok(()) => 0,

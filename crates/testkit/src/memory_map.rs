@@ -10,8 +10,9 @@ use crate::{run, visit};
 const CHUNKS: usize = 32;
 const ROUNDS: usize = 9;
 
-/// A machine with a node for each of these ratios: a quarter of its chunks is so many times slower (1: none). Chunks were taken
-/// from the top of the physical memory downwards, the slow ones from its beginning.
+/// A machine with a node for each of these ratios: a quarter of its chunks is so many times slower
+/// (1: none). Chunks were taken from the top of the physical memory downwards, the slow ones from
+/// its beginning.
 pub fn made(ratios: &[f64], as_root: bool) -> Run {
     let mut plan = Vec::new();
     let mut visits = Vec::new();

@@ -9,8 +9,8 @@ use model::{
     Planned, ProcessFacts, Run, RunClock, SCHEMA, Samples, Snapshot, Title, Value, View, Visit,
 };
 
-/// A run with `cases` planned cases `test.case0@free`, ..., whose headline metric is `rate`, `latency` rides
-/// along.
+/// A run with `cases` planned cases `test.case0@free`, ..., whose headline metric is `rate`,
+/// `latency` rides along.
 pub fn run(cases: usize, visits: Vec<Visit>) -> Run {
     let header = Header {
         schema: SCHEMA,

@@ -1,4 +1,5 @@
-//! Latencies as counts in buckets, cheap to record: 128 to an octave of nanoseconds, so that none is wider than 0.8 %.
+//! Latencies as counts in buckets, cheap to record: 128 to an octave of nanoseconds, so that none
+//! is wider than 0.8 %.
 
 use model::Histogram;
 

@@ -10,7 +10,8 @@ use model::{Case, Params, Placement};
 use sys::counters::polls;
 use sys::scratch;
 
-/// The input that names a raw block device to be used instead of files, and the one that allows writing to it (`yes`).
+/// The input that names a raw block device to be used instead of files, and the one that allows
+/// writing to it (`yes`).
 pub const DEVICE: &str = "device";
 pub const DEVICE_WRITE: &str = "device_write";
 /// The inputs that say which device was looked at and confirmed under that path: its number
@@ -20,7 +21,8 @@ pub const DEVICE_BYTES: &str = "device_bytes";
 pub const DEVICE_MEDIUM: &str = "device_medium";
 /// The input that sets how long the counted windows of a point are together, s.
 pub const SECONDS: ParamId = ids::param::SECONDS;
-/// How long that is for a case: by its parameter where the user named a time, by that input; `None`: as the profile has it.
+/// How long that is for a case: by its parameter where the user named a time, by that input;
+/// `None`: as the profile has it.
 pub fn seconds_of(case: &Case) -> Option<f64> {
     let wanted = case.params.get(SECONDS).and_then(|value| value.number());
     wanted.or_else(|| case.inputs.get(&*SECONDS)?.parse().ok()).filter(|seconds| *seconds > 0.0)
@@ -33,7 +35,8 @@ pub const POINTS: &str = "points";
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// A window of these rows is so many of the profile's: a disk needs tens of milliseconds to show what it does.
+/// A window of these rows is so many of the profile's: a disk needs tens of milliseconds to show
+/// what it does.
 pub const STRETCH: f64 = 5.0;
 /// Buffers of a job together take no more than this.
 pub const MOST_BUFFERS: u64 = 64 * MIB;
@@ -99,7 +102,8 @@ pub fn grid(blocks: &[u64], depths: &[u32]) -> Vec<Shape> {
     blocks.iter().flat_map(|block| -> Vec<Shape> { of(block) }).collect()
 }
 
-/// The bytes of each of `jobs` files: as many as the profile wants, at most a tenth of the free room together.
+/// The bytes of each of `jobs` files: as many as the profile wants, at most a tenth of the free
+/// room together.
 pub fn file_bytes(scope: &Scope, jobs: u64, wanted: u64) -> Result<u64, String> {
     // Not all of it: what is free changes until the file is made, and a folder takes some, too.
     let most = room(scope) / 10 * 9 / jobs.max(1);
@@ -201,7 +205,8 @@ fn nowhere(scope: &Scope, direct: bool) -> Option<String> {
 /// The placement of a chosen number of jobs, which it does not name: the parameter `jobs` does.
 pub const SPREAD: &str = "spread";
 
-/// One job, and in the full profile one on each core, where there are several, or on as many cores as there may be jobs.
+/// One job, and in the full profile one on each core, where there are several, or on as many cores
+/// as there may be jobs.
 fn placements(scope: &Scope) -> Result<Vec<Placement>, String> {
     let one = scope.floor.one_cpu("job")?;
     let cores = scope.floor.one_per_core("job");
@@ -342,7 +347,8 @@ pub fn paced(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     cases.iter().map(case).collect()
 }
 
-/// The rows of one job with a file of a few megabytes: its cases by their `op`, where they have one.
+/// The rows of one job with a file of a few megabytes: its cases by their `op`, where they have
+/// one.
 fn small(
     bench: &Benchmark,
     scope: &Scope,

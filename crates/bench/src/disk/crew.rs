@@ -30,8 +30,8 @@ const VALUE: u64 = (1 << 56) - 1;
 const RIGHT: u64 = 0;
 const WRONG: u64 = 1;
 
-// A job's place on the board: a window's result, words of an error (their number of bytes first), latencies, whether its
-// buffers were refused.
+// A job's place on the board: a window's result, words of an error (their number of bytes first),
+// latencies, whether its buffers were refused.
 const RESULT: usize = 4;
 const TEXT: usize = 64;
 const UNREGISTERED: usize = RESULT + TEXT + WORDS;

@@ -16,7 +16,8 @@ pub enum Kind {
     Psync,
 }
 
-/// The engine of a case by its parameter; where io_uring is the choice and is refused, pread and pwrite, and why.
+/// The engine of a case by its parameter; where io_uring is the choice and is refused, pread and
+/// pwrite, and why.
 pub fn choose(wanted: Option<&str>) -> (Kind, Option<String>) {
     match wanted {
         Some("psync") => (Kind::Psync, None),
@@ -90,7 +91,8 @@ impl Engine {
         }
     }
 
-    /// What to say of buffers that the kernel did not take into its own books, which costs CPU time for each I/O.
+    /// What to say of buffers that the kernel did not take into its own books, which costs CPU time
+    /// for each I/O.
     pub fn note(&self) -> Option<&'static str> {
         match self {
             Engine::Uring(ring) if !ring.has_fixed_buffers() => Some(UNREGISTERED),
@@ -112,7 +114,8 @@ impl Engine {
         }
     }
 
-    /// Submits, and waits for so many or for so long. What blocks is only done when something is waited for.
+    /// Submits, and waits for so many or for so long. What blocks is only done when something is
+    /// waited for.
     pub fn enter(&mut self, at_least: u32, patience: Option<Duration>) -> io::Result<()> {
         match self {
             Engine::Uring(ring) => ring.enter(at_least, patience),

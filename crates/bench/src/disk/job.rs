@@ -1,4 +1,5 @@
-//! A job that keeps so many I/Os in flight: it asks for the next as soon as one has come back (closed loop).
+//! A job that keeps so many I/Os in flight: it asks for the next as soon as one has come back
+//! (closed loop).
 
 use std::os::fd::OwnedFd;
 
@@ -86,8 +87,9 @@ impl Job {
         self.engine.note().is_some()
     }
 
-    /// Asks for the next I/O of every idle slot. Each is submitted by itself, as soon as it stands (the last by the call that
-    /// waits): submitted together, they reached the device late, which cost a guest's disk a tenth to a third of its rate.
+    /// Asks for the next I/O of every idle slot. Each is submitted by itself, as soon as it stands
+    /// (the last by the call that waits): submitted together, they reached the device late, which
+    /// cost a guest's disk a tenth to a third of its rate.
     fn ask(&mut self, mut now: f64) -> std::io::Result<()> {
         while let Some(slot) = self.idle.pop() {
             let next = self.pattern.next();
@@ -113,8 +115,8 @@ impl Job {
         Ok(())
     }
 
-    /// Works until the first completion after so many nanoseconds. Windows follow each other without a gap: what is in
-    /// flight goes on. An error is the words of a failed I/O.
+    /// Works until the first completion after so many nanoseconds. Windows follow each other
+    /// without a gap: what is in flight goes on. An error is the words of a failed I/O.
     pub fn window(&mut self, ns: f64) -> Result<Window, String> {
         let failed = |error: std::io::Error| format!("cannot wait for I/O: {error}");
         let cpu = || clock::own_usage().map(|usage| usage.cpu_ms).map_err(failed);

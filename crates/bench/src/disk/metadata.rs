@@ -14,7 +14,8 @@ use sys::scratch::Scratch;
 
 /// A window is ragged by the filesystem's own bookkeeping: longer than the usual one.
 pub const STRETCH: f64 = 2.0;
-/// More files than this in one directory measure the directory: what takes longer goes over as many again.
+/// More files than this in one directory measure the directory: what takes longer goes over as many
+/// again.
 pub const MOST_FILES: u64 = 20_000;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -54,8 +55,9 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     report::latencies(sampler, &Params::new(), latencies.histogram(), timed)
 }
 
-/// The rounds that come to so many calls with at most `most` files in the directory: of each the files, and the calls. Looking
-/// goes over the same files again; all else begins anew with an empty directory.
+/// The rounds that come to so many calls with at most `most` files in the directory: of each the
+/// files, and the calls. Looking goes over the same files again; all else begins anew with an empty
+/// directory.
 fn portions(op: Op, calls: u64, most: u64) -> Vec<(u64, u64)> {
     if op == Op::Stat {
         return vec![(calls.min(most), calls)];
@@ -77,8 +79,8 @@ fn rounds(
     all.into_iter().map(|portion| round(scratch, op, portion, clock, latencies)).sum()
 }
 
-/// One round over so many files, from an empty directory to an empty one: what the calls in question took, ns. There are as
-/// many as files, but of looking as many as are said.
+/// One round over so many files, from an empty directory to an empty one: what the calls in
+/// question took, ns. There are as many as files, but of looking as many as are said.
 fn round(
     scratch: &Scratch,
     op: Op,

@@ -25,7 +25,8 @@ trait Lane {
     fn now(&mut self) -> f64;
     /// Asks for an I/O in a slot that is free.
     fn ask(&mut self, slot: u32) -> anyhow::Result<()>;
-    /// Waits until something came back or the time has come, whichever is first; the slots that came back.
+    /// Waits until something came back or the time has come, whichever is first; the slots that
+    /// came back.
     fn wait(&mut self, until: f64, back: &mut Vec<u32>) -> anyhow::Result<()>;
 }
 
@@ -41,8 +42,8 @@ struct Outcome {
     end: f64,
 }
 
-/// Number k falls due `interval` ns after number k - 1; `count` of them, in `slots` slots, given up at `limit` ns after
-/// the first.
+/// Number k falls due `interval` ns after number k - 1; `count` of them, in `slots` slots, given up
+/// at `limit` ns after the first.
 fn drive(lane: &mut impl Lane, interval: f64, count: u64, slots: u32, limit: f64) -> anyhow::Result<Outcome> {
     let begin = lane.now();
     let due = |number: u64| begin + number as f64 * interval;
@@ -171,7 +172,8 @@ impl Lane for Disk {
 /// In flight at most.
 const SLOTS: u32 = 256;
 
-/// What is open so long after the last fell due is given up, as a share of the time before and in s at least.
+/// What is open so long after the last fell due is given up, as a share of the time before and in s
+/// at least.
 const PATIENCE: f64 = 0.5;
 const PATIENCE_LEAST_S: f64 = 1.0;
 
@@ -243,7 +245,8 @@ mod tests {
     use super::*;
     use std::collections::VecDeque;
 
-    /// A device that answers one after the other, each in `service` ns, and not at all during its stall.
+    /// A device that answers one after the other, each in `service` ns, and not at all during its
+    /// stall.
     struct Planted {
         now: f64,
         service: f64,
@@ -302,7 +305,8 @@ mod tests {
 
     #[test]
     fn a_stall_is_felt_by_all_that_fall_due_meanwhile() {
-        // 100 ms of a second: a closed loop would see one slow I/O of a thousand, and a p99 of 0.1 ms.
+        // 100 ms of a second: a closed loop would see one slow I/O of a thousand, and a p99 of 0.1
+        // ms.
         let mut lane = Planted::new(0.1 * MS, (400.0 * MS, 500.0 * MS));
         let outcome = drive(&mut lane, MS, 1000, 256, 3000.0 * MS).expect("driven");
         let histogram = outcome.latencies.histogram();

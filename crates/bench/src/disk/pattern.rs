@@ -79,12 +79,14 @@ impl Pattern {
 /// The unit that names itself, bytes.
 pub const UNIT: usize = 4096;
 
-/// Word number `index` of the unit that lies at `place` (a number of units) in a generation: the first two name it.
+/// Word number `index` of the unit that lies at `place` (a number of units) in a generation: the
+/// first two name it.
 fn word(place: u64, generation: u64, index: u64) -> u64 {
     match index {
         0 => place,
         1 => generation,
-        // Different in every word, place and generation: multiplied and folded (as splitmix64 does).
+        // Different in every word, place and generation: multiplied and folded (as splitmix64
+        // does).
         _ => {
             let mixed =
                 (place ^ generation.rotate_left(40)).wrapping_add(index.wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -103,7 +105,8 @@ pub fn fill(buffer: &mut [u8], offset: u64, generation: u64) {
     }
 }
 
-/// What is wrong with units that were read from `offset`: the first wrong word and what it looks like.
+/// What is wrong with units that were read from `offset`: the first wrong word and what it looks
+/// like.
 pub fn wrong(buffer: &[u8], offset: u64, generation: u64) -> Option<String> {
     for (unit, place) in buffer.chunks_exact(UNIT).zip(offset / UNIT as u64..) {
         let at = |index: usize| {

@@ -1,4 +1,5 @@
-//! What stands beside bandwidth and rate: percentiles as far as they are backed, the generator's CPU, the device's counters.
+//! What stands beside bandwidth and rate: percentiles as far as they are backed, the generator's
+//! CPU, the device's counters.
 
 use crate::{Sampler, backed};
 use model::vocabulary::disk as ids;

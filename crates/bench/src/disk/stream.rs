@@ -24,8 +24,9 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Of a case; what this machine cannot do is left out, and stands in the visit's notes. (A plan names its engine where
-    /// io_uring is refused: this is for cases that were planned where it was not, or by hand.)
+    /// Of a case; what this machine cannot do is left out, and stands in the visit's notes. (A plan
+    /// names its engine where io_uring is refused: this is for cases that were planned where it was
+    /// not, or by hand.)
     pub fn of(case: &Case, sampler: &mut Sampler) -> anyhow::Result<Plan> {
         let text = |name: ParamId| case.params.get(name).and_then(|value| value.text());
         let op = text(ids::param::OP).and_then(Op::by_name).context("the case does not say what to do")?;
@@ -91,7 +92,8 @@ pub fn points(
     let mut watch = Watch::new(target.counters(), clock);
     for (index, shape) in plan.shapes.iter().enumerate() {
         if !plan.direct {
-            // Nothing of what was written before is still to be written, and nothing of it is at hand.
+            // Nothing of what was written before is still to be written, and nothing of it is at
+            // hand.
             target.sync()?;
             target.drop_cached()?;
         }

@@ -32,8 +32,8 @@ pub struct Target {
     is_device: bool,
 }
 
-/// How long a device that was opened exclusively may stay so after the process that had it is gone: the kernel takes
-/// an io_uring apart some time later.
+/// How long a device that was opened exclusively may stay so after the process that had it is gone:
+/// the kernel takes an io_uring apart some time later.
 const LET_GO: Duration = Duration::from_secs(3);
 
 /// Tries again while somebody else has it.
@@ -85,8 +85,8 @@ impl Confirmed<'_> {
 }
 
 impl Target {
-    /// For so many jobs: files that are made and filled now, or the device that the case names. `direct`: past the page
-    /// cache.
+    /// For so many jobs: files that are made and filled now, or the device that the case names.
+    /// `direct`: past the page cache.
     pub fn prepare(case: &Case, jobs: usize, direct: bool, seed: u64) -> anyhow::Result<Target> {
         let number = |name: &str| case.inputs.get(name).and_then(|text| text.parse::<u64>().ok());
         match case.inputs.get(DEVICE) {
@@ -130,7 +130,8 @@ impl Target {
         confirmed.is(&file, size)?;
         let bytes = size / jobs.max(1) as u64 / PIECE as u64 * PIECE as u64;
         ensure!(bytes > 0, "{named} has {size} bytes only");
-        // The same open file for all: nobody else, another job neither, could open it exclusively again.
+        // The same open file for all: nobody else, another job neither, could open it exclusively
+        // again.
         let files: Result<Vec<OwnedFd>, _> = (0..jobs).map(|_| file.try_clone()).collect();
         Ok(Target { _scratch: None, files: files?, bytes, is_device: true })
     }
@@ -157,8 +158,8 @@ impl Target {
                 .context("cannot remove the name of the test file")?;
             files.push((made, past));
         }
-        // Nothing has a name any more: whatever ends this process, the files go with it. Where the filesystem keeps names of
-        // its own for open files (NFS), the folder stays as long.
+        // Nothing has a name any more: whatever ends this process, the files go with it. Where the
+        // filesystem keeps names of its own for open files (NFS), the folder stays as long.
         let scratch = Some(scratch).filter(|scratch| scratch.count().unwrap_or(0) > 0);
         let fill_one = |(job, (made, past)): (usize, (OwnedFd, rustix::io::Result<OwnedFd>))| {
             if direct && let Err(error) = past {

@@ -1,4 +1,5 @@
-//! By which engine a case asks for its I/O, and for how long its points count, where the user or this machine has a say.
+//! By which engine a case asks for its I/O, and for how long its points count, where the user or
+//! this machine has a say.
 
 use super::cases::{PACED_LEAST, PACED_S, POINTS, SECONDS, STRETCH, SUSTAINED_S, points_input, shapes};
 use crate::{Candidate, Scope};
@@ -18,8 +19,9 @@ pub struct Engines {
 }
 
 impl Engines {
-    /// Gives a candidate the engine that is wanted (`uring`, `polled`, `psync`), or without a wish the one that there is. What is
-    /// not io_uring's usual way is named in the case, so that its series are its own. `false`: nothing is left of it.
+    /// Gives a candidate the engine that is wanted (`uring`, `polled`, `psync`), or without a wish
+    /// the one that there is. What is not io_uring's usual way is named in the case, so that its
+    /// series are its own. `false`: nothing is left of it.
     pub fn give(&self, candidate: &mut Candidate, wanted: Option<&str>) -> bool {
         let params = &candidate.case.params;
         let text = |name: ParamId| params.get(name).and_then(|value| value.text().map(str::to_string));
@@ -38,7 +40,8 @@ impl Engines {
                 self.unmet(candidate, "polled");
             }
             (Some(wanted), Some(own)) if wanted == own => self.unmet(candidate, own),
-            // Another engine's, or polling what goes through the page cache, which has nothing to poll.
+            // Another engine's, or polling what goes through the page cache, which has nothing to
+            // poll.
             _ => return false,
         }
         true
@@ -75,7 +78,8 @@ fn blocking(candidate: &mut Candidate) {
     }
 }
 
-/// Lets the points of a candidate count for so many seconds, and says so in its case: another time is another measurement.
+/// Lets the points of a candidate count for so many seconds, and says so in its case: another time
+/// is another measurement.
 pub fn with_time(candidate: &mut Candidate, seconds: u64, scope: &Scope) {
     let windows = (scope.windows.count + scope.windows.warm_up) as f64;
     let wanted = seconds as f64;

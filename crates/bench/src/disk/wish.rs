@@ -112,7 +112,8 @@ pub fn wished(candidates: Vec<Candidate>, wish: &Wish, scope: &Scope) -> Vec<Can
         if let Some(seconds) = wish.seconds.filter(|_| asks) {
             with_time(&mut candidate, seconds, scope);
         }
-        // Two rates of the profile are one where the user named one, and so are its numbers of jobs.
+        // Two rates of the profile are one where the user named one, and so are its numbers of
+        // jobs.
         for candidate in [candidate].into_iter().chain(impossible) {
             let twice = candidate.case.bench.starts_with("disk.")
                 && all.iter().any(|other| other.case.key() == candidate.case.key());
@@ -154,7 +155,8 @@ fn with_jobs(candidate: &mut Candidate, wish: &Wish, scope: &Scope) {
     }
 }
 
-/// Gives a candidate the points that are wanted; those of them that cannot be are returned, each with the reason.
+/// Gives a candidate the points that are wanted; those of them that cannot be are returned, each
+/// with the reason.
 fn with_points(candidate: &mut Candidate, wish: &Wish, scope: &Scope) -> Vec<Candidate> {
     let usual = shapes(&candidate.case);
     if (wish.blocks.is_empty() && wish.depths.is_empty()) || usual.is_empty() || candidate.unmet.is_some() {
@@ -250,7 +252,8 @@ mod tests {
     use machine::disk::Block;
     use machine::{Directory, Disk, Machine};
 
-    /// What the rows offer, as wished, on a machine with so many CPUs and a disk whose blocks have so many bytes.
+    /// What the rows offer, as wished, on a machine with so many CPUs and a disk whose blocks have
+    /// so many bytes.
     fn offered_on(cpus: u32, logical: u32, wish: &Wish) -> Vec<Candidate> {
         let mut machine = Machine::default();
         machine.cpus.online = (0..cpus).collect();
@@ -343,7 +346,8 @@ mod tests {
         assert!(read.unmet.is_none() && shapes(&read.case).iter().all(|shape| shape.depth <= 8));
         let deep = of(&all, "disk.random@one-cpu?block=8388608&cache=direct&depth=128&op=read");
         assert!(deep.unmet.as_ref().is_some_and(|why| why.contains("1024 MiB")), "{:?}", deep.unmet);
-        // Sectors of 4096 bytes: what goes past the cache cannot be smaller, what goes through it can.
+        // Sectors of 4096 bytes: what goes past the cache cannot be smaller, what goes through it
+        // can.
         let all = offered_on(1, 4096, &Wish { blocks: vec![512], depths: vec![1], ..Wish::default() });
         let direct = of(&all, "disk.random@one-cpu?cache=direct&op=read");
         let why = direct.unmet.as_ref().expect("impossible");

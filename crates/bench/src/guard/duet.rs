@@ -1,5 +1,5 @@
-//! Two programs at once, each on its own of two like CPUs, which they swap for every other round: what disturbs the machine
-//! meanwhile disturbs both.
+//! Two programs at once, each on its own of two like CPUs, which they swap for every other round:
+//! what disturbs the machine meanwhile disturbs both.
 
 use std::io::Write;
 use std::os::fd::OwnedFd;
@@ -22,8 +22,9 @@ const ARMS: [&str; 2] = ["A", "B"];
 /// Nothing is waited for longer than this without a look around.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// A process that runs one of the two, as a visit of a single command does, and the line to it. It says a blank when all is
-/// ready, begins at the first byte that it hears, says how it went, and emits what it noted at the second byte.
+/// A process that runs one of the two, as a visit of a single command does, and the line to it. It
+/// says a blank when all is ready, begins at the first byte that it hears, says how it went, and
+/// emits what it noted at the second byte.
 struct Arm {
     child: Child,
     line: UnixStream,

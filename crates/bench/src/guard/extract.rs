@@ -19,7 +19,8 @@ pub struct Wanted {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
-    /// The first capture group, or the whole match where there is none; of several matches the last.
+    /// The first capture group, or the whole match where there is none; of several matches the
+    /// last.
     Regex(String),
     /// Names and indexes with dots between them, into JSON on standard output.
     Json(String),
@@ -74,8 +75,8 @@ pub fn format_of(name: &str) -> Option<&'static Format> {
 }
 
 impl Wanted {
-    /// `NAME=REGEX`, `NAME[UNIT]=REGEX`, `NAME=json:PATH`. `better`: which side is, where the user says it; else times are
-    /// better low and all else high.
+    /// `NAME=REGEX`, `NAME[UNIT]=REGEX`, `NAME=json:PATH`. `better`: which side is, where the user
+    /// says it; else times are better low and all else high.
     pub fn parse(text: &str, better: Option<Better>) -> anyhow::Result<Wanted> {
         let (head, what) = text.split_once('=').context("a metric is NAME=REGEX or NAME=json:PATH")?;
         let (name, unit) = match head.trim().strip_suffix(']').and_then(|head| head.split_once('[')) {
@@ -112,8 +113,8 @@ impl Wanted {
         }
     }
 
-    /// The number in what was printed: standard output first, standard error where it has none. An error quotes the last
-    /// lines.
+    /// The number in what was printed: standard output first, standard error where it has none. An
+    /// error quotes the last lines.
     pub fn find(&self, out: &Kept, err: &Kept) -> anyhow::Result<f64> {
         let value = match &self.source {
             Source::Regex(pattern) => {
@@ -182,7 +183,8 @@ fn is_time(name: &str, unit: &str) -> bool {
     UNITS.contains(&unit) || UNITS.contains(&name.as_str()) || words.iter().any(|word| name.contains(word))
 }
 
-/// The JSON in an output: an object at the beginning of a line, since tools print a line or two before it; else a list.
+/// The JSON in an output: an object at the beginning of a line, since tools print a line or two
+/// before it; else a list.
 fn json(text: &str) -> anyhow::Result<serde_json::Value> {
     let begins_line = |at: usize| at == 0 || text[..at].ends_with('\n');
     for open in ['{', '['] {
@@ -216,7 +218,8 @@ fn at_path(value: &serde_json::Value, path: &str) -> anyhow::Result<f64> {
     at.as_f64().or(text).with_context(|| format!("{path} in its JSON is not a number"))
 }
 
-/// Events a second: printed by the CPU test, else all events over the total time, which all tests print.
+/// Events a second: printed by the CPU test, else all events over the total time, which all tests
+/// print.
 fn sysbench(text: &str) -> anyhow::Result<Option<f64>> {
     if let Some(rate) = last(text, r"events per second:\s+([0-9.]+)")? {
         return Ok(Some(rate));
@@ -226,7 +229,8 @@ fn sysbench(text: &str) -> anyhow::Result<Option<f64>> {
     Ok(events.zip(seconds).filter(|(_, seconds)| *seconds > 0.0).map(|(events, seconds)| events / seconds))
 }
 
-/// Operations a second of all jobs, reads and writes and trims together: from its JSON, else from its text.
+/// Operations a second of all jobs, reads and writes and trims together: from its JSON, else from
+/// its text.
 fn fio(text: &str) -> anyhow::Result<Option<f64>> {
     if let Ok(json) = json(text)
         && let Some(jobs) = json["jobs"].as_array()
@@ -250,7 +254,8 @@ fn fio(text: &str) -> anyhow::Result<Option<f64>> {
     Ok(sum)
 }
 
-/// Bits a second that arrived: from its JSON, else from the last line of its text that speaks of a receiver.
+/// Bits a second that arrived: from its JSON, else from the last line of its text that speaks of a
+/// receiver.
 fn iperf3(text: &str) -> anyhow::Result<Option<f64>> {
     if let Some(end) = json(text).ok().as_ref().and_then(|json| json.get("end")) {
         let rate = |name: &str| end[name]["bits_per_second"].as_f64();

@@ -2,7 +2,8 @@
 
 use std::io::{ErrorKind, Read};
 
-/// One stream of a program. However much it prints, no more than two and a half parts of `part` bytes are kept.
+/// One stream of a program. However much it prints, no more than two and a half parts of `part`
+/// bytes are kept.
 pub struct Kept {
     part: usize,
     head: Vec<u8>,
@@ -58,8 +59,8 @@ impl Kept {
         self.lost == 0
     }
 
-    /// The last lines, for people: three at most, 200 characters each, without what terminals obey; empty where nothing
-    /// was printed.
+    /// The last lines, for people: three at most, 200 characters each, without what terminals obey;
+    /// empty where nothing was printed.
     pub fn last_lines(&self) -> String {
         const NEAR_END: usize = 4096;
         let text = if self.tail.len() >= NEAR_END { self.tail.clone() } else { self.text() };

@@ -1,4 +1,5 @@
-//! Looks at the tasks of a program that runs: where they are together, and for a spread placement where they go.
+//! Looks at the tasks of a program that runs: where they are together, and for a spread placement
+//! where they go.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -21,8 +22,9 @@ pub struct Watch {
     random: fastrand::Rng,
 }
 
-/// Looks are so far apart on average: at random moments, because what a program does at each tick of a clock would
-/// otherwise be seen at each look or at none. The first ones are closer: tasks appear then.
+/// Looks are so far apart on average: at random moments, because what a program does at each tick
+/// of a clock would otherwise be seen at each look or at none. The first ones are closer: tasks
+/// appear then.
 const APART: Duration = Duration::from_millis(10);
 const APART_AT_FIRST: Duration = Duration::from_millis(2);
 const FIRST: u32 = 16;
@@ -30,8 +32,9 @@ const FIRST: u32 = 16;
 const SHARE: u32 = 50;
 /// Migrations are read at each so manieth look.
 const COUNTING: u32 = 8;
-/// A task that ran for less than this share of the time since the last look did not take part; nor did, where so many
-/// tasks share the CPUs that none gets much more, one that had less than half of its part.
+/// A task that ran for less than this share of the time since the last look did not take part; nor
+/// did, where so many tasks share the CPUs that none gets much more, one that had less than half of
+/// its part.
 const BUSY: f64 = 0.02;
 
 fn least_share(cpus: usize, tasks: usize) -> f64 {
@@ -90,8 +93,8 @@ impl Watch {
         &self.tasks
     }
 
-    /// The share of pairs of busy tasks in each class that two CPUs of this machine can be in, 0..1: over all looks that
-    /// found two or more; empty where none did.
+    /// The share of pairs of busy tasks in each class that two CPUs of this machine can be in,
+    /// 0..1: over all looks that found two or more; empty where none did.
     pub fn occupancy(&self) -> Vec<(&'static str, f64)> {
         self.together.shares(&self.floor)
     }
@@ -144,8 +147,9 @@ impl Together {
     }
 }
 
-/// Pins tasks round-robin as they are seen at work; later, a busy one that shares its CPU with another goes to a CPU where
-/// none is. One that rests is let go: what it starts would else begin on its CPU, and short tasks would pile up there.
+/// Pins tasks round-robin as they are seen at work; later, a busy one that shares its CPU with
+/// another goes to a CPU where none is. One that rests is let go: what it starts would else begin
+/// on its CPU, and short tasks would pile up there.
 struct Spread {
     cpus: Vec<u32>,
     seats: HashMap<u32, Seat>,

@@ -50,7 +50,8 @@ pub struct Setup {
     pub transport: &'static str,
     /// Every message tells when it was sent.
     pub stamped: bool,
-    /// Threads stay when they are done until each was looked at, which takes time; processes do in any case.
+    /// Threads stay when they are done until each was looked at, which takes time; processes do in
+    /// any case.
     pub kept: bool,
 }
 
@@ -66,8 +67,8 @@ impl Setup {
 
 /// What a run came to.
 pub struct Ran {
-    /// From the signal until all tasks had ended and processes were reaped, ns; the clock stood still while they were
-    /// looked at in between.
+    /// From the signal until all tasks had ended and processes were reaped, ns; the clock stood
+    /// still while they were looked at in between.
     pub wall_ns: f64,
     pub user_ms: f64,
     pub system_ms: f64,
@@ -84,8 +85,9 @@ pub struct Ran {
     pub latencies: Option<Histogram>,
 }
 
-/// Stacks of threads, bytes: a message and the calls. Of one larger by more than the least that there can be (16 KiB) the C
-/// library gives back what is unused when its thread ends, which is timed.
+/// Stacks of threads, bytes: a message and the calls. Of one larger by more than the least that
+/// there can be (16 KiB) the C library gives back what is unused when its thread ends, which is
+/// timed.
 const STACK: usize = 24 << 10;
 /// Files that are open beside those of the groups.
 const OTHER_FILES: u64 = 64;
@@ -133,7 +135,8 @@ pub fn run(
     let switches = counters::machine_switches().zip(switches).map(|(now, before)| now - before);
     let after = crew.costs(&board);
     let numbers = board.numbers().into_iter().collect();
-    // Reaping processes is part of the original's time; the clock stood still while they were looked at.
+    // Reaping processes is part of the original's time; the clock stood still while they were
+    // looked at.
     let looked = clock.now();
     crew.let_go(&board)?;
     let reaping = if setup.tasks == Tasks::Processes { clock.now() - looked } else { 0.0 };
@@ -166,8 +169,8 @@ pub fn run(
     Ok((ran, locks.shares(&numbers)))
 }
 
-/// What the kernel has counted so far for all tasks that there were: processes once they were waited for, threads whether
-/// they have ended or not, without the one that starts them.
+/// What the kernel has counted so far for all tasks that there were: processes once they were
+/// waited for, threads whether they have ended or not, without the one that starts them.
 fn everybody(tasks: Tasks) -> io::Result<Usage> {
     match tasks {
         Tasks::Processes => clock::children_usage(),
@@ -175,8 +178,8 @@ fn everybody(tasks: Tasks) -> io::Result<Usage> {
     }
 }
 
-/// The same when all were ready. What a thread used of a CPU the kernel splits into user and kernel by ticks, which only
-/// the sum of many tells: it is taken now, right before the signal.
+/// The same when all were ready. What a thread used of a CPU the kernel splits into user and kernel
+/// by ticks, which only the sum of many tells: it is taken now, right before the signal.
 fn until_ready(setup: &Setup, board: &Board, nobody: Usage) -> io::Result<Usage> {
     let ready = |word| board.sum(word);
     let (cpu_ms, user_ms) = match setup.tasks {
@@ -304,8 +307,8 @@ impl Crew {
         }
     }
 
-    /// Waits for a byte of each task. Whoever looks at the pipe alone waits for ever where a task ended before: the others
-    /// hold it open.
+    /// Waits for a byte of each task. Whoever looks at the pipe alone waits for ever where a task
+    /// ended before: the others hold it open.
     fn wait_until_ready(&mut self, board: &Board, mut ready: File) -> anyhow::Result<()> {
         const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
         let (mut seen, mut bytes) = (0, vec![0; board.tasks]);
@@ -330,7 +333,8 @@ impl Crew {
         Ok(lost)
     }
 
-    /// What each task has cost so far, where the kernel tells; of threads that do not stay nothing is asked.
+    /// What each task has cost so far, where the kernel tells; of threads that do not stay nothing
+    /// is asked.
     fn costs(&self, board: &Board) -> Vec<TaskCost> {
         let process = |task| match self {
             Crew::Processes(_) => task,
@@ -340,7 +344,8 @@ impl Crew {
         numbers.into_iter().map(|task| counters::task_cost(process(task), task)).collect()
     }
 
-    /// Waits until every task is done: those that stay are not reaped or let go yet, others have ended.
+    /// Waits until every task is done: those that stay are not reaped or let go yet, others have
+    /// ended.
     fn wait_for_all(&mut self, board: &Board) -> anyhow::Result<()> {
         match self {
             Crew::Processes(children) => {

@@ -1,7 +1,8 @@
 //! Room for a message.
 
-/// A task's message: a small one lies in the task's own stack, as the original's do. Threads whose messages were on the heap
-/// that they share took 2 to 3 % longer over pipes, with more switches and fewer migrations.
+/// A task's message: a small one lies in the task's own stack, as the original's do. Threads whose
+/// messages were on the heap that they share took 2 to 3 % longer over pipes, with more switches
+/// and fewer migrations.
 pub struct Room {
     small: [u8; SMALL],
     large: Vec<u8>,

@@ -1,7 +1,8 @@
-//! A second run that is looked at more closely and not timed, so that the time has nothing to do with it.
+//! A second run that is looked at more closely and not timed, so that the time has nothing to do
+//! with it.
 //!
-//! Sampling where tasks spend their time costs 4 % of CPU time in some guests; threads that stay until they were looked
-//! at take 3 to 10 % longer.
+//! Sampling where tasks spend their time costs 4 % of CPU time in some guests; threads that stay
+//! until they were looked at take 3 to 10 % longer.
 
 use super::crew::{self, Ran, Setup, Tasks};
 use sys::clock::Clock;
@@ -24,8 +25,8 @@ pub struct Beside {
     pub loops: usize,
 }
 
-/// A timed run, and where it is `wanted` a second one: for the share of locks where the kernel lets us, and for what is
-/// known of threads only while they stay.
+/// A timed run, and where it is `wanted` a second one: for the share of locks where the kernel lets
+/// us, and for what is known of threads only while they stay.
 pub fn run(setup: &Setup, clock: Clock, wanted: bool) -> anyhow::Result<(Ran, Option<Beside>)> {
     let ran = crew::run(setup, clock, None)?.0;
     if !wanted {

@@ -1,7 +1,8 @@
 //! Tasks that take chunks of memory together and read them together.
 //!
-//! A chunk is made of a part a task, which that task maps, writes and reads itself: first touch goes on all cores at
-//! once, and since everybody takes the same chunk at the same time, it lies together.
+//! A chunk is made of a part a task, which that task maps, writes and reads itself: first touch
+//! goes on all cores at once, and since everybody takes the same chunk at the same time, it lies
+//! together.
 
 use std::path::Path;
 
@@ -29,7 +30,8 @@ struct Reader {
     blocks: Vec<u32>,
 }
 
-/// What stands in the words of a chunk: all different, in different chunks too, so that no two pages are alike.
+/// What stands in the words of a chunk: all different, in different chunks too, so that no two
+/// pages are alike.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 const SALT: u64 = 0xd6e8_feb8_6659_fd93;
 
@@ -44,7 +46,8 @@ fn sum(chunk: usize, bytes: u64) -> u64 {
     steps.wrapping_add((words as u64).wrapping_mul((chunk as u64).wrapping_mul(SALT)))
 }
 
-/// What members are asked for: in the highest byte of a round's argument; below it a number of 24 bits, and the chunk.
+/// What members are asked for: in the highest byte of a round's argument; below it a number of 24
+/// bits, and the chunk.
 const TAKE: u64 = 1;
 const READ: u64 = 2;
 const FRAME: u64 = 3;
@@ -98,8 +101,8 @@ impl Reader {
         })
     }
 
-    /// Reads the part of a chunk, and `beyond` times as much again of others: of all of them in turn, since a few that are
-    /// read more often than the rest would stay in a cache.
+    /// Reads the part of a chunk, and `beyond` times as much again of others: of all of them in
+    /// turn, since a few that are read more often than the rest would stay in a cache.
     fn read(&mut self, chunk: usize, beyond: f64) -> bool {
         let mut right = self.pass(chunk, self.part);
         let mut left = (beyond * self.part as f64) as u64 / 512 * 512;
@@ -119,8 +122,9 @@ impl Reader {
         self.stream.run(&mut part.words_mut()[..bytes as usize / 8], 1, 0) == sum(chunk, bytes)
     }
 
-    /// Where a part lies physically by so many of its pages: the lowest and the highest place in units of 64 KiB, in the
-    /// upper and the lower half of a word; [`UNKNOWN`] where that is hidden.
+    /// Where a part lies physically by so many of its pages: the lowest and the highest place in
+    /// units of 64 KiB, in the upper and the lower half of a word; [`UNKNOWN`] where that is
+    /// hidden.
     fn frame(&self, chunk: usize, looks: u64) -> u64 {
         let found = self.parts.get(chunk).and_then(|part| frames(part, looks as usize).ok());
         let page = rustix::param::page_size() as u64;
@@ -225,8 +229,8 @@ impl Readers {
         self.room.left().is_some_and(|left| left < self.reserve / 2)
     }
 
-    /// Everybody reads a chunk once, and `beyond` times as much again that is not counted: from the first start to the
-    /// last end, ns.
+    /// Everybody reads a chunk once, and `beyond` times as much again that is not counted: from the
+    /// first start to the last end, ns.
     pub fn read(&mut self, chunk: u64, beyond: f64) -> anyhow::Result<f64> {
         let laps = self.team.round(order(READ, (beyond * FINE).round() as u64, chunk))?;
         for (lap, cpus) in laps.iter().zip(&self.seats) {
@@ -272,7 +276,8 @@ impl Readers {
         Ok(all)
     }
 
-    /// Notes what the memory was, and that it still is: pages that went to swap make all that was read worthless.
+    /// Notes what the memory was, and that it still is: pages that went to swap make all that was
+    /// read worthless.
     pub fn end(mut self, sampler: &mut Sampler) -> anyhow::Result<()> {
         let mut shares = |what: u64| -> anyhow::Result<Vec<f64>> {
             let laps = self.team.round(order(what, 0, 0))?;

@@ -1,4 +1,5 @@
-//! The windows of a transfer: how long they are, how many, and how many of them are a connection's start.
+//! The windows of a transfer: how long they are, how many, and how many of them are a connection's
+//! start.
 
 use std::time::Duration;
 
@@ -24,8 +25,9 @@ pub struct Beat {
 
 /// A connection over a network takes some round trips to get going, at least so long, ms.
 const START_MS: u64 = 300;
-/// Round trips that a start has: a window of ten segments that doubles with each is 60 MB after twelve, more than a link of 5 Gbit/s
-/// holds over 90 ms. Longer ways at more are still rising then, and `growth` tells.
+/// Round trips that a start has: a window of ten segments that doubles with each is 60 MB after
+/// twelve, more than a link of 5 Gbit/s holds over 90 ms. Longer ways at more are still rising
+/// then, and `growth` tells.
 const START_TRIPS: f64 = 12.0;
 /// Counted ones: what comes in a burst each round trip is as much in each half of them.
 const COUNTED_TRIPS: f64 = 8.0;
@@ -57,7 +59,8 @@ impl Beat {
         }
     }
 
-    /// As long a start, and as long windows, as a way with this round trip needs; over loopback there is none.
+    /// As long a start, and as long windows, as a way with this round trip needs; over loopback
+    /// there is none.
     fn over(self, round_trip: Option<Duration>) -> Beat {
         let trip_ms = round_trip.unwrap_or_default().min(LONGEST_TRIP).as_secs_f64() * 1e3;
         let window_ms = (COUNTED_TRIPS * trip_ms / self.count.max(1) as f64).ceil() as u64;
@@ -66,7 +69,8 @@ impl Beat {
         Beat { window_ms, warm_up: start_ms.div_ceil(window_ms) as usize, ..self }
     }
 
-    /// One window in which messages that go to and fro meanwhile have a median, and a start no shorter than before.
+    /// One window in which messages that go to and fro meanwhile have a median, and a start no
+    /// shorter than before.
     fn lasting(self, round_trip: Option<Duration>) -> Beat {
         let trips = round_trip.unwrap_or_default().min(LONGEST_TRIP) * LEAST_TRIPS as u32;
         let window_ms = self.window_ms.max(trips.as_millis() as u64).max(1);
@@ -74,15 +78,16 @@ impl Beat {
         Beat { window_ms, warm_up: start_ms.div_ceil(window_ms) as usize, ..self }
     }
 
-    /// One window of the time that all of this one's counted windows take, and no longer a start than before.
+    /// One window of the time that all of this one's counted windows take, and no longer a start
+    /// than before.
     pub fn whole(self) -> Beat {
         let window_ms = (self.window_ms * self.count as u64).max(1);
         let start_ms = self.window_ms * self.warm_up as u64;
         Beat { window_ms, warm_up: start_ms.div_ceil(window_ms) as usize, count: 1 }
     }
 
-    /// The same for an arm of the experiment, of which there are many: half of the time for each, in two windows, so that
-    /// one that still rises is seen.
+    /// The same for an arm of the experiment, of which there are many: half of the time for each,
+    /// in two windows, so that one that still rises is seen.
     pub fn of_arm(self) -> Beat {
         let Beat { window_ms, warm_up, count } =
             Beat { count: (self.count / 2).max(2), warm_up: self.warm_up.div_ceil(2), ..self }.whole();

@@ -31,7 +31,8 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let usual = wanted(case, sampler, way);
     let mut seen = Seen { datagram: way.datagram.unwrap_or(USUAL_DATAGRAM), ..Seen::default() };
     for round in 0..ROUNDS {
-        // To and fro: what drifts meets all arms alike. The first begins with the plain one, from which others follow.
+        // To and fro: what drifts meets all arms alike. The first begins with the plain one, from
+        // which others follow.
         let mut arms: Vec<&'static str> = ARMS.to_vec();
         if round % 2 == 1 {
             arms.reverse();
@@ -43,7 +44,8 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
             let done = peer.prepare(changed(&usual, arm, &seen)).and_then(|prepared| prepared.run());
             let outcome = match done {
                 Ok(outcome) => outcome,
-                // A path may carry TCP only: that arm has no figures, and the session is begun anew.
+                // A path may carry TCP only: that arm has no figures, and the session is begun
+                // anew.
                 Err(error) if arm == "udp-over" && error.downcast_ref::<WrongAnswer>().is_none() => {
                     seen.give_up(arm);
                     sampler.facts().notes.push(format!("no figures of {arm}: {error:#}"));
@@ -114,7 +116,8 @@ impl Seen {
 
     /// A window a round and arm; figures beside that not every round told are left out.
     fn emit(self, sampler: &mut Sampler) -> anyhow::Result<()> {
-        // An end that gets its CPU now and then may carry nothing in an arm, which is its bandwidth; not in all of the plain ones.
+        // An end that gets its CPU now and then may carry nothing in an arm, which is its
+        // bandwidth; not in all of the plain ones.
         ensure!(
             self.plain.iter().any(|bits| *bits > 0.0),
             "nothing arrived in {} plain transfers",

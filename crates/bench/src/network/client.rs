@@ -43,13 +43,14 @@ const BUSY: Duration = Duration::from_secs(15);
 const BUSY_PAUSE: Duration = Duration::from_millis(100);
 /// What the other end takes to prepare or to tell.
 const ANSWER: Duration = Duration::from_secs(20);
-/// A datagram that was not heard is said again after this, and for so long: a little less than the other end waits.
+/// A datagram that was not heard is said again after this, and for so long: a little less than the
+/// other end waits.
 const AGAIN: Duration = Duration::from_millis(100);
 const GREETING: Duration = Duration::from_secs(4);
 
 impl Peer {
-    /// The other end of a case: the host that it names, or a process on its second seat. Further seats are this end's; over loopback
-    /// the second one of messages is the other end's.
+    /// The other end of a case: the host that it names, or a process on its second seat. Further
+    /// seats are this end's; over loopback the second one of messages is the other end's.
     pub fn of(case: &Case, token: Option<&str>) -> anyhow::Result<Peer> {
         let seats = &case.placement.seats;
         let [first, second, ..] = seats.as_slice() else {
@@ -190,7 +191,8 @@ impl Peer {
         Ok(socket)
     }
 
-    /// Says the cookie until the other end has heard it, of which it tells over the link: what is lost is said again.
+    /// Says the cookie until the other end has heard it, of which it tells over the link: what is
+    /// lost is said again.
     fn greet(&mut self, socket: &OwnedFd, cookie: &[u8], stream: u32, port: u16) -> anyhow::Result<()> {
         let begin = Instant::now();
         while begin.elapsed() < GREETING {
@@ -336,7 +338,8 @@ impl Outcome {
     }
 }
 
-/// An other end on this machine: the same code as the server's, in a process on these CPUs, reached over loopback.
+/// An other end on this machine: the same code as the server's, in a process on these CPUs, reached
+/// over loopback.
 fn forked(cpus: &CpuSet, messages: Option<CpuSet>) -> anyhow::Result<(Link, Child)> {
     const LOOPBACK: &str =
         "the loopback interface may be down (`ip link set lo up`), or sockets forbidden here";

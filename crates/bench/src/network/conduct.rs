@@ -1,5 +1,5 @@
-//! One end of a transfer: starts its tasks, reads their counts at the edges of windows, and accounts for what it cost.
-//! The same code runs at both ends.
+//! One end of a transfer: starts its tasks, reads their counts at the edges of windows, and
+//! accounts for what it cost. The same code runs at both ends.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -49,8 +49,9 @@ fn packet_cpus(interface: Option<&str>) -> CpuSet {
 /// How an end waits: until the time is over, or an error because the other end is gone.
 pub type Pause<'a> = &'a mut dyn FnMut(Duration) -> anyhow::Result<()>;
 
-/// What is still on its way when the senders stop may take as long as the transfer did, within these bounds: a full send
-/// buffer would take longer than all that is measured where a window, or losses, let little through.
+/// What is still on its way when the senders stop may take as long as the transfer did, within
+/// these bounds: a full send buffer would take longer than all that is measured where a window, or
+/// losses, let little through.
 const DRAIN: [Duration; 2] = [Duration::from_millis(300), Duration::from_secs(3)];
 /// Datagrams come no more when none came for so long.
 const QUIET: Duration = Duration::from_millis(30);
@@ -76,7 +77,8 @@ fn jobs(spec: &Transfer, side: Side) -> Vec<Job> {
     (0..spec.streams).flat_map(each).collect()
 }
 
-/// Jobs by the process that does them: over TCP those of a direction that share a single CPU, else each alone.
+/// Jobs by the process that does them: over TCP those of a direction that share a single CPU, else
+/// each alone.
 fn crews(spec: &Transfer, place: &Place, jobs: &[Job]) -> Vec<Vec<usize>> {
     let mut crews: Vec<Vec<usize>> = Vec::new();
     for (number, job) in jobs.iter().enumerate() {
@@ -95,7 +97,8 @@ fn crews(spec: &Transfer, place: &Place, jobs: &[Job]) -> Vec<Vec<usize>> {
 /// Sets what a test asks for on a socket, before it is connected.
 pub fn tune(spec: &Transfer, socket: impl AsFd) -> anyhow::Result<()> {
     if let Some([sends, receives]) = spec.buffers {
-        // Beyond the system's limit the kernel takes less without a word; the report says what there was.
+        // Beyond the system's limit the kernel takes less without a word; the report says what
+        // there was.
         sockopt::set_socket_send_buffer_size(&socket, sends as usize).context("cannot set SO_SNDBUF")?;
         sockopt::set_socket_recv_buffer_size(&socket, receives as usize).context("cannot set SO_RCVBUF")?;
     }
@@ -103,7 +106,8 @@ pub fn tune(spec: &Transfer, socket: impl AsFd) -> anyhow::Result<()> {
         if spec.buffers.is_none() {
             let _ = sockopt::set_socket_recv_buffer_size(&socket, 8 << 20);
         }
-        // Fails before Linux 5.0: then every datagram comes alone. Before the first one comes, so that all buffers are alike.
+        // Fails before Linux 5.0: then every datagram comes alone. Before the first one comes, so
+        // that all buffers are alike.
         let _ = datagrams::coalesce(socket.as_fd());
         let tick = Some(Duration::from_millis(20));
         sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, tick)
@@ -251,7 +255,8 @@ pub fn conduct(
         account: Account {
             busy: share(used.run_ns.map(|ns| ns / 1e9), cpus),
             softirq: share(used.softirq_s, cpus).into_iter().chain(share(handled, 1.0)).reduce(f64::max),
-            // The kernel tells of a wait when it ends: one that began before the counted time is told whole.
+            // The kernel tells of a wait when it ends: one that began before the counted time is
+            // told whole.
             wait: share(used.wait_ns.map(|ns| ns / 1e9), pids.len() as f64).map(|share| share.min(1.0)),
             throttled: share(used.throttled_s, 1.0),
             drops: share(drops, 1.0),
@@ -263,7 +268,8 @@ pub fn conduct(
     })
 }
 
-/// Buffers that each of these sockets has thrown away so far; `None` where the kernel does not tell.
+/// Buffers that each of these sockets has thrown away so far; `None` where the kernel does not
+/// tell.
 fn dropped(receivers: &[&OwnedFd]) -> Option<Vec<u32>> {
     receivers.iter().map(|socket| datagrams::dropped(socket.as_fd()).ok()).collect()
 }

@@ -1,5 +1,6 @@
-//! Where the data connections of a test come in. Whoever comes from the client's own address may knock, many at once, and
-//! only who says the session's cookie counts: nobody else is waited for, and the port is nobody else's.
+//! Where the data connections of a test come in. Whoever comes from the client's own address may
+//! knock, many at once, and only who says the session's cookie counts: nobody else is waited for,
+//! and the port is nobody else's.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
@@ -171,8 +172,9 @@ impl<'a> Door<'a> {
         Ok(())
     }
 
-    /// Waits for each stream's datagram that proves itself, tells over the link that it came, and hears from nobody else on
-    /// that socket any more. What the client said again meanwhile comes later, among the data.
+    /// Waits for each stream's datagram that proves itself, tells over the link that it came, and
+    /// hears from nobody else on that socket any more. What the client said again meanwhile comes
+    /// later, among the data.
     fn greeted(self, link: &mut Link, count: u32) -> anyhow::Result<Vec<OwnedFd>> {
         let mut sockets = Vec::new();
         let mut socket = self.socket.try_clone().context("cannot copy a socket")?;
@@ -210,8 +212,8 @@ impl<'a> Door<'a> {
         }
     }
 
-    /// One more socket on the same port. Each lets others in only while this one is bound, and only sockets of its own user:
-    /// SO_REUSEADDR would let anybody's in who sets it, too.
+    /// One more socket on the same port. Each lets others in only while this one is bound, and only
+    /// sockets of its own user: SO_REUSEADDR would let anybody's in who sets it, too.
     fn beside(&self, sockets: &[OwnedFd], last: &OwnedFd) -> anyhow::Result<OwnedFd> {
         let next = fresh(self.protocol, self.address, self.tune)?;
         let share = |value| {

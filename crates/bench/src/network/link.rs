@@ -1,4 +1,5 @@
-//! The connection over which the two ends of a session agree on what is done: frames, with a time limit for each wait.
+//! The connection over which the two ends of a session agree on what is done: frames, with a time
+//! limit for each wait.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
@@ -34,7 +35,8 @@ impl Link {
         stream.set_nodelay(true).context("cannot set TCP_NODELAY")?;
         stream.set_write_timeout(Some(WRITE)).context("cannot set SO_SNDTIMEO")?;
         sockopt::set_tcp_user_timeout(&stream, UNHEARD_MS).context("cannot set TCP_USER_TIMEOUT")?;
-        // A host that went away without a word is noticed within ten seconds as well while nothing is sent.
+        // A host that went away without a word is noticed within ten seconds as well while nothing
+        // is sent.
         let alive = sockopt::set_socket_keepalive(&stream, true)
             .and_then(|()| sockopt::set_tcp_keepidle(&stream, Duration::from_secs(4)))
             .and_then(|()| sockopt::set_tcp_keepintvl(&stream, Duration::from_secs(2)))
@@ -123,8 +125,8 @@ impl Link {
     }
 }
 
-/// The same with an address of version 4 as such, where a socket of version 6 calls it `::ffff:10.0.0.5`: the kernel's
-/// routes to that one are others, or none.
+/// The same with an address of version 4 as such, where a socket of version 6 calls it
+/// `::ffff:10.0.0.5`: the kernel's routes to that one are others, or none.
 pub fn canonical(address: SocketAddr) -> SocketAddr {
     match address.ip().to_canonical() {
         IpAddr::V4(ip) => SocketAddr::new(ip.into(), address.port()),

@@ -1,4 +1,5 @@
-//! The metrics of the network rows. What both ends have is named after the end: `local` is the one that asks.
+//! The metrics of the network rows. What both ends have is named after the end: `local` is the one
+//! that asks.
 
 use model::vocabulary::MetricId;
 use model::vocabulary::network as ids;
@@ -27,7 +28,8 @@ const fn detail(name: MetricId, title: &'static str, unit: &'static str) -> Metr
 
 pub const LOCAL_BUSY: Metric = aside(ids::metric::LOCAL_BUSY, "CPU busy here", "");
 pub const REMOTE_BUSY: Metric = aside(ids::metric::REMOTE_BUSY, "CPU busy there", "");
-/// Of the CPUs that tasks use, or of the one CPU of those that handle the interface's packets that is busiest, whichever is more.
+/// Of the CPUs that tasks use, or of the one CPU of those that handle the interface's packets that
+/// is busiest, whichever is more.
 pub const LOCAL_SOFTIRQ: Metric = detail(
     ids::metric::LOCAL_SOFTIRQ,
     "softirq share of the CPUs used here, or of the busiest at the card",

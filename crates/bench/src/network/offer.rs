@@ -27,9 +27,11 @@ pub struct Wish {
     pub streams: Option<u64>,
     /// Only cases in this direction, of rows that have one: `send`, `receive`, `both`.
     pub direction: Option<String>,
-    /// CPUs by their place relative to the network card, the nearest first: `nic-irq`, `nic-node`, `other-node`.
+    /// CPUs by their place relative to the network card, the nearest first: `nic-irq`, `nic-node`,
+    /// `other-node`.
     pub near: Vec<(&'static str, u32)>,
-    /// One CPU of each core, the nearest to the card first: with another host, where further streams sit.
+    /// One CPU of each core, the nearest to the card first: with another host, where further
+    /// streams sit.
     pub cores: Vec<u32>,
 }
 
@@ -78,8 +80,8 @@ fn wished(bench: &Benchmark, scope: &Scope, wish: &Wish) -> Vec<Candidate> {
     all
 }
 
-/// Two CPUs (or one) of this machine: the nearest two for the quick profile, one as well for the standard one, all
-/// distances for the full one.
+/// Two CPUs (or one) of this machine: the nearest two for the quick profile, one as well for the
+/// standard one, all distances for the full one.
 fn local(scope: &Scope) -> Vec<Result<Placement, (&'static str, String)>> {
     let (mut apart, mut same, mut lack) = (Vec::new(), None, None);
     for (distance, placement) in scope.floor.pairs([SENDER, RECEIVER]) {
@@ -105,7 +107,8 @@ fn local(scope: &Scope) -> Vec<Result<Placement, (&'static str, String)>> {
     placements
 }
 
-/// One CPU of this machine at each place relative to the card, where those are known, and the other host.
+/// One CPU of this machine at each place relative to the card, where those are known, and the other
+/// host.
 fn remote(scope: &Scope, wish: &Wish, to: &str) -> Vec<Result<Placement, (&'static str, String)>> {
     let host = Seat {
         role: RECEIVER.into(),
@@ -253,8 +256,9 @@ fn completed(mut candidate: Candidate, scope: &Scope, wish: &Wish) -> Candidate 
     candidate.memory(FIXED_MEMORY + most.unwrap_or(1).max(1) as u64 * STREAM_MEMORY)
 }
 
-/// With further seats of this host, as far as it has cores: one for each stream where there is another host, and under load one for
-/// the messages (over loopback at either end). Each is as near to the card, or the first, as there are.
+/// With further seats of this host, as far as it has cores: one for each stream where there is
+/// another host, and under load one for the messages (over loopback at either end). Each is as near
+/// to the card, or the first, as there are.
 fn spread(mut placement: Placement, case: &Case, scope: &Scope, wish: &Wish) -> Placement {
     // Where both ends are one machine (containers, namespaces) each leaves the other its CPUs.
     let one_machine = scope.machine.network.as_ref().is_some_and(|path| path.one_machine());

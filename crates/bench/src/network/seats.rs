@@ -9,8 +9,8 @@ use crate::placement::Floor;
 use machine::{End, Machine, network};
 use model::CpuSet;
 
-/// Usable CPUs of the card's node. Where no node is told (virtual machines) and the machine has one, they are all of them; `None`:
-/// there is no card, or its node is not known.
+/// Usable CPUs of the card's node. Where no node is told (virtual machines) and the machine has
+/// one, they are all of them; `None`: there is no card, or its node is not known.
 pub fn node_of(machine: &Machine, floor: &Floor, end: &End) -> Option<CpuSet> {
     let card = end.software == Some(false) || !end.irqs.is_empty() || end.numa_node.is_some();
     let usable = floor.cpus();
@@ -30,8 +30,8 @@ pub fn busiest(end: &End, usable: &CpuSet) -> Option<u32> {
     usable.iter().filter(|cpu| taken(*cpu) > 0).max_by_key(|cpu| taken(*cpu))
 }
 
-/// One CPU of each core, the nearest to the card first: those of its node, of them the one that takes its interrupts last, and
-/// CPU 0, which serves most of what is not pinned, before that.
+/// One CPU of each core, the nearest to the card first: those of its node, of them the one that
+/// takes its interrupts last, and CPU 0, which serves most of what is not pinned, before that.
 pub fn by_nearness(machine: &Machine, floor: &Floor, end: &End) -> Vec<u32> {
     let (node, busiest) = (node_of(machine, floor, end), busiest(end, &floor.cpus()));
     let quiet = floor.one_cpu("task").ok().and_then(|placement| placement.cpus().first());

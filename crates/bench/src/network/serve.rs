@@ -1,8 +1,10 @@
-//! `assay serve`'s listener: lets in whoever knows the token, one at a time, and stays what it is whoever else comes.
+//! `assay serve`'s listener: lets in whoever knows the token, one at a time, and stays what it is
+//! whoever else comes.
 //!
-//! Strangers cost a place among a bounded number of guests that have not yet proved themselves, for two seconds at most;
-//! the oldest make room for new ones, those of the same address first. A session runs in a process of its own: whatever
-//! happens to it, this one goes on. Nothing here waits for a single guest.
+//! Strangers cost a place among a bounded number of guests that have not yet proved themselves, for
+//! two seconds at most; the oldest make room for new ones, those of the same address first. A
+//! session runs in a process of its own: whatever happens to it, this one goes on. Nothing here
+//! waits for a single guest.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -261,7 +263,8 @@ impl Guest {
             Err(_) => return Became::Gone(Some("it speaks something else".to_string())),
         };
         let ours = Hello { version: VERSION, nonce: self.nonce };
-        // A few bytes into an empty buffer: who cannot take them is gone. Another version is told by the hello itself.
+        // A few bytes into an empty buffer: who cannot take them is gone. Another version is told
+        // by the hello itself.
         if self.stream.write_all(&ours.bytes()).is_err() {
             return Became::Gone(None);
         }

@@ -1,4 +1,5 @@
-//! The server's side of one session: does what its client asks for, within bounds, until the client leaves.
+//! The server's side of one session: does what its client asks for, within bounds, until the client
+//! leaves.
 
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -89,7 +90,8 @@ fn transfer(link: &mut Link, host: &Host, spec: &Transfer) -> anyhow::Result<()>
         None => None,
         Some(socket) => {
             sockopt::set_tcp_nodelay(socket, true).context("cannot set TCP_NODELAY")?;
-            // Beside the load where there is a CPU for it: else what is timed is a time slice of the load's.
+            // Beside the load where there is a CPU for it: else what is timed is a time slice of
+            // the load's.
             let own = place.messages.as_ref().or(place.seats.get(spec.streams as usize));
             let seat = own.or(place.seat(0));
             let work = || match seat.is_some_and(|cpus| affinity::pin(cpus).is_err()) {

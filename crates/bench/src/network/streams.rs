@@ -1,5 +1,6 @@
-//! Bytes over TCP. One process serves all connections of a direction that share a CPU, as an event loop of a server does: with a
-//! process for each, four of them carried a third less than iperf3's one process does (METHODOLOGY.md).
+//! Bytes over TCP. One process serves all connections of a direction that share a CPU, as an event
+//! loop of a server does: with a process for each, four of them carried a third less than iperf3's
+//! one process does (METHODOLOGY.md).
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -42,15 +43,17 @@ pub struct Streams<'a> {
 /// One read takes this much at most: it stays in the L2.
 const READ_BYTES: usize = 128 << 10;
 
-/// Where the next read begins, of so much. Over loopback one asks for what is left of a block, as of a message that is wanted
-/// whole: one connection carried a third more than with reads of all that there is. Between virtual cards it carried a sixth less,
-/// so elsewhere a read takes all (METHODOLOGY.md).
+/// Where the next read begins, of so much. Over loopback one asks for what is left of a block, as
+/// of a message that is wanted whole: one connection carried a third more than with reads of all
+/// that there is. Between virtual cards it carried a sixth less, so elsewhere a read takes all
+/// (METHODOLOGY.md).
 fn place(blocks: bool, bytes: u64) -> usize {
     if blocks { (bytes % READ_BYTES as u64) as usize } else { 0 }
 }
 
 impl Streams<'_> {
-    /// Sends messages of so many bytes, in turn to each connection that takes some, until it is stopped.
+    /// Sends messages of so many bytes, in turn to each connection that takes some, until it is
+    /// stopped.
     pub fn send(mut self, bytes: u32) {
         let whole = self.send_all(&pattern(bytes as usize));
         let shut = |flow: &Flow| rustix::net::shutdown(flow.socket, Shutdown::Write).is_ok();
@@ -141,7 +144,8 @@ impl Streams<'_> {
     }
 }
 
-/// What a message over TCP holds: no two words alike, and nothing that a link or a card could shrink.
+/// What a message over TCP holds: no two words alike, and nothing that a link or a card could
+/// shrink.
 fn pattern(bytes: usize) -> Vec<u8> {
     let mut random = fastrand::Rng::with_seed(0x6173_7361_7931);
     let mut pattern = vec![0; bytes];

@@ -66,8 +66,9 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A window in which nothing arrived (a packet that was lost and waited for, a receiver that had no CPU) is a part of the
-/// one that follows, the last one of the one before: the time is real, and a rate of nothing is none.
+/// A window in which nothing arrived (a packet that was lost and waited for, a receiver that had no
+/// CPU) is a part of the one that follows, the last one of the one before: the time is real, and a
+/// rate of nothing is none.
 fn without_stalls((work, ns): (Vec<f64>, Vec<f64>), warm_up: usize) -> anyhow::Result<(Vec<f64>, Vec<f64>)> {
     let (mut works, mut times) = (work[..warm_up].to_vec(), ns[..warm_up].to_vec());
     let (mut bytes, mut time) = (0.0, 0.0);
@@ -95,8 +96,8 @@ impl Outcome {
         self.spec.direction != Direction::Send
     }
 
-    /// What arrived in each window, bytes, and how long it was, ns, by the receiver's own clock; of both directions the
-    /// sum.
+    /// What arrived in each window, bytes, and how long it was, ns, by the receiver's own clock; of
+    /// both directions the sum.
     pub fn windows(&self) -> (Vec<f64>, Vec<f64>) {
         let of = |marks: &[Mark]| -> (Vec<f64>, Vec<f64>) {
             let pairs = marks.windows(2);

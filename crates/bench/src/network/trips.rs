@@ -67,7 +67,8 @@ impl<'s> Trips<'s> {
         self.lost = 0;
     }
 
-    /// Keeps only those that began and ended in a span of the clock; where each is too long for that, those that were on their way in it.
+    /// Keeps only those that began and ended in a span of the clock; where each is too long for
+    /// that, those that were on their way in it.
     fn keep_within(&mut self, from: f64, to: f64) {
         let kept = |fits: &dyn Fn(f64, f64) -> bool| -> (Vec<f64>, Vec<u64>) {
             let both = self.begins.iter().copied().zip(self.latencies.iter().copied());
@@ -359,7 +360,8 @@ pub fn loaded(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let idle_us = idle.median_us();
     drop(idle);
     let whole = Duration::from_millis(spec.beat.window_ms * (spec.beat.warm_up + spec.beat.count) as u64);
-    // By the clock of the trips: when the transfer began. It waits first for its first window to end.
+    // By the clock of the trips: when the transfer began. It waits first for its first window to
+    // end.
     let mut began = None;
     let outcome = prepared.run_beside(&mut |peer, duration| {
         let window_ns = spec.beat.window_ms as f64 * 1e6;

@@ -1,4 +1,5 @@
-//! What TCP's own figures of a connection tell of the way to another host: its round trip, and what a datagram may be long.
+//! What TCP's own figures of a connection tell of the way to another host: its round trip, and what
+//! a datagram may be long.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -33,7 +34,8 @@ impl Way {
     }
 }
 
-/// The longest datagram that a path of this MTU carries in one packet: IP's and UDP's headers take their share.
+/// The longest datagram that a path of this MTU carries in one packet: IP's and UDP's headers take
+/// their share.
 pub fn datagram(mtu: u32, to: IpAddr) -> u32 {
     match (LINKS.contains(&mtu), to.to_canonical().is_ipv6()) {
         (true, false) => mtu - 28,

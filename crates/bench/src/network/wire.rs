@@ -1,10 +1,12 @@
-//! What the two ends of a network test say to each other, as bytes: pure, and safe to feed with anything.
+//! What the two ends of a network test say to each other, as bytes: pure, and safe to feed with
+//! anything.
 //!
-//! A connection to the server's port begins with two hellos of 48 bytes (`assaynet`, version, answer, 32 random bytes),
-//! then the client proves that it knows the token and the server answers with its own proof: HMAC-SHA256 (RFC 2104) over
-//! both random numbers, so that the token is never on the wire and no old answer fits again. From then on each side
-//! sends frames: a length, a tag over direction, running number and text, and the text (JSON). The hello's layout is
-//! the same in all versions; so the two can tell each other that they differ.
+//! A connection to the server's port begins with two hellos of 48 bytes (`assaynet`, version,
+//! answer, 32 random bytes), then the client proves that it knows the token and the server answers
+//! with its own proof: HMAC-SHA256 (RFC 2104) over both random numbers, so that the token is never
+//! on the wire and no old answer fits again. From then on each side sends frames: a length, a tag
+//! over direction, running number and text, and the text (JSON). The hello's layout is the same in
+//! all versions; so the two can tell each other that they differ.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
@@ -55,7 +57,8 @@ impl Hello {
         bytes
     }
 
-    /// What the bytes so far say: `None` while more are needed. An error is for people, and ends the connection.
+    /// What the bytes so far say: `None` while more are needed. An error is for people, and ends
+    /// the connection.
     pub fn parse(bytes: &[u8]) -> Result<Option<Hello>, String> {
         let known = bytes.len().min(MAGIC.len());
         if bytes[..known] != MAGIC[..known] {
@@ -139,7 +142,8 @@ impl Keys {
         Keys { client: of(b"client"), server: of(b"server"), session: of(b"session") }
     }
 
-    /// What a connection for data begins with: it names the test and the stream, and only this session can make it.
+    /// What a connection for data begins with: it names the test and the stream, and only this
+    /// session can make it.
     pub fn cookie(&self, test: u32, stream: u32) -> [u8; COOKIE_BYTES] {
         let mut bytes = [0u8; COOKIE_BYTES];
         bytes[..8].copy_from_slice(DATA_MAGIC);
@@ -229,8 +233,8 @@ impl Unframer {
         Some(u32::from_be_bytes([head[0], head[1], head[2], head[3]]) as usize)
     }
 
-    /// Takes bytes, at most as many as [`Unframer::wants`] says, and gives the text that they complete. After an error
-    /// nothing that follows can be trusted.
+    /// Takes bytes, at most as many as [`Unframer::wants`] says, and gives the text that they
+    /// complete. After an error nothing that follows can be trusted.
     pub fn take(&mut self, bytes: &[u8]) -> Result<Option<Vec<u8>>, String> {
         let wanted = self.wants();
         if bytes.len() > wanted {

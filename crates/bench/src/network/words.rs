@@ -90,7 +90,8 @@ pub enum Reply {
     Description(String),
     /// Data goes to this port.
     Port(u16),
-    /// The first datagram of this stream is there: it need not be said again. Told over the link, where it cannot be lost.
+    /// The first datagram of this stream is there: it need not be said again. Told over the link,
+    /// where it cannot be lost.
     Heard(u32),
     Ready,
     Report(Box<Report>),

@@ -1,5 +1,6 @@
-//! What tasks that move data tell, and those that move datagrams: one a stream and direction, in a process of its own, in
-//! loops that do nothing but move, count and look at a sample of what came. Those of TCP: `streams.rs`.
+//! What tasks that move data tell, and those that move datagrams: one a stream and direction, in a
+//! process of its own, in loops that do nothing but move, count and look at a sample of what came.
+//! Those of TCP: `streams.rs`.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -14,7 +15,8 @@ use super::words::Transfer;
 use sys::datagrams::{self, Batch};
 use sys::shared::{SharedWords, WORDS_PER_LINE};
 
-/// What a leader and its tasks share: two words to stop them, and a line for each stream and direction.
+/// What a leader and its tasks share: two words to stop them, and a line for each stream and
+/// direction.
 pub struct Board(SharedWords);
 
 /// Words of a task's line.
@@ -126,7 +128,8 @@ impl Task<'_> {
     fn send_datagrams(&self, spec: &Transfer, socket: &impl AsFd, stream: u32) -> bool {
         let each = spec.bytes as usize;
         let rate = spec.rate.map(|bits| bits / 8.0 / f64::from(spec.streams));
-        // A paced sender hands over a millisecond's worth at once at most, a free one as much as a call takes.
+        // A paced sender hands over a millisecond's worth at once at most, a free one as much as a
+        // call takes.
         let at_once = rate.map_or(usize::MAX, |rate| ((rate * 1e-3) as usize / each).max(1));
         let mut segments = (LARGEST_SEGMENTED / each).min(SEGMENTS).min(at_once).max(1);
         if segments > 1 && datagrams::segment(socket.as_fd(), spec.bytes).is_err() {
@@ -157,7 +160,8 @@ impl Task<'_> {
                 }
                 Err(error) => match Errno::from_io_error(&error) {
                     Some(Errno::INTR) => {}
-                    // The path's MTU is smaller than a message, or the device cannot: they go one by one.
+                    // The path's MTU is smaller than a message, or the device cannot: they go one
+                    // by one.
                     Some(Errno::INVAL | Errno::IO | Errno::MSGSIZE) if segments > 1 => {
                         if datagrams::segment(socket.as_fd(), 0).is_err() {
                             return false;
@@ -242,8 +246,8 @@ fn number_of(message: &[u8], test: u32, stream: u32) -> Option<u64> {
     Some(u64::from_be_bytes(*number))
 }
 
-/// Burns CPU for a share of all time, a little after each message. What counts is CPU time: an end that has less CPU than that burns
-/// all of it.
+/// Burns CPU for a share of all time, a little after each message. What counts is CPU time: an end
+/// that has less CPU than that burns all of it.
 pub struct Fire {
     share: f64,
     begin: Instant,
@@ -270,7 +274,8 @@ impl Fire {
         }
         let (start, before) = (Instant::now(), used());
         loop {
-            // In this order: no more is burnt than time has passed, whoever takes the CPU in between.
+            // In this order: no more is burnt than time has passed, whoever takes the CPU in
+            // between.
             let burnt = self.burnt + used().saturating_sub(before);
             let now = Instant::now();
             let enough = burnt.as_secs_f64() >= self.share * (now - self.begin).as_secs_f64();

@@ -18,7 +18,8 @@ use sys::{affinity, process};
 const LOOPBACK: &str = "127.0.0.1";
 /// How long both may take to start: 15 s on two busy CPUs.
 const START: Duration = Duration::from_secs(180);
-/// How long a lost TaskManager may stay in the JobManager's books: its heartbeats end after `HEARTBEAT_TIMEOUT_MS`.
+/// How long a lost TaskManager may stay in the JobManager's books: its heartbeats end after
+/// `HEARTBEAT_TIMEOUT_MS`.
 const FORGET: Duration = Duration::from_secs(60);
 const HEARTBEAT_TIMEOUT_MS: u32 = 20_000;
 /// How long a process may take to end when it is asked to.
@@ -68,7 +69,8 @@ pub const COLLECTOR: &str = "-XX:+UseSerialGC";
 /// What that calls itself.
 pub const COLLECTORS: [&str; 2] = ["Copy", "MarkSweepCompact"];
 
-/// What lies in its folder: configuration, logs, what a Java process says of its own end, and its working files.
+/// What lies in its folder: configuration, logs, what a Java process says of its own end, and its
+/// working files.
 const HOLDS: &[&str] = &[
     "config.yaml",
     "log4j.properties",
@@ -139,7 +141,8 @@ impl Plan {
         )
     }
 
-    /// What both processes have in common: module doors, the collector, memory, logs, the class path.
+    /// What both processes have in common: module doors, the collector, memory, logs, the class
+    /// path.
     fn java_words(&self, folder: &Path, heap: usize) -> Vec<String> {
         let mut words: Vec<String> = vec![
             COLLECTOR.into(),

@@ -1,4 +1,5 @@
-//! Where a job runs, and its walk through the steps: submitted, read twice a second, begun again after a crash.
+//! Where a job runs, and its walk through the steps: submitted, read twice a second, begun again
+//! after a crash.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +17,8 @@ const CLASS: &str = "assay.nexmark.Job";
 
 /// How often the job is read.
 const READ: Duration = Duration::from_millis(500);
-/// A job that has not begun its first step by then never will; and how much longer than its schedule a walk may take.
+/// A job that has not begun its first step by then never will; and how much longer than its
+/// schedule a walk may take.
 const BEGIN: Duration = Duration::from_secs(120);
 const SLACK: f64 = 1.3;
 /// Questions that may go unanswered in a row.
@@ -95,8 +97,8 @@ impl Field {
         Ok(Field { rest, own, jar, named, job: None, query, parallelism, seed: seed >> 1, length })
     }
 
-    /// Walks the steps, after one that warms up. Whoever loses the TaskManager once goes on with another from the step
-    /// that it was in.
+    /// Walks the steps, after one that warms up. Whoever loses the TaskManager once goes on with
+    /// another from the step that it was in.
     pub fn walk(&mut self, steps: Vec<Step>, wish: &mut Wish) -> anyhow::Result<Walked> {
         let mut walked = Walked::default();
         let mut left = steps;

@@ -1,4 +1,5 @@
-//! What the job's reporter says, taken at one instant inside a TaskManager. Nothing of it is taken on trust.
+//! What the job's reporter says, taken at one instant inside a TaskManager. Nothing of it is taken
+//! on trust.
 
 use serde::Deserialize;
 
@@ -12,7 +13,8 @@ pub struct Snapshot {
     pub host: String,
     pub pid: u64,
     pub subtask: u32,
-    /// The step of the schedule that goes on, from 0 (less: not yet begun; `steps`: all are over), and how many there are.
+    /// The step of the schedule that goes on, from 0 (less: not yet begun; `steps`: all are over),
+    /// and how many there are.
     pub step: i64,
     pub steps: i64,
     /// Events a second that this subtask is to emit; negative: as many as it can.
@@ -25,7 +27,8 @@ pub struct Snapshot {
     /// How far behind its schedule it is.
     #[serde(default)]
     pub late_ns: i64,
-    /// CPU time of the process so far, and how many ticks a second has; less than 0 where it cannot be read.
+    /// CPU time of the process so far, and how many ticks a second has; less than 0 where it cannot
+    /// be read.
     #[serde(default = "unknown")]
     pub process_ticks: i64,
     pub hz: i64,

@@ -57,7 +57,8 @@ pub struct Job {
 }
 
 fn agent(answer: Duration) -> ureq::Agent {
-    // Each part has its limit; one for the whole would look addresses up in a thread. No proxy stands before a cluster.
+    // Each part has its limit; one for the whole would look addresses up in a thread. No proxy
+    // stands before a cluster.
     let config = ureq::Agent::config_builder()
         .http_status_as_error(false)
         .proxy(None)

@@ -1,4 +1,5 @@
-//! The cases on machines of several shapes, what a visit says of its windows, and what the job must never be driven by.
+//! The cases on machines of several shapes, what a visit says of its windows, and what the job must
+//! never be driven by.
 
 use super::walk::{FULL, Rejected, Step, Window};
 use super::*;

@@ -16,8 +16,8 @@ const BEHIND_NS: f64 = 10e6;
 const LATEST_S: f64 = 2.5;
 /// A shorter window would err by more than 2 % where CPU time comes in ticks of 10 ms.
 const SHORTEST_S: f64 = 0.6;
-/// Others and the hypervisor together: what they take of the TaskManager's CPUs, the saturated rate loses, and a
-/// twentieth is a third of the way from one step to the next.
+/// Others and the hypervisor together: what they take of the TaskManager's CPUs, the saturated rate
+/// loses, and a twentieth is a third of the way from one step to the next.
 pub const CONTAMINATED: f64 = 0.05;
 
 /// A stretch of time at one rate.
@@ -84,8 +84,8 @@ pub struct Window {
     /// Events a second that were to be; none where it went as fast as it could.
     pub target: Option<f64>,
     pub late_ms: f64,
-    /// Busy share of the TaskManagers' CPUs, and what others and the hypervisor had of them; CPUs that their processes
-    /// used.
+    /// Busy share of the TaskManagers' CPUs, and what others and the hypervisor had of them; CPUs
+    /// that their processes used.
     pub cpu: Option<f64>,
     /// The same as `top` adds it up.
     pub cpu_ticks: Option<f64>,
@@ -217,8 +217,9 @@ fn used(ends: &[&(Snapshot, Snapshot)]) -> Window {
             let [busy, idle, steal] = [1, 2, 3].map(|of| now[of].saturating_sub(then[of]).max(0) as f64);
             let (all, ticks) = (busy + idle + steal, last.ns_since(first) / 1e9 * last.hz as f64);
             if all > 0.0 && ticks > 0.0 {
-                // Busy is what idle leaves: idle time is counted to the microsecond, busy time where the kernel only looks
-                // at each tick who runs, and a source that wakes by timers is then missed or met too often.
+                // Busy is what idle leaves: idle time is counted to the microsecond, busy time
+                // where the kernel only looks at each tick who runs, and a source that wakes by
+                // timers is then missed or met too often.
                 let left = (1.0 - (idle + steal) / ticks).clamp(0.0, 1.0);
                 cpus.entry((&last.host, now[0])).or_insert([left, busy / all, steal / ticks]);
             }
@@ -266,7 +267,8 @@ mod tests {
         assert_eq!(SHORT.for_readings_apart(0.25), SHORT);
     }
 
-    /// A subtask that emits 1000 events a second, read at these seconds of a step that began at 10 s.
+    /// A subtask that emits 1000 events a second, read at these seconds of a step that began at 10
+    /// s.
     fn read(readings: &mut Readings, seconds: &[f64]) {
         for at in seconds {
             readings.take(reading(3, 10.0, 10.0 + at, (at * 1000.0) as u64));

@@ -45,7 +45,8 @@ impl Wish {
         }
     }
 
-    /// Makes a call that may take minutes, in a thread that is left alone when `look` or the wish to end says so.
+    /// Makes a call that may take minutes, in a thread that is left alone when `look` or the wish
+    /// to end says so.
     pub fn call<Answer: Send + 'static>(
         &mut self,
         call: impl FnOnce() -> Answer + Send + 'static,

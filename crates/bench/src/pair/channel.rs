@@ -136,7 +136,8 @@ pub fn udp() -> anyhow::Result<[Channel; 2]> {
     both_ways((ping, pong))
 }
 
-/// An event counter for each direction: it carries the token plus one, since a counter of 0 has nothing to read.
+/// An event counter for each direction: it carries the token plus one, since a counter of 0 has
+/// nothing to read.
 pub struct Events(Channel);
 
 impl End for Events {

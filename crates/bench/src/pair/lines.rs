@@ -1,5 +1,5 @@
-//! Tokens that lie in shared memory, and what tells the partner that one is there: a futex, semaphores, record locks, or
-//! nothing but looking.
+//! Tokens that lie in shared memory, and what tells the partner that one is there: a futex,
+//! semaphores, record locks, or nothing but looking.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -177,9 +177,9 @@ impl End for Posix {
     }
 }
 
-/// Record locks on three bytes of a file. Who has the turn holds two of them, the other waits for one of these and
-/// holds the third; the turn passes by giving that one back. With two bytes a process could take its own lock again
-/// before the other has woken up.
+/// Record locks on three bytes of a file. Who has the turn holds two of them, the other waits for
+/// one of these and holds the third; the turn passes by giving that one back. With two bytes a
+/// process could take its own lock again before the other has woken up.
 pub struct Records {
     lines: Lines,
     file: Rc<OwnedFd>,
@@ -198,7 +198,8 @@ impl Records {
 
 pub fn records() -> anyhow::Result<[Records; 2]> {
     let file = rustix::fs::memfd_create("assay-locks", MemfdFlags::CLOEXEC).context("cannot make a file")?;
-    // Ping has the first turn. Locks belong to the process: the partner takes its own when it enters.
+    // Ping has the first turn. Locks belong to the process: the partner takes its own when it
+    // enters.
     for byte in [0, 1] {
         record_lock::lock(file.as_fd(), byte).context("cannot lock a byte of a file")?;
     }

@@ -165,7 +165,8 @@ fn a_silent_end_is_the_partners_end() {
     let make = || {
         let [mut ours, theirs] = channel::pipes()?;
         let (reads, writes) = rustix::pipe::pipe()?;
-        // Leaked: nobody closes them, so that no write finds its reader gone and no read its writer.
+        // Leaked: nobody closes them, so that no write finds its reader gone and no read its
+        // writer.
         std::mem::forget(writes);
         std::mem::forget(theirs.reads.try_clone()?);
         ours.reads = reads;

@@ -7,8 +7,8 @@ use crate::{Sampler, check_answer, histogram};
 use model::vocabulary::ipc as ids;
 use model::{Case, Histogram, Params};
 
-/// The wake-ups of two tasks with two pipes and nothing else to do, where this case's two sit: for benchmarks whose own tokens
-/// carry no time.
+/// The wake-ups of two tasks with two pipes and nothing else to do, where this case's two sit: for
+/// benchmarks whose own tokens carry no time.
 pub fn wake_ups(case: &Case, sampler: &mut Sampler, at: Params) -> anyhow::Result<()> {
     /// Round trips that tell how often both are switched, and how many make a window.
     const SOME: u64 = 256;
@@ -37,13 +37,15 @@ impl<E: End> Pair<E> {
         })
     }
 
-    /// How long pong took to run after each of `trips` tokens, as pong's clock saw it: from before the sending until it
-    /// had the token. Beside the histogram and the window's length, ns, stand in us the jitter (p99 less median) and the
-    /// parts of the mean, which add up to it: *waking*, ping in its sending call, as far as pong had nothing yet;
-    /// *waiting*, pong runnable and not running (the run delay that the kernel counts); *switching*, the rest: the
-    /// interrupt and the way out of idle where another CPU is woken, the switch, the way out of the call. Where pong runs
-    /// before ping's call is over (on one CPU it may preempt its waker there), the end of waking is not seen, and waking
-    /// holds the switch, too.
+    /// How long pong took to run after each of `trips` tokens, as pong's clock saw it: from before
+    /// the sending until it had the token. Beside the histogram and the window's length, ns, stand
+    /// in us the jitter (p99 less median) and the parts of the mean, which add up to it: *waking*,
+    /// ping in its sending call, as far as pong had nothing yet;
+    /// *waiting*, pong runnable and not running (the run delay that the kernel
+    /// counts); *switching*, the rest: the interrupt and the way out of idle where
+    /// another CPU is woken, the switch, the way out of the call. Where pong runs
+    /// before ping's call is over (on one CPU it may preempt its waker there), the end
+    /// of waking is not seen, and waking holds the switch, too.
     pub fn wake_ups(&mut self, trips: usize) -> anyhow::Result<(Histogram, f64, Vec<f64>)> {
         self.stamped_windows += 1;
         self.table.stamped().store(self.stamped_windows, Ordering::Release);

@@ -6,7 +6,8 @@ use super::Floor;
 use machine::Machine;
 use model::{Beside, CpuSet, Placement};
 
-/// Online CPUs that share a core with one of a lower number: those that go when SMT is switched off.
+/// Online CPUs that share a core with one of a lower number: those that go when SMT is switched
+/// off.
 pub fn second_threads(machine: &Machine) -> CpuSet {
     let cores = machine.cpus.cores.iter().flatten();
     cores.flat_map(|core| core.cpus.iter().skip(1).collect::<Vec<u32>>()).collect()
@@ -17,15 +18,17 @@ pub fn has_smt(machine: &Machine) -> bool {
     machine.cpus.cores.iter().flatten().any(|core| core.cpus.len() > 1)
 }
 
-/// The same seats with their CPUs kept from sleeping: what waking a CPU from idle costs is then not part of a wake-up.
+/// The same seats with their CPUs kept from sleeping: what waking a CPU from idle costs is then not
+/// part of a wake-up.
 pub fn awake(placement: &Placement) -> Placement {
     let neighbours = placement.seats.iter().map(|seat| seat.cpus.clone()).collect();
     Placement { beside: Beside::Awake, neighbours, ..placement.clone() }
 }
 
 impl Floor {
-    /// The same seats with `beside` going on on the SMT siblings of their CPUs; on a machine without SMT on the nearest
-    /// CPUs that have no seat. An error says why there is no such neighbour.
+    /// The same seats with `beside` going on on the SMT siblings of their CPUs; on a machine
+    /// without SMT on the nearest CPUs that have no seat. An error says why there is no such
+    /// neighbour.
     pub fn beside(
         &self,
         machine: &Machine,
@@ -73,7 +76,8 @@ impl Floor {
         Ok(idle)
     }
 
-    /// The nearest CPU that is free; of equally near ones not the first of all, which serves most interrupts.
+    /// The nearest CPU that is free; of equally near ones not the first of all, which serves most
+    /// interrupts.
     fn nearest(&self, cpu: u32, free: impl Fn(u32) -> bool) -> Result<CpuSet, String> {
         let first = self.addresses.keys().next().copied();
         let others = self.addresses.keys().copied().filter(|other| *other != cpu && free(*other));

@@ -1,4 +1,5 @@
-//! Where CPUs belong, as a text that a visit is given: its child looks where tasks were and not at the machine again.
+//! Where CPUs belong, as a text that a visit is given: its child looks where tasks were and not at
+//! the machine again.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -7,7 +8,8 @@ use super::{Address, Distance, Floor};
 use model::CpuSet;
 
 impl Floor {
-    /// The usable CPUs by where they belong: `core.cluster.inner.llc.node.package=CPUS;…`, `-` for what is not told.
+    /// The usable CPUs by where they belong: `core.cluster.inner.llc.node.package=CPUS;…`, `-` for
+    /// what is not told.
     pub fn chart(&self) -> String {
         let mut groups: BTreeMap<Address, CpuSet> = BTreeMap::new();
         for (cpu, address) in &self.addresses {

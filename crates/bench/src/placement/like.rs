@@ -5,8 +5,9 @@ use machine::Machine;
 use model::{CpuSet, Placement};
 
 impl Floor {
-    /// Two tasks on two like CPUs: on cores of their own, of one kind, of one node and below one last-level cache. Where there is a
-    /// choice, cores that share nothing nearer than that cache, and not that of the first CPU, which serves most interrupts.
+    /// Two tasks on two like CPUs: on cores of their own, of one kind, of one node and below one
+    /// last-level cache. Where there is a choice, cores that share nothing nearer than that cache,
+    /// and not that of the first CPU, which serves most interrupts.
     pub fn like_pair(&self, role: &'static str, machine: &Machine) -> Result<Placement, String> {
         if let Some(quota) = machine.limits.cpu_quota.filter(|quota| *quota < 2.0) {
             return Err(format!("the control group's quota is the time of {quota:.2} CPUs"));

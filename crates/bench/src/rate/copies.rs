@@ -1,4 +1,5 @@
-//! Copies of a component side by side: made, started together, timed, and each one's answer checked.
+//! Copies of a component side by side: made, started together, timed, and each one's answer
+//! checked.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -209,8 +210,8 @@ fn spread(laps: &[Lap]) -> (f64, usize) {
     (100.0 * (took.get(slowest).copied().unwrap_or(middle) / middle - 1.0), slowest)
 }
 
-/// Share of the free memory that lies in blocks of 2 MiB or more, percent: of the whole, and of each node of the copies
-/// where these are several.
+/// Share of the free memory that lies in blocks of 2 MiB or more, percent: of the whole, and of
+/// each node of the copies where these are several.
 fn huge_free(case: &Case) -> Vec<(Params, f64)> {
     let wanted = nodes(case);
     let free = free_blocks(Path::new("/"));

@@ -96,8 +96,8 @@ fn components_are_told_apart_and_explained() {
     assert_eq!(characters.len(), 5, "{characters:?}");
 }
 
-/// A component of each character as copies, in the room whose answers are stored; that these hold of every component is
-/// for its own tests.
+/// A component of each character as copies, in the room whose answers are stored; that these hold
+/// of every component is for its own tests.
 #[test]
 fn copies_work_and_their_answers_are_the_stored_ones() {
     for id in [ids::TRIAD, ids::JOIN, ids::MOLECULES, ids::DIGEST, ids::PARSE] {

@@ -58,12 +58,14 @@ pub fn calibrate(window_ns: f64, body: Body) -> anyhow::Result<u64> {
     for _ in 0..CALIBRATION_TRIES {
         let mut ns = body(iterations)?;
         if ns >= window_ns * LONG_ENOUGH {
-            // Another task or an interrupt makes one try long, hardly two: windows of a few iterations would follow.
+            // Another task or an interrupt makes one try long, hardly two: windows of a few
+            // iterations would follow.
             ns = ns.min(body(iterations)?);
         }
         longest = longest.max(ns);
         if ns >= window_ns * LONG_ENOUGH {
-            // One iteration may be far longer than a window; more never are, by the proportional step below.
+            // One iteration may be far longer than a window; more never are, by the proportional
+            // step below.
             return Ok(scaled(iterations, window_ns / ns).max(1));
         }
         iterations = match ns > window_ns / GROWTH as f64 {
@@ -83,8 +85,8 @@ fn scaled(iterations: u64, factor: f64) -> u64 {
 /// Below this residual one look is enough.
 const LINEAR: f64 = 0.005;
 
-/// `|t(2n) / 2 t(n) - 1|`, the smaller of up to two tries: twice the work must take twice the time, or something else
-/// than the work was timed.
+/// `|t(2n) / 2 t(n) - 1|`, the smaller of up to two tries: twice the work must take twice the time,
+/// or something else than the work was timed.
 pub fn linearity(iterations: u64, body: Body) -> anyhow::Result<f64> {
     let half = iterations.div_ceil(2);
     let mut best = 1.0f64;

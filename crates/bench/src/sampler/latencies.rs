@@ -38,7 +38,8 @@ pub fn backed(total: u64) -> Vec<MetricId> {
 }
 
 impl Sampler<'_> {
-    /// Emits one histogram of latencies, of a window that the caller timed itself, with what moved meanwhile.
+    /// Emits one histogram of latencies, of a window that the caller timed itself, with what moved
+    /// meanwhile.
     pub fn histogram_beside(
         &mut self,
         metrics: &[MetricId],

@@ -1,5 +1,5 @@
-//! A word that a visit needs and nobody else may read: it goes into the order on a child's standard input, and nowhere
-//! else.
+//! A word that a visit needs and nobody else may read: it goes into the order on a child's standard
+//! input, and nowhere else.
 
 use std::fmt;
 

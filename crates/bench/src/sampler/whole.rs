@@ -14,8 +14,9 @@ pub struct Piece {
 }
 
 impl Sampler<'_> {
-    /// Times `count` pieces of work, a window each, none of them for warming up; `body` gets the number of the piece and
-    /// may do what is not timed before and after. `notes` names further metrics, whose values the pieces carry.
+    /// Times `count` pieces of work, a window each, none of them for warming up; `body` gets the
+    /// number of the piece and may do what is not timed before and after. `notes` names further
+    /// metrics, whose values the pieces carry.
     pub fn whole_pieces(
         &mut self,
         point: Point,

@@ -1,4 +1,5 @@
-//! Processes in a ring of pipes that pass one token on, each after it has gone through a block of its own.
+//! Processes in a ring of pipes that pass one token on, each after it has gone through a block of
+//! its own.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
@@ -38,8 +39,9 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// Forks a member for each seat but the first, pins everyone (the caller to the first seat) and lets each write its
-    /// own block of `most_bytes` where it runs. A first lap shows that all are there.
+    /// Forks a member for each seat but the first, pins everyone (the caller to the first seat) and
+    /// lets each write its own block of `most_bytes` where it runs. A first lap shows that all are
+    /// there.
     pub fn start(seats: &[Seat], most_bytes: u64) -> anyhow::Result<Ring> {
         let [first, others @ ..] = seats else { bail!("a ring needs seats") };
         let board = Board { words: SharedWords::new((FIRST_MEMBER + seats.len()) * WORDS_PER_LINE)? };
@@ -50,8 +52,9 @@ impl Ring {
         for (index, seat) in (1..).zip(others) {
             let (from_this, to_next) = rustix::pipe::pipe().context("cannot make a pipe")?;
             let mut from_this = Some(from_this);
-            // Only neighbours hold the ends of a pipe, so that the death of any member ends the reading of all: its own
-            // ends leave the parent with the closure, foreign ones are closed in the child.
+            // Only neighbours hold the ends of a pipe, so that the death of any member ends the
+            // reading of all: its own ends leave the parent with the closure, foreign ones are
+            // closed in the child.
             let (own, foreign) = ((from_before, to_next), [&mut to_first, &mut from_this]);
             let board = &board;
             let member = process::fork(move || {
@@ -86,7 +89,8 @@ impl Ring {
         Ok(ring)
     }
 
-    /// Passes the token round `laps` times; everybody goes through `bytes` of its block before it passes it on.
+    /// Passes the token round `laps` times; everybody goes through `bytes` of its block before it
+    /// passes it on.
     pub fn play(&mut self, laps: u64, bytes: u64) -> anyhow::Result<()> {
         self.board.bytes().store(bytes, Ordering::Release);
         for _ in 0..laps {
@@ -145,7 +149,8 @@ impl Ring {
         (0..times).try_for_each(|_| self.leader.touch(bytes)).map_err(|wrong| self.board.wrong(wrong))
     }
 
-    /// Hands over the looks since the last call; at least one, of where all noted last that they were.
+    /// Hands over the looks since the last call; at least one, of where all noted last that they
+    /// were.
     pub fn looks_into(&mut self, seen: &mut Occupancy) {
         if self.looks.is_empty() {
             self.look();
@@ -155,7 +160,8 @@ impl Ring {
         }
     }
 
-    /// Ends the game, reaps everybody and returns how often the members were switched out, a hop of theirs.
+    /// Ends the game, reaps everybody and returns how often the members were switched out, a hop of
+    /// theirs.
     pub fn stop(mut self) -> anyhow::Result<f64> {
         send(self.to_first.as_fd(), STOP).context("while the ring was stopped")?;
         let last = receive(self.from_last.as_fd()).context("while the ring was stopped")?;
@@ -210,14 +216,16 @@ impl Station {
             0 => None,
             bytes => Some(resident(bytes, Pages::Base, &seat.mem_nodes, |at| at as u64 + index as u64)?),
         };
-        // As compilers add up without being told of wider vectors: registers that need no larger state to be saved.
+        // As compilers add up without being told of wider vectors: registers that need no larger
+        // state to be saved.
         let plain = |stream: &Stream| matches!(stream.name, "sse2" | "neon" | "portable");
         let reader = streams(Op::Read).into_iter().find(plain);
         let next = if index == 0 { size } else { index } as u64;
         Ok(Station { index, size: size as u64, next, block, reader })
     }
 
-    /// Checks that it is this token's turn, goes through the block, and now and then notes where it is.
+    /// Checks that it is this token's turn, goes through the block, and now and then notes where it
+    /// is.
     fn take(&mut self, token: u64, bytes: u64, board: &Board) -> Result<(), Wrong> {
         if token != self.next {
             return Err(Wrong::Turn(self.index as u64, token, self.next));

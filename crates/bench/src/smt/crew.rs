@@ -196,8 +196,8 @@ impl Task {
         }
     }
 
-    /// The rounds that take a request's time, and what they take: the shortest of many tries, since whatever disturbs
-    /// one makes it longer.
+    /// The rounds that take a request's time, and what they take: the shortest of many tries, since
+    /// whatever disturbs one makes it longer.
     fn calibrate(&mut self) -> bool {
         const TRIES: usize = 40;
         let mut rounds = 1u64;

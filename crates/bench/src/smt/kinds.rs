@@ -1,4 +1,5 @@
-//! The kinds of work: each a closure that does so many rounds and tells whether their answers are right.
+//! The kinds of work: each a closure that does so many rounds and tells whether their answers are
+//! right.
 
 use crate::check_answer;
 use crate::memory::resident;
@@ -53,8 +54,9 @@ impl Kind {
         if self.bytes() > 0 { 0.1 } else { 0.0 }
     }
 
-    /// What a round counts as: turns of four loads and six operations of arithmetic, additions, branches,
-    /// floating-point operations (on doubles, on vectors), loads, cache lines moved; of a mixture, the round.
+    /// What a round counts as: turns of four loads and six operations of arithmetic, additions,
+    /// branches, floating-point operations (on doubles, on vectors), loads, cache lines moved; of a
+    /// mixture, the round.
     pub fn operations(self) -> u64 {
         match self {
             Loop => work::LOAD_TURNS,

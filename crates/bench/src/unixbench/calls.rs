@@ -1,5 +1,5 @@
-//! What one process asks of the kernel again and again: a pipe to itself, the mix of system calls, children that end at
-//! once, programs that become themselves.
+//! What one process asks of the kernel again and again: a pipe to itself, the mix of system calls,
+//! children that end at once, programs that become themselves.
 
 use std::io::{Read, Write};
 use std::os::fd::AsFd;

@@ -1,5 +1,5 @@
-//! N copies of one test at once, as the suite's `-c N` runs them: a common start, a common window, and the sum of what
-//! each did in a second.
+//! N copies of one test at once, as the suite's `-c N` runs them: a common start, a common window,
+//! and the sum of what each did in a second.
 
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -56,15 +56,15 @@ pub fn with_copies(case: &Case, copies: u64) -> Case {
     Case { placement: Placement { seats, ..case.placement.clone() }, params, ..case.clone() }
 }
 
-/// The seats of one copy, which has `each` tasks: those that it is given, or the first ones again where a placement has
-/// fewer than there are copies.
+/// The seats of one copy, which has `each` tasks: those that it is given, or the first ones again
+/// where a placement has fewer than there are copies.
 pub fn seats(placement: &Placement, copy: usize, each: usize) -> Placement {
     let own = placement.seats.iter().cycle().skip(copy * each % placement.seats.len().max(1)).take(each);
     Placement { seats: own.cloned().collect(), ..placement.clone() }
 }
 
-/// A copy that has done its part goes on so that the others are not left to work undisturbed: in pieces of this share
-/// of it,
+/// A copy that has done its part goes on so that the others are not left to work undisturbed: in
+/// pieces of this share of it,
 const PIECES: u64 = 64;
 /// and not for ever if another one has died, ns.
 const PATIENCE_NS: f64 = 20e9;
@@ -115,8 +115,8 @@ pub fn measure(
 /// The round that has no loops.
 const FINISH: u64 = 0;
 
-/// A copy's part in a round: `loops` loops, then as many more as the slowest copy gives it time for. It answers how many
-/// it has done.
+/// A copy's part in a round: `loops` loops, then as many more as the slowest copy gives it time
+/// for. It answers how many it has done.
 fn copy_of(board: Rc<Board>, clock: Clock, mut work: Loops) -> Body {
     Box::new(move |loops| {
         if loops == FINISH {
@@ -229,7 +229,8 @@ mod tests {
         }
     }
 
-    /// Every copy sleeps, so that CPUs are no matter: twice the copies do twice the work in the same time.
+    /// Every copy sleeps, so that CPUs are no matter: twice the copies do twice the work in the
+    /// same time.
     #[test]
     fn the_rates_of_all_copies_are_added() {
         let score = |copies| {

@@ -1,8 +1,10 @@
-//! Dhrystone 2 by Weicker's definition (SIGPLAN Notices 23:8, 1988): eight procedures, three functions, records with
-//! pointers, strings of 30 characters, arrays of 50 and of 50 by 50 numbers.
+//! Dhrystone 2 by Weicker's definition (SIGPLAN Notices 23:8, 1988): eight procedures, three
+//! functions, records with pointers, strings of 30 characters, arrays of 50 and of 50 by 50
+//! numbers.
 //!
-//! The definition forbids merging what it puts into two compilation units: the second one ([`second`]) is called through
-//! pointers that the compiler cannot see through. Inside a unit it may do what it likes, as the suite's compiler does.
+//! The definition forbids merging what it puts into two compilation units: the second one
+//! ([`second`]) is called through pointers that the compiler cannot see through. Inside a unit it
+//! may do what it likes, as the suite's compiler does.
 
 use std::cell::Cell;
 use std::hint::black_box;
@@ -243,7 +245,8 @@ fn proc_2(globals: &Globals, number: i32) -> i32 {
     let mut result = number;
     let mut local = number.wrapping_add(10);
     let mut enumeration = Ident::Two;
-    // Once round: the letter is an A each time. (The definition's loop would not end otherwise, ours does.)
+    // Once round: the letter is an A each time. (The definition's loop would not end otherwise,
+    // ours does.)
     for _ in 0..2 {
         if globals.first_letter.get() == b'A' {
             local -= 1;

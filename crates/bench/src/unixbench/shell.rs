@@ -16,7 +16,8 @@ const SHELL: &str = "/bin/sh";
 const LANGUAGE: &str = "en_US.utf8";
 const TOOLS: [&str; 6] = ["sort", "od", "grep", "tee", "wc", "rm"];
 
-/// Sorts the text, sorts a dump of that by its offsets, keeps and counts the lines that a word is in.
+/// Sorts the text, sorts a dump of that by its offsets, keeps and counts the lines that a word is
+/// in.
 const STEPS: &str = "\
 sort <text >sorted.$$
 od sorted.$$ | sort -n -k 1 >dump.$$
@@ -59,7 +60,8 @@ fn text() -> String {
     text
 }
 
-/// The folders in which this user's tools are found, as a `PATH` without any others; or what is missing.
+/// The folders in which this user's tools are found, as a `PATH` without any others; or what is
+/// missing.
 pub fn path() -> Result<String, String> {
     if !program::is_executable(program::SHELL) {
         return Err(format!("this system has no {SHELL}"));
@@ -145,7 +147,8 @@ fn try_once(folder: &Scratch) -> anyhow::Result<()> {
     })
 }
 
-/// A shell in the folder, which finds the tools and nothing else, in an environment of two variables.
+/// A shell in the folder, which finds the tools and nothing else, in an environment of two
+/// variables.
 fn shell(folder: &Scratch, language: &str) -> anyhow::Result<Command> {
     let path = match path() {
         Ok(path) => path,

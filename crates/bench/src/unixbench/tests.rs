@@ -35,7 +35,8 @@ fn the_rows_are_the_suites_index_and_hidden() {
     }
 }
 
-/// With the samples of each case: one copy alone, and three of them, which is more than there may be CPUs.
+/// With the samples of each case: one copy alone, and three of them, which is more than there may
+/// be CPUs.
 fn visited(id: BenchId) -> Vec<(Case, Vec<Samples>)> {
     let mut cases = rehearsal::cases(id, Depth::Quick);
     cases.retain(|case| copies_in(case) == Some(1));
@@ -65,7 +66,8 @@ fn scores(id: BenchId) -> f64 {
     score.values(row.metrics[0].form).into_iter().fold(0.0, f64::max)
 }
 
-/// Orders only, so wide that no machine of this century is outside: an error in a unit is a factor of 60 or 1000.
+/// Orders only, so wide that no machine of this century is outside: an error in a unit is a factor
+/// of 60 or 1000.
 #[test]
 fn calculations_are_visited() {
     let (loops, millions) = (scores(ids::DHRY2REG), scores(ids::WHETSTONE));

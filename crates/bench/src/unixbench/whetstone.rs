@@ -1,14 +1,15 @@
-//! Whetstone (Curnow and Wichmann, The Computer Journal 19:1, 1976) in double precision: its eight active modules with
-//! the published weights, in the form in which C programs have measured it since the 1990s (constants near one half, so
-//! that no value runs away, and the results that are published for it).
+//! Whetstone (Curnow and Wichmann, The Computer Journal 19:1, 1976) in double precision: its eight
+//! active modules with the published weights, in the form in which C programs have measured it
+//! since the 1990s (constants near one half, so that no value runs away, and the results that are
+//! published for it).
 
 use std::hint::black_box;
 
 use super::super::check_answer;
 use super::copies::Loops;
 
-/// How often the weights are gone through in a loop, and so the loop's work: a tenth of this in millions of Whetstone
-/// instructions.
+/// How often the weights are gone through in a loop, and so the loop's work: a tenth of this in
+/// millions of Whetstone instructions.
 const TIMES: u32 = 100;
 pub const MILLIONS: f64 = TIMES as f64 / 10.0;
 
@@ -20,8 +21,8 @@ const T2: f64 = 2.0;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Results(pub [f64; 8]);
 
-/// Array elements, an array as a parameter, conditional jumps, integer arithmetic, trigonometric functions, procedure
-/// calls, array references, standard functions.
+/// Array elements, an array as a parameter, conditional jumps, integer arithmetic, trigonometric
+/// functions, procedure calls, array references, standard functions.
 pub const PUBLISHED: Results = Results([
     -1.123_982_556_673_919,
     -1.121_870_798_892_844,
@@ -33,9 +34,9 @@ pub const PUBLISHED: Results = Results([
     0.751_001_630_184_578_7,
 ]);
 
-/// The first module has a tenth of its published turns in a loop: the C programs give it ten times its weight, for the
-/// sake of clocks that were coarse once, and count a tenth of its time. What the first two modules come to then follows
-/// from the same definition.
+/// The first module has a tenth of its published turns in a loop: the C programs give it ten times
+/// its weight, for the sake of clocks that were coarse once, and count a tenth of its time. What
+/// the first two modules come to then follows from the same definition.
 const IN_A_LOOP: Results = {
     let mut results = PUBLISHED;
     results.0[0] = -1.132_394_993_031_359_7;
@@ -67,7 +68,8 @@ fn checked(results: &Results, meant: &Results) -> anyhow::Result<()> {
 
 /// All modules once, each as often as its weight says, the first one so many times as often.
 fn run(overweight: u32) -> Results {
-    // How often is unknown to the compiler: what does not change from turn to turn must still be done by turns.
+    // How often is unknown to the compiler: what does not change from turn to turn must still be
+    // done by turns.
     let times = black_box(TIMES);
     let mut e = black_box([1.0, -1.0, -1.0, -1.0]);
     let one = elements(&mut e, 12 * overweight * times);
@@ -124,8 +126,8 @@ fn jumps(turns: u32) -> f64 {
     f64::from(j)
 }
 
-/// Integer arithmetic: weight 210. Every turn comes to the same numbers, which compilers find out: with them, as with
-/// the suite's, this module takes no time.
+/// Integer arithmetic: weight 210. Every turn comes to the same numbers, which compilers find out:
+/// with them, as with the suite's, this module takes no time.
 fn integers(e: &mut [f64; 4], turns: u32) -> f64 {
     let (mut j, mut k, mut l) = (1usize, 2usize, 3usize);
     for _ in 0..turns {

@@ -155,7 +155,8 @@ fn page_fault(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
             let (ns, faults) = timed_faults(clock, || memory.write_each(page, count, WORD))?;
             let there = memory.resident_share()? * memory.len() as f64;
             if there < (page * count) as f64 {
-                // One word was written to each: where a huge page was not to be had, a base page came.
+                // One word was written to each: where a huge page was not to be had, a base page
+                // came.
                 bail!("{count} pages of {page} bytes were touched and {there:.0} bytes came: no huge page was free");
             }
             fresh_pages(&memory, page, count, faults)?;
@@ -303,7 +304,8 @@ mod tests {
         let huge = cases(&machine).remove(1);
         assert_eq!(huge.unmet, None);
         assert_eq!(huge.case.key(), "vm.page-fault@one-cpu+huge-pages");
-        // This kernel may have none: then the visit fails with the reason, and no sample says otherwise.
+        // This kernel may have none: then the visit fails with the reason, and no sample says
+        // otherwise.
         let (samples, reason) = sampled(&huge.case, |sampler| page_fault(&huge.case, sampler));
         assert_eq!(samples.is_empty(), reason.is_some(), "{reason:?}");
         // As if the kernel had broken its promise: no huge pages in this process.

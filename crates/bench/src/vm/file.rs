@@ -61,7 +61,8 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     candidates
 }
 
-/// An unlinked file in the usual place for temporary ones, each word of a page the page's number from 1.
+/// An unlinked file in the usual place for temporary ones, each word of a page the page's number
+/// from 1.
 fn file(page: usize) -> anyhow::Result<OwnedFd> {
     let file = fresh::unnamed(&std::env::temp_dir())
         .context("cannot make a temporary file: TMPDIR should name a folder that is there")?;

@@ -3,7 +3,8 @@
 //!
 //! The build packs the sources (build.rs). From a row's `run` on, every item that is named is
 //! followed through the `use` lines to where it is defined. The nearest are printed, the others
-//! named with file and line; what all benchmarks share, the harness, stands in `assay explain harness
+//! named with file and line; what all benchmarks share, the harness, stands in `assay explain
+//! harness
 //! --code`.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -212,8 +213,8 @@ impl Sources {
         reached
     }
 
-    /// What is printed of these, and what is only named: first what the row's own file has, then the
-    /// timed loops, then other code, the nearest first, as long as there is room.
+    /// What is printed of these, and what is only named: first what the row's own file has, then
+    /// the timed loops, then other code, the nearest first, as long as there is room.
     fn shared_out(
         &self,
         mut reached: Vec<Place>,

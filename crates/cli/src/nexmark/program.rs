@@ -1,4 +1,5 @@
-//! The program with the Nexmark queries: compiled from the sources that are part of this one, and kept.
+//! The program with the Nexmark queries: compiled from the sources that are part of this one, and
+//! kept.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

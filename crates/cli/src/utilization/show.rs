@@ -66,8 +66,8 @@ pub struct OfCore {
     pub package: Option<i64>,
     #[serde(flatten)]
     pub figures: Figures,
-    /// Share of the time in which both siblings were busy (of more than two: the mean number of further busy ones, as a
-    /// share of the most).
+    /// Share of the time in which both siblings were busy (of more than two: the mean number of
+    /// further busy ones, as a share of the most).
     pub together: Range,
 }
 
@@ -339,7 +339,8 @@ impl Report {
         let labels = |core: &OfCore| {
             let package = core.package.map_or(String::new(), |package| package.to_string());
             let first = core.cpus.split(['-', ',']).next().unwrap_or_default();
-            // The first CPU's number names the core: numbers of cores are not unique on every machine.
+            // The first CPU's number names the core: numbers of cores are not unique on every
+            // machine.
             format!("core=\"{first}\",package=\"{package}\",cpus=\"{}\"", core.cpus)
         };
         let naive = self.cores.iter().map(|core| (labels(core), Some(core.figures.naive))).collect();

@@ -1,4 +1,5 @@
-//! Where the looks of `assay utilization` come from: this machine or a recording; and which CPUs share a core.
+//! Where the looks of `assay utilization` come from: this machine or a recording; and which CPUs
+//! share a core.
 
 use std::fs::File;
 use std::io::{BufRead, BufWriter, Read, Write};
@@ -71,7 +72,8 @@ pub struct Recorded {
     pub damaged: usize,
 }
 
-/// Hands every look of a recording on. `cores` are asked for with what the file says of siblings before its first copy.
+/// Hands every look of a recording on. `cores` are asked for with what the file says of siblings
+/// before its first copy.
 pub fn replay(
     path: &Path,
     cores: impl FnOnce(Option<&str>) -> anyhow::Result<Watch>,

@@ -1,6 +1,6 @@
-//! What Assay 0.1.0 of November 2026 wrote (`tests/archive`: run files, its JSON reports of them, and
-//! its JSON of the results in `tests/imports`). People have archives: the same numbers and
-//! keys must be read from them.
+//! What Assay 0.1.0 of November 2026 wrote (`tests/archive`: run files, its JSON reports of them,
+//! and its JSON of the results in `tests/imports`). People have archives: the same numbers and keys
+//! must be read from them.
 
 use std::fs::File;
 use std::io::Read;
@@ -32,7 +32,8 @@ fn unpacked(path: &Path) -> String {
     text
 }
 
-/// What later versions judge anew, from the same values: intervals, what follows from them, and what rules say.
+/// What later versions judge anew, from the same values: intervals, what follows from them, and
+/// what rules say.
 const JUDGED: [&str; 9] = [
     "ci95",
     "n",
@@ -45,8 +46,9 @@ const JUDGED: [&str; 9] = [
     "without_one",
 ];
 
-/// Fails where something of an archived report is no more what it was: a field that is gone, a number or a text that is
-/// another. Fields may have come, and what is judged may be judged otherwise.
+/// Fails where something of an archived report is no more what it was: a field that is gone, a
+/// number or a text that is another. Fields may have come, and what is judged may be judged
+/// otherwise.
 #[track_caller]
 fn same(what: &str, told: &str, archived: &str) {
     let parsed = |text: &str| serde_json::from_str::<Value>(text).expect("JSON");

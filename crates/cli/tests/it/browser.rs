@@ -1,6 +1,7 @@
 //! The report's page in a real browser, headless and without a network.
 //!
-//! Where there is no Chromium and none can be installed, each test says that it is skipped and passes.
+//! Where there is no Chromium and none can be installed, each test says that it is skipped and
+//! passes.
 
 mod cdp;
 mod example;
@@ -111,7 +112,8 @@ impl Session {
         self.browser.eval(tab, script).as_u64().expect("a count")
     }
 
-    /// Makes the window as high as the page, so that all of it is in sight, and waits until every chart is drawn.
+    /// Makes the window as high as the page, so that all of it is in sight, and waits until every
+    /// chart is drawn.
     fn draw_all(&mut self, tab: &Tab, width: u64) {
         let height = self.count(tab, "document.documentElement.scrollHeight");
         self.browser.size(tab, width, height);
@@ -131,7 +133,8 @@ impl Session {
         testkit::png::look(&png)
     }
 
-    /// No exception, no console message, no warning of the browser's, and no request but for the file itself.
+    /// No exception, no console message, no warning of the browser's, and no request but for the
+    /// file itself.
     fn nothing_happened(&self, file: &Path) {
         let trouble = [
             "Runtime.exceptionThrown",
@@ -144,7 +147,8 @@ impl Session {
             assert!(!trouble.contains(&method), "{event}");
             if method == "Network.requestWillBeSent" {
                 let url = event["params"]["request"]["url"].as_str().unwrap_or_default();
-                // Pictures made inside the page have addresses of their own; nothing is fetched for them.
+                // Pictures made inside the page have addresses of their own; nothing is fetched for
+                // them.
                 let inside = url.starts_with("data:") || url.starts_with("blob:");
                 assert!(inside || url == format!("file://{}", file.display()), "the page asked for {url}");
             }
@@ -237,7 +241,8 @@ fn every_view_of_memory_is_drawn() {
     assert_eq!(session.text(&tab, &texts("chart-made-nodes", ".xtick text")), "node 0|node 1|node 2");
     assert_eq!(session.text(&tab, &texts("chart-made-nodes", ".annotation-text")), "210|88.0|31.0|86.9|212");
 
-    // The order of rows and columns changes at the press of a button, and so do the labels on the axes.
+    // The order of rows and columns changes at the press of a button, and so do the labels on the
+    // axes.
     let first = |axis: &str| {
         format!("document.querySelector('#chart-made-pairs .plot').data[0].{axis}.slice(0, 3).join()")
     };
@@ -455,7 +460,8 @@ fn a_large_report_loads_quickly() {
     let tab = session.tab(1280, "light");
     let begun = std::time::Instant::now();
     let load = session.browser.open(&tab, &file);
-    // The library sleeps until a chart is in sight: what counts is when the largest one can be seen.
+    // The library sleeps until a chart is in sight: what counts is when the largest one can be
+    // seen.
     session.browser.eval(&tab, "document.querySelector('#all-samples').scrollIntoView()");
     session.browser.eval(&tab, "new Promise(done => (function look() {
         if (document.querySelector('#all-samples .plot').classList.contains('drawn')) done(); else setTimeout(look, 10); })())");

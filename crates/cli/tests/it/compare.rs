@@ -1,5 +1,5 @@
-//! Comparisons through the program: several results, saved reports, folders of runs, what is refused and what files it may
-//! be given.
+//! Comparisons through the program: several results, saved reports, folders of runs, what is
+//! refused and what files it may be given.
 
 use std::fs;
 use std::io::Write;
@@ -62,7 +62,8 @@ impl Bench {
         path
     }
 
-    /// The run begun a minute later, each record changed by `edit`, which is told the case that a visit is of.
+    /// The run begun a minute later, each record changed by `edit`, which is told the case that a
+    /// visit is of.
     fn copy(&self, name: &str, mut edit: impl FnMut(&mut Value, &str)) -> PathBuf {
         let text = unsealed(&self.run);
         let mut plan: Vec<String> = Vec::new();
@@ -358,7 +359,8 @@ fn what_cannot_be_used_is_refused_in_words() {
             assert!(output.stdout.is_empty(), "{name}");
         }
     }
-    // A run that was cut off later is compared as far as it goes. (Invented shares of a CPU differ by chance.)
+    // A run that was cut off later is compared as far as it goes. (Invented shares of a CPU differ
+    // by chance.)
     let half = bench.file("half.assay.jsonl", &whole[..whole.len() * 2 / 3]);
     assert!(
         !found(&["--allow-refused"], &[&bench.run, &half], 0)["metrics"]

@@ -24,8 +24,8 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// CPU time that no input of the corpus may take more of: the fuzzers call ten seconds of optimised code a hang, and tests
-/// are not optimised, on machines that are slow and busy.
+/// CPU time that no input of the corpus may take more of: the fuzzers call ten seconds of optimised
+/// code a hang, and tests are not optimised, on machines that are slow and busy.
 const LONGEST: Duration = Duration::from_secs(30);
 
 fn replay(name: &str) {
@@ -81,8 +81,9 @@ replayed! {
     visits
 }
 
-/// Larger material than the corpus may hold, made for the long run: `ASSAY_SEEDS=DIR cargo test -- --ignored seeds`
-/// writes a folder a target into DIR, from this repository's recordings and, where they are, from the shared fixtures.
+/// Larger material than the corpus may hold, made for the long run: `ASSAY_SEEDS=DIR cargo
+/// test -- --ignored seeds` writes a folder a target into DIR, from this repository's
+/// recordings and, where they are, from the shared fixtures.
 #[test]
 #[ignore = "makes seeds for fuzz/run"]
 fn seeds() {

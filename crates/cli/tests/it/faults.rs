@@ -1,4 +1,5 @@
-//! What goes wrong around a measurement, each planted for real: a fault costs what it touches and nothing else.
+//! What goes wrong around a measurement, each planted for real: a fault costs what it touches and
+//! nothing else.
 
 mod children;
 mod cut;

@@ -1,7 +1,7 @@
 //! From a recorded machine and invented samples to every form of report, compared with what it was.
 //!
-//! The benchmarks are named, so that a new one does not change these files; lines that list all rules are left out, so
-//! that a new rule does not either.
+//! The benchmarks are named, so that a new one does not change these files; lines that list all
+//! rules are left out, so that a new rule does not either.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,8 @@ use serde_json::Value;
 
 use crate::assay;
 
-/// A whole run with samples invented from a seed, on the recorded machine, into `out`; returns the run file.
+/// A whole run with samples invented from a seed, on the recorded machine, into `out`; returns the
+/// run file.
 pub fn pretended(seed: u64, out: &Path, more: &[&str]) -> PathBuf {
     let machine = testkit::root().join("tests/machines/firecracker-guest-2cpu.json");
     let seed = seed.to_string();

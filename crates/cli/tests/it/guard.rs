@@ -207,7 +207,8 @@ fn two_commands_in_turn_are_told_apart() {
     page_is_whole(dir.path());
 }
 
-/// Two scripts at once, which print their figures as `n: FIGURE`; none where there are no two like CPUs.
+/// Two scripts at once, which print their figures as `n: FIGURE`; none where there are no two like
+/// CPUs.
 fn duet(dir: &Path, a: &str, b: &str) -> Option<Ended> {
     let (mut command, mark) = (crate::assay(), unique());
     command.arg("guard").args(["--force", "--new", "--quick", "--duet", "--metric", "time[s]=n: (.*)"]);

@@ -1,4 +1,5 @@
-//! Foreign result files and comparisons, through the program: import, compare, report beside, export.
+//! Foreign result files and comparisons, through the program: import, compare, report beside,
+//! export.
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -14,7 +15,8 @@ use crate::golden::pretended;
 
 mod export;
 
-/// The results of lmbench that were collected (not part of this project); `None`, said aloud, in a clone without them.
+/// The results of lmbench that were collected (not part of this project); `None`, said aloud, in a
+/// clone without them.
 fn collected(test: &str) -> Option<PathBuf> {
     let folder = testkit::root().join("../shared/fixtures/results/lmbench");
     if !folder.is_dir() {
@@ -208,7 +210,8 @@ fn a_log_of_hackbench_reads_as_it_read() {
     assert!(first["ci95"].is_array() && first["verdict"] == "unverified", "{first}");
     let compared = json(&verb(&["compare", "--json"], &[&numbered(&log, 1), &numbered(&log, 3)]));
     assert_eq!(compared["metrics"][0]["key"], first["key"], "{compared}");
-    // Rows that measure the same have these metrics and parameters; one that this version lacks has nothing to agree with.
+    // Rows that measure the same have these metrics and parameters; one that this version lacks has
+    // nothing to agree with.
     for one in found["series"].as_array().expect("series") {
         let Some(bench) = bench::find(one["bench"].as_str().expect("a name")) else { continue };
         let metric = bench.metrics.iter().find(|metric| one["metric"] == *metric.name).expect("its metric");
@@ -313,7 +316,8 @@ fn an_old_result_stands_in_a_comparison_and_beside_a_run() {
 fn two_runs_of_one_machine_and_a_planted_slowness() {
     let folders = [7, 8, 9].map(|seed| (seed, tempfile::tempdir().expect("a temporary directory")));
     let [a, b, _] = folders.each_ref().map(|(_, dir)| dir.path());
-    // The level of a pretended series follows from the seed: one run against itself in another order is A/A.
+    // The level of a pretended series follows from the seed: one run against itself in another
+    // order is A/A.
     let run = pretended(7, a, &[]);
     let same = json(&verb(&["compare", "--json"], &[&run, &run]));
     let words = |found: &Value| -> Vec<String> {
@@ -348,8 +352,8 @@ fn two_runs_of_one_machine_and_a_planted_slowness() {
     assert!(slower > 5, "{slower}");
 }
 
-/// A run file's line with half the work in the windows of memory.latency; `cases` learns from the header which cases
-/// these are.
+/// A run file's line with half the work in the windows of memory.latency; `cases` learns from the
+/// header which cases these are.
 fn halved(line: &str, cases: &mut Vec<u64>) -> String {
     let mut record: Value = serde_json::from_str(line).expect("JSON");
     if let Some(plan) = record["header"]["plan"].as_array() {

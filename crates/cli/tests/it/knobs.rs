@@ -44,8 +44,8 @@ fn restore(tree: &Tree) -> Command {
     command
 }
 
-/// A table that is being measured, with SMT switched off just now. It never becomes precise, so that it goes on for all
-/// its passes.
+/// A table that is being measured, with SMT switched off just now. It never becomes precise, so
+/// that it goes on for all its passes.
 fn switched_off(tree: &Tree, out: &Path) -> Running {
     let mut running = start(&mut table(tree, out, "selftest.modes", "60s"));
     running.until("SMT switched off", |_| control(tree) == "off");
@@ -68,8 +68,8 @@ fn a_run_switches_measures_and_switches_back() {
     };
     let visits: Vec<_> = run.visits.iter().filter(off).collect();
     assert!(!visits.is_empty() && visits.iter().all(|visit| visit.reason.is_none()), "{visits:?}");
-    // Two settings take turns ABBA: one switch a pass at most, and the one at the end; the time may be over between the
-    // switch of a further pass and its first visit.
+    // Two settings take turns ABBA: one switch a pass at most, and the one at the end; the time may
+    // be over between the switch of a further pass and its first visit.
     let passes = run.visits.iter().map(|visit| visit.pass + 1).max().expect("visits") as usize;
     assert!(texts.len() <= passes + 2, "{} changes in {passes} passes", texts.len());
 }
@@ -103,7 +103,8 @@ fn signals_put_back_and_kill_leaves_a_journal() {
         std::thread::sleep(Duration::from_millis(random.u64(0..400)));
         running.signal(Signal::KILL);
         running.end();
-        // The journal first: the watchdog may put back and remove it between two looks, and nobody switches off again.
+        // The journal first: the watchdog may put back and remove it between two looks, and nobody
+        // switches off again.
         assert!(changed(&tree) || control(&tree) == "on", "round {round}");
         match round % 2 {
             0 => {

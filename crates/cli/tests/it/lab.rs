@@ -1,5 +1,5 @@
-//! Guests of the machine lab (`lab/README.md`): machines that nobody has at hand are described as they are, and
-//! measured where it was meant.
+//! Guests of the machine lab (`lab/README.md`): machines that nobody has at hand are described as
+//! they are, and measured where it was meant.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -36,15 +36,16 @@ const NOTHING_TO_BOOT: i32 = 77;
 /// And with this where the machine ended before the command did.
 const MACHINE_ENDED: i32 = 125;
 
-/// `every_case_once BENCHMARKS` for scripts in guests: a run that ends when each case has been visited.
+/// `every_case_once BENCHMARKS` for scripts in guests: a run that ends when each case has been
+/// visited.
 const EVERY_CASE_ONCE: &str = include_str!("lab/every-case-once.sh");
 
 /// The two that measure nodes against each other, by the beginning of their names.
 const BETWEEN_NODES: [(&str, &str, &str); 2] =
     [("memory.node-latency", "one-cpu", "latency"), ("memory.node-bandwidth", "per-node", "bandwidth")];
 
-/// Runs a shell script in a guest, in an empty folder, and brings that folder back. `None`, said aloud, where nothing
-/// can be booted.
+/// Runs a shell script in a guest, in an empty folder, and brings that folder back. `None`, said
+/// aloud, where nothing can be booted.
 fn in_guest(test: &str, machine: &str, script: &str) -> Option<TempDir> {
     in_guest_told(test, "", machine, script)
 }
@@ -341,7 +342,8 @@ fn measured(folder: &TempDir) -> Vec<(Planned, Visit)> {
     run.visits.into_iter().map(|visit| (run.header.plan[visit.case as usize].clone(), visit)).collect()
 }
 
-/// What the kernel told while the run's memory was bound: all nodes that the plan names were, and no page lay elsewhere.
+/// What the kernel told while the run's memory was bound: all nodes that the plan names were, and
+/// no page lay elsewhere.
 fn check_bound_memory(folder: &TempDir, plan: &[Planned]) {
     let text = fs::read_to_string(folder.path().join("numa_maps")).expect("the guest wrote it");
     let mut seen = CpuSet::default();
@@ -362,7 +364,8 @@ fn check_bound_memory(folder: &TempDir, plan: &[Planned]) {
     assert_eq!(seen, meant.flat_map(|seat| seat.mem_nodes.iter()).collect());
 }
 
-/// Cases of one benchmark are the whole matrix: for each node with CPUs (these), each of so many memories.
+/// Cases of one benchmark are the whole matrix: for each node with CPUs (these), each of so many
+/// memories.
 fn check_plan<'a>(
     plan: impl Iterator<Item = &'a Planned>,
     placement: &str,

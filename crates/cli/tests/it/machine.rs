@@ -1,4 +1,5 @@
-//! `assay machine` against real machines with known answers, and against trees that no machine would show.
+//! `assay machine` against real machines with known answers, and against trees that no machine
+//! would show.
 
 mod dimms;
 mod fixtures;
@@ -74,7 +75,8 @@ fn check_consistency(name: &str, machine: &Value) {
         }
         covered.insert((level, kind), seen);
     }
-    // A tree with holes lacks the first level of some CPUs too; where that is whole, so is the second.
+    // A tree with holes lacks the first level of some CPUs too; where that is whole, so is the
+    // second.
     let whole = covered.get(&(1, "data")).is_some_and(|cpus| *cpus == online);
     if let (true, Some(second)) = (whole, covered.get(&(2, "unified"))) {
         assert_eq!(*second, online, "{name}: every online CPU is in one L2");

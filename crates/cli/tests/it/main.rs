@@ -1,4 +1,5 @@
-//! Assay from the outside: the real program, driven as a user does, and its report in a real browser.
+//! Assay from the outside: the real program, driven as a user does, and its report in a real
+//! browser.
 
 mod archive;
 mod browser;

@@ -1,4 +1,5 @@
-//! `assay memmap` itself: real maps of a few MiB, a slow region that was planted, limits that it keeps, and its end.
+//! `assay memmap` itself: real maps of a few MiB, a slow region that was planted, limits that it
+//! keeps, and its end.
 
 use serde_json::Value;
 
@@ -12,7 +13,8 @@ fn memmap(dir: &std::path::Path, words: &str) -> std::process::Command {
     command
 }
 
-/// It ended with a report; with 3 where others kept this machine so busy that no number is to be believed.
+/// It ended with a report; with 3 where others kept this machine so busy that no number is to be
+/// believed.
 fn sane(ended: &Ended) {
     assert!(ended.sane().code == 0 || ended.code == 3, "{ended:?}");
 }
@@ -35,7 +37,8 @@ fn a_planted_region_is_found_with_ratio_and_share() {
         // Three is planted; on a busy machine six was seen.
         let ratio = map["ratio"].as_f64().expect("one");
         assert!(ratio > 1.8, "ratio {ratio}: {}", map["words"]);
-        // Other chunks may lie between, whatever slows them here; the slowest are those that were planted.
+        // Other chunks may lie between, whatever slows them here; the slowest are those that were
+        // planted.
         let letters = map["map"].as_str().expect("letters");
         let (quarter, slow) = (letters.len() / 4, |letters: &str| letters.matches('S').count());
         assert!((quarter * 3 / 4..=quarter * 5 / 4).contains(&slow(letters)), "{}: {letters}", map["words"]);

@@ -1,6 +1,7 @@
-//! Changed run files and results of other tools through every reader and every output: no crash, bounded memory and time, and
-//! nothing hostile that lives. A sample in every test run, five thousand in `make soak` (`SOAK_MUTATIONS` says how many,
-//! `SOAK_SEED` repeats, `SOAK_FILE` only one of them).
+//! Changed run files and results of other tools through every reader and every output: no crash,
+//! bounded memory and time, and nothing hostile that lives. A sample in every test run, five
+//! thousand in `make soak` (`SOAK_MUTATIONS` says how many, `SOAK_SEED` repeats, `SOAK_FILE` only
+//! one of them).
 
 mod change;
 mod outputs;
@@ -24,8 +25,8 @@ use crate::soak::tally;
 const MEMORY: u64 = 1 << 30;
 const SECONDS: u64 = 30;
 
-/// A command on a changed file: its words (CHANGED and GOOD stand for files, OUT for a folder), the form of what it says, and
-/// the file that it writes.
+/// A command on a changed file: its words (CHANGED and GOOD stand for files, OUT for a folder), the
+/// form of what it says, and the file that it writes.
 struct Way {
     words: &'static str,
     form: Form,

@@ -1,5 +1,5 @@
-//! `assay run --only nexmark` and `assay setup flink`: what is missing or wrong is said, and a real cluster leaves nothing
-//! behind, whoever is killed.
+//! `assay run --only nexmark` and `assay setup flink`: what is missing or wrong is said, and a real
+//! cluster leaves nothing behind, whoever is killed.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,7 +16,8 @@ use tempfile::TempDir;
 use crate::host::{Mount, nothing_left_running, processes_marked, skipped, unique};
 use crate::runs::{Ended, Running, end, is_tidy, page_is_whole, results, start, visits_so_far};
 
-/// A stage: a folder with fakes of all that a cluster is made of, and an environment that knows nothing else.
+/// A stage: a folder with fakes of all that a cluster is made of, and an environment that knows
+/// nothing else.
 struct Stage {
     dir: TempDir,
 }
@@ -262,7 +263,8 @@ fn a_dry_run_and_invented_samples_need_no_cluster() {
     page_is_whole(&stage.path("out"));
 }
 
-/// A real Flink: what $ASSAY_FLINK names, what `tests/install-needs` brought, or what `assay setup flink` did.
+/// A real Flink: what $ASSAY_FLINK names, what `tests/install-needs` brought, or what `assay setup
+/// flink` did.
 pub fn flink(test: &str) -> Option<PathBuf> {
     let brought = testkit::root().join("target/flink");
     let share = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from);

@@ -1,5 +1,5 @@
-//! Real runs below trees of files that stand for a machine which tells of its clocks, idle states, temperatures and
-//! voltages, and whose files change while the run goes on.
+//! Real runs below trees of files that stand for a machine which tells of its clocks, idle states,
+//! temperatures and voltages, and whose files change while the run goes on.
 
 use std::fs;
 use std::path::Path;
@@ -116,7 +116,8 @@ fn a_machine_that_tells_is_observed_while_it_is_measured() {
         turn("multiplier", "by IA32", 13.0, 30.0),
         turn("core voltage", "by IA32", 1.1008, 1.1409),
     ];
-    // Each look reads one of those that interrupt a CPU; a run of few looks may not have come to all of them.
+    // Each look reads one of those that interrupt a CPU; a run of few looks may not have come to
+    // all of them.
     if cfg!(target_arch = "x86_64") {
         assert!(under_load.iter().sum::<usize>() > 0, "{:#?}", run.time_lines);
     }

@@ -1,5 +1,5 @@
-//! What is not ours stays, whatever its name; what is ours goes, however its maker ended; and what we write is as private
-//! as the user wants it.
+//! What is not ours stays, whatever its name; what is ours goes, however its maker ended; and what
+//! we write is as private as the user wants it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -174,7 +174,8 @@ fn a_users_files_outlive_runs_and_kills_whatever_their_names() {
     ended_behind.says(&[copy.to_str().expect("UTF-8"), "written for another folder"]);
     is_tidy(out.path());
 
-    // Nothing of ours goes before a dry run has said so, and once nothing foreign is in it, it goes.
+    // Nothing of ours goes before a dry run has said so, and once nothing foreign is in it, it
+    // goes.
     fs::remove_file(lefts[0].join("notes.txt")).expect("removed");
     let dry = end(run_in(folder.path(), out.path(), "file.create").arg("--dry-run"));
     let would = format!("would remove what a killed run left: {}", lefts[0].display());

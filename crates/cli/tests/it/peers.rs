@@ -1,4 +1,5 @@
-//! `assay peers` through the program: fleets of run files, torn ones, old ones, compressed ones, doubled ones.
+//! `assay peers` through the program: fleets of run files, torn ones, old ones, compressed ones,
+//! doubled ones.
 
 use std::fs;
 use std::io::Write;
@@ -109,7 +110,8 @@ fn one_slow_host_among_damaged_old_and_doubled_files() {
     made.put("runs/rack-1/db77.assay.jsonl.gz", &packed(&made.bytes(&slow)));
     let before = made.host("db77", "2026-11-01T00:00:00Z", 1.0);
     made.put("runs/old/db77.assay.jsonl", &made.bytes(&before));
-    // The same run once more, a torn one, one that never came to its end, a foreign file, one of a later version.
+    // The same run once more, a torn one, one that never came to its end, a foreign file, one of a
+    // later version.
     made.put("runs/copy/db77.assay.jsonl", &made.bytes(&slow));
     let torn = made.host("db78", "2026-11-02T00:00:00Z", 0.3);
     let torn = made.bytes(&torn);

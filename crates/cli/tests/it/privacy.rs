@@ -1,4 +1,5 @@
-//! What identifies an owner or belongs to others reaches no file and no report, and comes out of no old file again.
+//! What identifies an owner or belongs to others reaches no file and no report, and comes out of no
+//! old file again.
 
 use std::fs;
 use std::io::Read;
@@ -58,7 +59,8 @@ fn tree() -> Tree {
     tree
 }
 
-/// Fails where a planted text stands in these bytes, as it is or in hexadecimal digits, in small letters or large.
+/// Fails where a planted text stands in these bytes, as it is or in hexadecimal digits, in small
+/// letters or large.
 #[track_caller]
 fn clean(what: &str, bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes).to_ascii_lowercase();

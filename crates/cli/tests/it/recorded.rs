@@ -1,5 +1,6 @@
-//! Three quick runs that version 0.1.0 made of one guest whose core clock moved: how precise their figures are, what
-//! comparing them says, and how many planted differences it finds. They are read from the shared fixtures.
+//! Three quick runs that version 0.1.0 made of one guest whose core clock moved: how precise their
+//! figures are, what comparing them says, and how many planted differences it finds. They are read
+//! from the shared fixtures.
 
 use std::fs;
 use std::io::Read;
@@ -81,7 +82,8 @@ fn recorded_figures_are_as_precise_as_before() {
     }
 }
 
-/// Of some metrics: how many there are, how many are called different, and how many the same (within 10 % at most).
+/// Of some metrics: how many there are, how many are called different, and how many the same
+/// (within 10 % at most).
 fn said<'a>(metrics: impl Iterator<Item = &'a Value>) -> [usize; 3] {
     const DIFFERENT: [&str; 4] = ["faster", "slower", "higher", "lower"];
     let mut said = [0; 3];
@@ -139,8 +141,8 @@ fn faster(file: &Path, factor: f64, copy: &Path) {
 fn planted_differences_are_found() {
     let Some(files) = recorded("planted_differences_are_found") else { return };
     let folder = tempfile::tempdir().expect("a temporary folder");
-    // Found, at least, of those at one clock. Between the first run and the third the clock fell by 5 %, and all that is bound
-    // by the core took 2 % more cycles, as in the runs themselves.
+    // Found, at least, of those at one clock. Between the first run and the third the clock fell by
+    // 5 %, and all that is bound by the core took 2 % more cycles, as in the runs themselves.
     for (planted, a, least) in [(1.10, 1, 62), (1.05, 1, 15), (1.10, 0, 54)] {
         let copy = folder.path().join(format!("{planted}.assay.jsonl"));
         faster(&files[2], planted, &copy);

@@ -1,5 +1,5 @@
-//! Programs to whom the kernel refuses some calls, as containers and sandboxes make it: a filter (seccomp) that a child
-//! gives itself between its birth and its program.
+//! Programs to whom the kernel refuses some calls, as containers and sandboxes make it: a filter
+//! (seccomp) that a child gives itself between its birth and its program.
 
 use std::io;
 use std::os::unix::process::CommandExt;

@@ -1,5 +1,6 @@
-//! Each rule with its faults and with clean runs. Whoever adds a rule adds its line to the table below: a test that
-//! plants what the rule must find, and one that shows what it must not call a fault.
+//! Each rule with its faults and with clean runs. Whoever adds a rule adds its line to the table
+//! below: a test that plants what the rule must find, and one that shows what it must not call a
+//! fault.
 
 use std::collections::BTreeSet;
 
@@ -176,7 +177,8 @@ table! {
     }
 }
 
-/// Every case makes the rule fire, with all that a finding must have, and with its effect on the verdicts.
+/// Every case makes the rule fire, with all that a finding must have, and with its effect on the
+/// verdicts.
 #[track_caller]
 fn fires(rule: &str, cases: &[Case]) {
     assert!(!cases.is_empty(), "{rule}: no fault was planted");
@@ -263,8 +265,8 @@ fn every_rule_explains_itself() {
 /// What a clean run may say: that a score without a placement is a mix is true of every machine.
 const INFORMATIVE: [&str; 3] = ["free-placement", "latency-knee", "network-loopback"];
 
-/// What these look at the quick profile does not measure: it takes longer, or a study, or a disk or a way to another host,
-/// which invented samples have none of.
+/// What these look at the quick profile does not measure: it takes longer, or a study, or a disk or
+/// a way to another host, which invented samples have none of.
 const LEFT_TO_STANDARD: [&str; 33] = [
     "latency-knee",
     "more-than-copies",

@@ -230,7 +230,8 @@ pub fn run_file(dir: &Path) -> PathBuf {
     files[0].clone()
 }
 
-/// The text of a run file without its checksums, as the first versions wrote it: for tests that change it.
+/// The text of a run file without its checksums, as the first versions wrote it: for tests that
+/// change it.
 #[track_caller]
 pub fn unsealed(file: &Path) -> String {
     let text = fs::read_to_string(file).expect("readable");
@@ -318,8 +319,8 @@ pub fn is_tidy(dir: &Path) {
     }
 }
 
-/// A tree that stands for this machine's counters and tells nothing else but its CPUs: what others do here meanwhile
-/// cannot be seen in it, so runs below it are quiet.
+/// A tree that stands for this machine's counters and tells nothing else but its CPUs: what others
+/// do here meanwhile cannot be seen in it, so runs below it are quiet.
 pub fn quiet_tree() -> Tree {
     let tree = Tree::new();
     tree.file("/sys/devices/system/cpu/online", &crate::host::allowed_cpus().to_string());

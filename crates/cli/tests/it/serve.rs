@@ -1,4 +1,5 @@
-//! `assay serve` from the outside: who knows the token is served, and whatever else comes changes nothing about that.
+//! `assay serve` from the outside: who knows the token is served, and whatever else comes changes
+//! nothing about that.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -83,7 +84,8 @@ impl Server {
         (stream, answer.map(|verdict| (verdict, keys)))
     }
 
-    /// The next rightful client is served, and soon: begun within two seconds, with room for slow machines.
+    /// The next rightful client is served, and soon: begun within two seconds, with room for slow
+    /// machines.
     fn serves(&self) {
         let begin = Instant::now();
         let verdict = loop {

@@ -1,4 +1,5 @@
-//! SMBIOS tables made by the tests: a board named as Dell's of the 14th generation, filled as a test wants it.
+//! SMBIOS tables made by the tests: a board named as Dell's of the 14th generation, filled as a
+//! test wants it.
 
 use crate::synthetic::Tree;
 
@@ -11,7 +12,8 @@ pub struct Board {
 pub const CPU: &str = "Intel(R) Xeon(R) Gold 6248 CPU @ 2.50GHz";
 
 impl Board {
-    /// So many sockets of 12 slots, a processor in each, and modules of 16 GiB in those slots that are named.
+    /// So many sockets of 12 slots, a processor in each, and modules of 16 GiB in those slots that
+    /// are named.
     pub fn dell(sockets: u32, filled: &[&str]) -> Board {
         let letters = "ABCDEFGH".chars().take(sockets as usize);
         let names: Vec<String> =

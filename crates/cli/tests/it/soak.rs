@@ -1,7 +1,9 @@
-//! `make soak`: Assay is killed at random moments for twenty minutes, by every family of benchmarks that leaves objects, amid
-//! files of a user's that look like ours. Nothing may be lost, nothing left, and every run gone on with.
+//! `make soak`: Assay is killed at random moments for twenty minutes, by every family of benchmarks
+//! that leaves objects, amid files of a user's that look like ours. Nothing may be lost, nothing
+//! left, and every run gone on with.
 //!
-//! `SOAK_SECONDS` says how long, `SOAK_SEED` repeats, `SOAK_FAMILY` and `SOAK_KILLS` narrow it down to one bout.
+//! `SOAK_SECONDS` says how long, `SOAK_SEED` repeats, `SOAK_FAMILY` and `SOAK_KILLS` narrow it down
+//! to one bout.
 
 mod bout;
 mod decoys;
@@ -46,9 +48,11 @@ impl Course {
     }
 }
 
-/// An IPC namespace for the calling thread and all that it starts, so that System V objects of others are not taken for ours.
+/// An IPC namespace for the calling thread and all that it starts, so that System V objects of
+/// others are not taken for ours.
 fn own_objects() {
-    // SAFETY: no file system or file descriptors are shared anew; where it is refused nothing changes.
+    // SAFETY: no file system or file descriptors are shared anew; where it is refused nothing
+    // changes.
     let _ = unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWIPC) };
 }
 

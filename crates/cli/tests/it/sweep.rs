@@ -1,4 +1,5 @@
-//! Sweeps and knobs through the program: what is refused and how, what is planned, and what a report of invented samples says.
+//! Sweeps and knobs through the program: what is refused and how, what is planned, and what a
+//! report of invented samples says.
 
 mod hackbench;
 mod kills;

@@ -27,7 +27,8 @@ pub struct Shape {
     pub lists: bool,
 }
 
-/// A temporary folder, in memory where that is possible: a hundred thousand small files take a disk a minute.
+/// A temporary folder, in memory where that is possible: a hundred thousand small files take a disk
+/// a minute.
 pub fn folder() -> TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a temporary folder")
 }
@@ -56,7 +57,8 @@ impl Tree {
         self.file(&format!("/sys/devices/system/cpu/cpu{cpu}/{file}"), text)
     }
 
-    /// Topology, caches and one node per package of a regular machine, masks of `words` words of 32 bits each.
+    /// Topology, caches and one node per package of a regular machine, masks of `words` words of 32
+    /// bits each.
     pub fn build(&self, shape: Shape, words: usize) -> &Tree {
         let number = |thread: u32| shape.first + shape.step * thread;
         let all_cores = shape.packages * shape.cores;

@@ -105,7 +105,8 @@ fn wrong_opening(source: &Source) -> Option<String> {
 
 #[test]
 fn only_three_places_read_the_system() {
-    // The planted faults write into a pipe that they inherited, hackbench into its own: that opens nothing.
+    // The planted faults write into a pipe that they inherited, hackbench into its own: that opens
+    // nothing.
     let pipes = |path: &str| {
         path == "crates/bench/src/selftest.rs" || path.starts_with("crates/bench/src/hackbench/")
     };
@@ -132,7 +133,8 @@ fn only_verbs_print() {
 
 #[test]
 fn every_thread_may_be_refused() {
-    // Both end the process where one more task is refused. `sys/thread.rs` has the ways that do not.
+    // Both end the process where one more task is refused. `sys/thread.rs` has the ways that do
+    // not.
     let ends = |code: &str| code.contains("thread::spawn(") || code.contains("scope.spawn(");
     for source in product() {
         assert!(!ends(&code(&source)), "{} starts a thread", source.path);

@@ -1,4 +1,5 @@
-//! `assay utilization` as users run it: recordings whose truth is known, bad ones, and this machine.
+//! `assay utilization` as users run it: recordings whose truth is known, bad ones, and this
+//! machine.
 
 use std::path::{Path, PathBuf};
 

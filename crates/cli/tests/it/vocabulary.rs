@@ -1,5 +1,5 @@
-//! The names that measuring, meaning and reports share stand in `model::vocabulary` only, and name what
-//! there is.
+//! The names that measuring, meaning and reports share stand in `model::vocabulary` only, and name
+//! what there is.
 
 use std::collections::BTreeSet;
 
@@ -21,8 +21,8 @@ fn literals(source: &Source) -> Vec<String> {
     found
 }
 
-/// Ids that mean nothing else, wherever they stand. Rules of one word (`steal`, `drift`) are words of
-/// other things, too: their type keeps them.
+/// Ids that mean nothing else, wherever they stand. Rules of one word (`steal`, `drift`) are words
+/// of other things, too: their type keeps them.
 fn ids() -> BTreeSet<&'static str> {
     let of = |family: &Family| {
         let benches = family.benchmarks.iter().map(|id| id.as_str());
@@ -51,8 +51,8 @@ fn family_of(path: &str) -> Option<&'static Family> {
     by_name.or_else(|| FAMILIES.iter().find(|family| groups(family).any(speaks_of)))
 }
 
-/// Words of a file that are names of its family's metrics or parameters, and mean something else there:
-/// a title, a heading, a unit, a choice, a seat's role, a word of another program.
+/// Words of a file that are names of its family's metrics or parameters, and mean something else
+/// there: a title, a heading, a unit, a choice, a seat's role, a word of another program.
 const OTHER_MEANINGS: [(&str, &[&str]); 22] = [
     ("bench/cpu_arithmetic.rs", &["cycles"]),
     ("bench/hackbench.rs", &["migrations", "messages", "tasks"]),

@@ -1,5 +1,5 @@
-//! What is said of a host that falls behind: how far, in what, how sure, what about it differs from its peers, and the
-//! command that shows it again.
+//! What is said of a host that falls behind: how far, in what, how sure, what about it differs from
+//! its peers, and the command that shows it again.
 
 use std::cmp::Reverse;
 
@@ -124,8 +124,8 @@ fn suspects(host: &Host, group: &Group, against: &Group, component: &str) -> Vec
     found
 }
 
-/// Two healthy hosts of the group to measure beside it: those nearest to the middle would do as well as any; the first by
-/// name are easy to find.
+/// Two healthy hosts of the group to measure beside it: those nearest to the middle would do as
+/// well as any; the first by name are easy to find.
 fn company<'a>(fleet: &'a Fleet, against: &Group, standings: &[Standing]) -> Vec<&'a str> {
     let healthy = against.hosts.iter().filter(|place| {
         let standing = &standings[**place];
@@ -146,7 +146,8 @@ fn slow(
 ) -> Option<(f64, Finding)> {
     let (group, against) = (groups.get(standing.group)?, groups.get(standing.against)?);
     let (part, alone) = (standing.worst(), standing.flags.first());
-    // A part is worth more than a benchmark of it; a benchmark far below its part is named for itself.
+    // A part is worth more than a benchmark of it; a benchmark far below its part is named for
+    // itself.
     let (what, ratio, z, peers, component) = match (part, alone) {
         (Some(part), alone) if alone.is_none_or(|flag| flag.ratio > part.ratio - 0.1) => {
             (part.component.clone(), part.ratio, part.z, standing.peers, part.component.clone())

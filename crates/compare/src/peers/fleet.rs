@@ -1,4 +1,5 @@
-//! Results of many hosts, kept small: names of series stand once, of each series a host has three numbers.
+//! Results of many hosts, kept small: names of series stand once, of each series a host has three
+//! numbers.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -111,7 +112,8 @@ fn better_of(unit: &str) -> Option<Better> {
 }
 
 impl Fleet {
-    /// Adds a result. Of one host the newest counts, and the others are its history; one run counts once.
+    /// Adds a result. Of one host the newest counts, and the others are its history; one run counts
+    /// once.
     pub fn add(&mut self, result: Result) {
         let Result {
             host,
@@ -171,7 +173,8 @@ impl Fleet {
         *known = newest;
     }
 
-    /// Hosts of different names that tell one boot: one machine under several names counts as several.
+    /// Hosts of different names that tell one boot: one machine under several names counts as
+    /// several.
     pub fn one_boot(&self) -> Vec<[&str; 2]> {
         let mut seen: HashMap<&str, &str> = HashMap::new();
         let mut found = Vec::new();

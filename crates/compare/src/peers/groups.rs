@@ -1,7 +1,8 @@
 //! Who are peers: hosts that agree in every field that makes a machine what it is.
 //!
-//! A field that a host does not tell (DIMMs need root) makes no group of its own: such a host belongs to the largest group
-//! that agrees in all that it does tell. Memory sizes differ by what firmware keeps: sizes within 5 % of each other are one.
+//! A field that a host does not tell (DIMMs need root) makes no group of its own: such a host
+//! belongs to the largest group that agrees in all that it does tell. Memory sizes differ by what
+//! firmware keeps: sizes within 5 % of each other are one.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,8 @@ use super::fleet::Host;
 /// With fewer hosts nothing can be called an outlier: the spread itself is not known.
 pub const LEAST_HOSTS: usize = 8;
 
-/// The fields of a group, as methods of fleet validation take them: processor, memory population, system.
+/// The fields of a group, as methods of fleet validation take them: processor, memory population,
+/// system.
 const FORMING: [&str; 15] = [
     "suite",
     "cpu_model",
@@ -133,7 +135,8 @@ fn merged(mut by_key: BTreeMap<Key, Vec<usize>>) -> BTreeMap<Key, Vec<usize>> {
     by_key
 }
 
-/// Parts wherever two neighbouring sizes of memory are too far apart; hosts that do not tell stay with the largest part.
+/// Parts wherever two neighbouring sizes of memory are too far apart; hosts that do not tell stay
+/// with the largest part.
 fn by_memory(places: Vec<usize>, hosts: &[Host]) -> Vec<Vec<usize>> {
     let gib = |place: &usize| hosts[*place].make_up.get(MEMORY).and_then(|gib| gib.parse::<f64>().ok());
     let (told, untold): (Vec<usize>, Vec<usize>) = places.into_iter().partition(|place| gib(place).is_some());

@@ -1,8 +1,9 @@
-//! Hosts against hosts of the same make-up: which of a fleet is slower than its peers, in what, and what about it differs.
+//! Hosts against hosts of the same make-up: which of a fleet is slower than its peers, in what, and
+//! what about it differs.
 //!
-//! [`Fleet`] gathers results a host at a time and keeps a few numbers of each; `groups.rs` says who are peers,
-//! `outliers.rs` who falls behind them, `findings.rs` puts that into words with what else is known of the host. Pure: the
-//! same results give the same answer in any order.
+//! [`Fleet`] gathers results a host at a time and keeps a few numbers of each; `groups.rs` says who
+//! are peers, `outliers.rs` who falls behind them, `findings.rs` puts that into words with what
+//! else is known of the host. Pure: the same results give the same answer in any order.
 
 mod findings;
 pub mod fleet;

@@ -1,5 +1,6 @@
-//! Who falls behind. Logarithms of ratios to the group's median, robust z with a limit that knows how few hosts there are,
-//! a margin in the units that matter, and for the many single benchmarks a false discovery rate.
+//! Who falls behind. Logarithms of ratios to the group's median, robust z with a limit that knows
+//! how few hosts there are, a margin in the units that matter, and for the many single benchmarks a
+//! false discovery rate.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +14,9 @@ use stats::tails::normal_two_sided;
 const MARGIN: f64 = 0.03;
 const NOISES: f64 = 3.0;
 
-/// Limits of robust z by number of hosts: quantiles at 1e-4 (two-sided) of `(x - median) / 1.4826 MAD` of normal values,
-/// from the table of our methods; those of 8 and 9 hosts are simulated alike (16.1 and 17.3).
+/// Limits of robust z by number of hosts: quantiles at 1e-4 (two-sided) of `(x - median) / 1.4826
+/// MAD` of normal values, from the table of our methods; those of 8 and 9 hosts are simulated alike
+/// (16.1 and 17.3).
 const LIMITS: [(f64, f64); 7] =
     [(8.0, 17.0), (9.0, 17.0), (10.0, 12.7), (20.0, 6.3), (50.0, 4.8), (200.0, 4.1), (1000.0, 3.9)];
 
@@ -24,7 +26,8 @@ const FALSE_DISCOVERIES: f64 = 0.01;
 /// The quantile of the normal distribution that the limits stand for: 1e-4, two-sided.
 const NORMAL_LIMIT: f64 = 3.8906;
 
-/// The limit of robust z among so many hosts: by straight lines between the table's logarithms. `None` below eight.
+/// The limit of robust z among so many hosts: by straight lines between the table's logarithms.
+/// `None` below eight.
 pub fn limit(hosts: usize) -> Option<f64> {
     if hosts < LEAST_HOSTS {
         return None;
@@ -105,7 +108,8 @@ impl Level {
             return None;
         }
         let sigma = MAD_TO_SIGMA * mad(values)?;
-        // Equal values to the last digit (clocks, counts) have no spread to divide by: a thousandth is none that matters.
+        // Equal values to the last digit (clocks, counts) have no spread to divide by: a thousandth
+        // is none that matters.
         Some(Level {
             centre: median(values)?,
             sigma: sigma.max(1e-3),
@@ -125,7 +129,8 @@ struct Baseline {
     parts: BTreeMap<String, Level>,
 }
 
-/// Distances of a host from its peers: by metric, then the median of each part (with its better end).
+/// Distances of a host from its peers: by metric, then the median of each part (with its better
+/// end).
 struct Distances {
     metrics: Vec<(Value, f64, Level)>,
     parts: BTreeMap<String, (f64, f64, f64, usize)>,
@@ -270,8 +275,9 @@ fn stand(
 }
 
 fn flag(candidates: Vec<Candidate>, tests: usize, standings: &mut [Standing]) {
-    // z of few hosts has long tails: brought to the scale on which its limit is the normal quantile. Of benchmarks that are not
-    // worse by the margin p counts as 1: they are never flagged, but were looked at.
+    // z of few hosts has long tails: brought to the scale on which its limit is the normal
+    // quantile. Of benchmarks that are not worse by the margin p counts as 1: they are never
+    // flagged, but were looked at.
     let scaled = |one: &Candidate| one.flag.z * NORMAL_LIMIT / one.limit;
     let mut p: Vec<f64> = candidates.iter().map(|one| normal_two_sided(scaled(one)) / 2.0).collect();
     p.resize(tests.max(p.len()), 1.0);

@@ -82,7 +82,8 @@ fn slow(peers: &Peers) -> Vec<&model::Finding> {
     peers.findings.iter().filter(|finding| finding.rule == SLOW).collect()
 }
 
-/// The story's host, at 55.63 % of its peers, beside healthy ones: it alone, in memory, and what differs is named.
+/// The story's host, at 55.63 % of its peers, beside healthy ones: it alone, in memory, and what
+/// differs is named.
 #[test]
 fn the_host_with_the_wrong_slot_stands_out() {
     let mut rng = Rng::with_seed(7);
@@ -193,7 +194,8 @@ fn groups_are_of_one_make_up_and_unknown_fields_make_none() {
     let mut results = healthy(30, 11);
     for (place, result) in results.iter_mut().enumerate() {
         result.make_up = match place {
-            // Other machines, another kernel, slots that only root reads, a little less memory, invented numbers.
+            // Other machines, another kernel, slots that only root reads, a little less memory,
+            // invented numbers.
             0..10 => make_up(&[("cpu_model", "EPYC 7713"), ("memory_gib", "1007")]),
             10..12 => make_up(&[("kernel", "6.12.0")]),
             12..15 => make_up(&[("dimms_mib", "")]),

@@ -54,7 +54,8 @@ fn check(evidence: &Evidence) -> Option<Vec<Finding>> {
             .copied()
             .filter(|point| point.op() == *op && free_of_others(evidence, point))
             .collect();
-        // A cap of bytes may make operations of one block size look round by luck; so the first that is found stands.
+        // A cap of bytes may make operations of one block size look round by luck; so the first
+        // that is found stands.
         let found =
             capped(evidence, &of, Quantity::Operations).or_else(|| capped(evidence, &of, Quantity::Bytes));
         findings.extend(found);

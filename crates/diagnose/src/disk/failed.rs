@@ -111,7 +111,8 @@ struct Failure<'a> {
     words: &'a str,
 }
 
-/// `read of 4096 bytes at offset 1048576 failed: Input/output error (os error 5)`, with anything before it.
+/// `read of 4096 bytes at offset 1048576 failed: Input/output error (os error 5)`, with anything
+/// before it.
 fn failure(text: &str) -> Option<Failure<'_>> {
     if let Some((what, words)) = text.split_once(" came back with ").filter(|(what, _)| is_io(what)) {
         return Some(Failure { kind: Kind::Short, what: what.rsplit(": ").next().unwrap_or(what), words });

@@ -103,7 +103,8 @@ fn generator_bound(evidence: &Evidence) -> Option<Vec<Finding>> {
     }])
 }
 
-/// Share of the windows' time that the generator was ready and others had its CPU, where that was noted.
+/// Share of the windows' time that the generator was ready and others had its CPU, where that was
+/// noted.
 fn waited(evidence: &Evidence, point: &Point) -> Option<f64> {
     let series = &point.judged(point.rate_metric())?.series;
     let (mut waited, mut all) = (0.0, 0.0);

@@ -21,7 +21,8 @@ pub struct Point<'a> {
     series: Vec<&'a Judged>,
 }
 
-/// All points of disk rows that gave numbers, in the order of the plan; `None` where there are none.
+/// All points of disk rows that gave numbers, in the order of the plan; `None` where there are
+/// none.
 pub fn points<'a>(evidence: &Evidence<'a>) -> Option<Vec<Point<'a>>> {
     let mut found: BTreeMap<(usize, String), Point> = BTreeMap::new();
     for judged in evidence.series.iter().filter(|judged| judged.series.case.bench.starts_with(GROUP)) {
@@ -190,7 +191,8 @@ pub fn name(evidence: &Evidence) -> String {
     disk(evidence).map_or("the disk".to_string(), |disk| super::super::words::clipped(&disk.name()))
 }
 
-/// The kernel's name of the one device below, for commands; the directory's own filesystem where there is none.
+/// The kernel's name of the one device below, for commands; the directory's own filesystem where
+/// there is none.
 pub fn device(evidence: &Evidence) -> Option<String> {
     let disk = disk(evidence)?;
     Some(shell(&disk.only().or_else(|| disk.top())?.name))

@@ -81,8 +81,8 @@ fn step(line: &Line) -> Option<Change> {
     (last.after <= first.before * (1.0 - LOWER)).then_some(Change { after: last.after, ..*first })
 }
 
-/// Credits or a cache that one process used up and that were not back for those after it: its step, and the bytes that
-/// were written before it, those of the processes before included.
+/// Credits or a cache that one process used up and that were not back for those after it: its step,
+/// and the bytes that were written before it, those of the processes before included.
 fn spent_at_once(lines: &[Line]) -> Option<(Change, f64)> {
     let (at, change) = lines.iter().enumerate().find_map(|(at, line)| Some((at, step(line)?)))?;
     let between = (change.before + change.after) / 2.0;

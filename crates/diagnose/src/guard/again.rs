@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::words::{clipped, shell};
 
-/// The command that measures what has these inputs again under all placements: with the metric and the time limit it had. Where its
-/// words were lost or are too long to print, a line that cannot be taken for one to run.
+/// The command that measures what has these inputs again under all placements: with the metric and
+/// the time limit it had. Where its words were lost or are too long to print, a line that cannot be
+/// taken for one to run.
 pub fn again(inputs: &BTreeMap<String, String>, more: &str) -> String {
     let cut = || "assay guard … (the command's words are in the run file)".to_string();
     let input = |name: &str| inputs.get(name);

@@ -1,4 +1,5 @@
-//! Bandwidths that somebody could take for the link's, and whose they are: a CPU's, one connection's, a window's, a shaper's.
+//! Bandwidths that somebody could take for the link's, and whose they are: a CPU's, one
+//! connection's, a window's, a shaper's.
 
 use super::experiment::{concluded, confirm};
 use super::transfers::{self, Transfer, all, at_ends, direction, over_loopback, path, told_ends, transfers};

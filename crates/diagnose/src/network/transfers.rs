@@ -124,8 +124,8 @@ pub fn told_ends(path: &NetworkPath) -> impl Iterator<Item = (&'static str, &End
     })
 }
 
-/// What the slower link of the way carries at most, Gbit/s, with words and where it is told: for a bandwidth over a real
-/// network only.
+/// What the slower link of the way carries at most, Gbit/s, with words and where it is told: for a
+/// bandwidth over a real network only.
 pub fn link_ceiling(evidence: &Evidence, judged: &Judged) -> Option<(f64, String, String)> {
     let case = &judged.series.case;
     let path = path(evidence)?;

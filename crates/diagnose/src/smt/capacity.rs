@@ -1,5 +1,5 @@
-//! A study of rising load, understood: what the second thread of a core gives, how much is used when CPU% says so much,
-//! and how much more work fits.
+//! A study of rising load, understood: what the second thread of a core gives, how much is used
+//! when CPU% says so much, and how much more work fits.
 
 use crate::Diagnosis;
 use model::vocabulary::smt as ids;
@@ -24,7 +24,8 @@ pub struct Study<'a> {
     pub smt: bool,
     /// The main kind of work by placement, in the order of the plan.
     pub arms: Vec<Arm<'a>>,
-    /// What a second CPU gives: of a sibling, or without SMT of the next core; for each kind of work.
+    /// What a second CPU gives: of a sibling, or without SMT of the next core; for each kind of
+    /// work.
     pub seconds: Vec<Second<'a>>,
     /// Share of the capacity that is to be kept free, 0..1.
     pub free: f64,
@@ -91,8 +92,8 @@ impl<'a> Level<'a> {
         Point::of(pairs.into_iter().map(pass).collect())
     }
 
-    /// How much of the pair's core is used by the shares of time with one and with both at work; of two cores: each by
-    /// itself.
+    /// How much of the pair's core is used by the shares of time with one and with both at work; of
+    /// two cores: each by itself.
     pub fn used(&self, s: Yield, smt: bool) -> Option<Bounds> {
         let (one, both) =
             (self.median(ids::metric::BUSY_ONE)? / 100.0, self.median(ids::metric::BUSY_BOTH)? / 100.0);
@@ -310,8 +311,8 @@ fn second<'a>(levels: &'a Levels<'a>, kind: &'a str, smt: bool, full: i64) -> Op
     })
 }
 
-/// The yield that a run of `assay smt` measured, over all kinds of work that were not rejected; `None` where it has no
-/// siblings, or no study.
+/// The yield that a run of `assay smt` measured, over all kinds of work that were not rejected;
+/// `None` where it has no siblings, or no study.
 pub fn yield_of_study(diagnosis: &Diagnosis) -> Option<Yield> {
     let levels = Levels::of(&diagnosis.series);
     let study = study(&diagnosis.run, &levels)?;

@@ -1,5 +1,5 @@
-//! A run's sweep, understood: for each facet the surface of what was swept for, that of the response, what stood beside both,
-//! and the settings that no other beats in both.
+//! A run's sweep, understood: for each facet the surface of what was swept for, that of the
+//! response, what stood beside both, and the settings that no other beats in both.
 
 pub mod advice;
 pub mod curve;
@@ -47,7 +47,8 @@ pub struct Charted<'a> {
     pub clock: Option<f64>,
     /// The cell of the setting that was there before; the number of cells where it is none of them.
     pub control: usize,
-    /// The median of all looks of each cell, in the metric's unit, then that of the control where it is no cell.
+    /// The median of all looks of each cell, in the metric's unit, then that of the control where
+    /// it is no cell.
     pub medians: Vec<Option<f64>>,
     /// What it is called: `hackbench: wall time`.
     pub title: String,
@@ -64,14 +65,16 @@ pub struct Beside<'a> {
     pub metric: &'a Metric,
     pub looks: Vec<Look>,
     pub medians: Vec<Option<f64>>,
-    /// Rank correlation of its cells' medians with those of the metric that was swept for; `None` where too few cells differ.
+    /// Rank correlation of its cells' medians with those of the metric that was swept for; `None`
+    /// where too few cells differ.
     pub correlation: Option<f64>,
 }
 
 /// The series of one benchmark in one facet with the cell of each.
 type Cells<'a> = Vec<(usize, &'a Judged)>;
 
-/// What a rank correlation must have to say that two things go together, over at least [`CELLS`] cells.
+/// What a rank correlation must have to say that two things go together, over at least [`CELLS`]
+/// cells.
 pub const TOGETHER: f64 = 0.7;
 const CELLS: usize = 5;
 /// Fewest visits of a region for the same.

@@ -16,7 +16,8 @@ fn failed(line: &str) -> bool {
         || (line.starts_with("fio: pid=") && line.contains("error="))
 }
 
-/// Notes what the lines around results say; those that are results are not among them, or are passed over.
+/// Notes what the lines around results say; those that are results are not among them, or are
+/// passed over.
 pub fn read(lines: &[&str], sheet: &mut Sheet) {
     let (mut quoted, mut more) = (Vec::new(), 0);
     for line in lines.iter().map(|line| line.trim().trim_start_matches('\u{feff}')) {

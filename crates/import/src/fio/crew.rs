@@ -36,7 +36,8 @@ pub const OFF: [&str; 4] = ["0", "none", "", "1:1"];
 /// Engines that have one I/O in flight, whatever the depth.
 pub const ONE_IN_FLIGHT: [&str; 6] = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"];
 
-/// The time that a report is of, ms. Jobs that verify write first and read then; others go both ways at once.
+/// The time that a report is of, ms. Jobs that verify write first and read then; others go both
+/// ways at once.
 fn longest_ms(job: &Job) -> f64 {
     let times = job.sides.iter().filter_map(|side| side.runtime_ms);
     if job.verifies() { times.sum() } else { times.fold(0.0, f64::max) }
@@ -65,7 +66,8 @@ impl Crew<'_> {
         self.jobs[0]
     }
 
-    /// How many jobs the figures are of: those of this name, those that a report is of, or what their times come to.
+    /// How many jobs the figures are of: those of this name, those that a report is of, or what
+    /// their times come to.
     pub fn count(&mut self) {
         let job = self.job();
         let asked =
@@ -81,8 +83,9 @@ impl Crew<'_> {
         };
     }
 
-    /// Whether one report stands for all jobs of the name. fio leaves an option without a value out of what it tells of a job, but the
-    /// jobs' time tells it, too: without group_reporting it is the report's own.
+    /// Whether one report stands for all jobs of the name. fio leaves an option without a value out
+    /// of what it tells of a job, but the jobs' time tells it, too: without group_reporting it is
+    /// the report's own.
     pub fn reported_as_one(&self) -> bool {
         let job = self.job();
         let longest = longest_ms(job);
@@ -198,8 +201,8 @@ impl Crew<'_> {
         }
     }
 
-    /// Whether reads of a job that writes are its reading back. In a text, which does not tell of `verify`, as many reads as writes say so
-    /// (fewer where it ended with an error).
+    /// Whether reads of a job that writes are its reading back. In a text, which does not tell of
+    /// `verify`, as many reads as writes say so (fewer where it ended with an error).
     pub fn verify_phase(&self, way: Way) -> bool {
         let job = self.job();
         if way != Way::Read || self.ways() != [Way::Write] {
@@ -226,7 +229,8 @@ impl Crew<'_> {
 
     pub fn point(&self, way: Way) -> Params {
         let job = self.job();
-        // In one report of several kinds a direction that the told job does not have is another one's.
+        // In one report of several kinds a direction that the told job does not have is another
+        // one's.
         let others = self.merged && !self.ways().contains(&way);
         let depth = job.option(&["iodepth"]).and_then(|text| text.parse().ok()).unwrap_or(1i64);
         let single = self.engine().is_some_and(|engine| ONE_IN_FLIGHT.contains(&engine));

@@ -1,8 +1,10 @@
-//! Jobs to series. A direction of a job is a series each of `iops`, `bandwidth` and latencies, under the keys of our own rows where
-//! they mean the same: `disk.random@one-cpu?cache=direct&op=read/block=4096&depth=32#iops`. An option that makes the work another one
-//! stands in the key, so that only jobs of one kind are compared.
+//! Jobs to series. A direction of a job is a series each of `iops`, `bandwidth` and latencies,
+//! under the keys of our own rows where they mean the same:
+//! `disk.random@one-cpu?cache=direct&op=read/block=4096&depth=32#iops`. An option that makes the
+//! work another one stands in the key, so that only jobs of one kind are compared.
 //!
-//! fio's percentiles are of the completion (from after the submission on), unless the job asked for `lat_percentiles`.
+//! fio's percentiles are of the completion (from after the submission on), unless the job asked for
+//! `lat_percentiles`.
 
 use super::crew::{Crew, OFF, ONE_IN_FLIGHT, text};
 use super::latencies::{check, latencies, percentiles};

@@ -1,5 +1,5 @@
-//! fio's JSON to jobs. Version 3 has `io_kbytes`, `bw_bytes` and latencies in ns (`clat_ns`); version 2 has KiB in `io_bytes` and us in
-//! `clat`. The suffix of a name is its unit.
+//! fio's JSON to jobs. Version 3 has `io_kbytes`, `bw_bytes` and latencies in ns (`clat_ns`);
+//! version 2 has KiB in `io_bytes` and us in `clat`. The suffix of a name is its unit.
 
 use serde_json::Value;
 
@@ -45,7 +45,8 @@ fn options(value: &Value) -> Vec<(String, String)> {
     list.map(|(name, value)| (name.clone(), text(value))).collect()
 }
 
-/// The devices, and how busy each was: two runs on one device are on one device, however busy it was.
+/// The devices, and how busy each was: two runs on one device are on one device, however busy it
+/// was.
 fn disks(value: &Value) -> (Vec<String>, Vec<String>) {
     let list = value.as_array().map(Vec::as_slice).unwrap_or_default().iter().take(MOST_DEVICES);
     let named = list.filter_map(|one| Some((short(one["name"].as_str()?), one["util"].as_f64())));

@@ -78,7 +78,8 @@ pub fn percentiles(
     }
 }
 
-/// Whether rates are amounts over the time: 2 %, and the last digit of the time and of what is printed with few.
+/// Whether rates are amounts over the time: 2 %, and the last digit of the time and of what is
+/// printed with few.
 pub fn check(name: &str, way: Way, side: &Side, against: &mut Against) {
     let Some(ms) = side.runtime_ms.filter(|ms| *ms > 0.0) else { return };
     let tolerance = 0.02 + 1.0 / ms;

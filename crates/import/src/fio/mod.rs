@@ -1,8 +1,9 @@
-//! Results of fio: its JSON (`json`, `json+`; `json.rs`) and its text (`text.rs`), with whatever stands around them
-//! (`complaints.rs`). Both come to jobs, and from there to series (`figures.rs`).
+//! Results of fio: its JSON (`json`, `json+`; `json.rs`) and its text (`text.rs`), with whatever
+//! stands around them (`complaints.rs`). Both come to jobs, and from there to series
+//! (`figures.rs`).
 //!
-//! Units: fio 3 prints bytes a second and nanoseconds, fio 2 KiB a second and microseconds; in the text each line names its own.
-//! A `k` in a size is 1024.
+//! Units: fio 3 prints bytes a second and nanoseconds, fio 2 KiB a second and microseconds; in the
+//! text each line names its own. A `k` in a size is 1024.
 
 mod complaints;
 mod crew;

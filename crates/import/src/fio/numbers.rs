@@ -1,6 +1,7 @@
 //! fio's numbers: with suffixes of two kinds, and units that each line names.
 
-/// A number that a suffix may multiply: `3472.2k`, `46.8k`, `1.2M`; of 1000s, as fio's text has them for counts and times.
+/// A number that a suffix may multiply: `3472.2k`, `46.8k`, `1.2M`; of 1000s, as fio's text has
+/// them for counts and times.
 pub fn decimal(text: &str) -> Option<f64> {
     let text = text.trim();
     let scale = match text.chars().last()? {
@@ -21,8 +22,9 @@ pub fn plain(text: &str) -> Option<f64> {
     text.parse().ok().filter(|_| own && text.len() <= 30)
 }
 
-/// An amount: `4k`, `1MiB`, `3777.6MB`, `65536B`, `64.0KiB`. A letter alone and `KiB` are 1024s; `KB` is 1024 in what version 2 wrote and
-/// 1000 in what version 3 writes beside it in brackets, which `kilo` says. `Gibit` and `Gbit` are eighths (`--unit_base=1`).
+/// An amount: `4k`, `1MiB`, `3777.6MB`, `65536B`, `64.0KiB`. A letter alone and `KiB` are 1024s;
+/// `KB` is 1024 in what version 2 wrote and 1000 in what version 3 writes beside it in brackets,
+/// which `kilo` says. `Gibit` and `Gbit` are eighths (`--unit_base=1`).
 pub fn amount(text: &str, kilo: f64) -> Option<f64> {
     let text = text.trim();
     let digits = text.find(|one: char| !(one.is_ascii_digit() || one == '.')).unwrap_or(text.len());

@@ -1,4 +1,5 @@
-//! Reports of a run that goes on (`--status-interval`): each has all that was done until then, so that the last one is the result.
+//! Reports of a run that goes on (`--status-interval`): each has all that was done until then, so
+//! that the last one is the result.
 
 use serde_json::Value;
 
@@ -23,8 +24,8 @@ fn went_on(job: &Value, later: &Value) -> bool {
     same && Way::ALL.iter().all(|way| grew(way, "total_ios") && grew(way, "runtime"))
 }
 
-/// Whether the next run could not have done its work in the time between the two: a run that is begun again takes at least as long as
-/// its groups after one another.
+/// Whether the next run could not have done its work in the time between the two: a run that is
+/// begun again takes at least as long as its groups after one another.
 fn no_time_between(document: &Value, next: &Value, jobs: &[Value]) -> bool {
     let ms = |one: &Value| one["timestamp_ms"].as_f64();
     // Seconds that are cut off: it may have been one more.

@@ -1,8 +1,9 @@
 //! fio's text to jobs: a line of what each job is to do, later a block of what it did.
 //!
-//! Version 2 writes `read : io=3777.6MB, bw=64466KB/s, iops=16116, runt= 60003msec`, where KB is 1024 bytes; version 3 `read: IOPS=46.8k,
-//! BW=183MiB/s (192MB/s)(183MiB/1001msec)`, rounded to three or four digits: with the counts of the line `issued rwts` and the time it is
-//! computed again.
+//! Version 2 writes `read : io=3777.6MB, bw=64466KB/s, iops=16116, runt= 60003msec`, where KB is
+//! 1024 bytes; version 3 `read: IOPS=46.8k, BW=183MiB/s (192MB/s)(183MiB/1001msec)`, rounded to
+//! three or four digits: with the counts of the line `issued rwts` and the time it is computed
+//! again.
 
 use super::numbers::{amount, decimal, named, nanoseconds, plain};
 use super::{Job, MOST_DEVICES, SEVERAL, Side, Spread, Way, busy_device, snapshots};
@@ -175,7 +176,8 @@ struct Reader {
     before: i64,
     /// The job that the lines at hand are of.
     current: usize,
-    /// Of each job its process, and in which report it stands; a report ends with the sums of its groups.
+    /// Of each job its process, and in which report it stands; a report ends with the sums of its
+    /// groups.
     seen: Vec<(String, usize)>,
     report: usize,
     summed: bool,
@@ -309,7 +311,8 @@ impl Reader {
         self.percentiles = None;
     }
 
-    /// One report of several jobs is of all of its group (group_reporting): none of them has another. Whether they are of several kinds.
+    /// One report of several jobs is of all of its group (group_reporting): none of them has
+    /// another. Whether they are of several kinds.
     fn as_one(&mut self, group: Option<i64>) -> bool {
         let mut all: Vec<&mut Announced> =
             self.announced.iter_mut().filter(|one| one.group == group).collect();
@@ -445,8 +448,9 @@ fn issued(job: &mut Job, rest: &str) {
     }
 }
 
-/// A block size that is printed with few digits (`65.5kB`): the one that the bytes of an I/O tell, where it rounds to what is printed.
-/// Blocks are powers of two mostly, and multiples of a sector nearly always.
+/// A block size that is printed with few digits (`65.5kB`): the one that the bytes of an I/O tell,
+/// where it rounds to what is printed. Blocks are powers of two mostly, and multiples of a sector
+/// nearly always.
 fn sharpen(job: &mut Job) {
     let Some(printed) = job.option(&["bs"]).and_then(plain) else { return };
     if printed % 512.0 == 0.0 || job.block_rounding == 0.0 {

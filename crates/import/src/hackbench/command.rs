@@ -8,8 +8,8 @@ pub enum Program {
     Pipe,
 }
 
-/// One run that a command asks for, as far as the command tells. A number is `None` where the command gives it in a way that
-/// only its shell understood.
+/// One run that a command asks for, as far as the command tells. A number is `None` where the
+/// command gives it in a way that only its shell understood.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Invocation {
     pub program: Program,
@@ -172,7 +172,8 @@ fn read(program: Program, arguments: Vec<&str>, under: String) -> Invocation {
     run
 }
 
-/// The options in a word, the last with the value that stands in the same word; `None` for what is none of these.
+/// The options in a word, the last with the value that stands in the same word; `None` for what is
+/// none of these.
 fn options(known: &Options, word: &str) -> Option<Vec<(char, Option<String>)>> {
     if let Some(long) = word.strip_prefix("--") {
         let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));

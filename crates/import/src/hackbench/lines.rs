@@ -1,14 +1,14 @@
-//! The lines of a log, one by one: what hackbench and `perf bench sched` print, prompts with commands, headings. Sentences may
-//! be wrapped, indented and quoted as mails do it. A number is only taken from a whole sentence, so that what was cut
-//! off is never taken for a smaller number.
+//! The lines of a log, one by one: what hackbench and `perf bench sched` print, prompts with
+//! commands, headings. Sentences may be wrapped, indented and quoted as mails do it. A number is
+//! only taken from a whole sentence, so that what was cut off is never taken for a smaller number.
 
 use super::command::{Invocation, Program, invocations};
 
 /// A line that means something.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Line {
-    /// `Running in process mode with 10 groups using 40 file descriptors each (== 400 tasks)`, or the old `Running with 10*40
-    /// (== 400) tasks.`, which does not tell the mode.
+    /// `Running in process mode with 10 groups using 40 file descriptors each (== 400 tasks)`, or
+    /// the old `Running with 10*40 (== 400) tasks.`, which does not tell the mode.
     Banner {
         tasks: Option<&'static str>,
         groups: Option<u32>,
@@ -213,7 +213,8 @@ fn wrapped(pattern: &str, lines: &[&str]) -> Option<(Vec<String>, usize)> {
     None
 }
 
-/// The words of a text that stand where its pattern has `_`; `None` where another word differs, or one is missing or too much.
+/// The words of a text that stand where its pattern has `_`; `None` where another word differs, or
+/// one is missing or too much.
 fn fields<'a>(pattern: &str, text: &'a str) -> Option<Vec<&'a str>> {
     let mut words = text.split_whitespace();
     let mut found = Vec::new();

@@ -1,6 +1,7 @@
-//! Logs of hackbench (rt-tests' text and the old one before it) and of `perf bench sched messaging` and `pipe`: what was
-//! pasted from terminals, with or without the commands. Runs of one setting are values of one series; what stands under
-//! another heading, on another host or under another mover of tasks is another result.
+//! Logs of hackbench (rt-tests' text and the old one before it) and of `perf bench sched messaging`
+//! and `pipe`: what was pasted from terminals, with or without the commands. Runs of one setting
+//! are values of one series; what stands under another heading, on another host or under another
+//! mover of tasks is another result.
 
 mod command;
 mod lines;
@@ -365,7 +366,8 @@ impl Run {
         }
     }
 
-    /// Two processes and two pipes: an operation is a round trip. Of threads, or with something between, it is another thing.
+    /// Two processes and two pipes: an operation is a round trip. Of threads, or with something
+    /// between, it is another thing.
     fn pipe(&self, asked: &[&Invocation]) -> Option<Meaning> {
         let special = agreed(asked, |asked| Some(asked.special.join(" "))).unwrap_or_default();
         let processes = self.tasks == Some("process") && special.is_empty();

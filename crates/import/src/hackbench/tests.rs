@@ -65,7 +65,8 @@ fn the_command_tells_the_transport() {
         let key = DEFAULT.replace("socket", transport);
         assert_eq!((values(&found, &key), figures(&found)[0].2), (vec![4.905], ""), "{command}");
     }
-    // A command that asks for another run tells nothing of this one, and neither does one of another program.
+    // A command that asks for another run tells nothing of this one, and neither does one of
+    // another program.
     for command in [
         "hackbench -T",
         "hackbench -g 4",
@@ -253,8 +254,8 @@ fn more_than_anybody_can_read_is_left_out() {
     );
 }
 
-/// Cut anywhere, or with a byte of something else: refused or read, never a panic, and cut never a number that the whole file
-/// does not have.
+/// Cut anywhere, or with a byte of something else: refused or read, never a panic, and cut never a
+/// number that the whole file does not have.
 #[test]
 fn cut_and_damaged_anywhere() {
     let whole = include_str!("../../../../tests/imports/hackbench.log");
@@ -297,7 +298,8 @@ fn cut_and_damaged_anywhere() {
     }
 }
 
-/// Collected logs, by their key and their values (not part of this project: a clone without them skips this and says so).
+/// Collected logs, by their key and their values (not part of this project: a clone without them
+/// skips this and says so).
 #[test]
 fn every_collected_log_is_read() {
     let folder = testkit::root().join("../shared/fixtures/results/hackbench");

@@ -1,5 +1,5 @@
-//! One test to series: `network.tcp@free?direction=send/bytes=131072&streams=2#bandwidth`. Directions are those of the end that
-//! wrote the file.
+//! One test to series: `network.tcp@free?direction=send/bytes=131072&streams=2#bandwidth`.
+//! Directions are those of the end that wrote the file.
 
 use model::vocabulary::network as ids;
 use serde_json::Value;
@@ -208,7 +208,8 @@ impl Test<'_> {
         let told = positive(&summed["jitter_ms"]).is_some();
         match (arrived, sent_gbit) {
             (Some(value), _) => builder.value(with("bandwidth", "Gbit/s", Better::Higher, ""), value),
-            // Before 3.12 a sender's file has only what it sent, and what of it the receiver missed.
+            // Before 3.12 a sender's file has only what it sent, and what of it the receiver
+            // missed.
             (None, Some(sent)) if self.udp && told && received.is_null() && lost <= 100.0 => {
                 let note = "what was sent, less what was lost: iperf3 of this version says no more";
                 builder.value(with("bandwidth", "Gbit/s", Better::Higher, note), sent * (1.0 - lost / 100.0));
@@ -301,7 +302,8 @@ impl Test<'_> {
         let own = (0..sums.len()).filter(|at| !again(*at)).map(|at| sums[at]);
         let told = own.filter_map(|sum| Some((sum["bits_per_second"].as_f64()?, sum["seconds"].as_f64())));
         let mut told: Vec<(f64, Option<f64>)> = told.filter(|(bits, _)| *bits >= 0.0).collect();
-        // What is left between the last whole second and the end, often 2 ms, is no interval like the others.
+        // What is left between the last whole second and the end, often 2 ms, is no interval like
+        // the others.
         let lasted = |one: Option<&(f64, Option<f64>)>| one.and_then(|(_, seconds)| *seconds);
         if lasted(told.last()).zip(lasted(told.first())).is_some_and(|(last, first)| last < first / 2.0) {
             told.pop();

@@ -1,7 +1,8 @@
 //! Results of iperf3, its JSON (`-J`, and the lines of `--json-stream`), from either end.
 //!
-//! Bits are bits of payload, 10^9 in a Gbit; `cpu_utilization_percent` is iperf3's own CPU time in per cent of one CPU. What
-//! arrived (`sum_received`) is the bandwidth, what was sent stands beside it.
+//! Bits are bits of payload, 10^9 in a Gbit; `cpu_utilization_percent` is iperf3's own CPU time in
+//! per cent of one CPU. What arrived (`sum_received`) is the bandwidth, what was sent stands beside
+//! it.
 
 mod figures;
 #[cfg(test)]
@@ -80,7 +81,8 @@ fn read(text: &str) -> Vec<Imported> {
     results
 }
 
-/// Documents as tests: whole ones as they are, the events of a stream put together; and whether each came to an end of its own.
+/// Documents as tests: whole ones as they are, the events of a stream put together; and whether
+/// each came to an end of its own.
 fn tests_of(documents: Vec<Value>) -> Vec<(Value, bool)> {
     let mut tests = Vec::new();
     let put = |test: Map<String, Value>| {

@@ -138,7 +138,8 @@ const RECEIVED: &str = "network.tcp@free?direction=receive/bytes=131072&streams=
 
 #[test]
 fn the_sum_of_a_server_whose_client_went_away_is_none() {
-    // The client's own sum was 22.17 Gbit/s: bytes of 1.5 s over the time of one, whose interval stands there twice.
+    // The client's own sum was 22.17 Gbit/s: bytes of 1.5 s over the time of one, whose interval
+    // stands there twice.
     let second = (0.0, 1.000958, 2_605_711_360);
     let text = of_server(&[second, second], (1.000958, 4_146_724_864), Some("the client has terminated"));
     let found = one(&text);

@@ -1,10 +1,11 @@
-//! What lmbench's figures are here: its names, the keys of the series that mean the same, its units, and where the
-//! meanings differ.
+//! What lmbench's figures are here: its names, the keys of the series that mean the same, its
+//! units, and where the meanings differ.
 //!
-//! lmbench counts bandwidth in millions of bytes, not in powers of two ("Deal with it", says lib_timing.c, where MB is
-//! 1000*1000.0; 64 MiB stand in its files as 67.11), and block sizes of latency curves in powers of two. Its single tasks run
-//! wherever the scheduler puts them, which one pinned task does not feel; its pairs do, so that their counterpart here is the
-//! placement `free`.
+//! lmbench counts bandwidth in millions of bytes, not in powers of two ("Deal with it", says
+//! lib_timing.c, where MB is 1000*1000.0; 64 MiB stand in its files as 67.11), and block sizes of
+//! latency curves in powers of two. Its single tasks run wherever the scheduler puts them, which
+//! one pinned task does not feel; its pairs do, so that their counterpart here is the placement
+//! `free`.
 
 use crate::builder::Meaning;
 use crate::keyed;
@@ -80,7 +81,8 @@ pub struct Figure {
     pub note: &'static str,
 }
 
-/// lmbench reads a file that it has just written, and does not look whether the page cache still has it.
+/// lmbench reads a file that it has just written, and does not look whether the page cache still
+/// has it.
 pub const MAYBE_WARM: &str = "lmbench does not look whether the file is in the page cache";
 
 /// In place of a size: the largest that was asked for, which a summary does not tell.

@@ -1,4 +1,5 @@
-//! Results of lmbench: the summary's tables, the raw files that they are made from, and curves of lat_mem_rd alone.
+//! Results of lmbench: the summary's tables, the raw files that they are made from, and curves of
+//! lat_mem_rd alone.
 
 mod figures;
 pub mod numbers;

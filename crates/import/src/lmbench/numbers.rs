@@ -1,7 +1,7 @@
 //! Numbers as lmbench's summary writes them, read and written.
 
-/// A cell: `0.28`, `341.`, `111.5K`, `16.K`, `1.0e-04`; `None` where it is something else. A trailing point, and digits
-/// that a narrow column cut off, are the format's own.
+/// A cell: `0.28`, `341.`, `111.5K`, `16.K`, `1.0e-04`; `None` where it is something else. A
+/// trailing point, and digits that a narrow column cut off, are the format's own.
 pub fn read(cell: &str) -> Option<f64> {
     let (digits, scale) = match cell.as_bytes().last()? {
         b'K' => (&cell[..cell.len() - 1], 1e3),
@@ -14,8 +14,9 @@ pub fn read(cell: &str) -> Option<f64> {
     Some(value * scale).filter(|value| value.is_finite() && *value >= 0.0)
 }
 
-/// A value in a column of `width` characters that lmbench formats for `digits` of them: as many decimals as there is room
-/// for below ten, one decimal above, thousands and millions from ten of them on.
+/// A value in a column of `width` characters that lmbench formats for `digits` of them: as many
+/// decimals as there is room for below ten, one decimal above, thousands and millions from ten of
+/// them on.
 pub fn write(value: f64, digits: usize, width: usize) -> String {
     let (scaled, unit) = match value {
         value if value >= 1e7 => (value / 1e6, "M"),

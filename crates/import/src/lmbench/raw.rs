@@ -1,11 +1,13 @@
-//! Raw result files: a line a figure, blocks of pairs as curves, and between them whatever went wrong.
+//! Raw result files: a line a figure, blocks of pairs as curves, and between them whatever went
+//! wrong.
 
 use super::figures::{MAYBE_WARM, Unit, WHOLE_HOP, find, meaning};
 use crate::Imported;
 use crate::builder::{Builder, Meaning};
 use model::vocabulary::kernel as ids;
 
-/// How lines of single figures begin, in the order in which lmbench's script prints them, and what they are.
+/// How lines of single figures begin, in the order in which lmbench's script prints them, and what
+/// they are.
 const LINES: &[(&str, &str)] = &[
     ("Simple syscall", "null call"),
     ("Simple read", "read"),
@@ -355,7 +357,8 @@ impl Reader {
         true
     }
 
-    /// Ends a result: what its file should have had and has not gets the reason that stands in its place.
+    /// Ends a result: what its file should have had and has not gets the reason that stands in its
+    /// place.
     fn close(&mut self) {
         self.block = Block::None;
         let fresh = Builder::new(super::LAT_MEM_RD, "");
@@ -438,8 +441,8 @@ fn slug(text: &str) -> String {
     if parts.is_empty() { "unnamed".to_string() } else { parts.join("-") }
 }
 
-/// The size in bytes that a decimal number of `unit` bytes stands for, as it was before printing rounded it: sizes are
-/// round in binary, so of all that would be printed so the roundest.
+/// The size in bytes that a decimal number of `unit` bytes stands for, as it was before printing
+/// rounded it: sizes are round in binary, so of all that would be printed so the roundest.
 fn rounded(text: &str, unit: f64) -> u64 {
     let decimals = text.split_once('.').map_or(0, |(_, decimals)| decimals.len().min(12)) as i32;
     let (value, half) = (text.parse::<f64>().unwrap_or(0.0) * unit, 0.5 * unit * 10f64.powi(-decimals));

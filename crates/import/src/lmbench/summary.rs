@@ -32,8 +32,8 @@ fn is_dashes(line: &str) -> bool {
     line.starts_with("--------- ---") && line.chars().all(|c| c == '-' || c == ' ')
 }
 
-/// The results of all hosts, in the order in which they first appear. Rows of equal host and system are repeated runs of
-/// one machine, or cannot be told from such.
+/// The results of all hosts, in the order in which they first appear. Rows of equal host and system
+/// are repeated runs of one machine, or cannot be told from such.
 pub fn read(text: &str) -> Vec<Imported> {
     let mut results = Results::default();
     let mut seen_tables: BTreeSet<&str> = BTreeSet::new();
@@ -85,7 +85,8 @@ pub fn read(text: &str) -> Vec<Imported> {
 struct Columns(Vec<[usize; 2]>);
 
 impl Columns {
-    /// By lmbench 3.0's own layout; by the dashes where another version has as many columns elsewhere.
+    /// By lmbench 3.0's own layout; by the dashes where another version has as many columns
+    /// elsewhere.
     fn of(table: &Table, dashes: &str) -> Option<Columns> {
         if dashes == table.dashes() {
             let ends = table.ends().into_iter().zip(table.columns);
@@ -99,8 +100,8 @@ impl Columns {
 }
 
 impl Columns {
-    /// Whether the last word of a row that may be cut off fills its column. Where words may end in two places, those of the
-    /// column before tell in which.
+    /// Whether the last word of a row that may be cut off fills its column. Where words may end in
+    /// two places, those of the column before tell in which.
     fn is_whole(&self, column: usize, ends: &[usize]) -> bool {
         let [end, limit] = self.0[column];
         let before = column.checked_sub(1).map_or([0, 0], |before| self.0[before]);
@@ -114,7 +115,8 @@ impl Columns {
     }
 }
 
-/// Whether a line looks like a row: host, a space, system, and what belongs to neither make nor a title.
+/// Whether a line looks like a row: host, a space, system, and what belongs to neither make nor a
+/// title.
 fn is_row(line: &str) -> bool {
     let mut chars = line.chars();
     let begins = chars.clone().next().is_some_and(|c| !c.is_whitespace() && c != '-');
@@ -184,7 +186,8 @@ impl Results {
         self.builders.get_mut(place)
     }
 
-    /// Takes a row apart. In the file's last line, if it is `cut`, a cell counts only where it fills its column.
+    /// Takes a row apart. In the file's last line, if it is `cut`, a cell counts only where it
+    /// fills its column.
     fn row(&mut self, table: &Table, columns: &Columns, row: &str, cut: bool) {
         let part = |from: usize, many: usize| row.chars().skip(from).take(many).collect::<String>();
         let (host, system) = (part(0, HOST), part(HOST + 1, SYSTEM));
@@ -200,7 +203,8 @@ impl Results {
                 Some(cell @ None) if place.is_some_and(|place| columns.is_whole(place, &ends)) => {
                     *cell = Some(word);
                 }
-                // Cut off; or one of the guesses about the caches, which stand behind the last column.
+                // Cut off; or one of the guesses about the caches, which stand behind the last
+                // column.
                 Some(None) | None => {}
                 Some(Some(_)) => {
                     builder

@@ -1,4 +1,5 @@
-//! The tables of lmbench's summary: their headings as they are printed, and which figure stands in which column.
+//! The tables of lmbench's summary: their headings as they are printed, and which figure stands in
+//! which column.
 
 /// A column of a table.
 pub struct Column {
@@ -7,9 +8,11 @@ pub struct Column {
     pub gap: usize,
     /// Characters that it has in a row.
     pub width: usize,
-    /// Characters for which lmbench formats the value; what the column does not hold of them is cut off.
+    /// Characters for which lmbench formats the value; what the column does not hold of them is cut
+    /// off.
     pub digits: usize,
-    /// Where the texts of its cells may end, if not at the column's end: builds differ in the last table.
+    /// Where the texts of its cells may end, if not at the column's end: builds differ in the last
+    /// table.
     pub limit: Option<usize>,
 }
 

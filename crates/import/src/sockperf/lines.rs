@@ -1,4 +1,5 @@
-//! The lines of sockperf, one by one, with or without colours, and the commands that stand before them.
+//! The lines of sockperf, one by one, with or without colours, and the commands that stand before
+//! them.
 
 use crate::own::short;
 
@@ -71,7 +72,8 @@ pub struct Command {
     pub special: Vec<(String, String)>,
 }
 
-/// Options that make the work another one, and as what they stand in a key; those with a value first.
+/// Options that make the work another one, and as what they stand in a key; those with a value
+/// first.
 const WITH_VALUE: [(&str, &str); 10] = [
     ("--mps", "mps"),
     ("--pps", "mps"),

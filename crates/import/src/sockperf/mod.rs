@@ -1,7 +1,9 @@
-//! What sockperf's client prints: ping-pong and under-load (latencies), and throughput (what was sent).
+//! What sockperf's client prints: ping-pong and under-load (latencies), and throughput (what was
+//! sent).
 //!
-//! Its "latency" is half of a round trip, us, unless it ran with `--full-rtt`; here it is doubled, which makes its percentiles those
-//! of the round trip. Its "MBps" are 2^20 bytes a second, and its "Mbps" eight times that (`--giga-size`: thousands of them). Its text does not tell the mode, and
+//! Its "latency" is half of a round trip, us, unless it ran with `--full-rtt`; here it is doubled,
+//! which makes its percentiles those of the round trip. Its "MBps" are 2^20 bytes a second, and its
+//! "Mbps" eight times that (`--giga-size`: thousands of them). Its text does not tell the mode, and
 //! the size of messages only in places: what is not told stays out of the key.
 
 use model::vocabulary::network as ids;

@@ -1,4 +1,5 @@
-//! The CSV of SPEC's formatter: sections below each other, each with columns of its own, so that lines are read one by one.
+//! The CSV of SPEC's formatter: sections below each other, each with columns of its own, so that
+//! lines are read one by one.
 
 use super::{Cell, MOST_ROWS, Printed, QUOTED, Row, Sheet, Tune, is_component, number, title};
 
@@ -123,7 +124,8 @@ fn row(sheet: &mut Sheet, columns: &Columns, selected_table: bool, name: &str, c
         return;
     }
     let mut read = [0, 1].map(|tune| columns.cell(tune, cells));
-    // Decimal commas without quotes are cells more: every column behind the first of them is another one's.
+    // Decimal commas without quotes are cells more: every column behind the first of them is
+    // another one's.
     if cells.len() > columns.count && cells[columns.count..].iter().any(|cell| !cell.trim().is_empty()) {
         let why = format!("a row of {} cells below {} columns", cells.len(), columns.count);
         if sheet.remarks.len() < QUOTED {
@@ -155,8 +157,8 @@ fn delimiter(text: &str) -> char {
     }
 }
 
-/// The cells of a line; a quoted one may hold the delimiter, and `""` for a quote. A quote that nobody closes ends with the
-/// line.
+/// The cells of a line; a quoted one may hold the delimiter, and `""` for a quote. A quote that
+/// nobody closes ends with the line.
 fn split(line: &str, delimiter: char) -> Vec<String> {
     let (mut cells, mut quoted) = (vec![String::new()], false);
     let mut characters = line.trim_end_matches('\r').chars().peekable();

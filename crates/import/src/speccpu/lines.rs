@@ -1,5 +1,5 @@
-//! The text of SPEC's formatter: a head, a table of iterations, below a line of `=` the selected ones, the headlines, then
-//! the machine. Columns are told by the ruler of dashes above the table.
+//! The text of SPEC's formatter: a head, a table of iterations, below a line of `=` the selected
+//! ones, the headlines, then the machine. Columns are told by the ruler of dashes above the table.
 
 use super::{Cell, MOST_ROWS, Printed, Row, Sheet, Tune, is_component, number, title};
 
@@ -189,7 +189,8 @@ pub(super) fn read(text: &str) -> Sheet {
     if part == Part::Fields {
         sheet.field(&label, &lines);
     }
-    // Between the title and the licence: who made it, then what it is. The table's own heading has its words, too.
+    // Between the title and the licence: who made it, then what it is. The table's own heading has
+    // its words, too.
     let mut own = names.iter().filter(|name| !name.contains("Base ") && !name.starts_with("Benchmarks"));
     if let Some(vendor) = own.next() {
         sheet.note("vendor", vendor);

@@ -1,10 +1,12 @@
-//! Result files of SPEC CPU2017, as its own formatters write them: CSV (`csv.rs`) and text (`lines.rs`). Both come to one
-//! [`Sheet`], and from there to series (`figures.rs`) and to what its own rows say of its headline (`score.rs`).
+//! Result files of SPEC CPU2017, as its own formatters write them: CSV (`csv.rs`) and text
+//! (`lines.rs`). Both come to one [`Sheet`], and from there to series (`figures.rs`) and to what
+//! its own rows say of its headline (`score.rs`).
 //!
-//! A component has three series for each tuning: `score`, SPEC's own result (the row that SPEC selected: the median of
-//! three iterations, the slower of two); `rate` or `ratio`, every iteration that succeeded, with their spread; and
-//! `time`, s. The number of copies or threads is a choice of the tester like compiler flags, and stands in the note and
-//! not in the key: two machines are compared by what each makes of its own.
+//! A component has three series for each tuning: `score`, SPEC's own result (the row that SPEC
+//! selected: the median of three iterations, the slower of two); `rate` or `ratio`, every iteration
+//! that succeeded, with their spread; and `time`, s. The number of copies or threads is a choice of
+//! the tester like compiler flags, and stands in the note and not in the key: two machines are
+//! compared by what each makes of its own.
 
 mod csv;
 mod figures;
@@ -23,7 +25,8 @@ pub(crate) const TOOL: Tool =
 
 pub(crate) const FORMAT: Format = Format("SPEC CPU2017 result");
 
-/// More rows than this in one file are a mistake or an attack: the largest suite has 13 components of 3 iterations.
+/// More rows than this in one file are a mistake or an attack: the largest suite has 13 components
+/// of 3 iterations.
 const MOST_ROWS: usize = 2000;
 
 /// Remarks of one kind that are quoted.
@@ -190,7 +193,8 @@ fn is_component(text: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// A number as SPEC writes it, and half of its last digit as a share of it. `Err`: the text, which is none.
+/// A number as SPEC writes it, and half of its last digit as a share of it. `Err`: the text, which
+/// is none.
 fn number(text: &str) -> Result<Option<f64>, String> {
     match text.trim() {
         "" | "--" | "-" => Ok(None),
@@ -210,7 +214,8 @@ fn fact(value: &str) -> Option<String> {
     told.then_some(value)
 }
 
-/// `Sat Mar 6 23:00:00 2021` as `2021-03-06T23:00:00`, in the machine's own time; another form stays as it is.
+/// `Sat Mar 6 23:00:00 2021` as `2021-03-06T23:00:00`, in the machine's own time; another form
+/// stays as it is.
 fn sortable(when: &[&str]) -> String {
     const MONTHS: [&str; 12] =
         ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
@@ -304,7 +309,8 @@ impl Sheet {
         }
     }
 
-    /// What the system's own note says of where and when: `running on HOST Sat Mar  6 23:00:00 2021`.
+    /// What the system's own note says of where and when: `running on HOST Sat Mar  6 23:00:00
+    /// 2021`.
     fn ran_on(&mut self, line: &str) {
         let Some((_, rest)) = line.split_once("running on ") else { return };
         let words: Vec<&str> = rest.trim_matches('"').split_whitespace().collect();

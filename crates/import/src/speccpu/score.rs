@@ -15,8 +15,8 @@ fn components(sheet: &Sheet) -> usize {
     if sheet.suite.starts_with("Floating") && !sheet.speed { 13 } else { 10 }
 }
 
-/// SPEC's own result of each component, a row each: the table of selected rows, or where that was cut off the rows that are
-/// marked as selected.
+/// SPEC's own result of each component, a row each: the table of selected rows, or where that was
+/// cut off the rows that are marked as selected.
 pub(super) fn selected(sheet: &Sheet) -> Vec<&Row> {
     let table: Vec<&Row> = sheet.rows.iter().filter(|row| row.selected_table).collect();
     if !table.is_empty() {
@@ -63,7 +63,8 @@ fn check(sheet: &Sheet, tune: Tune) -> Option<Checked> {
         return None;
     }
     let complete = values.len() == rows.len() && rows.len() >= components(sheet);
-    // A headline over fewer components than all is none of SPEC's; over what the file has it can still be held against it.
+    // A headline over fewer components than all is none of SPEC's; over what the file has it can
+    // still be held against it.
     let recomputed = geometric_mean(&values).filter(|_| values.len() == rows.len());
     let own: f64 = rows.iter().map(|(_, _, rounding, _)| rounding).sum::<f64>() / rows.len().max(1) as f64;
     let of_score = match (score, printed.is_some_and(|one| one.text.len() > 8)) {

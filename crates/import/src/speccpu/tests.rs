@@ -20,7 +20,8 @@ const COMPONENTS: [&str; 10] = [
     "557.xz_r",
 ];
 
-/// A result of three iterations a component, 10.0 +- `spread`, `when` of the clock; its headline is `headline`.
+/// A result of three iterations a component, 10.0 +- `spread`, `when` of the clock; its headline is
+/// `headline`.
 fn csv(spread: f64, when: &str, headline: f64) -> String {
     let mut text =
         String::from("valid,1\n\n\"SPEC CPU2017 Integer Rate Result\"\n\n\"Full Results Table\"\n\n");

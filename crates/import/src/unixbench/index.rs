@@ -18,7 +18,8 @@ pub struct Table {
 }
 
 impl Table {
-    /// What it prints beside what its rows come to. `told` gives the score that the section's own line of a test has.
+    /// What it prints beside what its rows come to. `told` gives the score that the section's own
+    /// line of a test has.
     pub fn index(&self, copies: Option<u32>, told: impl Fn(&str) -> Option<f64>) -> Index {
         let mut remarks: Vec<String> = Vec::new();
         let mut tests = Vec::new();

@@ -1,5 +1,5 @@
-//! The lines of a report, one by one. A number has one decimal, always: what was cut off inside a line is never taken for a
-//! smaller number.
+//! The lines of a report, one by one. A number has one decimal, always: what was cut off inside a
+//! line is never taken for a smaller number.
 
 /// A line that means something.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,7 +16,8 @@ pub enum Line {
     Copies { cpus: String, copies: u32 },
     /// `Pipe Throughput   2084880.1 lps   (10.0 s, 7 samples)`
     Test(TestLine),
-    /// `Run: "Execl Throughput": command returned status 127; aborting`, or what else stands behind a test's title.
+    /// `Run: "Execl Throughput": command returned status 127; aborting`, or what else stands behind
+    /// a test's title.
     Failed { title: String, why: String },
     /// `System Benchmarks Index Values   BASELINE  RESULT  INDEX`: an index begins.
     Index { title: String, partial: bool },
@@ -117,7 +118,8 @@ fn test(line: &str) -> Option<TestLine> {
     Some(TestLine { title: title.to_string(), value, unit: unit.to_string(), seconds, samples })
 }
 
-/// What stands behind the title of a test of the index and is no score, or why the run was given up.
+/// What stands behind the title of a test of the index and is no score, or why the run was given
+/// up.
 fn failed(line: &str) -> Option<Line> {
     if let Some((title, why)) = line.strip_prefix("Run: \"").and_then(|rest| rest.split_once("\": ")) {
         return Some(Line::Failed { title: title.to_string(), why: why.to_string() });

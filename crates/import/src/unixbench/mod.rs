@@ -1,5 +1,5 @@
-//! Reports of UnixBench 5 and 6: a head, then a section for each number of copies, with a line for each test, the table of
-//! the index, and its score.
+//! Reports of UnixBench 5 and 6: a head, then a section for each number of copies, with a line for
+//! each test, the table of the index, and its score.
 
 mod index;
 mod lines;
@@ -269,7 +269,8 @@ impl Section {
     }
 }
 
-/// A score of UnixBench in our words: tests of the index under the names of our benchmarks, others by their own.
+/// A score of UnixBench in our words: tests of the index under the names of our benchmarks, others
+/// by their own.
 fn meaning(title: &str, unit: &str, copies: Option<u32>, note: &str) -> Option<Meaning> {
     let name = match titled(title) {
         Some(test) => test.name.to_string(),

@@ -178,14 +178,15 @@ fn damage_is_said() {
     assert!(reason(&failed, "pipe@free?copies=1").contains("no number"));
     assert!(reason(&failed, "spawn@free?copies=1").contains("no output"));
     assert!(says(&failed, "\"hello\"") && failed.index.is_empty());
-    // Other tests keep their own names; without the line that tells it there is no number of copies.
+    // Other tests keep their own names; without the line that tells it there is no number of
+    // copies.
     let other = one("Benchmark Run: x\n2D graphics: rectangles   12.5 score (3.0 s, 2 samples)\n");
     assert_eq!(median(&other, "2d-graphics-rectangles@free"), Some(12.5));
     assert!(says(&other, "does not tell how many copies"));
 }
 
-/// Cut anywhere: refused or read, and never a number that the whole file does not have. Every fifth place meets each kind
-/// of line in all its columns.
+/// Cut anywhere: refused or read, and never a number that the whole file does not have. Every fifth
+/// place meets each kind of line in all its columns.
 #[test]
 fn cut_anywhere() {
     let whole = report();
@@ -198,7 +199,8 @@ fn cut_anywhere() {
                 let known = all.figures.iter().any(|other| {
                     let other = &other.judged.series;
                     other.processes.iter().any(|known| known.values == process.values)
-                        // Before the line with the number of copies is read there is none in the key.
+                        // Before the line with the number of copies is read there is none in the
+                        // key.
                         && (other.key == series.key || !series.key.contains("copies"))
                 });
                 assert!(known, "{end}: {} {:?}", series.key, process.values);
@@ -220,8 +222,8 @@ fn more_than_anybody_can_read_is_left_out() {
     assert!(says(&found, "the rest was left out"));
 }
 
-/// Reports of real machines, whose indices come to what they print (not part of this project: a clone without them skips
-/// this and says so).
+/// Reports of real machines, whose indices come to what they print (not part of this project: a
+/// clone without them skips this and says so).
 #[test]
 fn six_reports_come_to_what_they_print() {
     let folder = testkit::root().join("../shared/fixtures/results/unixbench");

@@ -5,8 +5,9 @@ use std::arch::asm;
 /// Writes `byte` to `at` so many times; see the x86 loop.
 ///
 /// # Safety
-/// As for x86-64: `at` must be memory that may be written to, or a handler must go on at the second address whenever
-/// the instruction at the first one faults. `place` must be valid for two words, `times` above 0.
+/// As for x86-64: `at` must be memory that may be written to, or a handler must go on at the second
+/// address whenever the instruction at the first one faults. `place` must be valid for two words,
+/// `times` above 0.
 pub unsafe fn writes(at: *mut u8, byte: u8, times: u64, place: *mut usize) {
     // SAFETY: by this function's contract.
     unsafe {

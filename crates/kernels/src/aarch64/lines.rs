@@ -2,8 +2,8 @@
 
 use std::arch::asm;
 
-/// Writes a line back and removes it from every cache up to the point of coherency, as Linux lets any process do. A
-/// cache of the memory controller beyond that point may keep it.
+/// Writes a line back and removes it from every cache up to the point of coherency, as Linux lets
+/// any process do. A cache of the memory controller beyond that point may keep it.
 #[derive(Clone, Copy, Debug)]
 pub struct Flusher;
 
@@ -18,7 +18,8 @@ impl Flusher {
     /// `line` must be readable.
     #[inline]
     pub unsafe fn flush(self, line: *const u64) {
-        // SAFETY: by this function's contract; a flush changes no content. No `nomem`: stores before it must be done.
+        // SAFETY: by this function's contract; a flush changes no content. No `nomem`: stores
+        // before it must be done.
         unsafe { asm!("dc civac, {line}", line = in(reg) line, options(nostack, preserves_flags)) }
     }
 

@@ -22,16 +22,16 @@ pub fn loops(op: Op) -> Vec<(&'static str, Loop)> {
     vec![("neon", neon)]
 }
 
-// As the loops for x86-64, whose reasons hold here: a block of 512 bytes a turn, in pairs of 16-byte registers. v0 to
-// v7 accumulate, v8 holds the word, v16 to v31 the data.
+// As the loops for x86-64, whose reasons hold here: a block of 512 bytes a turn, in pairs of
+// 16-byte registers. v0 to v7 accumulate, v8 holds the word, v16 to v31 the data.
 macro_rules! stream_loop {
     ($name:ident, $start:literal, [$($quarter:literal),+], $pass_end:literal, $end:literal) => {
         /// # Safety
         /// As [`Loop`] says.
         unsafe fn $name(a: *mut u8, b: *const u8, c: *const u8, blocks: usize, passes: u64, word: u64) -> u64 {
             let mut lanes = [0u64; 16];
-            // SAFETY: touches exactly `blocks` blocks of 512 bytes in each array that the operation has, and writes at
-            // most eight 16-byte registers to `lanes`.
+            // SAFETY: touches exactly `blocks` blocks of 512 bytes in each array that the operation
+            // has, and writes at most eight 16-byte registers to `lanes`.
             unsafe {
                 asm!(
                     "/* {word} {lanes} */",
@@ -240,7 +240,8 @@ fn zva_bytes() -> Option<usize> {
 unsafe fn fill_zva(a: *mut u8, _: *const u8, _: *const u8, blocks: usize, passes: u64, _: u64) -> u64 {
     let step = zva_bytes().unwrap_or(64);
     for _ in 0..passes {
-        // SAFETY: clears exactly `blocks` blocks of 512 bytes from `a`, in steps that divide a block.
+        // SAFETY: clears exactly `blocks` blocks of 512 bytes from `a`, in steps that divide a
+        // block.
         unsafe {
             asm!(
                 "2:",

@@ -100,7 +100,8 @@ pub fn has_four() -> bool {
 /// `turns` at least 1; lanes of a stream lie [`LANES`] apart.
 pub fn vectors(_: Width, turns: u64, lanes: &mut [f64; VECTOR_STREAMS * LANES]) {
     let terms = VECTOR_TERMS.map(|term| [term; LANES]);
-    // SAFETY: reads and writes eight vectors of 16 bytes in `lanes`, 64 bytes apart, and reads `terms`.
+    // SAFETY: reads and writes eight vectors of 16 bytes in `lanes`, 64 bytes apart, and reads
+    // `terms`.
     unsafe {
         asm!(
             "ldr q16, [{terms}]",

@@ -1,8 +1,10 @@
-//! Sequence alignment: the best local alignments of pairs of sequences with affine gaps, by anti-diagonals.
+//! Sequence alignment: the best local alignments of pairs of sequences with affine gaps, by
+//! anti-diagonals.
 //!
-//! Literature: T. F. Smith and M. S. Waterman, "Identification of Common Molecular Subsequences" (1981); O. Gotoh,
-//! "An Improved Algorithm for Matching Biological Sequences" (1982); A. Wozniak, "Using Video-Oriented Instructions
-//! to Speed Up Sequence Comparison" (1997: anti-diagonals). Bioinformatics, as SPEC's hmmer had it in 2006.
+//! Literature: T. F. Smith and M. S. Waterman, "Identification of Common Molecular Subsequences"
+//! (1981); O. Gotoh, "An Improved Algorithm for Matching Biological Sequences" (1982); A. Wozniak,
+//! "Using Video-Oriented Instructions to Speed Up Sequence Comparison" (1997: anti-diagonals).
+//! Bioinformatics, as SPEC's hmmer had it in 2006.
 
 use super::{Character, Component, Mix, Sum, Work, ids};
 use crate::widest::widest;
@@ -51,7 +53,8 @@ struct Align {
     scores: Vec<i16>,
 }
 
-/// What an anti-diagonal needs of those before it, by letter of the first sequence and one more before.
+/// What an anti-diagonal needs of those before it, by letter of the first sequence and one more
+/// before.
 struct Rows {
     now: Vec<i16>,
     last: Vec<i16>,
@@ -75,7 +78,8 @@ fn diagonal(
     let [up, left] = last;
     let [over, down, across] = gaps;
     let mut best = 0;
-    // Iterators rather than indices: what can panic keeps this from being compiled in where it is called.
+    // Iterators rather than indices: what can panic keeps this from being compiled in where it is
+    // called.
     let read = one.iter().zip(other).zip(before).zip(up).zip(left).zip(over.iter());
     for (((((((one, other), before), up), left), over), down), (across, now)) in
         read.zip(down).zip(across.iter_mut().zip(now))
@@ -109,7 +113,8 @@ impl Rows {
         }
         let mut best = 0;
         for step in 0..one.len() + other.len() - 1 {
-            // Letters `begin` to below `end` of `one`, each with letter `step` less its own place of `other`.
+            // Letters `begin` to below `end` of `one`, each with letter `step` less its own place
+            // of `other`.
             let begin = (step + 1).saturating_sub(other.len());
             let end = one.len().min(step + 1);
             let first = other.len() + begin - step - 1;
@@ -186,7 +191,8 @@ impl Align {
 impl Work for Align {
     fn iterate(&mut self) {
         for (pair, scores) in self.pairs.iter().zip(self.scores.chunks_exact_mut(2)) {
-            // Reversing both leaves the score as it is: the other way round, `other` is the first sequence.
+            // Reversing both leaves the score as it is: the other way round, `other` is the first
+            // sequence.
             scores[0] = self.rows.score(&pair.one, &pair.other);
             scores[1] = self.rows.score(&pair.other, &pair.one);
         }
@@ -301,7 +307,8 @@ mod tests {
     #[test]
     fn the_answer_is_as_stored() {
         let mut align = Align::new(PAIRS, LENGTH);
-        // All of it would take long without optimisation: a few pairs, and the planted scores for the others.
+        // All of it would take long without optimisation: a few pairs, and the planted scores for
+        // the others.
         for (pair, scores) in align.pairs.iter().zip(align.scores.chunks_exact_mut(2)) {
             scores.fill(pair.score);
         }

@@ -1,13 +1,16 @@
-//! `bwaves`: a step of an implicit scheme for a blast wave in a compressible viscous gas, solved by Bi-CGstab.
+//! `bwaves`: a step of an implicit scheme for a blast wave in a compressible viscous gas, solved by
+//! Bi-CGstab.
 //!
-//! The conservative variables (density, three momenta, energy) on a periodic 3-D grid are linearised about a blast
-//! (a ball of hot dense gas with a shell that moves outwards): backward Euler in time, upwind in space by the split
-//! A+- = (A +- lambda I) / 2 of the flux Jacobians (V. V. Rusanov, "The calculation of the interaction of
-//! non-stationary shock waves and obstacles", 1962; A. Jameson & S. Yoon, "Lower-upper implicit schemes with multiple
-//! grids for the Euler equations", 1987), thin-layer viscous terms. That is a 7-point stencil of 5x5 blocks, all
-//! stored, as SPEC CPU2017's 603.bwaves stores them: the machine reads 1400 bytes a cell for every product. The solver
-//! is H. A. van der Vorst, "Bi-CGSTAB: a fast and smoothly converging variant of Bi-CG for the solution of
-//! nonsymmetric linear systems", 1992, for a fixed number of iterations; the right-hand side belongs to a known field.
+//! The conservative variables (density, three momenta, energy) on a periodic 3-D grid are
+//! linearised about a blast (a ball of hot dense gas with a shell that moves outwards): backward
+//! Euler in time, upwind in space by the split A+- = (A +- lambda I) / 2 of the flux Jacobians (V.
+//! V. Rusanov, "The calculation of the interaction of non-stationary shock waves and obstacles",
+//! 1962; A. Jameson & S. Yoon, "Lower-upper implicit schemes with multiple grids for the Euler
+//! equations", 1987), thin-layer viscous terms. That is a 7-point stencil of 5x5 blocks, all
+//! stored, as SPEC CPU2017's 603.bwaves stores them: the machine reads 1400 bytes a cell for every
+//! product. The solver is H. A. van der Vorst, "Bi-CGSTAB: a fast and smoothly converging variant
+//! of Bi-CG for the solution of nonsymmetric linear systems", 1992, for a fixed number of
+//! iterations; the right-hand side belongs to a known field.
 use super::{Character, Component, Mix, Sum, Work, ids};
 use crate::widest::widest;
 use anyhow::{Result, ensure};

@@ -1,9 +1,11 @@
-//! Chess: legal-move counts (perft) of the published test positions and an alpha-beta search of fixed depth with a
-//! transposition table, on bitboards: make, unmake, sliding attacks by subtraction ("hyperbola quintessence").
+//! Chess: legal-move counts (perft) of the published test positions and an alpha-beta search of
+//! fixed depth with a transposition table, on bitboards: make, unmake, sliding attacks by
+//! subtraction ("hyperbola quintessence").
 //!
-//! Literature: C. E. Shannon, "Programming a Computer for Playing Chess" (1950); D. E. Knuth and R. W. Moore, "An
-//! Analysis of Alpha-Beta Pruning" (1975); A. L. Zobrist, "A New Hashing Method with Application for Game Playing"
-//! (1970). The counts are those of the Chess Programming Wiki's "Perft Results". In character like SPEC's deepsjeng.
+//! Literature: C. E. Shannon, "Programming a Computer for Playing Chess" (1950); D. E. Knuth and R.
+//! W. Moore, "An Analysis of Alpha-Beta Pruning" (1975); A. L. Zobrist, "A New Hashing Method with
+//! Application for Game Playing" (1970). The counts are those of the Chess Programming Wiki's
+//! "Perft Results". In character like SPEC's deepsjeng.
 
 use super::{Character, Component, Sum, Work, ids};
 use crate::widest::widest;

@@ -1,9 +1,11 @@
-//! A compressor: LZ77 with hash chains and lazy matching, canonical Huffman codes, and the way back.
+//! A compressor: LZ77 with hash chains and lazy matching, canonical Huffman codes, and the way
+//! back.
 //!
-//! Literature: J. Ziv and A. Lempel, "A Universal Algorithm for Sequential Data Compression" (1977); D. A. Huffman,
-//! "A Method for the Construction of Minimum-Redundancy Codes" (1952); E. S. Schwartz and B. Kallick, "Generating a
-//! Canonical Prefix Encoding" (1964); J. A. Storer and T. G. Szymanski, "Data Compression via Textual Substitution"
-//! (1982). The format is our own. In character like SPEC's xz.
+//! Literature: J. Ziv and A. Lempel, "A Universal Algorithm for Sequential Data Compression"
+//! (1977); D. A. Huffman, "A Method for the Construction of Minimum-Redundancy Codes" (1952); E. S.
+//! Schwartz and B. Kallick, "Generating a Canonical Prefix Encoding" (1964); J. A. Storer and T. G.
+//! Szymanski, "Data Compression via Textual Substitution" (1982). The format is our own. In
+//! character like SPEC's xz.
 
 use super::{Character, Component, Mix, Sum, Work, ids};
 use crate::widest::widest;

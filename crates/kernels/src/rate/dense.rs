@@ -1,11 +1,13 @@
 //! `dense`: systems of linear equations by LU factorisation with partial pivoting.
 //!
-//! What LINPACK and HPL do (J. Dongarra, P. Luszczek & A. Petitet, "The LINPACK benchmark: past, present and future",
-//! 2003), by the recursive algorithm of S. Toledo, "Locality of reference in LU decomposition with partial pivoting",
-//! 1997: halve the columns, factor the left half, update the right, factor it. Nearly all the work is then a matrix
-//! product, packed and register-blocked as K. Goto & R. van de Geijn, "Anatomy of high-performance matrix
-//! multiplication", 2008, describe. No component of SPEC CPU2017 rate is it by itself; the linear algebra under
-//! 607.cactuBSSN, 627.cam4 and most of scientific computing is. Each system is checked by HPL's scaled residual.
+//! What LINPACK and HPL do (J. Dongarra, P. Luszczek & A. Petitet, "The LINPACK benchmark: past,
+//! present and future", 2003), by the recursive algorithm of S. Toledo, "Locality of reference in
+//! LU decomposition with partial pivoting", 1997: halve the columns, factor the left half, update
+//! the right, factor it. Nearly all the work is then a matrix product, packed and register-blocked
+//! as K. Goto & R. van de Geijn, "Anatomy of high-performance matrix multiplication", 2008,
+//! describe. No component of SPEC CPU2017 rate is it by itself; the linear algebra under
+//! 607.cactuBSSN, 627.cam4 and most of scientific computing is. Each system is checked by HPL's
+//! scaled residual.
 use super::{Character, Component, Mix, Sum, Work, ids};
 use crate::widest::widest;
 use anyhow::{Result, ensure};
@@ -28,7 +30,8 @@ pub(super) const COMPONENT: Component = Component {
 };
 
 const ORDER: usize = 512;
-/// Rows from one column to the next: not a power of two, which would crowd a few sets of the caches.
+/// Rows from one column to the next: not a power of two, which would crowd a few sets of the
+/// caches.
 const STRIDE: usize = ORDER + 8;
 const SYSTEMS: usize = 144;
 /// A tile of the product is TALL by ACROSS; PANEL columns are factored one by one.
@@ -61,8 +64,8 @@ fn tile(left: &[f64], right: &[f64]) -> Tile {
     sum
 }
 
-/// A block of `a` (column after column), its rows by its columns, loses the product of what is left of it in columns
-/// `deep` and what is above it in rows `deep`.
+/// A block of `a` (column after column), its rows by its columns, loses the product of what is left
+/// of it in columns `deep` and what is above it in rows `deep`.
 #[inline(always)]
 fn update(a: &mut [f64], packs: &mut Packs, rows: [usize; 2], deep: [usize; 2], columns: [usize; 2]) {
     let (depth, tall) = (deep[1] - deep[0], rows[1] - rows[0]);
@@ -114,7 +117,8 @@ fn subtract(to: &mut [f64], from: &[f64], factor: f64) {
     }
 }
 
-/// Factors the columns from `first`, PANEL of them, and exchanges the rows of all others accordingly.
+/// Factors the columns from `first`, PANEL of them, and exchanges the rows of all others
+/// accordingly.
 #[inline(always)]
 fn panel(a: &mut [f64], pivots: &mut [usize], first: usize) {
     let (before, rest) = a.split_at_mut(first * STRIDE);
@@ -141,7 +145,8 @@ fn panel(a: &mut [f64], pivots: &mut [usize], first: usize) {
     }
 }
 
-/// Rows `rows` of the columns become those of the upper factor: solved with the unit lower factor on their left.
+/// Rows `rows` of the columns become those of the upper factor: solved with the unit lower factor
+/// on their left.
 #[inline(always)]
 fn upper(a: &mut [f64], packs: &mut Packs, rows: [usize; 2], columns: [usize; 2]) {
     let count = (rows[1] - rows[0]) / PANEL;
@@ -167,8 +172,8 @@ fn upper(a: &mut [f64], packs: &mut Packs, rows: [usize; 2], columns: [usize; 2]
     }
 }
 
-/// Factors the matrix. Toledo's recursion without recursing: after `done` panels, the halves that end there (as many
-/// columns as the lowest bit of `done` says) update as many to their right.
+/// Factors the matrix. Toledo's recursion without recursing: after `done` panels, the halves that
+/// end there (as many columns as the lowest bit of `done` says) update as many to their right.
 #[inline(always)]
 fn factor(a: &mut [f64], packs: &mut Packs, pivots: &mut [usize]) {
     for done in 1..=ORDER / PANEL {

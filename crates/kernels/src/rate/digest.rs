@@ -1,9 +1,11 @@
-//! Digests and ciphers: SHA-256, ChaCha20 and CRC-32 in plain integer arithmetic (no CPU's instructions for them).
+//! Digests and ciphers: SHA-256, ChaCha20 and CRC-32 in plain integer arithmetic (no CPU's
+//! instructions for them).
 //!
-//! Literature: FIPS 180-4, "Secure Hash Standard" (2015); Y. Nir and A. Langley, RFC 8439, "ChaCha20 and Poly1305
-//! for IETF Protocols" (2018); W. W. Peterson and D. T. Brown, "Cyclic Codes for Error Detection" (1961), by eight
-//! tables after M. E. Kounavis and F. L. Berry, "A Systematic Approach to Building High Performance Software-Based
-//! CRC Generators" (2005). What servers do all day; SPEC has none like it.
+//! Literature: FIPS 180-4, "Secure Hash Standard" (2015); Y. Nir and A. Langley, RFC 8439,
+//! "ChaCha20 and Poly1305 for IETF Protocols" (2018); W. W. Peterson and D. T. Brown, "Cyclic Codes
+//! for Error Detection" (1961), by eight tables after M. E. Kounavis and F. L. Berry, "A Systematic
+//! Approach to Building High Performance Software-Based CRC Generators" (2005). What servers do all
+//! day; SPEC has none like it.
 
 use super::{Character, Component, Mix, Sum, Work, ids};
 use crate::widest::widest;

@@ -1,10 +1,11 @@
 //! Fourier transforms of a box, out of cache: there, a shift, and back.
 //!
-//! The fast transform of Cooley & Tukey ("An Algorithm for the Machine Calculation of Complex Fourier Series", 1965)
-//! as Stockham orders it (Cochran et al., "What is the Fast Fourier Transform?", 1967), with radices 4, 3 and 2,
-//! along x, y and z in turn, as in NPB's FT (Bailey et al., "The NAS Parallel Benchmarks", 1991). Eight fields lie
-//! side by side, so that every pencil of the box is eight sequences for the vector units. Between the transforms
-//! each wave is turned as a shift of the box turns it, so that the fields come back moved. 654.roms and 549.fotonik3d
+//! The fast transform of Cooley & Tukey ("An Algorithm for the Machine Calculation of Complex
+//! Fourier Series", 1965) as Stockham orders it (Cochran et al., "What is the Fast Fourier
+//! Transform?", 1967), with radices 4, 3 and 2, along x, y and z in turn, as in NPB's FT (Bailey et
+//! al., "The NAS Parallel Benchmarks", 1991). Eight fields lie side by side, so that every pencil
+//! of the box is eight sequences for the vector units. Between the transforms each wave is turned
+//! as a shift of the box turns it, so that the fields come back moved. 654.roms and 549.fotonik3d
 //! have its strides; pseudo-spectral codes are this.
 use super::{Character, Component, Mix, Sum, Work, ids};
 use crate::widest::widest;
@@ -38,8 +39,8 @@ const ROUNDS: usize = 2;
 /// Where the fields move to each time.
 const SHIFT: [usize; 3] = [3, 5, 7];
 
-/// Points of the box in lines of eight numbers; rows and planes have an odd number, so that strides use all sets of
-/// caches.
+/// Points of the box in lines of eight numbers; rows and planes have an odd number, so that strides
+/// use all sets of caches.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     sides: [usize; 3],

@@ -1,9 +1,10 @@
 //! A graph that fills the room: breadth-first search and shortest paths from its hub.
 //!
-//! Literature: D. Chakrabarti, Y. Zhan and C. Faloutsos, "R-MAT: A Recursive Model for Graph Mining" (2004), with
-//! probabilities 9/16, 3/16, 3/16, 1/16; E. W. Dijkstra, "A Note on Two Problems in Connexion with Graphs" (1959),
-//! with the buckets of R. B. Dial, "Algorithm 360: Shortest-Path Forest with Topological Ordering" (1969). The
-//! checks are those of the Graph500 benchmark. In character like SPEC's mcf: dependent reads all over memory.
+//! Literature: D. Chakrabarti, Y. Zhan and C. Faloutsos, "R-MAT: A Recursive Model for Graph
+//! Mining" (2004), with probabilities 9/16, 3/16, 3/16, 1/16; E. W. Dijkstra, "A Note on Two
+//! Problems in Connexion with Graphs" (1959), with the buckets of R. B. Dial, "Algorithm 360:
+//! Shortest-Path Forest with Topological Ordering" (1969). The checks are those of the Graph500
+//! benchmark. In character like SPEC's mcf: dependent reads all over memory.
 
 use super::{Character, Component, Mix, Sum, Work, ids};
 use crate::widest::widest;

@@ -1,9 +1,9 @@
 //! Two tables joined on their keys, by hashing and by sorting, filling the room.
 //!
-//! Literature: H. H. Seward, "Information Sorting in the Application of Electronic Digital Computers to Business
-//! Operations" (1954: counting and radix sort); D. E. Knuth, "The Art of Computer Programming", volume 3 (1973:
-//! linear probing); G. Graefe, "Query Evaluation Techniques for Large Databases" (1993: hash and merge join).
-//! A database in character, as SPEC has none.
+//! Literature: H. H. Seward, "Information Sorting in the Application of Electronic Digital
+//! Computers to Business Operations" (1954: counting and radix sort); D. E. Knuth, "The Art of
+//! Computer Programming", volume 3 (1973: linear probing); G. Graefe, "Query Evaluation Techniques
+//! for Large Databases" (1993: hash and merge join). A database in character, as SPEC has none.
 
 use super::{Character, Component, Mix, Sum, Work, ids};
 use crate::widest::widest;
@@ -28,7 +28,8 @@ pub(super) const COMPONENT: Component = Component {
 };
 
 const EMPTY: u64 = u64::MAX;
-/// Words per row of the smaller table: itself, 2 of hash table, 2 of the larger table and twice 2 to sort it.
+/// Words per row of the smaller table: itself, 2 of hash table, 2 of the larger table and twice 2
+/// to sort it.
 const WORDS: u64 = 9;
 
 struct Join {

@@ -1,11 +1,13 @@
-//! Lattice Boltzmann: a decaying three-dimensional vortex flow (519.lbm in character: it streams through memory).
+//! Lattice Boltzmann: a decaying three-dimensional vortex flow (519.lbm in character: it streams
+//! through memory).
 //!
-//! Nineteen velocities and a single relaxation time (Qian, d'Humières & Lallemand, "Lattice BGK Models for
-//! Navier-Stokes Equation", 1992) in a periodic box, in one grid by the AA pattern (Bailey, Myre, Walsh, Lilja &
-//! Saar, "Accelerating Lattice Boltzmann Fluid Flow Simulations Using Graphics Processors", 2009): even steps
-//! collide each cell in place and store every population in the slot of its opposite; odd steps read and write the
-//! slots of the neighbours, so that both streamings happen there. One array for each direction. The flow is that
-//! of Arnold (1965), Beltrami and Childress (1970): three shear waves across each other, which decay as linear theory
+//! Nineteen velocities and a single relaxation time (Qian, d'Humières & Lallemand, "Lattice BGK
+//! Models for Navier-Stokes Equation", 1992) in a periodic box, in one grid by the AA pattern
+//! (Bailey, Myre, Walsh, Lilja & Saar, "Accelerating Lattice Boltzmann Fluid Flow Simulations Using
+//! Graphics Processors", 2009): even steps collide each cell in place and store every population in
+//! the slot of its opposite; odd steps read and write the slots of the neighbours, so that both
+//! streamings happen there. One array for each direction. The flow is that of Arnold (1965),
+//! Beltrami and Childress (1970): three shear waves across each other, which decay as linear theory
 //! of the discrete scheme says they do.
 use super::{Character, Component, Sum, Work, ids};
 use crate::widest::widest;
@@ -46,8 +48,8 @@ const SPEED: f64 = 0.001;
 /// An even number: in between, populations are in their opposites' slots.
 const STEPS: usize = 20;
 
-/// Where cells are in each direction's array: x fastest, `LANES` of padding before every row, whose ends stand for
-/// the other end of the row while neighbours are read.
+/// Where cells are in each direction's array: x fastest, `LANES` of padding before every row, whose
+/// ends stand for the other end of the row while neighbours are read.
 #[derive(Clone, Copy)]
 struct Shape {
     sides: [usize; 3],
@@ -116,8 +118,8 @@ fn odd_step(grid: &mut [f64], shape: Shape) {
     let mut arrays = split(grid, shape.stride);
     let [nx, ny, nz] = shape.sides;
     for (z, y) in (0..nz).flat_map(|z| (0..ny).map(move |y| (z, y))) {
-        // Slot k of the neighbour in direction k holds what arrives here of its opposite. A row that begins a cell
-        // further up or down goes on at its other end: in the padding meanwhile.
+        // Slot k of the neighbour in direction k holds what arrives here of its opposite. A row
+        // that begins a cell further up or down goes on at its other end: in the padding meanwhile.
         let mut starts = [shape.row(y, z); Q];
         for (pair, by) in PAIRS.iter().enumerate() {
             let up = shape.row(moved(y, by.1, ny), moved(z, by.2, nz));
@@ -164,8 +166,9 @@ fn wave(side: usize) -> [Vec<f64>; 2] {
     [(0..side).map(|at| sine_of(4 * at + side)).collect(), (0..side).map(|at| sine_of(4 * at)).collect()]
 }
 
-/// What linear theory of the scheme leaves of a shear wave along a side of so many cells: momenta carried down, not
-/// and up the wave, each relaxed to its share of the whole and moved on by a turn of the phase.
+/// What linear theory of the scheme leaves of a shear wave along a side of so many cells: momenta
+/// carried down, not and up the wave, each relaxed to its share of the whole and moved on by a turn
+/// of the phase.
 fn decay(side: usize, steps: usize) -> f64 {
     let (cosine, turn) = (sine(PI / 2.0 - 2.0 * PI / side as f64), sine(2.0 * PI / side as f64));
     let (mut across, mut along) = (2.0 / 3.0, [1.0 / 6.0, 0.0]);
@@ -281,7 +284,8 @@ impl Work for Flow {
         }
         for (wave, side) in waves.iter().zip(self.shape.sides) {
             let (left, theory) = (wave / (cells * SPEED), decay(side, STEPS));
-            // The waves change each other by the square of how far the flow has moved, in wavelengths.
+            // The waves change each other by the square of how far the flow has moved, in
+            // wavelengths.
             let moved = 2.0 * PI / side as f64 * SPEED * STEPS as f64;
             if !near(left, theory, moved * moved + 1e-9) {
                 return Err(format!("of a wave along {side} cells {left} is left, by theory {theory}"));

@@ -1,8 +1,10 @@
-//! A small language: a compiler to bytecode for a stack machine, and the machine running programs of known results.
+//! A small language: a compiler to bytecode for a stack machine, and the machine running programs
+//! of known results.
 //!
-//! Literature: P. J. Landin, "The Mechanical Evaluation of Expressions" (1964: a stack machine); V. R. Pratt, "Top
-//! Down Operator Precedence" (1973); M. A. Ertl and D. Gregg, "The Structure and Performance of Efficient
-//! Interpreters" (2003). In character like SPEC's perlbench: one indirect branch per bytecode, which decides all.
+//! Literature: P. J. Landin, "The Mechanical Evaluation of Expressions" (1964: a stack machine); V.
+//! R. Pratt, "Top Down Operator Precedence" (1973); M. A. Ertl and D. Gregg, "The Structure and
+//! Performance of Efficient Interpreters" (2003). In character like SPEC's perlbench: one indirect
+//! branch per bytecode, which decides all.
 
 use super::{Character, Component, Sum, Work, ids};
 use sys::block::Room;

@@ -1,12 +1,14 @@
 //! `molecules`: molecular dynamics of a Lennard-Jones liquid.
 //!
-//! Atoms in a periodic box under the potential of J. E. Lennard-Jones, "On the determination of molecular fields",
-//! 1924, smoothly brought to zero at a cutoff, moved by velocity Verlet (W. C. Swope and others, "A computer
-//! simulation method for the calculation of equilibrium constants for the formation of physical clusters of
-//! molecules", 1982). Neighbours are kept in a list (L. Verlet, "Computer 'experiments' on classical fluids", 1967)
-//! not of pairs of atoms but of pairs of clusters of them, as vectors want it: S. Pall & B. Hess, "A flexible algorithm
-//! for calculating pair interactions on SIMD architectures", 2013. In character the inner loops of SPEC CPU2017's
-//! 508.namd and 544.nab: multiplications, a division and a mask for each pair, from the second-level cache.
+//! Atoms in a periodic box under the potential of J. E. Lennard-Jones, "On the determination of
+//! molecular fields", 1924, smoothly brought to zero at a cutoff, moved by velocity Verlet (W. C.
+//! Swope and others, "A computer simulation method for the calculation of equilibrium constants for
+//! the formation of physical clusters of molecules", 1982). Neighbours are kept in a list (L.
+//! Verlet, "Computer 'experiments' on classical fluids", 1967) not of pairs of atoms but of pairs
+//! of clusters of them, as vectors want it: S. Pall & B. Hess, "A flexible algorithm for
+//! calculating pair interactions on SIMD architectures", 2013. In character the inner loops of SPEC
+//! CPU2017's 508.namd and 544.nab: multiplications, a division and a mask for each pair, from the
+//! second-level cache.
 use super::{Character, Component, Mix, Sum, Work, ids};
 use crate::widest::widest;
 use anyhow::{Result, ensure};
@@ -39,15 +41,18 @@ const CLUSTERS: usize = ATOMS / LANES;
 const CUBE: f64 = 1.679_6;
 const SIDE: f64 = CUBES as f64 * CUBE;
 const CUTOFF2: f64 = 6.25;
-/// How far the list looks: further than the cutoff by what two atoms can come nearer before it is built anew.
+/// How far the list looks: further than the cutoff by what two atoms can come nearer before it is
+/// built anew.
 const REACH2: f64 = 2.8 * 2.8;
 const STEP: f64 = 0.004;
 const BUILDS: usize = 50;
 const STEPS_A_LIST: usize = 10;
-/// Columns of the box that the atoms are sorted into, along x and y, for clusters that are near each other.
+/// Columns of the box that the atoms are sorted into, along x and y, for clusters that are near
+/// each other.
 const COLUMNS: usize = 8;
 const SEED: u64 = 0x301e_c01e_5000_0003;
-/// Of the energy, relative to the kinetic part; of the momentum, an atom's; of a force, beside all pairs' sum.
+/// Of the energy, relative to the kinetic part; of the momentum, an atom's; of a force, beside all
+/// pairs' sum.
 const DRIFT: f64 = 1e-3;
 const MOMENTUM: f64 = 1e-12;
 const FORCE: f64 = 1e-9;
@@ -56,7 +61,8 @@ type Lanes = [f64; LANES];
 /// A vector in space for each atom of a cluster.
 type Cluster = [Lanes; 3];
 
-/// 4 (s^-6 - s^-3) + SLOPE s + LEVEL in the square distance s: zero with its derivative at the cutoff.
+/// 4 (s^-6 - s^-3) + SLOPE s + LEVEL in the square distance s: zero with its derivative at the
+/// cutoff.
 const SLOPE: f64 = 24.0 / (CUBED * CUBED * CUTOFF2) - 12.0 / (CUBED * CUTOFF2);
 const LEVEL: f64 = 4.0 / CUBED - 4.0 / (CUBED * CUBED) - SLOPE * CUTOFF2;
 const CUBED: f64 = CUTOFF2 * CUTOFF2 * CUTOFF2;
@@ -115,8 +121,8 @@ struct Molecules {
     /// For every atom what it sees, and where in it that of each atom ends.
     seen: Vec<Seen>,
     ends: Vec<u32>,
-    /// What goes to the square distances of a cluster's lanes: nothing, or for the atom in lane i of the same cluster
-    /// so much for lanes 0 to i that they are out of reach.
+    /// What goes to the square distances of a cluster's lanes: nothing, or for the atom in lane i
+    /// of the same cluster so much for lanes 0 to i that they are out of reach.
     skips: [Lanes; LANES + 1],
     energy: f64,
 }
@@ -164,7 +170,8 @@ impl Molecules {
         Ok(made)
     }
 
-    /// Sorts the atoms along columns, up one and down the next, and lists which clusters each of them sees.
+    /// Sorts the atoms along columns, up one and down the next, and lists which clusters each of
+    /// them sees.
     #[inline(always)]
     fn build(&mut self) {
         let Molecules { x, v, keys, sorted, boxes, seen, ends, .. } = self;
@@ -254,7 +261,8 @@ impl Molecules {
                 at.iter_mut().zip(seen.shift).for_each(|(at, shift)| *at += f64::from(shift) * SIDE);
                 interact(at, &skips[usize::from(seen.skip)], &x[other], &mut f[other], &mut own);
             }
-            // Through memory: the compiler would otherwise arrange the lanes above for this sum, at a cost.
+            // Through memory: the compiler would otherwise arrange the lanes above for this sum, at
+            // a cost.
             let own = std::hint::black_box(own);
             for axis in 0..3 {
                 f[cluster][axis][lane] += own[axis].iter().sum::<f64>();

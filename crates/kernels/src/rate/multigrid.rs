@@ -1,11 +1,13 @@
 //! `multigrid`: Poisson's equation in a box by multigrid V-cycles.
 //!
-//! The 7-point Laplacian with zero boundaries on grids that halve from level to level: red-black Gauss-Seidel before
-//! and after the correction, full weighting down, trilinear interpolation up. From A. Brandt, "Multi-level adaptive
-//! solutions to boundary-value problems", 1977, and K. Stueben & U. Trottenberg, "Multigrid methods: fundamental
-//! algorithms, model problem analysis and applications", 1982 (whose model problem this is: the residual falls about
-//! tenfold in a cycle, whatever the size). In character the MG of D. Bailey and others, "The NAS parallel benchmarks",
-//! 1991, and the solvers inside SPEC CPU2017's 649.fotonik3d and 654.roms: streams of several arrays, little arithmetic.
+//! The 7-point Laplacian with zero boundaries on grids that halve from level to level: red-black
+//! Gauss-Seidel before and after the correction, full weighting down, trilinear interpolation up.
+//! From A. Brandt, "Multi-level adaptive solutions to boundary-value problems", 1977, and K.
+//! Stueben & U. Trottenberg, "Multigrid methods: fundamental algorithms, model problem analysis and
+//! applications", 1982 (whose model problem this is: the residual falls about tenfold in a cycle,
+//! whatever the size). In character the MG of D. Bailey and others, "The NAS parallel benchmarks",
+//! 1991, and the solvers inside SPEC CPU2017's 649.fotonik3d and 654.roms: streams of several
+//! arrays, little arithmetic.
 use super::{Character, Component, Mix, Sum, Work, ids};
 use crate::widest::widest;
 use anyhow::{Context, Result};
@@ -38,8 +40,9 @@ const SHRINKS: f64 = 0.2;
 const RESIDUAL: f64 = 3e-4;
 const ERROR: f64 = 1e-2;
 
-/// Intervals of a level along each axis. Points 0 are the boundary and zero; so are points nx, which are the next
-/// line's point 0, and lines and planes behind the last, which are read as line or plane 0.
+/// Intervals of a level along each axis. Points 0 are the boundary and zero; so are points nx,
+/// which are the next line's point 0, and lines and planes behind the last, which are read as line
+/// or plane 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Shape {
     nx: usize,
@@ -58,7 +61,8 @@ impl Shape {
     fn half(self) -> Shape {
         Shape { nx: self.nx / 2, ny: self.ny / 2, nz: self.nz / 2 }
     }
-    /// Where line j of plane k begins, the boundary behind the last taken as the one before the first.
+    /// Where line j of plane k begins, the boundary behind the last taken as the one before the
+    /// first.
     #[inline(always)]
     fn at(self, j: usize, k: usize) -> usize {
         let (j, k) = (if j == self.ny { 0 } else { j }, if k == self.nz { 0 } else { k });
@@ -92,7 +96,8 @@ fn size(shapes: &[Shape]) -> u64 {
     shapes.first().map_or(0, |fine| (grids + 3 * fine.plane() + 2 * (fine.nx + LANES)) as u64 * 8)
 }
 
-/// Gauss-Seidel for every second point of line j of plane k, those with an even i + j + k + `colour`.
+/// Gauss-Seidel for every second point of line j of plane k, those with an even i + j + k +
+/// `colour`.
 #[inline(always)]
 fn smooth_line(shape: Shape, u: &mut [f64], f: &[f64], [j, k, colour]: [usize; 3]) {
     let nx = shape.nx;
@@ -101,7 +106,8 @@ fn smooth_line(shape: Shape, u: &mut [f64], f: &[f64], [j, k, colour]: [usize; 3
     let (own, after) = rest.split_at_mut(nx + 1);
     let line = |j: usize, k: usize| -> &[f64] {
         let from = shape.at(j, k);
-        // A line that follows directly lacks its point 0, which is the end of the own one, and is not read.
+        // A line that follows directly lacks its point 0, which is the end of the own one, and is
+        // not read.
         if from < at { &before[from + 1..][..nx - 1] } else { &after[from - at - nx..][..nx - 1] }
     };
     let (south, north, down, up) = (line(j - 1, k), line(j + 1, k), line(j, k - 1), line(j, k + 1));
@@ -114,7 +120,8 @@ fn smooth_line(shape: Shape, u: &mut [f64], f: &[f64], [j, k, colour]: [usize; 3
     }
 }
 
-/// One red-black sweep: the black points of the plane below follow line by line, when the reds above them are done.
+/// One red-black sweep: the black points of the plane below follow line by line, when the reds
+/// above them are done.
 #[inline(always)]
 fn smooth(shape: Shape, u: &mut [f64], f: &[f64]) {
     for k in 1..=shape.nz {
@@ -144,7 +151,8 @@ fn residual_line(shape: Shape, u: &[f64], f: &[f64], r: &mut [f64], [j, k]: [usi
     }
 }
 
-/// The residual, plane by plane, fully weighted to the next grid's right-hand side; returns its square sum.
+/// The residual, plane by plane, fully weighted to the next grid's right-hand side; returns its
+/// square sum.
 #[inline(always)]
 fn restrict(
     fine: Shape,

@@ -1,8 +1,10 @@
-//! Text: log lines searched by regular expressions (as one deterministic automaton) and a JSON document made a tree.
+//! Text: log lines searched by regular expressions (as one deterministic automaton) and a JSON
+//! document made a tree.
 //!
-//! Literature: K. Thompson, "Regular Expression Search Algorithm" (1968); M. O. Rabin and D. Scott, "Finite Automata
-//! and Their Decision Problems" (1959: the subset construction); E. T. Irons, "A Syntax Directed Compiler for ALGOL
-//! 60" (1961: recursive descent); RFC 8259 (JSON). In character like SPEC's perlbench and xalancbmk.
+//! Literature: K. Thompson, "Regular Expression Search Algorithm" (1968); M. O. Rabin and D. Scott,
+//! "Finite Automata and Their Decision Problems" (1959: the subset construction); E. T. Irons, "A
+//! Syntax Directed Compiler for ALGOL 60" (1961: recursive descent); RFC 8259 (JSON). In character
+//! like SPEC's perlbench and xalancbmk.
 
 use super::{Character, Component, Mix, Sum, Work, ids};
 use crate::widest::widest;

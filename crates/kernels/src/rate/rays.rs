@@ -1,10 +1,11 @@
 //! `rays`: a path caster over spheres and a plane.
 //!
-//! Light is followed backwards through 3000 spheres, matt, mirrors and glass, to the sky: J. Kajiya, "The rendering
-//! equation", 1986, with the refraction of T. Whitted, "An improved illumination model for shaded display", 1980, and the
-//! reflectance of C. Schlick, "An inexpensive BRDF model for physically-based rendering", 1994. What a ray hits first
-//! is found in a hierarchy of boxes (T. Kay & J. Kajiya, "Ray tracing complex scenes", 1986). In character SPEC
-//! CPU2017's 511.povray and 526.blender: floating point between branches that depend on it, square roots and
+//! Light is followed backwards through 3000 spheres, matt, mirrors and glass, to the sky: J.
+//! Kajiya, "The rendering equation", 1986, with the refraction of T. Whitted, "An improved
+//! illumination model for shaded display", 1980, and the reflectance of C. Schlick, "An inexpensive
+//! BRDF model for physically-based rendering", 1994. What a ray hits first is found in a hierarchy
+//! of boxes (T. Kay & J. Kajiya, "Ray tracing complex scenes", 1986). In character SPEC CPU2017's
+//! 511.povray and 526.blender: floating point between branches that depend on it, square roots and
 //! divisions, a tree that fits the caches.
 use super::{Character, Component, Mix, Sum, Work, ids};
 use crate::widest::widest;
@@ -109,7 +110,8 @@ impl Sphere {
     }
 }
 
-/// A box and what is in it: `count` spheres from `first`, or two nodes, the next and `first`, apart along `axis`.
+/// A box and what is in it: `count` spheres from `first`, or two nodes, the next and `first`, apart
+/// along `axis`.
 #[derive(Clone, Copy)]
 struct Node {
     low: Vector,
@@ -135,7 +137,8 @@ impl Node {
     }
 }
 
-/// Sorts the spheres into boxes, halving at the middle of the axis along which they are farthest apart.
+/// Sorts the spheres into boxes, halving at the middle of the axis along which they are farthest
+/// apart.
 fn build(spheres: &mut [Sphere], first: usize, nodes: &mut Vec<Node>) {
     let (mut low, mut high) = ([f64::MAX; 3], [f64::MIN; 3]);
     let (mut least, mut most) = (low, high);
@@ -363,7 +366,8 @@ impl Work for Rays {
         (SIDE * SIDE * SAMPLES) as u64
     }
     fn answer(&mut self) -> Result<u64, String> {
-        // The cone that touches the sphere has sin = radius / distance, and cuts a disc of radius tan from the picture.
+        // The cone that touches the sphere has sin = radius / distance, and cuts a disc of radius
+        // tan from the picture.
         let distance = BIG.middle[2] - EYE[2];
         let tan2 = BIG.radius * BIG.radius / (distance * distance - BIG.radius * BIG.radius);
         let (area, found) = (

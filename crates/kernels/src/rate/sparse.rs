@@ -1,13 +1,16 @@
-//! Conjugate gradients on a sparse matrix: streams of entries, each with a load from where its column says.
+//! Conjugate gradients on a sparse matrix: streams of entries, each with a load from where its
+//! column says.
 //!
-//! The method of Hestenes & Stiefel ("Methods of Conjugate Gradients for Solving Linear Systems", 1952) on compressed
-//! sparse rows, in the manner of HPCG (Dongarra, Heroux & Luszczek, "High-performance conjugate-gradient benchmark",
-//! 2016): every point of a box is coupled to the 26 around it, and, as in NPB's CG (Bailey et al., "The NAS Parallel
-//! Benchmarks", 1991), to a far one at random, which no prefetcher finds. It resembles what 503.bwaves,
-//! 554.roms and 510.parest spend their time in.
+//! The method of Hestenes & Stiefel ("Methods of Conjugate Gradients for Solving Linear
+//! Systems", 1952) on compressed sparse rows, in the manner of HPCG (Dongarra, Heroux &
+//! Luszczek, "High-performance conjugate-gradient benchmark", 2016): every point of a box is
+//! coupled to the 26 around it, and, as in NPB's CG (Bailey et al., "The NAS Parallel
+//! Benchmarks", 1991), to a far one at random, which no prefetcher finds. It resembles what
+//! 503.bwaves, 554.roms and 510.parest spend their time in.
 //!
-//! The matrix is the identity plus the Laplacian of a graph with random weights: symmetric, each row and column adds
-//! up to 1, and no eigenvalue is below 1. So the error is never greater than the residual.
+//! The matrix is the identity plus the Laplacian of a graph with random weights: symmetric, each
+//! row and column adds up to 1, and no eigenvalue is below 1. So the error is never greater than
+//! the residual.
 use super::{Character, Component, Mix, Sum, Work, ids};
 use crate::widest::widest;
 use anyhow::{Result, bail};
@@ -36,7 +39,8 @@ const LANES: usize = 8;
 /// 28 entries of 12 bytes, its start, and five vectors.
 const ROW_BYTES: u64 = 28 * 12 + 8 + 5 * 8;
 
-/// A permutation of 0 to below `count`: multiplications and shifts of so many bits, again until below.
+/// A permutation of 0 to below `count`: multiplications and shifts of so many bits, again until
+/// below.
 struct Shuffle {
     count: u64,
     mask: u64,
@@ -266,7 +270,8 @@ impl Work for System {
             sum_x += self.x[row];
             sum_residual += self.residual[row];
         }
-        // The error falls by at least the Chebyshev polynomials' share in each iteration, in the energy norm.
+        // The error falls by at least the Chebyshev polynomials' share in each iteration, in the
+        // energy norm.
         let root = self.greatest.sqrt();
         let promised = 2.0 * root * ((root - 1.0) / (root + 1.0)).powi(ITERATIONS as i32);
         let (drift, left, size) = (f64::sqrt(drift), f64::sqrt(left), f64::sqrt(size));

@@ -1,8 +1,9 @@
 //! Three arrays, each in turn the sum of one and a multiple of the other.
 //!
-//! The triad of STREAM (McCalpin, "Memory Bandwidth and Machine Balance in Current High Performance Computers", 1995),
-//! with the arrays' parts exchanged: `a = b + s c`, `b = c + s a`, `c = a + s b`. So every element follows the
-//! recurrence x[n] = x[n - 2] + s x[n - 1], which has a closed form. 503.bwaves and 519.lbm are bound by the same.
+//! The triad of STREAM (McCalpin, "Memory Bandwidth and Machine Balance in Current High Performance
+//! Computers", 1995), with the arrays' parts exchanged: `a = b + s c`, `b = c + s a`, `c = a + s
+//! b`. So every element follows the recurrence x[n] = x[n - 2] + s x[n - 1], which has a closed
+//! form. 503.bwaves and 519.lbm are bound by the same.
 use super::{Character, Component, Mix, Sum, Work, ids};
 use crate::widest::widest;
 use anyhow::{Result, bail};

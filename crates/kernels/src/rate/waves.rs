@@ -1,9 +1,10 @@
 //! Maxwell's equations in a box of metal: standing waves that stay standing waves.
 //!
-//! Finite differences in time on staggered grids (Yee, "Numerical Solution of Initial Boundary Value Problems
-//! Involving Maxwell's Equations in Isotropic Media", 1966): electric fields on the edges of cells, magnetic on
-//! their faces, each in turn a step on by the other's curl. 549.fotonik3d is this. Sines and cosines that fit the box
-//! solve the difference equations exactly, and swing with a frequency of which only the cosine is needed.
+//! Finite differences in time on staggered grids (Yee, "Numerical Solution of Initial Boundary
+//! Value Problems Involving Maxwell's Equations in Isotropic Media", 1966): electric fields on the
+//! edges of cells, magnetic on their faces, each in turn a step on by the other's curl.
+//! 549.fotonik3d is this. Sines and cosines that fit the box solve the difference equations
+//! exactly, and swing with a frequency of which only the cosine is needed.
 use super::{Character, Component, Sum, Work, ids};
 use crate::widest::widest;
 use anyhow::{Result, bail};
@@ -33,7 +34,8 @@ const SPEED: f64 = 0.5;
 /// Half waves along x, y and z, and what the field is at right angles to.
 const MODES: [([usize; 3], [f64; 3]); 2] = [([1, 2, 3], [0.75, 0.5, -0.25]), ([4, 1, 2], [0.25, -1.0, 0.5])];
 
-/// Where cells are in each field's array: x fastest, `LANES` of padding, always 0, before every row.
+/// Where cells are in each field's array: x fastest, `LANES` of padding, always 0, before every
+/// row.
 #[derive(Clone, Copy)]
 struct Shape {
     sides: [usize; 3],
@@ -159,8 +161,8 @@ impl Mode {
         let field = cross(normal, steep).map(|value| value / size.sqrt());
         Mode { waves, factors: [field, cross(steep, field)], cosine: 1.0 - SPEED * SPEED * size / 2.0 }
     }
-    /// How the electric fields are to their start after so many steps, and the magnetic, half a step later, to the
-    /// electric fields' curl at the start.
+    /// How the electric fields are to their start after so many steps, and the magnetic, half a
+    /// step later, to the electric fields' curl at the start.
     fn after(&self, steps: usize) -> [f64; 2] {
         let (mut was, mut now, mut magnetic) = (self.cosine, 1.0, -SPEED / 2.0);
         for _ in 0..steps {

@@ -5,13 +5,15 @@ use std::arch::asm;
 /// How this CPU writes a line back to memory and removes it from every cache of the machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Flusher {
-    /// `clflushopt`: many flushes at once. Plain `clflush` waits for the one before and takes ten times as long.
+    /// `clflushopt`: many flushes at once. Plain `clflush` waits for the one before and takes ten
+    /// times as long.
     unordered: bool,
 }
 
 impl Flusher {
     pub fn of_this_cpu() -> Flusher {
-        // Leaf 7, EBX bit 23; the standard library detects no such feature. A CPU without leaf 7 answers another leaf.
+        // Leaf 7, EBX bit 23; the standard library detects no such feature. A CPU without leaf 7
+        // answers another leaf.
         let highest = raw_cpuid::native_cpuid::cpuid_count(0, 0).eax;
         let bits = if highest >= 7 { raw_cpuid::native_cpuid::cpuid_count(7, 0).ebx } else { 0 };
         Flusher { unordered: bits & (1 << 23) != 0 }
@@ -23,7 +25,8 @@ impl Flusher {
     /// `line` must be readable.
     #[inline]
     pub unsafe fn flush(self, line: *const u64) {
-        // SAFETY: by this function's contract; a flush changes no content. No `nomem`: stores before it must be done.
+        // SAFETY: by this function's contract; a flush changes no content. No `nomem`: stores
+        // before it must be done.
         unsafe {
             match self.unordered {
                 true => asm!("clflushopt [{line}]", line = in(reg) line, options(nostack, preserves_flags)),

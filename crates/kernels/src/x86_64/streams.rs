@@ -29,11 +29,12 @@ pub fn loops(op: Op) -> Vec<(&'static str, Loop)> {
     loops
 }
 
-// One loop a width and operation, a block of 512 bytes a turn unless another is given. Registers 0 to 7 hold data, 8 the word that is written,
-// added or multiplied by. Loads of a turn come before its stores, so that no load waits for a store's address. Other
-// arrays than the first are reached by their distance, which saves counting up several pointers. The loop over passes
-// is inside, so that a 4 KiB array is not timed with its call; a pass ends with what its stores need (`sfence` after
-// non-temporal ones, which are else still under way when the clock is read).
+// One loop a width and operation, a block of 512 bytes a turn unless another is given. Registers 0
+// to 7 hold data, 8 the word that is written, added or multiplied by. Loads of a turn come before
+// its stores, so that no load waits for a store's address. Other arrays than the first are reached
+// by their distance, which saves counting up several pointers. The loop over passes is inside, so
+// that a 4 KiB array is not timed with its call; a pass ends with what its stores need (`sfence`
+// after non-temporal ones, which are else still under way when the clock is read).
 macro_rules! stream_loop {
     ($name:ident, $start:literal, [$($each:expr),+], $pass_end:literal, $end:literal) => {
         stream_loop!($name, 512, "0,1,2,3,4,5,6,7", $start, [$($each),+], $pass_end, $end);
@@ -45,8 +46,8 @@ macro_rules! stream_loop {
         unsafe fn $name(a: *mut u8, b: *const u8, c: *const u8, blocks: usize, passes: u64, word: u64) -> u64 {
             let mut lanes = [0u64; 64];
             let (b, c) = (b as usize - a as usize, c as usize - a as usize);
-            // SAFETY: touches exactly `blocks` blocks of 512 bytes in each array that the operation has, and writes at
-            // most eight registers of up to 64 bytes to `lanes`.
+            // SAFETY: touches exactly `blocks` blocks of 512 bytes in each array that the operation
+            // has, and writes at most eight registers of up to 64 bytes to `lanes`.
             unsafe {
                 asm!(
                     "/* {b} {c} {word} {lanes} */",
@@ -84,9 +85,9 @@ macro_rules! stream_loop {
     };
 }
 
-// Reading: eight accumulators, because an add takes a cycle and two or three loads start per cycle, so that no
-// accumulator is ever waited for. The add takes its operand from memory: it costs the load and nothing more, and makes
-// every word count.
+// Reading: eight accumulators, because an add takes a cycle and two or three loads start per cycle,
+// so that no accumulator is ever waited for. The add takes its operand from memory: it costs the
+// load and nothing more, and makes every word count.
 stream_loop!(
     read_avx512,
     ".irp i,0,1,2,3,4,5,6,7; vpxorq zmm\\i, zmm\\i, zmm\\i; .endr",
@@ -236,8 +237,8 @@ stream_loop!(
     ""
 );
 
-// A copy's turn is short, since prefetchers tell streams apart by the instruction that loads them: with eight loads a
-// turn a copy from memory is 6 % slower here.
+// A copy's turn is short, since prefetchers tell streams apart by the instruction that loads them:
+// with eight loads a turn a copy from memory is 6 % slower here.
 stream_loop!(
     copy_avx512,
     128,
@@ -297,9 +298,10 @@ stream_loop!(
 const PAGES: usize = 4;
 const PAGE_BYTES: usize = 4096;
 
-// Copying past the caches, four pages side by side, two vectors of each a turn: prefetchers follow each page for
-// itself and stop at its end, so that four have more lines on their way than one (a third faster here than line after
-// line; the C library's large copies do the same). What is left over is copied line after line.
+// Copying past the caches, four pages side by side, two vectors of each a turn: prefetchers follow
+// each page for itself and stop at its end, so that four have more lines on their way than one (a
+// third faster here than line after line; the C library's large copies do the same). What is left
+// over is copied line after line.
 macro_rules! copy_nt_pages {
     ($name:ident, $linear:ident, $load:literal, $store:literal, $vector:literal, $width:literal, $end:literal) => {
         /// # Safety
@@ -416,14 +418,15 @@ stream_loop!(
     ""
 );
 
-/// Copies by the CPU's own string instruction: what memcpy of the C library does with middling sizes.
+/// Copies by the CPU's own string instruction: what memcpy of the C library does with middling
+/// sizes.
 ///
 /// # Safety
 /// As [`Loop`] says.
 unsafe fn copy_rep_movsb(a: *mut u8, b: *const u8, _: *const u8, blocks: usize, passes: u64, _: u64) -> u64 {
     for _ in 0..passes {
-        // SAFETY: loads and stores exactly `blocks` blocks of 512 bytes upwards from `b` and `a`; the direction flag is
-        // clear by the ABI.
+        // SAFETY: loads and stores exactly `blocks` blocks of 512 bytes upwards from `b` and `a`;
+        // the direction flag is clear by the ABI.
         unsafe {
             asm!(
                 "rep movsb",
@@ -437,13 +440,15 @@ unsafe fn copy_rep_movsb(a: *mut u8, b: *const u8, _: *const u8, blocks: usize, 
     0
 }
 
-/// Clears by the CPU's own string instruction, whose microcode stores whole lines and need not fetch them first.
+/// Clears by the CPU's own string instruction, whose microcode stores whole lines and need not
+/// fetch them first.
 ///
 /// # Safety
 /// As [`Loop`] says.
 unsafe fn fill_rep_stosb(a: *mut u8, _: *const u8, _: *const u8, blocks: usize, passes: u64, _: u64) -> u64 {
     for _ in 0..passes {
-        // SAFETY: stores exactly `blocks` blocks of 512 bytes upwards from `a`; the direction flag is clear by the ABI.
+        // SAFETY: stores exactly `blocks` blocks of 512 bytes upwards from `a`; the direction flag
+        // is clear by the ABI.
         unsafe {
             asm!(
                 "rep stosb",

@@ -117,8 +117,8 @@ pub fn vectors(width: Width, turns: u64, lanes: &mut [f64; VECTOR_STREAMS * LANE
 /// The CPU must have AVX.
 fn vectors_avx(turns: u64, lanes: &mut [f64; VECTOR_STREAMS * LANES]) {
     let terms = VECTOR_TERMS.map(|term| [term; LANES]);
-    // SAFETY: reads and writes eight vectors of 32 bytes in `lanes`, 64 bytes apart, and reads four in `terms`; the caller
-    // has seen that the CPU has AVX.
+    // SAFETY: reads and writes eight vectors of 32 bytes in `lanes`, 64 bytes apart, and reads four
+    // in `terms`; the caller has seen that the CPU has AVX.
     unsafe {
         asm!(
             ".irp i,0,1,2,3,4,5,6,7",
@@ -155,7 +155,8 @@ fn vectors_avx(turns: u64, lanes: &mut [f64; VECTOR_STREAMS * LANES]) {
 
 fn vectors_sse2(turns: u64, lanes: &mut [f64; VECTOR_STREAMS * LANES]) {
     let terms = VECTOR_TERMS.map(|term| [term; LANES]);
-    // SAFETY: reads and writes eight vectors of 16 bytes in `lanes`, 64 bytes apart, and reads four in `terms`.
+    // SAFETY: reads and writes eight vectors of 16 bytes in `lanes`, 64 bytes apart, and reads four
+    // in `terms`.
     unsafe {
         asm!(
             ".irp i,0,1,2,3,4,5,6,7",

@@ -1,4 +1,5 @@
-//! The syntax of tuned's profiles: sections of options as Python's configparser reads them, and variables in their values.
+//! The syntax of tuned's profiles: sections of options as Python's configparser reads them, and
+//! variables in their values.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +29,8 @@ pub struct Ini {
     pub odd: Vec<usize>,
 }
 
-/// Reads a text; what stands before its first heading belongs to the section `before`, or to none where that is empty.
+/// Reads a text; what stands before its first heading belongs to the section `before`, or to none
+/// where that is empty.
 pub fn parse(text: &str, before: &str) -> Ini {
     let mut ini = Ini::default();
     let mut section = before.to_string();

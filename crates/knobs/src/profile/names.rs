@@ -2,7 +2,8 @@
 
 use super::Setting;
 
-/// Knobs of the scheduler: `kernel.sched_NAME` as a sysctl, `sched_NAME` for tuned's scheduler, NAME in debugfs.
+/// Knobs of the scheduler: `kernel.sched_NAME` as a sysctl, `sched_NAME` for tuned's scheduler,
+/// NAME in debugfs.
 const SCHEDULER: [&str; 6] = [
     "min_granularity_ns",
     "wakeup_granularity_ns",
@@ -22,8 +23,8 @@ const FILES: [(&str, &str); 5] = [
     ("/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor", "governor"),
 ];
 
-/// The knob that a setting turns: a short name where Assay has one, the dotted name of any other sysctl; `None` for what is
-/// no knob of the running kernel ([`why_no_knob`] says why).
+/// The knob that a setting turns: a short name where Assay has one, the dotted name of any other
+/// sysctl; `None` for what is no knob of the running kernel ([`why_no_knob`] says why).
 pub fn knob_name(setting: &Setting) -> Option<String> {
     named(setting).ok()
 }

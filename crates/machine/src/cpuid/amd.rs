@@ -1,4 +1,5 @@
-//! AMD's leaves, and Hygon's: 0x8000001D/1E and 0x80000026 since topology extensions, 0x80000005/6/8 before.
+//! AMD's leaves, and Hygon's: 0x8000001D/1E and 0x80000026 since topology extensions,
+//! 0x80000005/6/8 before.
 
 use super::super::topology::CacheKind;
 use super::intel::deterministic;
@@ -10,7 +11,8 @@ const DIE: u32 = 3;
 /// In leaf 0xB.
 const SMT: u32 = 1;
 
-/// From this family on a core has threads; before, two cores of a compute unit shared their front end and L2.
+/// From this family on a core has threads; before, two cores of a compute unit shared their front
+/// end and L2.
 const ZEN: u32 = 0x17;
 const MAGNY_COURS: (u32, u32) = (0x10, 9);
 
@@ -55,7 +57,8 @@ pub(super) fn place(leaves: &Leaves, ids: Ids) -> Option<Place> {
 /// How many low bits of the APIC id number the CPUs of one package.
 fn legacy_package_bits(leaves: &Leaves, signature: &Signature) -> u32 {
     if signature.family == 0x18 && signature.model <= 3 && leaves.hypervisor_bit() == Some(false) {
-        // The first Hygon processors have the package in bit 6 and up, whatever the leaf says (as Linux knows).
+        // The first Hygon processors have the package in bit 6 and up, whatever the leaf says (as
+        // Linux knows).
         return 6;
     }
     let told = leaves.get(0x8000_0008, 0).filter(|_| leaves.has(0x8000_0008));
@@ -66,7 +69,8 @@ fn legacy_package_bits(leaves: &Leaves, signature: &Signature) -> u32 {
     }
 }
 
-/// L1 and L2 were private, the L3 the package's, but for Magny-Cours: two dies in a package, each with its half.
+/// L1 and L2 were private, the L3 the package's, but for Magny-Cours: two dies in a package, each
+/// with its half.
 fn legacy_caches(leaves: &Leaves, signature: &Signature, id: u32, package_bits: u32) -> Vec<Shared> {
     let mut caches = Vec::new();
     let leaf = |leaf: u32| leaves.get(leaf, 0).filter(|_| leaves.has(leaf));

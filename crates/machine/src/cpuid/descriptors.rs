@@ -1,7 +1,7 @@
 //! Cache descriptors of leaf 2: all that Intel processors before leaf 4 tell.
 //!
-//! Source: Intel SDM volume 2, CPUID leaf 2. Only the descriptors of processors without leaf 4 are here; later ones
-//! answer "see leaf 4".
+//! Source: Intel SDM volume 2, CPUID leaf 2. Only the descriptors of processors without leaf 4 are
+//! here; later ones answer "see leaf 4".
 
 use super::super::topology::CacheKind::{self, Data, Instruction, Unified};
 use super::Shared;

@@ -1,4 +1,5 @@
-//! Intel's leaves (and Zhaoxin's, who follow them): 0x1F, 0xB, 4, and leaf 2 of the processors before.
+//! Intel's leaves (and Zhaoxin's, who follow them): 0x1F, 0xB, 4, and leaf 2 of the processors
+//! before.
 
 use super::super::topology::CacheKind;
 use super::leaves::{Leaves, order, without};
@@ -61,7 +62,8 @@ fn caches(leaves: &Leaves, id: u32) -> Vec<Shared> {
     caches.into_iter().filter(|cache| !(without_l3 && cache.level == 3)).collect()
 }
 
-/// The caches of leaf 4 or of AMD's equal 0x8000001D; `id` makes the sharing id of (level, CPUs that may share).
+/// The caches of leaf 4 or of AMD's equal 0x8000001D; `id` makes the sharing id of (level, CPUs
+/// that may share).
 pub(super) fn deterministic(leaves: &Leaves, leaf: u32, id: impl Fn(u32, u32) -> u32) -> Vec<Shared> {
     let mut caches = Vec::new();
     for subleaf in 0..16 {

@@ -35,7 +35,8 @@ impl Leaves {
         self.0.iter().find(matches).map(|line| line.output)
     }
 
-    /// Whether the processor has a leaf: those above its own highest answer with something else's values.
+    /// Whether the processor has a leaf: those above its own highest answer with something else's
+    /// values.
     pub fn has(&self, leaf: u32) -> bool {
         let base = leaf & 0xffff_0000;
         self.get(base, 0).is_some_and(|[highest, ..]| highest >= leaf && highest & 0xffff_0000 == base)
@@ -76,8 +77,8 @@ impl Leaves {
         Some((ebx >> 24, if many { (ebx >> 16 & 0xff).max(1) } else { 1 }))
     }
 
-    /// The levels of an extended topology leaf (0xB, 0x1F, 0x80000026): APIC id, then (type, shift) from the
-    /// innermost; `None` where the leaf is absent or empty.
+    /// The levels of an extended topology leaf (0xB, 0x1F, 0x80000026): APIC id, then (type, shift)
+    /// from the innermost; `None` where the leaf is absent or empty.
     pub fn topology(&self, leaf: u32) -> Option<(u32, Vec<(u32, u32)>)> {
         if !self.has(leaf) {
             return None;

@@ -95,7 +95,8 @@ impl<'a> Placed<'a> {
             .with_memory()
             .filter(|socket| {
                 let counts = socket.dimms_per_controller.iter().flat_map(BTreeMap::values);
-                // One controller alone serves as many modules as it has channels; more would be on the others.
+                // One controller alone serves as many modules as it has channels; more would be on
+                // the others.
                 let one = counts.clone().count() == 1 && controllers > 1;
                 differ(counts) || (one && socket.dimms as u32 > facts.channels_each())
             })
@@ -112,7 +113,8 @@ impl<'a> Placed<'a> {
         };
         let sockets =
             listed(uneven.iter().map(|socket| format!("socket {}: {}", socket.socket, words(socket))));
-        // Two against three lean the same way as three against one, but too little to be called a fault.
+        // Two against three lean the same way as three against one, but too little to be called a
+        // fault.
         let slight = uneven.iter().all(|socket| {
             let counts = socket.dimms_per_controller.iter().flat_map(BTreeMap::values).copied();
             let (least, most) = (counts.clone().min().unwrap_or(0), counts.max().unwrap_or(0));

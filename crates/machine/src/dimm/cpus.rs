@@ -1,5 +1,6 @@
-//! Processor families: memory channels and controllers of a socket, which populations one interleave set covers, and
-//! how fast a processor drives its memory. Data, with its sources; what is not in the tables is not known.
+//! Processor families: memory channels and controllers of a socket, which populations one
+//! interleave set covers, and how fast a processor drives its memory. Data, with its sources; what
+//! is not in the tables is not known.
 
 use Family::{
     Altra, BroadwellEp, CascadeLake, CooperLake, EmeraldRapids, Genoa, HaswellEp, IceLake, IvyBridgeEn,
@@ -41,7 +42,8 @@ pub struct Facts {
     pub name: &'static str,
     /// Channels of a socket.
     pub channels: u32,
-    /// Controllers that share them evenly; `None`: one, or it depends on the die and does not matter.
+    /// Controllers that share them evenly; `None`: one, or it depends on the die and does not
+    /// matter.
     pub controllers: Option<u32>,
     /// How many channels, filled alike, one interleave set covers.
     pub even: &'static [u32],
@@ -157,7 +159,8 @@ const FACTS: &[Facts] = &[
 /// Where the speeds below come from.
 pub const SPEED_SOURCE: &str = "Intel's and AMD's product pages, maximum memory speed";
 
-/// The fastest memory that a processor drives, MT/s: family, first and last number, speed. The first row that holds counts.
+/// The fastest memory that a processor drives, MT/s: family, first and last number, speed. The
+/// first row that holds counts.
 const LIMITS: &[(Family, u32, u32, u32)] = &[
     (SandyBridgeEp, 1600, 1699, 1600),
     (SandyBridgeEp, 2600, 2609, 1066),
@@ -226,7 +229,8 @@ impl Cpu {
     }
 }
 
-/// A processor by its name, as `Intel(R) Xeon(R) Gold 6132 CPU @ 2.60GHz` or `AMD EPYC 7452 32-Core Processor`.
+/// A processor by its name, as `Intel(R) Xeon(R) Gold 6132 CPU @ 2.60GHz` or `AMD EPYC 7452 32-Core
+/// Processor`.
 pub fn cpu(name: &str) -> Option<Cpu> {
     let name = name.to_ascii_lowercase().replace("(r)", " ").replace("(tm)", " ");
     let words: Vec<&str> = name.split_whitespace().collect();
@@ -249,7 +253,8 @@ fn number(word: &str) -> Option<(u32, &str)> {
     (!rest.starts_with(|c: char| c.is_ascii_digit())).then_some((digits.parse().ok()?, rest))
 }
 
-/// Bronze, Silver, Gold and Platinum: the second digit is the generation; in the third, H and HL are Cooper Lake.
+/// Bronze, Silver, Gold and Platinum: the second digit is the generation; in the third, H and HL
+/// are Cooper Lake.
 fn scalable(words: &[&str]) -> Option<(Family, u32)> {
     let at = words.iter().position(|word| matches!(*word, "bronze" | "silver" | "gold" | "platinum"))?;
     let (number, rest) = number(words.get(at + 1)?)?;
@@ -267,7 +272,8 @@ fn scalable(words: &[&str]) -> Option<(Family, u32)> {
     Some((family, number))
 }
 
-/// The last of four characters is the generation, the first one the series; the two between may be letters (7F52).
+/// The last of four characters is the generation, the first one the series; the two between may be
+/// letters (7F52).
 fn epyc(word: &str) -> Option<(Family, u32)> {
     let name: Vec<char> = word.chars().take(4).collect();
     let [series, _, _, generation] = name.as_slice() else { return None };

@@ -1,9 +1,10 @@
 //! What a population is worth: the verdict, and what speaks for it.
 //!
-//! Placement alone makes the verdict. `balanced`: every channel of every socket holds the same; `near_balanced`: sockets
-//! and filled channels are alike and one interleave set covers them, but channels are empty (the words of Dell's white
-//! papers); `unbalanced`: channels, controllers or sockets differ, a socket has no memory, or the filled channels need
-//! several interleave sets; `balanced_with_differences`: channels hold the same, of different modules. Mixed modules and
+//! Placement alone makes the verdict. `balanced`: every channel of every socket holds the same;
+//! `near_balanced`: sockets and filled channels are alike and one interleave set covers them, but
+//! channels are empty (the words of Dell's white papers); `unbalanced`: channels, controllers or
+//! sockets differ, a socket has no memory, or the filled channels need several interleave sets;
+//! `balanced_with_differences`: channels hold the same, of different modules. Mixed modules and
 //! speeds below the rated one are findings beside it.
 
 use std::collections::{BTreeMap, BTreeSet};

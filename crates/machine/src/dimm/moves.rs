@@ -1,8 +1,8 @@
 //! The move to make: from where modules are to where they should be, in the board's own names.
 //!
-//! Modules of one size that divide evenly over the sockets are moved: to the largest number of channels that one
-//! interleave set covers, spread over the controllers, keeping in place what can stay. Otherwise modules are added
-//! where channels hold less than the fullest one.
+//! Modules of one size that divide evenly over the sockets are moved: to the largest number of
+//! channels that one interleave set covers, spread over the controllers, keeping in place what can
+//! stay. Otherwise modules are added where channels hold less than the fullest one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -163,7 +163,8 @@ impl<'a> Board<'a> {
     }
 }
 
-/// The slots of a socket that should have the modules: as many channels as one set covers, over the controllers evenly.
+/// The slots of a socket that should have the modules: as many channels as one set covers, over the
+/// controllers evenly.
 fn targets<'a>(channels: &Channels<'a>, modules: usize, facts: &Facts) -> Option<Vec<&'a Dimm>> {
     let deepest = channels.values().map(Vec::len).min()?;
     let controllers = facts.controllers.unwrap_or(1);

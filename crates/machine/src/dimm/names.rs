@@ -1,8 +1,9 @@
 //! Names of slots taken apart by patterns, so that a platform's rule is data.
 //!
-//! A pattern is text with placeholders: `{socket}`, `{socket-letter}`, `{number}` (of the slot, counted over channels),
-//! `{node}`, `{channel}`, `{channel-letter}`, `{slot}`; one digit each: `{socket-digit}`, `{channel-digit}`,
-//! `{slot-digit}`. Case does not matter, nor how many blanks stand between words.
+//! A pattern is text with placeholders: `{socket}`, `{socket-letter}`, `{number}` (of the slot,
+//! counted over channels), `{node}`, `{channel}`, `{channel-letter}`, `{slot}`; one digit each:
+//! `{socket-digit}`, `{channel-digit}`, `{slot-digit}`. Case does not matter, nor how many blanks
+//! stand between words.
 
 /// What a name says; letters count from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -1,4 +1,5 @@
-//! Slots to sockets, controllers and channels: the first rule that all modules' names follow, without contradiction.
+//! Slots to sockets, controllers and channels: the first rule that all modules' names follow,
+//! without contradiction.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -51,7 +52,8 @@ fn read(rule: &Rule, dimm: &Dimm) -> Option<Fields> {
     Some(by(rule.locators, &dimm.locator)?.or(by(rule.banks, &dimm.bank)?))
 }
 
-/// Places of all slots (`None`: an empty slot that has lost its name), or nothing if the rule does not hold.
+/// Places of all slots (`None`: an empty slot that has lost its name), or nothing if the rule does
+/// not hold.
 fn places(rule: &Rule, tables: &Tables, facts: Option<&Facts>) -> Option<Vec<Option<Place>>> {
     let read: Vec<Option<Fields>> = tables.dimms.iter().map(|dimm| read(rule, dimm)).collect();
     let filled = |dimm: &Dimm| dimm.size_bytes != Some(0);
@@ -111,7 +113,8 @@ fn places(rule: &Rule, tables: &Tables, facts: Option<&Facts>) -> Option<Vec<Opt
     places.filter(|places| is_possible(places, facts))
 }
 
-/// Channel and slot of a number from 0 where channels are rows: the first slot is the outer one of either half.
+/// Channel and slot of a number from 0 where channels are rows: the first slot is the outer one of
+/// either half.
 fn row(number: u32, slots: u32, channels: u32) -> Option<(u32, u32)> {
     let each = slots / channels;
     if each == 0 || !slots.is_multiple_of(channels) || number >= slots {

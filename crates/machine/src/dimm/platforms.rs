@@ -1,4 +1,5 @@
-//! How platforms name their slots: one rule for each family of boards, tried in order. A rule is data; `place` applies it.
+//! How platforms name their slots: one rule for each family of boards, tried in order. A rule is
+//! data; `place` applies it.
 
 use super::cpus::Family::{
     self, BroadwellEp, CascadeLake, CooperLake, EmeraldRapids, Genoa, HaswellEp, IceLake, IvyBridgeEn,
@@ -14,7 +15,8 @@ pub struct Rule {
     pub vendors: &'static [&'static str],
     /// Processors; empty: any.
     pub cpus: &'static [Family],
-    /// Patterns (see `names`), of which every module's locator follows one; empty: it does not matter.
+    /// Patterns (see `names`), of which every module's locator follows one; empty: it does not
+    /// matter.
     pub locators: &'static [&'static str],
     /// The same of banks.
     pub banks: &'static [&'static str],
@@ -31,12 +33,14 @@ pub enum Layout {
     Round,
     /// A list for each number of slots that a socket may have: channel and slot of number 1, 2, ...
     Lists(&'static [&'static [(u32, u32)]]),
-    /// Each channel has numbers in a row; in the upper half of the channels the highest is filled first.
+    /// Each channel has numbers in a row; in the upper half of the channels the highest is filled
+    /// first.
     Rows,
-    /// The name has channel and slot. Channel letters begin anew with each socket or go on over them.
+    /// The name has channel and slot. Channel letters begin anew with each socket or go on over
+    /// them.
     Named,
-    /// The same with a node: the controller in the socket if it has several, or if channels stay below those of one
-    /// controller; else the socket again.
+    /// The same with a node: the controller in the socket if it has several, or if channels stay
+    /// below those of one controller; else the socket again.
     Nodes,
 }
 

@@ -42,14 +42,16 @@ pub enum Confidence {
 /// Something that the population shows.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct DimmFinding {
-    /// `socket_without_memory`, `socket_capacity_differs`, `socket_dimm_count_differs`, `socket_layout_differs`,
-    /// `controller_imbalance`, `channel_capacity_differs`, `channel_dimm_count_differs`, `channels_empty`,
-    /// `mixed_sizes`, `mixed_ranks`, `mixed_parts`, `mixed_manufacturers`, `mixed_speeds` or `below_rated_speed`.
+    /// `socket_without_memory`, `socket_capacity_differs`, `socket_dimm_count_differs`,
+    /// `socket_layout_differs`, `controller_imbalance`, `channel_capacity_differs`,
+    /// `channel_dimm_count_differs`, `channels_empty`, `mixed_sizes`, `mixed_ranks`, `mixed_parts`,
+    /// `mixed_manufacturers`, `mixed_speeds` or `below_rated_speed`.
     pub kind: &'static str,
     pub severity: Severity,
     pub confidence: Confidence,
     pub text: String,
-    /// What to move or add, in the board's own names; null where another finding says it, or nothing helps.
+    /// What to move or add, in the board's own names; null where another finding says it, or
+    /// nothing helps.
     #[serde(rename = "move")]
     pub remedy: Option<String>,
 }

@@ -76,7 +76,8 @@ fn dimm(one: &Structure) -> Dimm {
         words.parse().ok().filter(|bits: &u16| *bits > 0)
     };
     let stated = one.get(&["Size"]).unwrap_or("");
-    // Words for an empty slot; `Not Installed` is of dmidecode before 2.0 and of firmware's own printouts.
+    // Words for an empty slot; `Not Installed` is of dmidecode before 2.0 and of firmware's own
+    // printouts.
     let empty = ["No Module Installed", "Not Installed", "None", "NO DIMM"].contains(&stated);
     let detail = one.get(&["Type Detail"]).unwrap_or("");
     let technology = one.get(&["Memory Technology"]).unwrap_or("").to_ascii_lowercase();
@@ -123,7 +124,8 @@ fn range(one: &Structure, slots: &[(Option<&str>, String)]) -> Option<MappedRang
     })
 }
 
-/// `16384 MB`, `16 GB`, `16 GiB`, `1536 GB`, `3 TB`: all of them count in powers of two. `None`: unknown.
+/// `16384 MB`, `16 GB`, `16 GiB`, `1536 GB`, `3 TB`: all of them count in powers of two. `None`:
+/// unknown.
 fn size(text: &str) -> Option<u64> {
     let mut words = text.split_whitespace();
     let number: u64 = words.next()?.parse().ok()?;

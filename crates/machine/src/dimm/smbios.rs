@@ -1,5 +1,6 @@
-//! SMBIOS tables as bytes. Source: DMTF DSP0134, version 3.7. Firmware writes them by hand: what is cut short or odd
-//! loses only what is damaged, a structure of an older specification is read as far as it goes.
+//! SMBIOS tables as bytes. Source: DMTF DSP0134, version 3.7. Firmware writes them by hand: what is
+//! cut short or odd loses only what is damaged, a structure of an older specification is read as
+//! far as it goes.
 
 use super::printout::buffer;
 use super::{Dimm, MappedRange, MemoryArray, Processor, Tables, told};
@@ -10,7 +11,8 @@ pub(super) fn is_table(bytes: &[u8]) -> bool {
     structures(bytes).any(|one| matches!(one.kind, 0 | 1 | 4 | 16 | 17))
 }
 
-/// Structures before this length lack what every version of their kind has (SMBIOS 2.1, of modules 2.3).
+/// Structures before this length lack what every version of their kind has (SMBIOS 2.1, of modules
+/// 2.3).
 const DEVICE_LEAST: usize = 0x15;
 
 pub(super) fn parse(table: &[u8]) -> Tables {

@@ -19,7 +19,8 @@ pub struct DimmSpeed {
     pub cpu_limit: Option<u32>,
     /// Whether a module runs slower than it can.
     pub below_rated: bool,
-    /// `cpu_limit`, `slowest_module`, a limit of modules a channel in words, or null: not known or nothing to explain.
+    /// `cpu_limit`, `slowest_module`, a limit of modules a channel in words, or null: not known or
+    /// nothing to explain.
     pub likely_cause: Option<String>,
 }
 

@@ -1,5 +1,5 @@
-//! Printouts of real boards against what their builders' manuals say of them, where the fixtures are; and boards made up
-//! for the purpose, everywhere.
+//! Printouts of real boards against what their builders' manuals say of them, where the fixtures
+//! are; and boards made up for the purpose, everywhere.
 
 use std::path::PathBuf;
 
@@ -114,7 +114,8 @@ fn real_boards_are_what_their_truth_says() {
     }
 }
 
-/// A printout of a board: its maker, processors (none: an empty socket) and slots with locator, bank and GiB.
+/// A printout of a board: its maker, processors (none: an empty socket) and slots with locator,
+/// bank and GiB.
 fn board(vendor: &str, cpus: &[Option<&str>], slots: &[(String, String, u64)]) -> String {
     let mut text = format!("System Information\n\tManufacturer: {vendor}\n\tProduct Name: Made Up\n\n");
     for cpu in cpus {
@@ -357,7 +358,8 @@ fn real_boards_are_read_the_same_without_their_serial_numbers() {
     }
 }
 
-/// A structure with these bytes set, and its strings; a serial number and a tag go where the kind has them.
+/// A structure with these bytes set, and its strings; a serial number and a tag go where the kind
+/// has them.
 fn structure(kind: u8, length: u8, fields: &[(usize, u16)], strings: &[String]) -> Vec<u8> {
     let mut bytes = vec![0u8; usize::from(length)];
     (bytes[0], bytes[1]) = (kind, length);

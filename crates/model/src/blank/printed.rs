@@ -1,4 +1,5 @@
-//! Printouts of dmidecode: the fields that somebody looks at, in the printout's own form; nothing of what stood around.
+//! Printouts of dmidecode: the fields that somebody looks at, in the printout's own form; nothing
+//! of what stood around.
 
 use super::super::printout::{TITLES, structures};
 use super::words::{Secrets, without_uuids};

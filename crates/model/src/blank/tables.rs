@@ -1,6 +1,7 @@
-//! SMBIOS tables: of each structure that somebody looks at, the numbers that it has by its specification and the strings
-//! that say what a thing is. Other structures are left out, other strings become `x` in their length. From the first
-//! structure on that may not be what it says, nothing is kept: its strings would be counted wrongly.
+//! SMBIOS tables: of each structure that somebody looks at, the numbers that it has by its
+//! specification and the strings that say what a thing is. Other structures are left out, other
+//! strings become `x` in their length. From the first structure on that may not be what it says,
+//! nothing is kept: its strings would be counted wrongly.
 
 use super::super::smbios::{Structure, structures};
 use super::words::{Secrets, generic};
@@ -8,7 +9,8 @@ use super::words::{Secrets, generic};
 /// What is kept of a kind.
 struct Kept {
     kind: u8,
-    /// Lengths that its specifications gave it; longer ones come with later specifications. Empty: it has lists in it.
+    /// Lengths that its specifications gave it; longer ones come with later specifications. Empty:
+    /// it has lists in it.
     lengths: &'static [usize],
     /// Numbers up to here stay.
     numbers: usize,
@@ -51,7 +53,8 @@ const MISSING: usize = 4;
 /// The end of a table.
 const END: u8 = 127;
 
-/// Secret fields of kinds that are left out: a battery's serial number, a power supply's and its tag.
+/// Secret fields of kinds that are left out: a battery's serial number, a power supply's and its
+/// tag.
 const ELSEWHERE: [(u8, &[usize]); 2] = [(22, &[0x07]), (39, &[0x08, 0x09])];
 
 const UUID: std::ops::Range<usize> = 0x08..0x18;
@@ -164,7 +167,8 @@ fn texts(bytes: &[u8], least: usize) -> Vec<std::ops::Range<usize>> {
     found
 }
 
-/// Whether a structure may be longer or shorter than it says, so that fields name other strings than they mean.
+/// Whether a structure may be longer or shorter than it says, so that fields name other strings
+/// than they mean.
 fn in_doubt(one: &Structure) -> bool {
     let Some(kept) = of(one.kind) else { return false };
     // Numbers where anything may stand: a UUID, registers.

@@ -1,4 +1,5 @@
-//! Planted serial numbers, ids and names: none of them comes through, whatever is damaged, and what is looked at stays.
+//! Planted serial numbers, ids and names: none of them comes through, whatever is damaged, and what
+//! is looked at stays.
 
 use std::sync::LazyLock;
 
@@ -47,8 +48,8 @@ fn says_what(kind: u8, field: u8) -> bool {
     )
 }
 
-/// A table of one structure of each kind: innocent strings where they say what a thing is, planted ones everywhere else;
-/// and the planted ones.
+/// A table of one structure of each kind: innocent strings where they say what a thing is, planted
+/// ones everywhere else; and the planted ones.
 fn planted() -> (Vec<u8>, Vec<String>) {
     let (mut table, mut secrets) = (Vec::new(), Vec::new());
     for (kind, length, fields) in FIELDS {
@@ -114,8 +115,8 @@ static PLANTED: LazyLock<(Vec<u8>, Vec<String>)> = LazyLock::new(planted);
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
 
-    /// Cut, longer and shorter by what structures say, without ends of strings, with structures inside of others: nothing of
-    /// it comes through.
+    /// Cut, longer and shorter by what structures say, without ends of strings, with structures
+    /// inside of others: nothing of it comes through.
     #[test]
     fn damaged_tables_keep_their_secrets(
         kind in 0..5u8,

@@ -8,7 +8,8 @@ use aho_corasick::AhoCorasick;
 /// Shorter texts are part of too many others.
 const SHORTEST: usize = 4;
 
-/// What firmware writes where there is no serial number and no tag, without blanks and in small letters.
+/// What firmware writes where there is no serial number and no tag, without blanks and in small
+/// letters.
 const GENERIC: [&str; 45] = [
     "notspecified",
     "notprovided",
@@ -142,7 +143,8 @@ impl Secrets {
 /// Hexadecimal digits in a row from which on they are an id: container engines show twelve.
 const ID: usize = 12;
 
-/// The length of the UUID that a text begins with: groups of 8, 4, 4, 4 and 12 digits with `-` or `_` between them.
+/// The length of the UUID that a text begins with: groups of 8, 4, 4, 4 and 12 digits with `-` or
+/// `_` between them.
 fn uuid(text: &[u8]) -> Option<usize> {
     let mut at = 0;
     for (group, digits) in [8, 4, 4, 4, 12].into_iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Which visits of a run are kept: all, unless there are more than analyses need or memory holds; then some of each case and
-//! outcome, drawn evenly over the run.
+//! Which visits of a run are kept: all, unless there are more than analyses need or memory holds;
+//! then some of each case and outcome, drawn evenly over the run.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -90,7 +90,8 @@ impl Keep {
         self.make_room()
     }
 
-    /// Where visits take more memory than they may, halves the longest groups until a quarter is free again.
+    /// Where visits take more memory than they may, halves the longest groups until a quarter is
+    /// free again.
     fn make_room(&mut self) -> Result<(), NoRoom> {
         for (most, least) in self.memory {
             if self.weight <= most {
@@ -168,9 +169,10 @@ fn outcome(visit: &Visit) -> Outcome {
     }
 }
 
-/// Whether a number is the one that is drawn of its block of 2^level numbers. Each of a block is as likely as the others; one
-/// that is drawn of a block is drawn of all smaller ones around it, so that blocks can be joined later. (Every second one would
-/// see one direction only of passes that go there and back.)
+/// Whether a number is the one that is drawn of its block of 2^level numbers. Each of a block is as
+/// likely as the others; one that is drawn of a block is drawn of all smaller ones around it, so
+/// that blocks can be joined later. (Every second one would see one direction only of passes that
+/// go there and back.)
 fn drawn(seed: u64, number: u64, level: u32) -> bool {
     (0..level).all(|bit| {
         let half = (number >> bit) & 1;
@@ -186,7 +188,8 @@ fn mixed(number: u64) -> u64 {
     number ^ (number >> 31)
 }
 
-/// Bytes that a visit and the processes of its series take, roughly: by what was seen of runs with small and large visits.
+/// Bytes that a visit and the processes of its series take, roughly: by what was seen of runs with
+/// small and large visits.
 fn weight(visit: &Visit) -> u64 {
     let column = |column: &Packed| match column {
         Packed::Same(_) => 0,

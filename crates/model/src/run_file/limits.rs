@@ -1,11 +1,14 @@
-//! How much of a file is read: nothing that a file holds makes reading it endless, or takes memory without bound.
+//! How much of a file is read: nothing that a file holds makes reading it endless, or takes memory
+//! without bound.
 
-/// What a run file may be. What lies beyond is refused or left out in a sentence, and never silently.
+/// What a run file may be. What lies beyond is refused or left out in a sentence, and never
+/// silently.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// Bytes of the file, unpacked: a run of a 512-CPU host's full profile takes a tenth of it.
     pub size: u64,
-    /// A compressed file may unpack to so many times its size. Run files reach 6, invented ones 30; deflate reaches 1000.
+    /// A compressed file may unpack to so many times its size. Run files reach 6, invented ones 30;
+    /// deflate reaches 1000.
     pub expansion: u64,
     /// ... which is asked once so much came out of it.
     pub expansion_from: u64,
@@ -13,7 +16,8 @@ pub struct Limits {
     pub header: u64,
     /// Bytes of any other line: a visit's process may say less in all.
     pub line: u64,
-    /// After so many lines that cannot be read, or so many bytes of them and of blanks, the rest is not read.
+    /// After so many lines that cannot be read, or so many bytes of them and of blanks, the rest is
+    /// not read.
     pub unreadable_lines: usize,
     pub unreadable_bytes: u64,
     pub visits: usize,
@@ -28,8 +32,8 @@ pub struct Limits {
     pub other_bytes: u64,
     /// Visits of one case that are kept, drawn evenly over the run: a profile makes 80.
     pub visits_each: usize,
-    /// Memory for visits and what is made of them, roughly, in bytes. Where they would take more, those of the longest cases
-    /// are thinned, down to so many each.
+    /// Memory for visits and what is made of them, roughly, in bytes. Where they would take more,
+    /// those of the longest cases are thinned, down to so many each.
     pub memory: [(u64, usize); 2],
 }
 

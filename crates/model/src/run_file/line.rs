@@ -7,8 +7,8 @@ const BEGIN: &[u8] = b",\"crc32\":\"";
 const DIGITS: usize = 8;
 const END: &[u8] = b"\"}";
 
-/// One record as its line with its end: `{"visit":{...},"crc32":"9f3a01bc"}`. The checksum is the CRC-32 (gzip's) of every
-/// byte before the comma.
+/// One record as its line with its end: `{"visit":{...},"crc32":"9f3a01bc"}`. The checksum is the
+/// CRC-32 (gzip's) of every byte before the comma.
 pub fn sealed(record: &Record) -> serde_json::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(record)?;
     // Its last bracket comes after the checksum.
@@ -28,8 +28,8 @@ pub struct Seal {
 }
 
 impl Seal {
-    /// What a line says, without blanks around it and without the checksum, which held. An error says what is wrong; the line is
-    /// as it was then.
+    /// What a line says, without blanks around it and without the checksum, which held. An error
+    /// says what is wrong; the line is as it was then.
     pub fn content<'l>(&mut self, line: &'l mut Vec<u8>) -> Result<&'l [u8], String> {
         let end = line.trim_ascii_end().len();
         let Some((length, told)) = split(&line[..end]) else {

@@ -1,4 +1,5 @@
-//! Where a run file stands. The file and its folder are held by descriptors; the path is what people know, and only looked at.
+//! Where a run file stands. The file and its folder are held by descriptors; the path is what
+//! people know, and only looked at.
 
 use std::cmp::Ordering;
 use std::fs::File;
@@ -23,7 +24,8 @@ pub struct Place {
 }
 
 impl Place {
-    /// A new file `STEM.assay.jsonl` of a folder; a name that is taken, by whatever, gets `-2`. `None`: a thousand are.
+    /// A new file `STEM.assay.jsonl` of a folder; a name that is taken, by whatever, gets `-2`.
+    /// `None`: a thousand are.
     pub fn create(folder: &Arc<OwnedFd>, path: &Path, stem: &str) -> io::Result<Option<Place>> {
         let flags = OFlags::CREATE
             | OFlags::EXCL
@@ -51,7 +53,8 @@ impl Place {
     /// A file of a folder that is to be gone on with.
     pub fn open(folder: &Arc<OwnedFd>, path: &Path) -> Result<Place, Refused> {
         let name = path.file_name().ok_or(Refused::Failed)?;
-        // Looked at first: opening a device may do something, and a file of others' may not be opened at all.
+        // Looked at first: opening a device may do something, and a file of others' may not be
+        // opened at all.
         ours(&rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?)?;
         let flags = OFlags::RDWR
             | OFlags::APPEND
@@ -67,8 +70,8 @@ impl Place {
         Ok(place)
     }
 
-    /// Takes the lock that says "I am writing this". Children do not inherit it (their copy is closed when they start),
-    /// and it ends with the process, however that ends.
+    /// Takes the lock that says "I am writing this". Children do not inherit it (their copy is
+    /// closed when they start), and it ends with the process, however that ends.
     fn lock(&self) -> io::Result<()> {
         match rustix::fs::flock(&self.file, FlockOperation::NonBlockingLockExclusive) {
             Err(Errno::WOULDBLOCK) => Err(io::Error::other("another process is writing it")),
@@ -85,8 +88,8 @@ impl Place {
         &self.file
     }
 
-    /// What became of the file: its path no longer leads to it, or it does not hold as many bytes as were written. `None`:
-    /// nothing. Costs two system calls, and opens nothing.
+    /// What became of the file: its path no longer leads to it, or it does not hold as many bytes
+    /// as were written. `None`: nothing. Costs two system calls, and opens nothing.
     pub fn lost(&self, written: u64) -> Option<String> {
         let Ok(held) = rustix::fs::fstat(&self.file) else { return None };
         let why = match rustix::fs::lstat(&self.path) {
@@ -129,8 +132,9 @@ impl Place {
         }
     }
 
-    /// A new file of the same name with all that was written, in the first of these folders that can take one: the run's own
-    /// first, which is made again where it is gone. An error says why none could.
+    /// A new file of the same name with all that was written, in the first of these folders that
+    /// can take one: the run's own first, which is made again where it is gone. An error says why
+    /// none could.
     pub(super) fn again(&self, written: &Written, own: &Path, others: &[PathBuf]) -> Result<Place, String> {
         let mut why = Vec::new();
         for (folder, path) in std::iter::once((self.own_folder(own), own))
@@ -144,7 +148,8 @@ impl Place {
         Err(why.join("; "))
     }
 
-    /// The folder that the path of `--out` leads to now, if it is the one that is held, or may stand in for it.
+    /// The folder that the path of `--out` leads to now, if it is the one that is held, or may
+    /// stand in for it.
     fn own_folder(&self, path: &Path) -> io::Result<OwnedFd> {
         std::fs::create_dir_all(path)?;
         let folder = open_folder(path)?;

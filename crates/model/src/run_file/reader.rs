@@ -23,8 +23,8 @@ pub fn read(path: &Path) -> anyhow::Result<Run> {
     unpack(open(path)?).with_context(|| format!("{} is not a run file that can be used", path.display()))
 }
 
-/// The summary that closes a run file, and nothing else of it: of a plain file only its end is read, of a compressed one no
-/// more than a line is kept. An error says why there is none.
+/// The summary that closes a run file, and nothing else of it: of a plain file only its end is
+/// read, of a compressed one no more than a line is kept. An error says why there is none.
 pub fn summary(source: &mut Source) -> anyhow::Result<Summary> {
     if let Some(file) = source.file() {
         let mut begin = [0; 2];
@@ -75,8 +75,8 @@ struct Schema {
     schema: Option<u64>,
 }
 
-/// The last summary among the lines of a file's end. What follows it (a line of a newer version) does not hide it; a torn
-/// one is none.
+/// The last summary among the lines of a file's end. What follows it (a line of a newer version)
+/// does not hide it; a torn one is none.
 fn summary_in(tail: &[u8]) -> anyhow::Result<Summary> {
     const BEGIN: &[u8] = b"{\"summary\":";
     let mut lines = tail.rsplit(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
@@ -105,8 +105,8 @@ fn unpack_within(reader: impl Read, limits: &Limits) -> anyhow::Result<Run> {
     parse_within(unpacked(reader, limits).context("cannot read it")?, limits)
 }
 
-/// Reads a run from any text. Fails only where there is no usable header, or more than is ever read; everything else is
-/// noted as damage.
+/// Reads a run from any text. Fails only where there is no usable header, or more than is ever
+/// read; everything else is noted as damage.
 pub fn parse(text: impl BufRead) -> anyhow::Result<Run> {
     parse_within(text, &Limits::default())
 }
@@ -304,7 +304,8 @@ struct HeaderLine {
 fn first_line_within(text: &mut impl BufRead, seal: &mut Seal, limits: &Limits) -> anyhow::Result<Run> {
     const FOREIGN: &str = "its first line is not the header of a run";
     const CANNOT: &str = "cannot read the first line";
-    // Foreign files can be large and without line ends: one look at the first byte spares reading them.
+    // Foreign files can be large and without line ends: one look at the first byte spares reading
+    // them.
     skip_blanks(text, limits.unreadable_bytes).context(CANNOT)?;
     let first = text.fill_buf().context(CANNOT)?.first().copied();
     ensure!(first.is_some(), "it is empty");

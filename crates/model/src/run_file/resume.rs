@@ -1,4 +1,5 @@
-//! Finding an interrupted run that can be gone on with, without writing into anything that somebody else may have put there.
+//! Finding an interrupted run that can be gone on with, without writing into anything that somebody
+//! else may have put there.
 
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -18,8 +19,8 @@ pub struct Candidates {
     pub refused: Vec<(PathBuf, String)>,
 }
 
-/// The newest incomplete run file of a folder that `agrees` says may be gone on with. Files that cannot be read (cut inside
-/// their header, foreign) or written are left where they are.
+/// The newest incomplete run file of a folder that `agrees` says may be gone on with. Files that
+/// cannot be read (cut inside their header, foreign) or written are left where they are.
 pub fn candidates(dir: &Path, agrees: impl Fn(&Header) -> bool) -> Candidates {
     let mut all = Candidates::default();
     let (Ok(folder), Ok(entries)) = (open_folder(dir), std::fs::read_dir(dir)) else { return all };

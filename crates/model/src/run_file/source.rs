@@ -1,4 +1,5 @@
-//! Opening what somebody named as a file, and unpacking it: nobody waits for ever, and nothing grows without bound.
+//! Opening what somebody named as a file, and unpacking it: nobody waits for ever, and nothing
+//! grows without bound.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -21,7 +22,8 @@ const PATIENCE_S: i64 = 60;
 /// How gzip begins.
 pub const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// A file that is open for reading: a regular one, or a pipe that this process was started with (`<(zcat FILE)`).
+/// A file that is open for reading: a regular one, or a pipe that this process was started with
+/// (`<(zcat FILE)`).
 pub struct Source {
     file: File,
     path: PathBuf,
@@ -36,7 +38,8 @@ pub fn was_read(file: &Metadata) -> bool {
     READ.lock().is_ok_and(|read| read.contains(&(file.dev(), file.ino())))
 }
 
-/// Opens a file without waiting for anybody: a folder, a named pipe, a device and a socket are refused.
+/// Opens a file without waiting for anybody: a folder, a named pipe, a device and a socket are
+/// refused.
 pub fn open(path: &Path) -> anyhow::Result<Source> {
     let shown = path.display();
     let cannot = || format!("cannot open {shown}");

@@ -1,4 +1,5 @@
-//! Writing a run file: a line at a time, under a lock, through a descriptor that is held until the end.
+//! Writing a run file: a line at a time, under a lock, through a descriptor that is held until the
+//! end.
 
 use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -26,8 +27,8 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Creates `DIR/HOST-TIME.assay.jsonl` and writes the header, which is on the disk when this returns. Never overwrites: a
-    /// name that is taken gets `-2`.
+    /// Creates `DIR/HOST-TIME.assay.jsonl` and writes the header, which is on the disk when this
+    /// returns. Never overwrites: a name that is taken gets `-2`.
     pub fn create(dir: &Path, header: &Header) -> anyhow::Result<Writer> {
         let folder = std::fs::create_dir_all(dir).and_then(|()| open_folder(dir)).with_context(|| {
             format!("cannot create the folder {}; choose another one with --out", dir.display())
@@ -40,7 +41,8 @@ impl Writer {
             .with_context(|| format!("a thousand run files of the name {stem} exist in {}", dir.display()))?;
         let mut writer = Writer { place, written: Written::default(), synced: Instant::now() };
         if let Err(error) = writer.write_line(&Record::Header(Box::new(header.clone()))) {
-            // Half a header is of no use to anybody. If it cannot be removed either, it does no harm.
+            // Half a header is of no use to anybody. If it cannot be removed either, it does no
+            // harm.
             writer.place.remove();
             return Err(error).with_context(|| {
                 format!(
@@ -54,7 +56,8 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Goes on with a run file; an error where another process is writing it, or where it is not safe to.
+    /// Goes on with a run file; an error where another process is writing it, or where it is not
+    /// safe to.
     pub(super) fn open(folder: &Arc<std::os::fd::OwnedFd>, path: &Path) -> Result<Writer, Refused> {
         let place = Place::open(folder, path)?;
         // One byte more than is ever read is refused by whoever reads it.
@@ -87,8 +90,9 @@ impl Writer {
         self.lost().or_else(changed)
     }
 
-    /// Saves all that was written as a new file in the run's folder `own` or, where that cannot be, in one of `others`, and goes
-    /// on there; the path that it had. An error: it could be saved nowhere.
+    /// Saves all that was written as a new file in the run's folder `own` or, where that cannot be,
+    /// in one of `others`, and goes on there; the path that it had. An error: it could be saved
+    /// nowhere.
     pub fn save_elsewhere(&mut self, own: &Path, others: &[PathBuf]) -> Result<PathBuf, String> {
         let from = self.path().to_path_buf();
         self.place = self.place.again(&self.written, own, others)?;
@@ -127,7 +131,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Brings everything to the disk. It is there when this returns: nothing is written while something is measured.
+    /// Brings everything to the disk. It is there when this returns: nothing is written while
+    /// something is measured.
     pub fn sync(&mut self) {
         self.place.sync();
         self.synced = Instant::now();

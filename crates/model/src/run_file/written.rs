@@ -1,4 +1,5 @@
-//! All that was written of a run, packed in memory: whatever somebody does to its file, it can be written again.
+//! All that was written of a run, packed in memory: whatever somebody does to its file, it can be
+//! written again.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 

@@ -21,7 +21,8 @@ names! { BenchId:
     COUNTERS = "selftest.counters",
 }
 
-/// Input of a case that is slowed on purpose (`--planted`): the share of work that its timed loops do beyond what they report.
+/// Input of a case that is slowed on purpose (`--planted`): the share of work that its timed loops
+/// do beyond what they report.
 pub const PLANTED: &str = "planted";
 
 pub mod metric {

@@ -1,4 +1,5 @@
-//! Are two speeds of memory found, and only where there are two? On maps of machines that never were.
+//! Are two speeds of memory found, and only where there are two? On maps of machines that never
+//! were.
 
 use fastrand::Rng;
 
@@ -12,8 +13,8 @@ pub struct Memory {
     pub chunks: usize,
     /// Counted rounds.
     pub rounds: usize,
-    /// Relative noise of a reading; what belongs to a chunk for good, without being a second speed; share of readings
-    /// that others slow down, by a third and more.
+    /// Relative noise of a reading; what belongs to a chunk for good, without being a second speed;
+    /// share of readings that others slow down, by a third and more.
     pub noise: f64,
     pub own: f64,
     pub outliers: f64,
@@ -39,7 +40,8 @@ impl Memory {
     pub const USUAL: Memory =
         Memory { chunks: 64, rounds: 9, noise: 0.02, own: 0.0, outliers: 0.05, weather: Weather::Steady };
 
-    /// A machine without a second speed, of any kind: quiet to noisy, of 32 to 128 chunks, in 6 or 9 rounds.
+    /// A machine without a second speed, of any kind: quiet to noisy, of 32 to 128 chunks, in 6 or
+    /// 9 rounds.
     pub fn smooth(rng: &mut Rng) -> Memory {
         let pick = |rng: &mut Rng, from: &[f64]| from[rng.usize(..from.len())];
         Memory {
@@ -88,7 +90,8 @@ impl Memory {
 /// What reading many maps gave.
 #[derive(Clone, Debug, Default)]
 pub struct Maps {
-    /// Several speeds were called; of these, where two were planted: ratio within 5 %, share within 5 points.
+    /// Several speeds were called; of these, where two were planted: ratio within 5 %, share within
+    /// 5 points.
     pub speeds: Rate,
     pub ratio: Rate,
     pub share: Rate,
@@ -147,8 +150,8 @@ pub fn smooth_maps(trials: usize, seed: u64) -> Maps {
     seen
 }
 
-/// How often a second speed at the limit that a map without one stated is found in the next map of the same machine;
-/// machines of every kind, those of them that stated a limit, and their steps.
+/// How often a second speed at the limit that a map without one stated is found in the next map of
+/// the same machine; machines of every kind, those of them that stated a limit, and their steps.
 #[derive(Clone, Debug, Default)]
 pub struct Limits {
     pub found: Rate,
@@ -157,7 +160,8 @@ pub struct Limits {
     pub uniform: Rate,
 }
 
-/// Of each of this many smooth machines a map, and one more with the step that the first would have seen.
+/// Of each of this many smooth machines a map, and one more with the step that the first would have
+/// seen.
 pub fn limits(trials: usize, seed: u64) -> Limits {
     let mut rng = Rng::with_seed(seed);
     let mut seen = Limits::default();
@@ -197,7 +201,8 @@ mod tests {
                 for (ratio, share) in [(1.33, 0.1), (1.33, 0.5), (3.0, 0.25)] {
                     let memory = Memory { chunks, rounds, weather, ..Memory::USUAL };
                     let seen = maps(memory, ratio, share, 100, 2);
-                    // Bursts that hit a third of the readings of a chunk leave too little of six rounds.
+                    // Bursts that hit a third of the readings of a chunk leave too little of six
+                    // rounds.
                     let (bursts, enough) = (weather == Weather::Bursts, rounds >= 9);
                     if bursts && !enough {
                         continue;

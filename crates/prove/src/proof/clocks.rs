@@ -15,7 +15,8 @@ const PLATEAUS: [(f64, f64); 3] = [(3.57, 0.6), (3.96, 0.25), (4.07, 0.15)];
 /// Standard deviations of ln(clock) around its plateau, and of a reading around the clock.
 const WANDER: f64 = 0.002;
 const READING_ERROR: f64 = 0.001;
-/// A clock that changes within a window slips past this share of readings, by up to this to either side.
+/// A clock that changes within a window slips past this share of readings, by up to this to either
+/// side.
 const SLIPS: f64 = 0.1;
 const SLIP_MOST: f64 = 0.015;
 
@@ -48,7 +49,8 @@ fn reading(clock: f64, rng: &mut Rng) -> f64 {
 pub struct Clocked {
     /// Of all series, those brought to the clock.
     pub adjusted: Rate,
-    /// Of all series, those whose figure holds its own truth: the time at the clock, or as the series ran after a veto.
+    /// Of all series, those whose figure holds its own truth: the time at the clock, or as the
+    /// series ran after a veto.
     pub covered: Rate,
     /// Mean half-widths of ln(time): at the clock, of series brought to it; as it ran, of all.
     pub half_at_clock: f64,
@@ -85,7 +87,8 @@ pub fn clocked(noise: Noise, slope: f64, processes: usize, trials: usize, seed: 
     found
 }
 
-/// The true ln(time) at the clock, and the median of its distribution as it runs; of 40,000 processes.
+/// The true ln(time) at the clock, and the median of its distribution as it runs; of 40,000
+/// processes.
 fn truths(shape: Shape, slope: f64, rng: &mut Rng) -> (f64, f64) {
     let noise: Vec<f64> = shape.process_medians(40_000, rng).iter().map(|time| time.ln()).collect();
     let times: Vec<f64> = noise.iter().map(|noise| noise + slope * clock(rng)).collect();

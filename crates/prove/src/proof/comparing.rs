@@ -11,8 +11,8 @@ use stats::noise::{Noise, autoregressive, normal};
 use stats::order::{Interval, median};
 use stats::ranks::mann_whitney;
 
-/// How often a comparison of two arms with equal distributions says that they differ: intervals that exclude
-/// 1, tests with p < 0.05.
+/// How often a comparison of two arms with equal distributions says that they differ: intervals
+/// that exclude 1, tests with p < 0.05.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EqualArms {
     pub paired_interval: Rate,
@@ -42,9 +42,9 @@ pub fn equal_arms(shape: Shape, trials: usize, seed: u64) -> EqualArms {
     found
 }
 
-/// How often two equal arms are called different while the machine drifts (autoregressively with `phi`, 1 %
-/// noise of each visit beside 3 % drift): visited as blocks and compared by Mann and Whitney's test, and visited
-/// ABBA and compared by the sign test of pairs. `n` values an arm.
+/// How often two equal arms are called different while the machine drifts (autoregressively with
+/// `phi`, 1 % noise of each visit beside 3 % drift): visited as blocks and compared by Mann and
+/// Whitney's test, and visited ABBA and compared by the sign test of pairs. `n` values an arm.
 pub fn equal_arms_while_drifting(phi: f64, n: usize, trials: usize, seed: u64) -> (Rate, Rate) {
     let mut rng = Rng::with_seed(seed);
     let (mut blocks, mut paired) = (Rate::default(), Rate::default());
@@ -67,7 +67,8 @@ pub fn equal_arms_while_drifting(phi: f64, n: usize, trials: usize, seed: u64) -
 pub enum Levels {
     /// Each run has its own, with this standard deviation of its logarithm.
     Apart(f64),
-    /// Flicker: processes of one run after the other are a walk over ten scales of time, each of which moves as much.
+    /// Flicker: processes of one run after the other are a walk over ten scales of time, each of
+    /// which moves as much.
     Flicker,
 }
 
@@ -90,7 +91,8 @@ pub struct Runs {
 pub struct Contrasted {
     /// 95 % intervals that hold what was planted.
     pub covered: Rate,
-    /// Called different, of one metric alone: p at most 5 %, an interval without 1, and 2 % apart at least.
+    /// Called different, of one metric alone: p at most 5 %, an interval without 1, and 2 % apart
+    /// at least.
     pub different: Rate,
     /// The same within [`SAME`].
     pub same: Rate,
@@ -146,7 +148,8 @@ impl Runs {
     }
 }
 
-/// Values of which each scale of time has a part that is drawn anew that often: Voss's way to 1/f noise.
+/// Values of which each scale of time has a part that is drawn anew that often: Voss's way to 1/f
+/// noise.
 fn flicker(spread: f64, count: usize, rng: &mut Rng) -> Vec<f64> {
     const SCALES: u32 = 10;
     let part = spread / f64::from(SCALES).sqrt();

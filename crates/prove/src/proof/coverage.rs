@@ -23,8 +23,8 @@ pub struct Coverage {
     pub by_windows: Rate,
 }
 
-/// Coverage of [`estimate`]. Skewed noise needs an odd number of windows: the middle of an even number is
-/// their mean, and its own median is not the noise's.
+/// Coverage of [`estimate`]. Skewed noise needs an odd number of windows: the middle of an even
+/// number is their mean, and its own median is not the noise's.
 pub fn coverage(shape: Shape, trials: usize, seed: u64) -> Coverage {
     let mut rng = Rng::with_seed(seed);
     let truth = shape.noise.median();
@@ -84,8 +84,8 @@ pub fn pooled_coverage(shape: Shape, trials: usize, seed: u64) -> Rate {
 }
 
 /// Coverage of the median of `n` autoregressive values with coefficient `phi`: of the interval for
-/// independent values, of the one widened by the effective size (of those given), and how often that is
-/// given.
+/// independent values, of the one widened by the effective size (of those given), and how often
+/// that is given.
 pub fn coverage_while_wandering(phi: f64, n: usize, trials: usize, seed: u64) -> (Rate, Rate, Rate) {
     let mut rng = Rng::with_seed(seed);
     let (mut plain, mut widened, mut given) = (Rate::default(), Rate::default(), Rate::default());

@@ -8,8 +8,9 @@ use stats::factorial::{Effect, Look, share_out};
 use stats::noise::{Noise, autoregressive};
 use stats::ranks::shuffled;
 
-/// How the design is simulated: six knobs, of which the first three do -20, 8 and -5 %, the first two together 6 %
-/// more, the last three nothing; the pairs of the first three are measured; all six together do 4 % that no pair has.
+/// How the design is simulated: six knobs, of which the first three do -20, 8 and -5 %, the first
+/// two together 6 % more, the last three nothing; the pairs of the first three are measured; all
+/// six together do 4 % that no pair has.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Knobs {
     pub noise: Noise,
@@ -27,7 +28,8 @@ pub struct SharedOut {
     pub mains: Rate,
     pub pairs: Rate,
     pub remainder: Rate,
-    /// The same of mains by passes alone: the mean over passes of `ln(knob / before)` with Student's interval.
+    /// The same of mains by passes alone: the mean over passes of `ln(knob / before)` with
+    /// Student's interval.
     pub by_pass: Rate,
     /// Half-widths of those over half-widths of ours, summed.
     pub by_pass_width: f64,

@@ -1,4 +1,5 @@
-//! Are the levels of a latency ladder read off rightly? On machines that never were, whose truth is known.
+//! Are the levels of a latency ladder read off rightly? On machines that never were, whose truth is
+//! known.
 
 use fastrand::Rng;
 
@@ -35,7 +36,8 @@ impl Transition {
     }
 }
 
-/// A machine: sizes of its caches and the latency of each and of memory, and how its ladder is measured.
+/// A machine: sizes of its caches and the latency of each and of memory, and how its ladder is
+/// measured.
 #[derive(Clone, Debug)]
 pub struct Hierarchy {
     pub sizes: Vec<f64>,
@@ -46,13 +48,14 @@ pub struct Hierarchy {
     pub per_octave: u32,
     /// The largest block.
     pub end: f64,
-    /// Rise of the last cache's level and of memory's with each doubling: far slices, address translation.
+    /// Rise of the last cache's level and of memory's with each doubling: far slices, address
+    /// translation.
     pub slope: f64,
 }
 
 impl Hierarchy {
-    /// A server, or a guest on one, as they come: two to four levels, the last one between a guest's share and the
-    /// cache of a whole package, a ladder that ends at twice that or later.
+    /// A server, or a guest on one, as they come: two to four levels, the last one between a
+    /// guest's share and the cache of a whole package, a ladder that ends at twice that or later.
     pub fn draw(rng: &mut Rng, per_octave: u32, noise: f64) -> Hierarchy {
         let pick = |rng: &mut Rng, from: &[f64]| from[rng.usize(..from.len())];
         let kib = 1024.0;
@@ -121,8 +124,8 @@ pub const CLAIMS: [f64; 4] = [0.25, 0.5, 2.0, 4.0];
 pub struct Ladders {
     /// As many levels as there are.
     pub counted: Rate,
-    /// Of all caches: a step within a factor of 2; of these: the size agrees with its bounds, and the estimate is off by
-    /// less than 20 %.
+    /// Of all caches: a step within a factor of 2; of these: the size agrees with its bounds, and
+    /// the estimate is off by less than 20 %.
     pub found: Rate,
     pub bounded: Rate,
     pub near: Rate,

@@ -1,7 +1,7 @@
 //! Experiments that measure what the methods are claimed to do, on noise whose truth is known.
 //!
-//! The tests below run them small and hold them against the bounds; `make prove` runs them large and writes the
-//! tables of METHODOLOGY.md, which states the same bounds.
+//! The tests below run them small and hold them against the bounds; `make prove` runs them large
+//! and writes the tables of METHODOLOGY.md, which states the same bounds.
 
 mod advised;
 mod chunks;
@@ -56,18 +56,22 @@ use stats::order::median;
 
 /// Least coverage of a nominal 95 % interval, of all intervals given.
 pub const COVERAGE_LEAST: f64 = 0.935;
-/// Least share of cases in which the upper bound of the intraclass correlation, nominal 95 %, is not below
-/// the true one.
+/// Least share of cases in which the upper bound of the intraclass correlation, nominal 95 %, is
+/// not below the true one.
 pub const ICC_BOUND_LEAST: f64 = 0.935;
-/// Least coverage of a nominal 95 % interval of 5 to 14 processes, against the median of the distribution of process medians.
+/// Least coverage of a nominal 95 % interval of 5 to 14 processes, against the median of the
+/// distribution of process medians.
 pub const GUARDED_COVERAGE_LEAST: f64 = 0.94;
-/// The same, where a look after every visit, from 5 processes to 20, stops at the first narrow interval.
+/// The same, where a look after every visit, from 5 processes to 20, stops at the first narrow
+/// interval.
 pub const LOOKED_COVERAGE_LEAST: f64 = 0.93;
-/// Least coverage of the figure that is given of a series that the catalogue rightly calls core-bound, at the clock or as it ran ...
+/// Least coverage of the figure that is given of a series that the catalogue rightly calls
+/// core-bound, at the clock or as it ran ...
 pub const CLOCK_COVERAGE_LEAST: f64 = 0.94;
 /// ... and of one whose time follows the clock by a half or three quarters only.
 pub const CLOCK_WRONG_COVERAGE_LEAST: f64 = 0.91;
-/// Most series that are brought to a clock although their time does not follow it, of five processes ...
+/// Most series that are brought to a clock although their time does not follow it, of five
+/// processes ...
 pub const CLOCK_FALSE_MOST_5: f64 = 0.12;
 /// ... and of seven or more.
 pub const CLOCK_FALSE_MOST_7: f64 = 0.05;
@@ -78,11 +82,13 @@ pub const ALONE_COVERAGE_LEAST: f64 = 0.94;
 pub const GATE_OPEN_LEAST: f64 = 0.99;
 /// ... and most for another CPU's clock, or for one that follows half of the time.
 pub const GATE_WRONG_MOST: f64 = 0.01;
-/// Most intervals that are given and wrong where windows stand in for fewer than five processes, of all series.
+/// Most intervals that are given and wrong where windows stand in for fewer than five processes, of
+/// all series.
 pub const WINDOWS_WRONG_MOST: f64 = 0.02;
 /// Least share of clean series that are called trusted, where the precision is met.
 pub const TRUSTED_LEAST: f64 = 0.95;
-/// The same with a real slow tail (one value in ten is slower), whose slow values may count as a mode.
+/// The same with a real slow tail (one value in ten is slower), whose slow values may count as a
+/// mode.
 pub const TRUSTED_LEAST_SLOW_TAIL: f64 = 0.85;
 /// Most clean series that one test of drift, nominal 1 %, calls moving.
 pub const DRIFT_FALSE_MOST: f64 = 0.02;
@@ -90,7 +96,8 @@ pub const DRIFT_FALSE_MOST: f64 = 0.02;
 pub const OTHER_FALSE_MOST: f64 = 0.065;
 /// Most series of independent values in which a period is found.
 pub const PERIOD_FALSE_MOST: f64 = 0.01;
-/// Most series in which outliers without a cause are explained by one of eight unrelated covariates.
+/// Most series in which outliers without a cause are explained by one of eight unrelated
+/// covariates.
 pub const EXPLAINED_FALSE_MOST: f64 = 0.05;
 /// Most unimodal series that the mode rule suspects below 40 values ...
 pub const MODES_SUSPECTED_FALSE_MOST: f64 = 0.02;
@@ -98,13 +105,15 @@ pub const MODES_SUSPECTED_FALSE_MOST: f64 = 0.02;
 pub const MODES_FALSE_MOST: f64 = 0.005;
 /// Least coverage of the 95 % interval that is reported after the stop rule ended the measurement.
 pub const STOPPED_COVERAGE_LEAST: f64 = 0.935;
-/// Most clean series that are called drifting or multimodal in the end, after all looks of the stop rule.
+/// Most clean series that are called drifting or multimodal in the end, after all looks of the stop
+/// rule.
 pub const STOPPED_FALSE_MOST: f64 = 0.05;
 /// Most series given up as out of reach whose precision is in reach.
 pub const HOPELESS_FALSE_MOST: f64 = 0.05;
 /// Most comparisons of equal arms whose 95 % interval excludes 1, or whose test has p < 0.05.
 pub const SELF_DIFFERENT_MOST: f64 = 0.065;
-/// Most pairs of equal runs, their levels as far apart as is known of their family, that are called different ...
+/// Most pairs of equal runs, their levels as far apart as is known of their family, that are called
+/// different ...
 pub const EQUAL_RUNS_DIFFERENT_MOST: f64 = 0.06;
 /// ... most where they flicker instead, so that runs lie about as far apart as processes ...
 pub const FLICKER_DIFFERENT_MOST: f64 = 0.10;
@@ -114,21 +123,26 @@ pub const CONTRAST_COVERAGE_LEAST: f64 = 0.94;
 pub const IN_TURN_DIFFERENT_MOST: f64 = 0.06;
 /// Least pairs of which one takes 2 % longer that are told apart, where time goes with the clock.
 pub const IN_TURN_FOUND_LEAST: f64 = 0.95;
-/// Most pairs of equal commands, run at once where others disturb both, that are called different ...
+/// Most pairs of equal commands, run at once where others disturb both, that are called different
+/// ...
 pub const AT_ONCE_DIFFERENT_MOST: f64 = 0.06;
 /// ... least pairs of which one takes 2 % longer that are told apart ...
 pub const AT_ONCE_FOUND_LEAST: f64 = 0.95;
 /// ... and least coverage of the interval of their difference.
 pub const AT_ONCE_COVERAGE_LEAST: f64 = 0.94;
-/// Most ladders whose last cache is read off so that its true size does not agree, at one point an octave ...
+/// Most ladders whose last cache is read off so that its true size does not agree, at one point an
+/// octave ...
 pub const LADDER_FALSE_MOST: f64 = 0.03;
 /// ... and at two or more.
 pub const FINE_LADDER_FALSE_MOST: f64 = 0.01;
-/// Least ladders on which a claim of four times or a quarter of the last cache's size is found to be wrong.
+/// Least ladders on which a claim of four times or a quarter of the last cache's size is found to
+/// be wrong.
 pub const LADDER_FOURFOLD_LEAST: f64 = 0.95;
-/// Most machines of whose CPUs something wrong is claimed: groups by transfers of lines, or siblings by slowdown.
+/// Most machines of whose CPUs something wrong is claimed: groups by transfers of lines, or
+/// siblings by slowdown.
 pub const TOPOLOGY_WRONG_MOST: f64 = 0.01;
-/// Least SMT machines whose second thread's yield is found within 5 %, of nine passes with 0.5 to 5 % of noise.
+/// Least SMT machines whose second thread's yield is found within 5 %, of nine passes with 0.5 to 5
+/// % of noise.
 pub const YIELD_NEAR_LEAST: f64 = 0.95;
 /// Least SMT machines whose used share lies in the interval, nominal 95 %.
 pub const USED_COVERAGE_LEAST: f64 = 0.95;
@@ -141,10 +155,11 @@ pub const CROSSING_COVERAGE_LEAST: f64 = 0.94;
 
 /// Most memories of one speed that are said to have several.
 pub const MAP_FALSE_MOST: f64 = 0.001;
-/// Least memories with a second speed of 1.33 or more in a tenth to a half of them in which it is found, 2 % of noise, unless
-/// others come in bursts.
+/// Least memories with a second speed of 1.33 or more in a tenth to a half of them in which it is
+/// found, 2 % of noise, unless others come in bursts.
 pub const MAP_FOUND_LEAST: f64 = 0.98;
-/// Least memories in which a second speed at the limit that their map before stated, nominal 95 %, is found.
+/// Least memories in which a second speed at the limit that their map before stated, nominal 95 %,
+/// is found.
 pub const MAP_LIMIT_LEAST: f64 = 0.9;
 
 /// Least runs on memory with a slow quarter (a third slower and more, 1 % of noise) that their page
@@ -164,9 +179,11 @@ pub const SWEEP_INVENTED_MOST: f64 = 0.055;
 pub const SWEEP_FOUND_LEAST: f64 = 0.9;
 /// Least coverage of the 95 % intervals of a sweep's cells.
 pub const SWEEP_COVERAGE_LEAST: f64 = 0.935;
-/// Least sweeps in which the true best cell is among those called best, nominal 95 %; hardest where all are equal.
+/// Least sweeps in which the true best cell is among those called best, nominal 95 %; hardest where
+/// all are equal.
 pub const SWEEP_BEST_LEAST: f64 = 0.925;
-/// Least planted cells in a region of the planted kind, where noise is 1 %, or 3 % with eight passes.
+/// Least planted cells in a region of the planted kind, where noise is 1 %, or 3 % with eight
+/// passes.
 pub const SWEEP_KINDS_LEAST: f64 = 0.95;
 /// The gain of the planted compromise: a share of the time.
 pub const PLANTED_GAIN: f64 = 0.06;
@@ -177,10 +194,12 @@ pub const ADVICE_FOUND_LEAST: f64 = 0.9;
 pub const ADVICE_INVENTED_MOST: f64 = 0.05;
 /// Least coverage of the 95 % intervals of a shared-out difference, from six passes.
 pub const FACTORIAL_COVERAGE_LEAST: f64 = 0.935;
-/// Most differences shared out in which a knob without effect is called strong, nominal 5 %, from six passes.
+/// Most differences shared out in which a knob without effect is called strong, nominal 5 %, from
+/// six passes.
 pub const STRONG_FALSE_MOST: f64 = 0.05;
 
-/// Least experiments in which the planted limit of a transfer is named, of nine rounds with 3 % of noise ...
+/// Least experiments in which the planted limit of a transfer is named, of nine rounds with 3 % of
+/// noise ...
 pub const BOTTLENECK_FOUND_LEAST: f64 = 0.95;
 /// ... and most in which another one is.
 pub const BOTTLENECK_WRONG_MOST: f64 = 0.01;
@@ -327,8 +346,8 @@ impl Shape {
         (0..count).filter_map(|_| median(&Shape { processes: 1, ..self }.draw(rng).concat())).collect()
     }
 
-    /// The median of the distribution of process medians, of 40,000 of them. With skewed noise and several windows that is
-    /// not the median of the noise.
+    /// The median of the distribution of process medians, of 40,000 of them. With skewed noise and
+    /// several windows that is not the median of the noise.
     pub fn true_median(self) -> f64 {
         median(&self.process_medians(40_000, &mut Rng::with_seed(1))).unwrap_or(f64::NAN)
     }

@@ -28,7 +28,8 @@ pub const PLANTED: [Limit; 9] = [
     Limit::Shaper,
 ];
 
-/// `count` experiments of so many rounds, whose every bandwidth scatters by `noise`, with this limit.
+/// `count` experiments of so many rounds, whose every bandwidth scatters by `noise`, with this
+/// limit.
 pub fn paths(planted: Limit, rounds: usize, noise: f64, count: usize, seed: u64) -> Found {
     let mut rng = Rng::with_seed(seed);
     let mut found = Found::default();
@@ -116,8 +117,8 @@ impl Path {
     }
 
     fn measured(&self, rng: &mut Rng, rounds: usize, noise: f64) -> Experiment {
-        // A round is disturbed as a whole by half of the noise, each arm by the rest; one value in twenty is caught by
-        // something else and halved.
+        // A round is disturbed as a whole by half of the noise, each arm by the rest; one value in
+        // twenty is caught by something else and halved.
         let common: Vec<f64> = (0..rounds).map(|_| 0.5 * noise * normal(rng)).collect();
         let values = |rng: &mut Rng, value: f64| -> Vec<f64> {
             let one = |shift: &f64| {

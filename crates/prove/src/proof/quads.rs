@@ -1,5 +1,5 @@
-//! Two commands in turn, on a machine that drifts and whose clock moves between executions; and both at once on two CPUs, where
-//! others disturb.
+//! Two commands in turn, on a machine that drifts and whose clock moves between executions; and
+//! both at once on two CPUs, where others disturb.
 
 use fastrand::Rng;
 
@@ -13,7 +13,8 @@ const NOISE: f64 = 0.01;
 /// The machine's speed goes as a first-order autoregression over executions.
 const DRIFT: f64 = 0.97;
 const DRIFT_STEP: f64 = 0.005;
-/// Chance that the clock is drawn anew before an execution, and the errors around its plateau and of its reading.
+/// Chance that the clock is drawn anew before an execution, and the errors around its plateau and
+/// of its reading.
 const JUMP: f64 = 0.15;
 const WANDER: f64 = 0.002;
 const READING_ERROR: f64 = 0.001;
@@ -28,8 +29,8 @@ pub struct InTurn {
     pub mean_quads: f64,
 }
 
-/// Pairs of commands of which B takes `planted` longer (a share), until the rule has enough. Time goes with the clock as
-/// cycles do (`slope` -1) or not at all (0).
+/// Pairs of commands of which B takes `planted` longer (a share), until the rule has enough. Time
+/// goes with the clock as cycles do (`slope` -1) or not at all (0).
 pub fn in_turn(planted: f64, slope: f64, trials: usize, seed: u64) -> InTurn {
     let mut rng = Rng::with_seed(seed);
     let mut found = InTurn::default();
@@ -41,15 +42,17 @@ pub fn in_turn(planted: f64, slope: f64, trials: usize, seed: u64) -> InTurn {
     found
 }
 
-/// Chance that the neighbours of a round or an execution are others than before; they disturb it one time in two, by so much of a
-/// logarithm in the mean (exponential), and each of two arms at once by this share more or less (standard deviation).
+/// Chance that the neighbours of a round or an execution are others than before; they disturb it
+/// one time in two, by so much of a logarithm in the mean (exponential), and each of two arms at
+/// once by this share more or less (standard deviation).
 const OTHERS: f64 = 0.3;
 const DISTURBED: f64 = 0.15;
 const UNEVEN: f64 = 0.1;
 /// What the second CPU is slower by.
 const SEAT: f64 = 0.02;
 
-/// The same where others disturb: in turn, or both at once on two CPUs that they swap for every other round.
+/// The same where others disturb: in turn, or both at once on two CPUs that they swap for every
+/// other round.
 pub fn disturbed(planted: f64, at_once: bool, trials: usize, seed: u64) -> InTurn {
     let mut rng = Rng::with_seed(seed);
     let mut found = InTurn::default();

@@ -1,5 +1,5 @@
-//! Is the yield of second threads found again, and does the interval of used cores hold the truth? On machines with SMT that
-//! never were: every millisecond of every CPU is known, and what the kernel would have counted of it.
+//! Is the yield of second threads found again, and does the interval of used cores hold the truth?
+//! On made-up machines: each CPU's every millisecond is known, and what the kernel counts of it.
 
 use fastrand::Rng;
 
@@ -53,7 +53,7 @@ pub struct Machine {
     pub noise: f64,
     pub tasks: Tasks,
     pub charging: Charging,
-    /// Share of time in which a task alone would be busy, mean work of its batches in ms, and whether all are as long.
+    /// Share of time in which a task alone would be busy, mean work of its batches, ms, all alike?
     duty: f64,
     batch_ms: f64,
     regular: bool,
@@ -95,7 +95,7 @@ impl Machine {
         }
     }
 
-    /// What goes on for so long, a bit for every CPU and millisecond; siblings are bits 2c and 2c + 1.
+    /// What goes on, a bit for every CPU and millisecond; siblings are bits 2c and 2c + 1.
     fn trace(&self, milliseconds: usize, rng: &mut Rng) -> Vec<u128> {
         let cpus = 2 * self.cores;
         let tasks = match self.tasks {
@@ -213,7 +213,7 @@ impl Machine {
         windows
     }
 
-    /// Each core's mean clock while any sibling is busy, as a counter of core cycles tells it: within half a per cent.
+    /// Each core's mean clock while any sibling is busy, within 0.5 % as a cycle counter has it.
     fn clocks(&self, trace: &[u128], rng: &mut Rng) -> Vec<Bounds> {
         (0..self.cores)
             .map(|core| {
@@ -228,7 +228,7 @@ impl Machine {
             .collect()
     }
 
-    /// The study on one core: performance with one sibling and with both at full load, pass by pass.
+    /// The study on one core: each pass's performance with one sibling and both at full load.
     fn passes(&self, rng: &mut Rng) -> Vec<YieldPass> {
         let clock = self.clock(1);
         (0..PASSES)
@@ -242,7 +242,7 @@ impl Machine {
             .collect()
     }
 
-    /// The study's curve of both siblings: levels of fixed batches with fixed sleeps, as they are and as they are measured.
+    /// The study's curve of both siblings: fixed batches and sleeps, as they are and as measured.
     fn curves(&self, rng: &mut Rng) -> Option<(Curve, Curve)> {
         let (mut truth, mut measured) = (Vec::new(), Vec::new());
         for level in 1..=LEVELS {
@@ -315,12 +315,12 @@ pub struct Cores {
     pub within: Rate,
     /// The yield's own interval holds it; nominal 95 %.
     pub yield_held: Rate,
-    /// U's interval holds the work done: with clocks measured; with the highest one known only; and where there is
-    /// turbo of which nothing is known.
+    /// U's interval holds the work done: with clocks measured; with the highest one known only; and
+    /// where there is turbo of which nothing is known.
     pub used_held: Rate,
     pub turbo_held: Rate,
     pub unclocked_held: Rate,
-    /// The same from the whole recording's shares alone, and from windows whose counts are taken to be exact.
+    /// The same from the whole recording's shares, and from windows with counts taken as exact.
     pub whole_held: Rate,
     pub naive_held: Rate,
     /// Half widths of U's interval: of windows, and of the whole recording's shares alone.
@@ -462,7 +462,7 @@ mod tests {
         assert!(all.gap_held.share() >= least(GAP_COVERAGE_LEAST), "{}", all.gap_held);
         assert!(all.study_said.share() >= least(SENTENCE_COVERAGE_LEAST), "{}", all.study_said);
         assert!(all.recording_said.share() >= SENTENCE_COVERAGE_LEAST, "{}", all.recording_said);
-        // What the widening is for, and the looks: without it intervals miss, and without these they are wider.
+        // Without the widening intervals miss, and without the looks they are wider.
         assert!(all.naive_held.share() < 0.93, "{}", all.naive_held);
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
         assert!(mean(&all.widths) < 0.9 * mean(&all.whole_widths));

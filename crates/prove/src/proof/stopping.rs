@@ -59,8 +59,8 @@ pub fn stopping(noise: Noise, target: Target, trials: usize, seed: u64) -> Stopp
     stopped
 }
 
-/// Coverage after stopping at the first number from 10 on (looking at every one) whose 95 % interval is
-/// narrow enough: the rule that is *not* used, for contrast.
+/// Coverage after stopping at the first number from 10 on (looking at every one) whose 95 %
+/// interval is narrow enough: the rule that is *not* used, for contrast.
 pub fn stopping_greedily(noise: Noise, precision: f64, trials: usize, seed: u64) -> (Rate, f64) {
     let mut rng = Rng::with_seed(seed);
     let (mut covered, mut mean_n) = (Rate::default(), 0.0);
@@ -98,7 +98,8 @@ pub struct Looked {
 /// The numbers of processes at which a series is looked at.
 const LOOKS: std::ops::RangeInclusive<usize> = 5..=20;
 
-/// Looks after every visit and stops where the interval's half-width is at most `precision`, or at the last look.
+/// Looks after every visit and stops where the interval's half-width is at most `precision`, or at
+/// the last look.
 pub fn looking_after_every_visit(shape: Shape, precision: f64, trials: usize, seed: u64) -> Looked {
     let mut rng = Rng::with_seed(seed);
     let mut found = Looked::default();

@@ -16,16 +16,19 @@ pub enum Planted {
     /// No cell differs: a curve of 12, or a map of 7 × 7.
     FlatCurve,
     FlatMap,
-    /// Two cells of a flat curve differ by as much as [`Surface::matters`]'s floor says could have been told.
+    /// Two cells of a flat curve differ by as much as [`Surface::matters`]'s floor says could have
+    /// been told.
     Floor,
     /// A curve of 12: two flat halves, 20 % apart.
     Halves,
-    /// A curve of 12 to 15: 3 to 5 cells fall by 8 to 16 % each, 4 to 6 go up and down by 6 to 14 %, 4 are flat.
+    /// A curve of 12 to 15: 3 to 5 cells fall by 8 to 16 % each, 4 to 6 go up and down by 6 to 14
+    /// %, 4 are flat.
     StoryCurve,
-    /// The same along the columns of a map of 10 × 7: 3 or 4 columns fall, 3 or 4 are ragged, 3 flat, with a bound that
-    /// moves by a cell between two rows.
+    /// The same along the columns of a map of 10 × 7: 3 or 4 columns fall, 3 or 4 are ragged, 3
+    /// flat, with a bound that moves by a cell between two rows.
     StoryMap,
-    /// A 6 × 6 map of which 3 columns fall by 8 to 16 % each to 3 that are level: in a line alone as cheap as one fall.
+    /// A 6 × 6 map of which 3 columns fall by 8 to 16 % each to 3 that are level: in a line alone
+    /// as cheap as one fall.
     BandMap,
     /// A 6 × 6 map of two level halves, 20 % apart.
     HalvesMap,
@@ -126,7 +129,8 @@ pub struct Swept {
     pub first: Rate,
     /// Sizes of the lists of best cells, summed up.
     pub best_cells: usize,
-    /// Half-widths of intervals over those that the noise alone allows (1.96 σ sqrt(1/n + 1/n of the control)), summed.
+    /// Half-widths of intervals over those that the noise alone allows (1.96 σ sqrt(1/n + 1/n of
+    /// the control)), summed.
     pub widths: f64,
     /// Shown spread less the true one, summed.
     pub spread_error: f64,
@@ -156,8 +160,8 @@ impl Swept {
     }
 }
 
-/// The truth: logarithms of levels, and of curves and maps with a story the kinds of cells, `true` where a fall goes
-/// down along the row.
+/// The truth: logarithms of levels, and of curves and maps with a story the kinds of cells, `true`
+/// where a fall goes down along the row.
 struct Truth {
     shape: Shape,
     levels: Vec<f64>,
@@ -236,7 +240,8 @@ impl Truth {
         }
     }
 
-    /// Falls before `fall`, goes up and down before `ragged`, is flat before `end`. The fall's foot is the first low.
+    /// Falls before `fall`, goes up and down before `ragged`, is flat before `end`. The fall's foot
+    /// is the first low.
     fn story(fall: usize, ragged: usize, end: usize, rng: &mut Rng) -> (Vec<f64>, Vec<Kind>) {
         let mut between = |low: f64, high: f64| low + (high - low) * rng.f64();
         let mut levels = vec![0.0; end];

@@ -1,5 +1,5 @@
-//! The claims, held against the bounds. Seeds are fixed, so a failure is a change of the code and never bad
-//! luck.
+//! The claims, held against the bounds. Seeds are fixed, so a failure is a change of the code and
+//! never bad luck.
 
 use super::*;
 use stats::change::{Sensitivity, changes};
@@ -91,7 +91,8 @@ fn windows_stand_in_rarely_where_they_must_not() {
     assert!(five.given.share() == 1.0 && five.by_windows.hits == 0, "five have an interval: {five:?}");
 }
 
-/// Log-normal, skewed, heavy, one in ten slower, two modes: five windows a process, which share `icc`.
+/// Log-normal, skewed, heavy, one in ten slower, two modes: five windows a process, which share
+/// `icc`.
 fn few_processes_of(icc: f64) -> [Shape; 5] {
     let two_modes = |minority| Noise::TwoModes { cv: 0.01, ratio: 1.1, minority };
     let skewed = Noise::FloorExponential { share: 0.03 };
@@ -351,7 +352,8 @@ fn of_two_cpus_nothing_is_claimed() {
     }
 }
 
-/// Whole runs shift: the processes alone call a machine different from itself, and with the levels of runs that is rare.
+/// Whole runs shift: the processes alone call a machine different from itself, and with the levels
+/// of runs that is rare.
 #[test]
 fn runs_of_one_machine_are_not_called_different() {
     let kinds = [

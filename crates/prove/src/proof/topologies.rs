@@ -1,5 +1,5 @@
-//! Are groups of CPUs and siblings found, and only those that there are? On machines that never were, whose truth is
-//! known.
+//! Are groups of CPUs and siblings found, and only those that there are? On machines that never
+//! were, whose truth is known.
 
 use fastrand::Rng;
 
@@ -215,7 +215,8 @@ impl Guest {
         pairs
     }
 
-    /// Where each CPU is in each visit. Who floats has moved to other groups in two visits or more: else nothing floated.
+    /// Where each CPU is in each visit. Who floats has moved to other groups in two visits or more:
+    /// else nothing floated.
     fn places(&self, partitions: &[Vec<usize>], rng: &mut Rng) -> Vec<Vec<usize>> {
         let still: Vec<usize> = (0..self.cpus).collect();
         if self.kind != Kind::Floating || self.cpus < 4 {

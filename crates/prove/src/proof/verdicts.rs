@@ -11,7 +11,8 @@ use stats::noise::{Noise, autoregressive, exponential, normal};
 use stats::outliers::{Covariate, attribute, outliers};
 use stats::verdict::{Judgement, judge};
 
-/// Judges a simulated series as the product does, asked for no precision, so that only its behaviour counts.
+/// Judges a simulated series as the product does, asked for no precision, so that only its
+/// behaviour counts.
 pub fn judged(processes: &[Vec<f64>], precision: f64, seed: u64) -> Option<(Verdict, Estimate, Behaviour)> {
     let estimate = estimate(processes, CONFIDENCE)?;
     let behaviour = behaviour(processes, &estimate, DRIFT_P, seed);
@@ -63,7 +64,8 @@ pub fn verdicts(
     found
 }
 
-/// A series that should not be trusted as it is. The noise is log-normal with 1 % (2 % inside processes).
+/// A series that should not be trusted as it is. The noise is log-normal with 1 % (2 % inside
+/// processes).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Trouble {
     /// Rises by this share from first to last process.
@@ -79,7 +81,8 @@ pub enum Trouble {
 }
 
 impl Trouble {
-    /// The median that a patient observer would find: the middle of what moves, the level after a step.
+    /// The median that a patient observer would find: the middle of what moves, the level after a
+    /// step.
     pub fn truth(self) -> f64 {
         match self {
             Trouble::Modes { ratio, minority } => Noise::TwoModes { cv: 0.01, ratio, minority }.median(),
@@ -116,8 +119,9 @@ impl Trouble {
     }
 }
 
-/// How often outliers without a cause (a slow tail in 10 processes of 20 windows) are explained by one of eight
-/// covariates that have nothing to do with them: four counters that come in bursts, four quantities.
+/// How often outliers without a cause (a slow tail in 10 processes of 20 windows) are explained by
+/// one of eight covariates that have nothing to do with them: four counters that come in bursts,
+/// four quantities.
 pub fn explained_by_luck(trials: usize, seed: u64) -> Rate {
     let noise = Noise::SlowTail { cv: 0.01, slow: 0.1 };
     let strata: Vec<usize> = (0..200).map(|index| index / 20).collect();

@@ -1,7 +1,7 @@
 //! Charts as plotly takes them: traces, a layout, and what changes on a narrow page.
 //!
-//! Colours are names (`$c0`, `$muted`) that the page's script looks up in the style sheet, where light and dark have
-//! their own; every text is escaped for plotly's own small HTML.
+//! Colours are names (`$c0`, `$muted`) that the page's script looks up in the style sheet, where
+//! light and dark have their own; every text is escaped for plotly's own small HTML.
 
 mod bars;
 mod lines;

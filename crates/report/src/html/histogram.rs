@@ -8,7 +8,8 @@ const WIDTH: usize = 112;
 const HEIGHT: usize = 22;
 const BINS: usize = 28;
 
-/// An SVG picture. Its colour is in its attributes, so that it shows even where a style sheet is not let in.
+/// An SVG picture. Its colour is in its attributes, so that it shows even where a style sheet is
+/// not let in.
 pub struct Histogram<'a>(pub &'a [f64]);
 
 impl fmt::Display for Histogram<'_> {

@@ -1,4 +1,5 @@
-//! Text on its way into the page: each place has its own way to be escaped, and machines name themselves as they like.
+//! Text on its way into the page: each place has its own way to be escaped, and machines name
+//! themselves as they like.
 
 use std::fmt;
 use std::io;
@@ -77,8 +78,8 @@ impl<T: Serialize> fmt::Display for Script<T> {
     }
 }
 
-/// JSON text made so that it can stand inside a `<script>`: outside strings JSON has none of these characters, inside
-/// them an escape means the same.
+/// JSON text made so that it can stand inside a `<script>`: outside strings JSON has none of these
+/// characters, inside them an escape means the same.
 pub struct ScriptText<'a>(pub &'a str);
 
 impl fmt::Display for ScriptText<'_> {

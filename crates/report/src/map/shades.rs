@@ -1,5 +1,5 @@
-//! Which colour a value has on a map: blue is the good side and orange the bad one, which people who are blind to red
-//! or green tell apart; without a middle, viridis.
+//! Which colour a value has on a map: blue is the good side and orange the bad one, which people
+//! who are blind to red or green tell apart; without a middle, viridis.
 
 use crate::block::Map;
 use model::Better;
@@ -61,7 +61,8 @@ pub struct Shades {
 
 #[derive(Clone, Copy, Debug)]
 enum Kind {
-    /// The middle, how far the colours reach to both sides, and whether the low side is the good one.
+    /// The middle, how far the colours reach to both sides, and whether the low side is the good
+    /// one.
     Diverging {
         around: f64,
         reach: f64,

@@ -15,7 +15,8 @@ pub fn region(name: &str, kind: &str, cells: Vec<[usize; 2]>) -> MapRegion {
     MapRegion { name: name.into(), kind: kind.into(), cells }
 }
 
-/// Time in % against the default: a fall, a ragged part, a flat one, of which the fall is no rectangle.
+/// Time in % against the default: a fall, a ragged part, a flat one, of which the fall is no
+/// rectangle.
 pub fn hackbench() -> Map {
     let x = ["1", "2", "4", "8", "12", "16", "20", "30"];
     let y = ["1", "3", "6", "8", "15"];

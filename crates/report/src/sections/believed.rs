@@ -1,4 +1,5 @@
-//! Topology as the kernel believes it beside topology as measured: CPUs painted by the group that they belong to.
+//! Topology as the kernel believes it beside topology as measured: CPUs painted by the group that
+//! they belong to.
 
 use crate::block::{Block, Section, Tiles};
 use diagnose::Diagnosis;

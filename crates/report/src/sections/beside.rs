@@ -1,4 +1,5 @@
-//! Older results beside the run's own: what was measured today, and each older value with the ratio to it.
+//! Older results beside the run's own: what was measured today, and each older value with the ratio
+//! to it.
 
 use std::collections::BTreeMap;
 

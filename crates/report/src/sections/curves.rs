@@ -12,8 +12,8 @@ use model::vocabulary::cpu::param::AT_US;
 use model::{Case, Metric, Title, VerdictKind};
 use stats::analysis::Judged;
 
-/// More lines than this are not told apart in one chart, if they can be divided; of lines that differ in a number, as a
-/// family does, a few more.
+/// More lines than this are not told apart in one chart, if they can be divided; of lines that
+/// differ in a number, as a family does, a few more.
 const MOST_LINES: usize = 8;
 const MOST_OF_A_FAMILY: usize = 12;
 
@@ -71,7 +71,8 @@ pub fn section(diagnosis: &Diagnosis, title: &Title, x: &str, log: bool) -> Opti
     })
 }
 
-/// Cases that stand in one chart together: all, or those of one placement, or those that also share a word.
+/// Cases that stand in one chart together: all, or those of one placement, or those that also share
+/// a word.
 pub fn split<T>(cases: Vec<(&Case, T)>) -> Vec<(String, Vec<(&Case, T)>)> {
     divide(String::new(), sorted(cases))
 }
@@ -139,8 +140,8 @@ fn divide<T>(name: String, cases: Vec<(&Case, T)>) -> Vec<(String, Vec<(&Case, T
     named.flat_map(|(name, cases)| divide(name, cases)).collect()
 }
 
-/// Neighbouring groups that one chart has room for, about as many lines in each chart: what is compared should stand
-/// side by side.
+/// Neighbouring groups that one chart has room for, about as many lines in each chart: what is
+/// compared should stand side by side.
 fn together<T>(groups: Vec<(String, Vec<T>)>) -> Vec<(String, Vec<T>)> {
     let lines: usize = groups.iter().map(|(_, list)| list.len()).sum();
     let most = lines.div_ceil(lines.div_ceil(MOST_LINES).max(1));

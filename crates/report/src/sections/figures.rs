@@ -1,5 +1,5 @@
-//! What a series comes to, in words. A number is shown as well as it is known: a rough one with two digits, of a wide one
-//! only its range.
+//! What a series comes to, in words. A number is shown as well as it is known: a rough one with two
+//! digits, of a wide one only its range.
 
 use diagnose::words::{figure, percent, rough_figure};
 use model::Grade;
@@ -31,7 +31,8 @@ pub fn width_words(judged: &Judged) -> String {
     if judged.analysis.verdict.grade == Grade::C { String::new() } else { spread_words(judged) }
 }
 
-/// The interval's half-width as a share of the median; both ends where "±" would say that they lie alike and it is wide.
+/// The interval's half-width as a share of the median; both ends where "±" would say that they lie
+/// alike and it is wide.
 pub fn spread_words(judged: &Judged) -> String {
     const WIDE: f64 = 0.25;
     let Some(estimate) = judged.analysis.figure() else { return String::new() };
@@ -67,7 +68,8 @@ pub fn value_in_unit(judged: &Judged, unit: &str) -> String {
     }
 }
 
-/// The number as it ran, where another one is shown: `49.9–57.2 ns`, from its lowest process to its highest.
+/// The number as it ran, where another one is shown: `49.9–57.2 ns`, from its lowest process to its
+/// highest.
 pub fn as_it_ran(judged: &Judged) -> String {
     let ran = |estimate: &Estimate| {
         let Estimate { least, most, .. } = *estimate;

@@ -120,15 +120,16 @@ fn beside(diagnosis: &Diagnosis, of: &Judged, metric: MetricId, class: Option<&s
     Some(found?.analysis.figure()?.median)
 }
 
-/// Both must have run for this share of the longer run, and a command may have had several tasks at work for this share of its
-/// own: else it is said.
+/// Both must have run for this share of the longer run, and a command may have had several tasks at
+/// work for this share of its own: else it is said.
 const TOGETHER: f64 = 0.8;
 const SEVERAL: f64 = 0.1;
 /// Looks at the tasks of a command are so far apart, s.
 const LOOK_S: f64 = 0.01;
 
-/// What of two commands at once must be known beside their ratio: from the share of the longer run in which both ran, and looks
-/// at each that found several of its tasks at work, with its wall time, s.
+/// What of two commands at once must be known beside their ratio: from the share of the longer run
+/// in which both ran, and looks at each that found several of its tasks at work, with its wall
+/// time, s.
 fn duet_notes(together: Option<f64>, looks: [Option<(f64, f64)>; 2]) -> String {
     let mut notes = match together {
         Some(share) if share < TOGETHER => format!(
@@ -149,7 +150,8 @@ fn duet_notes(together: Option<f64>, looks: [Option<(f64, f64)>; 2]) -> String {
     notes + " The times in the tables hold beside each other, and are not for comparison with other runs."
 }
 
-/// What running two commands in turn or at once came to, B being the second; one of its series tells where they ran.
+/// What running two commands in turn or at once came to, B being the second; one of its series
+/// tells where they ran.
 fn versus_words(found: &Versus, series: &Series) -> String {
     let by = |(difference, interval): (f64, Option<Interval>)| match interval {
         Some(Interval { low, high }) => {

@@ -1,4 +1,5 @@
-//! Benchmarks of several tasks by where the tasks sit: a row each, a column a placement; and what a wake-up consists of.
+//! Benchmarks of several tasks by where the tasks sit: a row each, a column a placement; and what a
+//! wake-up consists of.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -119,7 +120,8 @@ fn value(judged: &Judged) -> String {
 struct Wake<'a> {
     case: &'a Case,
     name: String,
-    /// p50, p99, jitter, waking, waiting, switching, us; voluntary and involuntary switches a round.
+    /// p50, p99, jitter, waking, waiting, switching, us; voluntary and involuntary switches a
+    /// round.
     values: [Option<f64>; 8],
 }
 

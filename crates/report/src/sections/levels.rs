@@ -40,7 +40,8 @@ pub fn level(diagnosis: &Diagnosis, cpu: Option<u32>, size: f64) -> String {
     }
 }
 
-/// `L3 3.77 MiB (1.61 MiB to 8.35 MiB) by the ladder`, of the caches that are not what the kernel claims.
+/// `L3 3.77 MiB (1.61 MiB to 8.35 MiB) by the ladder`, of the caches that are not what the kernel
+/// claims.
 pub fn contradicted(diagnosis: &Diagnosis) -> Vec<String> {
     let words = |size: &CacheSize| match size.high.is_finite() {
         true => format!("{} ({} to {})", bytes(size.at), bytes(size.low), bytes(size.high)),

@@ -119,8 +119,8 @@ impl Made {
     }
 }
 
-/// Two packages of `cores` cores with two threads each, numbered as firmware does: all first threads, then all second
-/// ones; two cores share an L3 of 32 MiB, a package is a node.
+/// Two packages of `cores` cores with two threads each, numbered as firmware does: all first
+/// threads, then all second ones; two cores share an L3 of 32 MiB, a package is a node.
 pub fn machine(cores: u32) -> Machine {
     let all = 2 * cores;
     let threads = |core: u32| [core, core + all];

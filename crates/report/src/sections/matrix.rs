@@ -147,8 +147,8 @@ impl<'a> Grid<'a> {
         Some([cpu(0)?, cpu(1)?])
     }
 
-    /// How far the two are apart, with a number that rises with the distance; CPUs by their place, nodes by what firmware
-    /// says.
+    /// How far the two are apart, with a number that rises with the distance; CPUs by their place,
+    /// nodes by what firmware says.
     fn relation(&self, machine: &Machine, places: &Places, pair: &Pair) -> Option<(u32, String)> {
         if let Some([one, other]) = self.cpus(pair) {
             let (rank, name) = places.relation(one, other);
@@ -360,8 +360,8 @@ fn distances(diagnosis: &Diagnosis, grid: &Grid) -> Option<Table> {
     Some(Table { columns, rows: rows.collect(), folded: false })
 }
 
-/// The series that stand for a large matrix, with what to call them: of each distance the median pair, or, where
-/// distances are unknown, the best, the median and the worst pair.
+/// The series that stand for a large matrix, with what to call them: of each distance the median
+/// pair, or, where distances are unknown, the best, the median and the worst pair.
 pub fn summary<'a>(diagnosis: &'a Diagnosis, grid: &Grid<'a>) -> Vec<(&'a Judged, String, Option<String>)> {
     let called = |pair: &Pair<'a>, what: &str| {
         let name = label(diagnosis, pair.judged);

@@ -1,4 +1,5 @@
-//! From a diagnosis to blocks: what is said, in which order. What things look like is the renderers' affair.
+//! From a diagnosis to blocks: what is said, in which order. What things look like is the
+//! renderers' affair.
 
 pub mod believed;
 mod beside;

@@ -71,7 +71,8 @@ pub fn title_of<'a>(diagnosis: &'a Diagnosis, case: &Case) -> Option<&'a Title> 
     diagnosis.run.header.catalogue.iter().find(|title| title.id == case.bench)
 }
 
-/// What a series is called: the benchmark's title, the metric where it is not the first, the case, the point.
+/// What a series is called: the benchmark's title, the metric where it is not the first, the case,
+/// the point.
 pub fn label(diagnosis: &Diagnosis, judged: &Judged) -> String {
     let series = &judged.series;
     let cpu = series.case.placement.cpus().first();
@@ -112,10 +113,12 @@ pub fn case_label(diagnosis: &Diagnosis, judged: &Judged) -> String {
     }
 }
 
-/// A case's parameters in words, and its pages and neighbour where they are not those of its benchmark's first case.
+/// A case's parameters in words, and its pages and neighbour where they are not those of its
+/// benchmark's first case.
 pub fn case_words(diagnosis: &Diagnosis, case: &Case) -> String {
     let plan = diagnosis.run.header.plan.iter().map(|planned| &planned.case);
-    // Rows of a wide table measure different things; only one that is equal otherwise is told from it by its pages.
+    // Rows of a wide table measure different things; only one that is equal otherwise is told from
+    // it by its pages.
     let wide = title_of(diagnosis, case).is_some_and(|title| title.view == View::Wide);
     let alike =
         |other: &Case| !wide || (other.params == case.params && other.placement.name == case.placement.name);
@@ -138,7 +141,8 @@ fn joined<'a>(traits: impl Iterator<Item = &'a Trait>) -> String {
     traits.map(|one| one.words.as_str()).filter(|words| !words.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
-/// Everything but the placement that makes a case what it is: words first, then numbers, then what they run on.
+/// Everything but the placement that makes a case what it is: words first, then numbers, then what
+/// they run on.
 pub fn traits(case: &Case) -> Vec<Trait> {
     // `order=stride&stride=64` is `stride 64`: one word says both.
     let named = |value: &Value| value.text().is_some_and(|text| case.params.named(text).is_some());

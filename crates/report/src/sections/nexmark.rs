@@ -1,4 +1,5 @@
-//! Nexmark on Flink: what each load came to, work for each percent of CPU, and what two threads of a core share.
+//! Nexmark on Flink: what each load came to, work for each percent of CPU, and what two threads of
+//! a core share.
 
 mod charts;
 

@@ -1,4 +1,5 @@
-//! Clocks, idle states, temperatures and voltages over the time of a run: a table for everybody, charts for the page.
+//! Clocks, idle states, temperatures and voltages over the time of a run: a table for everybody,
+//! charts for the page.
 
 use super::{column, number, right, text};
 use crate::block::{Axis, Block, Cell, Chart, ChartKind, Line, LinePoint, Scale, Section, Table};
@@ -87,7 +88,8 @@ fn tracks(diagnosis: &Diagnosis) -> Vec<Track> {
     }
     all.extend(tracks::observed(&diagnosis.run));
     let place = |track: &Track| SUBJECTS.iter().position(|(subject, ..)| *subject == track.subject);
-    // The critical temperature is a constant beside its sensor's line, and what a newer version saw is its own affair.
+    // The critical temperature is a constant beside its sensor's line, and what a newer version saw
+    // is its own affair.
     let mut placed: Vec<(usize, Track)> =
         all.into_iter().filter_map(|track| Some((place(&track)?, track))).collect();
     placed.sort_by_key(|(place, _)| *place);

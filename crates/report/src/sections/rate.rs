@@ -1,4 +1,5 @@
-//! The rate suite: a row a component with its ratio, its spread and the order of its runs, then the suite's one figure.
+//! The rate suite: a row a component with its ratio, its spread and the order of its runs, then the
+//! suite's one figure.
 
 mod explained;
 

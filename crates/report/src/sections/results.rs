@@ -43,7 +43,8 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     })
 }
 
-/// How well the headline figures are known: `92 of 164 figures trusted (85 at 3.76 GHz; the clock moved by 26 %), ...`.
+/// How well the headline figures are known: `92 of 164 figures trusted (85 at 3.76 GHz; the clock
+/// moved by 26 %), ...`.
 fn known_words(diagnosis: &Diagnosis) -> String {
     let measured = |judged: &&Judged| judged.series.metric.headline && judged.analysis.estimate.is_some();
     let grades: Vec<&Verdict> =
@@ -92,8 +93,8 @@ fn grouped(shown: &[Shown]) -> Vec<Vec<Cell>> {
     parts.flat_map(part).collect()
 }
 
-/// `Pipe ping-pong: smt-sibling (no two usable CPUs are SMT siblings), ...`, each name once. Wide tables say it in rows of
-/// their own.
+/// `Pipe ping-pong: smt-sibling (no two usable CPUs are SMT siblings), ...`, each name once. Wide
+/// tables say it in rows of their own.
 fn not_measured(diagnosis: &Diagnosis) -> String {
     let elsewhere = |case: &Case| {
         smt::is_variant(case) || capacity::is_own(case) || memory_map::is_own(case) || rate::is_own(case)
@@ -106,7 +107,8 @@ fn not_measured(diagnosis: &Diagnosis) -> String {
     for judged in headline.clone().filter(is_skipped).filter(|judged| !is_wide(&judged.series.case)) {
         let case = &judged.series.case;
         let reason = judged.analysis.verdict.reason.as_str();
-        // A placement with other cases that were measured, or that lack something else, does not stand for this one.
+        // A placement with other cases that were measured, or that lack something else, does not
+        // stand for this one.
         let same = |other: &&Judged| {
             let there = &other.series.case;
             there.bench == case.bench && there.placement.name == case.placement.name

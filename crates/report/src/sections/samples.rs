@@ -11,11 +11,12 @@ use diagnose::words::{figure, percent};
 use model::{VerdictKind, View};
 use stats::analysis::Judged;
 
-/// More strips than this nobody looks at, and a page with all samples of a large matrix could not be opened.
+/// More strips than this nobody looks at, and a page with all samples of a large matrix could not
+/// be opened.
 const MOST_STRIPS: usize = 150;
 
-/// The series whose samples are drawn, and how many are not: pairs of a matrix never, and where there are too many those
-/// first that stand in the table of results or are not plainly trusted.
+/// The series whose samples are drawn, and how many are not: pairs of a matrix never, and where
+/// there are too many those first that stand in the table of results or are not plainly trusted.
 fn drawn(diagnosis: &Diagnosis) -> (Vec<&Judged>, usize) {
     let with_value = || diagnosis.series.iter().filter(|judged| judged.analysis.figure().is_some());
     let matrices: HashSet<&str> = diagnosis

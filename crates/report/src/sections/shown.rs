@@ -29,8 +29,9 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// Every headline series of a table, of curves and trades some points, of large matrices some pairs; small matrices as
-/// tables of their own. Benchmarks whose rows are wide have a section instead.
+/// Every headline series of a table, of curves and trades some points, of large matrices some
+/// pairs; small matrices as tables of their own. Benchmarks whose rows are wide have a section
+/// instead.
 pub fn first(diagnosis: &Diagnosis) -> (Vec<Shown<'_>>, Vec<Table>) {
     let mut benches: Vec<(&str, Vec<&Judged>)> = Vec::new();
     for judged in measured(diagnosis) {
@@ -68,8 +69,8 @@ pub fn first(diagnosis: &Diagnosis) -> (Vec<Shown<'_>>, Vec<Table>) {
     (shown, tables)
 }
 
-/// Headline series that were not skipped, in the order of the plan; those of variants, of UnixBench and the cells of studies
-/// have tables of their own.
+/// Headline series that were not skipped, in the order of the plan; those of variants, of UnixBench
+/// and the cells of studies have tables of their own.
 fn measured(diagnosis: &Diagnosis) -> impl Iterator<Item = &Judged> {
     let skipped = |judged: &Judged| judged.analysis.verdict.kind == VerdictKind::Skipped;
     let variant = |judged: &Judged| {
@@ -148,8 +149,9 @@ fn slowest_and_fastest<'a>(diagnosis: &Diagnosis, case: &[&'a Judged]) -> Vec<Sh
     }
 }
 
-/// Of a curve over sizes the largest block that fits half of each level, and the largest of all. Where many cases would
-/// make that many rows, fewer levels; then all levels of the first case only, and the largest block of the others.
+/// Of a curve over sizes the largest block that fits half of each level, and the largest of all.
+/// Where many cases would make that many rows, fewer levels; then all levels of the first case
+/// only, and the largest block of the others.
 fn of_levels<'a>(diagnosis: &Diagnosis, cases: &[Vec<&'a Judged>], x: &str) -> Vec<&'a Judged> {
     let levels = |case: &[&'a Judged], which: fn(&str) -> bool| -> Vec<&'a Judged> {
         let size = |judged: &&Judged| judged.series.point.named(x).and_then(|value| value.number());

@@ -1,4 +1,5 @@
-//! A sweep: the map, its regions and why they are so, curves with one knob fixed, what stood beside it, and advice.
+//! A sweep: the map, its regions and why they are so, curves with one knob fixed, what stood beside
+//! it, and advice.
 
 mod switches;
 
@@ -297,7 +298,8 @@ fn regions(sweep: &Sweep, charted: &Charted) -> Table {
     Table { columns, rows: rows.collect(), folded: false }
 }
 
-/// Curves over each axis that has numbers, with the other one fixed: their regions need not coincide with the map's.
+/// Curves over each axis that has numbers, with the other one fixed: their regions need not
+/// coincide with the map's.
 fn curves(sweep: &Sweep, charted: &Charted, id: &str, title: &str) -> Vec<Chart> {
     let all = sweep.axes.iter().enumerate();
     all.filter_map(|(index, _)| curve(sweep, charted, index, format!("{id}-curve-{index}"), title)).collect()

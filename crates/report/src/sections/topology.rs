@@ -50,7 +50,8 @@ impl Places {
         (self.0.get(&cpu).copied().unwrap_or_default(), cpu)
     }
 
-    /// How far two CPUs are apart, in the words of placements, with a number that rises with the distance.
+    /// How far two CPUs are apart, in the words of placements, with a number that rises with the
+    /// distance.
     pub fn relation(&self, a: u32, b: u32) -> (u32, &'static str) {
         let place = |cpu: u32| self.0.get(&cpu).copied().unwrap_or_default();
         let (one, other) = (place(a), place(b));

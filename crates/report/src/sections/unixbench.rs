@@ -1,5 +1,6 @@
-//! The UnixBench index: the familiar report for each number of copies, then what stands behind its numbers, context
-//! switching by placement, the index in its forms, and what UnixBench's own arithmetic would have made of the same passes.
+//! The UnixBench index: the familiar report for each number of copies, then what stands behind its
+//! numbers, context switching by placement, the index in its forms, and what UnixBench's own
+//! arithmetic would have made of the same passes.
 
 use std::fmt::Write;
 

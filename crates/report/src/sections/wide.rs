@@ -86,7 +86,8 @@ fn columns(diagnosis: &Diagnosis, title: &Title, metrics: &[&Metric]) -> Vec<Col
     [column(first), column("placement")].into_iter().chain(metrics).chain([column("verdict")]).collect()
 }
 
-/// One row for all that this machine does not have of a kind, and one for what there was no time or memory for.
+/// One row for all that this machine does not have of a kind, and one for what there was no time or
+/// memory for.
 fn absent_rows(title: &Title, words: &str, cases: &[&Planned]) -> Vec<Vec<Cell>> {
     let is_cut = |why: &str| why.starts_with("budget") || why.starts_with("memory:");
     let (mut cut, mut lacking) = (Vec::new(), Vec::new());

@@ -1,4 +1,5 @@
-//! What the colours of a map mean: its title, a bar from end to end, and which end is the better one.
+//! What the colours of a map mean: its title, a bar from end to end, and which end is the better
+//! one.
 
 use super::canvas::{Anchor, Canvas, INK, MUTED, measured};
 use crate::block::Map;

@@ -1,4 +1,5 @@
-//! Lines around the regions of a map, along the edges of their cells, each with the letter of its region.
+//! Lines around the regions of a map, along the edges of their cells, each with the letter of its
+//! region.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -106,7 +107,8 @@ fn path(map: &Map, layout: &Layout, region: &MapRegion) -> String {
     path
 }
 
-/// The region's cells as row and column, in parts that hang together, each from its upper left cell.
+/// The region's cells as row and column, in parts that hang together, each from its upper left
+/// cell.
 fn parts(map: &Map, region: &MapRegion) -> Vec<Vec<[usize; 2]>> {
     let mut left = squares(map, region);
     let mut parts = Vec::new();
@@ -134,7 +136,8 @@ fn parts(map: &Map, region: &MapRegion) -> Vec<Vec<[usize; 2]>> {
     parts
 }
 
-/// The letter in the part's upper left corner, with the kind where there is room for it and no mark in the way.
+/// The letter in the part's upper left corner, with the kind where there is room for it and no mark
+/// in the way.
 fn tag(canvas: &mut Canvas, map: &Map, layout: &Layout, region: &MapRegion, part: &[[usize; 2]]) {
     let Some(&[row, column]) = part.first() else { return };
     let name = plain(&region.name, NAME);

@@ -296,7 +296,8 @@ fn maps() -> impl Strategy<Value = Map> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// Whatever the size, all texts and marks are inside the picture and beside each other, and all cells are there.
+    /// Whatever the size, all texts and marks are inside the picture and beside each other, and all
+    /// cells are there.
     #[test]
     fn any_size_has_room_for_its_texts(map in maps()) {
         let all = elements(&super::map(&map, Theme::Page));

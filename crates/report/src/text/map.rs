@@ -1,4 +1,5 @@
-//! Maps in a terminal: a grid of numbers, coloured where colours are allowed, with a letter for each region.
+//! Maps in a terminal: a grid of numbers, coloured where colours are allowed, with a letter for
+//! each region.
 
 use std::fmt::Write;
 
@@ -12,7 +13,8 @@ use crate::plain::plain;
 /// A column's label is cut here where it is all that makes the column wide.
 const LEAST_LABEL: usize = 8;
 
-/// The chart's title, the grid in as many blocks of columns as the line asks for, and what its signs mean.
+/// The chart's title, the grid in as many blocks of columns as the line asks for, and what its
+/// signs mean.
 pub fn render(chart: &Chart, style: Style) -> String {
     let Some(map) = chart.map() else { return String::new() };
     let mut out = wrapped(&plain(&chart.title, LONGEST), 2, Tone::Strong, style);

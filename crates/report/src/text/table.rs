@@ -10,15 +10,17 @@ use model::VerdictKind;
 /// On narrower lines a picture of the distribution gives its room to the words of the verdict.
 const ROOM_FOR_PICTURES: usize = 110;
 
-/// Columns that a table's last and first column keep on a narrow terminal: a verdict's word, and most of a name.
+/// Columns that a table's last and first column keep on a narrow terminal: a verdict's word, and
+/// most of a name.
 const LEAST_LAST: usize = 12;
 const LEAST_NAME: usize = 24;
 
 /// A line of cells, not more than there are columns.
 type Row = Vec<(String, Tone)>;
 
-/// Columns two spaces apart; the last one takes what is left of the line and is cut there. Where the line is too short for
-/// the columns, their titles are broken into lines; where it still is, each row stands as a block of its own.
+/// Columns two spaces apart; the last one takes what is left of the line and is cut there. Where
+/// the line is too short for the columns, their titles are broken into lines; where it still is,
+/// each row stands as a block of its own.
 pub fn render(table: &Table, style: Style) -> String {
     if table.rows.is_empty() {
         return String::new();
@@ -169,7 +171,8 @@ fn verdict_mark(kind: VerdictKind, unicode: bool) -> (&'static str, Tone) {
 /// Bins of a sparkline.
 const BINS: usize = 12;
 
-/// A histogram of values from the least to the largest, as a line of blocks; nothing for fewer than two values.
+/// A histogram of values from the least to the largest, as a line of blocks; nothing for fewer than
+/// two values.
 pub fn sparkline(values: &[f64], unicode: bool) -> String {
     let finite: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
     let least = finite.iter().copied().fold(f64::INFINITY, f64::min);

@@ -30,8 +30,8 @@ impl<'a> Drawing<'a> {
         Drawing { machine, style, root, crossing }
     }
 
-    /// The boxes in at most `lines` lines if folding can achieve it: first alike cores become a list, then alike
-    /// packages are drawn once, then what is between.
+    /// The boxes in at most `lines` lines if folding can achieve it: first alike cores become a
+    /// list, then alike packages are drawn once, then what is between.
     pub fn fit(&self, lines: usize) -> Vec<Line> {
         if self.root.cpus.is_empty() {
             return vec![Line::of(Role::Muted, "CPUs unknown")];
@@ -117,7 +117,8 @@ impl<'a> Drawing<'a> {
         flow(lines, framed.collect(), width);
     }
 
-    /// Alike cores: a line that says what each has, then a cell of CPUs for each, or a list of them.
+    /// Alike cores: a line that says what each has, then a cell of CPUs for each, or a list of
+    /// them.
     fn cores(&self, cores: &[&Item], width: usize, folded: bool) -> Vec<Line> {
         let each: Vec<String> =
             cores[0].parts.iter().filter(|part| **part != Part::Core).map(part_name).collect();

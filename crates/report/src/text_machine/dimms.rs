@@ -1,4 +1,5 @@
-//! Memory modules as a small map: a box for each socket, a line for each channel; then what the population shows.
+//! Memory modules as a small map: a box for each socket, a line for each channel; then what the
+//! population shows.
 
 use std::collections::BTreeMap;
 

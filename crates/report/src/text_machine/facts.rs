@@ -82,7 +82,8 @@ pub(super) fn lines(machine: &Machine, style: &Style) -> Vec<Line> {
     lines
 }
 
-/// `text` broken at blanks behind a head, further lines indented. Words longer than a line are broken anywhere.
+/// `text` broken at blanks behind a head, further lines indented. Words longer than a line are
+/// broken anywhere.
 pub(super) fn wrapped(head: Line, text: &str, width: usize, indent: &str) -> Vec<Line> {
     let margin = indent.chars().count();
     let mut used = head.width();

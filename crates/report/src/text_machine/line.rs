@@ -32,7 +32,8 @@ impl Line {
         self.0.extend(other.0);
     }
 
-    /// Columns: one per character, as all that is drawn is of single width but for names in wide scripts.
+    /// Columns: one per character, as all that is drawn is of single width but for names in wide
+    /// scripts.
     pub fn width(&self) -> usize {
         self.0.iter().map(|(_, text)| text.chars().count()).sum()
     }

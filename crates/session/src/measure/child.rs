@@ -37,7 +37,8 @@ const LONGEST_TALK: usize = 56 << 20;
 const COMPLAINT: usize = 4096;
 /// How often the interrupt flag and the time limit are looked at when the child is silent.
 const TICK: Duration = Duration::from_millis(50);
-/// A longer break between two looks was ours (stopped by Ctrl-Z, starved): the child is not charged with more of it.
+/// A longer break between two looks was ours (stopped by Ctrl-Z, starved): the child is not charged
+/// with more of it.
 const LONGEST_LOOK: Duration = Duration::from_secs(1);
 /// A child may itself be the task that waits for a CPU, so it is charged with one eighth of such
 /// time. Not with none: one that hangs on a busy machine must still end.
@@ -84,8 +85,8 @@ pub fn visit(
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        // A group of its own: Ctrl-C reaches us, not the child in the middle of a window; and the whole group can be
-        // killed together.
+        // A group of its own: Ctrl-C reaches us, not the child in the middle of a window; and the
+        // whole group can be killed together.
         .process_group(0)
         .envs(loan.mark.as_ref().map(|mark| (MARK, mark)));
     let started = match where_it_works(&order) {
@@ -160,7 +161,8 @@ fn is_want(error: &std::io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::AGAIN | Errno::NOMEM | Errno::MFILE | Errno::NFILE))
 }
 
-/// What a child said so far: its lines parsed and checked, as nothing that it says is taken on trust.
+/// What a child said so far: its lines parsed and checked, as nothing that it says is taken on
+/// trust.
 pub struct Talk {
     known_metrics: Vec<String>,
     pending: Vec<u8>,
@@ -251,7 +253,8 @@ impl Talk {
     }
 }
 
-/// Listens until the child closes its output, the time is up, the user interrupts or it says nonsense.
+/// Listens until the child closes its output, the time is up, the user interrupts or it says
+/// nonsense.
 fn listen(child: &mut Child, talk: &mut Talk, limit: Duration, meanwhile: Meanwhile) -> Listened {
     let Meanwhile { interrupted, observe, waited } = meanwhile;
     let (Some(mut stdout), Some(mut stderr)) = (child.stdout.take(), child.stderr.take()) else {
@@ -338,8 +341,8 @@ fn read_some(from: &mut impl Read, buffer: &mut [u8]) -> usize {
 struct Group(Pid);
 
 impl Group {
-    /// Asks the child to end, which is the end of all but those that have something to put away first, and kills the
-    /// group.
+    /// Asks the child to end, which is the end of all but those that have something to put away
+    /// first, and kills the group.
     fn end(&self) {
         let _ = rustix::process::kill_process(self.0, Signal::TERM);
         self.wait(LEAVE);
@@ -364,8 +367,8 @@ impl Group {
     }
 }
 
-/// Waits for the child to leave, kills what it left behind and reaps it. While it is not yet reaped its process
-/// number cannot be given to another group.
+/// Waits for the child to leave, kills what it left behind and reaps it. While it is not yet reaped
+/// its process number cannot be given to another group.
 fn leave(child: &mut Child, group: &Group) -> anyhow::Result<ExitStatus> {
     group.wait(LEAVE);
     group.kill();

@@ -12,7 +12,8 @@ pub fn is_enough(title: &Title, visits: &[&Visit], profile: &Profile, seed: u64)
     !any(title, visits, profile, seed, |decision| matches!(decision, Decision::Go { .. }))
 }
 
-/// Every headline series of these visits has several values, or moves: more visits would not make one value of them.
+/// Every headline series of these visits has several values, or moves: more visits would not make
+/// one value of them.
 pub fn is_futile(title: &Title, visits: &[&Visit], profile: &Profile, seed: u64) -> bool {
     !any(title, visits, profile, seed, |decision| {
         !matches!(decision, Decision::MoreWontHelp(Futility::Modes | Futility::Drift))

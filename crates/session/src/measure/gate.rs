@@ -1,5 +1,5 @@
-//! Is the machine quiet enough to measure on? Looked at over one-second differences, never by load averages, which
-//! remember the build that ended a minute ago.
+//! Is the machine quiet enough to measure on? Looked at over one-second differences, never by load
+//! averages, which remember the build that ended a minute ago.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,5 @@
-//! The loop: pass after pass over the plan, interleaved, until everything is known well enough or the time is over.
+//! The loop: pass after pass over the plan, interleaved, until everything is known well enough or
+//! the time is over.
 
 mod budget;
 mod last;
@@ -49,7 +50,8 @@ pub struct Session<'a> {
     pub look_after: &'a dyn Fn(&mut Writer) -> Option<String>,
 }
 
-/// What is told to whoever draws, between visits only: nothing is drawn while something is measured.
+/// What is told to whoever draws, between visits only: nothing is drawn while something is
+/// measured.
 pub enum Progress<'a> {
     /// The gate is closed: why, and since when.
     Waiting { why: &'a str, since: Duration },
@@ -81,7 +83,8 @@ pub(crate) const VISIT_LIMIT_ESTIMATES: f64 = 8.0;
 const SETTLING: Duration = Duration::from_millis(200);
 
 impl Session<'_> {
-    /// Measures until the end, appending to `writer`; `earlier` is what an earlier part of the same run has.
+    /// Measures until the end, appending to `writer`; `earlier` is what an earlier part of the same
+    /// run has.
     pub fn run(
         &self,
         writer: &mut Writer,
@@ -136,7 +139,8 @@ struct Loop<'s, 'h> {
     /// Who else uses the CPUs.
     neighbours: Neighbours,
     begin: Instant,
-    /// Where `begin` stands on the run's own time line: after what earlier parts of a resumed run measured, ms.
+    /// Where `begin` stands on the run's own time line: after what earlier parts of a resumed run
+    /// measured, ms.
     begin_ms: f64,
     /// Patience that the gate has left.
     patience: Patience,
@@ -321,7 +325,8 @@ impl<'s, 'h> Loop<'s, 'h> {
         }
     }
 
-    /// One visit of these of a case's points (none: all), appended to the file; false when the user interrupted it.
+    /// One visit of these of a case's points (none: all), appended to the file; false when the user
+    /// interrupted it.
     fn visit(
         &mut self,
         case: usize,

@@ -73,7 +73,8 @@ impl Watch {
         self.begin_ms + self.begin.elapsed().as_secs_f64() * 1e3
     }
 
-    /// A CPU to look from: on a core that does not measure, else at least another thread of one that does.
+    /// A CPU to look from: on a core that does not measure, else at least another thread of one
+    /// that does.
     fn off(&self, seats: &CpuSet) -> Option<u32> {
         let siblings = seats.iter().flat_map(|cpu| {
             let core = self.machine.core_of(cpu).map(|core| core.cpus.iter().collect::<Vec<u32>>());

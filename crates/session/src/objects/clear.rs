@@ -1,4 +1,5 @@
-//! Clearing up: what stands in a journal is ended, where it is proved to be ours; what is not is left and named.
+//! Clearing up: what stands in a journal is ended, where it is proved to be ours; what is not is
+//! left and named.
 
 use std::io::ErrorKind;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! A control group around the programs of one visit: whoever is in it can be ended, whatever he did to get away.
+//! A control group around the programs of one visit: whoever is in it can be ended, whatever he did
+//! to get away.
 //!
 //! It has no controllers and sets no limits: the programs run as they would without it.
 
@@ -16,7 +17,8 @@ use rustix::process::{Pid, Signal};
 
 use machine::cgroup_folder;
 
-/// Where a group can be made: the folder of our own one, in version 2, or in version 1 that of the freezer.
+/// Where a group can be made: the folder of our own one, in version 2, or in version 1 that of the
+/// freezer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Place {
     pub folder: PathBuf,
@@ -155,8 +157,8 @@ impl Group {
 }
 
 /// Ends all that is in a group, and the group: how many were killed. `inode` is that of its folder;
-/// where none was noted, nobody had been let in. A group that is not Assay's, or another one of that
-/// name, is left alone, which is an error.
+/// where none was noted, nobody had been let in. A group that is not Assay's, or another one of
+/// that name, is left alone, which is an error.
 pub fn end(folder: &Path, version: u32, inode: Option<u64>) -> io::Result<usize> {
     let group = match Group::open(folder, version) {
         Err(error) if error.kind() == ErrorKind::NotFound => return gone(folder).map(|()| 0),

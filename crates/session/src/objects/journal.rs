@@ -1,7 +1,8 @@
 //! The journal of one session: what it has made, or is about to make, as long as that may be there.
 //!
-//! It lies in a file of its own that its session holds locked; the kernel frees the lock when the session dies. It is not
-//! synced: what it names ends with the boot, and a process that is killed loses nothing that it has written.
+//! It lies in a file of its own that its session holds locked; the kernel frees the lock when the
+//! session dies. It is not synced: what it names ends with the boot, and a process that is killed
+//! loses nothing that it has written.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};

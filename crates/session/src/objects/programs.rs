@@ -1,5 +1,5 @@
-//! Programs that carry a visit's mark in their environment, which nobody can guess and children inherit; and the visit's
-//! own process, by its number and start.
+//! Programs that carry a visit's mark in their environment, which nobody can guess and children
+//! inherit; and the visit's own process, by its number and start.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -58,8 +58,8 @@ fn parent_of(pid: u32) -> Option<u32> {
     text.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
-/// Stops whoever carries the mark and whatever these have started, until a look finds nobody new: nobody gets away by
-/// losing his parent. Their number.
+/// Stops whoever carries the mark and whatever these have started, until a look finds nobody new:
+/// nobody gets away by losing his parent. Their number.
 fn stop(word: &[u8], stopped: &mut BTreeMap<u32, Process>) {
     loop {
         let mut found = false;
@@ -126,7 +126,8 @@ mod tests {
     #[test]
     fn whoever_carries_the_mark_is_ended_with_what_he_started() {
         let mark = format!("{}-{}", std::process::id(), fastrand::u64(..));
-        // One goes on with an empty environment, below one that has the mark; two get away from their parents.
+        // One goes on with an empty environment, below one that has the mark; two get away from
+        // their parents.
         let script = "setsid sleep 300 & (setsid sleep 300 &); env -i sleep 300 & trap '' TERM; wait";
         let mut command = Command::new("/bin/sh");
         command.args(["-c", script]).env(MARK, &mark).stdin(Stdio::null());

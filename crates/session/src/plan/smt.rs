@@ -1,5 +1,5 @@
-//! The plans of both studies of SMT: work at rising load; and the table, with each case alone, beside the same work, beside
-//! a spinner, and with SMT off.
+//! The plans of both studies of SMT: work at rising load; and the table, with each case alone,
+//! beside the same work, beside a spinner, and with SMT off.
 
 use super::{Candidate, Scope};
 use bench::MARGIN;
@@ -7,10 +7,12 @@ use bench::placement::second_threads;
 use model::vocabulary::smt as ids;
 use model::{Beside, Case, CpuSet, Pages, Placement, Value};
 
-/// What goes on beside a case, and how many times as long it then takes: most of the time neighbours share a core.
+/// What goes on beside a case, and how many times as long it then takes: most of the time
+/// neighbours share a core.
 const BESIDE: [(Beside, f64); 2] = [(Beside::SameWork, 3.0), (Beside::Spinner, 1.5)];
 
-/// Of the cases of rising load those of these kinds of work (none named: all), told the margin in percent.
+/// Of the cases of rising load those of these kinds of work (none named: all), told the margin in
+/// percent.
 pub fn load(candidates: Vec<Candidate>, kinds: &[String], margin: u8) -> Vec<Candidate> {
     let wanted = |candidate: &Candidate| {
         let kind = candidate.case.params.get(ids::param::KIND).and_then(Value::text);
@@ -23,13 +25,15 @@ pub fn load(candidates: Vec<Candidate>, kinds: &[String], margin: u8) -> Vec<Can
     all
 }
 
-/// As many times as long as the cases alone take all variants: alone, what goes on beside, and with SMT off.
+/// As many times as long as the cases alone take all variants: alone, what goes on beside, and with
+/// SMT off.
 pub fn times() -> f64 {
     2.0 + BESIDE.iter().map(|(_, dearer)| dearer).sum::<f64>()
 }
 
-/// Every pinned case in all variants, side by side, so that a budget cuts them together. `no_switch`: why SMT cannot be
-/// switched off here. Tasks that may run anywhere have no neighbour: only SMT on and off is compared for them.
+/// Every pinned case in all variants, side by side, so that a budget cuts them together.
+/// `no_switch`: why SMT cannot be switched off here. Tasks that may run anywhere have no neighbour:
+/// only SMT on and off is compared for them.
 pub fn table(candidates: Vec<Candidate>, scope: &Scope, no_switch: Option<&str>) -> Vec<Candidate> {
     candidates.into_iter().flat_map(|candidate| variants(candidate, scope, no_switch)).collect()
 }

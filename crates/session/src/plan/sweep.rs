@@ -1,4 +1,5 @@
-//! The plan of a sweep: a case for each cell of a grid of settings, and the setting that was there as its control.
+//! The plan of a sweep: a case for each cell of a grid of settings, and the setting that was there
+//! as its control.
 
 use anyhow::{Context, bail, ensure};
 
@@ -20,8 +21,9 @@ pub fn named(word: &str) -> anyhow::Result<(&str, &str)> {
     parts.with_context(|| format!("{word:?} is no NAME=VALUES"))
 }
 
-/// Values as people write them: `1,2,4`, `1ms..30ms:8` (eight, evenly apart), `1ms..30ms:log8` (evenly by their
-/// logarithms). `number` reads one of them, `text` makes the value that the case will have; equal ones count once.
+/// Values as people write them: `1,2,4`, `1ms..30ms:8` (eight, evenly apart), `1ms..30ms:log8`
+/// (evenly by their logarithms). `number` reads one of them, `text` makes the value that the case
+/// will have; equal ones count once.
 pub fn values(
     words: &str,
     number: impl Fn(&str) -> Option<f64>,
@@ -107,8 +109,9 @@ impl Grid {
         self.axes.iter().chain(&self.facets).map(|axis| axis.values.len()).product()
     }
 
-    /// A case for each cell of each benchmark's base, cell by cell, then the control where it is none of the cells.
-    /// `unmet`: why a knob cannot have a value. `seconds`: what a visit with other parameters takes.
+    /// A case for each cell of each benchmark's base, cell by cell, then the control where it is
+    /// none of the cells. `unmet`: why a knob cannot have a value. `seconds`: what a visit with
+    /// other parameters takes.
     pub fn cases(
         &self,
         bases: &[Candidate],

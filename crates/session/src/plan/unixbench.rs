@@ -1,13 +1,13 @@
-//! The plan of the UnixBench index: which tests a name stands for, and each of their cases with the wished numbers of
-//! copies.
+//! The plan of the UnixBench index: which tests a name stands for, and each of their cases with the
+//! wished numbers of copies.
 
 use super::{Candidate, Scope};
 use model::vocabulary::unixbench::param::COPIES;
 use model::{Case, CpuSet, Seat};
 use stats::unixbench::{TESTS, Test};
 
-/// Names that stand for several tests, as `./Run` takes them. `index2` is what the published comparison of a Xeon and an
-/// Atom called the index.
+/// Names that stand for several tests, as `./Run` takes them. `index2` is what the published
+/// comparison of a Xeon and an Atom called the index.
 const SETS: [(&str, &[&str]); 6] = [
     ("index", &[]),
     ("index2", &[]),
@@ -26,8 +26,8 @@ const SETS: [(&str, &[&str]); 6] = [
 /// Other names of single tests.
 const ALSO: [(&str, &str); 3] = [("dhry", "dhry2reg"), ("dhrystone", "dhry2reg"), ("whets", "whetstone")];
 
-/// The tests that these names stand for, in the order of a report; all of them without names. An error lists the names
-/// that there are.
+/// The tests that these names stand for, in the order of a report; all of them without names. An
+/// error lists the names that there are.
 pub fn tests(names: &[String]) -> Result<Vec<&'static Test>, String> {
     let mut wanted: Vec<&str> = Vec::new();
     for name in names {
@@ -52,13 +52,14 @@ pub fn tests(names: &[String]) -> Result<Vec<&'static Test>, String> {
     Ok(TESTS.iter().filter(|test| names.is_empty() || wanted.contains(&test.name)).collect())
 }
 
-/// The numbers of copies where nobody wishes for others: one, and one for each usable CPU, as `./Run` does it.
+/// The numbers of copies where nobody wishes for others: one, and one for each usable CPU, as
+/// `./Run` does it.
 pub fn usual_copies(cpus: usize) -> Vec<u64> {
     if cpus > 1 { vec![1, cpus as u64] } else { vec![1] }
 }
 
-/// Every case with each number of copies: in the classic form, and context switching on one CPU and on the two nearest
-/// ones. What makes up the index of the first number is cut last.
+/// Every case with each number of copies: in the classic form, and context switching on one CPU and
+/// on the two nearest ones. What makes up the index of the first number is cut last.
 pub fn with_copies(candidates: Vec<Candidate>, scope: &Scope, copies: &[u64]) -> Vec<Candidate> {
     let single = |one: &&Candidate| copies_of(&one.case) == 1;
     let single: Vec<&Candidate> = candidates.iter().filter(single).collect();
@@ -126,8 +127,8 @@ fn several(candidate: &Candidate, scope: &Scope, copies: u64) -> Candidate {
     }
 }
 
-/// Where a copy sits: the first one as the case says, pinned ones each on CPUs of their own as long as there are some, and
-/// equally far apart.
+/// Where a copy sits: the first one as the case says, pinned ones each on CPUs of their own as long
+/// as there are some, and equally far apart.
 fn seats(case: &Case, scope: &Scope, copy: usize) -> Vec<Seat> {
     let placement = &case.placement;
     let cpus: Vec<u32> = scope.floor.cpus().iter().collect();

@@ -244,7 +244,8 @@ fn an_overlay_down_to_its_upper_folder_and_a_container_s_not() {
     let disk = tree.disk("/home");
     assert_eq!((disk.filesystem.as_deref(), disk.stack.len()), (Some("overlay"), 1));
     assert!(!disk.options.iter().any(|option| option.starts_with("lowerdir")), "{:?}", disk.options);
-    // Where only the overlay itself is mounted nothing below it is told, and nothing turns in circles.
+    // Where only the overlay itself is mounted nothing below it is told, and nothing turns in
+    // circles.
     let disk = Tree::new(overlay).disk("/home");
     assert_eq!((disk.stack.len(), disk.is_virtual(), disk.is_solid()), (0, None, None));
 }

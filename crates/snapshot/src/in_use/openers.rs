@@ -11,7 +11,8 @@ const LOOKS: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(
 /// What to call the file of a device and an inode.
 pub(super) type Mapped<'a, T> = dyn Fn(&str, u64) -> Option<T> + 'a;
 
-/// What is looked for, by what is open and by what is mapped (`fd:1`, an inode), and what to call it.
+/// What is looked for, by what is open and by what is mapped (`fd:1`, an inode), and what to call
+/// it.
 pub(super) struct Wanted<'a, T> {
     pub open: &'a dyn Fn(&Metadata) -> Option<T>,
     /// Not looked for where there is none: of many processes it is much to read.

@@ -1,5 +1,5 @@
-//! Which block devices are the same storage, wholly or in part: partitions and their disk, a disk by two ways, what lies on
-//! one file.
+//! Which block devices are the same storage, wholly or in part: partitions and their disk, a disk
+//! by two ways, what lies on one file.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +18,8 @@ pub(super) struct Device {
     /// Of a partition: begin and end on its disk, bytes; the whole disk if the kernel does not say.
     extent: (u64, u64),
     pub holders: Vec<String>,
-    /// The kernel's names for what this one lies on: of a mapped device, an array, a loop device on another one.
+    /// The kernel's names for what this one lies on: of a mapped device, an array, a loop device on
+    /// another one.
     slaves: Vec<String>,
     /// The same whatever way a disk is reached by, and no two disks'.
     identities: Vec<String>,
@@ -32,7 +33,8 @@ pub(super) struct Device {
 pub(super) struct Share {
     /// In words, to stand before what is said of it; empty of the one that is asked about.
     pub what: String,
-    /// Nothing else is there; without this it is the disk of such a partition, beside which others may lie.
+    /// Nothing else is there; without this it is the disk of such a partition, beside which others
+    /// may lie.
     whole: bool,
     /// That one lies on it, beside others perhaps.
     pub below: bool,
@@ -42,7 +44,8 @@ pub(super) struct Share {
 
 pub(super) struct Devices(pub BTreeMap<String, Device>);
 
-/// Files that tell one disk from all others, below its folder. Those of NVMe's namespaces, of SCSI and of nbd.
+/// Files that tell one disk from all others, below its folder. Those of NVMe's namespaces, of SCSI
+/// and of nbd.
 const IDENTITIES: [&str; 6] = ["wwid", "nguid", "uuid", "eui", "device/wwid", "backend"];
 
 impl Devices {

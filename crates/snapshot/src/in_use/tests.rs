@@ -161,7 +161,8 @@ fn what_has_no_identity_is_like_nothing_else() {
     tree.disk("two", "8:16", &nothing);
     tree.mount("8:0", "/dev/one");
     tree.only("two", &[]);
-    // Two controllers' namespaces have one serial of the controller, and what a machine's owner chose may be chosen twice.
+    // Two controllers' namespaces have one serial of the controller, and what a machine's owner
+    // chose may be chosen twice.
     tree.disk("three", "8:32", &[("device/serial", "controller"), ("serial", "mine"), ("size", "7")]);
     tree.disk("four", "8:48", &[("device/serial", "controller"), ("serial", "mine"), ("size", "8")]);
     tree.mount("8:32", "/dev/three");

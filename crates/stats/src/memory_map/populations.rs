@@ -1,16 +1,18 @@
 //! Which sets of channels could make two speeds, and what speaks for and against each.
 //!
-//! Firmware interleaves equal modules over sets of channels. A chunk that lies in a set of w channels gets the bandwidth
-//! of w, so two sets of w1 and w2 channels make two speeds with a ratio of w1 / w2, the slow one in w2 / (w1 + w2) of the
-//! memory. Cores that cannot use w1 channels see a smaller ratio. So a ratio alone names nothing: a candidate needs the
-//! share, or what firmware tells of the channels, as well.
+//! Firmware interleaves equal modules over sets of channels. A chunk that lies in a set of w
+//! channels gets the bandwidth of w, so two sets of w1 and w2 channels make two speeds with a ratio
+//! of w1 / w2, the slow one in w2 / (w1 + w2) of the memory. Cores that cannot use w1 channels see
+//! a smaller ratio. So a ratio alone names nothing: a candidate needs the share, or what firmware
+//! tells of the channels, as well.
 
 /// What is known beside the ratio.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Known {
     /// The fastest speed over the slowest, above 1.
     pub ratio: f64,
-    /// Least and most share of the node's memory that can be slow: what was not measured may be either.
+    /// Least and most share of the node's memory that can be slow: what was not measured may be
+    /// either.
     pub slow_share: Option<[f64; 2]>,
     /// Populated channels of the node's socket.
     pub channels: Option<usize>,
@@ -59,7 +61,8 @@ impl Candidate {
         [wide / (wide + narrow), narrow / (wide + narrow)]
     }
 
-    /// Whether it may be named: nothing is against it, and for it is the share, or the number of channels with the ratio.
+    /// Whether it may be named: nothing is against it, and for it is the share, or the number of
+    /// channels with the ratio.
     pub fn stands(&self) -> bool {
         let all = [Some(self.ratio), self.share, self.channels];
         let both = self.channels == Some(Says::For) && self.ratio == Says::For;
@@ -71,11 +74,13 @@ impl Candidate {
 const MOST: usize = 16;
 /// Ratios this far from the expected one, as a factor, still fit it.
 const NEAR: f64 = 1.12;
-/// Shares this far from the expected one still fit it: firmware and devices take their part of the address space.
+/// Shares this far from the expected one still fit it: firmware and devices take their part of the
+/// address space.
 const NEAR_SHARE: f64 = 0.03;
 
-/// Every pair of sets that the ratio does not rule out, those for which most speaks first. Without knowledge of the
-/// channels sets up to 4 + 4 are looked at, and 6 + 1, 8 + 2, which vendors describe.
+/// Every pair of sets that the ratio does not rule out, those for which most speaks first. Without
+/// knowledge of the channels sets up to 4 + 4 are looked at, and 6 + 1, 8 + 2, which vendors
+/// describe.
 pub fn candidates(known: &Known) -> Vec<Candidate> {
     let described = |wide: usize, narrow: usize| wide <= 4 || [(6, 1), (8, 2)].contains(&(wide, narrow));
     let sets = (2..MOST).flat_map(|wide| (1..wide).map(move |narrow| [wide, narrow]));

@@ -5,8 +5,8 @@ use super::super::order::{Interval, median, quantile_of_sorted};
 use super::curve::{at, expanded};
 use super::{Curve, Point};
 
-/// Fewer passes of either machine give no interval of a crossing: that of three held the truth in 88 %
-/// (METHODOLOGY.md).
+/// Fewer passes of either machine give no interval of a crossing: that of three held the truth in
+/// 88 % (METHODOLOGY.md).
 const PASSES_FOR_INTERVAL: usize = 5;
 /// Least share of resampled pairs of curves that cross there; else they may not cross at all.
 const CROSSES_LEAST: f64 = 0.95;

@@ -45,7 +45,8 @@ impl Point {
     }
 }
 
-/// Levels of one kind of work on one machine and placement, by rising CPU%, joined by straight lines from nothing at 0.
+/// Levels of one kind of work on one machine and placement, by rising CPU%, joined by straight
+/// lines from nothing at 0.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
     pub(super) points: Vec<Point>,
@@ -69,7 +70,8 @@ pub struct Capacity {
     pub most: f64,
     pub interval: Option<Interval>,
     pub at: f64,
-    /// Whether the levels reached full load ([`FULL`]); else `most` is only the most that was tried.
+    /// Whether the levels reached full load ([`FULL`]); else `most` is only the most that was
+    /// tried.
     pub full: bool,
     /// `margin` times that, and the CPU% at which it is reached first, with its interval (from two
     /// passes on).
@@ -142,7 +144,8 @@ impl Curve {
         attainment(&self.vertices())
     }
 
-    /// Performance for each per cent of CPU, at each level, with CPU%: constant on a machine that CPU% describes.
+    /// Performance for each per cent of CPU, at each level, with CPU%: constant on a machine that
+    /// CPU% describes.
     pub fn per_percent(&self) -> Vec<(f64, f64)> {
         self.vertices()
             .into_iter()
@@ -188,7 +191,8 @@ impl Curve {
         let (gap, at) = furthest(&self.vertices())?;
         let passes = self.points.iter().map(|point| point.passes.len()).min().unwrap_or(0);
         let alike = self.points.iter().all(|point| point.passes.len() == passes);
-        // Levels of one pass were measured side by side and are drawn together; where passes are missing, each by itself.
+        // Levels of one pass were measured side by side and are drawn together; where passes are
+        // missing, each by itself.
         let sizes: Vec<usize> = match alike {
             true => vec![passes],
             false => self.points.iter().map(|point| point.passes.len()).collect(),
@@ -230,8 +234,9 @@ impl Curve {
     }
 }
 
-/// The confidence at which a bootstrap of so few values covers what is asked: it takes the values for the population,
-/// whose spread is larger by `sqrt(n / (n - 1))`, and knows no Student's t (Hesterberg 2015, expanded percentiles).
+/// The confidence at which a bootstrap of so few values covers what is asked: it takes the values
+/// for the population, whose spread is larger by `sqrt(n / (n - 1))`, and knows no Student's t
+/// (Hesterberg 2015, expanded percentiles).
 pub(super) fn expanded(confidence: f64, n: usize) -> f64 {
     let n = n as f64;
     let z = t_quantile(confidence, n - 1.0).map(|t| t * (n / (n - 1.0)).sqrt());
@@ -268,7 +273,8 @@ fn end_of(vertices: &[(f64, f64)], x: f64) -> Option<f64> {
     at(vertices, x).or_else(|| vertices.last().map(|(_, performance)| *performance))
 }
 
-/// The height at `x` of straight lines from the origin through rising points; `None` beyond the last.
+/// The height at `x` of straight lines from the origin through rising points; `None` beyond the
+/// last.
 pub(super) fn at(vertices: &[(f64, f64)], x: f64) -> Option<f64> {
     let next = vertices.iter().position(|(share, _)| *share >= x).filter(|_| x >= 0.0)?;
     let (left, right) = (next.checked_sub(1).map_or((0.0, 0.0), |before| vertices[before]), vertices[next]);
@@ -278,9 +284,10 @@ pub(super) fn at(vertices: &[(f64, f64)], x: f64) -> Option<f64> {
     }
 }
 
-/// Attainment at CPU% `u` of a machine whose scheduler takes idle cores first: one sibling of every core up to
-/// `u = 1/threads`, then the others. `turbo` is the clock while one sibling a core is busy over the clock with all; it goes
-/// in a straight line to 1 between. 1 and two threads: `2u / s`, then `1/s + (2u - 1)(1 - 1/s)`.
+/// Attainment at CPU% `u` of a machine whose scheduler takes idle cores first: one sibling of every
+/// core up to `u = 1/threads`, then the others. `turbo` is the clock while one sibling a core is
+/// busy over the clock with all; it goes in a straight line to 1 between. 1 and two threads: `2u /
+/// s`, then `1/s + (2u - 1)(1 - 1/s)`.
 pub fn spread_first(u: f64, s: f64, threads: usize, turbo: f64) -> f64 {
     let n = threads.max(1) as f64;
     let u = u.clamp(0.0, 1.0);
@@ -294,8 +301,8 @@ pub fn spread_first(u: f64, s: f64, threads: usize, turbo: f64) -> f64 {
     }
 }
 
-/// The same where all siblings of a core are taken before the next core: `A = u` times the clock, `turbo` with one core
-/// busy and 1 with all.
+/// The same where all siblings of a core are taken before the next core: `A = u` times the clock,
+/// `turbo` with one core busy and 1 with all.
 pub fn pack_first(u: f64, turbo: f64) -> f64 {
     let u = u.clamp(0.0, 1.0);
     u * (turbo - (turbo - 1.0) * u)

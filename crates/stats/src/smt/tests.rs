@@ -8,7 +8,8 @@ fn near(found: f64, expected: f64) -> bool {
     (found - expected).abs() < 1e-9 * (1.0 + expected.abs())
 }
 
-/// A row of the specification's worked example, or `None` (said on stderr) where the file is not beside this clone.
+/// A row of the specification's worked example, or `None` (said on stderr) where the file is not
+/// beside this clone.
 fn figure(item: &str) -> Option<f64> {
     let path = testkit::root().join("../shared/spec/data/smt_study.csv");
     let Ok(text) = std::fs::read_to_string(path) else {
@@ -20,8 +21,9 @@ fn figure(item: &str) -> Option<f64> {
     Some(row[1].parse().expect("a number"))
 }
 
-/// Six requests, six tenths of the core, four more and not fourteen. That holds where a second thread yields nothing (1)
-/// and the siblings are never busy together; the same readings say something else where they are.
+/// Six requests, six tenths of the core, four more and not fourteen. That holds where a second
+/// thread yields nothing (1) and the siblings are never busy together; the same readings say
+/// something else where they are.
 #[test]
 fn the_worked_example() {
     let Some(serves) = figure("example: requests per second one core serves") else { return };
@@ -43,7 +45,8 @@ fn the_worked_example() {
     let growth = (told.growth_naive().expect("busy"), told.growth().expect("busy").mid);
     assert_eq!((format!("{:.2}", growth.0), format!("{:.2}", growth.1)), ("3.33".into(), "1.67".into()));
 
-    // 30 % and 30 % of independent siblings: both are busy 9 % of the time, and the core is used 51 %.
+    // 30 % and 30 % of independent siblings: both are busy 9 % of the time, and the core is used 51
+    // %.
     let independent = CoreUse::exactly(&[2.0 * (share - 0.09), 0.09]).expect("shares");
     assert!(near(used(&[independent], Yield::exactly(1.0)).expect("a core").used.mid, 0.51));
     // Always together: 30 % of the time both are busy, the core is idle else, and CPU% is right.
@@ -91,14 +94,16 @@ fn bounds_of_overlap() {
         let t2 = core.t2();
         assert!(near(t2.lo, f64::max(0.0, a + b - 1.0)) && near(t2.hi, a.min(b)), "{t2:?}");
         assert!(near(t2.mid, a * b) && near(core.busy, a + b), "{t2:?}");
-        // At a yield of 2 siblings are as good as cores, whatever the overlap; and more overlap means less use below it.
+        // At a yield of 2 siblings are as good as cores, whatever the overlap; and more overlap
+        // means less use below it.
         let at = |s: f64| used(&[core], Yield::exactly(s)).expect("a core").used;
         assert!(near(at(2.0).lo, (a + b) / 2.0) && near(at(2.0).hi, (a + b) / 2.0));
         assert!(near(at(1.3).hi, core.any.hi / 1.3 + t2.lo * (1.0 - 1.0 / 1.3)));
         // Above 2 it is the other way round; the bounds still are bounds.
         assert!(at(2.5).lo <= at(2.5).mid && at(2.5).mid <= at(2.5).hi);
     }
-    // Siblings that take turns every 20 ms: windows of that length know it, the whole time does not.
+    // Siblings that take turns every 20 ms: windows of that length know it, the whole time does
+    // not.
     let turns = |first: f64| Window { seconds: 0.02, busy: vec![first, 1.0 - first] };
     let windows: Vec<Window> = (0..50).map(|i| turns(f64::from(i % 2))).collect();
     let told = CoreUse::of_windows(&windows, Counting::Exactly).expect("windows");

@@ -14,8 +14,9 @@ pub struct Ticks {
 }
 
 impl Ticks {
-    /// From the numbers behind a CPU's name: user nice system idle iowait irq softirq steal guest guest_nice, of which
-    /// kernels before 2.6.33 have fewer. `None` below four, and where one is no number.
+    /// From the numbers behind a CPU's name: user nice system idle iowait irq softirq steal guest
+    /// guest_nice, of which kernels before 2.6.33 have fewer. `None` below four, and where one is
+    /// no number.
     fn of<'a>(numbers: impl Iterator<Item = &'a str>) -> Option<Ticks> {
         let numbers: Vec<u64> =
             numbers.take(10).map(|number| number.parse().ok()).collect::<Option<Vec<u64>>>()?;
@@ -39,8 +40,8 @@ pub struct Look {
 /// No machine has such numbers of CPUs: a damaged file must not make one.
 const HIGHEST_CPU: u32 = 1 << 16;
 
-/// Takes lines, gives looks. A copy begins at its line `cpu `, with the time before it if there is one; a line `# siblings
-/// 0,2/1,3` says which CPUs share a core; all other lines are passed over.
+/// Takes lines, gives looks. A copy begins at its line `cpu `, with the time before it if there is
+/// one; a line `# siblings 0,2/1,3` says which CPUs share a core; all other lines are passed over.
 #[derive(Debug, Default)]
 pub struct Lines {
     time: Option<f64>,
@@ -86,7 +87,8 @@ impl Lines {
         whole
     }
 
-    /// The last copy. Where the text was `cut` inside a line, nobody knows which number lacks digits: it counts as damaged.
+    /// The last copy. Where the text was `cut` inside a line, nobody knows which number lacks
+    /// digits: it counts as damaged.
     pub fn end(&mut self, cut: bool) -> Option<Look> {
         if cut && self.current.is_some() {
             self.current = Some(None);

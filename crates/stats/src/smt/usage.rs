@@ -1,12 +1,13 @@
 //! From busy shares of CPUs to the used share of cores.
 //!
-//! With `yield(k)` linear in the number k of busy siblings of n, the work of a core depends on two numbers only: the share
-//! `a` of time in which any sibling is busy and the mean number `B` of busy ones. With `c = (B - a) / (n - 1)` its used share
-//! is `U = c + (a - c) / s`. For n = 2 that is `t1 / s + t2` with `t2 = c = B - a`, `t1 = a - c`; without siblings `U = B`.
+//! With `yield(k)` linear in the number k of busy siblings of n, the work of a core depends on two
+//! numbers only: the share `a` of time in which any sibling is busy and the mean number `B` of busy
+//! ones. With `c = (B - a) / (n - 1)` its used share is `U = c + (a - c) / s`. For n = 2 that is
+//! `t1 / s + t2` with `t2 = c = B - a`, `t1 = a - c`; without siblings `U = B`.
 //!
-//! `B` is what the kernel counts. `a` is not, and lies between the busiest sibling's share and the sum of all, at most 1;
-//! independent siblings give `1 - (1 - b1)(1 - b2)...`. Bounds of short windows, added up, are the tighter the less
-//! siblings change inside a window.
+//! `B` is what the kernel counts. `a` is not, and lies between the busiest sibling's share and the
+//! sum of all, at most 1; independent siblings give `1 - (1 - b1)(1 - b2)...`. Bounds of short
+//! windows, added up, are the tighter the less siblings change inside a window.
 
 use super::super::tails::normal_quantile;
 use super::{Bounds, Yield};
@@ -22,7 +23,8 @@ pub struct CoreUse {
     pub any: Bounds,
     /// Standard error of `busy` (see [`Counting`]); 0 where it is exact.
     pub error: f64,
-    /// The core's clock over the clock with all siblings of all cores busy; 1 where it is not known.
+    /// The core's clock over the clock with all siblings of all cores busy; 1 where it is not
+    /// known.
     pub clock: Bounds,
 }
 
@@ -38,14 +40,15 @@ pub struct Window {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Counting {
     Exactly,
-    /// In units of so many seconds (0.01 in /proc/stat). The kernel may look at its ticks only and charge whole ones, so a
-    /// unit counts as one look: a share of n units is off by `sqrt(b (1 - b) / n)`, and by part of a unit.
+    /// In units of so many seconds (0.01 in /proc/stat). The kernel may look at its ticks only and
+    /// charge whole ones, so a unit counts as one look: a share of n units is off by `sqrt(b (1 -
+    /// b) / n)`, and by part of a unit.
     Ticks(f64),
 }
 
 impl CoreUse {
-    /// From the shares of time in which exactly 1, 2, ... siblings were busy: `[t1, t2]` of a core with two. `None` where
-    /// they are negative, not finite or more than all of the time (by 1e-9).
+    /// From the shares of time in which exactly 1, 2, ... siblings were busy: `[t1, t2]` of a core
+    /// with two. `None` where they are negative, not finite or more than all of the time (by 1e-9).
     pub fn exactly(shares: &[f64]) -> Option<CoreUse> {
         let any: f64 = shares.iter().sum();
         let sound = shares.iter().all(|share| *share >= 0.0) && any <= 1.0 + 1e-9 && !shares.is_empty();
@@ -58,11 +61,12 @@ impl CoreUse {
         CoreUse::of_windows(&[Window { seconds: 1.0, busy: busy.to_vec() }], Counting::Exactly)
     }
 
-    /// From many short windows, one after the other. Exact shares: the bounds of all windows, added up. Counted in ticks,
-    /// a short window is mostly noise, and noise alone makes the busiest sibling look busier and the sum exceed the
-    /// window: windows are joined to ever longer ones, the bounds of each length widened by what its noise can do, and the
-    /// tightest taken. The middle is that of siblings which are independent inside a shortest window.
-    /// `None` without a window, or where windows are of no time or of different numbers of siblings.
+    /// From many short windows, one after the other. Exact shares: the bounds of all windows, added
+    /// up. Counted in ticks, a short window is mostly noise, and noise alone makes the busiest
+    /// sibling look busier and the sum exceed the window: windows are joined to ever longer ones,
+    /// the bounds of each length widened by what its noise can do, and the tightest taken. The
+    /// middle is that of siblings which are independent inside a shortest window. `None` without a
+    /// window, or where windows are of no time or of different numbers of siblings.
     pub fn of_windows(windows: &[Window], counting: Counting) -> Option<CoreUse> {
         let threads = windows.first()?.busy.len();
         let sound = |window: &Window| {
@@ -128,8 +132,8 @@ impl CoreUse {
         CoreUse { clock, ..self }
     }
 
-    /// Share of time with both siblings busy; of more than two, the mean number of busy ones beyond the first over the
-    /// most there can be.
+    /// Share of time with both siblings busy; of more than two, the mean number of busy ones beyond
+    /// the first over the most there can be.
     pub fn t2(&self) -> Bounds {
         let of = |any: f64| self.together(any);
         Bounds::ordered(of(self.any.hi), of(self.any.mid), of(self.any.lo))
@@ -142,7 +146,8 @@ impl CoreUse {
         }
     }
 
-    /// Used share of the core at this yield and this share of time with any sibling busy, at the clock of everything busy.
+    /// Used share of the core at this yield and this share of time with any sibling busy, at the
+    /// clock of everything busy.
     fn at(&self, s: f64, any: f64) -> f64 {
         match self.threads {
             0 | 1 => self.busy,
@@ -153,8 +158,9 @@ impl CoreUse {
         }
     }
 
-    /// Its used share: each bound is that of the worst yield, overlap and clock together, without the counting's error.
-    /// Above 1 where the siblings' yield is below 1, or the clock above what it would be with everything busy.
+    /// Its used share: each bound is that of the worst yield, overlap and clock together, without
+    /// the counting's error. Above 1 where the siblings' yield is below 1, or the clock above what
+    /// it would be with everything busy.
     pub fn used(&self, s: Yield) -> Bounds {
         let ends = |s: f64| [self.at(s, self.any.lo), self.at(s, self.any.hi)];
         let [a, b] = ends(s.hi);
@@ -189,12 +195,14 @@ fn joined(windows: &[Window]) -> Window {
     Window { seconds, busy: (0..threads).map(share).collect() }
 }
 
-/// Share of time with any sibling busy where they are independent. Unbiased where the shares are, so they are not clipped.
+/// Share of time with any sibling busy where they are independent. Unbiased where the shares are,
+/// so they are not clipped.
 fn independent(busy: &[f64]) -> f64 {
     1.0 - busy.iter().map(|share| 1.0 - share).product::<f64>()
 }
 
-/// Bounds of the share of time with any sibling busy, of all windows added up and widened by so many seconds.
+/// Bounds of the share of time with any sibling busy, of all windows added up and widened by so
+/// many seconds.
 fn bounds_of(windows: &[Window], seconds: f64, widening: f64) -> (f64, f64) {
     let busiest = |window: &Window| window.busy.iter().copied().fold(0.0, f64::max);
     let sum = |window: &Window| window.busy.iter().sum::<f64>().min(1.0);
@@ -203,16 +211,18 @@ fn bounds_of(windows: &[Window], seconds: f64, widening: f64) -> (f64, f64) {
     ((low - widening) / seconds, (high + widening) / seconds)
 }
 
-/// By how many seconds, over all windows, noise of the counts moves their bounds inwards at most: for a window with errors
-/// of variance v1, v2, ... the mean of the largest share is too high by at most `sqrt(v1 + v2) / 2` of two siblings and
-/// `sqrt((n - 1) / n (v1 + v2 + ...))` of n (Aven 1985), the mean of the clipped sum too low by at most half the root.
+/// By how many seconds, over all windows, noise of the counts moves their bounds inwards at most:
+/// for a window with errors of variance v1, v2, ... the mean of the largest share is too high by at
+/// most `sqrt(v1 + v2) / 2` of two siblings and `sqrt((n - 1) / n (v1 + v2 + ...))` of n (Aven
+/// 1985), the mean of the clipped sum too low by at most half the root.
 fn noise(windows: &[Window], whole: &Window, tick: f64) -> f64 {
     let n = windows.len() as f64;
     let variance: f64 = (0..whole.busy.len())
         .map(|i| {
             let of_looks = |window: &Window| {
                 let units = window.seconds / tick;
-                // From the window's own share where it holds several looks, else from the whole time's.
+                // From the window's own share where it holds several looks, else from the whole
+                // time's.
                 match units >= 2.0 {
                     true => {
                         window.busy[i].mul_add(-window.busy[i], window.busy[i]).max(0.0) * units * units
@@ -221,7 +231,8 @@ fn noise(windows: &[Window], whole: &Window, tick: f64) -> f64 {
                     false => whole.busy[i].mul_add(-whole.busy[i], whole.busy[i]).max(0.0) * units,
                 }
             };
-            // A count in whole units is off by a fraction f with the variance f (1 - f): at most a quarter, and at most f.
+            // A count in whole units is off by a fraction f with the variance f (1 - f): at most a
+            // quarter, and at most f.
             let units = whole.busy[i] * whole.seconds / tick;
             windows.iter().map(of_looks).sum::<f64>() + (0.25 * n).min(units)
         })
@@ -239,8 +250,9 @@ fn error_of(share: f64, units: f64) -> f64 {
     ((share * (1.0 - share) / units) + (0.5 / units).powi(2)).sqrt()
 }
 
-/// Cores whose clock was not measured, on a machine that clocks up to `turbo` times higher (from 1) while few cores are
-/// busy: between 1 and that; the middle falls in a straight line with the share of cores that are busy.
+/// Cores whose clock was not measured, on a machine that clocks up to `turbo` times higher (from 1)
+/// while few cores are busy: between 1 and that; the middle falls in a straight line with the share
+/// of cores that are busy.
 pub fn clocked_up_to(cores: &mut [CoreUse], turbo: f64) {
     let busy = cores.iter().map(|core| core.any.mid).sum::<f64>() / cores.len() as f64;
     let clock = Bounds::ordered(1.0, turbo - (turbo - 1.0) * busy, turbo.max(1.0));
@@ -287,7 +299,8 @@ impl Used {
         (self.naive > 0.0).then(|| 1.0 / self.naive)
     }
 
-    /// The same by used cores, until all siblings are busy all the time. `hi` is infinite where nothing may be used.
+    /// The same by used cores, until all siblings are busy all the time. `hi` is infinite where
+    /// nothing may be used.
     pub fn growth(&self) -> Option<Bounds> {
         let used = self.used;
         (used.mid > 0.0).then(|| Bounds { lo: 1.0 / used.hi, mid: 1.0 / used.mid, hi: 1.0 / used.lo })

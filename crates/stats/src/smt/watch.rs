@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::ticks::{Look, Ticks};
 use super::usage::{CoreUse, Counting, Window};
 
-/// Windows are kept until there are so many, and are then one figure: a recording may last for days.
+/// Windows are kept until there are so many, and are then one figure: a recording may last for
+/// days.
 const BLOCK: usize = 3000;
 /// Windows of all cores together: with thousands of cores blocks are shorter, to save memory.
 const MOST_WINDOWS: usize = 4 << 20;
@@ -36,7 +37,8 @@ struct Tally {
     guest_s: f64,
     /// Pairs of looks whose time did not go forward.
     unordered: usize,
-    /// By CPU: windows in which its counters ran backwards, and grew by more than the time that passed.
+    /// By CPU: windows in which its counters ran backwards, and grew by more than the time that
+    /// passed.
     backwards: BTreeMap<u32, usize>,
     jumped: BTreeMap<u32, usize>,
     /// Windows of each CPU, and of all.
@@ -87,8 +89,8 @@ pub struct Seen {
 }
 
 impl Watch {
-    /// `cores`: CPUs that share a core, with their package; CPUs that are in none are cores of their own, without a remark
-    /// where `cores` is empty.
+    /// `cores`: CPUs that share a core, with their package; CPUs that are in none are cores of
+    /// their own, without a remark where `cores` is empty.
     pub fn new(cores: Vec<(Vec<u32>, Option<i64>)>, tick_s: f64, every_s: Option<f64>) -> Watch {
         let told = !cores.is_empty();
         let core = |(cpus, package)| Core { cpus, package, windows: Vec::new(), blocks: Vec::new() };
@@ -168,7 +170,8 @@ impl Watch {
                     sound = false;
                 }
                 let busy = grown(pair, |t| t.busy);
-                // A look may come late, and a tick be charged late: more than that is another machine or boot.
+                // A look may come late, and a tick be charged late: more than that is another
+                // machine or boot.
                 if busy > 2.0 * seconds + 3.0 * tick_s {
                     *self.tally.jumped.entry(*cpu).or_default() += 1;
                     sound = false;

@@ -24,7 +24,8 @@ pub struct YieldPass {
 pub enum Method {
     /// Order statistics of the passes' ratios: from six passes.
     Ranks,
-    /// Student's t of the logarithms of the ratios: two to five passes, which must be taken to scatter normally.
+    /// Student's t of the logarithms of the ratios: two to five passes, which must be taken to
+    /// scatter normally.
     Student,
     /// A single pass: no interval.
     None,
@@ -44,11 +45,11 @@ pub struct Estimated {
 pub struct Yields {
     /// Work per second of all siblings over that of one, as it is: what capacity goes by.
     pub throughput: Estimated,
-    /// The same for equal clocks (work per core cycle): what the pipeline shares, without turbo. Only of passes that
-    /// measured both clocks.
+    /// The same for equal clocks (work per core cycle): what the pipeline shares, without turbo.
+    /// Only of passes that measured both clocks.
     pub clock_free: Option<Estimated>,
-    /// Work per second of a core while everything is busy, over that of one sibling alone: holds turbo and whatever cores
-    /// share (memory, power) too.
+    /// Work per second of a core while everything is busy, over that of one sibling alone: holds
+    /// turbo and whatever cores share (memory, power) too.
     pub all_cores: Option<Estimated>,
     /// Clock with both busy over the clock with one.
     pub clock: Option<Bounds>,

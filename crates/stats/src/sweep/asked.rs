@@ -263,7 +263,8 @@ impl Exchanged {
         sums
     }
 
-    /// `share`: that of their variance which values have left where something was fitted to them before.
+    /// `share`: that of their variance which values have left where something was fitted to them
+    /// before.
     fn p(&self, seed: u64, share: f64, statistic: impl Fn(&[f64]) -> f64) -> f64 {
         let observed = statistic(&self.sums()) * share * (1.0 - 1e-9);
         let mut exchanged = self.clone();
@@ -273,9 +274,11 @@ impl Exchanged {
         })
     }
 
-    /// p that nothing is larger than exchange makes it, over several statistics of the sums together and of each alone. Together
-    /// the smallest of their p, each over its weight, is held against what exchange makes of that (Westfall and Young,
-    /// *Resampling-based multiple testing*, 1993): exact, however the statistics depend on each other.
+    /// p that nothing is larger than exchange makes it, over several statistics of the sums
+    /// together and of each alone. Together the smallest of their p, each over its weight, is held
+    /// against what exchange makes of that (Westfall and Young,
+    /// *Resampling-based multiple testing*, 1993): exact, however the statistics depend on each
+    /// other.
     fn jointly<const N: usize>(
         &self,
         seed: u64,

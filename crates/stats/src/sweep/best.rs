@@ -10,9 +10,10 @@ use model::Better;
 /// Simulated sweeps behind a limit.
 const DRAWS: usize = 2000;
 
-/// Comparison with the best (Hsu 1984): a cell may be the best unless another is better by more than the one-sided 95 %
-/// limit of the largest of all differences from one cell, so that the true best is among them in 95 % of sweeps. The
-/// limit is drawn from the residuals with the cells' own numbers of looks. Cells `0..cells`, the best first; empty for [`Better::Neither`].
+/// Comparison with the best (Hsu 1984): a cell may be the best unless another is better by more
+/// than the one-sided 95 % limit of the largest of all differences from one cell, so that the true
+/// best is among them in 95 % of sweeps. The limit is drawn from the residuals with the cells' own
+/// numbers of looks. Cells `0..cells`, the best first; empty for [`Better::Neither`].
 pub fn best(points: &[Point], fitted: &Fit, cells: usize, better: Better, seed: u64) -> Vec<usize> {
     let sign = match better {
         Better::Higher => 1.0,
@@ -35,7 +36,8 @@ pub fn best(points: &[Point], fitted: &Fit, cells: usize, better: Better, seed: 
     (0..known.len()).filter(|place| may_be(*place)).map(|place| known[place].0).collect()
 }
 
-/// For each cell, the 95 % quantile of the largest standardised difference of the others from it when all are alike.
+/// For each cell, the 95 % quantile of the largest standardised difference of the others from it
+/// when all are alike.
 fn limits(counts: &[usize], residuals: &[f64], freedom: f64, seed: u64) -> Vec<f64> {
     if residuals.is_empty() {
         return vec![f64::INFINITY; counts.len()];

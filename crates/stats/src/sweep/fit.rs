@@ -1,10 +1,11 @@
-//! Levels of settings with the machine's drift taken out: `ln value = setting + drift(time) + noise`.
+//! Levels of settings with the machine's drift taken out: `ln value = setting + drift(time) +
+//! noise`.
 //!
-//! Least squares, with terms of the drift chosen one at a time (a slope, a bend, a step) as long as each can be shown,
-//! and with looks set aside that lie too far from all others. Terms are kept orthogonal to settings and to each other,
-//! so that no equations have to be solved: with `w` a term's values, `q = w - (its mean in each setting)` of length
-//! one, its coefficient is `q·y`, and a contrast `Σ a_c level_c` has the variance
-//! `σ² (Σ a_c² / n_c + Σ_w (Σ a_c mean_c(w))²)`.
+//! Least squares, with terms of the drift chosen one at a time (a slope, a bend, a step) as long as
+//! each can be shown, and with looks set aside that lie too far from all others. Terms are kept
+//! orthogonal to settings and to each other, so that no equations have to be solved: with `w` a
+//! term's values, `q = w - (its mean in each setting)` of length one, its coefficient is `q·y`, and
+//! a contrast `Σ a_c level_c` has the variance `σ² (Σ a_c² / n_c + Σ_w (Σ a_c mean_c(w))²)`.
 
 use crate::order::{Interval, MAD_TO_SIGMA, median};
 use crate::tails::{t_quantile, t_two_sided};
@@ -57,8 +58,8 @@ impl Contrast {
     }
 }
 
-/// A term of the drift: its values at all looks, and the same less its mean in each setting, of length one over the
-/// looks that count.
+/// A term of the drift: its values at all looks, and the same less its mean in each setting, of
+/// length one over the looks that count.
 struct Term {
     raw: Vec<f64>,
     centred: Vec<f64>,
@@ -75,7 +76,8 @@ pub struct Fit {
     pub sigma: f64,
     /// Degrees of freedom of `sigma`, from 1.
     pub freedom: f64,
-    /// The drift at each look, as a logarithm, from its mean; what passes have of their own is part of it.
+    /// The drift at each look, as a logarithm, from its mean; what passes have of their own is part
+    /// of it.
     pub drift: Vec<f64>,
     /// Each look less its setting's level and the drift.
     pub residuals: Vec<f64>,
@@ -83,7 +85,8 @@ pub struct Fit {
     pub kept: Vec<bool>,
 }
 
-/// A look farther from its fit than this, in robust standard deviations, is set aside: of normal noise one in 16 000.
+/// A look farther from its fit than this, in robust standard deviations, is set aside: of normal
+/// noise one in 16 000.
 const FAR: f64 = 4.0;
 /// Rounds of setting aside and fitting again.
 const ROUNDS: usize = 4;
@@ -92,7 +95,8 @@ const TERMS: usize = 8;
 /// Most places of a step, and of a bend.
 const STEPS: usize = 80;
 const BENDS: usize = 8;
-/// A term is taken where its F is above this and twice the logarithm of the number of candidates: that many chances.
+/// A term is taken where its F is above this and twice the logarithm of the number of candidates:
+/// that many chances.
 const TOLD: f64 = 7.0;
 /// Looks on either side of a step.
 const SIDE: usize = 4;
@@ -182,7 +186,8 @@ impl Fit {
         self.counts.get(cell).copied().unwrap_or(0)
     }
 
-    /// `Σ weight × level`; weights of one setting add up, and ought to be zero in sum. `None` where a setting has no looks.
+    /// `Σ weight × level`; weights of one setting add up, and ought to be zero in sum. `None` where
+    /// a setting has no looks.
     pub fn contrast(&self, weights: &[(usize, f64)]) -> Option<Contrast> {
         let mut of = vec![0.0; self.levels.len()];
         for (cell, weight) in weights {
@@ -199,8 +204,8 @@ impl Fit {
         Some(Contrast { value, error: self.sigma * variance.sqrt(), freedom: self.freedom })
     }
 
-    /// What is left of the looks that count, with the variance that their setting's level took from them given back, and
-    /// all scaled to a variance of one. Empty where nothing is left over.
+    /// What is left of the looks that count, with the variance that their setting's level took from
+    /// them given back, and all scaled to a variance of one. Empty where nothing is left over.
     pub fn scaled_residuals(&self, points: &[Point]) -> Vec<f64> {
         let own: Vec<f64> = (0..points.len())
             .filter(|look| self.kept[*look] && self.counts[points[*look].cell] > 1)
@@ -210,7 +215,8 @@ impl Fit {
         if size > 0.0 { own.iter().map(|rest| rest / size).collect() } else { Vec::new() }
     }
 
-    /// Which looks count in the next round: of each setting at most the farthest goes, those near enough come back.
+    /// Which looks count in the next round: of each setting at most the farthest goes, those near
+    /// enough come back.
     fn next_kept(&self, points: &[Point], cells: usize) -> Vec<bool> {
         let share = |point: &Point| 1.0 / self.counts[point.cell].max(1) as f64;
         let scaled: Vec<f64> = points
@@ -234,7 +240,8 @@ impl Fit {
     }
 }
 
-/// The farthest look of each setting beyond the limit no longer counts, unless too few would be left.
+/// The farthest look of each setting beyond the limit no longer counts, unless too few would be
+/// left.
 fn set_farthest_aside(points: &[Point], cells: usize, far: &[f64], limit: f64, kept: &mut [bool]) {
     let mut of: Vec<Vec<usize>> = vec![Vec::new(); cells];
     points.iter().enumerate().for_each(|(look, point)| of[point.cell].push(look));
@@ -249,7 +256,8 @@ fn set_farthest_aside(points: &[Point], cells: usize, far: &[f64], limit: f64, k
     }
 }
 
-/// Which looks count at first: those that a running median over what is beside the settings' medians does not call far.
+/// Which looks count at first: those that a running median over what is beside the settings'
+/// medians does not call far.
 fn first_guess(points: &[Point], cells: usize) -> Vec<bool> {
     let mut of: Vec<Vec<f64>> = vec![Vec::new(); cells];
     points.iter().for_each(|point| of[point.cell].push(point.log));

@@ -13,8 +13,8 @@ pub struct Matters {
     pub yes: bool,
     /// Logarithm of the highest over the lowest cell, less what noise alone adds to it; from 0.
     pub spread: f64,
-    /// Logarithm of the smallest ratio of two cells (all others between them) that these looks would have told in about
-    /// four of five cases.
+    /// Logarithm of the smallest ratio of two cells (all others between them) that these looks
+    /// would have told in about four of five cases.
     pub floor: f64,
 }
 

@@ -13,10 +13,11 @@ pub struct Spot {
     pub intervals: [Interval; 2],
 }
 
-/// The cells that no other one dominates, in the order given. One dominates another if it is better in one metric by
-/// more than the noise of both explains, and not worse in the other by more than that; the noise of a difference is the
-/// root of the sum of squares of the two half-widths that face each other. A metric without a better side decides
-/// nothing. Spots with a value that is not a number are left out.
+/// The cells that no other one dominates, in the order given. One dominates another if it is better
+/// in one metric by more than the noise of both explains, and not worse in the other by more than
+/// that; the noise of a difference is the root of the sum of squares of the two half-widths that
+/// face each other. A metric without a better side decides nothing. Spots with a value that is not
+/// a number are left out.
 pub fn pareto(spots: &[Spot], better: [Better; 2]) -> Vec<usize> {
     let known: Vec<&Spot> =
         spots.iter().filter(|spot| spot.values.iter().all(|value| value.is_finite())).collect();
@@ -34,7 +35,8 @@ pub fn pareto(spots: &[Spot], better: [Better; 2]) -> Vec<usize> {
         .filter(|spot| !known.iter().any(|other| dominates(other, spot)))
         .map(|spot| spot.cell)
         .collect();
-    // Noise that differs from spot to spot can send three round in a circle: then nothing is ruled out.
+    // Noise that differs from spot to spot can send three round in a circle: then nothing is ruled
+    // out.
     if free.is_empty() { known.iter().map(|spot| spot.cell).collect() } else { free }
 }
 

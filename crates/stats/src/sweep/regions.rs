@@ -1,8 +1,9 @@
 //! Where the response falls, is ragged or flat.
 //!
-//! A line of cells is cut where its description is shortest: what a piece's kind leaves unexplained (squares in units
-//! of the cells' own errors) and a price for all that the kind leaves free and for each cut, in the same units. A flat
-//! piece has one level, of which one cell may be odd; a falling one has levels in one direction; a ragged one any.
+//! A line of cells is cut where its description is shortest: what a piece's kind leaves unexplained
+//! (squares in units of the cells' own errors) and a price for all that the kind leaves free and
+//! for each cut, in the same units. A flat piece has one level, of which one cell may be odd; a
+//! falling one has levels in one direction; a ragged one any.
 
 use super::{Level, Shape};
 
@@ -24,7 +25,8 @@ pub enum Kind {
 pub struct Direction {
     /// 0: along the columns' knob (within a row); 1: along the rows' knob.
     pub axis: u8,
-    /// The metric's value rises towards larger settings; whether that is better is the metric's to say.
+    /// The metric's value rises towards larger settings; whether that is better is the metric's to
+    /// say.
     pub rises: bool,
 }
 
@@ -49,10 +51,12 @@ pub struct Segment {
     pub rises: Option<bool>,
 }
 
-/// Two cells nearer than about three times this (as logarithms) are never a step, however small the noise.
+/// Two cells nearer than about three times this (as logarithms) are never a step, however small the
+/// noise.
 const LEAST: f64 = 0.005;
-/// Prices, in squares of errors: of a piece with its level, of each further level of a fall and of a ragged piece, of an
-/// odd cell, of a fall of two cells only. Chosen on simulated sweeps (seed 7).
+/// Prices, in squares of errors: of a piece with its level, of each further level of a fall and of
+/// a ragged piece, of an odd cell, of a fall of two cells only. Chosen on simulated sweeps (seed
+/// 7).
 const PIECE: f64 = 7.0;
 const FALLING: f64 = 3.0;
 const FREE: f64 = 5.5;
@@ -61,8 +65,8 @@ const SHORT: f64 = 7.0;
 /// A change of which more than this share comes in one step is no fall.
 const AT_ONCE: f64 = 0.9;
 
-/// The pieces of a curve, or of a row or column of a map. Cells without looks are passed over: they lie in the piece
-/// around them. Empty where no cell has looks.
+/// The pieces of a curve, or of a row or column of a map. Cells without looks are passed over: they
+/// lie in the piece around them. Empty where no cell has looks.
 pub fn segments(line: &[Option<Level>]) -> Vec<Segment> {
     cut(&line.iter().copied().map(known).collect::<Vec<Known>>())
 }
@@ -130,7 +134,8 @@ fn prices(own: &[(f64, f64)]) -> [(f64, Kind, Option<bool>); 4] {
     ]
 }
 
-/// Whether nearly all of the change comes at once: a step between flat pieces, or an odd cell, is no fall.
+/// Whether nearly all of the change comes at once: a step between flat pieces, or an odd cell, is
+/// no fall.
 fn one_step(own: &[(f64, f64)]) -> bool {
     let (Some(first), Some(last)) = (own.first(), own.last()) else { return false };
     let largest = own.windows(2).map(|pair| (pair[1].0 - pair[0].0).abs()).fold(0.0, f64::max);
@@ -153,7 +158,8 @@ fn flat(own: &[(f64, f64)]) -> f64 {
     (1..own.len() - 1).map(|odd| squares(Some(odd)) + ODD).fold(whole, f64::min)
 }
 
-/// Squares around the nearest levels that never go down (pool adjacent violators, Ayer et al. 1955).
+/// Squares around the nearest levels that never go down (pool adjacent violators, Ayer et al.
+/// 1955).
 fn rising(own: &[(f64, f64)]) -> f64 {
     // Blocks: weight, weighted sum, weighted sum of squares.
     let mut blocks: Vec<(f64, f64, f64)> = Vec::with_capacity(own.len());

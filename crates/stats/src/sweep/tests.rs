@@ -35,7 +35,8 @@ fn exact(levels: &[f64]) -> Vec<Option<Level>> {
     levels.iter().map(|ln| Some(Level { ln: *ln, interval: interval(*ln), error: 0.01, n: 4 })).collect()
 }
 
-/// min_granularity over 1 to 30 ms as the published investigation tells it: steep fall, ragged, flat.
+/// min_granularity over 1 to 30 ms as the published investigation tells it: steep fall, ragged,
+/// flat.
 #[test]
 fn the_published_regions() {
     let levels = [0.6, 0.42, 0.25, 0.08, -0.02, 0.09, -0.03, 0.08, -0.04, 0.07, 0.0, 0.0, 0.0, 0.0, 0.0];
@@ -99,8 +100,8 @@ fn regions_of_an_exact_map() {
     assert_eq!(found[0].cells.len() + found[1].cells.len(), 32);
 }
 
-/// As the map of a real 6.1 kernel: a fall over the first rows, then a level band, in every column. Lines alone would take
-/// the band for the fall's end.
+/// As the map of a real 6.1 kernel: a fall over the first rows, then a level band, in every column.
+/// Lines alone would take the band for the fall's end.
 #[test]
 fn a_fall_does_not_swallow_what_lies_flat_at_its_end() {
     let shape = Shape { columns: 6, rows: 6 };
@@ -224,7 +225,8 @@ fn trade_offs() {
         intervals: [a, b].map(|value| Interval { low: value - 1.0, high: value + 1.0 }),
     };
     let both = [Better::Lower, Better::Higher];
-    // 1 is worse in both; 2 is worse in one and no better in the other than noise explains; 3 trades.
+    // 1 is worse in both; 2 is worse in one and no better in the other than noise explains; 3
+    // trades.
     let spots = [spot(0, 10.0, 50.0), spot(1, 20.0, 40.0), spot(2, 15.0, 50.5), spot(3, 30.0, 90.0)];
     assert_eq!(pareto(&spots, both), [0, 3]);
     // Within the noise nothing is ruled out.

@@ -1,4 +1,5 @@
-//! The scores of a run: for each number of copies the tests, context switching by placement, and the index in its forms.
+//! The scores of a run: for each number of copies the tests, context switching by placement, and
+//! the index in its forms.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,8 @@ use model::vocabulary::unixbench::metric::SCORE;
 use model::vocabulary::unixbench::param::COPIES;
 use model::{Beside, Better, VerdictKind};
 
-/// The test whose score depends on where its two tasks land, and where the classic form leaves them.
+/// The test whose score depends on where its two tasks land, and where the classic form leaves
+/// them.
 pub const CONTEXT: &str = "context1";
 const FREE: &str = "free";
 const SAME_CPU: &str = "same-cpu";
@@ -38,7 +40,8 @@ impl Form {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scores<'a> {
     pub copies: i64,
-    /// The classic form of each test, in the order of [`TESTS`]; `None` for those that were not planned.
+    /// The classic form of each test, in the order of [`TESTS`]; `None` for those that were not
+    /// planned.
     rows: Vec<Option<&'a Judged>>,
     same_cpu: Option<&'a Judged>,
     two_cpus: Option<&'a Judged>,
@@ -54,7 +57,8 @@ pub struct Score {
     pub without_one: Option<Interval>,
 }
 
-/// The scores among the series of a run, by the number of copies; none where nothing of UnixBench was planned.
+/// The scores among the series of a run, by the number of copies; none where nothing of UnixBench
+/// was planned.
 pub fn scores(series: &[Judged]) -> Vec<Scores<'_>> {
     let mut found: BTreeMap<i64, Scores> = BTreeMap::new();
     for judged in series {
@@ -99,7 +103,8 @@ pub fn as_unixbench(judged: &Judged) -> Option<Classic> {
 }
 
 impl<'a> Scores<'a> {
-    /// Keeps the nearest pair of CPUs that was measured; one that was not, only as long as there is none.
+    /// Keeps the nearest pair of CPUs that was measured; one that was not, only as long as there is
+    /// none.
     fn offer(&mut self, judged: &'a Judged) {
         let worth = |judged: &Judged| {
             let far = distance(&judged.series.case.placement.name).unwrap_or(PAIRS.len());
@@ -176,8 +181,8 @@ impl<'a> Scores<'a> {
         })
     }
 
-    /// The index of each pass in which every test has a value: what a comparison of two runs rests on. Empty where there
-    /// is no index.
+    /// The index of each pass in which every test has a value: what a comparison of two runs rests
+    /// on. Empty where there is no index.
     pub fn index_by_pass(&self, form: Form) -> Vec<f64> {
         if self.index(form).is_err() {
             return Vec::new();
@@ -204,7 +209,8 @@ mod tests {
     use crate::{Series, analyse};
     use model::{Case, Form as Values, Metric, Params, Placement, Verdict};
 
-    /// Twenty times the baseline in every test, by so many processes around it; context switching pinned at forty.
+    /// Twenty times the baseline in every test, by so many processes around it; context switching
+    /// pinned at forty.
     fn judged(name: &str, placement: &'static str, copies: u64, times: f64) -> Judged {
         let test = TESTS.iter().find(|test| test.name == name).expect("a test");
         let placement = Placement {

@@ -7,7 +7,8 @@ use super::Gauge;
 /// A sector of these counters, whatever the device's own is, bytes.
 const SECTOR: f64 = 512.0;
 
-/// The counters of a block device, kept open. Of a partition those of its disk, which everybody on it shares.
+/// The counters of a block device, kept open. Of a partition those of its disk, which everybody on
+/// it shares.
 pub struct BlockDevice {
     stat: Gauge,
     buffer: Vec<u8>,
@@ -21,7 +22,8 @@ pub struct BlockCounts {
     pub discarded_bytes: f64,
     /// Time that there was anything to do, ms.
     pub busy_ms: f64,
-    /// Time of all I/Os together, reading, writing and discarding, ms: over a stretch of time it is the mean number in flight.
+    /// Time of all I/Os together, reading, writing and discarding, ms: over a stretch of time it is
+    /// the mean number in flight.
     pub waited_ms: f64,
 }
 
@@ -53,9 +55,9 @@ fn disk_folder(root: &Path, device: &str) -> Option<PathBuf> {
 }
 
 impl BlockDevice {
-    /// By the device's numbers (`8:1`), in the tree below `root`; `None` where it is no block device (tmpfs, overlay and
-    /// filesystems over several have numbers that belong to none), and where the device counts nothing
-    /// (`queue/iostats` is 0).
+    /// By the device's numbers (`8:1`), in the tree below `root`; `None` where it is no block
+    /// device (tmpfs, overlay and filesystems over several have numbers that belong to none), and
+    /// where the device counts nothing (`queue/iostats` is 0).
     pub fn open(root: &Path, device: &str) -> Option<BlockDevice> {
         let folder = disk_folder(root, device)?;
         if counts_nothing(&folder) {
@@ -65,14 +67,16 @@ impl BlockDevice {
         stat.0.is_some().then(|| BlockDevice { stat, buffer: Vec::new() })
     }
 
-    /// Its counters now; `None` where they never counted anything: a device on which files lie was read at least when it was
-    /// mounted, so zeros are those of a driver that does not count (the head of an NVMe multipath on older kernels).
+    /// Its counters now; `None` where they never counted anything: a device on which files lie was
+    /// read at least when it was mounted, so zeros are those of a driver that does not count (the
+    /// head of an NVMe multipath on older kernels).
     pub fn read(&mut self) -> Option<BlockCounts> {
         counts(self.stat.read(&mut self.buffer)?).filter(|counts| *counts != BlockCounts::default())
     }
 }
 
-/// The fields of Documentation/block/stat: four each of reads and writes, in flight, busy, waited, four of discards.
+/// The fields of Documentation/block/stat: four each of reads and writes, in flight, busy, waited,
+/// four of discards.
 fn counts(text: &str) -> Option<BlockCounts> {
     let numbers: Option<Vec<f64>> = text.split_ascii_whitespace().map(|word| word.parse().ok()).collect();
     let numbers = numbers?;

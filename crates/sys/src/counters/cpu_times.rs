@@ -4,8 +4,8 @@ use std::path::Path;
 
 use super::Gauge;
 
-/// The `cpu` lines of /proc/stat, kept open. A reading walks all CPUs in the kernel: from a few microseconds up to
-/// milliseconds on machines with hundreds.
+/// The `cpu` lines of /proc/stat, kept open. A reading walks all CPUs in the kernel: from a few
+/// microseconds up to milliseconds on machines with hundreds.
 pub struct CpuTimes {
     stat: Gauge,
     buffer: Vec<u8>,
@@ -17,7 +17,8 @@ impl CpuTimes {
         CpuTimes { stat: Gauge::open(&root.join("proc/stat")), buffer: Vec::new() }
     }
 
-    /// The lines now: `cpu ` and one for each CPU online. `None` where the file is absent or holds none.
+    /// The lines now: `cpu ` and one for each CPU online. `None` where the file is absent or holds
+    /// none.
     pub fn read(&mut self) -> Option<&str> {
         let text = self.stat.read(&mut self.buffer)?;
         let mut end = 0;
@@ -36,7 +37,8 @@ impl CpuTimes {
     }
 }
 
-/// A CPU's time so far, in the kernel's ticks (usually 10 ms). Time of guests is part of user time and not counted again.
+/// A CPU's time so far, in the kernel's ticks (usually 10 ms). Time of guests is part of user time
+/// and not counted again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuTime {
     pub cpu: u32,

@@ -8,7 +8,8 @@ use std::path::Path;
 pub struct FreeBlocks {
     /// Free bytes that the buddy allocator holds (pages on per-CPU lists are not among them).
     pub bytes: f64,
-    /// Of these, in blocks of 2 MiB or more: what huge pages can be made of without moving anything.
+    /// Of these, in blocks of 2 MiB or more: what huge pages can be made of without moving
+    /// anything.
     pub huge_bytes: f64,
 }
 

@@ -1,4 +1,5 @@
-//! Who the calling process is among all that this machine has seen: its boot, its start; and on which mount a file lies.
+//! Who the calling process is among all that this machine has seen: its boot, its start; and on
+//! which mount a file lies.
 
 use std::fs::read_to_string;
 use std::os::fd::{AsRawFd, BorrowedFd};

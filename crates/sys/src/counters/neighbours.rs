@@ -16,9 +16,11 @@ pub struct Neighbours {
     /// The same of the threads of those that were busy.
     seen_threads: HashMap<(u32, u64), f64>,
     looked: Instant,
-    /// CPU time that the last look took: on a loaded machine, where looking matters most, it takes longer by the clock.
+    /// CPU time that the last look took: on a loaded machine, where looking matters most, it takes
+    /// longer by the clock.
     took: Duration,
-    /// Since that look, over visits: their time, that of the CPUs they sat on, and what others used of either, ms.
+    /// Since that look, over visits: their time, that of the CPUs they sat on, and what others used
+    /// of either, ms.
     wall_ms: f64,
     seats_ms: f64,
     others_ms: f64,
@@ -33,7 +35,8 @@ const NOTABLE_MS: f64 = 30.0;
 /// Looks are no closer than this, and take no more than one part in a hundred of the time.
 const APART: Duration = Duration::from_millis(250);
 const SHARE_OF_TIME: u32 = 100;
-/// After so long in quiet what was seen is old: new figures would be thinned by the time before the noise.
+/// After so long in quiet what was seen is old: new figures would be thinned by the time before the
+/// noise.
 const OLD: Duration = Duration::from_secs(5);
 /// More processes than this are not looked at.
 const PROCESSES_MAX: usize = 16_384;
@@ -66,8 +69,9 @@ impl Neighbours {
         self.look();
     }
 
-    /// After a visit on so many CPUs: who used the CPUs, where others used a notable part of them since the last look,
-    /// the busiest first; empty where nobody is seen. `None` where it is quiet, or too early to look again.
+    /// After a visit on so many CPUs: who used the CPUs, where others used a notable part of them
+    /// since the last look, the busiest first; empty where nobody is seen. `None` where it is
+    /// quiet, or too early to look again.
     pub fn after(&mut self, conditions: &Conditions, seats: usize) -> Option<Vec<Neighbour>> {
         self.wall_ms += conditions.wall_ms;
         self.seats_ms += conditions.wall_ms * seats as f64;
@@ -167,7 +171,8 @@ impl Neighbours {
 
 fn neighbour(pid: u32, cpus: f64, task: Task) -> Neighbour {
     Neighbour {
-        // The program's name and no more: its command line is never read, and a name may be made of a container's id.
+        // The program's name and no more: its command line is never read, and a name may be made of
+        // a container's id.
         name: without_ids(&task.name),
         pid,
         cpus,
@@ -178,7 +183,8 @@ fn neighbour(pid: u32, cpus: f64, task: Task) -> Neighbour {
     }
 }
 
-/// Since the machine's start, times in which it slept included: what starts of processes count from.
+/// Since the machine's start, times in which it slept included: what starts of processes count
+/// from.
 fn uptime_ms() -> f64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
     now.tv_sec as f64 * 1e3 + now.tv_nsec as f64 / 1e6
@@ -203,7 +209,8 @@ fn read_task(folder: &Path) -> Option<Task> {
     task(&String::from_utf8_lossy(&std::fs::read(folder.join("stat")).ok()?))
 }
 
-/// `pid (name) state ...`: the fields of proc(5) behind the name, which may itself hold brackets and blanks.
+/// `pid (name) state ...`: the fields of proc(5) behind the name, which may itself hold brackets
+/// and blanks.
 fn task(text: &str) -> Option<Task> {
     let (head, tail) = text.rsplit_once(')')?;
     let fields: Vec<&str> = tail.split_ascii_whitespace().collect();

@@ -1,4 +1,5 @@
-//! What a transfer cost this end: CPU time and waits of its tasks, softirq time of its CPUs, packets dropped, throttling.
+//! What a transfer cost this end: CPU time and waits of its tasks, softirq time of its CPUs,
+//! packets dropped, throttling.
 
 use std::path::{Path, PathBuf};
 
@@ -29,7 +30,8 @@ pub struct NetworkTotals {
     pub softirq_s: Option<f64>,
     /// Packets dropped: backlog queues of the CPUs, the interface.
     pub drops: Option<f64>,
-    /// Buffers that found a socket of UDP full, anybody's; one may hold many messages (`sys::datagrams::coalesce`).
+    /// Buffers that found a socket of UDP full, anybody's; one may hold many messages
+    /// (`sys::datagrams::coalesce`).
     pub full_sockets: Option<f64>,
     /// Time that a cpu quota held the control group back, s.
     pub throttled_s: Option<f64>,
@@ -138,7 +140,8 @@ fn backlog_drops(text: &str) -> Option<f64> {
     all.filter(|all| !all.is_empty()).map(|all| all.iter().sum::<u64>() as f64)
 }
 
-/// Buffers of UDP over IPv6 that found a socket full: a name and a number a line, unlike those of version 4.
+/// Buffers of UDP over IPv6 that found a socket full: a name and a number a line, unlike those of
+/// version 4.
 fn socket_drops_v6(text: &str) -> Option<f64> {
     text.lines().find_map(|line| line.strip_prefix("Udp6RcvbufErrors")?.trim().parse().ok())
 }

@@ -5,13 +5,14 @@ use std::os::unix::fs::FileExt;
 
 use crate::mapping::Mapping;
 
-/// An entry of the file: the page is there, and the number of its frame (Documentation/admin-guide/mm/pagemap.rst).
+/// An entry of the file: the page is there, and the number of its frame
+/// (Documentation/admin-guide/mm/pagemap.rst).
 const PRESENT: u64 = 1 << 63;
 const FRAME: u64 = (1 << 55) - 1;
 
-/// The physical page frames (in units of the base page) of up to `looks` evenly spaced pages of a mapping; `None` for a
-/// page that is not in memory. Since Linux 4.0 the numbers are there for CAP_SYS_ADMIN only: without it, or without the
-/// file, the error says so.
+/// The physical page frames (in units of the base page) of up to `looks` evenly spaced pages of a
+/// mapping; `None` for a page that is not in memory. Since Linux 4.0 the numbers are there for
+/// CAP_SYS_ADMIN only: without it, or without the file, the error says so.
 pub fn frames(memory: &Mapping, looks: usize) -> Result<Vec<Option<u64>>, String> {
     frames_at((memory.as_ptr() as usize, memory.len()), looks)
 }

@@ -18,7 +18,8 @@ const FILES: [[&str; 2]; 2] =
     [["memory.max", "memory.current"], ["memory.limit_in_bytes", "memory.usage_in_bytes"]];
 
 impl Room {
-    /// Opens what is there, below `root`: the machine's and the node's `meminfo`, and the groups' files in `folders`.
+    /// Opens what is there, below `root`: the machine's and the node's `meminfo`, and the groups'
+    /// files in `folders`.
     pub fn open(root: &Path, node: Option<u32>, folders: &[&str]) -> Room {
         let under = |path: &str| Gauge::open(&root.join(path.trim_start_matches('/')));
         let group = |folder: &&str| {
@@ -34,7 +35,8 @@ impl Room {
         }
     }
 
-    /// Bytes that can be taken without swapping, by the tightest of all; `None` where nothing tells.
+    /// Bytes that can be taken without swapping, by the tightest of all; `None` where nothing
+    /// tells.
     pub fn left(&mut self) -> Option<u64> {
         let machine = self.machine.read(&mut self.buffer).and_then(|text| kilobytes(text, "MemAvailable:"));
         let node = self.node.read(&mut self.buffer).and_then(available);

@@ -1,4 +1,5 @@
-//! The kernel's own functions by their addresses, as /proc/kallsyms tells them, and what decides whether it tells.
+//! The kernel's own functions by their addresses, as /proc/kallsyms tells them, and what decides
+//! whether it tells.
 
 use std::fs::File;
 use std::io::Read;
@@ -18,8 +19,8 @@ impl<K: Copy + Ord> Symbols<K> {
         if symbols.begins.is_empty() { Err(HIDDEN.to_string()) } else { Ok(symbols) }
     }
 
-    /// Lines of address, type and name, behind which modules name themselves. Data is left out, and so is all that has no
-    /// address. Of several names of one address the highest kind holds.
+    /// Lines of address, type and name, behind which modules name themselves. Data is left out, and
+    /// so is all that has no address. Of several names of one address the highest kind holds.
     fn parse(text: &str, kind: impl Fn(&str) -> K) -> Symbols<K> {
         let function = |line: &str| {
             let mut words = line.split_ascii_whitespace();
@@ -32,7 +33,8 @@ impl<K: Copy + Ord> Symbols<K> {
         Symbols { begins }
     }
 
-    /// The kind of the function that begins last at or before an address; `None` below all of them, as programs are.
+    /// The kind of the function that begins last at or before an address; `None` below all of them,
+    /// as programs are.
     pub fn at(&self, address: u64) -> Option<K> {
         let behind = self.begins.partition_point(|(begin, _)| *begin <= address);
         self.begins.get(behind.checked_sub(1)?).map(|(_, kind)| *kind)

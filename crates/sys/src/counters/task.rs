@@ -1,4 +1,5 @@
-//! What the scheduler tells of one task: where it was woken, how often it moved, how long it waited.
+//! What the scheduler tells of one task: where it was woken, how often it moved, how long it
+//! waited.
 
 use std::path::Path;
 
@@ -12,7 +13,8 @@ pub struct TaskCounters {
     buffer: Vec<u8>,
 }
 
-/// Running totals of one task, or of several together; absent where this kernel was not built, or is not set, to tell.
+/// Running totals of one task, or of several together; absent where this kernel was not built, or
+/// is not set, to tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TaskTotals {
     /// Moves to another CPU.
@@ -79,7 +81,8 @@ impl TaskTotals {
     }
 }
 
-/// The lines of `/proc/PID/sched` have the form `name : value`; until 5.16 statistics were called `se.statistics.NAME`.
+/// The lines of `/proc/PID/sched` have the form `name : value`; until 5.16 statistics were called
+/// `se.statistics.NAME`.
 fn parse(text: &str) -> TaskTotals {
     let value = |name: &str| {
         text.lines().find_map(|line| {

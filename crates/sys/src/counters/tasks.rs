@@ -1,4 +1,5 @@
-//! The tasks below one process, looked at again and again: where they are, what they ran and what they waited.
+//! The tasks below one process, looked at again and again: where they are, what they ran and what
+//! they waited.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -11,7 +12,8 @@ use super::{Gauge, field_of, numbers};
 pub struct Tasks {
     folder: PathBuf,
     root: u32,
-    /// The process number that was given last, where the kernel tells: while it stands still nobody was born.
+    /// The process number that was given last, where the kernel tells: while it stands still nobody
+    /// was born.
     last_born: Gauge,
     seen_born: Option<u64>,
     /// When all processes were gone through last, and the CPU time that it took.
@@ -96,7 +98,8 @@ impl Tasks {
         }
     }
 
-    /// Where all tasks are now. `counting`: their migrations are read too, which is several times as dear.
+    /// Where all tasks are now. `counting`: their migrations are read too, which is several times
+    /// as dear.
     pub fn look(&mut self, counting: bool) -> Vec<Look> {
         self.find_new();
         let mut looks = Vec::with_capacity(self.watched.len());

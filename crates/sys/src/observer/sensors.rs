@@ -1,6 +1,8 @@
-//! What of clocks, idle states, temperatures and voltages a machine tells, as files that are read again and again.
+//! What of clocks, idle states, temperatures and voltages a machine tells, as files that are read
+//! again and again.
 //!
-//! Nothing in them is taken on trust: a file has as many bytes as a number needs, a name as many letters as a label.
+//! Nothing in them is taken on trust: a file has as many bytes as a number needs, a name as many
+//! letters as a label.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
@@ -103,8 +105,8 @@ pub fn numbered(folder: &Path, prefix: &str, suffix: &str) -> Vec<u32> {
     numbers
 }
 
-/// Sensors inside processors by the names of their drivers; of boards and disks we want nothing (some take
-/// milliseconds, some wake a disk).
+/// Sensors inside processors by the names of their drivers; of boards and disks we want nothing
+/// (some take milliseconds, some wake a disk).
 const CPU_CHIPS: [&str; 8] = [
     "coretemp",
     "k10temp",
@@ -265,8 +267,9 @@ impl Registers {
     }
 }
 
-/// IA32_PERF_STATUS: the ratio to the bus clock in bits 15:8, on cores since Sandy Bridge the voltage in bits 47:32
-/// in units of 1/8192 V (Intel SDM volume 4). What hypervisors invent lies outside of what is possible.
+/// IA32_PERF_STATUS: the ratio to the bus clock in bits 15:8, on cores since Sandy Bridge the
+/// voltage in bits 47:32 in units of 1/8192 V (Intel SDM volume 4). What hypervisors invent lies
+/// outside of what is possible.
 pub fn perf_status(register: u64) -> (Option<f64>, Option<f64>) {
     let multiplier = (register >> 8 & 0xff) as f64;
     let volts = (register >> 32 & 0xffff) as f64 / 8192.0;

@@ -1,4 +1,5 @@
-//! What a private folder says of itself: the file that its owner writes into it before anything else.
+//! What a private folder says of itself: the file that its owner writes into it before anything
+//! else.
 
 use std::ffi::CStr;
 
@@ -8,7 +9,8 @@ use crate::counters;
 
 /// The marker's own name.
 pub const NAME: &CStr = c".assay-owner";
-/// Every private folder's name begins so; then its owner's process, and a number that nobody can foretell.
+/// Every private folder's name begins so; then its owner's process, and a number that nobody can
+/// foretell.
 pub const PREFIX: &str = "assay-files-";
 /// No marker is longer.
 pub const MOST: usize = 4096;
@@ -56,13 +58,15 @@ pub fn told_by(name: &str) -> Option<Named> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Marker {
     pub name: Name,
-    /// For whoever finds it: when that process was started (ticks since the boot), and in which boot.
+    /// For whoever finds it: when that process was started (ticks since the boot), and in which
+    /// boot.
     started: u64,
     boot: String,
     pub user: u32,
     /// Device and number of the folder itself: a copy has another number.
     pub folder: (u64, u64),
-    /// What the owner puts in: names, in which `#` stands for digits; at the end of a folder's is `/`, of a FIFO's `|`.
+    /// What the owner puts in: names, in which `#` stands for digits; at the end of a folder's is
+    /// `/`, of a FIFO's `|`.
     pub holds: Vec<String>,
 }
 
@@ -118,8 +122,8 @@ impl Marker {
         })
     }
 
-    /// Whether the programs that fill one of the owner's folders put something of this name in: any, unless the owner
-    /// says how they begin (`tmp/flink-*`).
+    /// Whether the programs that fill one of the owner's folders put something of this name in:
+    /// any, unless the owner says how they begin (`tmp/flink-*`).
     pub fn declares_inside(&self, folder: &str, name: &str) -> bool {
         let inside = |pattern: &'_ String| {
             let begin = pattern.strip_prefix(folder)?.strip_prefix('/')?.strip_suffix('*')?;

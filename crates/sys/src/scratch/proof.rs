@@ -109,7 +109,8 @@ fn folder_of(above: &OwnedFd, name: &CStr, number: u64) -> rustix::io::Result<Ow
     }
 }
 
-/// The marker of a folder that has this name, if it proves that the folder is ours; else why it does not.
+/// The marker of a folder that has this name, if it proves that the folder is ours; else why it
+/// does not.
 pub fn marker_of(folder: &OwnedFd, name: Name) -> Result<Marker, String> {
     const NONE: &str = "no marker in it shows that assay made it";
     let opened =
@@ -137,7 +138,8 @@ pub fn marker_of(folder: &OwnedFd, name: Name) -> Result<Marker, String> {
     }
 }
 
-/// Whether a folder was left between its making and its marker: nothing is in it, or the marker's empty file alone.
+/// Whether a folder was left between its making and its marker: nothing is in it, or the marker's
+/// empty file alone.
 pub fn is_unborn(folder: &OwnedFd) -> bool {
     let Ok(names) = names_in(folder) else { return false };
     let empty = |name: &CString| {
@@ -149,7 +151,8 @@ pub fn is_unborn(folder: &OwnedFd) -> bool {
     names.iter().all(empty)
 }
 
-/// Removes a folder of ours with what was found in it: the marker last, so that whatever is cut off can be gone on with.
+/// Removes a folder of ours with what was found in it: the marker last, so that whatever is cut off
+/// can be gone on with.
 pub fn remove(parent: &OwnedFd, name: Name, folder: &OwnedFd, found: &[Found]) -> Result<(), String> {
     let name = name.text();
     let failed = |error: Errno| format!("it cannot be removed ({error})");

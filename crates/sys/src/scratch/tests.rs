@@ -47,7 +47,8 @@ fn all_below(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     found
 }
 
-/// Why the one leftover of a folder stays, as a look and a sweep say alike; neither changes anything in it.
+/// Why the one leftover of a folder stays, as a look and a sweep say alike; neither changes
+/// anything in it.
 fn stays(parent: &Path, path: &Path) -> String {
     let before = all_below(parent);
     let looked = leftovers(parent);
@@ -249,7 +250,8 @@ fn what_is_mounted_inside_stays_with_what_lies_behind_it() {
     fs::write(behind.path().join("data"), "mine").expect("a file");
     fs::create_dir(behind.path().join("deep")).expect("a folder");
     let file = behind.path().join("data");
-    // The folder itself, a folder inside (of the same device, or another), and a file of a name that is ours.
+    // The folder itself, a folder inside (of the same device, or another), and a file of a name
+    // that is ours.
     let bind = |from: &Path, to: PathBuf| -> Vec<PathBuf> { vec!["--bind".into(), from.into(), to] };
     let cases: [fn(&Path) -> PathBuf; 4] = [
         |path| path.to_path_buf(),

@@ -29,7 +29,8 @@ fn opened(protocol: Protocol) -> (Link, Link, Door<'static>, SocketAddr) {
 fn who_proves_himself_is_not_kept_waiting_by_strangers() {
     let (client, mut server, door, to) = opened(Protocol::Tcp);
     let connect = || TcpStream::connect(to).expect("it listens");
-    // More of them than there is room for, some with half a cookie, some with a wrong one; then our own, in any order.
+    // More of them than there is room for, some with half a cookie, some with a wrong one; then our
+    // own, in any order.
     let mut strangers: Vec<TcpStream> = (0..GUESTS + 40).map(|_| connect()).collect();
     for (number, stranger) in strangers.iter_mut().enumerate() {
         stranger.write_all(&[0x61; COOKIE_BYTES][..number % (COOKIE_BYTES + 1)]).expect("sent");

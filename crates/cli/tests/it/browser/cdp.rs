@@ -1,5 +1,5 @@
-//! A browser driven over the DevTools protocol: JSON messages with a zero byte after each, in on descriptor 3 and out
-//! on descriptor 4. No port, no WebSocket, no driver program.
+//! A browser driven over the DevTools protocol: JSON messages with a zero byte after each, in on
+//! descriptor 3 and out on descriptor 4. No port, no WebSocket, no driver program.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;

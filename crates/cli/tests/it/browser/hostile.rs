@@ -8,8 +8,8 @@ use report::block::{
 
 use super::example::{chart, findings, node, report as example, section, table};
 
-/// Every way to be more than text that a host name, a CPU model or a DMI string could try. `window.__pwned` is what
-/// the test looks for.
+/// Every way to be more than text that a host name, a CPU model or a DMI string could try.
+/// `window.__pwned` is what the test looks for.
 pub const HOSTILE: [&str; 8] = [
     "<script>window.__pwned=1</script>",
     "</script><script>window.__pwned=2</script><!--",

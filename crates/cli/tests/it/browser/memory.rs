@@ -1,4 +1,5 @@
-//! A whole run of memory benchmarks, made by hand on a made machine: what every view of a report shows.
+//! A whole run of memory benchmarks, made by hand on a made machine: what every view of a report
+//! shows.
 
 use diagnose::diagnose;
 use model::vocabulary::memory::metric as ids;
@@ -21,7 +22,8 @@ struct Made {
     points: Vec<(Params, Vec<(&'static str, f64)>)>,
 }
 
-/// A machine of two packages with `cores` cores and two threads each, four cores to an L3, and what it gave.
+/// A machine of two packages with `cores` cores and two threads each, four cores to an L3, and what
+/// it gave.
 pub fn report(cores: u32) -> Report {
     compose(&diagnose(run(cores))).expect("a report")
 }

@@ -1,4 +1,5 @@
-//! Devices that share their storage with one that is in use: nothing may be written to them, by whatever name.
+//! Devices that share their storage with one that is in use: nothing may be written to them, by
+//! whatever name.
 
 use std::fs;
 use std::path::Path;
@@ -33,7 +34,8 @@ fn what_shares_its_file_with_a_mounted_device_is_left_alone() {
         assert!(run_files(out.path()).is_empty());
     };
     let same = format!("{mounted}, which lies on the same file");
-    // By the file's name, by another one of the file, by one that leads to it no more, by a part of it, and on top of each other.
+    // By the file's name, by another one of the file, by one that leads to it no more, by a part of
+    // it, and on top of each other.
     let other = beside(&image, &[]);
     refused(&other, &[&same, "mounted"]);
     let again = small.on.folder.path().join("again");

@@ -1,4 +1,5 @@
-//! A visit's process that dies, hangs, lies or eats all memory costs its own visit, never a neighbour's.
+//! A visit's process that dies, hangs, lies or eats all memory costs its own visit, never a
+//! neighbour's.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -37,7 +38,8 @@ impl Outcome {
     }
 }
 
-/// Runs a planted fault together with the core's clock; all that must hold whatever the fault is is checked here.
+/// Runs a planted fault together with the core's clock; all that must hold whatever the fault is is
+/// checked here.
 fn beside_a_healthy_case(fault: &str, dir: &Path) -> Outcome {
     // On a busy machine a healthy visit takes long, too: where nothing hangs no limit is near.
     let limit = if fault == "selftest.hang" { 6 } else { 60 };
@@ -231,7 +233,8 @@ fn another_binary_in_its_place_does_not_measure_the_rest() {
     run.args(words.split(' ')).arg(&out).env("LANG", "C.UTF-8");
     let mut running = start(&mut run);
     running.until("a first visit", |_| visits_so_far(&out) > 0);
-    // What `cargo build` and package managers do: a new file of the same name. This one measures nothing.
+    // What `cargo build` and package managers do: a new file of the same name. This one measures
+    // nothing.
     std::fs::remove_file(&program).expect("removed");
     std::fs::copy("/bin/false", &program).expect("a program");
     running.end().sane();

@@ -44,7 +44,8 @@ impl Whole {
         ends.map(|(at, _)| at + 1).collect()
     }
 
-    /// The run that a file cut to `length` bytes must give: whole lines, and a last one that only lacks its end.
+    /// The run that a file cut to `length` bytes must give: whole lines, and a last one that only
+    /// lacks its end.
     fn expected(&self, length: usize) -> Option<Run> {
         let mut run = Run {
             visits: Vec::new(),
@@ -103,7 +104,8 @@ impl Whole {
         }
     }
 
-    /// Where a cut is likely to hurt: around every line's end, in the middle of lines, and here and there.
+    /// Where a cut is likely to hurt: around every line's end, in the middle of lines, and here and
+    /// there.
     fn places(&self, here_and_there: usize) -> Vec<usize> {
         let mut places: Vec<usize> =
             self.line_ends().iter().flat_map(|end| end.saturating_sub(3)..=(end + 2)).collect();
@@ -181,7 +183,8 @@ fn going_on_after_a_cut_ends_as_if_nothing_had_happened() {
     let whole = whole(pretended("selftest.steady"));
     let ends = whole.line_ends();
     let last = ends.len() - 1;
-    // Inside the header, at its end, in the first, a middle and the last visit, in the summary, and no cut at all.
+    // Inside the header, at its end, in the first, a middle and the last visit, in the summary, and
+    // no cut at all.
     let mut places = vec![0, 1, ends[0] / 2, ends[0] - 2];
     for line in [0, 1, last / 2, last - 1] {
         places.extend([ends[line] - 1, ends[line], ends[line] + 1]);
@@ -290,7 +293,8 @@ fn nothing_but_run_files_is_looked_at() {
     let whole = whole(pretended("selftest.steady"));
     let dir = tempfile::tempdir().expect("a folder");
     let name = |name: &str| dir.path().join(format!("{name}.assay.jsonl"));
-    // A pipe without a writer would hold us up for ever; the others cannot be read, or lead nowhere.
+    // A pipe without a writer would hold us up for ever; the others cannot be read, or lead
+    // nowhere.
     assert!(crate::host::works("mkfifo", &[name("pipe").to_str().expect("a path")]));
     fs::create_dir(name("folder")).expect("a folder");
     std::os::unix::fs::symlink("/dev/zero", name("zeros")).expect("a link");

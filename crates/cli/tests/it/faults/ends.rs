@@ -72,7 +72,8 @@ fn on_page(dir: &Path) -> String {
 fn a_second_interrupt_ends_at_once() {
     let dir = tempfile::tempdir().expect("a folder");
     let mark = unique();
-    // Its output goes into a pipe that is full and that nobody reads: the orderly end takes for ever.
+    // Its output goes into a pipe that is full and that nobody reads: the orderly end takes for
+    // ever.
     let (_reader, writer) = rustix::pipe::pipe().expect("a pipe");
     rustix::fs::fcntl_setfl(&writer, rustix::fs::OFlags::NONBLOCK).expect("non-blocking");
     while rustix::io::write(&writer, &[0; 4096]).is_ok() {}

@@ -1,4 +1,5 @@
-//! Run files that are damaged, foreign, huge, doubled or from the future: a clear word about each, never an invention.
+//! Run files that are damaged, foreign, huge, doubled or from the future: a clear word about each,
+//! never an invention.
 
 use std::fs;
 use std::io::Write;

@@ -1,4 +1,5 @@
-//! Files that are larger than anything needs to be, or no files at all: each is refused, or read in bounded memory, in a sentence.
+//! Files that are larger than anything needs to be, or no files at all: each is refused, or read in
+//! bounded memory, in a sentence.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -30,7 +31,8 @@ impl Many {
         Many { dir, header, visits: run_file::parse(text.as_bytes()).expect("a run").visits }
     }
 
-    /// The visits again and again, each in its own place; every seventh window of them is a little slower.
+    /// The visits again and again, each in its own place; every seventh window of them is a little
+    /// slower.
     fn visit(&self, order: u32) -> Visit {
         let mut visit = self.visits[order as usize % self.visits.len()].clone();
         let cases = self.visits.iter().map(|visit| visit.case).max().map_or(1, |last| last + 1);
@@ -123,7 +125,8 @@ fn what_a_file_may_hold_is_bounded_and_told() {
     assert!(said.contains("unpack to more than 30 times as much"), "{said}");
 }
 
-/// Visits are thinned evenly over the run and for each outcome, and what is said counts all of them.
+/// Visits are thinned evenly over the run and for each outcome, and what is said counts all of
+/// them.
 #[test]
 fn of_too_many_visits_some_are_used_and_that_is_said() {
     const VISITS: u32 = 6000;
@@ -214,7 +217,8 @@ fn columns_are_read_as_they_are_written() {
     }
 }
 
-/// Brackets that never close behind a real result: each is a document's begin, and none is looked at to the file's end for ever.
+/// Brackets that never close behind a real result: each is a document's begin, and none is looked
+/// at to the file's end for ever.
 #[test]
 fn brackets_without_end_are_given_up() {
     let dir = tempfile::tempdir().expect("a folder");

@@ -1,5 +1,5 @@
-//! A run file that loses its place while it is written, and files that are not safe to go on with: nothing that was measured
-//! is lost, and nothing of others' is written to.
+//! A run file that loses its place while it is written, and files that are not safe to go on with:
+//! nothing that was measured is lost, and nothing of others' is written to.
 
 use std::fs;
 use std::io::Write;

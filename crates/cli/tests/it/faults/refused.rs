@@ -1,5 +1,5 @@
-//! What a host may refuse: threads, processes, memory, stack, waiting, files, the standard streams. Each ends in words and
-//! a documented exit code, or is done without.
+//! What a host may refuse: threads, processes, memory, stack, waiting, files, the standard streams.
+//! Each ends in words and a documented exit code, or is done without.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -28,8 +28,8 @@ fn finished() -> Finished {
 }
 
 impl Finished {
-    /// A command of every kind: what only prints, what reads the machine, what reads files, what measures. `@FILE` is the run,
-    /// `@OUT` a folder.
+    /// A command of every kind: what only prints, what reads the machine, what reads files, what
+    /// measures. `@FILE` is the run, `@OUT` a folder.
     fn verbs(&self) -> Vec<Command> {
         const VERBS: [&str; 18] = [
             "--version",
@@ -68,7 +68,8 @@ impl Finished {
     }
 }
 
-/// A documented exit code and no word of an abort; where something is wrong a sentence that says so.
+/// A documented exit code and no word of an abort; where something is wrong a sentence that says
+/// so.
 #[track_caller]
 fn told(ended: &Ended, what: &str) {
     assert!([0, 1, 2, 3, 4, 130].contains(&ended.code), "{what}: {ended:?}");

@@ -16,7 +16,8 @@ fn whole(only: &str) -> (TempDir, Vec<u8>) {
     (dir, bytes)
 }
 
-/// All that a damaged run still says stands in the whole one as well, and something is missing and named.
+/// All that a damaged run still says stands in the whole one as well, and something is missing and
+/// named.
 #[track_caller]
 fn is_less(found: &Run, whole: &Run, what: &str) {
     assert!(found.header == whole.header, "{what}: another header");

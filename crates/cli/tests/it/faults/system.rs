@@ -60,7 +60,8 @@ fn no_proc() {
     let machine = end(&mut hidden("/proc", machine.args(["machine", "--json"])));
     let machine: Value = serde_json::from_str(&machine.expect(0).sane().out).expect("JSON");
     assert_eq!(machine["memory"]["total_bytes"], Value::Null);
-    // Without /proc nobody can find their own program: said, with what would help, before anything is written.
+    // Without /proc nobody can find their own program: said, with what would help, before anything
+    // is written.
     let dir = tempfile::tempdir().expect("a folder");
     let ended = end(&mut hidden("/proc", &run_into(dir.path(), "--quick --only cpu.clock --force")));
     ended.expect(3).says(&["/proc", "mounted"]);

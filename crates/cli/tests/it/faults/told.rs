@@ -1,5 +1,5 @@
-//! What people and programs are told when something went wrong: no more than is known, all of it, and nothing that a
-//! terminal would obey.
+//! What people and programs are told when something went wrong: no more than is known, all of it,
+//! and nothing that a terminal would obey.
 
 use std::fs;
 use std::io::Write;

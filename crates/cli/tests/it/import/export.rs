@@ -62,7 +62,8 @@ fn what_is_exported_is_read_back() {
     assert!(compared >= 3, "{compared} figures came back:\n{summary}");
 }
 
-/// Makes windows of a free ring of two say what a hop and its parts take, us, and forgets the free ring of eight.
+/// Makes windows of a free ring of two say what a hop and its parts take, us, and forgets the free
+/// ring of eight.
 fn free_rings(file: &Path) {
     let text = crate::runs::unsealed(file);
     let mut lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();

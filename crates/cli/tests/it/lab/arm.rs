@@ -1,8 +1,10 @@
-//! `make lab`: 64-bit ARM. Under `-icount` QEMU's counters count exactly, and one instruction takes 2^shift cycles: the
-//! only machine here whose instructions per cycle are known beforehand. Without it that PMU has no instructions, and an
-//! emulated x86 CPU has no PMU at all: nothing may be called IPC there.
+//! `make lab`: 64-bit ARM. Under `-icount` QEMU's counters count exactly, and one instruction takes
+//! 2^shift cycles: the only machine here whose instructions per cycle are known beforehand. Without
+//! it that PMU has no instructions, and an emulated x86 CPU has no PMU at all: nothing may be
+//! called IPC there.
 //!
-//! Needs `lab/fetch 6.1-cloud-arm64 cross-arm64`, Rust's library for aarch64 and then `lab/build-arm64`; skipped without.
+//! Needs `lab/fetch 6.1-cloud-arm64 cross-arm64`, Rust's library for aarch64 and then
+//! `lab/build-arm64`; skipped without.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,7 +16,8 @@ use tempfile::TempDir;
 use super::kernels::LIMIT_S;
 use super::{cores, in_guest_with, read_json, runs};
 
-/// The series of the known loop: a round has 64 additions, one instruction that counts rounds, and a branch.
+/// The series of the known loop: a round has 64 additions, one instruction that counts rounds, and
+/// a branch.
 const LOOP: &str = "selftest.counters";
 const INSTRUCTIONS: f64 = 66.0;
 

@@ -1,5 +1,6 @@
-//! Faults of a disk that a guest's kernel can make and few development machines can: a device that is slow (dm-delay) or fails in
-//! the midst of a run (dm-flakey), a limit of the control group (io.max), a file system that becomes read-only.
+//! Faults of a disk that a guest's kernel can make and few development machines can: a device that
+//! is slow (dm-delay) or fails in the midst of a run (dm-flakey), a limit of the control group
+//! (io.max), a file system that becomes read-only.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
-# Faults of a disk, one after another, on one guest. Each leaves NAME.json, what it said in NAME.said, its status in
-# NAME.status and what lay in the directory afterwards in NAME.left.
+# Faults of a disk, one after another, on one guest. Each leaves NAME.json, what it said in
+# NAME.said, its status in NAME.status and what lay in the directory afterwards in NAME.left.
 device=/dev/nvme0n1
 sectors=$(blockdev --getsz $device)
 umount /mnt
@@ -24,7 +24,8 @@ measure() {
     ls -A /mnt | grep -v lost+found >"$name.left" || true
 }
 
-# when_told NAME NUMBER PATTERN COMMAND: once that many lines of the run file match, or the run has ended.
+# when_told NAME NUMBER PATTERN COMMAND: once that many lines of the run file match, or the run has
+# ended.
 when_told() {
     until [ -e "$1.status" ] || [ "$(cat out-"$1"/*.jsonl 2>/dev/null | grep -c "$3")" -ge "$2" ]; do
         sleep 0.2
@@ -38,7 +39,8 @@ end_run() {
     kill -TERM "$(pidof assay | xargs -n 1 | sort -n | head -n 1)"
 }
 
-# measure_each NUMBER NAME BENCHMARKS [OPTION...]: each of so many cases once, however long that takes.
+# measure_each NUMBER NAME BENCHMARKS [OPTION...]: each of so many cases once, however long that
+# takes.
 measure_each() {
     when_told "$2" "$1" '^{"visit"' end_run &
     shift
@@ -46,7 +48,8 @@ measure_each() {
     wait
 }
 
-# measure_while_it_fails NAME COMMAND: the command breaks the disk after a visit; the run ends when one has failed.
+# measure_while_it_fails NAME COMMAND: the command breaks the disk after a visit; the run ends when
+# one has failed.
 measure_while_it_fails() {
     {
         when_told "$1" 1 '^{"visit"' eval "$2"
@@ -60,7 +63,8 @@ $dm create faulty --table "0 $sectors linear $device 0"
 mount -t ext4 /dev/mapper/faulty /mnt
 assay machine --dir /mnt --json >machine.json 2>machine.said || true
 
-# The kernel asks the device for completions, of which no interrupt tells then; and blocks without io_uring.
+# The kernel asks the device for completions, of which no interrupt tells then; and blocks without
+# io_uring.
 measure_each 2 polled disk.random --engine polled --block 4k --depth 1,8
 measure_each 1 psync disk.random --engine psync --block 4k --depth 8
 
@@ -77,13 +81,15 @@ echo "$dev riops=100" >/sys/fs/cgroup/limited/io.max
 cat /sys/fs/cgroup/limited/io.max >limit
 (
     echo 0 >/sys/fs/cgroup/limited/cgroup.procs
-    # So many at once wait for the limit, however slow the host is; and of three visits one may have stalled.
+    # So many at once wait for the limit, however slow the host is; and of three visits one may have
+    # stalled.
     measure_each 3 limit disk.random --block 4k --depth 32
 )
 
 # Read-only in the midst of a run, as a kernel makes a file system that it found broken.
 measure_while_it_fails readonly 'echo u >/proc/sysrq-trigger'
-# Not by remount: files without a name were open when it became read-only, and those only a mount clears away.
+# Not by remount: files without a name were open when it became read-only, and those only a mount
+# clears away.
 umount /mnt
 mount -t ext4 /dev/mapper/faulty /mnt
 

@@ -1,8 +1,10 @@
-//! `make lab`: where a free pair sits on four machines under three kernels, with a clock that counts instructions.
+//! `make lab`: where a free pair sits on four machines under three kernels, with a clock that
+//! counts instructions.
 //!
-//! QEMU's `-icount` lets one nanosecond of the guest pass with each instruction, whatever the host is doing: round trips
-//! repeat within a few parts in a thousand. Its caches are still no caches, so the rates compare placements and kernels
-//! with each other, never with hardware. Needs QEMU 10 (`lab/fetch qemu10`).
+//! QEMU's `-icount` lets one nanosecond of the guest pass with each instruction, whatever the host
+//! is doing: round trips repeat within a few parts in a thousand. Its caches are still no caches,
+//! so the rates compare placements and kernels with each other, never with hardware. Needs QEMU 10
+//! (`lab/fetch qemu10`).
 
 use std::fmt::Write as _;
 use std::fs;
@@ -21,7 +23,8 @@ struct Room {
     title: &'static str,
     truth: &'static Truth,
     isolated: bool,
-    /// Whether waking considers the waker's CPU (nearly always, or never); `None` where it does not matter.
+    /// Whether waking considers the waker's CPU (nearly always, or never); `None` where it does not
+    /// matter.
     affine: Option<bool>,
 }
 

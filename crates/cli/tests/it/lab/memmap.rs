@@ -1,4 +1,5 @@
-//! A map of every node of a machine with two sockets and memory without CPUs, as root and within what was asked.
+//! A map of every node of a machine with two sockets and memory without CPUs, as root and within
+//! what was asked.
 
 use model::CpuSet;
 

@@ -1,5 +1,7 @@
-//! Who limits a transfer, between two network namespaces of a guest whose kernel has netem: a round trip that the window does not fill,
-//! losses, and a long way whose rate default windows fill. The guest's clock counts instructions, and what waits costs no time. The experiment is the program's own (`network.bottleneck`), and the finding names what was planted.
+//! Who limits a transfer, between two network namespaces of a guest whose kernel has netem: a round
+//! trip that the window does not fill, losses, and a long way whose rate default windows fill. The
+//! guest's clock counts instructions, and what waits costs no time. The experiment is the program's
+//! own (`network.bottleneck`), and the finding names what was planted.
 
 use std::fmt::Write as _;
 
@@ -8,14 +10,16 @@ use serde_json::Value;
 use super::kernels::{INSTRUCTIONS, static_build, write_results};
 use super::{in_guest_with, read_json};
 
-/// What is planted: name, what the script does, the limits that are right to name, and a trial's budget in the guest's time: eight
-/// rounds, each of which takes longer where a connection waits for what was lost.
+/// What is planted: name, what the script does, the limits that are right to name, and a trial's
+/// budget in the guest's time: eight rounds, each of which takes longer where a connection waits
+/// for what was lost.
 const PLANTS: [(&str, &str, &[&str], &str); 3] = [
     // Windows of 64 KiB, as hosts of old have them.
     ("window", "window 65536; shape delay 20ms", &["window"], "60s"),
     // What a CPU of this clock would carry is far above, and so are the windows.
     ("loss", "window 1048576; shape delay 20ms loss 2%", &["loss"], "120s"),
-    // A rate that the default windows fill, once a start of 80 ms a round trip is over: no limit of one connection's.
+    // A rate that the default windows fill, once a start of 80 ms a round trip is over: no limit of
+    // one connection's.
     ("long", "shape delay 80ms rate 100mbit limit 4000", &["shaper", "link", "not-separable"], "240s"),
 ];
 
@@ -87,7 +91,8 @@ fn planted_limits_of_a_network_by_kernel() {
     assert!(missed.is_empty(), "{missed:?}");
 }
 
-/// The kernel can plant what the trials want, and the rows see it: no conclusion yet, which takes minutes.
+/// The kernel can plant what the trials want, and the rows see it: no conclusion yet, which takes
+/// minutes.
 #[test]
 fn a_planted_round_trip_is_measured_between_namespaces() {
     let script =

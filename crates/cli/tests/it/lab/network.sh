@@ -1,6 +1,6 @@
-# Two network namespaces and a pair of virtual interfaces between them. `trial NAME BENCHMARKS BUDGET [OPTION...]` measures
-# from one to the other and leaves
-# NAME.json, NAME.said, NAME.status; `shape OPTIONS` is what the way there does.
+# Two network namespaces and a pair of virtual interfaces between them. `trial NAME BENCHMARKS
+# BUDGET [OPTION...]` measures from one to the other and leaves NAME.json, NAME.said, NAME.status;
+# `shape OPTIONS` is what the way there does.
 ip=/bin/ip
 tc=/bin/tc
 $ip netns add near

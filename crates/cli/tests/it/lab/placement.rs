@@ -1,8 +1,8 @@
-//! Where tasks may sit in machines whose caches, sockets and threads differ, and where a free pair then sits: what the
-//! kernel makes of a topology, which no single host can show.
+//! Where tasks may sit in machines whose caches, sockets and threads differ, and where a free pair
+//! then sits: what the kernel makes of a topology, which no single host can show.
 //!
-//! These guests run the debug build, which every test has at hand; `make lab` (`kernels.rs`) boots the static release
-//! build, in more kernels.
+//! These guests run the debug build, which every test has at hand; `make lab` (`kernels.rs`) boots
+//! the static release build, in more kernels.
 
 use model::run_file::Writer;
 use model::vocabulary::ipc as ids;
@@ -135,7 +135,8 @@ pub const DESCRIBE: &str = "assay machine --json >machine.json
 pub const EVERY_PAIR: &str = "every_case_once ipc.pipe-pingpong";
 
 impl Truth {
-    /// Boots the machine, holds what Assay says of it against the truth and brings back what `script` did there.
+    /// Boots the machine, holds what Assay says of it against the truth and brings back what
+    /// `script` did there.
     #[track_caller]
     fn told(&self, test: &str, script: &str) -> Option<TempDir> {
         let folder = in_guest(test, self.machine, &format!("{DESCRIBE}\n{script}"))?;
@@ -207,7 +208,8 @@ pub fn pairs_run(folder: &TempDir, placements: &[&str]) -> Run {
     run
 }
 
-/// What all visits of a placement measured in their counted windows; of an occupancy at this distance.
+/// What all visits of a placement measured in their counted windows; of an occupancy at this
+/// distance.
 fn values(run: &Run, placement: &str, metric: &str, class: Option<&str>) -> Vec<f64> {
     let here = |case: u32| run.header.plan[case as usize].case.placement.name == placement;
     let samples = run.visits.iter().filter(|visit| here(visit.case)).flat_map(|visit| &visit.samples);
@@ -230,8 +232,8 @@ fn four_cpus_with_one_l3() {
     let Some(folder) = shared::SHARED_L3.part("four_cpus_with_one_l3", "pairs") else { return };
     SHARED_L3.check(&folder);
     let share = affine(&pairs_run(&folder, &SHARED_L3.placements()));
-    // Nearly all; the first ones of a pair are none, and a guest on a busy host sees few others (5 of 14 once, beside
-    // four busy loops). With the L3 hidden it is less than one in twenty.
+    // Nearly all; the first ones of a pair are none, and a guest on a busy host sees few others (5
+    // of 14 once, beside four busy loops). With the L3 hidden it is less than one in twenty.
     assert!(share > 0.1, "{share}");
 }
 
@@ -264,8 +266,8 @@ fn sixteen_cpus() {
     SIXTEEN.told("sixteen_cpus", "");
 }
 
-/// `isolcpus` takes CPUs out of the scheduler's hands: a pair that starts on one of four stays together on it, even where
-/// its mask has all four.
+/// `isolcpus` takes CPUs out of the scheduler's hands: a pair that starts on one of four stays
+/// together on it, even where its mask has all four.
 #[test]
 #[ignore = "half a minute of one guest: make lab"]
 fn isolated_cpus_stack_a_pair() {
@@ -300,8 +302,9 @@ fn isolated_cpus_stack_a_pair() {
     assert_eq!(share["value"], "100 % of the rounds");
 }
 
-/// What is found in a run whose pair on two CPUs was twenty times slower: as on hardware that has to wake a sleeping CPU.
-/// Emulated, the two placements cost about the same and nothing would be worth a finding.
+/// What is found in a run whose pair on two CPUs was twenty times slower: as on hardware that has
+/// to wake a sleeping CPU. Emulated, the two placements cost about the same and nothing would be
+/// worth a finding.
 fn finding_of_two_cpus_slowed(mut run: Run) -> Value {
     for visit in &mut run.visits {
         if run.header.plan[visit.case as usize].case.placement.name == "same-llc" {

@@ -12,8 +12,9 @@ use super::in_guest_with;
 use super::kernels::{INSTRUCTIONS, LIMIT_S, static_build, write_results};
 use crate::runs;
 
-/// Sysctl lists as a server of an older kernel has them: what 6.1 keeps in debugfs is found by the same names. Granularity
-/// and preemption are turned against each other, and two knobs that a benchmark of pipes and sockets cannot feel.
+/// Sysctl lists as a server of an older kernel has them: what 6.1 keeps in debugfs is found by the
+/// same names. Granularity and preemption are turned against each other, and two knobs that a
+/// benchmark of pipes and sockets cannot feel.
 const SCRIPT: &str = "
 cat >before.conf <<'END'
 kernel.sched_min_granularity_ns = 2250000

@@ -1,5 +1,6 @@
-//! `make lab`: the rate suite's answers are the same bits on CPUs of other vectors and of another architecture. Every visit
-//! checks its copies' answers against those that are stored, so a run without a wrong one is the proof.
+//! `make lab`: the rate suite's answers are the same bits on CPUs of other vectors and of another
+//! architecture. Every visit checks its copies' answers against those that are stored, so a run
+//! without a wrong one is the proof.
 
 use std::fs;
 

@@ -1,5 +1,6 @@
-//! `make lab`: hackbench at settings of the scheduler under three kernels, with a clock that counts instructions. Short slices
-//! and eager preemption cost switches and time, long ones save them, under CFS; EEVDF hardly cares.
+//! `make lab`: hackbench at settings of the scheduler under three kernels, with a clock that counts
+//! instructions. Short slices and eager preemption cost switches and time, long ones save them,
+//! under CFS; EEVDF hardly cares.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -90,7 +91,8 @@ fn settings_by_kernel() {
 }
 
 impl Room {
-    /// Boots and measures: the runs of each setting; `None`, said aloud, where nothing can be booted.
+    /// Boots and measures: the runs of each setting; `None`, said aloud, where nothing can be
+    /// booted.
     fn measured(&self) -> Option<Vec<Vec<Ran>>> {
         let words: Vec<String> = self.settings.iter().map(|(_, setting)| format!("'{setting}'")).collect();
         let script = format!(

@@ -1,5 +1,5 @@
-# In a guest with a clock of instructions: hackbench at some settings of the scheduler, in turns, then a sweep.
-# set_knob NAME VALUE: by the place that Assay names, `default` is what was there.
+# In a guest with a clock of instructions: hackbench at some settings of the scheduler, in turns,
+# then a sweep. set_knob NAME VALUE: by the place that Assay names, `default` is what was there.
 set_knob() {
     if [ ! -e "before-$1" ]; then
         assay knobs --json "$1" | grep -o '"place": *"[^"]*"' | cut -d '"' -f 4 >"place-$1"

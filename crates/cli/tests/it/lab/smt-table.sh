@@ -1,5 +1,5 @@
-# In a guest whose SMT can be switched: a table that is killed with its watchdog while SMT is off and restored, then one in
-# which every case was visited once.
+# In a guest whose SMT can be switched: a table that is killed with its watchdog while SMT is off
+# and restored, then one in which every case was visited once.
 watchdog() {
     for process in /proc/[0-9]*; do
         tr '\0' ' ' 2>/dev/null <$process/cmdline | grep -q '^[^ ]* restore --watch' && echo "${process#/proc/}"
@@ -10,7 +10,8 @@ control=/sys/devices/system/cpu/smt/control
 online=/sys/devices/system/cpu/online
 assay smt table --quick --force --only syscall.getpid --budget 10m --visit-limit 2m --out killed-out >said-killed 2>&1 &
 killed=$!
-# Held while its watchdog is looked for, which takes a while here; SMT must still be off once it is held.
+# Held while its watchdog is looked for, which takes a while here; SMT must still be off once it is
+# held.
 while true; do
     kill -0 $killed 2>/dev/null || { cat said-killed >&2; exit 1; }
     if [ "$(cat $control)" = off ]; then

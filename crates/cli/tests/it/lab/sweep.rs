@@ -1,4 +1,5 @@
-//! Sweeps of kernels whose debugfs is open: knobs are really turned and felt, and are back however a sweep ends.
+//! Sweeps of kernels whose debugfs is open: knobs are really turned and felt, and are back however
+//! a sweep ends.
 
 use std::fs;
 use std::path::Path;

@@ -1,8 +1,10 @@
-# For scripts in guests that sweep. The scheduler's files are all of debugfs's but those that change by themselves.
+# For scripts in guests that sweep. The scheduler's files are all of debugfs's but those that change
+# by themselves.
 knobs() {
     find /sys/kernel/debug/sched -type f ! -name debug ! -name max_newidle_lb_cost -exec grep -H '' {} + | sort
 }
-# sweep OUT: becomes a sweep of two by two cells, small ones; smaller where their figures do not matter ($groups, $loops).
+# sweep OUT: becomes a sweep of two by two cells, small ones; smaller where their figures do not
+# matter ($groups, $loops).
 sweep() {
     exec assay sweep hackbench --quick --force --response none --effect 1000 --budget 30m --visit-limit 2m \
         --param groups=${groups:-2} --param fds=8 --param loops=${loops:-20} \

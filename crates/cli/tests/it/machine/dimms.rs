@@ -1,4 +1,5 @@
-//! Memory modules by `--dmi`: printouts of real boards where the fixtures are, and tables made by the tests.
+//! Memory modules by `--dmi`: printouts of real boards where the fixtures are, and tables made by
+//! the tests.
 
 use std::fs;
 

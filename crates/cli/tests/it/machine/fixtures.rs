@@ -1,4 +1,5 @@
-//! Snapshots of real machines with their derived and cross-checked truth (not part of this project: see their README).
+//! Snapshots of real machines with their derived and cross-checked truth (not part of this project:
+//! see their README).
 
 use std::collections::BTreeMap;
 use std::fs;

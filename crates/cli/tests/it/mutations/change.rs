@@ -1,4 +1,5 @@
-//! Changes of result files: hostile texts in every field, numbers out of all bounds, and whatever disks and people do to files.
+//! Changes of result files: hostile texts in every field, numbers out of all bounds, and whatever
+//! disks and people do to files.
 
 use std::io::Write;
 
@@ -289,7 +290,8 @@ fn texts(value: &Value) -> usize {
     }
 }
 
-/// Without the checksums of its lines, as older versions wrote them: what was changed on purpose is not refused for that.
+/// Without the checksums of its lines, as older versions wrote them: what was changed on purpose is
+/// not refused for that.
 fn unsealed(file: &[u8]) -> Vec<u8> {
     let lines = file.split(|byte| *byte == b'\n').map(|line| {
         let begin = line.len().checked_sub(20).filter(|begin| line[*begin..].starts_with(b",\"crc32\":\""));

@@ -76,7 +76,8 @@ fn formula(text: &str) -> Option<String> {
     None
 }
 
-/// Raw HTML, and links that run. Code inside fences is text for every reader; inside backticks it is not for all.
+/// Raw HTML, and links that run. Code inside fences is text for every reader; inside backticks it
+/// is not for all.
 fn markdown(text: &str) -> Option<String> {
     let mut fence: Option<&str> = None;
     for line in text.lines() {

@@ -1,4 +1,5 @@
-//! Good files of every kind that the program reads: this repository's, shared fixtures where they are, and invented runs.
+//! Good files of every kind that the program reads: this repository's, shared fixtures where they
+//! are, and invented runs.
 
 use std::fs;
 use std::io::Read;
@@ -31,7 +32,8 @@ pub struct Seeds {
     pub files: Vec<(Kind, Vec<u8>)>,
 }
 
-/// Visits that are kept of a run, and bytes of anything else: what is changed five thousand times is small.
+/// Visits that are kept of a run, and bytes of anything else: what is changed five thousand times
+/// is small.
 const LINES: usize = 40;
 const MOST: usize = 400 << 10;
 
@@ -61,7 +63,8 @@ impl Seeds {
         seeds
     }
 
-    /// One of a kind: of runs three times in four a whole one, of which there are fewer than of what once broke a reader.
+    /// One of a kind: of runs three times in four a whole one, of which there are fewer than of
+    /// what once broke a reader.
     pub fn any(&self, kind: Kind, random: &mut fastrand::Rng) -> &[u8] {
         let all = self.of(kind);
         let whole: Vec<&[u8]> = all.iter().copied().filter(|file| file.len() > 8 << 10).collect();

@@ -6,8 +6,8 @@ use super::*;
 use crate::host::{is_root, processes_marked, skipped, unique, works, wrapped};
 use crate::runs::{folder_of_nobody, unprivileged};
 
-/// Forks twice into sessions of its own, ignores being asked, has many children; `$0` is how long they sleep, which nobody
-/// else does. One of them has lost the environment.
+/// Forks twice into sessions of its own, ignores being asked, has many children; `$0` is how long
+/// they sleep, which nobody else does. One of them has lost the environment.
 const STUBBORN: &str = "trap '' TERM INT HUP; \
     (setsid sh -c 'trap \"\" TERM; (setsid sleep $0 &); sleep $0; sleep $0' $0 &); \
     i=0; while test $i -lt 20; do sleep $0 & i=$((i+1)); done; \

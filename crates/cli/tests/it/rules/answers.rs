@@ -44,11 +44,12 @@ pub fn cases_that_work_are_no_failures() -> Vec<Case> {
     vec![case("steady", Live::steady())]
 }
 
-/// In a run of several benchmarks, one case after the other answers wrongly: all that is said of the others stays as it
-/// was, to the letter.
+/// In a run of several benchmarks, one case after the other answers wrongly: all that is said of
+/// the others stays as it was, to the letter.
 #[test]
 fn a_wrong_answer_touches_its_case_only() {
-    // None of these leans on another's numbers, as a placement's finding does on those of the other placements.
+    // None of these leans on another's numbers, as a placement's finding does on those of the other
+    // placements.
     let of = "selftest.steady,selftest.modes,selftest.drift,syscall.getpid,cpu.clock";
     let mut clean = Edit::invented(of);
     let plan = clean.header()["plan"].as_array().expect("a plan").clone();

@@ -20,7 +20,8 @@ fn on(tree: &Tree, profile: &str, only: &str) -> Edit {
     Edit::of(&format!("--profile {profile} --only {only} --pretend 7 --root {}", tree.root().display()))
 }
 
-/// Invented ladders have 20 ns up to some size and 95 ns beyond; from here on they have 95 ns, or 20 throughout.
+/// Invented ladders have 20 ns up to some size and 95 ns beyond; from here on they have 95 ns, or
+/// 20 throughout.
 fn reshaped(mut run: Edit, what: &str, factor: impl Fn(f64) -> f64) -> Case {
     run.scaled("memory.latency", "bytes", |bytes| 1.0 / factor(bytes));
     case(what, run.diagnosed())

@@ -1,4 +1,5 @@
-//! Physical ceilings: of a core, by a benchmark that claims too much; of memory, by modules that are too slow.
+//! Physical ceilings: of a core, by a benchmark that claims too much; of memory, by modules that
+//! are too slow.
 
 use serde_json::json;
 
@@ -33,8 +34,8 @@ fn reads_from_memory(tree: &Tree) -> Case {
     case("reads from memory", Edit::of(&words).diagnosed())
 }
 
-/// The published figures of a "cold" file that was a fresh copy: mapped, it was read faster than the same machine read
-/// its memory.
+/// The published figures of a "cold" file that was a fresh copy: mapped, it was read faster than
+/// the same machine read its memory.
 fn cold_files_at(gb_per_s: f64) -> Edit {
     let mut run = Edit::invented("memory.bandwidth,file.mmap");
     let invented = |bytes: f64| 200.0 / (1.0 + bytes / 1e6).sqrt();
@@ -119,7 +120,8 @@ pub fn what_the_hardware_can_do() -> Vec<Case> {
     ]
 }
 
-/// Cold files at this rate and nothing beside them, on a server whose files lie on this kind of disk.
+/// Cold files at this rate and nothing beside them, on a server whose files lie on this kind of
+/// disk.
 fn cold_files_on(disk: &str, gb_per_s: f64) -> serde_json::Value {
     let tree = server_of(1);
     let words = format!("--quick --only file.mmap --pretend 7 --root {}", tree.root().display());

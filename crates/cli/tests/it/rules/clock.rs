@@ -91,7 +91,8 @@ pub fn turbo_allowed() -> Vec<Case> {
     vec![turbo("cpufreq/boost", "1"), turbo("intel_pstate/no_turbo", "0")]
 }
 
-/// Three benchmarks whose clock falls to this on every second visit, with values that follow it or do not.
+/// Three benchmarks whose clock falls to this on every second visit, with values that follow it or
+/// do not.
 fn falling_to(ghz: f64, values_follow: bool) -> Case {
     let mut run = Edit::invented("memory.latency");
     run.repeated(40, 0.001, |visit| if values_follow && visit % 2 == 1 { 3.0 / ghz } else { 1.0 });

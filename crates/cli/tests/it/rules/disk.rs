@@ -272,7 +272,8 @@ fn sustained(level: impl Fn(usize) -> f64) -> Value {
     measured(NVME, &[row("disk.sustained", json!({"op": "write"}), vec![(at(1 << 20, 8), figures)])])
 }
 
-/// Ten processes at two levels: what it falls to within the one numbered `falls`, and what the others are at.
+/// Ten processes at two levels: what it falls to within the one numbered `falls`, and what the
+/// others are at.
 fn sustained_in_turn(falls: usize, level: impl Fn(usize) -> f64) -> Value {
     let figures: Figures = &[("bandwidth", &[1.0; 40])];
     let rows = [row("disk.sustained", json!({"op": "write"}), vec![(at(1 << 20, 8), figures)])];

@@ -1,4 +1,5 @@
-//! Runs with invented samples, on machines made for the purpose, changed line by line and judged again.
+//! Runs with invented samples, on machines made for the purpose, changed line by line and judged
+//! again.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -35,8 +36,8 @@ fn run_text(verb: &[&str], words: &str) -> (OsString, String) {
     found
 }
 
-/// What decides a run with invented samples: its words, where the words name a tree what is in that tree. `None` where
-/// something else decides, too.
+/// What decides a run with invented samples: its words, where the words name a tree what is in that
+/// tree. `None` where something else decides, too.
 fn what_decides(words: &str) -> Option<String> {
     words.contains("--pretend ").then_some(())?;
     if words.contains(&format!("--from {}", recorded())) {
@@ -130,7 +131,8 @@ impl Edit {
         });
     }
 
-    /// Changes each point's work of one benchmark, told the metrics and the value of a parameter of the point.
+    /// Changes each point's work of one benchmark, told the metrics and the value of a parameter of
+    /// the point.
     fn works(&mut self, bench: &str, x: &str, change: impl Fn(&Value, f64, f64, f64) -> Option<f64>) {
         let plan = self.header()["plan"].clone();
         self.each(|_, visit| {
@@ -166,7 +168,8 @@ impl Edit {
         self.works(bench, x, |metrics, at, _, ns| (*metrics == wanted).then(|| ns / latency(at)));
     }
 
-    /// The first visit as often as this, one after the other, with windows that scatter by `spread` around a level.
+    /// The first visit as often as this, one after the other, with windows that scatter by `spread`
+    /// around a level.
     pub fn repeated(&mut self, times: usize, spread: f64, level: impl Fn(usize) -> f64) {
         let at = self.lines.iter().position(|line| line["visit"].is_object()).expect("a visit");
         let first = self.lines[at].clone();
@@ -218,7 +221,8 @@ pub fn changed(what: &str, only: &str, change: impl Fn(&Tree)) -> Case {
     case(what, on(&tree, only))
 }
 
-/// Two packages, sixteen CPUs, two nodes, a memory module on each channel, all as it should be, and all of it told.
+/// Two packages, sixteen CPUs, two nodes, a memory module on each channel, all as it should be, and
+/// all of it told.
 pub fn server() -> Tree {
     server_of(2)
 }

@@ -1,4 +1,5 @@
-//! What others do to a measurement: for real where this host lets us, by replayed counters, and at the thresholds.
+//! What others do to a measurement: for real where this host lets us, by replayed counters, and at
+//! the thresholds.
 
 use serde_json::{Value, json};
 
@@ -30,7 +31,8 @@ fn load(share: f64) -> Case {
     })
 }
 
-/// Others use an eighth of the CPU of one case among five: little of the machine, much of what that case had.
+/// Others use an eighth of the CPU of one case among five: little of the machine, much of what that
+/// case had.
 fn load_of_one_case() -> Case {
     let others = ["syscall.getpid", "syscall.read", "syscall.write", "syscall.stat"];
     let mut run = Edit::invented(&format!("{STEADY},{}", others.join(",")));
@@ -55,7 +57,8 @@ fn load_of_one_case() -> Case {
     loaded
 }
 
-/// The same while a quota pauses us for half of the time: ticks err by up to one in each of its periods.
+/// The same while a quota pauses us for half of the time: ticks err by up to one in each of its
+/// periods.
 fn load_in_quota(share: f64) -> Case {
     with_conditions(&format!("{share} used by others, half of the time paused"), |conditions| {
         conditions["busy_ms"] = json!(100.0 + 100.0 * share);

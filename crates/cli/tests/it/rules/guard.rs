@@ -6,8 +6,8 @@ use super::edited::Edit;
 use super::{Case, case};
 use crate::runs::{findings, recorded};
 
-/// Runs of a command under all three placements: the result of each, and the share of pairs of tasks on one CPU, by
-/// placement and number of the run.
+/// Runs of a command under all three placements: the result of each, and the share of pairs of
+/// tasks on one CPU, by placement and number of the run.
 fn guarded(what: &str, metric: &str, run: impl Fn(&str, usize) -> (f64, f64)) -> Case {
     guarded_using(what, metric, 0.5, run)
 }

@@ -14,7 +14,8 @@ use crate::host::{Group, allowed_cpus, wrapped};
 use crate::runs::{end, quiet_tree, results, run_into, stat, vmstat};
 use crate::synthetic::Tree;
 
-/// A real run, with the quick profile where no other is named, that does not wait for a quiet machine.
+/// A real run, with the quick profile where no other is named, that does not wait for a quiet
+/// machine.
 pub struct Live<'a> {
     words: String,
     /// What stands for this machine's /proc and /sys; `None`: they themselves.

@@ -1,4 +1,5 @@
-//! Networks: transfers and experiments whose figures are given, between ends that are told, and what must be found in them.
+//! Networks: transfers and experiments whose figures are given, between ends that are told, and
+//! what must be found in them.
 
 use serde_json::{Value, json};
 

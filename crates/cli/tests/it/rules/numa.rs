@@ -1,4 +1,5 @@
-//! Pages that move between nodes or lie on the wrong one: replayed counters, invented shares, and the thresholds.
+//! Pages that move between nodes or lie on the wrong one: replayed counters, invented shares, and
+//! the thresholds.
 
 use serde_json::json;
 

@@ -32,8 +32,8 @@ fn round_trips(free: f64, pinned: impl Fn(usize) -> f64) -> Case {
     case(format!("a free score of {free}"), run.diagnosed())
 }
 
-/// Round trips of which free tasks spent these shares on one CPU, window by window: each as long as the pinned ones
-/// there (1 and 10 us), times `slower`.
+/// Round trips of which free tasks spent these shares on one CPU, window by window: each as long as
+/// the pinned ones there (1 and 10 us), times `slower`.
 fn mixed(shares: &[f64], slower: f64) -> Value {
     let mut run = Edit::invented(PING_PONG);
     let plan = run.header()["plan"].as_array().expect("a list").clone();

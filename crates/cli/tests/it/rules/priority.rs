@@ -11,7 +11,8 @@ use super::{Case, case};
 use crate::host::{RealTime, skipped};
 use crate::runs::findings;
 
-/// Somebody who is seen beside the case and uses this part of a CPU, which the CPUs' counters confirm.
+/// Somebody who is seen beside the case and uses this part of a CPU, which the CPUs' counters
+/// confirm.
 struct Somebody {
     policy: &'static str,
     priority: u32,
@@ -53,7 +54,8 @@ fn occupied(conditions: &mut Value, share: f64) {
     conditions["others_on_seats_ms"] = json!(100.0 * share);
 }
 
-/// Others use this share, nobody is seen, and the task waits in stretches of so many ms for this share of its windows.
+/// Others use this share, nobody is seen, and the task waits in stretches of so many ms for this
+/// share of its windows.
 fn waiting(used: f64, share: f64, stretch_ms: f64, throttled_ms: f64) -> Case {
     waiting_beside(json!([]), used, share, stretch_ms, throttled_ms)
 }
@@ -96,7 +98,8 @@ pub fn tasks_that_go_first() -> Vec<Case> {
     let ms = Duration::from_millis;
     match RealTime::on(first_seat(STEADY), ms(5), ms(5)) {
         Ok(neighbour) => {
-            // The 0.3 s below which a case is not judged take a visit of the standard profile each 0.1 s.
+            // The 0.3 s below which a case is not judged take a visit of the standard profile each
+            // 0.1 s.
             let words = format!("--only {STEADY} --profile standard --budget 4s");
             let held = case("a real one", Live::of(&words).seen().ending(3).run());
             drop(neighbour);

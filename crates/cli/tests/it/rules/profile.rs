@@ -1,4 +1,5 @@
-//! Profiles with invented samples: one knob that does it all, and noise that hides whatever there is.
+//! Profiles with invented samples: one knob that does it all, and noise that hides whatever there
+//! is.
 
 use super::edited::{Edit, server};
 use super::sweep::slower;

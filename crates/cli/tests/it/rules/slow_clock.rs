@@ -31,7 +31,8 @@ fn capped(max_khz: u32) -> Case {
     })
 }
 
-/// The laptop of the published readings, its clock beside the windows these in turn, as its governor has them.
+/// The laptop of the published readings, its clock beside the windows these in turn, as its
+/// governor has them.
 fn laptop(clocks: [f64; 2], governor: &str) -> Case {
     let tree = server();
     for cpu in 0..16 {

@@ -132,7 +132,8 @@ pub fn neighbours_that_cost_nothing() -> Vec<Case> {
     vec![case("neighbours that nobody notices", quiet().diagnosed())]
 }
 
-/// What the finding says of the published expectation when these benchmarks are faster with SMT off.
+/// What the finding says of the published expectation when these benchmarks are faster with SMT
+/// off.
 fn expectation_where(faster_off: &[&str]) -> String {
     let mut run = table_of("syscall,process.spawn", "on");
     faster(

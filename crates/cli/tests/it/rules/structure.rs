@@ -1,4 +1,5 @@
-//! Machines that are odd as they are described: real ones whose description was kept, and ones made for it.
+//! Machines that are odd as they are described: real ones whose description was kept, and ones made
+//! for it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -39,7 +40,8 @@ fn unpacked(folder: &Path, name: &str) -> (TempDir, PathBuf) {
 }
 
 pub fn packages_that_share_a_node() -> Vec<Case> {
-    // Two guests, a machine with a front-side bus, one of four packages, and one of four packages a node.
+    // Two guests, a machine with a front-side bus, one of four packages, and one of four packages a
+    // node.
     let names =
         ["linux-amd64-accel", "2pa-pcidomain32bits", "8em64t-2s4c-asymcaches", "16em64t-4s2c2t-offlines"];
     let mut cases = real(&names);

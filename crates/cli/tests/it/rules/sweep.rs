@@ -1,4 +1,5 @@
-//! Sweeps with invented samples: an effect that is planted, none, and noise that hides whatever there is.
+//! Sweeps with invented samples: an effect that is planted, none, and noise that hides whatever
+//! there is.
 
 use serde_json::{Value, json};
 

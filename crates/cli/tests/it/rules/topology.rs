@@ -1,4 +1,5 @@
-//! Topology as measured beside topology as told: distances and slowdowns given to machines made for it.
+//! Topology as measured beside topology as told: distances and slowdowns given to machines made for
+//! it.
 
 use serde_json::{Value, json};
 
@@ -24,7 +25,8 @@ fn guest(shape: Shape, cpus: u32) -> Tree {
     tree
 }
 
-/// Eight cores in one package, one cache, no threads: siblings are numbered first threads first where there are some.
+/// Eight cores in one package, one cache, no threads: siblings are numbered first threads first
+/// where there are some.
 fn plain(threads: u32) -> Tree {
     let cores = 8 / threads;
     guest(Shape { packages: 1, cores, cores_per_l3: cores, threads, first: 0, step: 1, lists: true }, 8)
@@ -66,7 +68,8 @@ fn slowdowns(what: &str, tree: &Tree, times: impl Fn(u32, u32) -> f64) -> Case {
     case(what, crafted_in(steady(tree), "cpu.pair-slowdown", json!({}), slowdown, points, 0.01).diagnosed())
 }
 
-/// Loads from a block after nobody, another CPU and the CPU itself has read as much, of CPUs 0 and 1.
+/// Loads from a block after nobody, another CPU and the CPU itself has read as much, of CPUs 0
+/// and 1.
 fn contention(what: &str, tree: &Tree, ns: [f64; 3]) -> Case {
     let latency = metric("latency", "ns", json!({"time-per-work": {"scale": 1.0}}));
     let after = ["nothing", "other", "itself"].into_iter().zip(ns);

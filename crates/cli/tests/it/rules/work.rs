@@ -27,7 +27,8 @@ fn rounds(what: &str, length: impl Fn(&str, f64) -> f64) -> Case {
     case(what, run.diagnosed())
 }
 
-/// One CPU works twice as much; two pay 30 us for waking each other: they win beyond 30 us less the 4 us of one.
+/// One CPU works twice as much; two pay 30 us for waking each other: they win beyond 30 us less the
+/// 4 us of one.
 fn crossing(place: &str, work: f64) -> f64 {
     match place {
         "same-cpu" => 4e3 + 2.0 * work,

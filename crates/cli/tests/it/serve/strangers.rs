@@ -1,5 +1,5 @@
-//! Who is near without knowing the token: on the same host, on the client's own address, with all descriptors taken, with a
-//! recorded handshake.
+//! Who is near without knowing the token: on the same host, on the client's own address, with all
+//! descriptors taken, with a recorded handshake.
 
 use std::fs;
 use std::io::{Read, Write};

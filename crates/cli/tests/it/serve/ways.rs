@@ -1,5 +1,6 @@
-//! `assay serve` over ways that are not plain: sockets of both versions, link-local addresses, datagrams that get lost, a
-//! machine without a process to spare. Namespaces are made for a test and taken away again.
+//! `assay serve` over ways that are not plain: sockets of both versions, link-local addresses,
+//! datagrams that get lost, a machine without a process to spare. Namespaces are made for a test
+//! and taken away again.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -229,7 +230,8 @@ fn a_server_without_a_process_to_spare_goes_on() {
     server.serves();
 }
 
-/// Two network namespaces, near and far, with two pairs of interfaces between them: `decoy`, and `way` with addresses.
+/// Two network namespaces, near and far, with two pairs of interfaces between them: `decoy`, and
+/// `way` with addresses.
 struct Namespaces {
     near: String,
     far: String,

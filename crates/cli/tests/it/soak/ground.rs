@@ -1,4 +1,5 @@
-//! Where one command is killed and gone on with: its folders, full of a user's files that look like ours.
+//! Where one command is killed and gone on with: its folders, full of a user's files that look like
+//! ours.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +19,8 @@ pub struct Ground {
     pub decoys: Decoys,
 }
 
-/// What a folder's run files held: of each its visits and whether it was closed, or why it cannot be read.
+/// What a folder's run files held: of each its visits and whether it was closed, or why it cannot
+/// be read.
 pub type Runs = BTreeMap<PathBuf, Result<(Vec<Visit>, bool), String>>;
 
 impl Ground {
@@ -111,8 +113,8 @@ impl Enough {
     }
 }
 
-/// What is wrong with the run files after a start; `whole`: it came to its end by itself. `Err` in the list's first place
-/// is a loss, in its second a run that was not gone on with.
+/// What is wrong with the run files after a start; `whole`: it came to its end by itself. `Err` in
+/// the list's first place is a loss, in its second a run that was not gone on with.
 pub fn went_wrong(
     before: &Runs,
     after: &Runs,

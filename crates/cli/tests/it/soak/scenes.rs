@@ -25,7 +25,8 @@ pub struct Scene {
     pub family: &'static str,
     words: Vec<String>,
     environment: Vec<(&'static str, PathBuf)>,
-    /// Whether the program runs under a filter that refuses it namespaces of its own, as containers' do.
+    /// Whether the program runs under a filter that refuses it namespaces of its own, as
+    /// containers' do.
     filtered: bool,
     pub resumes: bool,
     pub enough: Enough,
@@ -238,7 +239,8 @@ impl Scene {
         command.env("SOAK", &ground.nonce).env("TMPDIR", ground.path("tmp"));
         command.env("ASSAY_STATE", ground.path("state"));
         let filtered = self.filtered;
-        // SAFETY: only system calls are made between fork and exec, on values of this closure's own.
+        // SAFETY: only system calls are made between fork and exec, on values of this closure's
+        // own.
         unsafe {
             command.pre_exec(move || {
                 // As on a terminal, whatever the soak was started by.

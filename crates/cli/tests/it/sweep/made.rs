@@ -1,4 +1,5 @@
-//! Sweeps over the knobs of made trees: what is turned when, what stands in the run file, and every way to end early.
+//! Sweeps over the knobs of made trees: what is turned when, what stands in the run file, and every
+//! way to end early.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -29,7 +30,8 @@ const TEN: &str = "selftest.steady --quick --effect 1000 --knob min_granularity_
 /// Five cells of which any effect would be seen: the fewest passes are made, which takes seconds.
 const LONG: &str = "selftest.modes --quick --effect 1000 --knob min_granularity_ns=1ms..5ms:5";
 
-/// The value of the axis that each visit was made at, pass by pass, and that the events say was turned last.
+/// The value of the axis that each visit was made at, pass by pass, and that the events say was
+/// turned last.
 fn visited(out: &Path) -> BTreeMap<u64, Vec<(String, String)>> {
     let lines = fs::read_to_string(run_file(out)).expect("a run file");
     let (mut turned, mut passes) = (BEFORE.to_string(), BTreeMap::<u64, Vec<_>>::new());

@@ -1,4 +1,5 @@
-//! An experiment over a profile of more knobs than are paired at once, two of which are felt, in a made tree.
+//! An experiment over a profile of more knobs than are paired at once, two of which are felt, in a
+//! made tree.
 
 use std::fs;
 use std::path::Path;

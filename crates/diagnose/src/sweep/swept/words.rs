@@ -1,4 +1,5 @@
-//! A sweep in words: settings, regions and why they are what they are, as far as the switch counts tell.
+//! A sweep in words: settings, regions and why they are what they are, as far as the switch counts
+//! tell.
 
 use super::{Beside, Charted, TOGETHER};
 use model::sweep::Axis;
@@ -63,7 +64,8 @@ pub fn change(ratio: f64) -> String {
     }
 }
 
-/// A cell beside the setting that was there before, with its interval: `18 % less (16 % less to 20 % less)`.
+/// A cell beside the setting that was there before, with its interval: `18 % less (16 % less to 20
+/// % less)`.
 pub fn beside(charted: &Charted, cell: usize) -> String {
     let Some(ratio) = charted.ratio(cell) else { return "not measured".to_string() };
     if cell == charted.control {
@@ -153,7 +155,8 @@ pub fn seen(sweep: &Sweep, charted: &Charted) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-/// What a region spans on each axis: `slice 1 ms to 4 ms`; an axis that it covers whole is left out.
+/// What a region spans on each axis: `slice 1 ms to 4 ms`; an axis that it covers whole is left
+/// out.
 pub fn span(sweep: &Sweep, cells: &[usize]) -> String {
     let [columns, _] = sweep.shape();
     let at =

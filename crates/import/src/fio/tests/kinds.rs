@@ -1,5 +1,5 @@
-//! What fio 3.33 wrote for jobs of many kinds, cut down to what matters: reports of a run that goes on, groups in one report, jobs that
-//! verify, texts without their begin.
+//! What fio 3.33 wrote for jobs of many kinds, cut down to what matters: reports of a run that goes
+//! on, groups in one report, jobs that verify, texts without their begin.
 
 use serde_json::{Value, json};
 
@@ -122,7 +122,8 @@ fn a_group_without_a_word_of_it_is_one_by_its_time() {
     let key = READ_4K.replace("one-cpu", "free").replace("&op", "&jobs=4&op");
     assert!(near(value(&found, &format!("{key}iops")), 39_944.0 / 1.001));
     assert!(near(value(&found, &format!("{key}cpu_per_io")), 0.3 * 4e6 / 39_944.0));
-    // More jobs than this one asks for: they are of several kinds, and what it does not do is another's.
+    // More jobs than this one asks for: they are of several kinds, and what it does not do is
+    // another's.
     let told = json!({"rw": "write", "bs": "64k", "numjobs": "2"});
     let found = alone(told, 4000, side(8077, 33_083_392, 1001), side(243_968, 15_988_686_848, 1001));
     assert!(rules(&found).is_empty(), "{:?}", found.findings);

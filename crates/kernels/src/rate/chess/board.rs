@@ -7,7 +7,8 @@ use anyhow::{Context, ensure};
 const EMPTY: u8 = 6;
 const NO_FILE: u8 = 8;
 
-/// A move: from, to (6 bits each), the piece that moves, the piece it becomes, the piece taken (3 bits each), kind.
+/// A move: from, to (6 bits each), the piece that moves, the piece it becomes, the piece taken (3
+/// bits each), kind.
 pub type Move = u32;
 const PLAIN: u32 = 0;
 const DOUBLE: u32 = 1;
@@ -333,7 +334,8 @@ impl Board {
         (self.rights, self.passing, self.key, self.worth) = (undo.rights, undo.passing, undo.key, undo.worth);
     }
 
-    /// What the position is worth to the side to move: pieces, squares and how far the sliders reach.
+    /// What the position is worth to the side to move: pieces, squares and how far the sliders
+    /// reach.
     #[inline(always)]
     pub fn value(&self) -> i32 {
         let occupied = self.colours[0] | self.colours[1];

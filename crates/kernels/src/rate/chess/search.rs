@@ -1,4 +1,5 @@
-//! Perft and alpha-beta with explicit stacks (so that the whole becomes one function, compiled for the CPU).
+//! Perft and alpha-beta with explicit stacks (so that the whole becomes one function, compiled for
+//! the CPU).
 
 use super::board::{Board, Move, Undo, exchange};
 

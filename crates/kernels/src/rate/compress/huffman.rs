@@ -52,7 +52,8 @@ impl Code {
         for (weight, leaf) in self.weights.iter_mut().zip(leaves.iter()) {
             *weight = leaf.0;
         }
-        // Two queues, both in order: leaves and joined trees; the tree at `node` joins the two lightest.
+        // Two queues, both in order: leaves and joined trees; the tree at `node` joins the two
+        // lightest.
         let (mut leaf, mut joined) = (0, used);
         for node in used..2 * used - 1 {
             let mut total = 0;

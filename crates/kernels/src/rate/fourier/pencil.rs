@@ -64,7 +64,8 @@ impl Numbers {
     }
 }
 
-/// `turns` / `side` of a full turn backwards, by series for at most an eighth: the same bits everywhere.
+/// `turns` / `side` of a full turn backwards, by series for at most an eighth: the same bits
+/// everywhere.
 pub(super) fn turn(turns: usize, side: usize) -> (f64, f64) {
     let quarters = (8 * turns + side) / (2 * side);
     let rest = (4 * turns) as f64 - (quarters * side) as f64;
@@ -131,14 +132,16 @@ fn put(part: &mut PartMut, at: usize, value: Numbers) {
     (part.0[at], part.1[at]) = (value.re, value.im);
 }
 
-/// One of Stockham's stages: from `count` interleaved sequences of `points` to `R` times as many of `points / R`.
-/// For each place of the sequences, `$work` gets the `R` parts to read and to write, and the turns.
+/// One of Stockham's stages: from `count` interleaved sequences of `points` to `R` times as many of
+/// `points / R`. For each place of the sequences, `$work` gets the `R` parts to read and to write,
+/// and the turns.
 macro_rules! stage {
     ($name:ident, $radix:literal, $([$at:literal $from:ident $to:ident])*, $turns:ident, $q:ident, $work:block) => {
         #[inline(always)]
         fn $name(from: &Pencil, to: &mut Pencil, points: usize, count: usize, table: &[(f64, f64)]) {
             let part = points / $radix;
-            // Never comes sooner, but the compiler does not know; else it vectorises across places, not lanes.
+            // Never comes sooner, but the compiler does not know; else it vectorises across places,
+            // not lanes.
             let end = std::hint::black_box(count);
             for p in 0..part {
                 let $turns = [$(table[$at * p * count]),*];

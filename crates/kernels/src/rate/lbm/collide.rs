@@ -49,7 +49,8 @@ impl Mul for V {
     }
 }
 
-/// What a pair's share of equilibrium is made of: a weight, times the part that all pairs have, 4.5 and 3.
+/// What a pair's share of equilibrium is made of: a weight, times the part that all pairs have, 4.5
+/// and 3.
 type Weights = [V; 3];
 
 #[inline(always)]
@@ -57,7 +58,8 @@ fn weights(weight: V, base: V) -> Weights {
     [weight * base, weight * V::all(4.5), weight * V::all(3.0)]
 }
 
-/// A pair's share of equilibrium: what both directions get, and what the first gets more and the second less.
+/// A pair's share of equilibrium: what both directions get, and what the first gets more and the
+/// second less.
 #[inline(always)]
 fn share([base, square, simple]: Weights, along: V) -> (V, V) {
     (base + square * along * along, simple * along)
@@ -117,8 +119,8 @@ pub(super) fn collide(rows: [&mut [f64]; Q], cells: usize) {
     }
 }
 
-/// Sets a row of cells to equilibrium at density 1 and a velocity of `x`, and `y` and `z` by a part for all of the
-/// row and one for each cell.
+/// Sets a row of cells to equilibrium at density 1 and a velocity of `x`, and `y` and `z` by a part
+/// for all of the row and one for each cell.
 #[inline(always)]
 pub(super) fn settle(rows: [&mut [f64]; Q], x: f64, y: (f64, &[f64]), z: (f64, &[f64])) {
     let cells = y.1.len();

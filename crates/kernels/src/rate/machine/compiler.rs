@@ -1,4 +1,5 @@
-//! The compiler: one pass over the text, by recursive descent and operator precedence, straight to bytecodes.
+//! The compiler: one pass over the text, by recursive descent and operator precedence, straight to
+//! bytecodes.
 
 use super::vm::Op;
 use anyhow::{Context, bail, ensure};

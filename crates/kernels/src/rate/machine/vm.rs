@@ -59,8 +59,8 @@ impl Machine {
         (size_of_val(&*self.stack) + size_of_val(&*self.memory) + size_of_val(&*self.frames)) as u64
     }
 
-    /// What the program returns for `argument`, and how many bytecodes it took. Any program runs within the arrays:
-    /// places wrap around.
+    /// What the program returns for `argument`, and how many bytecodes it took. Any program runs
+    /// within the arrays: places wrap around.
     #[inline(always)]
     pub fn run(&mut self, code: &[Op], argument: i64) -> (i64, u64) {
         let Machine { stack, memory, frames } = self;

@@ -13,7 +13,8 @@ pub const PATTERNS: [&str; 6] = [
     "(images|icons)/[a-z]+\\.(html|png)",
 ];
 
-/// A place between letters: the letters that lead on (none: any way for free), and up to two places after.
+/// A place between letters: the letters that lead on (none: any way for free), and up to two places
+/// after.
 struct Place {
     letters: Option<[bool; 256]>,
     next: Vec<usize>,
@@ -120,7 +121,8 @@ impl Net {
 pub struct Automaton {
     /// Letters that no pattern tells apart have the same class.
     classes: [u8; 256],
-    /// By state and class: the next state's row and, in the lowest 8 bits, the patterns that end there.
+    /// By state and class: the next state's row and, in the lowest 8 bits, the patterns that end
+    /// there.
     table: Vec<u32>,
 }
 

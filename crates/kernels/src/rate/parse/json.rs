@@ -2,7 +2,8 @@
 
 use super::Mix;
 
-/// Kind (upper 4 bits) and length of a string; where it begins, or a number; first child; next sibling.
+/// Kind (upper 4 bits) and length of a string; where it begins, or a number; first child; next
+/// sibling.
 pub type Node = [u32; 4];
 const NONE: u32 = u32::MAX;
 const OBJECT: u32 = 1;
@@ -130,8 +131,8 @@ struct Parser<'a> {
     kept: usize,
 }
 
-/// Parses `text` into `nodes` (the root first) and the contents of `strings`; how many of each, if it is JSON (of
-/// whole numbers) and they suffice.
+/// Parses `text` into `nodes` (the root first) and the contents of `strings`; how many of each, if
+/// it is JSON (of whole numbers) and they suffice.
 pub fn parse(text: &[u8], nodes: &mut [Node], strings: &mut [u8]) -> Option<(usize, usize)> {
     let mut parser = Parser { text, at: 0, nodes, used: 0, strings, kept: 0 };
     parser.value(0)?;

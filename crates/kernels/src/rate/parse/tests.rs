@@ -5,7 +5,8 @@ use super::*;
 /// Matches what is repeated and calls what comes after.
 type Single<'a> = dyn Fn(&[u8], &dyn Fn(&[u8]) -> bool) -> bool + 'a;
 
-/// Whether `pattern` matches at the beginning of `text`, by backtracking; calls `rest` with what follows.
+/// Whether `pattern` matches at the beginning of `text`, by backtracking; calls `rest` with what
+/// follows.
 fn naive(pattern: &[u8], text: &[u8], rest: &dyn Fn(&[u8]) -> bool) -> bool {
     let mut depth = 0;
     for (at, letter) in pattern.iter().enumerate() {

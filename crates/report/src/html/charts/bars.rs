@@ -1,4 +1,5 @@
-//! One bar a label, with its interval; dots where the axis is logarithmic, because a bar there has no foot.
+//! One bar a label, with its interval; dots where the axis is logarithmic, because a bar there has
+//! no foot.
 
 use plotly::common::{
     ErrorData, ErrorType, HoverInfo, Marker, MarkerSymbol, Mode, Orientation, Pattern, PatternShape,

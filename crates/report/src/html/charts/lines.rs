@@ -73,7 +73,8 @@ pub fn spec(x: &Axis, y: &Axis, lines: &[Line], marks: &[(f64, String)], callout
     }
 }
 
-/// Whether all points lie at a few whole numbers, as CPUs do: nothing is to be read off between them.
+/// Whether all points lie at a few whole numbers, as CPUs do: nothing is to be read off between
+/// them.
 fn few_whole<'a>(scale: Scale, span: Option<Span>, mut points: impl Iterator<Item = &'a LinePoint>) -> bool {
     scale == Scale::Linear
         && span.is_some_and(|span| span.high - span.low < 8.0)
@@ -110,7 +111,8 @@ fn from_zero(scale: Scale, span: Span) -> Span {
     }
 }
 
-/// A line's band, or error bars where there are too few points for a band, the line itself, and its hollow marks.
+/// A line's band, or error bars where there are too few points for a band, the line itself, and its
+/// hollow marks.
 fn traces(data: &mut Vec<Box<dyn Trace>>, line: &Line, pen: &Pen, axes: [&Axis; 2]) {
     let drawn = line.points.iter().filter(|point| drawable(axes[0].scale, point.x));
     let (hollow, points): (Vec<&LinePoint>, Vec<&LinePoint>) = drawn.partition(|point| point.hollow);

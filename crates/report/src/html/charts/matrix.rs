@@ -11,7 +11,8 @@ use crate::block::Side;
 use crate::html::text::{label, template_label};
 use crate::plain::plain;
 
-/// More rows than this are drawn as groups: a screen has no more pixels, and a browser no more patience.
+/// More rows than this are drawn as groups: a screen has no more pixels, and a browser no more
+/// patience.
 const MOST: usize = 256;
 
 /// Up to this many rows and columns each cell has room for its number.
@@ -97,7 +98,8 @@ fn numbers(order: &Order, low: f64, high: f64) -> Vec<Annotation> {
     cells.map(number).collect()
 }
 
-/// A cross on each cell whose value is not to be believed; names of rows and columns place them in every order.
+/// A cross on each cell whose value is not to be believed; names of rows and columns place them in
+/// every order.
 fn crosses(sides: [&Side; 2], rejected: &[[usize; 2]], drawn: [usize; 2]) -> Box<dyn Trace> {
     let own = |at: usize| {
         let rows: Vec<usize> = (0..drawn[at]).collect();
@@ -183,7 +185,8 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
     }
 }
 
-/// From the smallest cell to the largest, or to the 99th percentile where a few far ones would take all the colours.
+/// From the smallest cell to the largest, or to the 99th percentile where a few far ones would take
+/// all the colours.
 fn colour_range(sorted: &[f64]) -> (f64, f64) {
     let (Some(low), Some(high)) = (sorted.first(), sorted.last()) else { return (0.0, 1.0) };
     let most = sorted[(sorted.len() - 1) * 99 / 100];

@@ -1,5 +1,5 @@
-//! Charts that have a row a series: its name at the left and its figure at the right, or both above it where the page
-//! is too narrow for that.
+//! Charts that have a row a series: its name at the left and its figure at the right, or both above
+//! it where the page is too narrow for that.
 
 use plotly::layout::{Axis, AxisRange};
 use serde_json::{Value, json};
@@ -44,7 +44,8 @@ pub fn shape(rows: usize) -> Shape {
     Shape::Tall(rows * 32 + 72, rows * 64 + 64)
 }
 
-/// The layout's changes on a narrow page: no margins for text, the text above each row; fewer ticks.
+/// The layout's changes on a narrow page: no margins for text, the text above each row; fewer
+/// ticks.
 pub fn narrow(rows: &[Row], ticks: usize) -> Value {
     let texts = rows.iter().enumerate().map(|(place, row)| {
         json!({

@@ -17,10 +17,12 @@ const COLUMNS: f64 = 150.0;
 /// The most strips in one drawing.
 const MOST: usize = 25;
 
-/// What all but one of so many counted samples need is drawn in place; what lies further out stands at the edge.
+/// What all but one of so many counted samples need is drawn in place; what lies further out stands
+/// at the edge.
 const BEYOND: usize = 50;
 
-/// No more than from nought to twice the median is drawn in place, and no less than this to both sides.
+/// No more than from nought to twice the median is drawn in place, and no less than this to both
+/// sides.
 const NARROWEST: f64 = 0.02;
 
 /// Drawings of up to `MOST` strips with the same axis, as equally full as can be.
@@ -30,7 +32,8 @@ pub fn specs(strips: &[Strip]) -> Vec<Spec> {
     strips.chunks(each).map(|strips| spec(strips, span)).collect()
 }
 
-/// Both ends of what is drawn in place: a sample at a hundred times the median must not press all others into a line.
+/// Both ends of what is drawn in place: a sample at a hundred times the median must not press all
+/// others into a line.
 fn span(strips: &[Strip]) -> Span {
     let all = || strips.iter().flat_map(|strip| &strip.dots).filter(|dot| dot.relative.is_finite());
     let mut far: Vec<f64> = all().filter(|dot| !dot.warm_up).map(|dot| (dot.relative - 1.0).abs()).collect();
@@ -141,7 +144,8 @@ fn samples(strips: &[Strip], span: Span, range: [f64; 2]) -> Vec<Box<dyn Trace>>
     traces
 }
 
-/// Where each dot stands above or below its row's middle so that neighbours do not cover each other.
+/// Where each dot stands above or below its row's middle so that neighbours do not cover each
+/// other.
 fn swarm(dots: &[Dot], span: Span, range: [f64; 2]) -> Vec<f64> {
     let place = |dot: &Dot| dot.relative.clamp(span.low, span.high);
     let column = |dot: &Dot| ((place(dot) - range[0]) / (range[1] - range[0]) * COLUMNS).round() as i64;

@@ -73,8 +73,8 @@ pub fn drawable(scale: Scale, value: f64) -> bool {
     value.is_finite() && (scale == Scale::Linear || value > 0.0)
 }
 
-/// An axis for `shown`, with at most `most` ticks, and its range in its own coordinates: logarithms where it is
-/// logarithmic. `room` is free space at both ends as a part of the range.
+/// An axis for `shown`, with at most `most` ticks, and its range in its own coordinates: logarithms
+/// where it is logarithmic. `room` is free space at both ends as a part of the range.
 pub fn value_axis(
     shown: &block::Axis,
     span: Option<Span>,
@@ -135,8 +135,8 @@ pub fn color_bar(unit: &str) -> ColorBar {
         .x_pad(12.0)
 }
 
-/// How the line at `index` of `count` is told from the others: by colour, sign and dash. Up to eight are blue, orange and
-/// so on; more of them are a family and get the steps of viridis.
+/// How the line at `index` of `count` is told from the others: by colour, sign and dash. Up to
+/// eight are blue, orange and so on; more of them are a family and get the steps of viridis.
 pub struct Pen {
     pub colour: String,
     pub band: String,

@@ -14,7 +14,8 @@ impl Ticks {
     }
 }
 
-/// Whether a logarithmic axis can reach from one to the other: zero and infinity are endlessly many decades away.
+/// Whether a logarithmic axis can reach from one to the other: zero and infinity are endlessly many
+/// decades away.
 fn reachable(low: f64, high: f64) -> bool {
     low > 0.0 && low <= high && high.is_finite()
 }
@@ -38,8 +39,8 @@ pub fn powers(low: f64, high: f64, most: usize, text: impl Fn(f64) -> String) ->
     Ticks::new(powers.map(|power| 2_f64.powi(power as i32)).collect(), text)
 }
 
-/// Ticks of a logarithmic axis: 1, 2, 5, 10 …, fewer where that is too many and evenly spaced ones where the range is
-/// too small for them.
+/// Ticks of a logarithmic axis: 1, 2, 5, 10 …, fewer where that is too many and evenly spaced ones
+/// where the range is too small for them.
 pub fn log(low: f64, high: f64, most: usize) -> Ticks {
     if !reachable(low, high) {
         return Ticks::default();

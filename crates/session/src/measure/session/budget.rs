@@ -20,7 +20,8 @@ impl Loop<'_, '_> {
         self.session.header.pretend.is_none() && visit_s > self.left_s()
     }
 
-    /// Seconds that a visit of this case takes: as seen in the first passes, which visit all of its points, or as estimated.
+    /// Seconds that a visit of this case takes: as seen in the first passes, which visit all of its
+    /// points, or as estimated.
     pub(super) fn visit_seconds(&self, case: usize) -> f64 {
         let whole = |visit: &&Visit| {
             self.session.profile.until != Until::Rounds || visit.pass < self.session.profile.passes_min
@@ -42,8 +43,9 @@ impl Loop<'_, '_> {
         bench::find(&case.bench).map(|bench| (bench.points)(case)).unwrap_or_default()
     }
 
-    /// Visits in all as far as can be told, and the time that the rest will take: every unfinished case up to the
-    /// next look of the stop rule, or up to the end of the passes; after those what fits into the budget.
+    /// Visits in all as far as can be told, and the time that the rest will take: every unfinished
+    /// case up to the next look of the stop rule, or up to the end of the passes; after those what
+    /// fits into the budget.
     pub(super) fn outlook(&self) -> (usize, Duration) {
         let profile = self.session.profile;
         let (mut visits, mut seconds) = (self.run.visits.len(), 0.0);
@@ -81,8 +83,8 @@ impl Loop<'_, '_> {
         self.session.header.budget_s - self.begin.elapsed().as_secs_f64()
     }
 
-    /// Takes cases out, the least important first, until the others get the passes that an interval needs at the speed that
-    /// was seen. What is taken out says so.
+    /// Takes cases out, the least important first, until the others get the passes that an interval
+    /// needs at the speed that was seen. What is taken out says so.
     pub(super) fn make_room(
         &mut self,
         runnable: &[usize],

@@ -79,8 +79,9 @@ impl Loop<'_, '_> {
         found.into_iter().filter(|part| !self.finished[part.case]).collect()
     }
 
-    /// Of these the first that fit into a round and into the budget, in a random order: cases with those of their points that
-    /// are to be visited, none where all are. One at least, if the budget has room.
+    /// Of these the first that fit into a round and into the budget, in a random order: cases with
+    /// those of their points that are to be visited, none where all are. One at least, if the
+    /// budget has room.
     fn round(&self, gaining: Vec<Part>, pass: u32) -> Vec<(usize, Vec<Params>)> {
         let mut round: Vec<(usize, Vec<Params>)> = Vec::new();
         let (mut seconds, left) = (0.0, self.left_s());

@@ -1,8 +1,9 @@
 //! The regions of a map, from the pieces of its rows and columns.
 //!
-//! Lines alone know little: a row of six cells with two flat ones at its end is cheapest as one fall, and a flat row does
-//! not know that the next one is flat as well but lower. So the ends of falls are looked at over all their lines together,
-//! and where lines beside each other are cut at the same place that is a border.
+//! Lines alone know little: a row of six cells with two flat ones at its end is cheapest as one
+//! fall, and a flat row does not know that the next one is flat as well but lower. So the ends of
+//! falls are looked at over all their lines together, and where lines beside each other are cut at
+//! the same place that is a border.
 
 use super::{Direction, Kind, Known, Region, cut};
 use crate::sweep::Shape;
@@ -112,7 +113,8 @@ impl Map {
         near.into_iter().flatten()
     }
 
-    /// A single line that has no border where those on both its sides have one has it, too: noise has closed the gap.
+    /// A single line that has no border where those on both its sides have one has it, too: noise
+    /// has closed the gap.
     fn close_borders(&mut self) {
         for axis in [0, 1] {
             let (lines, length) = lines(self.shape, axis);
@@ -142,7 +144,8 @@ impl Map {
             let other = &along[usize::from(1 - axis)];
             for from_start in [false, true] {
                 let flat = self.flat_bands(&bands, axis, from_start);
-                // A fall has two bands at least, the last of which may be of the level that it falls to.
+                // A fall has two bands at least, the last of which may be of the level that it
+                // falls to.
                 let cut = if flat >= 2 && bands.len() - flat < 2 { flat - 1 } else { flat };
                 if flat < 2 || bands.len() < cut + 2 {
                     continue;
@@ -156,8 +159,8 @@ impl Map {
         }
     }
 
-    /// How many bands at an end of a fall are level: neither a step between two nor all of them together are told from
-    /// none. 1 where the last step is told.
+    /// How many bands at an end of a fall are level: neither a step between two nor all of them
+    /// together are told from none. 1 where the last step is told.
     fn flat_bands(&self, bands: &[Vec<usize>], axis: u8, from_start: bool) -> usize {
         let band = |index: usize| &bands[if from_start { index } else { bands.len() - 1 - index }];
         let none = |one: usize, other: usize| {
@@ -184,7 +187,8 @@ impl Map {
         (n > 0.0).then(|| (sum / n, variance.sqrt() / n))
     }
 
-    /// Areas too small for a region become part of the one that most of their edges lead to, the smallest first.
+    /// Areas too small for a region become part of the one that most of their edges lead to, the
+    /// smallest first.
     fn calm(&mut self) {
         for _ in 0..self.labels.len() {
             let areas = self.areas();
@@ -223,7 +227,8 @@ impl Map {
         each.max_by_key(|(n, other)| (*n, rank(other))).map(|(_, other)| other)
     }
 
-    /// Connected cells with equal labels and no border between, each rising, in the order of their first cells.
+    /// Connected cells with equal labels and no border between, each rising, in the order of their
+    /// first cells.
     fn areas(&self) -> Vec<Vec<usize>> {
         let mut seen = vec![false; self.labels.len()];
         let mut areas = Vec::new();

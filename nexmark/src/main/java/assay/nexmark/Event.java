@@ -66,7 +66,10 @@ public final class Event {
     public StringData channel;
     public StringData url;
 
-    /** Size in bytes as Nexmark counts it: 8 for a number or a time; a bid's channel and url count 0. */
+    /**
+     * Size in bytes as Nexmark counts it: 8 for a number or a time; a bid's channel and url count
+     * 0.
+     */
     public int size;
 
     final byte[] buffer = new byte[BUFFER_BYTES];

@@ -20,7 +20,9 @@ class PacerTest {
         return pacer;
     }
 
-    /** Plays a subtask until {@code end}: an event takes {@code cost} ns, a wait {@code extra} more. */
+    /**
+     * Plays a subtask until {@code end}: an event takes {@code cost} ns, a wait {@code extra} more.
+     */
     private void play(Pacer pacer, long end, long cost, long extra) {
         while (now < end) {
             int due = pacer.due(BATCH);
@@ -223,7 +225,9 @@ class PacerTest {
         assertEquals(before + 2000, sample.count, 2);
     }
 
-    /** One thread counts, the other reads: the count never goes back and never runs ahead of time. */
+    /**
+     * One thread counts, the other reads: the count never goes back and never runs ahead of time.
+     */
     @Test
     void samplesOfAnotherThreadAreConsistent() throws InterruptedException {
         Pacer pacer =
