@@ -363,7 +363,7 @@ mod tests {
         let nexmark = rows("nexmark");
         assert_eq!(
             nexmark.len(),
-            3,
+            7,
             "a group that is named is measured although no profile below full has it"
         );
         assert!(standard.with_own_budget(&nexmark).budget_s < 300.0);

@@ -15,6 +15,11 @@ use model::CpuSet;
 use sys::scratch::Scratch;
 use sys::{affinity, process};
 
+mod memory;
+
+pub use memory::memory;
+use memory::{JOBMANAGER_DIRECT, JOBMANAGER_HEAP, METASPACE, OVERHEAD, Sizes};
+
 const LOOPBACK: &str = "127.0.0.1";
 /// How long both may take to start: 15 s on two busy CPUs.
 const START: Duration = Duration::from_secs(180);
@@ -26,18 +31,6 @@ const HEARTBEAT_TIMEOUT_MS: u32 = 20_000;
 const GRACE: Duration = Duration::from_secs(3);
 /// The room that logs and working files of such a cluster want, bytes: ten times what they take.
 const ROOM: u64 = 64 << 20;
-
-/// Heap of the JobManager, MiB: it plans one job.
-const JOBMANAGER_HEAP: usize = 320;
-/// Heap of a TaskManager, MiB: its framework's, and of each slot, whose events are garbage at once.
-const FRAMEWORK_HEAP: usize = 96;
-const SLOT_HEAP: usize = 160;
-const MOST_HEAP: usize = 16 << 10;
-const METASPACE: usize = 192;
-/// Its network buffers, MiB: a chained job uses none.
-const NETWORK: usize = 32;
-const DIRECT: usize = 128;
-const OVERHEAD: usize = 64;
 
 /// What 17 and later Java versions must be told before Flink may look into them.
 const OPENED: [&str; 11] = [
@@ -103,23 +96,14 @@ pub struct Plan {
     pub elsewhere: CpuSet,
     /// The REST port; by itself a free one.
     pub port: Option<u16>,
+    /// Whether the query keeps windows and exchanges rows between slots.
+    pub windows: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Ports {
     rest: u16,
     rpc: u16,
-}
-
-/// Memory that a cluster of so many slots takes, bytes.
-pub fn memory(slots: usize) -> u64 {
-    // What the Java machine takes beside is as much as its code and its threads: 200 MiB in both.
-    let taskmanager = heap(slots) + METASPACE + DIRECT + OVERHEAD;
-    ((JOBMANAGER_HEAP + METASPACE + OVERHEAD + taskmanager + 400) as u64) << 20
-}
-
-fn heap(slots: usize) -> usize {
-    (FRAMEWORK_HEAP + SLOT_HEAP * slots).min(MOST_HEAP)
 }
 
 impl Plan {
@@ -143,13 +127,13 @@ impl Plan {
 
     /// What both processes have in common: module doors, the collector, memory, logs, the class
     /// path.
-    fn java_words(&self, folder: &Path, heap: usize) -> Vec<String> {
+    fn java_words(&self, folder: &Path, heap: usize, direct: usize) -> Vec<String> {
         let mut words: Vec<String> = vec![
             COLLECTOR.into(),
             format!("-Xms{heap}m"),
             format!("-Xmx{heap}m"),
             format!("-XX:MaxMetaspaceSize={METASPACE}m"),
-            format!("-XX:MaxDirectMemorySize={DIRECT}m"),
+            format!("-XX:MaxDirectMemorySize={direct}m"),
             // Else it maps a file in the system's temporary folder.
             "-XX:-UsePerfData".into(),
             "-XX:+ExitOnOutOfMemoryError".into(),
@@ -165,12 +149,12 @@ impl Plan {
     }
 
     fn jobmanager_words(&self, folder: &Path) -> Vec<String> {
-        let mut words = self.java_words(folder, JOBMANAGER_HEAP);
+        let mut words = self.java_words(folder, JOBMANAGER_HEAP, JOBMANAGER_DIRECT);
         words.push("org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint".into());
         words.extend(["--configDir".into(), folder.display().to_string()]);
         let sizes = [
             ("heap.size", JOBMANAGER_HEAP),
-            ("off-heap.size", DIRECT),
+            ("off-heap.size", JOBMANAGER_DIRECT),
             ("jvm-metaspace.size", METASPACE),
             ("jvm-overhead.min", OVERHEAD),
             ("jvm-overhead.max", OVERHEAD),
@@ -182,23 +166,13 @@ impl Plan {
     }
 
     fn taskmanager_words(&self, folder: &Path) -> Vec<String> {
-        let heap = heap(self.seats.len());
-        let mut words = self.java_words(folder, heap);
+        let sizes = Sizes::of(self.seats.len(), self.windows);
+        let mut words = self.java_words(folder, sizes.heap, sizes.direct());
         words.push("org.apache.flink.runtime.taskexecutor.TaskManagerRunner".into());
         words.extend(["--configDir".into(), folder.display().to_string()]);
         words.extend(["-D".to_string(), format!("taskmanager.cpu.cores={}", self.seats.len())]);
-        let sizes = [
-            ("network.min", NETWORK),
-            ("network.max", NETWORK),
-            ("task.heap.size", heap - FRAMEWORK_HEAP),
-            ("task.off-heap.size", 0),
-            ("framework.heap.size", FRAMEWORK_HEAP),
-            ("framework.off-heap.size", DIRECT - NETWORK),
-            ("managed.size", 0),
-            ("jvm-metaspace.size", METASPACE),
-            ("jvm-overhead.min", OVERHEAD),
-            ("jvm-overhead.max", OVERHEAD),
-        ];
+        words.extend(["-D".to_string(), format!("taskmanager.memory.segment-size={}k", sizes.segment_kib)]);
+        let sizes = sizes.of_flink();
         for (name, mib) in sizes {
             words.extend(["-D".to_string(), format!("taskmanager.memory.{name}={mib}m")]);
         }

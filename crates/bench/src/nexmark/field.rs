@@ -7,7 +7,7 @@ use anyhow::{Context, bail, ensure};
 
 use super::cluster::{COLLECTORS, Cluster, Lost};
 use super::gauge::Snapshot;
-use super::rest::{ENDED, Rest};
+use super::rest::{DROPPED, ENDED, GAUGE, Rest};
 use super::walk::{Length, Readings, Rejected, Step, Window, schedule};
 use super::wish::Wish;
 use super::{Target, Told};
@@ -57,6 +57,7 @@ pub struct Field {
     named: Option<String>,
     job: Option<String>,
     query: String,
+    windows: bool,
     parallelism: u64,
     seed: u64,
     length: Length,
@@ -92,9 +93,10 @@ impl Field {
         };
         let jar = rest.upload(&jar, named.as_deref().unwrap_or(""));
         let jar = jar.context("the program cannot be brought to the JobManager")?;
-        let (query, parallelism, length) = (told.query, told.parallelism, told.length);
+        let Told { query, windows, parallelism, length, .. } = told;
         // A seed that a Java program reads as a number, too.
-        Ok(Field { rest, own, jar, named, job: None, query, parallelism, seed: seed >> 1, length })
+        let seed = seed >> 1;
+        Ok(Field { rest, own, jar, named, job: None, query, windows, parallelism, seed, length })
     }
 
     /// Walks the steps, after one that warms up. Whoever loses the TaskManager once goes on with
@@ -153,6 +155,7 @@ impl Field {
             }
             if readings.step().is_some_and(|step| step >= steps.len() as i64) {
                 self.check_collector(readings)?;
+                self.check_nothing_dropped(&job, &vertices)?;
                 self.cancel();
                 return Ok(Ended::Walked);
             }
@@ -226,7 +229,7 @@ impl Field {
         if (known as u64) < self.parallelism {
             vertices.clear();
             for vertex in seen.vertices {
-                let gauges = self.rest.gauges(job, &vertex)?;
+                let gauges = self.rest.metrics(job, &vertex, GAUGE)?;
                 vertices.push((vertex, gauges));
             }
         }
@@ -250,6 +253,24 @@ impl Field {
             ),
             None => Ok(()),
         }
+    }
+
+    /// Of a query with windows: that no event came when its window was over, and was left out of the answer.
+    fn check_nothing_dropped(&self, job: &str, vertices: &[(String, Vec<String>)]) -> anyhow::Result<()> {
+        if !self.windows {
+            return Ok(());
+        }
+        let (mut told, mut dropped) = (false, 0.0);
+        for (vertex, _) in vertices {
+            let metrics = self.rest.metrics(job, vertex, DROPPED)?;
+            for value in self.rest.read(job, vertex, &metrics)? {
+                told = true;
+                dropped += value.parse::<f64>().with_context(|| format!("{DROPPED} is {value:?}"))?;
+            }
+        }
+        ensure!(told, "no window of the job tells how many events it dropped ({DROPPED})");
+        ensure!(dropped == 0.0, "{dropped} events came after the end of their window: the answer lacks them");
+        Ok(())
     }
 
     /// Cancels the job and waits until it has ended.

@@ -41,6 +41,9 @@ pub struct Snapshot {
     /// Its garbage collectors, and versions.
     #[serde(default)]
     pub gc: Vec<String>,
+    /// Time in which they stopped the process so far; less than 0 where it is not told.
+    #[serde(default = "unknown")]
+    pub gc_ms: i64,
     #[serde(default)]
     pub java: String,
     #[serde(default)]
@@ -120,6 +123,7 @@ pub mod tests {
             step_nanos: (at * 1e9).round() as i64 - (began * 1e9).round() as i64,
             count,
             process_ticks: ticks / 2,
+            gc_ms: ticks,
             hz: 100,
             cpus: vec![[1, ticks / 2, ticks - ticks / 2, 0]],
             ..Snapshot::default()
@@ -128,14 +132,16 @@ pub mod tests {
 
     const TEXT: &str = r#"{"v":1,"host":"h","pid":12,"subtask":1,"step":3,"steps":15,"target":1234.5,"nanos":5000000000,
         "millis":1700000000000,"step_nanos":1000000000,"count":98765,"late_ns":12,"process_ticks":321,"hz":100,
-        "allowed":"1","cpus":[[0,10,20,0],[1,11,21,1]],"gc":["Copy","MarkSweepCompact"],"java":"17","flink":"2.3.0"}"#;
+        "allowed":"1","cpus":[[0,10,20,0],[1,11,21,1]],"gc":["Copy","MarkSweepCompact"],"gc_ms":40,"java":"17","flink":"2.3.0"}"#;
 
     #[test]
     fn a_report_is_read_whole() {
         let snapshot = Snapshot::parse(TEXT).expect("a report");
         assert_eq!((snapshot.pid, snapshot.step, snapshot.count), (12, 3, 98765));
         assert_eq!((snapshot.step_s(), snapshot.cpus), (Some(1.0), vec![[1, 11, 21, 1]]));
-        assert_eq!(snapshot.gc, ["Copy", "MarkSweepCompact"]);
+        assert_eq!((snapshot.gc.join(" ").as_str(), snapshot.gc_ms), ("Copy MarkSweepCompact", 40));
+        // A program of before does not tell it.
+        assert_eq!(Snapshot::parse(&TEXT.replace("\"gc_ms\":40,", "")).map(|old| old.gc_ms), Ok(-1));
         let at = |step: &str| Snapshot::parse(&TEXT.replace("\"step\":3", step)).expect("a report");
         assert_eq!(at("\"step\":-1").step_s(), None, "not yet begun");
         assert_eq!(at("\"step\":15").step_s(), None, "all are over");

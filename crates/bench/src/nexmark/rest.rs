@@ -20,7 +20,9 @@ const AT_ONCE: usize = 20;
 const WORKERS: usize = 16;
 
 /// The gauge's name in the job.
-const GAUGE: &str = "assay";
+pub const GAUGE: &str = "assay";
+/// What a window's operator calls the events that came when their window was over.
+pub const DROPPED: &str = "numLateRecordsDropped";
 
 /// States in which a job runs no more.
 pub const ENDED: [&str; 3] = ["CANCELED", "FAILED", "FINISHED"];
@@ -172,18 +174,18 @@ impl Rest {
         root_cause(root)
     }
 
-    /// The names of the job's own gauges in a vertex.
-    pub fn gauges(&self, job: &str, vertex: &str) -> anyhow::Result<Vec<String>> {
+    /// The names of all metrics of a vertex whose last part is this: one for each subtask and operator.
+    pub fn metrics(&self, job: &str, vertex: &str, last: &str) -> anyhow::Result<Vec<String>> {
         let said = self.get(&format!("/jobs/{}/vertices/{}/metrics", encoded(job), encoded(vertex)))?;
         let names = said.as_array().into_iter().flatten().filter_map(|metric| metric["id"].as_str());
-        let own = |name: &&str| name.rsplit('.').next() == Some(GAUGE);
+        let own = |name: &&str| name.rsplit('.').next() == Some(last);
         Ok(names.filter(own).map(str::to_string).collect())
     }
 
-    /// What these gauges say now.
-    pub fn read(&self, job: &str, vertex: &str, gauges: &[String]) -> anyhow::Result<Vec<String>> {
+    /// What these metrics of a vertex say now.
+    pub fn read(&self, job: &str, vertex: &str, metrics: &[String]) -> anyhow::Result<Vec<String>> {
         let mut all = Vec::new();
-        for some in gauges.chunks(AT_ONCE) {
+        for some in metrics.chunks(AT_ONCE) {
             let names: Vec<String> = some.iter().map(|name| encoded(name)).collect();
             let path = format!(
                 "/jobs/{}/vertices/{}/metrics?get={}",

@@ -64,6 +64,11 @@ fn one_thread_both_two_cores_and_all_with_the_jobmanager_off_their_cores() {
     let mut small = machine(&["0", "1"]);
     small.memory.available_bytes = Some(300 << 20);
     assert!(placed(&small)[0].1.starts_with("memory: a Flink cluster of 1 slots needs"));
+    // What is enough for Q0 may be too little for windows.
+    small.memory.available_bytes = Some(cluster::memory(1, false));
+    assert_eq!(placed(&small)[0].1, "1");
+    let windows = with_scope(&small, |scope| cases(BENCHMARKS.last().expect("a row"), scope));
+    assert!(windows[0].unmet.as_ref().is_some_and(|why| why.starts_with("memory: ")));
 }
 
 #[test]
@@ -89,6 +94,13 @@ fn cases_are_supplied_with_a_cluster_or_sent_to_one() {
         let own = On::Own { java: "/j/java".into(), home: "/f".into(), port: Some(8081) };
         let own = Flink { jar: "/p.jar".into(), on: own }.supply(all(), scope);
         assert_eq!(own.len(), all().len());
+        // The last of the queries has windows, the first has none.
+        let windows = |candidate: &Candidate| match Told::of(&candidate.case).expect("told").on {
+            Target::Own(plan) => plan.windows,
+            Target::Running { .. } => panic!("a cluster of our own"),
+        };
+        let (first, last) = (own.first(), own.iter().rfind(|one| one.unmet.is_none()));
+        assert_eq!((first.map(windows), last.map(windows)), (Some(false), Some(true)));
         let told = Told::of(&own[0].case).expect("told");
         assert_eq!((told.query.as_str(), told.parallelism, told.length.rounds), ("q0", 1, 2));
         let Target::Own(plan) = told.on else { panic!("a cluster of our own") };
@@ -100,7 +112,7 @@ fn cases_are_supplied_with_a_cluster_or_sent_to_one() {
         let running = Flink { jar: "/p.jar".into(), on }.supply(all(), scope);
         assert_eq!(
             running.iter().map(|one| one.case.key()).collect::<Vec<_>>(),
-            ["nexmark.q0@free", "nexmark.q1@free", "nexmark.q2@free"]
+            ["q0", "q1", "q2", "q5", "q7", "q8", "q11"].map(|query| format!("nexmark.{query}@free"))
         );
         let told = Told::of(&running[0].case).expect("told");
         assert!(
@@ -149,6 +161,7 @@ fn every_metric_of_a_window_follows_from_its_readings() {
         others: Some(0.01),
         steal: Some(0.0),
         process_cpus: Some(0.5),
+        gc: Some(0.03),
     };
     let full = Window { target: None, ..window.clone() };
     let walked = Walked {
@@ -177,6 +190,7 @@ fn every_metric_of_a_window_follows_from_its_readings() {
         (ids::metric::LATE, 1.5),
         (ids::metric::OTHERS, 1.0),
         (ids::metric::STEAL, 0.0),
+        (ids::metric::GC, 3.0),
         (ids::metric::REJECTED, 1.0),
         (ids::metric::RESTARTS, 0.0),
     ] {

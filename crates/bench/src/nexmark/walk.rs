@@ -92,6 +92,8 @@ pub struct Window {
     pub others: Option<f64>,
     pub steal: Option<f64>,
     pub process_cpus: Option<f64>,
+    /// Share of the time in which the processes stood still for their garbage collectors.
+    pub gc: Option<f64>,
 }
 
 impl Window {
@@ -210,7 +212,7 @@ fn window(ends: &[&(Snapshot, Snapshot)]) -> Result<Window, Rejected> {
 /// What was used of the CPUs: each CPU of each host once, and each process once.
 fn used(ends: &[&(Snapshot, Snapshot)]) -> Window {
     let mut cpus: BTreeMap<(&str, i64), [f64; 3]> = BTreeMap::new();
-    let (mut processes, mut process_cpus) = (BTreeSet::new(), Some(0.0));
+    let (mut processes, mut process_cpus, mut gc) = (BTreeSet::new(), Some(0.0), Some(0.0));
     for (first, last) in ends {
         for now in &last.cpus {
             let Some(then) = first.cpus.iter().find(|then| then[0] == now[0]) else { continue };
@@ -229,6 +231,9 @@ fn used(ends: &[&(Snapshot, Snapshot)]) -> Window {
             let ticks = (last.process_ticks - first.process_ticks) as f64;
             let seconds = last.ns_since(first) / 1e9;
             process_cpus = process_cpus.filter(|_| known).map(|all| all + ticks / last.hz as f64 / seconds);
+            let known = first.gc_ms >= 0 && last.gc_ms >= first.gc_ms;
+            let stopped_s = last.gc_ms.saturating_sub(first.gc_ms) as f64 / 1e3;
+            gc = gc.filter(|_| known).map(|all| all + stopped_s / seconds);
         }
     }
     let number = cpus.len() as f64;
@@ -237,7 +242,8 @@ fn used(ends: &[&(Snapshot, Snapshot)]) -> Window {
     let [cpu, cpu_ticks, steal] = [0, 1, 2].map(share);
     // Ticks err to both sides: what is a little less than nothing stays so.
     let others = cpu.and_then(|cpu| Some(cpu - process_cpus? / number));
-    Window { cpu, cpu_ticks, steal, others, process_cpus, ..Window::default() }
+    let gc = gc.map(|all: f64| all / processes.len() as f64);
+    Window { cpu, cpu_ticks, steal, others, process_cpus, gc, ..Window::default() }
 }
 
 #[cfg(test)]
@@ -282,7 +288,7 @@ mod tests {
         let window = readings.window(3).expect("a window");
         assert_eq!((window.ns, window.events, window.rate()), (3e9, 3000.0, 1000.0));
         assert_eq!((window.target, window.cpu, window.steal), (Some(1000.0), Some(0.5), Some(0.0)));
-        assert_eq!(window.process_cpus, Some(0.5));
+        assert_eq!((window.process_cpus, window.gc), (Some(0.5), Some(0.1)));
         assert!(window.others.is_some_and(|others| others.abs() < 1e-12));
         assert_eq!(readings.step(), Some(3));
     }
@@ -373,7 +379,9 @@ mod tests {
         let mut full = pair(1, "here", 7);
         (full.0.target, full.1.target) = (-1.0, -1.0);
         assert_eq!(window(&[&full]).expect("a window").target, None);
-        full.1.process_ticks = -1;
-        assert_eq!(window(&[&full]).expect("a window").process_cpus, None);
+        assert_eq!(three.gc, Some(0.1));
+        (full.1.process_ticks, full.0.gc_ms) = (-1, -1);
+        let unknown = window(&[&full]).expect("a window");
+        assert_eq!((unknown.process_cpus, unknown.gc), (None, None));
     }
 }

@@ -22,7 +22,8 @@ macro_rules! sources {
 }
 
 sources! {
-    "Event" "EventRow" "Generator" "Job" "NexmarkReader" "NexmarkSource" "NexmarkTableFactory" "Pacer" "Report" "Schedule"
+    "Event" "EventRow" "Generator" "Job" "NexmarkReader" "NexmarkSource" "NexmarkTableFactory" "Pack" "Pacer" "Query"
+    "Report" "Schedule"
 }
 
 /// What tells Flink of the table's connector.

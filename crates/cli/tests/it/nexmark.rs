@@ -405,6 +405,51 @@ fn whoever_is_killed_nothing_is_left() {
     }
 }
 
+/// Packages into which Flink looks, for Java versions from 17 on.
+const OPENED: [&str; 7] = [
+    "java.lang",
+    "java.lang.reflect",
+    "java.net",
+    "java.nio",
+    "java.time",
+    "java.util",
+    "java.util.concurrent",
+];
+
+#[test]
+fn every_row_of_every_query_is_right() {
+    let Some(home) = flink("every_row_of_every_query_is_right") else { return };
+    let dir = tempfile::tempdir().expect("a folder");
+    let module = testkit::root().join("nexmark/src");
+    let main = module.join("main/java/assay/nexmark");
+    let mut sources: Vec<PathBuf> =
+        fs::read_dir(main).expect("the module").flatten().map(|entry| entry.path()).collect();
+    sources.push(module.join("test/java/assay/nexmark/Answers.java"));
+    let found = [home.join("lib"), home.join("pyflink/lib")].into_iter().find(|lib| lib.is_dir());
+    let lib = format!("{}/*", found.expect("it was found by it").display());
+    let said = |command: &mut Command| {
+        let output = command.output().expect("it runs");
+        let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        assert!(output.status.success(), "{}", text.concat());
+        text
+    };
+    let mut compile = Command::new("javac");
+    said(compile.args(["--release", "11", "-nowarn", "-cp", &lib, "-d"]).arg(dir.path()).args(sources));
+    let service = "META-INF/services/org.apache.flink.table.factories.Factory";
+    fs::create_dir_all(dir.path().join("META-INF/services")).expect("folders");
+    fs::copy(module.join("main/resources").join(service), dir.path().join(service)).expect("a file");
+    let mut answers = Command::new("java");
+    answers.args(OPENED.map(|package| format!("--add-opens=java.base/{package}=ALL-UNNAMED")));
+    // Its life is short: compiled quickly is better than compiled well.
+    answers.args(["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx1g"]);
+    answers.arg(format!("-Djava.io.tmpdir={}", dir.path().display()));
+    answers.arg("-cp").arg(format!("{}:{lib}", dir.path().display())).arg("assay.nexmark.Answers");
+    let [told, _] = said(&mut answers);
+    let right: Vec<&str> =
+        told.lines().filter_map(|line| line.split_once(" right: ")).map(|(query, _)| query).collect();
+    assert_eq!(right, ["q0", "q1", "q2", "q5", "q7", "q8", "q11"], "{told}");
+}
+
 #[test]
 fn the_module_passes_its_own_tests() {
     let test = "the_module_passes_its_own_tests";

@@ -6,6 +6,10 @@ names! { BenchId:
     Q0 = "nexmark.q0",
     Q1 = "nexmark.q1",
     Q2 = "nexmark.q2",
+    Q5 = "nexmark.q5",
+    Q7 = "nexmark.q7",
+    Q8 = "nexmark.q8",
+    Q11 = "nexmark.q11",
 }
 
 pub mod metric {
@@ -23,6 +27,7 @@ pub mod metric {
         LATE = "late",
         OTHERS = "others",
         STEAL = "steal",
+        GC = "gc",
         REJECTED = "rejected",
         RESTARTS = "restarts",
     }

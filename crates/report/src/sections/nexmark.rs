@@ -21,13 +21,14 @@ pub const GROUP: &str = "nexmark.";
 const FULL: i64 = 100;
 
 /// The columns: metric and title.
-const METRICS: [(MetricId, &str); 9] = [
+const METRICS: [(MetricId, &str); 10] = [
     (ids::metric::RATE, "events"),
     (ids::metric::ACHIEVED, "of the target"),
     (ids::metric::CPU, "CPU%"),
     (ids::metric::CPU_TICKS, "as top adds it up"),
     (ids::metric::ATTAINMENT, "events for each %"),
     (ids::metric::COST, "CPU time an event"),
+    (ids::metric::GC, "collecting garbage"),
     (ids::metric::LATE, "late"),
     (ids::metric::OTHERS, "others"),
     (ids::metric::REJECTED, "windows not used"),

@@ -3,30 +3,29 @@ package assay.nexmark;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import org.apache.flink.configuration.Configuration;
 import org.apache.flink.configuration.CoreOptions;
 import org.apache.flink.configuration.PipelineOptions;
 import org.apache.flink.table.api.EnvironmentSettings;
+import org.apache.flink.table.api.TableDescriptor;
 import org.apache.flink.table.api.TableEnvironment;
 import org.apache.flink.table.api.config.ExecutionConfigOptions;
 
 /**
- * Submits one Nexmark query and returns: {@code --query q0|q1|q2 --schedule TEXT [--seed N]
- * [--parallelism P]}.
+ * Submits one Nexmark query and returns: {@code --query q0|q1|q2|q5|q7|q8|q11 --schedule TEXT
+ * [--seed N] [--parallelism P]}.
  */
 public final class Job {
     private static final String USAGE =
-            "expected --query q0|q1|q2 --schedule RATE@SECONDS;... [--seed N] [--parallelism P]";
+            "expected --query q0|q1|q2|q5|q7|q8|q11 --schedule RATE@SECONDS;... [--seed N]"
+                    + " [--parallelism P]";
     private static final List<String> NAMES =
             Arrays.asList("--query", "--schedule", "--seed", "--parallelism");
     private static final int MOST_SUBTASKS = 1 << 15;
 
-    private static final String BIDS =
-            "CREATE TEMPORARY VIEW bid AS SELECT bid.auction, bid.bidder, bid.price, bid.channel,"
-                    + " bid.url, `dateTime`, bid.extra FROM nexmark WHERE event_type = 2";
-
-    final String query;
+    final Query query;
     final String schedule;
     final long seed;
     final int parallelism;
@@ -45,11 +44,7 @@ public final class Job {
                 throw bad(args[i] + " is given twice");
             }
         }
-        query = given.get("--query");
-        if (query == null) {
-            throw bad("--query is missing");
-        }
-        statements(query);
+        query = query(given.get("--query"));
         schedule = given.get("--schedule");
         if (schedule == null) {
             throw bad("--schedule is missing");
@@ -66,52 +61,49 @@ public final class Job {
     }
 
     private void submit() {
+        TableEnvironment tables = tables(parallelism, "assay nexmark " + name(query));
+        open(tables, NexmarkTableFactory.table(schedule, seed, query.hasWindows()));
+        tables.executeSql(
+                "CREATE TEMPORARY TABLE sink (" + query.columns + ") WITH ('connector' = 'blackhole')");
+        tables.executeSql("INSERT INTO sink " + query.select);
+    }
+
+    /** An environment for streams of so many subtasks. */
+    static TableEnvironment tables(int parallelism, String name) {
         Configuration configuration = new Configuration();
         configuration.set(CoreOptions.DEFAULT_PARALLELISM, parallelism);
         configuration.set(
                 ExecutionConfigOptions.TABLE_EXEC_RESOURCE_DEFAULT_PARALLELISM, parallelism);
-        configuration.set(PipelineOptions.NAME, "assay nexmark " + query);
-        TableEnvironment tables =
-                TableEnvironment.create(
-                        EnvironmentSettings.newInstance()
-                                .inStreamingMode()
-                                .withConfiguration(configuration)
-                                .build());
-        tables.createTemporaryTable("nexmark", NexmarkTableFactory.table(schedule, seed));
-        tables.executeSql(BIDS);
-        for (String statement : statements(query)) {
-            tables.executeSql(statement);
+        configuration.set(PipelineOptions.NAME, name);
+        return TableEnvironment.create(
+                EnvironmentSettings.newInstance()
+                        .inStreamingMode()
+                        .withConfiguration(configuration)
+                        .build());
+    }
+
+    /** Makes events and their views known to an environment. */
+    static void open(TableEnvironment tables, TableDescriptor events) {
+        tables.createTemporaryTable("nexmark", events);
+        for (String view : Query.VIEWS) {
+            tables.executeSql(view);
         }
     }
 
-    /** The sink and the insert of a query. */
-    static String[] statements(String query) {
-        switch (query) {
-            case "q0":
-                return new String[] {
-                    sink("auction BIGINT, bidder BIGINT, price BIGINT, `dateTime` TIMESTAMP(3), extra STRING"),
-                    "INSERT INTO sink SELECT auction, bidder, price, `dateTime`, extra FROM bid"
-                };
-            case "q1":
-                return new String[] {
-                    sink(
-                            "auction BIGINT, bidder BIGINT, price DECIMAL(23, 3),"
-                                    + " `dateTime` TIMESTAMP(3), extra STRING"),
-                    "INSERT INTO sink SELECT auction, bidder, 0.908 * price AS price, `dateTime`, extra"
-                            + " FROM bid"
-                };
-            case "q2":
-                return new String[] {
-                    sink("auction BIGINT, price BIGINT"),
-                    "INSERT INTO sink SELECT auction, price FROM bid WHERE MOD(auction, 123) = 0"
-                };
-            default:
-                throw bad("unknown query '" + query + "'");
-        }
+    static String name(Query query) {
+        return query.name().toLowerCase(Locale.ROOT);
     }
 
-    private static String sink(String columns) {
-        return "CREATE TEMPORARY TABLE sink (" + columns + ") WITH ('connector' = 'blackhole')";
+    private static Query query(String name) {
+        if (name == null) {
+            throw bad("--query is missing");
+        }
+        for (Query query : Query.values()) {
+            if (name(query).equals(name)) {
+                return query;
+            }
+        }
+        throw bad("unknown query '" + name + "'");
     }
 
     private static long number(String name, String text, long least, long most) {

@@ -29,6 +29,8 @@ final class NexmarkReader implements SourceReader<RowData, NexmarkSource.Share> 
     private final Generator generator;
     private final Event event = new Event();
     private final EventRow row = new EventRow(event);
+    private final boolean together;
+    private final long events;
     private final CompletableFuture<Void> assigned = new CompletableFuture<>();
 
     private NexmarkSource.Share share;
@@ -36,11 +38,20 @@ final class NexmarkReader implements SourceReader<RowData, NexmarkSource.Share> 
     private long startMillis;
     private long next;
     private int stride;
+    private Pack pack;
+    private long limit = Long.MAX_VALUE;
 
-    NexmarkReader(SourceReaderContext context, Schedule schedule, long seed) {
+    NexmarkReader(
+            SourceReaderContext context,
+            Schedule schedule,
+            Generator generator,
+            boolean together,
+            long events) {
         this.context = context;
         this.schedule = schedule;
-        this.generator = new Generator(seed);
+        this.generator = generator;
+        this.together = together;
+        this.events = events;
     }
 
     @Override
@@ -72,7 +83,17 @@ final class NexmarkReader implements SourceReader<RowData, NexmarkSource.Share> 
             pacer = begin();
         }
         int due = pacer.due(BATCH);
+        if (pack != null && pacer.count() + due > limit) {
+            limit = pack.limit();
+            if (pacer.count() + due > limit) {
+                LockSupport.parkNanos(Pacer.TICK);
+                return InputStatus.MORE_AVAILABLE;
+            }
+        }
         for (int i = 0; i < due; i++) {
+            if (next >= events) {
+                return InputStatus.END_OF_INPUT;
+            }
             generator.fill(next, event);
             output.collect(row);
             next += stride;
@@ -98,9 +119,19 @@ final class NexmarkReader implements SourceReader<RowData, NexmarkSource.Share> 
         if (startMillis == 0) {
             startMillis = nowMillis;
         }
+        if (together) {
+            pack = Pack.of(job());
+            limit = 0;
+            begun.goWith(pack);
+            pack.join(share.subtask, begun);
+        }
         begun.start(TimeUnit.MILLISECONDS.toNanos(Math.max(0, nowMillis - startMillis)));
         pacer = begun;
         return begun;
+    }
+
+    private String job() {
+        return context.metricGroup().getAllVariables().get("<job_id>");
     }
 
     @Override
@@ -145,6 +176,8 @@ final class NexmarkReader implements SourceReader<RowData, NexmarkSource.Share> 
 
     @Override
     public void close() {
-        // Holds nothing.
+        if (pack != null) {
+            Pack.leave(job(), share.subtask);
+        }
     }
 }

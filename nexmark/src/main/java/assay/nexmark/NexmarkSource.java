@@ -17,32 +17,42 @@ import org.apache.flink.table.data.RowData;
 
 /**
  * A source of Nexmark events that keeps its own schedule. Of P subtasks, subtask i emits the event
- * numbers i, i + P, i + 2P and so on. After the last step it stays idle until the job is cancelled.
+ * numbers i, i + P, i + 2P and so on. After the last step it stays idle until the job is cancelled,
+ * unless its events are limited.
  */
 public final class NexmarkSource implements Source<RowData, NexmarkSource.Share, Void> {
     private static final long serialVersionUID = 1L;
 
     private final String schedule;
     private final long seed;
+    private final boolean together;
+    private final long events;
 
     /**
      * @param schedule see {@link Schedule}
+     * @param together whether subtasks stay together, see {@link Pack}
+     * @param events the number of events after which it ends, or {@link Long#MAX_VALUE}
      * @throws IllegalArgumentException if the schedule cannot be used
      */
-    public NexmarkSource(String schedule, long seed) {
+    public NexmarkSource(String schedule, long seed, boolean together, long events) {
         Schedule.parse(schedule);
         this.schedule = schedule;
         this.seed = seed;
+        this.together = together;
+        this.events = events;
     }
 
     @Override
     public Boundedness getBoundedness() {
-        return Boundedness.CONTINUOUS_UNBOUNDED;
+        return events == Long.MAX_VALUE
+                ? Boundedness.CONTINUOUS_UNBOUNDED
+                : Boundedness.BOUNDED;
     }
 
     @Override
     public SourceReader<RowData, Share> createReader(SourceReaderContext context) {
-        return new NexmarkReader(context, Schedule.parse(schedule), seed);
+        return new NexmarkReader(
+                context, Schedule.parse(schedule), new Generator(seed), together, events);
     }
 
     @Override

@@ -11,6 +11,7 @@ import java.util.Collections;
 import java.util.Set;
 import org.apache.flink.configuration.ConfigOption;
 import org.apache.flink.configuration.ConfigOptions;
+import org.apache.flink.configuration.ReadableConfig;
 import org.apache.flink.table.api.Schema;
 import org.apache.flink.table.api.TableDescriptor;
 import org.apache.flink.table.api.ValidationException;
@@ -40,6 +41,20 @@ public final class NexmarkTableFactory implements DynamicTableSourceFactory {
                     .longType()
                     .defaultValue(1L)
                     .withDescription("The same seed gives the same events.");
+
+    /** Whether subtasks stay together, see {@link assay.nexmark.Pack}. */
+    public static final ConfigOption<Boolean> TOGETHER =
+            ConfigOptions.key("together")
+                    .booleanType()
+                    .defaultValue(false)
+                    .withDescription("Subtasks of a process wait for the slowest of them.");
+
+    /** Events after which the table ends. */
+    public static final ConfigOption<Long> EVENTS =
+            ConfigOptions.key("events")
+                    .longType()
+                    .defaultValue(Long.MAX_VALUE)
+                    .withDescription("The number of events; by itself it has no end.");
 
     private static final DataType PERSON =
             ROW(
@@ -83,7 +98,7 @@ public final class NexmarkTableFactory implements DynamicTableSourceFactory {
                     FIELD("bid", BID));
 
     /** The table of events with its event time and watermark. */
-    public static TableDescriptor table(String schedule, long seed) {
+    public static TableDescriptor table(String schedule, long seed, boolean together) {
         Schema schema =
                 Schema.newBuilder()
                         .fromRowDataType(COLUMNS)
@@ -98,6 +113,7 @@ public final class NexmarkTableFactory implements DynamicTableSourceFactory {
                 .schema(schema)
                 .option(SCHEDULE, schedule)
                 .option(SEED, seed)
+                .option(TOGETHER, together)
                 .build();
     }
 
@@ -113,7 +129,7 @@ public final class NexmarkTableFactory implements DynamicTableSourceFactory {
 
     @Override
     public Set<ConfigOption<?>> optionalOptions() {
-        return Collections.singleton(SEED);
+        return Set.of(SEED, TOGETHER, EVENTS);
     }
 
     @Override
@@ -125,9 +141,14 @@ public final class NexmarkTableFactory implements DynamicTableSourceFactory {
             throw new ValidationException(
                     "an " + CONNECTOR + " table has the columns " + COLUMNS + ", not " + columns);
         }
-        String schedule = helper.getOptions().get(SCHEDULE);
+        ReadableConfig options = helper.getOptions();
         try {
-            return new Events(new NexmarkSource(schedule, helper.getOptions().get(SEED)));
+            return new Events(
+                    new NexmarkSource(
+                            options.get(SCHEDULE),
+                            options.get(SEED),
+                            options.get(TOGETHER),
+                            options.get(EVENTS)));
         } catch (IllegalArgumentException e) {
             throw new ValidationException(e.getMessage(), e);
         }

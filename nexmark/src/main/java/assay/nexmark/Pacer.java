@@ -37,7 +37,9 @@ final class Pacer {
     private double measured;
     private boolean halfSeen;
     private long halfNanos;
-    private long halfCount;
+    private double halfCount;
+    private double countBefore;
+    private Pack pack;
 
     /**
      * @param parallelism number of subtasks that share a numeric rate
@@ -51,6 +53,11 @@ final class Pacer {
         this.clock = clock;
         this.count = count;
         this.measured = measured;
+    }
+
+    /** What 100 % is, is measured of all in this pack; before {@link #start}. */
+    void goWith(Pack pack) {
+        this.pack = pack;
     }
 
     /** Starts the schedule, {@code elapsed} nanoseconds into it. */
@@ -71,7 +78,7 @@ final class Pacer {
             if (!halfSeen && now - step.begin >= (step.end - step.begin) / 2) {
                 halfSeen = true;
                 halfNanos = now;
-                halfCount = count;
+                halfCount = progress();
             }
             return limit;
         }
@@ -108,6 +115,16 @@ final class Pacer {
         return count;
     }
 
+    /** The count, for other threads. */
+    long seen() {
+        return (long) COUNT.getOpaque(this);
+    }
+
+    /** Events emitted, or what a subtask of the pack has in the mean. */
+    private double progress() {
+        return pack == null ? count : pack.mean();
+    }
+
     double measured() {
         return measured;
     }
@@ -117,7 +134,7 @@ final class Pacer {
         while (true) {
             Current step = current;
             long before = clock.getAsLong();
-            long seen = (long) COUNT.getOpaque(this);
+            long seen = seen();
             VarHandle.acquireFence();
             long nanos = clock.getAsLong();
             if (current == step && nanos - before < TICK / 10) {
@@ -139,6 +156,7 @@ final class Pacer {
             scheduledEnd += schedule.steps.get(next).nanos;
         }
         halfSeen = false;
+        countBefore = progress();
         current = new Current(next, target(next), now, scheduledEnd, count);
     }
 
@@ -148,7 +166,7 @@ final class Pacer {
             return;
         }
         long nanos = now - (halfSeen ? halfNanos : step.begin);
-        long events = count - (halfSeen ? halfCount : step.countBefore);
+        double events = progress() - (halfSeen ? halfCount : countBefore);
         if (nanos > 0 && events > 0) {
             measured = events * 1e9 / nanos;
         }

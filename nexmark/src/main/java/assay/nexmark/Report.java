@@ -114,11 +114,14 @@ final class Report implements Gauge<String> {
         }
         out.append(",\"gc\":[");
         String comma = "";
+        long collecting = 0;
         for (GarbageCollectorMXBean bean : ManagementFactory.getGarbageCollectorMXBeans()) {
             out.append(comma).append(quote(bean.getName()));
+            collecting += Math.max(0, bean.getCollectionTime());
             comma = ",";
         }
-        out.append("],\"java\":").append(quote(System.getProperty("java.version")));
+        out.append("],\"gc_ms\":").append(collecting);
+        out.append(",\"java\":").append(quote(System.getProperty("java.version")));
         out.append(",\"flink\":").append(quote(EnvironmentInformation.getVersion()));
         return out.append('}').toString();
     }

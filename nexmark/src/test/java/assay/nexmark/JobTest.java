@@ -17,7 +17,7 @@ class JobTest {
     void readsItsArguments() {
         Job job =
                 new Job("--query", "q2", "--schedule", "max@5", "--seed", "-9", "--parallelism", "4");
-        assertEquals("q2", job.query);
+        assertEquals(Query.Q2, job.query);
         assertEquals("max@5", job.schedule);
         assertEquals(-9, job.seed);
         assertEquals(4, job.parallelism);
