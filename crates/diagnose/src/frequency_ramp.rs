@@ -18,7 +18,8 @@ const AFTER_IDLE: Rule = Rule {
             above that for a while (turbo). A benchmark under steady load shows neither; a server that answers a request \
             and sleeps again lives in those first milliseconds.",
     method: "cpu.frequency-ramp measures the clock at steps of 0.05 to 100 ms after a wake-up, by a timed loop alone. A step \
-             differs if the 95 % interval of its clock lies more than 2 % below (or above) that of the last step. Fires where \
+             differs if the 95 % interval of its clock lies more than 2 % below (or above) that of the last step, or of \
+             cpu.clock where the last step lies a tenth below that (then the clock was never reached). Fires where \
              the first step differs: named are the steps from the first on that do so without a gap, and the mean clock over \
              them, weighted by their lengths. Of several lengths of idling the one that loses most time is named. A warning \
              where the clock is at least a tenth lower for 1 ms or more, else a note.",
@@ -76,11 +77,11 @@ impl Wake {
 
     fn headline(&self, odd: &Odd) -> String {
         format!(
-            "The first {} ms after {} ms of idling run at {:.2} instead of {:.2} GHz",
+            "The first {} ms after {} ms of idling run at {} instead of {} GHz",
             millis(odd.until_ms),
             millis(self.idle_ms),
-            odd.ghz.0,
-            self.steady.0
+            clock(&odd.ghz),
+            clock(&self.steady)
         )
     }
 
@@ -122,12 +123,17 @@ fn wake(evidence: &Evidence, case: u32) -> Option<Wake> {
     let (&first, &last) = (steps.first()?, steps.last()?);
     let plan = &evidence.run.header.plan[case as usize].case;
     let series = evidence.series_of(case).find(clocks)?;
+    // A ramp that ends far below the clock of the run never reached it.
+    let kept = evidence.find(cpu::CLOCK, "one-cpu", cpu::metric::CLOCK);
+    let kept =
+        kept.and_then(|judged| Some((judged.analysis.figure()?.median, judged.analysis.figure()?.interval?)));
+    let steady = kept.filter(|(_, kept)| last.2.high < (1.0 - LOW) * kept.low).unwrap_or((last.1, last.2));
     Some(Wake {
         idle_ms: plan.params.get(cpu::param::IDLE_MS)?.number()?,
         first: (first.1, first.2),
         first_ms: first.0,
-        steady: (last.1, last.2),
-        odd: odd(&steps, last.2),
+        steady,
+        odd: odd(&steps, steady.1),
         key: series.series.key.clone(),
     })
 }

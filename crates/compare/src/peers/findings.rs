@@ -98,7 +98,15 @@ fn guests(fleet: &Fleet) -> Vec<Finding> {
         let rows: Vec<(String, String, f64)> = rows.collect();
         let rows_of = rows.iter().map(|(title, key, ratio)| (title.as_str(), key.as_str(), *ratio));
         let most = rows.iter().map(|row| row.2).fold(0.0, f64::max);
-        Some((most, beats(&guest.name, &host.name, &models(guest, host)?, rows_of)?))
+        Some((
+            most,
+            beats(
+                (&guest.name, told(guest, "kernel").as_deref()),
+                &host.name,
+                &models(guest, host)?,
+                rows_of,
+            )?,
+        ))
     };
     let found = guests.iter().filter_map(|guest| {
         let all = hosts.iter().filter_map(|host| against(guest, host));

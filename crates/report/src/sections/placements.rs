@@ -10,6 +10,10 @@ use model::{Metric, Title, View};
 use stats::analysis::Judged;
 
 pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
+    // The cases of a sweep differ by their settings, and have a section of their own.
+    if diagnosis.run.header.sweep.is_some() {
+        return None;
+    }
     let tables = diagnosis.run.header.catalogue.iter().filter(|title| title.view == View::Table);
     let blocks: Vec<Block> = tables
         .flat_map(|title| title.metrics.iter().filter_map(|metric| bars(diagnosis, title, metric)))

@@ -256,26 +256,57 @@ fn indices(scores: &Scores) -> Table {
     Table { columns, rows: forms.collect(), folded: false }
 }
 
+/// Placements whose scores lie closer together than this, or whose intervals meet, make no difference.
+const ALIKE: f64 = 1.05;
+
 /// What where the two tasks are makes of the score.
 fn context_words(scores: &Scores) -> Option<String> {
     let (one, two) = (scores.context(Form::Pinned)?, scores.context(Form::TwoCpus)?);
-    let ratio = usable(one)? / usable(two)?;
     let class = &two.series.case.placement.name;
-    let (more, times) = match ratio < 1.0 {
-        true => (format!("two CPUs ({class})"), 1.0 / ratio),
-        false => ("one CPU".to_string(), ratio),
+    let (here, there) = ("one CPU".to_string(), format!("two CPUs ({class})"));
+    let [low, high] = ends(one).zip(ends(two)).map(|(one, two)| [one[0] / two[1], one[1] / two[0]])?;
+    let ratio = usable(one)? / usable(two)?;
+    if low <= 1.0 && high >= 1.0 || (1.0 / ALIKE..ALIKE).contains(&ratio) {
+        return Some(format!(
+            "Context switching scores the same on {here} and on {there} ({low:.2} to {high:.2} times as much): where \
+             the scheduler puts the two tasks decides nothing here."
+        ));
+    }
+    let (more, times, [low, high]) = match ratio < 1.0 {
+        true => (&there, 1.0 / ratio, [1.0 / high, 1.0 / low]),
+        false => (&here, ratio, [low, high]),
     };
-    let free = scores.context(Form::Classic).and_then(usable);
-    let shown = free.map_or(String::new(), |free| {
-        let off = |judged: &Judged| usable(judged).map_or(f64::INFINITY, |own| (free / own).ln().abs());
-        let near = if off(one) < off(two) { "one CPU".to_string() } else { format!("two CPUs ({class})") };
-        format!(": here it lies nearest to {near}")
-    });
+    let free = scores.context(Form::Classic);
+    let shown = free.and_then(|free| nearest(free, (one, &here), (two, &there))).unwrap_or_default();
     Some(format!(
-        "Context switching scores {times:.2} times as high on {more}; where the scheduler puts the two tasks decides \
-         which of the two the classic score shows{shown}. A high score of tasks that stay on one CPU is no merit: whoever is \
-         woken there waits until the other one sleeps."
+        "Context switching scores {times:.2} times as high on {more} ({low:.2} to {high:.2}); where the scheduler puts \
+         the two tasks decides which of the two the classic score shows{shown}. A high score of tasks that stay on one \
+         CPU is no merit: whoever is woken there waits until the other one sleeps."
     ))
+}
+
+/// Which placement the classic score shows; that neither explains it, where it lies outside of both
+/// by more than its interval and the smallest difference that counts.
+fn nearest(free: &Judged, one: (&Judged, &str), two: (&Judged, &str)) -> Option<String> {
+    let own = ends(free)?;
+    let both = [ends(one.0)?, ends(two.0)?];
+    let least = both.iter().map(|ends| ends[0]).fold(f64::INFINITY, f64::min);
+    let most = both.iter().map(|ends| ends[1]).fold(f64::NEG_INFINITY, f64::max);
+    if own[1] * ALIKE < least || own[0] > most * ALIKE {
+        let side = if own[1] < least { "below" } else { "above" };
+        return Some(format!(", but neither explains it here: it lies {side} both"));
+    }
+    let value = usable(free)?;
+    let off = |judged: &Judged| usable(judged).map_or(f64::INFINITY, |own| (value / own).ln().abs());
+    let near = if off(one.0) < off(two.0) { one.1 } else { two.1 };
+    Some(format!(": here it lies nearest to {near}"))
+}
+
+/// The interval of a score, or the score itself where it has none.
+fn ends(judged: &Judged) -> Option<[f64; 2]> {
+    let value = usable(judged)?;
+    let interval = judged.analysis.figure()?.interval;
+    Some(interval.map_or([value; 2], |own| [own.low, own.high]))
 }
 
 /// Who compiled the tests that measure their compiler.
