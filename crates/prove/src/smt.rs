@@ -1,18 +1,16 @@
 //! The table on SMT capacity.
 
 use prove::proof::{
-    CHARGING, CROSSING_COVERAGE_LEAST, Charging, Cores, Crossed, GAP_COVERAGE_LEAST, Passes, Rate,
-    SENTENCE_COVERAGE_LEAST, TASKS, Tasks, USED_COVERAGE_LEAST, YIELD_NEAR_LEAST, cores, crossed,
+    CHARGING, Charging, Cores, GAP_COVERAGE_LEAST, Rate, SENTENCE_COVERAGE_LEAST, TASKS, Tasks,
+    USED_COVERAGE_LEAST, YIELD_NEAR_LEAST, cores,
 };
 use stats::order::{mean, quantile};
 
 use super::statistics::at_least;
 use super::{Section, measured, table};
 
-pub const SECTIONS: &[Section] = &[
-    Section { name: "smt", title: "Yield of second threads and used cores", run: capacity },
-    Section { name: "crossings", title: "Where two machines' curves cross", run: crossings },
-];
+pub const SECTIONS: &[Section] =
+    &[Section { name: "smt", title: "Yield of second threads and used cores", run: capacity }];
 
 /// Of each kind; 1500 in all.
 const MACHINES: usize = 100;
@@ -59,34 +57,6 @@ fn capacity() -> String {
         ),
     ]
     .concat()
-}
-
-/// Pairs of machines, half of them with noise of levels alone, half with as much that a pass's
-/// levels have in common.
-fn crossings() -> String {
-    const PASSES: [usize; 4] = [5, 6, 9, 15];
-    const PAIRS: usize = 400;
-    /// So that every worker has something to do.
-    const PARTS: u64 = 4;
-    let parts: Vec<(usize, f64, u64)> = PASSES
-        .iter()
-        .flat_map(|passes| [0.0, 0.5].map(|common| (*passes, common)))
-        .flat_map(|(passes, common)| (0..PARTS).map(move |seed| (passes, common, seed)))
-        .collect();
-    let found = measured(&parts, |(passes, common, seed)| {
-        crossed(Passes { passes: *passes, common: *common }, PAIRS / 2 / PARTS as usize, *seed)
-    });
-    let (mut rows, mut held) = (Vec::new(), Vec::new());
-    for (passes, found) in PASSES.iter().zip(found.chunks(2 * PARTS as usize)) {
-        let sum = found.iter().copied().fold(Crossed::default(), Crossed::and);
-        let width = format!("{:.1} points", 100.0 * sum.widths / sum.held.of as f64);
-        rows.push(vec![passes.to_string(), sum.given.to_string(), sum.held.to_string(), width]);
-        held.push(sum.held);
-    }
-    let header =
-        ["passes of each machine", "given an interval", "intervals that hold the truth", "half-width"];
-    [table(&header, &rows), at_least("Intervals of where they cross", &held, CROSSING_COVERAGE_LEAST)]
-        .concat()
 }
 
 fn words(charging: Charging, tasks: Tasks) -> String {
