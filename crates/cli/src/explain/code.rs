@@ -2,10 +2,8 @@
 //! program itself.
 //!
 //! The build packs the sources (build.rs). From a row's `run` on, every item that is named is
-//! followed through the `use` lines to where it is defined. The nearest are printed, the others
-//! named with file and line; what all benchmarks share, the harness, stands in `assay explain
-//! harness
-//! --code`.
+//! followed through the `use` lines to where it is defined; what all benchmarks share, the harness,
+//! stands in `assay explain harness --code`.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::Read;
@@ -49,23 +47,6 @@ const SHOWN_HARNESS: [&str; 4] = [
 /// Names that lead from a row to its planning, and not to what it times.
 const PLANNING: [&str; 2] = ["cases", "BENCHMARKS"];
 
-/// Files with timed loops that are neither in `kernels` nor in a row's own file.
-const TIMED: [&str; 9] = [
-    "crates/bench/src/crowd.rs",
-    "crates/bench/src/disk/job.rs",
-    "crates/bench/src/hackbench/crew.rs",
-    "crates/bench/src/network/streams.rs",
-    "crates/bench/src/network/workers.rs",
-    "crates/bench/src/pair.rs",
-    "crates/bench/src/smt/crew.rs",
-    "crates/bench/src/stream_crew.rs",
-    "crates/bench/src/unixbench/copies.rs",
-];
-
-/// Most lines of items that are printed, with two for each item: what a reader reads. The others
-/// are named.
-const LINES_MOST: usize = 530;
-
 struct File {
     path: String,
     text: String,
@@ -93,36 +74,36 @@ fn of_benchmark_in(sources: &Sources, bench: &Benchmark) -> Option<String> {
     let (place, lines) = sources.row(bench)?;
     let row = sources.item(place).text.lines().collect::<Vec<&str>>();
     let row = row.get(lines.clone())?.join("\n");
-    let whole = row.lines().count() == sources.item(place).text.lines().count();
-    let first = sources.item(place).lines.start + lines.start;
-    // Of a list of rows this one only.
-    let part = |of: Place| match of == place && !whole {
-        true => (first, row.as_str()),
-        false => (sources.item(of).lines.start, sources.item(of).text.as_str()),
-    };
-    let reached = sources.reached(place, &row, bench);
-    let (shown, left) = sources.shared_out(reached, place.0, |of| part(of).1.lines().count());
+    let shown = sources.reached(place, &row, bench);
     let mut text = format!("// {}: {}\n", bench.id, bench.title);
     text.push_str("// Its row and what that runs, the loops it times (crates/kernels), and its helpers.\n");
     text.push_str("// How windows are timed: assay explain harness --code\n");
-    for (file, own) in sources.by_file(&shown, place.0) {
-        let mut parts: Vec<(usize, &str)> = own.into_iter().map(part).collect();
+    let whole = row.lines().count() == sources.item(place).text.lines().count();
+    let first = sources.item(place).lines.start + lines.start;
+    let order = |file: &usize| {
+        let path = &sources.files[*file].path;
+        (*file != place.0, !path.starts_with("crates/kernels"), path.starts_with("crates/sys"), *file)
+    };
+    let mut files: Vec<usize> = shown
+        .iter()
+        .map(|(file, _)| *file)
+        .chain([place.0])
+        .collect::<BTreeSet<usize>>()
+        .into_iter()
+        .collect();
+    files.sort_by_key(order);
+    for file in files {
+        let own = shown.iter().filter(|shown| shown.0 == file && (**shown != place || whole));
+        let mut parts: Vec<(usize, &str)> =
+            own.map(|place| (sources.item(*place).lines.start, sources.item(*place).text.as_str())).collect();
+        if file == place.0 && !whole {
+            parts.push((first, &row));
+        }
         parts.sort();
         text.push_str(&format!("\n// ==== {} ====\n", sources.files[file].path));
         for (line, part) in parts {
             text.push_str(&format!("\n// line {}\n{part}\n", line + 1));
         }
-    }
-    let left: Vec<Place> = left.into_iter().filter(|of| !sources.item(*of).is_data()).collect();
-    if !left.is_empty() {
-        text.push_str("\n// Further helpers, with the lines that they begin at:\n");
-    }
-    for (file, own) in sources.by_file(&left, place.0) {
-        let mut items: Vec<&Item> = own.into_iter().map(|of| sources.item(of)).collect();
-        items.sort_by_key(|item| item.lines.start);
-        let each = items.iter().map(|item| format!("{} {}", item.name, item.lines.start + 1));
-        let each = each.collect::<Vec<String>>().join(", ");
-        text.push_str(&format!("//   {}: {each}\n", sources.files[file].path));
     }
     Some(text)
 }
@@ -189,13 +170,10 @@ impl Sources {
         found.next()
     }
 
-    /// All items that a row's `run` leads to, the row first, then by how many others lie between.
-    fn reached(&self, row: Place, code: &str, bench: &Benchmark) -> Vec<Place> {
-        let runs = |line: &str| line.trim().starts_with("run:") || line.trim() == "run,";
-        let from = code.lines().position(runs).unwrap_or(0);
-        let code = code.lines().skip(from).collect::<Vec<&str>>().join("\n");
-        let (mut reached, mut known) = (vec![row], BTreeSet::from([row]));
-        let mut open: VecDeque<Place> = self.named_by(row.0, &code).into();
+    /// All items that a row leads to, itself among them.
+    fn reached(&self, row: Place, code: &str, bench: &Benchmark) -> BTreeSet<Place> {
+        let mut reached = BTreeSet::from([row]);
+        let mut open: VecDeque<Place> = self.named_by(row.0, code).into();
         // A component of the rate suite is a row of data in `kernels`; what runs all of them is one
         // function.
         if bench.source.starts_with("crates/kernels/") {
@@ -203,52 +181,13 @@ impl Sources {
             open.extend(self.resolve(&words("bench"), &words("bench::rate::run"), 0));
         }
         while let Some(place) = open.pop_front() {
-            if self.is_harness(place.0) || self.is_other_component(place.0, bench) || !known.insert(place) {
+            if self.is_harness(place.0) || self.is_other_component(place.0, bench) || !reached.insert(place) {
                 continue;
             }
-            reached.push(place);
             open.extend(self.named_by(place.0, &self.item(place).text));
             open.extend(self.impls.get(&place).into_iter().flatten());
         }
         reached
-    }
-
-    /// What is printed of these, and what is only named: first what the row's own file has, then
-    /// the timed loops, then other code, the nearest first, as long as there is room.
-    fn shared_out(
-        &self,
-        mut reached: Vec<Place>,
-        own: usize,
-        lines: impl Fn(Place) -> usize,
-    ) -> (Vec<Place>, Vec<Place>) {
-        reached.sort_by_key(|place| {
-            let path = self.files[place.0].path.as_str();
-            let is_timed = TIMED.contains(&path);
-            let is_kernel = path.starts_with("crates/kernels");
-            let is_other = self.item(*place).is_data() && !is_timed && !is_kernel;
-            (place.0 != own, is_other, !is_timed, !is_kernel)
-        });
-        let mut room = LINES_MOST;
-        reached.into_iter().partition(|place| {
-            let wanted = lines(*place) + 2;
-            let fits = wanted <= room;
-            room -= if fits { wanted } else { 0 };
-            fits
-        })
-    }
-
-    /// Places by file: the row's own, the timed loops, what rows share, the wrappers of the
-    /// kernel's calls.
-    fn by_file(&self, places: &[Place], own: usize) -> Vec<(usize, Vec<Place>)> {
-        let mut files: BTreeMap<(bool, bool, bool, usize), Vec<Place>> = BTreeMap::new();
-        for place in places {
-            let file = place.0;
-            let path = self.files[file].path.as_str();
-            let is_timed = TIMED.contains(&path) || path.starts_with("crates/kernels");
-            let key = (file != own, !is_timed, path.starts_with("crates/sys"), file);
-            files.entry(key).or_default().push(*place);
-        }
-        files.into_iter().map(|((.., file), places)| (file, places)).collect()
     }
 
     fn is_harness(&self, file: usize) -> bool {

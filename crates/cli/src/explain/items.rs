@@ -17,22 +17,6 @@ pub struct Item {
     pub is_impl: bool,
 }
 
-impl Item {
-    /// Whether it is a constant or a type, and nothing that runs.
-    pub fn is_data(&self) -> bool {
-        let tokens = tokens(&self.text).map(|(token, _)| token);
-        let mut words = tokens.filter_map(|token| match token {
-            Token::Word(word) => Some(word),
-            _ => None,
-        });
-        const DATA: [&str; 5] = ["const", "static", "struct", "enum", "type"];
-        let first = words.find(|word| DATA.contains(word) || ["fn", "impl", "macro_rules"].contains(word));
-        first.is_some_and(|word| {
-            DATA.contains(&word) && !(word == "const" && matches!(words.next(), Some("fn" | "unsafe")))
-        })
-    }
-}
-
 /// A path in an item's code: `kernels::add_chain`, `Self::run` or a bare name.
 pub type Path = Vec<String>;
 
