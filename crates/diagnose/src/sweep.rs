@@ -182,7 +182,10 @@ fn cause_of(sweep: &Sweep, charted: &Charted) -> String {
     let together = words::together(charted);
     let counted = match (together.as_str(), charted.beside(ids::hackbench::metric::INVOLUNTARY)) {
         ("", None) => "Nothing was counted beside it that could say why.".to_string(),
-        ("", Some(_)) => "Neither switches nor waiting go with it over the whole map.".to_string(),
+        ("", Some(_)) => format!(
+            "Over the whole map neither switches nor waiting go with it closely{}; the regions say where they do.",
+            words::closest(charted)
+        ),
         (together, _) => format!("Over the map it goes with {together}."),
     };
     match sweep.target.bench == ids::hackbench::HACKBENCH && charted.measure == &sweep.target {

@@ -1,5 +1,5 @@
-//! Comparisons as a report of their own: environments first, then parts of the machine, then the
-//! metrics of those that moved.
+//! Comparisons as a report of their own: findings and studies first, then environments, parts of
+//! the machine, then the metrics of those that moved.
 
 use std::collections::BTreeMap;
 
@@ -47,13 +47,14 @@ pub fn report(comparisons: &[Comparison], all: bool) -> anyhow::Result<Report> {
     if !found.is_empty() {
         sections.push(section(FINDINGS, "Findings", "", vec![Block::Findings(found)]));
     }
+    // What two studies come to stands first.
+    for (one, letter) in comparisons.iter().zip(&letters).filter(|(one, _)| !one.curves.is_empty()) {
+        sections.push(overlay::section(one, letter));
+    }
     sections.push(environment(comparisons, &letters));
     sections.extend(comparisons.iter().zip(&letters).filter_map(|(one, letter)| views::section(one, letter)));
     if comparisons.iter().any(|one| !one.components.is_empty()) {
         sections.push(components(comparisons, &letters));
-    }
-    for (one, letter) in comparisons.iter().zip(&letters).filter(|(one, _)| !one.curves.is_empty()) {
-        sections.push(overlay::section(one, letter));
     }
     for (one, letter) in comparisons.iter().zip(&letters) {
         sections.push(metrics(one, letter, comparisons.len() > 1, all));

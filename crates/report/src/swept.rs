@@ -224,7 +224,7 @@ fn metric(swept: &Swept, facet: &Facet, charted: &Charted) -> OutputSweptMetric 
                 let (axis, other) = (&sweep.axes[curve.axis], sweep.axes.get(1 - curve.axis));
                 let fixed = other.map(|other| (other.name.clone(), other.values[curve.across].clone()));
                 let regions = curve.pieces.into_iter().map(|piece| OutputCurveRegion {
-                    letter: piece.letter,
+                    letter: piece.number.to_string(),
                     kind: kind(piece.segment.kind).to_string(),
                     from: axis.values[piece.segment.from].clone(),
                     to: axis.values[piece.segment.to].clone(),

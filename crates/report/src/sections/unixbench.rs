@@ -259,54 +259,60 @@ fn indices(scores: &Scores) -> Table {
 /// Placements whose scores lie closer together than this, or whose intervals meet, make no difference.
 const ALIKE: f64 = 1.05;
 
+/// A score with the ends of its interval, which are the score itself where it has none.
+#[derive(Clone, Copy)]
+struct Known {
+    at: f64,
+    low: f64,
+    high: f64,
+}
+
+impl Known {
+    fn of(judged: &Judged) -> Option<Known> {
+        let at = usable(judged)?;
+        let interval = judged.analysis.figure()?.interval;
+        let (low, high) = interval.map_or((at, at), |own| (own.low, own.high));
+        Some(Known { at, low, high })
+    }
+}
+
 /// What where the two tasks are makes of the score.
 fn context_words(scores: &Scores) -> Option<String> {
     let (one, two) = (scores.context(Form::Pinned)?, scores.context(Form::TwoCpus)?);
-    let class = &two.series.case.placement.name;
-    let (here, there) = ("one CPU".to_string(), format!("two CPUs ({class})"));
-    let [low, high] = ends(one).zip(ends(two)).map(|(one, two)| [one[0] / two[1], one[1] / two[0]])?;
-    let ratio = usable(one)? / usable(two)?;
+    let free = scores.context(Form::Classic).and_then(Known::of);
+    Some(placed_words(Known::of(one)?, (Known::of(two)?, &two.series.case.placement.name), free))
+}
+
+fn placed_words(one: Known, (two, class): (Known, &str), free: Option<Known>) -> String {
+    let (here, there) = ("one CPU", format!("two CPUs ({class})"));
+    let (ratio, low, high) = (one.at / two.at, one.low / two.high, one.high / two.low);
     if low <= 1.0 && high >= 1.0 || (1.0 / ALIKE..ALIKE).contains(&ratio) {
-        return Some(format!(
+        return format!(
             "Context switching scores the same on {here} and on {there} ({low:.2} to {high:.2} times as much): where \
              the scheduler puts the two tasks decides nothing here."
-        ));
+        );
     }
-    let (more, times, [low, high]) = match ratio < 1.0 {
-        true => (&there, 1.0 / ratio, [1.0 / high, 1.0 / low]),
-        false => (&here, ratio, [low, high]),
+    let (more, times, low, high) = match ratio < 1.0 {
+        true => (there.as_str(), 1.0 / ratio, 1.0 / high, 1.0 / low),
+        false => (here, ratio, low, high),
     };
-    let free = scores.context(Form::Classic);
-    let shown = free.and_then(|free| nearest(free, (one, &here), (two, &there))).unwrap_or_default();
-    Some(format!(
+    let least = one.low.min(two.low);
+    let most = one.high.max(two.high);
+    let off = |own: &Known, free: &Known| (free.at / own.at).ln().abs();
+    let shown = match free {
+        None => String::new(),
+        Some(free) if free.high * ALIKE < least => {
+            ", but neither explains it here: it lies below both".into()
+        }
+        Some(free) if free.low > most * ALIKE => ", but neither explains it here: it lies above both".into(),
+        Some(free) if off(&one, &free) < off(&two, &free) => format!(": here it lies nearest to {here}"),
+        Some(_) => format!(": here it lies nearest to {there}"),
+    };
+    format!(
         "Context switching scores {times:.2} times as high on {more} ({low:.2} to {high:.2}); where the scheduler puts \
          the two tasks decides which of the two the classic score shows{shown}. A high score of tasks that stay on one \
          CPU is no merit: whoever is woken there waits until the other one sleeps."
-    ))
-}
-
-/// Which placement the classic score shows; that neither explains it, where it lies outside of both
-/// by more than its interval and the smallest difference that counts.
-fn nearest(free: &Judged, one: (&Judged, &str), two: (&Judged, &str)) -> Option<String> {
-    let own = ends(free)?;
-    let both = [ends(one.0)?, ends(two.0)?];
-    let least = both.iter().map(|ends| ends[0]).fold(f64::INFINITY, f64::min);
-    let most = both.iter().map(|ends| ends[1]).fold(f64::NEG_INFINITY, f64::max);
-    if own[1] * ALIKE < least || own[0] > most * ALIKE {
-        let side = if own[1] < least { "below" } else { "above" };
-        return Some(format!(", but neither explains it here: it lies {side} both"));
-    }
-    let value = usable(free)?;
-    let off = |judged: &Judged| usable(judged).map_or(f64::INFINITY, |own| (value / own).ln().abs());
-    let near = if off(one.0) < off(two.0) { one.1 } else { two.1 };
-    Some(format!(": here it lies nearest to {near}"))
-}
-
-/// The interval of a score, or the score itself where it has none.
-fn ends(judged: &Judged) -> Option<[f64; 2]> {
-    let value = usable(judged)?;
-    let interval = judged.analysis.figure()?.interval;
-    Some(interval.map_or([value; 2], |own| [own.low, own.high]))
+    )
 }
 
 /// Who compiled the tests that measure their compiler.
@@ -338,4 +344,34 @@ fn hidden_words(scores: &Scores) -> Option<String> {
         ),
         false => format!("Dropping {passes}, as UnixBench does, would hide next to nothing here."),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known(at: f64) -> Known {
+        Known { at, low: at * 0.98, high: at * 1.02 }
+    }
+
+    #[test]
+    fn placement_is_blamed_only_where_it_decides() {
+        let words = |one: f64, two: f64, free: f64| {
+            placed_words(known(one), (known(two), "same-llc"), Some(known(free)))
+        };
+        for (one, two, free, about) in [
+            (300.0, 300.0, 300.0, "decides nothing here"),
+            (300.0, 309.0, 300.0, "decides nothing here"),
+            (700.0, 100.0, 690.0, "nearest to one CPU"),
+            (700.0, 100.0, 110.0, "nearest to two CPUs (same-llc)"),
+            (700.0, 100.0, 20.0, "it lies below both"),
+            (700.0, 100.0, 1800.0, "it lies above both"),
+        ] {
+            assert!(words(one, two, free).contains(about), "{}", words(one, two, free));
+        }
+        assert!(words(700.0, 100.0, 690.0).contains("7.00 times as high on one CPU (6.73 to 7.29)"));
+        assert!(
+            words(100.0, 700.0, 690.0).contains("7.00 times as high on two CPUs (same-llc) (6.73 to 7.29)")
+        );
+    }
 }

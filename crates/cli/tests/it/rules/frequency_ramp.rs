@@ -37,7 +37,18 @@ pub fn clocks_that_wake_low_or_high() -> Vec<Case> {
         "{high}"
     );
     assert_eq!(findings(&high, "clock-after-idle")[0]["severity"], "note");
-    vec![case("half the clock for 2 ms", low), case("turbo for 10 ms", high)]
+    let mut never = Edit::of(&pretended("cpu.clock,cpu.frequency-ramp"));
+    never.scaled(RAMP, "at_us", |_| 0.46);
+    let never = never.diagnosed();
+    assert!(
+        headline(&never).starts_with("The first 100 ms") && headline(&never).contains("instead of 3.0"),
+        "{never}"
+    );
+    vec![
+        case("half the clock for 2 ms", low),
+        case("turbo for 10 ms", high),
+        case("a clock that is never reached", never),
+    ]
 }
 
 pub fn clocks_that_are_there_at_once() -> Vec<Case> {

@@ -84,7 +84,11 @@ fn set(
         _ => words::span(sweep, &cells),
     };
     if cells.len() > 1 {
-        text.push_str(&format!(" (best at {})", words::setting(sweep, advised.cell)));
+        let best = words::setting(sweep, advised.cell);
+        match words::left_open(sweep, &cells) {
+            Some(open) => text.push_str(&format!(", whatever {open} is (the mean over it; best at {best})")),
+            None => text.push_str(&format!(" (best at {best})")),
+        }
     }
     text.push_str(&format!("; {} {}", own.metric.title, change(advised.gain.ln, advised.gain.interval)));
     if let Some((other, seen)) = other.zip(advised.other) {

@@ -11,15 +11,15 @@ pub struct Curve {
     /// The fixed value of the other one, where there is one.
     pub across: usize,
     pub cells: Vec<usize>,
-    /// In the order of the line, lettered from A.
+    /// In the order of the line, numbered from 1: letters are regions of the map.
     pub pieces: Vec<Piece>,
 }
 
 /// A region of a curve.
 pub struct Piece {
     pub segment: Segment,
-    pub letter: String,
-    /// `A, min_granularity 1 ms to 4 ms: wall time falls by 38 %: preemption is too frequent; ...`
+    pub number: usize,
+    /// `1, min_granularity 1 ms to 4 ms: wall time falls by 38 %: preemption is too frequent; ...`
     pub text: String,
 }
 
@@ -43,10 +43,10 @@ pub fn curves(sweep: &Sweep, facet: &Facet, charted: &Charted) -> Vec<Curve> {
         let levels: Vec<_> = cells.iter().map(|cell| charted.surface.levels[*cell]).collect();
         let pieces = segments(&levels).into_iter().enumerate().map(|(index, segment)| {
             let own = &cells[segment.from..=segment.to];
-            let letter = words::letter(index);
+            let number = index + 1;
             let text =
-                format!("{letter}, {}: {}", along_words(sweep, axis, segment), what(charted, segment, own));
-            Piece { segment, letter, text }
+                format!("{number}, {}: {}", along_words(sweep, axis, segment), what(charted, segment, own));
+            Piece { segment, number, text }
         });
         Curve { axis, across, pieces: pieces.collect(), cells }
     };
@@ -77,7 +77,11 @@ fn what(charted: &Charted, segment: Segment, cells: &[usize]) -> String {
         (Kind::Ragged, _) => {
             format!("{title} is ragged, {} from lowest to highest", percent(high / low - 1.0))
         }
-        (Kind::Flat, _) => format!("{title} is flat"),
+        (Kind::Flat, _) => {
+            let ends = [low, high].map(words::change);
+            let range = if ends[0] == ends[1] { ends[0].clone() } else { ends.join(" to ") };
+            format!("{title} is flat ({range}, beside the setting that was there)")
+        }
     };
     match words::why(charted, segment.kind, cells) {
         why if why.is_empty() => what,

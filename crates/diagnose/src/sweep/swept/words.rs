@@ -177,6 +177,22 @@ pub fn span(sweep: &Sweep, cells: &[usize]) -> String {
     if words.is_empty() { "everywhere".to_string() } else { words.join(", ") }
 }
 
+/// The knob whose values all are among these cells, of two.
+pub fn left_open(sweep: &Sweep, cells: &[usize]) -> Option<String> {
+    let [columns, rows] = sweep.shape();
+    let place = |index: usize, cell: usize| if index == 0 { cell % columns } else { cell / columns };
+    let is_open = |index: usize| {
+        let places: std::collections::BTreeSet<usize> =
+            cells.iter().map(|cell| place(index, *cell)).collect();
+        places.len() == [columns, rows][index]
+    };
+    let open: Vec<usize> = (0..sweep.axes.len()).filter(|index| is_open(*index)).collect();
+    match open.as_slice() {
+        [only] if sweep.axes.len() > 1 => Some(name(&sweep.axes[*only]).to_string()),
+        _ => None,
+    }
+}
+
 /// What the response does in a region: `fall: lower towards a larger slice`.
 pub fn kind(sweep: &Sweep, region: &Region) -> String {
     match (region.kind, region.direction) {
@@ -295,15 +311,24 @@ const HARDLY: f64 = 10.0;
 /// As many times as many are more, whatever the noise of counts.
 const MORE: f64 = 1.3;
 
+/// What was counted beside the time, with its rank correlation over the whole map.
+fn beside_all(charted: &Charted) -> impl Iterator<Item = (&str, f64)> {
+    [ids::INVOLUNTARY, ids::VOLUNTARY, ids::WAIT, ids::MIGRATIONS].into_iter().filter_map(|name| {
+        let beside = charted.beside(name)?;
+        Some((&*beside.metric.title, beside.correlation?))
+    })
+}
+
 /// What the time goes with, over the whole map; empty where nothing does.
 pub fn together(charted: &Charted) -> String {
-    let each =
-        [ids::INVOLUNTARY, ids::VOLUNTARY, ids::WAIT, ids::MIGRATIONS].into_iter().filter_map(|name| {
-            let beside = charted.beside(name)?;
-            let rho = beside.correlation?;
-            (rho.abs() >= TOGETHER).then(|| format!("{} (rank correlation {rho:.2})", beside.metric.title))
-        });
-    each.collect::<Vec<_>>().join(", ")
+    let close = beside_all(charted).filter(|(_, rho)| rho.abs() >= TOGETHER);
+    close.map(|(title, rho)| format!("{title} (rank correlation {rho:.2})")).collect::<Vec<_>>().join(", ")
+}
+
+/// The closest of them, where none is close: ` (involuntary switches most: rank correlation 0.66)`.
+pub fn closest(charted: &Charted) -> String {
+    let most = beside_all(charted).max_by(|one, other| one.1.abs().total_cmp(&other.1.abs()));
+    most.map_or(String::new(), |(title, rho)| format!(" ({title} most: rank correlation {rho:.2})"))
 }
 
 /// The best cell and those that cannot be told apart from it, in a sentence's end.

@@ -50,7 +50,7 @@ pub fn with_switches(sweep: &Sweep, charted: &Charted, curve: &Curve, id: String
             curve.pieces.iter().find(|piece| (piece.segment.from..=piece.segment.to).contains(&along));
         let mut row = vec![number(words::value(axis, &axis.values[along]))];
         row.extend(all.iter().map(value));
-        row.push(piece.map_or(Cell::Empty, |piece| text(&piece.letter)));
+        row.push(piece.map_or(Cell::Empty, |piece| text(piece.number.to_string())));
         row
     });
     let log = xs.iter().all(|x| *x > 0.0) && xs.last()? / xs.first()? > 20.0;
@@ -71,7 +71,7 @@ pub fn with_switches(sweep: &Sweep, charted: &Charted, curve: &Curve, id: String
             marks: curve
                 .pieces
                 .iter()
-                .map(|piece| (scaled(xs[piece.segment.from]), piece.letter.clone()))
+                .map(|piece| (scaled(xs[piece.segment.from]), piece.number.to_string()))
                 .collect(),
             callouts: Vec::<Callout>::new(),
         },
