@@ -229,7 +229,7 @@ impl Field {
         if (known as u64) < self.parallelism {
             vertices.clear();
             for vertex in seen.vertices {
-                let gauges = self.rest.metrics(job, &vertex, GAUGE)?;
+                let gauges = self.rest.metrics(job, &vertex, &[GAUGE])?;
                 vertices.push((vertex, gauges));
             }
         }
@@ -262,13 +262,15 @@ impl Field {
         }
         let (mut told, mut dropped) = (false, 0.0);
         for (vertex, _) in vertices {
-            let metrics = self.rest.metrics(job, vertex, DROPPED)?;
+            let metrics = self.rest.metrics(job, vertex, &DROPPED)?;
             for value in self.rest.read(job, vertex, &metrics)? {
                 told = true;
-                dropped += value.parse::<f64>().with_context(|| format!("{DROPPED} is {value:?}"))?;
+                dropped += value
+                    .parse::<f64>()
+                    .with_context(|| format!("a count of dropped events is {value:?}"))?;
             }
         }
-        ensure!(told, "no window of the job tells how many events it dropped ({DROPPED})");
+        ensure!(told, "no window of the job tells how many events it dropped ({})", DROPPED[0]);
         ensure!(dropped == 0.0, "{dropped} events came after the end of their window: the answer lacks them");
         Ok(())
     }

@@ -21,8 +21,10 @@ const WORKERS: usize = 16;
 
 /// The gauge's name in the job.
 pub const GAUGE: &str = "assay";
-/// What a window's operator calls the events that came when their window was over.
-pub const DROPPED: &str = "numLateRecordsDropped";
+/// What operators of windows call the events that came when their window was over; a join counts
+/// those of each side.
+pub const DROPPED: [&str; 3] =
+    ["numLateRecordsDropped", "leftNumLateRecordsDropped", "rightNumLateRecordsDropped"];
 
 /// States in which a job runs no more.
 pub const ENDED: [&str; 3] = ["CANCELED", "FAILED", "FINISHED"];
@@ -174,11 +176,11 @@ impl Rest {
         root_cause(root)
     }
 
-    /// The names of all metrics of a vertex whose last part is this: one for each subtask and operator.
-    pub fn metrics(&self, job: &str, vertex: &str, last: &str) -> anyhow::Result<Vec<String>> {
+    /// The names of all metrics of a vertex whose last part is one of these, of each subtask and operator.
+    pub fn metrics(&self, job: &str, vertex: &str, last: &[&str]) -> anyhow::Result<Vec<String>> {
         let said = self.get(&format!("/jobs/{}/vertices/{}/metrics", encoded(job), encoded(vertex)))?;
         let names = said.as_array().into_iter().flatten().filter_map(|metric| metric["id"].as_str());
-        let own = |name: &&str| name.rsplit('.').next() == Some(last);
+        let own = |name: &&str| name.rsplit('.').next().is_some_and(|part| last.contains(&part));
         Ok(names.filter(own).map(str::to_string).collect())
     }
 

@@ -1,4 +1,5 @@
-//! How the memory of a cluster is shared out, MiB: the same for each slot whatever their number, and more for windows.
+//! How the memory of a cluster is shared out, MiB: the same for each slot whatever their number,
+//! and more for windows.
 
 /// Heap of the JobManager: it plans one job.
 pub const JOBMANAGER_HEAP: usize = 320;
@@ -10,8 +11,8 @@ pub const OVERHEAD: usize = 64;
 pub const FRAMEWORK_HEAP: usize = 96;
 pub const SLOT_HEAP: usize = 160;
 pub const MOST_HEAP: usize = 16 << 10;
-/// Heap for windows whatever the number of slots: Q7 keeps the bids of a window and of the watermark's 4 s, 129,000 of them,
-/// which took 80 MiB (after full collections); so it may be a fifth of what is collected.
+/// Heap for windows whatever the number of slots: Q7 keeps the bids of a window and of the
+/// watermark's 4 s, 129,000 of them, which took 80 MiB (after full collections).
 const WINDOWS_HEAP: usize = 384;
 /// Memory outside of the heap in which a slot's windows count before they write to their state.
 const SLOT_MANAGED: usize = 32;
@@ -22,11 +23,13 @@ const FRAMEWORK_DIRECT: usize = 96;
 const NETWORK: usize = 32;
 /// Exchanges between all slots in the widest of the queries, Q5.
 const EXCHANGES: usize = 4;
-/// Buffers of one slot in an exchange: Flink's two for each slot that it sends to, and what both its ends share.
+/// Buffers of one slot in an exchange: Flink's two for each slot that it sends to, and what both
+/// its ends share.
 const BUFFERS_A_CHANNEL: usize = 2;
 const BUFFERS_SHARED: usize = 16;
-/// A network buffer, KiB: Flink's own size, which gets smaller where slots are so many that buffers, whose number grows
-/// with the square of theirs, would take more than the heap; Flink's smallest.
+/// A network buffer, KiB: Flink's own size, which gets smaller where slots are so many that
+/// buffers, whose number grows with the square of theirs, would take more than the heap; Flink's
+/// smallest.
 const SEGMENT_KIB: usize = 32;
 const SEGMENT_SLOTS: usize = 64;
 const LEAST_SEGMENT_KIB: usize = 4;
