@@ -255,7 +255,8 @@ impl Field {
         }
     }
 
-    /// Of a query with windows: that no event came when its window was over, and was left out of the answer.
+    /// Of a query with windows: that no event came when its window was over, and was left out of
+    /// the answer.
     fn check_nothing_dropped(&self, job: &str, vertices: &[(String, Vec<String>)]) -> anyhow::Result<()> {
         if !self.windows {
             return Ok(());

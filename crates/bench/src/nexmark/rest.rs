@@ -176,7 +176,8 @@ impl Rest {
         root_cause(root)
     }
 
-    /// The names of all metrics of a vertex whose last part is one of these, of each subtask and operator.
+    /// The names of all metrics of a vertex whose last part is one of these, of each subtask and
+    /// operator.
     pub fn metrics(&self, job: &str, vertex: &str, last: &[&str]) -> anyhow::Result<Vec<String>> {
         let said = self.get(&format!("/jobs/{}/vertices/{}/metrics", encoded(job), encoded(vertex)))?;
         let names = said.as_array().into_iter().flatten().filter_map(|metric| metric["id"].as_str());

@@ -256,7 +256,8 @@ fn indices(scores: &Scores) -> Table {
     Table { columns, rows: forms.collect(), folded: false }
 }
 
-/// Placements whose scores lie closer together than this, or whose intervals meet, make no difference.
+/// Placements whose scores lie closer together than this, or whose intervals meet, make no
+/// difference.
 const ALIKE: f64 = 1.05;
 
 /// A score with the ends of its interval, which are the score itself where it has none.

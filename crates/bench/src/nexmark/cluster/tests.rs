@@ -64,7 +64,8 @@ fn windows_get_memory_and_every_slot_a_buffer_for_every_other() {
     for slots in [1, 2, 8, 64, 65, 256, 1024] {
         let sizes = Sizes::of(slots, true);
         let buffers = (sizes.network << 10) / sizes.segment_kib;
-        // What Flink cannot do without: one for each pair in each of Q5's exchanges, and one more a slot at both ends.
+        // What Flink cannot do without: one for each pair in each of Q5's exchanges, and one more a
+        // slot at both ends.
         assert!(buffers >= 4 * slots * (slots + 2), "{slots} slots: {buffers} buffers");
         assert!(sizes.segment_kib.is_power_of_two() && (4..=32).contains(&sizes.segment_kib));
         assert!(sizes.managed / slots >= 32 && sizes.heap > plain(slots).heap);

@@ -312,7 +312,7 @@ const HARDLY: f64 = 10.0;
 const MORE: f64 = 1.3;
 
 /// What was counted beside the time, with its rank correlation over the whole map.
-fn beside_all(charted: &Charted) -> impl Iterator<Item = (&str, f64)> {
+fn beside_all<'a>(charted: &'a Charted<'a>) -> impl Iterator<Item = (&'a str, f64)> {
     [ids::INVOLUNTARY, ids::VOLUNTARY, ids::WAIT, ids::MIGRATIONS].into_iter().filter_map(|name| {
         let beside = charted.beside(name)?;
         Some((&*beside.metric.title, beside.correlation?))

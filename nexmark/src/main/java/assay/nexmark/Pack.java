@@ -5,8 +5,8 @@ import java.util.concurrent.ConcurrentHashMap;
 
 /**
  * The subtasks of one job in this process. A window stays open until the slowest subtask has passed
- * it, so whoever is too far ahead of the slowest waits for it: what windows keep stays bounded. What
- * 100 % is they measure together, so that paced steps do not take them apart.
+ * it, so whoever is too far ahead of the slowest waits for it: what windows keep stays bounded.
+ * What 100 % is they measure together, so that paced steps do not take them apart.
  */
 final class Pack {
     /** Events of its own by which a subtask may be ahead of the slowest. */

@@ -2,8 +2,8 @@ package assay.nexmark;
 
 /**
  * The queries of Nexmark that need no store beside Flink, over the views {@code person}, {@code
- * auction} and {@code bid}. Windows are table functions; their state is bounded, at any rate, by the
- * events of some windows.
+ * auction} and {@code bid}. Windows are table functions; their state is bounded, at any rate, by
+ * the events of some windows.
  */
 enum Query {
     /** All bids. */
@@ -86,7 +86,10 @@ enum Query {
         this.select = select;
     }
 
-    /** Whether rows meet others of their window, so that they are exchanged between subtasks and kept. */
+    /**
+     * Whether rows meet others of their window, so that they are exchanged between subtasks and
+     * kept.
+     */
     boolean hasWindows() {
         return compareTo(Q2) > 0;
     }

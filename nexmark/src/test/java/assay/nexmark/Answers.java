@@ -17,8 +17,8 @@ import org.apache.flink.types.RowKind;
 import org.apache.flink.util.CloseableIterator;
 
 /**
- * Runs every query on a cluster in this process, over events that end, and compares its rows with an
- * answer that is computed without Flink. Needs a Flink distribution on the class path; {@code
+ * Runs every query on a cluster in this process, over events that end, and compares its rows with
+ * an answer that is computed without Flink. Needs a Flink distribution on the class path; {@code
  * crates/cli/tests/it/nexmark.rs} runs it. Ends with 1 where a row is wrong.
  */
 final class Answers {

@@ -63,7 +63,8 @@ class PackTest {
         }
         fast.due(1);
         slow.due(1);
-        // Half of 2,000 for both: alone they would have 1,500 and 500. A tick is a fiftieth of what was measured.
+        // Half of 2,000 for both: alone they would have 1,500 and 500. A tick is a fiftieth of what
+        // was measured.
         assertEquals(1_000, fast.sample().target, 20);
         assertEquals(1_000, slow.sample().target, 20);
     }
