@@ -1,13 +1,13 @@
 //! What moves a rate suite from run to run.
 
 use super::bound::{fits, last_level};
-use super::suite::{Part, Suite, suite};
+use super::suite::{Moving, Part, Suite, suite};
 use super::words::figure;
 use super::{Evidence, Rule};
 use model::vocabulary::rate as ids;
 use model::{Effect, Fact, Finding, Severity, percent};
 use stats::order::median;
-use stats::repeat::{APART, Sequence, Shape};
+use stats::repeat::{APART, STILL, Sequence, Shape};
 
 pub const RULES: &[Rule] = &[RUNS_APART, SETTLED, MEMORY_MOVES, IN_CACHE];
 
@@ -19,8 +19,8 @@ const RUNS_APART: Rule = Rule {
             medians of earlier sessions on this host, boots included, that lie in the same folder.",
     method: "Highest over lowest process median above 1.05, and the same over the medians of earlier runs at the same footprint. Where \
              pieces of work inside one process lie a third as far apart or more, it is a note (the machine is noisy), else a warning. The order of the runs is read: low and \
-             high are within a quarter of the range from the ends; both extremes in one stretch each and the middle only after both is what memory of two speeds leaves behind after a boot. \
-             The coefficient of variation is the population's (SPEC's bwaves on a wrongly filled machine: 7.94 %, after the move 0.23 %).",
+             high are within a quarter of the range from the ends; both extremes in one stretch each and the middle only after both is the order of memory of two speeds after a boot: it is called so where noise gives it to at most 2 % of as many runs, and no component whose data stay small moves. \
+             The coefficient of variation, with the 95 % interval of normal runs, is the population's (SPEC's bwaves on a wrongly filled machine: 7.94 %, after the move 0.23 %).",
     calm: "components repeat within 5 %",
     source: file!(),
     check: runs_apart,
@@ -108,7 +108,8 @@ fn list(names: &[&str]) -> String {
     }
 }
 
-/// `92, 92, 111, 107, 98 % of their mean (low low high high mid; CV 7.77 %)`.
+/// `92, 92, 111, 107, 98 % of their mean (low low high high mid: both extremes, then what lies
+/// between; CV 7.8 % (5.2 to 25))`.
 pub fn words(runs: &Sequence, scatter: f64) -> String {
     const SHOWN: usize = 16;
     let mut shown: Vec<String> =
@@ -116,10 +117,10 @@ pub fn words(runs: &Sequence, scatter: f64) -> String {
     if runs.values.len() > SHOWN {
         shown.push("...".into());
     }
-    let levels = runs.levels_in_words();
-    let mut about = vec![format!("CV {:.2} %", 100.0 * runs.cv)];
-    if !levels.is_empty() && runs.values.len() <= SHOWN {
-        about.insert(0, format!("{levels}, {}", runs.shape.words()));
+    let order = runs.order_in_words();
+    let mut about = vec![runs.cv_in_words()];
+    if !order.is_empty() {
+        about.insert(0, format!("{order}: {}", runs.shape.words()));
     }
     if scatter > 0.0 {
         about.push(format!("pieces of one run {} apart", percent(scatter)));
@@ -171,7 +172,9 @@ fn settled(evidence: &Evidence) -> Option<Vec<Finding>> {
         shares.push(format!("{} between pieces on the same arrays", percent(sits.iterations)));
         facts.push(Fact::new(format!("variance of {}", part.name()), shares.join(", "), key));
         facts.push(Fact::new(format!("runs of {}", part.name()), words(runs, part.scatter), key));
-        if part.is_memory() {
+        let placed =
+            runs.handed_out().is_some() && !matches!(suite.moving(evidence.machine), Moving::Others(_));
+        if part.is_memory() && placed {
             let shares: Vec<String> =
                 runs.slow_shares().iter().take(16).map(|share| format!("{share:.2}")).collect();
             let what = format!("share of slow memory that each run of {} would have had", part.name());
@@ -224,8 +227,6 @@ const MEMORY_MOVES: Rule = Rule {
     check: memory_moves,
 };
 
-/// Components in caches that lie no further apart hold still.
-const STILL: f64 = 0.025;
 const TIMES: f64 = 3.0;
 
 fn memory_moves(evidence: &Evidence) -> Option<Vec<Finding>> {

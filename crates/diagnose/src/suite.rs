@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::bound::fits;
+use machine::Machine;
 use model::vocabulary::MetricId;
 use model::vocabulary::rate as ids;
 use model::{Run, Value};
@@ -13,7 +15,7 @@ use stats::index::{Component, Index, index};
 use stats::nested::{self, Nest};
 use stats::order::median;
 use stats::ranks::spearman;
-use stats::repeat::{Sequence, scatter_inside, sequence};
+use stats::repeat::{APART, STILL, Sequence, Shape, scatter_inside, sequence};
 
 const GROUP: &str = "rate.";
 /// Characters whose data fill the footprint.
@@ -84,6 +86,16 @@ impl Part<'_> {
         self.character() == LATENCY
     }
 
+    /// Its runs, where two of them lie further apart than a suite repeats and than one run's
+    /// pieces.
+    pub fn swings(&self) -> Option<&Sequence> {
+        self.runs.as_ref().filter(|runs| runs.apart > APART && runs.shape != Shape::Flat)
+    }
+
+    fn holds_still(&self) -> bool {
+        self.runs.as_ref().is_some_and(|runs| runs.apart <= STILL)
+    }
+
     pub fn copies(&self) -> u64 {
         self.rate.series.case.placement.seats.len() as u64
     }
@@ -124,6 +136,18 @@ impl Experiment {
             _ => Some(Experiment::BesideStreams),
         }
     }
+}
+
+/// What the components that move and those that hold still say of memory.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Moving<'a> {
+    /// Of those whose data fill memory some move and none holds still; these, whose data stay
+    /// small, hold still.
+    Memory(Vec<&'a str>),
+    /// These, whose data stay small, move too.
+    Others(Vec<&'a str>),
+    /// No component shows it.
+    Open,
 }
 
 /// Whether a series belongs to an experiment of the suite, and not to the suite's figures.
@@ -236,6 +260,22 @@ fn past(run: &Run) -> Vec<Past> {
 }
 
 impl Suite<'_> {
+    /// Which components move from run to run; those whose data may lie in caches are left out.
+    pub fn moving(&self, machine: &Machine) -> Moving<'_> {
+        let small = || self.parts.iter().filter(|part| !part.is_memory());
+        let memory = || self.parts.iter().filter(|part| part.is_memory() && fits(part, machine).is_none());
+        let moved: Vec<&str> = small().filter(|part| part.swings().is_some()).map(Part::name).collect();
+        let still: Vec<&str> = small().filter(|part| part.holds_still()).map(Part::name).collect();
+        let memory_moves = memory().any(|part| part.swings().is_some()) && !memory().any(Part::holds_still);
+        match () {
+            () if !moved.is_empty() => Moving::Others(moved),
+            () if memory_moves && !still.is_empty() && still.len() == small().count() => {
+                Moving::Memory(still)
+            }
+            () => Moving::Open,
+        }
+    }
+
     /// Which run of the suite since boot this one is, from 1; `None` where the boot is not known.
     pub fn ordinal_since_boot(&self, run: &Run) -> Option<usize> {
         let boot = run.header.boot_id.as_ref()?;

@@ -5,7 +5,7 @@
 use super::Imported;
 use model::{Effect, Fact, Finding, Severity};
 use stats::order::{mean, median};
-use stats::repeat::{self, Sequence, Shape};
+use stats::repeat::{self, STILL};
 
 pub const RULE: &str = "runs-apart";
 
@@ -20,9 +20,22 @@ pub const EXPLAINED: &[(&str, &str)] = &[
         "When it fires",
         "max / min of SPEC's own results of a component over the files of one machine (same suite, host, CPU, cores, memory and \
          model) is above 1.05. The coefficient of variation beside it is the population's: the deviation with divisor n over \
-         the mean, as in the published case (7.94 % with a wrongly filled slot, 0.23 % after).",
+         the mean, as in the published case (7.94 % with a wrongly filled slot, 0.23 % after); its interval is that of normal runs.",
+    ),
+    (
+        "When it speaks of memory",
+        "Never by one component's swing alone. bwaves, lbm, fotonik3d and roms sweep over grids that no cache holds; namd, povray, \
+         imagick, nab, exchange2 and leela work on little data. Memory is named where one of the former moves, none of them holds \
+         still (2.5 %) and one of the latter does, and not where one of the latter moves too. \"Low, low, high, high, mid\" is \
+         called the order of memory of two speeds where noise gives it to at most 2 % of as many runs (simulated): never below \
+         five runs with two of each side. Where no component shows whether it is memory, it is only called like that.",
     ),
 ];
+
+/// Components that sweep over grids of hundreds of MiB a copy.
+const STREAMS: [&str; 4] = ["bwaves", "lbm", "fotonik3d", "roms"];
+/// Components whose inner work is on data that caches hold.
+const SMALL: [&str; 6] = ["namd", "povray", "imagick", "nab", "exchange2", "leela"];
 
 /// What must be the same of two results for them to be runs of one machine.
 const SAME: [&str; 9] = [
@@ -69,10 +82,29 @@ pub struct Row {
     pub apart: f64,
     /// `low low high high mid`; empty where the runs are alike.
     pub levels: String,
+    /// `falls`, `rises` or the levels: what a sentence says of the order.
+    pub order: String,
+    /// `CV 7.8 % (5.2 to 25)`.
+    pub cv_words: String,
+    /// How often noise gives such an order, where it is that of memory of two speeds and rare
+    /// enough to say so, in words.
+    pub chance: Option<String>,
     /// The share of slow memory of each run, 0..1, that would explain runs that came as memory of
     /// two speeds is handed out, were the slowest wholly in slow memory and the fastest wholly in
-    /// fast. Empty of others.
+    /// fast; only where components that stream through memory move and others hold still. Empty of
+    /// others.
     pub slow_shares: Vec<f64>,
+}
+
+/// What the components that move and those that hold still say of memory.
+#[derive(Clone, Debug, PartialEq)]
+enum Moving {
+    /// Those that stream through memory move, these hold still.
+    Memory { moving: Vec<String>, still: Vec<String> },
+    /// It is not memory alone: a sentence.
+    NotMemory(String),
+    /// No component shows it.
+    Open,
 }
 
 /// Groups of at least two runs of one machine.
@@ -103,8 +135,12 @@ pub fn repeats(results: &[&Imported]) -> Vec<Repeats> {
     for group in &mut groups {
         let members: Vec<&Imported> = group.results.iter().map(|place| results[*place]).collect();
         group.rows = rows(&members);
-        group.conclusion = conclusion(group);
-        group.finding = finding(group);
+        let moving = moving(&group.rows);
+        if !matches!(moving, Moving::Memory { .. }) {
+            group.rows.iter_mut().for_each(|row| row.slow_shares.clear());
+        }
+        group.conclusion = conclusion(group, &moving);
+        group.finding = finding(group, &moving);
     }
     groups
 }
@@ -136,17 +172,21 @@ fn rows(members: &[&Imported]) -> Vec<Row> {
     let row = |key: &str, title: &str| {
         let values: Vec<f64> =
             members.iter().filter_map(|one| value(one, key)).filter(|value| *value > 0.0).collect();
-        let Sequence { apart, cv, levels, shape, .. } = repeat::sequence(&values, 0.0)?;
-        let placed = shape == Shape::Placed;
+        let runs = repeat::sequence(&values, 0.0)?;
+        let chance = runs.handed_out();
+        let streams = kind(key, &STREAMS) && chance.is_some();
         Some(Row {
             key: key.to_string(),
             title: title.to_string(),
             median: median(&values)?,
             mean: mean(&values)?,
-            cv,
-            apart: Some(apart).filter(|apart| apart.is_finite())?,
-            levels: levels.iter().map(|level| level.word()).collect::<Vec<_>>().join(" "),
-            slow_shares: if placed { repeat::slow_shares(&values) } else { Vec::new() },
+            cv: runs.cv,
+            apart: Some(runs.apart).filter(|apart| apart.is_finite())?,
+            levels: runs.levels_in_words(),
+            order: runs.order_in_words(),
+            cv_words: runs.cv_in_words(),
+            slow_shares: if streams { runs.slow_shares() } else { Vec::new() },
+            chance,
             values,
         })
     };
@@ -155,16 +195,68 @@ fn rows(members: &[&Imported]) -> Vec<Row> {
 
 /// Rows further apart than SPEC repeats, the furthest first.
 fn far(group: &Repeats) -> Vec<&Row> {
-    let mut far: Vec<&Row> = group.rows.iter().filter(|row| row.apart > repeat::APART).collect();
+    let mut far: Vec<&Row> = group.rows.iter().filter(|row| row.moves()).collect();
     far.sort_by(|a, b| b.apart.total_cmp(&a.apart));
     far
 }
 
+/// Whether a figure's key (`speccpu.503.bwaves_r@...`) is that of one of these components.
+fn kind(key: &str, names: &[&str]) -> bool {
+    let name = key.split('@').next().and_then(|bench| bench.rsplit('.').next()).unwrap_or_default();
+    names.contains(&name.trim_end_matches("_r").trim_end_matches("_s"))
+}
+
+fn moving(rows: &[Row]) -> Moving {
+    let of = |names: &[&str], holds: fn(&Row) -> bool| -> Vec<&Row> {
+        rows.iter().filter(|row| kind(&row.key, names) && holds(row)).collect()
+    };
+    let (streams, still) = (of(&STREAMS, Row::moves), of(&STREAMS, Row::holds_still));
+    if let Some(small) = of(&SMALL, Row::moves).first() {
+        let (alone, too) = if streams.is_empty() { ("", "") } else { (" alone", " too") };
+        return Moving::NotMemory(format!(
+            "Not memory{alone}: {} works on little data and moves{too} ({}); look at the clock, temperature and other work",
+            small.title,
+            model::percent(small.apart)
+        ));
+    }
+    if let (true, Some(still)) = (streams.is_empty(), still.first()) {
+        return Moving::NotMemory(format!(
+            "Not memory: {} streams through it and holds still ({})",
+            still.title,
+            model::percent(still.apart)
+        ));
+    }
+    let small = of(&SMALL, Row::holds_still);
+    if streams.is_empty() || small.is_empty() || !still.is_empty() {
+        return Moving::Open;
+    }
+    let titles = |rows: Vec<&Row>| rows.iter().map(|row| row.title.clone()).collect();
+    Moving::Memory { moving: titles(streams), still: titles(small) }
+}
+
+/// `a`, `a and b`, `a, b and 3 more`.
+fn list(titles: &[String]) -> String {
+    match titles {
+        [] => String::new(),
+        [one] => one.clone(),
+        [one, other] => format!("{one} and {other}"),
+        [one, other, more @ ..] => format!("{one}, {other} and {} more", more.len()),
+    }
+}
+
 impl Row {
-    /// `CV 7.77 %: low low high high mid`.
+    fn moves(&self) -> bool {
+        self.apart > repeat::APART
+    }
+
+    fn holds_still(&self) -> bool {
+        self.apart <= STILL
+    }
+
+    /// `CV 7.8 % (5.2 to 25): low low high high mid`.
     fn words(&self) -> String {
-        let cv = format!("CV {:.2} %", 100.0 * self.cv);
-        if self.levels.is_empty() { cv } else { format!("{cv}: {}", self.levels) }
+        let cv = &self.cv_words;
+        if self.order.is_empty() { cv.clone() } else { format!("{cv}: {}", self.order) }
     }
 
     /// The shares in percent: `100, 100, 0, 18, 64 %`.
@@ -175,24 +267,46 @@ impl Row {
     }
 }
 
-fn conclusion(group: &Repeats) -> String {
+fn conclusion(group: &Repeats, moving: &Moving) -> String {
     let most = group.rows.iter().max_by(|one, other| one.cv.total_cmp(&other.cv));
     let Some(most) = most else { return String::new() };
-    let Some(worst) = far(group).first().copied() else {
-        return format!("The runs repeat: the largest CV is {:.2} % ({}).", 100.0 * most.cv, most.title);
+    let far = far(group);
+    let Some(worst) = far.first().copied() else {
+        return format!("The runs repeat: the largest {} is that of {}.", most.cv_words, most.title);
     };
     let mut words =
-        format!("Runs of {} lie {} apart ({}).", worst.title, model::percent(worst.apart), worst.words());
-    if let Some(shares) = worst.shares() {
-        words.push_str(&format!(
-            " This is the order in which memory of two speeds is handed out after a boot. Shares of slow memory of {shares} would \
-             explain it, if the slowest run had only slow memory and the fastest only fast; a map tells: `assay memmap`."
-        ));
+        format!("Runs of {} lie {} apart, {}.", worst.title, model::percent(worst.apart), worst.words());
+    let ordered = far.iter().find(|row| kind(&row.key, &STREAMS) && row.chance.is_some());
+    let runs = worst.values.len();
+    match (moving, ordered.copied().or(Some(worst)).and_then(|row| Some((row, row.chance.as_ref()?)))) {
+        (Moving::NotMemory(why), _) => words.push_str(&format!(" {why}.")),
+        (Moving::Memory { moving, still }, found) => {
+            words.push_str(&format!(
+                " It looks like memory: {} sweep{} over large grids, while {} hold{} still.",
+                list(moving),
+                if moving.len() == 1 { "s" } else { "" },
+                list(still),
+                if still.len() == 1 { "s" } else { "" }
+            ));
+            match found.and_then(|(row, chance)| Some((row.shares()?, chance))) {
+                Some((shares, chance)) => words.push_str(&format!(
+                    " This is the order in which memory of two speeds is handed out after a boot (noise gives it to {chance} of {runs} \
+                     runs). Shares of slow memory of {shares} would explain it, if the slowest run had only slow memory and the \
+                     fastest only fast; a map tells: `assay memmap`."
+                )),
+                None => words.push_str(" A map tells whether it has two speeds: `assay memmap`."),
+            }
+        }
+        (Moving::Open, Some((_, chance))) => words.push_str(&format!(
+            " The order is like that in which memory of two speeds is handed out after a boot (noise gives it to {chance} of {runs} \
+             runs), but no component shows whether it is memory; map it: `assay memmap`."
+        )),
+        (Moving::Open, None) => {}
     }
     words
 }
 
-fn finding(group: &Repeats) -> Option<Finding> {
+fn finding(group: &Repeats, moving: &Moving) -> Option<Finding> {
     let far = far(group);
     let worst = far.first()?;
     let fact = |row: &&Row| {
@@ -214,9 +328,12 @@ fn finding(group: &Repeats) -> Option<Finding> {
             worst.title,
             model::percent(worst.apart)
         ),
-        cause: "SPEC CPU repeats within a per cent or two. Where only components that live on memory bandwidth move, physical \
-                memory differs from run to run: channels filled unevenly, huge pages, nodes."
-            .to_string(),
+        cause: match moving {
+            Moving::NotMemory(why) => format!("SPEC CPU repeats within a per cent or two. {why}."),
+            _ => "SPEC CPU repeats within a per cent or two. Where only components that live on memory bandwidth move, physical \
+                  memory differs from run to run: channels filled unevenly, huge pages, nodes."
+                .to_string(),
+        },
         facts: far.iter().take(SHOWN).map(fact).collect(),
         confirm: "assay rate --with-map".to_string(),
         advice: "Run the component again with more copies or a larger footprint: a swing that comes from where memory lies \

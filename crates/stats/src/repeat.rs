@@ -5,8 +5,12 @@
 //! allotted: after a boot the first runs get one kind, later ones the other, then mixtures. The
 //! order of the runs shows that where their spread does not.
 
+use model::percent;
+
 use super::drift::trend;
-use super::order::{finite, median};
+use super::noise::normal;
+use super::order::{Interval, finite, median};
+use super::tails::chi_square_above;
 
 /// Two runs of a component further apart than this have met something (SPEC CPU2017 is trusted
 /// because it repeats).
@@ -18,6 +22,20 @@ pub const ALIKE: f64 = 0.02;
 const NEAR: f64 = 0.25;
 /// p below which a trend is one.
 const TREND_P: f64 = 0.05;
+/// A component whose runs lie no further apart than this holds still.
+pub const STILL: f64 = 0.025;
+/// An order that noise gives more often than this says nothing of memory.
+pub const CHANCE: f64 = 0.02;
+/// Series of noise that [`noise_places`] draws.
+const DRAWS: usize = 20_000;
+/// Runs of a series that it draws at most: of more runs noise makes that order less often still.
+const MOST_DRAWN: usize = 12;
+/// Confidence of a coefficient of variation's interval.
+const CONFIDENCE: f64 = 0.95;
+/// So many runs stand one by one in words; of more, only stretches do.
+const IN_WORDS: usize = 8;
+/// More stretches than these are no order that words help with.
+const STRETCHES: usize = 5;
 
 /// Where a run lies between the lowest and the highest of its sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,9 +77,7 @@ impl Shape {
             Shape::Flat => "alike",
             Shape::Drift => "drifting",
             Shape::Step => "a step",
-            Shape::Placed => {
-                "both extremes, then what lies between: as memory of two speeds is allotted after a boot"
-            }
+            Shape::Placed => "both extremes, then what lies between",
             Shape::Scattered => "scattered",
         }
     }
@@ -108,20 +124,24 @@ fn level(share: f64) -> Level {
     }
 }
 
-fn shape(values: &[f64], levels: &[Level]) -> Shape {
-    let blocks = |wanted: Level| {
-        let begins =
-            (0..levels.len()).filter(|&at| levels[at] == wanted && (at == 0 || levels[at - 1] != wanted));
-        begins.count()
-    };
+/// Whether a level stands in one stretch.
+fn in_one_stretch(levels: &[Level], wanted: Level) -> bool {
+    levels.chunk_by(|one, next| one == next).filter(|own| own[0] == wanted).count() == 1
+}
+
+fn is_placed(levels: &[Level]) -> bool {
     let extremes_end = levels.iter().rposition(|level| *level != Level::Mid).unwrap_or(0);
     let first_mid = levels.iter().position(|level| *level == Level::Mid);
-    let in_one_stretch = blocks(Level::Low) == 1 && blocks(Level::High) == 1;
-    let sides = [Level::Low, Level::High].map(|side| levels.iter().filter(|level| **level == side).count());
-    if in_one_stretch && first_mid.is_some_and(|mid| mid > extremes_end) {
+    [Level::Low, Level::High].iter().all(|side| in_one_stretch(levels, *side))
+        && first_mid.is_some_and(|mid| mid > extremes_end)
+}
+
+fn shape(values: &[f64], levels: &[Level]) -> Shape {
+    if is_placed(levels) {
         return Shape::Placed;
     }
-    if in_one_stretch && first_mid.is_none() && sides.iter().all(|count| *count >= 2) {
+    let whole = [Level::Low, Level::High].iter().all(|side| in_one_stretch(levels, *side));
+    if whole && !levels.contains(&Level::Mid) && clear(levels) >= 2 {
         return Shape::Step;
     }
     match trend(values) {
@@ -134,6 +154,49 @@ impl Sequence {
     /// `low low high high mid`; empty where the runs are alike.
     pub fn levels_in_words(&self) -> String {
         self.levels.iter().map(|level| level.word()).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The order for a sentence: `falls` or `rises` of runs that do so from each to the next, the
+    /// levels of up to 8 runs, stretches of more (`4 low, 4 high, 2 mid`); empty where the runs are
+    /// alike, or many and in no order.
+    pub fn order_in_words(&self) -> String {
+        let each = |holds: fn(f64, f64) -> bool| self.values.windows(2).all(|two| holds(two[0], two[1]));
+        let one_way = self.values.len() > 2 && !matches!(self.shape, Shape::Flat | Shape::Step);
+        match () {
+            () if one_way && each(|one, next| next < one) => "falls".to_string(),
+            () if one_way && each(|one, next| next > one) => "rises".to_string(),
+            () if self.levels.len() <= IN_WORDS => self.levels_in_words(),
+            () => {
+                let stretches: Vec<String> = self
+                    .levels
+                    .chunk_by(|one, next| one == next)
+                    .map(|own| format!("{} {}", own.len(), own[0].word()))
+                    .collect();
+                if stretches.len() <= STRETCHES { stretches.join(", ") } else { String::new() }
+            }
+        }
+    }
+
+    /// `CV 7.8 % (5.2 to 25)`, with [`cv_interval`].
+    pub fn cv_in_words(&self) -> String {
+        let bare = |share: f64| percent(share).trim_end_matches(" %").to_string();
+        let ends = cv_interval(self.cv, self.values.len());
+        let ends = ends.map_or(String::new(), |ends| format!(" ({} to {})", bare(ends.low), bare(ends.high)));
+        format!("CV {}{ends}", percent(self.cv))
+    }
+
+    /// How often noise gives runs that are as clearly [`Shape::Placed`], a share; `None` of other
+    /// shapes. The larger the smaller of the two stretches of extremes, the clearer.
+    pub fn chance(&self) -> Option<f64> {
+        (self.shape == Shape::Placed).then(|| noise_places(self.values.len(), clear(&self.levels)))
+    }
+
+    /// [`Sequence::chance`] in words, `1.0 %`, where it is small enough to name what hands out
+    /// memory so.
+    pub fn handed_out(&self) -> Option<String> {
+        let chance = self.chance().filter(|chance| *chance <= CHANCE)?;
+        let least = 1.0 / DRAWS as f64;
+        Some(if chance < least { format!("less than {}", percent(least)) } else { percent(chance) })
     }
 
     /// The share of slow memory that each run would have had, 0..1, were the slowest run wholly in
@@ -149,6 +212,49 @@ impl Sequence {
         let mean = self.values.iter().sum::<f64>() / self.values.len() as f64;
         self.values.iter().map(|value| 100.0 * value / mean).collect()
     }
+}
+
+/// Runs of the smaller of the two stretches of extremes.
+fn clear(levels: &[Level]) -> usize {
+    let count = |wanted: Level| levels.iter().filter(|level| **level == wanted).count();
+    count(Level::Low).min(count(Level::High))
+}
+
+/// The share of series of `runs` independent normal values that are [`Shape::Placed`] with at
+/// least `clear` runs in each of the stretches of extremes: simulated, from a seed of its own.
+fn noise_places(runs: usize, clear: usize) -> f64 {
+    let rng = &mut fastrand::Rng::with_seed(31);
+    let hit = |_: &usize| {
+        let values: Vec<f64> = (0..runs.min(MOST_DRAWN)).map(|_| normal(rng)).collect();
+        let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let levels: Vec<Level> = values.iter().map(|value| level((value - low) / (high - low))).collect();
+        is_placed(&levels) && self::clear(&levels) >= clear
+    };
+    (0..DRAWS).filter(hit).count() as f64 / DRAWS as f64
+}
+
+/// The interval, at 95 %, of what a coefficient of variation with divisor n of so many runs comes
+/// to in the long run: `cv sqrt(n / chi²)` of normal runs with n - 1 degrees of freedom; the mean
+/// of runs that are 30 % apart or less adds little. `None` below two runs.
+pub fn cv_interval(cv: f64, runs: usize) -> Option<Interval> {
+    let freedom = runs.checked_sub(1).filter(|freedom| *freedom > 0)? as f64;
+    let end = |above: f64| cv * (runs as f64 / chi_square_at(above, freedom)).sqrt();
+    let tail = (1.0 - CONFIDENCE) / 2.0;
+    Some(Interval { low: end(tail), high: end(1.0 - tail) }).filter(|ends| ends.high.is_finite())
+}
+
+/// The value that chi-square exceeds with this probability.
+fn chi_square_at(above: f64, freedom: f64) -> f64 {
+    let (mut low, mut high) = (0.0, 10.0 * freedom + 20.0);
+    for _ in 0..80 {
+        let middle = (low + high) / 2.0;
+        match chi_square_above(middle, freedom) > above {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    (low + high) / 2.0
 }
 
 /// The same of positive values.
@@ -215,6 +321,69 @@ mod tests {
         assert_eq!(shape(&[100.0, 90.0, 99.0, 91.0, 95.0, 100.0, 90.0, 94.0]), Shape::Scattered);
         assert_eq!(sequence(&[100.0], 0.0), None);
         assert_eq!(sequence(&[f64::NAN, 0.0, -1.0, 5.0], 0.0), None);
+    }
+
+    /// The published order is named; noise of any kind and number of runs is hardly ever.
+    #[test]
+    fn noise_is_not_called_memory() {
+        use crate::noise::Noise;
+        let of = |values: &[f64]| sequence(values, 0.0).and_then(|found| found.handed_out());
+        assert_eq!(of(&WRONG).as_deref(), Some("1.0 %"), "{:?}", of(&WRONG));
+        // Three or four runs come in any order by chance.
+        assert_eq!((of(&[92.0, 111.0, 98.0]), of(&[92.0, 111.0, 101.0, 102.0])), (None, None));
+        let ten = [92.0, 91.3, 92.2, 92.0, 110.8, 111.0, 108.2, 106.5, 98.1, 97.8];
+        assert_eq!(of(&ten).as_deref(), Some("less than 0.01 %"));
+        let kinds = [
+            Noise::Lognormal { cv: 0.05 },
+            Noise::Student3 { scale: 0.03 },
+            Noise::FloorExponential { share: 0.05 },
+            Noise::CeilingExponential { share: 0.05 },
+            Noise::TwoModes { cv: 0.01, ratio: 1.2, minority: 0.5 },
+            Noise::ThreeModes { cv: 0.01, ratio: 1.1 },
+        ];
+        let rng = &mut fastrand::Rng::with_seed(5);
+        for (kind, runs) in kinds.iter().flat_map(|kind| [3, 4, 5, 7, 10, 15].map(|runs| (kind, runs))) {
+            const SERIES: usize = 400;
+            let named = (0..SERIES)
+                .filter(|_| of(&(0..runs).map(|_| 100.0 * kind.draw(rng)).collect::<Vec<_>>()).is_some());
+            let share = named.count() as f64 / SERIES as f64;
+            assert!(share <= CHANCE, "{kind:?}, {runs} runs: {share}");
+        }
+    }
+
+    #[test]
+    fn an_order_in_words() {
+        let words = |values: &[f64]| sequence(values, 0.0).expect("values").order_in_words();
+        assert_eq!(words(&[100.0, 97.0, 94.0, 91.0, 88.0]), "falls");
+        assert_eq!(words(&[88.0, 91.0, 94.0, 97.0, 100.0]), "rises");
+        assert_eq!(words(&[92.0, 98.0, 111.0]), "rises");
+        assert_eq!(words(&[98.0, 107.0, 111.0, 92.0, 92.0]), "mid high high low low");
+        assert_eq!(words(&[100.0, 99.9, 80.1, 80.0]), "high high low low", "a step");
+        assert_eq!(words(&[100.0, 100.5, 100.9]), "", "alike");
+        let ten = [92.0, 91.3, 92.2, 92.0, 110.8, 111.0, 108.2, 106.5, 98.1, 97.8];
+        assert_eq!(words(&ten), "4 low, 4 high, 2 mid");
+        assert_eq!(words(&[1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0]), "");
+    }
+
+    /// `cv_interval` against chi-square quantiles of scipy 1.17.1, and against what it promises.
+    #[test]
+    fn a_coefficient_of_variation_has_an_interval() {
+        let five = cv_interval(0.0777, 5).expect("five runs");
+        assert!((five.low - 0.0777 * (5.0_f64 / 11.143_286_782).sqrt()).abs() < 1e-8, "{five:?}");
+        assert!((five.high - 0.0777 * (5.0_f64 / 0.484_418_557).sqrt()).abs() < 1e-7, "{five:?}");
+        assert_eq!(cv_interval(0.1, 1), None);
+        let words = sequence(&WRONG, 0.0).expect("five runs").cv_in_words();
+        assert_eq!(words, "CV 7.8 % (5.2 to 25)");
+        let rng = &mut fastrand::Rng::with_seed(8);
+        for runs in [3, 5, 10] {
+            let holds = |_: &i32| {
+                let values: Vec<f64> = (0..runs).map(|_| 100.0 * (1.0 + 0.05 * normal(rng))).collect();
+                let cv = crate::order::coefficient_of_variation(&values).expect("values");
+                cv_interval(cv, runs).expect("runs").contains(0.05)
+            };
+            let held = (0..1000).filter(holds).count();
+            assert!((930..=970).contains(&held), "{held} of 1000 with {runs} runs");
+        }
     }
 
     #[test]
