@@ -7,67 +7,142 @@ use crate::block::{Block, Chart, ChartKind, Line, LinePoint, Table};
 use diagnose::Diagnosis;
 use diagnose::bound::Bound;
 use diagnose::escalation::{Escalated, escalated};
+use diagnose::memory_map::maps;
 use diagnose::placed::{ORDER_STANDS, Placed, percents, placed, unplaced};
-use diagnose::suite::{Part, Suite, suite};
+use diagnose::suite::{Moving, Part, Suite, suite};
 use model::percent;
+use stats::memory_map::Answer;
 use stats::places::{Follows, Joined};
-use stats::repeat::{APART, Sequence, Shape};
+use stats::repeat::Sequence;
 
 /// Whether components repeat, what explains those that do not, and at which footprint memory
 /// decides; nothing of other runs.
 pub fn conclusion(diagnosis: &Diagnosis) -> Vec<String> {
     let Some(suite) = suite(&diagnosis.run, &diagnosis.series) else { return Vec::new() };
-    let mut sentences = repeats(&suite);
+    let mut sentences = vec![repeats(&suite)];
     let placed = placed(&diagnosis.run, &diagnosis.machine, &suite).unwrap_or_default();
     let joined = |one: &&Placed| !matches!(one.follows(), None | Some(Follows::Steady));
-    sentences.extend(placed.iter().filter(joined).take(SHOWN).filter_map(Placed::words));
-    let swings = suite.parts.iter().any(|part| part.is_memory() && apart(part).is_some());
-    let unknown =
-        placed.iter().filter(|one| apart(one.part).is_some()).find_map(|one| one.joined.as_ref().err());
-    sentences.extend(unknown.map(|why| format!("Where their memory lay is not known: {why}")));
-    if placed.is_empty() && swings {
-        sentences
-            .push("Whether they follow where their memory lay: `assay rate --with-map`, as root".to_string());
+    let explained: Vec<String> =
+        placed.iter().filter(joined).take(EXPLAINED).filter_map(Placed::words).collect();
+    match explained.is_empty() {
+        true => sentences.extend(unexplained(diagnosis, &suite, &placed)),
+        false => sentences.extend(explained),
     }
     sentences.extend(escalated(&diagnosis.run, &diagnosis.machine, &suite).iter().map(Escalated::words));
     vec![format!("{}.", sentences.join(". "))]
 }
 
+/// Components of which a conclusion says how they follow their memory.
+const EXPLAINED: usize = 2;
+
 /// Components that are named one by one.
 const SHOWN: usize = 3;
 
-fn apart<'a>(part: &'a Part) -> Option<&'a Sequence> {
-    part.runs.as_ref().filter(|runs| runs.apart > APART && runs.shape != Shape::Flat)
+/// Components that swing, the furthest first.
+fn swinging<'a>(suite: &'a Suite) -> Vec<(&'a Part<'a>, &'a Sequence)> {
+    let mut swinging: Vec<(&Part, &Sequence)> =
+        suite.parts.iter().filter_map(|part| Some((part, part.swings()?))).collect();
+    swinging.sort_by(|(_, one), (_, other)| other.apart.total_cmp(&one.apart));
+    swinging
 }
 
-/// Whether components repeat, and in which order those came that do not.
-fn repeats(suite: &Suite) -> Vec<String> {
-    let mut swinging: Vec<(&Part, &Sequence)> =
-        suite.parts.iter().filter_map(|part| Some((part, apart(part)?))).collect();
-    swinging.sort_by(|(_, one), (_, other)| other.apart.total_cmp(&one.apart));
+/// Whether components repeat, and in which order the one came that repeats least.
+fn repeats(suite: &Suite) -> String {
     let runs = suite.parts.iter().filter_map(|part| Some((part, part.runs.as_ref()?)));
     let worst = runs.max_by(|(_, one), (_, other)| one.cv.total_cmp(&other.cv));
     let Some((worst, most)) = worst else {
-        return vec!["One run of each component: whether they repeat is not known".to_string()];
+        return "One run of each component: whether they repeat is not known".to_string();
     };
-    if swinging.is_empty() {
-        let (count, cv) = (suite.parts.len(), 100.0 * most.cv);
-        let each = if count == 1 { "The component repeats" } else { "All components repeat" };
-        return vec![format!(
-            "{each} within what its runs scatter: the largest CV is {cv:.2} % ({})",
-            worst.name()
-        )];
+    let swinging = swinging(suite);
+    let Some(((part, runs), others)) = swinging.split_first() else {
+        let each = if suite.parts.len() == 1 { "The component repeats" } else { "All components repeat" };
+        let cv = most.cv_in_words();
+        return format!("{each} within what its runs scatter: the largest {cv} is that of {}", worst.name());
+    };
+    let mut words =
+        format!("Runs of {} lie {} apart, {}", part.name(), percent(runs.apart), runs.cv_in_words());
+    let order = runs.order_in_words();
+    if !order.is_empty() {
+        words.push_str(&format!(": {order}"));
     }
-    swinging
+    let mut named: Vec<String> = others
         .iter()
         .take(SHOWN)
-        .map(|(part, runs)| {
-            let cv = format!("CV {:.2} %", 100.0 * runs.cv);
-            let few = runs.values.len() <= 8;
-            let order = if few { format!(", {}", runs.levels_in_words()) } else { String::new() };
-            format!("Runs of {} lie {} apart ({cv}{order})", part.name(), percent(runs.apart))
-        })
-        .collect()
+        .map(|(part, runs)| format!("{} {}", part.name(), percent(runs.apart)))
+        .collect();
+    if others.len() > SHOWN {
+        named.push(format!("{} more by less", others.len() - SHOWN));
+    }
+    match named.is_empty() {
+        true => words,
+        false => format!("{words}; those of {}", named.join(", ")),
+    }
+}
+
+/// What runs that no map explains say of memory: which components move, in whose order, and what a
+/// map of the run shows.
+fn unexplained(diagnosis: &Diagnosis, suite: &Suite, placed: &[Placed]) -> Vec<String> {
+    let swinging = swinging(suite);
+    if swinging.is_empty() {
+        return Vec::new();
+    }
+    let moving = suite.moving(&diagnosis.machine);
+    let memory = || swinging.iter().filter(|(part, _)| part.is_memory());
+    if let Moving::Others(names) = &moving {
+        let names = list(names);
+        return vec![match memory().next() {
+            Some(_) => format!("Not memory alone: components with small data ({names}) swing as well"),
+            None => format!("Not memory: the data of {names} stay small"),
+        }];
+    }
+    let mut sentences = Vec::new();
+    let maps = maps(&diagnosis.run, &diagnosis.machine);
+    // Memory that was found to have one speed hands out no two.
+    let uniform = !maps.is_empty() && maps.iter().all(|map| matches!(map.map.answer, Answer::Uniform));
+    let chance = memory().find_map(|(_, runs)| runs.handed_out()).filter(|_| !uniform);
+    let order = "in which memory of two speeds is handed out after a boot";
+    match (&moving, chance) {
+        (Moving::Memory(still), chance) => {
+            let holds = if still.len() == 1 { "holds" } else { "hold" };
+            let only = format!("Only components whose data fill memory move ({} {holds} still)", list(still));
+            sentences.push(match chance {
+                Some(chance) => format!("{only}, in the order {order} (noise gives it to {chance} of series)"),
+                None => only,
+            });
+        }
+        (_, Some(chance)) => sentences.push(format!(
+            "The order is like that {order} (noise gives it to {chance} of series); no component shows whether it is memory"
+        )),
+        (_, None) => {}
+    }
+    if memory().next().is_none() {
+        return sentences;
+    }
+    let unknown =
+        placed.iter().filter(|one| one.part.swings().is_some()).find_map(|one| one.joined.as_ref().err());
+    let map = maps.iter().find(|map| map.speeds().is_some()).or(maps.first());
+    sentences.push(match (map, unknown) {
+        (Some(map), Some(why)) => {
+            format!("{}; where these runs lay is not known: {why}", capital(&map.words()))
+        }
+        (Some(map), None) => capital(&map.words()),
+        (None, _) => {
+            "Whether they follow where their memory lay: `assay rate --with-map`, as root".to_string()
+        }
+    });
+    sentences
+}
+
+fn capital(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
+fn list(names: &[&str]) -> String {
+    match names.len() {
+        count if count > SHOWN => format!("{} and {} more", names[..SHOWN].join(", "), count - SHOWN),
+        _ => names.join(", "),
+    }
 }
 
 /// What follows the table of components: what they are bound by, where their runs lay, larger
