@@ -9,12 +9,12 @@ use model::vocabulary::BenchId;
 use model::vocabulary::rate as ids;
 use sys::block::Room;
 
-/// What a component's speed hangs on.
+/// What a component is built to need; what bounds it on a machine, only an experiment shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Character {
-    /// Streams through memory: bandwidth decides.
+    /// Streams through memory.
     Bandwidth,
-    /// Follows addresses through memory: latency decides.
+    /// Follows addresses through memory.
     Latency,
     /// Floating point in caches.
     FloatingPoint,

@@ -191,3 +191,13 @@ fn a_flipped_bit_names_its_core() {
         assert_eq!(text.ends_with(&format!("{SUSPECT}{cpu}")), case.placement.seats.len() > 1, "{text}");
     }
 }
+
+/// What bounds a component on a machine, only an experiment shows.
+#[test]
+fn components_that_fill_memory_claim_no_bound() {
+    for component in COMPONENTS.iter().filter(|component| component.character.fills_memory()) {
+        let (name, reading) = (component.name(), component.reading);
+        assert!(reading.contains("built to need") && reading.contains("\"bound by\""), "{name}: {reading}");
+        assert!(!reading.contains("decide"), "{name}: {reading}");
+    }
+}

@@ -28,7 +28,8 @@ pub(super) const COMPONENT: Component = Component {
             side belongs to a known field: the residual, recomputed, and the distance from that field are checked, \
             and every bit of the solution is in the checksum.",
     reading: "Million cells a second through one Bi-CGstab iteration (two block matrix products). 2.8 kB of matrix \
-              stream by for each: memory bandwidth decides, then how many copies share it.",
+              stream by for each: it is built to need memory bandwidth. A run shows what bounds it: column \"bound \
+              by\".",
     source: file!(),
     character: Character::Bandwidth,
     units: "cell iterations",

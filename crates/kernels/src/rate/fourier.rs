@@ -24,7 +24,8 @@ pub(super) const COMPONENT: Component = Component {
             at every point, and the waves' energy is the fields' (Parseval); the checksum is of the fields and the \
             energies.",
     reading: "A point is transformed once forth and once back. Five passes over the box with long strides, and some \
-              100 operations for each point in caches between: bandwidth, TLB and vector units.",
+              100 operations for each point in caches between: it is built to need memory bandwidth, TLB and vector \
+              units. A run shows what bounds it: column \"bound by\".",
     source: file!(),
     character: Character::Bandwidth,
     units: "points",

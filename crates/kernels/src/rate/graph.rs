@@ -18,8 +18,9 @@ pub(super) const COMPONENT: Component = Component {
             shortest paths by Dijkstra's algorithm with Dial's buckets (doubly linked lists through the vertices). \
             Checked at every edge: its ends are at most a level apart and obey the triangle inequality; every \
             vertex has a parent one level up and a neighbour that its distance comes from.",
-    reading: "Edges followed per second: nearly each is a read somewhere else in memory. Memory latency, the caches' \
-              size, huge pages and how many misses a core keeps in flight move it.",
+    reading: "Edges followed per second: nearly each is a read somewhere else in memory. It is built to need low \
+              memory latency, large caches, huge pages and many misses in flight. A run shows what bounds it: \
+              column \"bound by\".",
     source: file!(),
     character: Character::Latency,
     units: "edges",

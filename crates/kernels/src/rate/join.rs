@@ -17,8 +17,8 @@ pub(super) const COMPONENT: Component = Component {
             probing, once by sorting both (radix sort in three passes) and merging. Checked: both find the matches \
             and the sum that the tables were made with; the sorted tables are in order and have the same rows.",
     reading: "Rows per second, each counted once for either join. Hashing reads all over memory with many misses in \
-              flight at once, sorting writes to 2048 places at a time: memory latency and parallelism, TLB reach \
-              and write bandwidth move it.",
+              flight at once, sorting writes to 2048 places at a time: it is built to need low memory latency, many \
+              misses in flight, TLB reach and write bandwidth. A run shows what bounds it: column \"bound by\".",
     source: file!(),
     character: Character::Latency,
     units: "rows",

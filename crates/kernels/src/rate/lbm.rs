@@ -25,7 +25,8 @@ pub(super) const COMPONENT: Component = Component {
             velocities. Checked: mass and momentum are conserved, each wave has decayed as linear theory of the \
             scheme predicts, every population is near its weight; the checksum is of all populations.",
     reading: "A cell update reads and writes 152 bytes in 19 streams and does some 230 floating-point operations: \
-              memory bandwidth first, vector units next, and prefetchers that follow many streams.",
+              it is built to need memory bandwidth first, vector units next, and prefetchers that follow many \
+              streams. A run shows what bounds it: column \"bound by\".",
     source: file!(),
     character: Character::Bandwidth,
     units: "cell updates",

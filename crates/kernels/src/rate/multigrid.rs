@@ -21,8 +21,9 @@ pub(super) const COMPONENT: Component = Component {
             weighting, trilinear interpolation. The right-hand side belongs to a known field: that every cycle shrinks \
             the residual by the factor that theory promises, and how far the result is from that field, are checked, \
             and every bit of the solution is in the checksum.",
-    reading: "Million cells of the finest grid a second through one V-cycle: about ten passes over memory with a few \
-              additions for each value. Memory bandwidth decides, then caches that hold three planes of a grid.",
+    reading: "Million cells of the finest grid a second through one V-cycle: about ten passes over memory with a \
+              few additions for each value. It is built to need memory bandwidth, then caches that hold three \
+              planes of a grid. A run shows what bounds it: column \"bound by\".",
     source: file!(),
     character: Character::Bandwidth,
     units: "cell cycles",

@@ -24,8 +24,9 @@ pub(super) const COMPONENT: Component = Component {
             for each row) with a known solution. Checked: rows add up to 1, the residual is as small as \
             theory promises and is what the recurrence says, the error is not above it, sums are conserved; the \
             checksum is of the solution and the residual.",
-    reading: "Entries of the matrix multiplied and added. Each is 12 bytes of a stream and a load by its index: \
-              memory bandwidth first, then the latency of caches and memory for the far ones.",
+    reading: "Entries of the matrix multiplied and added. Each is 12 bytes of a stream and a load by its index: it \
+              is built to need memory bandwidth first, then low latency of caches and memory for the far ones. A \
+              run shows what bounds it: column \"bound by\".",
     source: file!(),
     character: Character::Bandwidth,
     units: "matrix entries",

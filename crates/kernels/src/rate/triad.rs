@@ -16,8 +16,8 @@ pub(super) const COMPONENT: Component = Component {
     about: "STREAM's triad, a = b + s c, through three arrays that fill the room, each written in turn. Checked: \
             every element has the bits that its recurrence gives, and that is what its closed form says; the \
             checksum is of all three arrays.",
-    reading: "Bytes as STREAM counts them: 24 for each element, though caches that allocate on stores move 32. \
-              Memory bandwidth of a copy and nothing else.",
+    reading: "Bytes as STREAM counts them: 24 for each element, though caches that allocate on stores move 32. It \
+              is built to need memory bandwidth and nothing else. A run shows what bounds it: column \"bound by\".",
     source: file!(),
     character: Character::Bandwidth,
     units: "bytes",

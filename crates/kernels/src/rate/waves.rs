@@ -18,7 +18,8 @@ pub(super) const COMPONENT: Component = Component {
             Checked: every field is everywhere what the exact solution of the difference equations is; the checksum \
             is of all fields.",
     reading: "A cell update moves three electric and three magnetic fields on, 36 operations on 144 bytes that come \
-              and go: memory bandwidth, with some fifteen streams at a time.",
+              and go: it is built to need memory bandwidth, with some fifteen streams at a time. A run shows what \
+              bounds it: column \"bound by\".",
     source: file!(),
     character: Character::Bandwidth,
     units: "cell updates",
