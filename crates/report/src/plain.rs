@@ -43,19 +43,38 @@ pub fn plain(text: &str, max: usize) -> String {
     shown
 }
 
-/// The words of a text on lines of at most `width` characters, as far as words are short enough.
+/// The words of a text on lines of at most `width` characters, as far as words are short enough. A
+/// command between backticks is one word: whoever copies it wants it whole.
 pub fn lines(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
+    for word in words(text) {
         match lines.last_mut() {
             Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
                 line.push(' ');
-                line.push_str(word);
+                line.push_str(&word);
             }
-            _ => lines.push(word.to_string()),
+            _ => lines.push(word),
         }
     }
     lines
+}
+
+/// What stands between blanks, and what stands between backticks with what is written up to them.
+pub fn words(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut open = false;
+    for word in text.split_whitespace() {
+        match words.last_mut().filter(|_| open) {
+            Some(command) => {
+                command.push(' ');
+                command.push_str(word);
+            }
+            None => words.push(word.to_string()),
+        }
+        open ^= word.matches('`').count() % 2 == 1;
+    }
+    // A backtick that nothing closes holds no command.
+    if open { text.split_whitespace().map(str::to_string).collect() } else { words }
 }
 
 /// `text` for a terminal that does not speak UTF-8: our own marks by their nearest ASCII sign, all
@@ -109,6 +128,14 @@ mod tests {
         let text = "24.3 GHz ±2 % │ 4 × 16 GiB… é漢";
         assert_eq!(ascii(text), "24.3 GHz ~2 % | 4 x 16 GiB~ ??");
         assert_eq!(ascii(text).chars().count(), text.chars().count());
+    }
+
+    #[test]
+    fn commands_are_not_broken() {
+        let text = "not tested (`assay rate --new`), see `x`";
+        assert_eq!(lines(text, 12), ["not tested", "(`assay rate --new`),", "see `x`"]);
+        assert_eq!(lines("it's `a b", 4), ["it's", "`a b"]);
+        assert_eq!(lines("", 4), [""; 0]);
     }
 
     #[test]

@@ -29,6 +29,9 @@ enum Tone {
 /// Longest single text of the machine's own that is shown.
 const LONGEST: usize = 300;
 
+/// Longest command to copy: longer than any that Assay writes, so that none is cut.
+const LONGEST_COMMAND: usize = 20_000;
+
 /// The report as text for a terminal of `style.width` columns.
 pub fn render(report: &Report, style: Style) -> String {
     let mut out = heading(report, style);
@@ -77,6 +80,8 @@ pub fn heading(report: &Report, style: Style) -> String {
 }
 
 fn checks(checks: &[Check], style: Style) -> String {
+    /// Columns before the first check of a line.
+    const MARGIN: usize = 9;
     let mut out = String::new();
     let mut column = 0;
     for check in checks {
@@ -90,13 +95,20 @@ fn checks(checks: &[Check], style: Style) -> String {
             (Mark::Note, false) => ("-", Tone::Dim),
         };
         let text = plain(&check.text, LONGEST);
-        let width = 2 + text.chars().count() + 2;
-        if column == 0 || column + width > style.width {
-            out.push_str(if column == 0 { "  check  " } else { "\n         " });
-            column = 9;
+        let room = style.width.saturating_sub(MARGIN + 4).max(20);
+        // What is longer than a line stands on several of its own.
+        for (at, text) in lines(&text, room).iter().enumerate() {
+            let width = 2 + text.chars().count() + 2;
+            if column == 0 || at > 0 || column + width > style.width {
+                let begin = if column == 0 { "  check" } else { "\n" };
+                let indent = if column == 0 { MARGIN - begin.len() } else { MARGIN };
+                let _ = write!(out, "{begin}{:indent$}", "");
+                column = MARGIN;
+            }
+            let mark = if at == 0 { paint(mark, tone, style) } else { " ".to_string() };
+            let _ = write!(out, "{mark} {text}  ");
+            column += width;
         }
-        let _ = write!(out, "{} {text}  ", paint(mark, tone, style));
-        column += width;
     }
     if !checks.is_empty() {
         out.push('\n');
@@ -165,7 +177,7 @@ fn finding(finding: &Finding, style: Style) -> String {
     // The mark stands in the first line's margin.
     let _ = write!(out, "  {} {}", paint(mark, tone, style), headline.trim_start());
     out.push_str(&wrapped(&plain(&finding.cause, 3 * LONGEST), 4, Tone::Plain, style));
-    let (confirm, rule) = (plain(&finding.confirm, LONGEST), plain(&finding.rule, 60));
+    let (confirm, rule) = (plain(&finding.confirm, LONGEST_COMMAND), plain(&finding.rule, 60));
     let explain = format!("assay explain {rule}");
     let one_line = 4 + 8 + confirm.chars().count() + 4 + 8 + explain.chars().count() <= style.width;
     let between = if one_line { "    " } else { "\n    " };
@@ -203,4 +215,35 @@ fn paint(text: &str, tone: Tone, style: Style) -> String {
         Tone::Picture => colored(AnsiColor::Blue),
     };
     format!("{look}{text}{look:#}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checks_stay_inside_the_line_and_commands_stay_whole() {
+        let long = "12 of 40 visits were left out: the run was thinned to 90 s, and rare cases came first";
+        let check = |text: &str| Check { mark: Mark::Note, text: text.into() };
+        let command = format!("assay rate --component {} --footprint 256M", "bwaves,".repeat(80));
+        let finding = Finding {
+            rule: "rate-runs-apart".into(),
+            severity: Severity::Warning,
+            headline: "runs lie apart".into(),
+            cause: String::new(),
+            facts: Vec::new(),
+            confirm: command.clone(),
+            advice: String::new(),
+            series: Vec::new(),
+            effect: model::Effect::None,
+        };
+        for width in [40, 60, 80, 100, 120] {
+            let style = Style { color: false, unicode: true, width };
+            let text = checks(&[check("steady clock"), check(long), check("no swapping")], style);
+            assert!(text.lines().all(|line| line.chars().count() <= width), "{width}:\n{text}");
+            let words: Vec<&str> = text.split_whitespace().filter(|word| *word != "·").collect();
+            assert_eq!(words.join(" "), format!("check steady clock {long} no swapping"));
+            assert!(self::finding(&finding, style).contains(&command));
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::{LONGEST, Style, Tone, paint};
 use crate::block::{Cell, Table};
-use crate::plain::{lines, plain};
+use crate::plain::{lines, plain, words};
 use model::VerdictKind;
 
 /// On narrower lines a picture of the distribution gives its room to the words of the verdict.
@@ -15,12 +15,17 @@ const ROOM_FOR_PICTURES: usize = 110;
 const LEAST_LAST: usize = 12;
 const LEAST_NAME: usize = 24;
 
+/// Lines of a cell at most, and of a verdict, which leaves out what more would say.
+const LINES: usize = 4;
+const VERDICT_LINES: usize = 2;
+
 /// A line of cells, not more than there are columns.
 type Row = Vec<(String, Tone)>;
 
-/// Columns two spaces apart; the last one takes what is left of the line and is cut there. Where
-/// the line is too short for the columns, their titles are broken into lines; where it still is,
-/// each row stands as a block of its own.
+/// Columns two spaces apart; the last one takes what is left of the line, and what does not fit
+/// stands on further lines: nothing is cut inside an interval or a command. Where the line is too
+/// short for the columns, their titles are broken into lines; where it still is, or a cell would
+/// take more than four lines, each row stands as a block of its own.
 pub fn render(table: &Table, style: Style) -> String {
     if table.rows.is_empty() {
         return String::new();
@@ -35,24 +40,88 @@ pub fn render(table: &Table, style: Style) -> String {
     };
     let rows: Vec<Row> = table.rows.iter().map(cells).collect();
     let right: Vec<bool> = columns.iter().map(|at| table.columns[*at].right).collect();
-    let mut head = vec![titles.clone()];
-    let mut widths = widths(&head, &rows);
-    if !fits(&widths, style) {
-        head = broken(&titles, &rows);
-        widths = self::widths(&head, &rows);
-    }
+    let verdict = |row: usize, at: usize| matches!(table.rows[row].get(columns[at]), Some(Cell::Verdict(_)));
+    let laid = |head: Vec<Row>| laid(&head, &rows, &right, &verdict, style);
+    let bare = vec![titles.clone()];
+    let wide = fits(&widths(&bare, &rows), style).then(|| laid(bare)).flatten();
+    wide.or_else(|| laid(broken(&titles, &rows)))
+        .unwrap_or_else(|| rows.iter().map(|row| record(&titles, row, &right, style)).collect())
+}
+
+/// Titles and rows in columns; `None` where they do not fit. `verdict` says of a row's cell whether
+/// it is one.
+fn laid(
+    head: &[Row],
+    rows: &[Row],
+    right: &[bool],
+    verdict: &dyn Fn(usize, usize) -> bool,
+    style: Style,
+) -> Option<String> {
+    let mut widths = widths(head, rows);
     if let Some((last, [name, others @ ..])) = widths.split_last_mut() {
         // The last column keeps room for a word, at the cost of names that are very long.
         let room = style.width.saturating_sub(4 + taken(others) + LEAST_LAST.min(*last));
         *name = (*name).min(room.max(LEAST_NAME));
     }
     if !fits(&widths, style) {
-        return rows.iter().map(|row| record(&titles, row, &right, style)).collect();
+        return None;
     }
     if let Some((last, before)) = widths.split_last_mut() {
         *last = (*last).min(left(before, style));
     }
-    head.iter().chain(&rows).map(|row| line(row, &widths, &right, style)).collect()
+    let mut out: String = head.iter().map(|row| line(row, &widths, right, style)).collect();
+    for (number, row) in rows.iter().enumerate() {
+        let mut cells: Vec<Vec<String>> = Vec::new();
+        for (at, (text, _)) in row.iter().enumerate() {
+            let width = width_of(row, at, &widths, style);
+            let cell = if verdict(number, at) { clauses(text, width) } else { on_lines(text, width) };
+            let command = |line: &String| line.contains('`') && line.chars().count() > width;
+            if cell.len() > LINES || cell.iter().any(command) {
+                return None;
+            }
+            cells.push(cell);
+        }
+        for at in 0..cells.iter().map(Vec::len).max().unwrap_or(0).max(1) {
+            let parts = cells
+                .iter()
+                .zip(row)
+                .map(|(cell, (_, tone))| (cell.get(at).cloned().unwrap_or_default(), *tone));
+            out.push_str(&line(&parts.collect(), &widths, right, style));
+        }
+    }
+    Some(out)
+}
+
+/// What a cell of a row may take: its column, or what is left of the line where it ends a short
+/// row.
+fn width_of(row: &Row, at: usize, widths: &[usize], style: Style) -> usize {
+    let stretched = at + 1 == row.len() && row.len() < widths.len();
+    if stretched { left(&widths[..at], style) } else { widths[at] }
+}
+
+/// A text as it is where it fits, else its words on lines.
+fn on_lines(text: &str, width: usize) -> Vec<String> {
+    if text.chars().count() <= width { vec![text.to_string()] } else { lines(text, width) }
+}
+
+/// A verdict on few lines: whole, or as many of its clauses as fit.
+fn clauses(text: &str, width: usize) -> Vec<String> {
+    let fits = |lines: &Vec<String>| {
+        lines.len() <= VERDICT_LINES && lines.iter().all(|line| line.chars().count() <= width)
+    };
+    let whole = on_lines(text, width);
+    if fits(&whole) {
+        return whole;
+    }
+    let words = words(text);
+    let ends = |at: &usize| words[*at - 1].ends_with([',', ';', ':']);
+    let shorter = (1..words.len()).rev().filter(ends).map(|at| {
+        let clause = words[..at].join(" ");
+        lines(&format!("{} …", clause.trim_end_matches([',', ';', ':'])), width)
+    });
+    let mut shorter = shorter.filter(fits);
+    // The mark and its word.
+    shorter.next().unwrap_or_else(|| vec![plain(&words[..words.len().min(2)].join(" "), width)])
 }
 
 /// The widest cell of each column; the last cell of a short row is no column's.
@@ -105,7 +174,8 @@ fn line(row: &Row, widths: &[usize], right: &[bool], style: Style) -> String {
     let mut line = String::from("  ");
     for (place, (text, tone)) in row.iter().enumerate() {
         let stretched = place + 1 == row.len() && row.len() < widths.len();
-        let width = if stretched { left(&widths[..place], style) } else { widths[place] };
+        let width = width_of(row, place, widths, style);
+        // Longer is only a single word, such as a key or a title.
         let text = plain(text, width);
         let pad = " ".repeat(width - text.chars().count());
         let painted = paint(&text, *tone, style);
@@ -126,15 +196,20 @@ fn record(titles: &Row, row: &Row, right: &[bool], style: Style) -> String {
         false => right.iter().take_while(|right| !**right).count(),
     };
     let name: Vec<&str> = row[..names].iter().map(|(text, _)| text.as_str()).collect();
-    let name = plain(&name.join("  "), style.width.saturating_sub(2));
-    let mut out = format!("  {}\n", paint(name.trim_end(), Tone::Strong, style));
+    let name = on_lines(name.join("  ").trim_end(), style.width.saturating_sub(2));
+    let mut out: String =
+        name.iter().map(|line| format!("  {}\n", paint(line, Tone::Strong, style))).collect();
     let figures = || titles.iter().zip(row).skip(names).filter(|(_, (text, _))| !text.is_empty());
     let width = figures().map(|((title, _), _)| title.chars().count()).max().unwrap_or(0);
     for ((title, _), (text, tone)) in figures() {
         let room = style.width.saturating_sub(width + 6).max(LEAST_LAST);
-        let text = paint(&plain(text, room), *tone, style);
-        // Writing to a string cannot fail.
-        let _ = writeln!(out, "    {}  {text}", paint(&format!("{title:width$}"), Tone::Dim, style));
+        for (at, text) in on_lines(text, room).iter().enumerate() {
+            let title = if at == 0 { title.as_str() } else { "" };
+            let (title, text) =
+                (paint(&format!("{title:width$}"), Tone::Dim, style), paint(text, *tone, style));
+            // Writing to a string cannot fail.
+            let _ = writeln!(out, "    {title}  {text}");
+        }
     }
     out
 }
@@ -142,7 +217,8 @@ fn record(titles: &Row, row: &Row, right: &[bool], style: Style) -> String {
 fn shown(cell: &Cell, style: Style) -> (String, Tone) {
     match cell {
         Cell::Heading(text) => (plain(text, LONGEST), Tone::Strong),
-        Cell::Text(text) | Cell::Number(text) | Cell::Code(text) => (plain(text, LONGEST), Tone::Plain),
+        // A command stands at the end of a text, and whole.
+        Cell::Text(text) | Cell::Number(text) | Cell::Code(text) => (plain(text, 4 * LONGEST), Tone::Plain),
         Cell::Verdict(verdict) => {
             let (mark, tone) = verdict_mark(verdict.kind, style.unicode);
             let words = verdict.words();
@@ -269,6 +345,50 @@ mod tests {
             at(30),
             "  fifo\n    late, 99th percentile, us  83.6\n    verdict                    ✓ trusted\n  idle  not on this machine\n"
         );
+    }
+
+    /// Intervals and commands stand whole at every width; what does not fit takes further lines, or
+    /// the row a block.
+    #[test]
+    fn no_interval_and_no_command_is_cut() {
+        let column = |title: &str, right| Column { title: title.into(), right };
+        let interval = "slice 1 ms: 61 % less to 58 % less; 91 % more to 92 % more; than 3 ms";
+        let command = "`assay rate --component bwaves,molecules --footprint 256M --budget 15m`";
+        let reason = "±8.3 % at 95 % with 10 processes, ±6 % asked: about 20 more";
+        let row = |text: &str| {
+            vec![
+                Cell::Text("a component with quite a name".into()),
+                Cell::Number("2.11–2.48 M/s".into()),
+                Cell::Text(text.into()),
+            ]
+        };
+        let table = |rows| Table {
+            columns: vec![column("component", false), column("rate", true), column("bound by", false)],
+            rows,
+            folded: false,
+        };
+        let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for width in [40, 60, 80, 100, 120, 200] {
+            let style = Style { width, ..PLAIN };
+            // Alone, so that every line of the second column is its own.
+            let text = super::render(&table(vec![row(interval)]), style);
+            let own = |at: &str| text.lines().any(|line| line.contains(at));
+            for part in interval.split("; ").flat_map(|part| part.split(' ')) {
+                assert!(own(part), "{part} at {width}:\n{text}");
+            }
+            assert!(!text.contains('…') && text.lines().all(|line| line.chars().count() <= width), "{text}");
+            let text = super::render(&table(vec![row(&format!("unknown: not tested ({command})"))]), style);
+            assert!(own_line(&text, command), "{width}:\n{text}");
+            let mut verdict = row("");
+            verdict[2] = Cell::Verdict(Verdict::new(VerdictKind::Imprecise, reason));
+            let text = squeezed(&super::render(&table(vec![verdict]), style));
+            // Whole, or without it.
+            assert_eq!(text.contains("±8.3 %"), text.contains("±8.3 % at 95 % with 10 processes"), "{text}");
+        }
+    }
+
+    fn own_line(text: &str, command: &str) -> bool {
+        text.lines().any(|line| line.contains(command))
     }
 
     #[test]
