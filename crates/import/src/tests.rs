@@ -318,3 +318,22 @@ fn json_of_other_tools_is_told_from_our_own() {
         assert!(super::is_json(theirs.as_bytes()), "{theirs}");
     }
 }
+
+/// A file beyond the caches comes no faster than memory; in a cache, or as fast as memory, it may.
+#[test]
+fn files_read_faster_than_memory_are_told() {
+    let text = |file: &str| {
+        format!(
+            "{}\n\"Mmap read bandwidth\n{file}\n\n\"Memory read bandwidth\n0.016 34999.46\n1024.00 4979.76\n\n",
+            RAW.lines().next().expect("a heading")
+        )
+    };
+    let found = |file: &str| read(&text(file)).expect("results")[0].findings.clone();
+    let told = found("1024.00 7948.87");
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(told[0].rule, "above-ceiling");
+    assert_eq!(told[0].headline, "Mmap read bandwidth is 7.95 GB/s, but this host read memory at 4.98 GB/s");
+    for calm in ["0.016 20000.00", "1024.00 4900.00", "1024.00 6100.00"] {
+        assert!(found(calm).is_empty(), "{calm}");
+    }
+}

@@ -1,5 +1,7 @@
 //! Imported results as a report of their own and as JSON.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -7,6 +9,7 @@ use super::block::{Block, CONCLUSION, Cell, Column, FINDINGS, RESULTS, Report, S
 use super::json::{OutputSeries, series};
 use import::repeats::{Repeats, repeats};
 use import::{Figure, Imported, Index, IndexRow};
+use model::vocabulary::memory;
 use model::{Fact, Finding, SCHEMA, figure, percent};
 
 /// What `assay import --json` gives: the series as a run has them, and of which result each is.
@@ -60,8 +63,9 @@ pub struct OutputRepeated {
     pub apart: f64,
     /// `low low high high mid`; empty where the runs are alike.
     pub levels: String,
-    /// Of runs that came as memory of two speeds is handed out: the share of slow memory of each,
-    /// 0..1, that would explain it with the slowest and the fastest run as ends. Empty of others.
+    /// Of runs that came as memory of two speeds is handed out, where components that stream
+    /// through memory move and others hold still: the share of slow memory of each, 0..1, that
+    /// would explain it with the slowest and the fastest run as ends. Empty of others.
     pub slow_shares: Vec<f64>,
 }
 
@@ -221,6 +225,12 @@ pub fn report(file: &str, one: &Imported) -> Report {
     let column = |title: &str, right: bool| Column { title: title.to_string(), right };
     // Most formats have one value a figure.
     let repeated = one.figures.iter().any(|figure| figure.judged.series.processes.len() > 1);
+    let mut sizes: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+    for figure in &one.figures {
+        sizes.entry(&figure.wording).or_default().push(bytes(figure).unwrap_or(0.0) as u64);
+    }
+    // Of those that are called alike and are told apart by their sizes.
+    sizes.retain(|_, own| own.len() > 1 && own.iter().collect::<BTreeSet<_>>().len() == own.len());
     let row = |figure: &Figure| {
         let (series, analysis) = (&figure.judged.series, &figure.judged.analysis);
         let value = analysis.estimate.as_ref().map(|found| self::figure(found.median, &series.metric.unit));
@@ -231,7 +241,7 @@ pub fn report(file: &str, one: &Imported) -> Report {
             None => Cell::Verdict(analysis.verdict.clone()),
         };
         let value = value.map_or(Cell::Empty, Cell::Number);
-        let mut row = vec![Cell::Text(figure.wording.clone()), value];
+        let mut row = vec![Cell::Text(wording(figure, &sizes)), value];
         row.extend(repeated.then(|| spread(figure)).into_iter().flatten());
         row.extend([Cell::Code(series.key.clone()), last]);
         row
@@ -270,6 +280,18 @@ pub fn report(file: &str, one: &Imported) -> Report {
         sections: [found, Some(results), indices(one), Some(remarks)].into_iter().flatten().collect(),
         json: String::new(),
     }
+}
+
+/// What the other tool calls a figure; the size of its block, too, where others are called so.
+fn wording(figure: &Figure, sizes: &BTreeMap<&str, Vec<u64>>) -> String {
+    match bytes(figure).filter(|_| sizes.contains_key(figure.wording.as_str())) {
+        Some(bytes) => format!("{}, {}", figure.wording, diagnose::words::bytes(bytes)),
+        None => figure.wording.clone(),
+    }
+}
+
+fn bytes(figure: &Figure) -> Option<f64> {
+    figure.judged.series.params().get(memory::param::BYTES).and_then(model::Value::number)
 }
 
 fn findings_section(findings: Vec<Finding>) -> Section {

@@ -378,3 +378,23 @@ fn halved(line: &str, cases: &mut Vec<u64>) -> String {
     }
     record.to_string()
 }
+
+/// Rows that differ by their size only have it in their titles, and a file that came faster than
+/// memory is told of.
+#[test]
+fn bandwidths_are_shown_with_their_sizes() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let file = dir.path().join("host.0");
+    let result = "[lmbench3.0 results for Linux host 3.10.0 #1 SMP x86_64 GNU/Linux]\n\n\"Mmap read bandwidth\n1024.00 7948.87\n\n\
+                  \"Memory read bandwidth\n0.016 34999.46\n1024.00 4979.76\n\n";
+    std::fs::write(&file, result).expect("written");
+    let shown = text(&verb(&["import"], &[&file]));
+    for part in [
+        "Memory read bandwidth, 16 KiB",
+        "Memory read bandwidth, 977 MiB",
+        "! Mmap read bandwidth is 7.95 GB/s, but this host read memory at 4.98 GB/s",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    assert!(!shown.contains("Mmap read bandwidth, "), "one row needs no size: {shown}");
+}

@@ -1,6 +1,7 @@
 //! Results of lmbench: the summary's tables, the raw files that they are made from, and curves of
 //! lat_mem_rd alone.
 
+mod ceiling;
 mod figures;
 pub mod numbers;
 mod raw;
@@ -36,6 +37,7 @@ fn read(text: &str) -> Vec<Imported> {
     };
     let with_remark = |mut imported: Imported| {
         imported.remarks.insert(0, GENERAL.to_string());
+        imported.findings = ceiling::above_memory(&imported);
         imported
     };
     found.into_iter().map(with_remark).collect()
