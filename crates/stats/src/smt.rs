@@ -44,10 +44,10 @@ impl Bounds {
         Bounds { lo: value, mid: value, hi: value }
     }
 
-    /// Bounds in their order, the middle between them.
+    /// Bounds in their order, the middle between them; what is no number is handed on.
     pub fn ordered(lo: f64, mid: f64, hi: f64) -> Bounds {
         let (lo, hi) = (lo.min(hi), hi.max(lo));
-        Bounds { lo, mid: mid.clamp(lo, hi), hi }
+        Bounds { lo, mid: mid.max(lo).min(hi), hi }
     }
 
     pub fn contains(&self, value: f64) -> bool {

@@ -164,9 +164,7 @@ impl Curve {
     pub fn sentence(&self, share: f64) -> Option<Sentence> {
         let used = self.performance(share)? / self.best().performance;
         let found = self.by_passes(|vertices, best| Some((best, end_of(vertices, share)?)));
-        let interval =
-            found.map(|Interval { low, high }| Interval { low: low.min(used), high: high.clamp(used, 1.0) });
-        Sentence::of(share, used, interval)
+        Sentence::of(share, used, found.map(|found| holding(found, used)))
     }
 
     /// The 95 % interval of a ratio that every pass has: of its levels and its performance at the
@@ -227,11 +225,15 @@ impl Curve {
             full: last >= FULL,
             kept: margin * best.performance,
             kept_at,
-            kept_at_interval: kept_at
-                .zip(at)
-                .map(|(mid, at)| Interval { low: at.low.min(mid), high: at.high.clamp(mid, 1.0) }),
+            kept_at_interval: kept_at.zip(at).map(|(mid, at)| holding(at, mid)),
         }
     }
+}
+
+/// The interval of a share, widened to hold it, and else not above 1. A share of its own may be a
+/// little above 1: so may the CPU% of a full machine be read.
+fn holding(found: Interval, share: f64) -> Interval {
+    Interval { low: found.low.min(share), high: found.high.min(1.0).max(share) }
 }
 
 /// The confidence at which a bootstrap of so few values covers what is asked: it takes the values

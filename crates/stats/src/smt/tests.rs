@@ -256,6 +256,35 @@ fn curves_of_smt_bend_and_others_do_not() {
     assert_eq!(Point::of(vec![Pass { share: f64::NAN, performance: 1.0 }]), None);
 }
 
+/// Idle time is read a moment before or after the work: a full machine shows a little more than
+/// 100 %, and any other rubbish of a file is no reason to end.
+#[test]
+fn cpu_percent_above_100_is_no_end_of_the_program() {
+    for beyond in [1.0, 1.00016, 1.3, 7.0] {
+        let shares: Vec<f64> = (1..=7).map(|k| beyond * f64::from(k) / 7.0).collect();
+        for noise in [0.0, 0.02] {
+            let curve = curve_of(&shares, noise, |u| 5.0 * u);
+            for margin in [0.1, 0.8, 0.999, 1.0] {
+                let capacity = curve.capacity(margin);
+                let (at, between) = (capacity.kept_at, capacity.kept_at_interval);
+                let (at, between) = (at.expect("reached"), between.expect("nine passes"));
+                assert!(
+                    between.contains(at) && between.high <= at.max(1.0),
+                    "{beyond} {margin}: {capacity:?}"
+                );
+            }
+            for step in 1..=20 {
+                let says = beyond * f64::from(step) / 20.0;
+                let used = curve.sentence(says.min(shares[6])).expect("inside").used();
+                assert!(used.lo <= used.mid && used.mid <= used.hi, "{beyond} {says}: {used:?}");
+            }
+        }
+    }
+    let nan = Bounds::ordered(f64::NAN, f64::NAN, f64::NAN);
+    assert!(nan.lo.is_nan() && nan.mid.is_nan() && nan.hi.is_nan());
+    assert_eq!(Bounds::ordered(3.0, 9.0, 1.0), Bounds { lo: 1.0, mid: 3.0, hi: 3.0 });
+}
+
 #[test]
 fn where_two_machines_cross() {
     let shares: Vec<f64> = (1..=10).map(|k| f64::from(k) / 10.0).collect();

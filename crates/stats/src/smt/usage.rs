@@ -78,7 +78,7 @@ impl CoreUse {
         }
         let whole = joined(windows);
         let busy: f64 = whole.busy.iter().map(|share| share.min(1.0)).sum();
-        let limit = |any: f64| any.clamp(busy / threads as f64, busy.min(1.0));
+        let limit = |any: f64| any.max(busy / threads as f64).min(busy.min(1.0));
         let mid = windows.iter().map(|window| window.seconds * independent(&window.busy)).sum::<f64>();
         let mid = limit(mid / whole.seconds);
         let (lo, hi) = match counting {
