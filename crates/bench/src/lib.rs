@@ -282,6 +282,9 @@ pub struct Candidate {
     pub memory_bytes: u64,
     /// Why it cannot be measured here.
     pub unmet: Option<String>,
+    /// Taken or cut by the budget together with the candidate before it, which has the same
+    /// priority: one says nothing without the other.
+    pub with_last: bool,
 }
 
 impl Candidate {
@@ -293,7 +296,7 @@ impl Candidate {
             knobs: Default::default(),
             inputs: Default::default(),
         };
-        Candidate { case, priority, seconds, memory_bytes: 0, unmet: None }
+        Candidate { case, priority, seconds, memory_bytes: 0, unmet: None, with_last: false }
     }
 
     /// A case that this machine or this user cannot have.

@@ -150,17 +150,22 @@ pub fn cases(bench: &Benchmark, scope: &Scope, levels: u64) -> Vec<Candidate> {
             }
         }
     }
-    let one = scope.floor.one_cpu("task").ok();
-    for placement in [one, pair].into_iter().flatten() {
-        all.extend(
-            Kind::ALL
-                .into_iter()
-                .filter(|kind| *kind != Kind::Loop)
-                .map(|kind| planned(kind, placement.clone(), 70)),
-        );
+    // A kind of work alone and on the pair, or not at all.
+    if let (Ok(one), Some(pair)) = (scope.floor.one_cpu("task"), pair) {
+        for kind in OTHERS {
+            all.push(planned(kind, one.clone(), OTHERS_PRIORITY));
+            all.push(Candidate { with_last: true, ..planned(kind, pair.clone(), OTHERS_PRIORITY) });
+        }
     }
     all
 }
+
+/// The kinds beside `loop`, those first that gain most and least by a second thread: what a small
+/// budget leaves shows how far kinds lie apart.
+const OTHERS: [Kind; 7] =
+    [Kind::Chase, Kind::Stream, Kind::Integer, Kind::Float, Kind::Mixed, Kind::Vector, Kind::Branchy];
+/// Behind the whole machine and the nearest two cores, before those far apart.
+const OTHERS_PRIORITY: u32 = 83;
 
 /// A placement with its priority; or its name, and why this machine lacks it.
 type Place = (Result<Placement, (&'static str, String)>, u32);
@@ -357,7 +362,15 @@ mod tests {
             plan.iter().filter(|one| one.case.params[ids::param::KIND].text() != Some("loop")).collect();
         assert_eq!(others.len(), 2 * (Kind::ALL.len() - 1));
         assert!(others.iter().all(|one| points(&one.case) == [point(ids::param::LEVEL, USUAL_LEVELS)]));
-        assert!(others.iter().any(|one| one.case.placement.name == "smt-sibling"));
+        let both = |two: &[&Candidate]| {
+            let names = [0, 1].map(|at| two[at].case.placement.name.to_string());
+            let kinds = [0, 1].map(|at| two[at].case.params[ids::param::KIND].text());
+            names == ["one-cpu", "smt-sibling"]
+                && kinds[0] == kinds[1]
+                && !two[0].with_last
+                && two[1].with_last
+        };
+        assert!(others.chunks(2).all(both), "each kind alone and on both threads, together");
         assert_eq!(points(&plan[0].case).len(), 7);
     }
 

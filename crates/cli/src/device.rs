@@ -272,7 +272,7 @@ mod tests {
         let held = Some(Held { _open: open, medium: medium.into() });
         let device = Device { path: path.into(), node, write, held };
         let planned = |candidate: Candidate| {
-            let Candidate { case, priority, seconds, memory_bytes, unmet } = candidate;
+            let Candidate { case, priority, seconds, memory_bytes, unmet, .. } = candidate;
             Planned { case, priority, seconds, memory_bytes, unmet }
         };
         let candidates = [ids::RANDOM, ids::METADATA];

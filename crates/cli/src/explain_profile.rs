@@ -305,6 +305,7 @@ mod tests {
                 seconds: 1.0,
                 memory_bytes: 0,
                 unmet: None,
+                with_last: false,
             };
             for (planned, candidate) in run.header.plan.iter_mut().zip(factors::cases(&base, &own, &masks)) {
                 planned.case = candidate.case;

@@ -17,8 +17,8 @@ use session::plan;
 #[command(args_conflicts_with_subcommands = true)]
 #[command(after_help = "\
 Fixed work at seven levels of load, by one SMT sibling, by both, by two cores side by side and far apart, by all; at full \
-load for eight kinds of work. What comes out: how much the second thread gives, how much of the machine is really used \
-when CPU% says half, how much more work fits, and where the curve bends. Takes up to 3 minutes on a small machine; nothing is changed. \
+load for eight kinds of work (a shorter --budget leaves fewer, each whole). What comes out: how much the second thread gives, how much of the machine is really used \
+when CPU% says half, how much more work fits, and where the curve bends. Takes 3 to 4 minutes on a small machine; nothing is changed. \
 Without SMT it is the same study of two cores, and says so.
 Examples:
   assay smt                       the study
@@ -88,7 +88,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 /// Seconds of the study in each profile; a fine one takes three times as long.
-const STUDY_S: [(Depth, f64); 3] = [(Depth::Quick, 60.0), (Depth::Standard, 160.0), (Depth::Full, 570.0)];
+const STUDY_S: [(Depth, f64); 3] = [(Depth::Quick, 60.0), (Depth::Standard, 190.0), (Depth::Full, 570.0)];
 
 fn load(args: LoadArgs) -> anyhow::Result<ExitCode> {
     let LoadArgs { fine, kinds, margin, measure } = args;
@@ -97,7 +97,7 @@ fn load(args: LoadArgs) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::from(2));
     }
     let usual = measure.profile()?;
-    let budget_s = STUDY_S.iter().find(|(depth, _)| *depth == usual.depth).map_or(160.0, |(_, s)| *s);
+    let budget_s = STUDY_S.iter().find(|(depth, _)| *depth == usual.depth).map_or(190.0, |(_, s)| *s);
     let profile = plan::Profile {
         budget_s: match measure.budget {
             Some(_) => usual.budget_s,

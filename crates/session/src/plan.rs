@@ -237,27 +237,31 @@ pub fn make(scope: &Scope, benches: &[&Benchmark], profile: &Profile) -> Vec<Pla
     fit(candidates(scope, benches), scope, profile)
 }
 
-/// Cuts candidates to memory and budget, the least important first. Those that were cut or are
-/// impossible stay in the plan, with the reason.
+/// Cuts candidates to memory and budget, the least important first, those that belong together
+/// together. Those that were cut or are impossible stay in the plan, with the reason.
 pub fn fit(candidates: Vec<Candidate>, scope: &Scope, profile: &Profile) -> Vec<Planned> {
+    let with_last: Vec<bool> = candidates.iter().map(|candidate| candidate.with_last).collect();
     let mut planned: Vec<Planned> = candidates.into_iter().map(|candidate| admit(candidate, scope)).collect();
     let mut by_priority: Vec<usize> = (0..planned.len()).collect();
     by_priority.sort_by_key(|index| std::cmp::Reverse(planned[*index].priority));
     let mut left_s = profile.budget_s;
     let mut first = true;
-    for index in by_priority {
-        let case = &mut planned[index];
-        if case.unmet.is_some() {
+    for together in by_priority.chunk_by(|_, next| with_last[*next]) {
+        let runnable: Vec<usize> =
+            together.iter().copied().filter(|index| planned[*index].unmet.is_none()).collect();
+        if runnable.is_empty() {
             continue;
         }
-        let needs_s = profile.seconds_of(case.seconds);
+        let needs_s: f64 = runnable.iter().map(|index| profile.seconds_of(planned[*index].seconds)).sum();
         // The most important case runs however small the budget is: the clock ends it.
         if needs_s > left_s && !first {
-            case.unmet = Some(format!(
-                "budget: needs about {needs_s:.1} s, {:.1} s of {:.0} s were left",
-                left_s.max(0.0),
-                profile.budget_s
-            ));
+            for index in runnable {
+                planned[index].unmet = Some(format!(
+                    "budget: needs about {needs_s:.1} s, {:.1} s of {:.0} s were left",
+                    left_s.max(0.0),
+                    profile.budget_s
+                ));
+            }
             continue;
         }
         first = false;
@@ -267,7 +271,7 @@ pub fn fit(candidates: Vec<Candidate>, scope: &Scope, profile: &Profile) -> Vec<
 }
 
 fn admit(candidate: Candidate, scope: &Scope) -> Planned {
-    let Candidate { case, priority, seconds, memory_bytes, unmet } = candidate;
+    let Candidate { case, priority, seconds, memory_bytes, unmet, with_last: _ } = candidate;
     let unmet = unmet.or_else(|| {
         (memory_bytes > scope.memory_bytes).then(|| {
             format!("memory: needs {} MiB, {} MiB may be used", memory_bytes >> 20, scope.memory_bytes >> 20)

@@ -37,7 +37,7 @@ pub fn cases(base: &Candidate, factors: &[Factor], masks: &[u64]) -> Vec<Candida
             case.knobs.insert(factor.name.clone(), value.clone());
         }
         let Candidate { priority, seconds, memory_bytes, .. } = *base;
-        Candidate { case, priority, seconds, memory_bytes, unmet: base.unmet.clone() }
+        Candidate { case, priority, seconds, memory_bytes, unmet: base.unmet.clone(), with_last: false }
     };
     masks.iter().map(of).collect()
 }

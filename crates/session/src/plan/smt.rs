@@ -102,7 +102,7 @@ fn switched_off(candidate: &Candidate, scope: &Scope, no_switch: Option<&str>) -
 
 fn with(candidate: &Candidate, case: Case) -> Candidate {
     let Candidate { priority, seconds, memory_bytes, .. } = *candidate;
-    Candidate { case, priority, seconds, memory_bytes, unmet: None }
+    Candidate { case, priority, seconds, memory_bytes, unmet: None, with_last: false }
 }
 
 /// A case that this machine cannot have has no seats.
@@ -145,6 +145,42 @@ mod tests {
     fn unmet(plan: &[(String, Option<String>)], key: &str) -> Option<String> {
         let found = plan.iter().find(|(other, _)| other == key);
         found.unwrap_or_else(|| panic!("no {key} in {plan:?}")).1.clone()
+    }
+
+    /// Whatever the budget, a kind of work is measured alone and on both threads, or not at all.
+    #[test]
+    fn a_cut_budget_leaves_whole_kinds() {
+        let mut machine = Machine::default();
+        let set = |text: &str| CpuSet::parse_list(text).expect("a list");
+        let cores = ["0-1", "2-3", "4-5", "6-7"];
+        machine.cpus.cores =
+            Some(cores.iter().map(|cpus| Core { cpus: set(cpus), ..Core::default() }).collect());
+        machine.cpus.online = (0..8).collect();
+        let floor = Floor::of(&machine);
+        let mut counts = Vec::new();
+        for budget_s in 0..60 {
+            let profile = crate::plan::Profile { budget_s: 5.0 * f64::from(budget_s), ..PROFILES[1] };
+            let scope = Scope {
+                machine: &machine,
+                floor: &floor,
+                depth: profile.depth,
+                memory_bytes: 1 << 30,
+                windows: profile.windows,
+                all: false,
+            };
+            let row = bench::find(&ids::LOAD).expect("a row");
+            let all = load(bench::smt_cases(row, &scope, bench::USUAL_LEVELS), &[], 20);
+            let plan = crate::plan::fit(all, &scope, &profile);
+            let kinds = |name: &str| -> Vec<String> {
+                let own = plan.iter().filter(|one| one.unmet.is_none() && one.case.placement.name == name);
+                let own =
+                    own.filter_map(|one| one.case.params.get(ids::param::KIND)?.text().map(str::to_string));
+                own.filter(|kind| kind != "loop").collect()
+            };
+            assert_eq!(kinds("one-cpu"), kinds("smt-sibling"), "{budget_s}");
+            counts.push(kinds("one-cpu").len());
+        }
+        assert!(counts[0] == 0 && counts.contains(&3) && counts[59] == 7, "{counts:?}");
     }
 
     #[test]

@@ -137,7 +137,8 @@ impl Grid {
                     let seconds = seconds(&case, base.seconds);
                     let (priority, memory_bytes) = (base.priority, base.memory_bytes);
                     let unmet = base.unmet.clone().or(refused);
-                    all.push(Candidate { case, priority, seconds, memory_bytes, unmet });
+                    let with_last = false;
+                    all.push(Candidate { case, priority, seconds, memory_bytes, unmet, with_last });
                 }
             }
         }

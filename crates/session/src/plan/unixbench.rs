@@ -94,7 +94,7 @@ fn same(candidate: &Candidate) -> Candidate {
     if !case.params.contains_key(COPIES) {
         case.params.insert(COPIES, 1u64);
     }
-    Candidate { case, priority, seconds, memory_bytes, unmet }
+    Candidate { case, priority, seconds, memory_bytes, unmet, with_last: false }
 }
 
 fn copies_of(case: &Case) -> i64 {
@@ -124,6 +124,7 @@ fn several(candidate: &Candidate, scope: &Scope, copies: u64) -> Candidate {
         seconds: seconds * shared,
         memory_bytes: memory_bytes.saturating_mul(copies),
         unmet: candidate.unmet.clone(),
+        with_last: false,
     }
 }
 
