@@ -70,7 +70,8 @@ pub struct Args {
     /// Work of all siblings of a core over that of one: 1.3, or a range 1.1..1.6
     #[arg(long = "yield", value_name = "S", value_parser = a_yield, conflicts_with = "study")]
     yields: Option<Yield>,
-    /// Take the yield that this run of `assay smt` measured: the range over its kinds of work
+    /// Take the yield that this run of `assay smt` measured: the range over its kinds of work; of one
+    /// kind only, the usual range with it
     #[arg(long, value_name = "RUN")]
     study: Option<PathBuf>,
     /// Clock with few cores busy over the clock with all
@@ -164,16 +165,29 @@ fn assumed(args: &Args) -> anyhow::Result<Assumed> {
                 let shown = path.display();
                 match diagnosis.run.damage.len() {
                     0 => format!(
-                        "{shown} has no yield: it should be a run of `assay smt` that measured one sibling and both at full load"
+                        "{shown} has no yield: it should be a run of `assay smt` that measured one sibling and both at full load, and does not contradict itself"
                     ),
                     _ => format!("{shown} has no yield in what its damage left of it: use another copy, or measure again"),
                 }
             })?;
-            (s, format!("measured by {}", path.display()))
+            of_study(s, path)
         }
         (None, None) => (USUAL, "not measured here: `assay smt` measures it".to_string()),
     };
     Ok(Assumed { s, from, turbo: args.turbo, free: args.margin.free(), load: args.load })
+}
+
+/// The yield of a study and whence: one kind of work tells little of others, so that beside it the
+/// usual range holds.
+fn of_study((s, kinds): (Yield, Vec<String>), path: &Path) -> (Yield, String) {
+    let shown = path.display();
+    match kinds.as_slice() {
+        [only] => (
+            Yield { lo: s.lo.min(USUAL.lo), hi: s.hi.max(USUAL.hi), ..s },
+            format!("{only} only was measured by {shown}, and other work usually lies in this range"),
+        ),
+        several => (s, format!("measured by {shown} for {} kinds: {}", several.len(), several.join(", "))),
+    }
 }
 
 fn recorded(path: &Path, args: &Args, assumed: &Assumed, every_s: Option<f64>) -> anyhow::Result<ExitCode> {

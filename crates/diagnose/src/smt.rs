@@ -8,6 +8,7 @@ use super::neighbours::{Tally, VARIANTS, Variant, expectation, neighbour, rows};
 use super::{Evidence, Rule};
 use model::vocabulary::smt as ids;
 use model::{Effect, Fact, Finding, Severity, percent};
+use stats::smt::Yield;
 
 pub const RULES: &[Rule] = &[COST, CAPACITY];
 
@@ -106,7 +107,8 @@ const CAPACITY: Rule = Rule {
              with both (times the clock over the clock with everything busy); the machine's is the mean over its cores. Work can grow to 1 / U times \
              today's, while CPU% u suggests 1 / u. Attainment is the work done over the most that was done; the gap is the most by which it is ahead of CPU%, its \
              interval by the bootstrap over passes. Without siblings CPU% is said to tell what is used only where the whole interval of the used share lies within 3 \
-             points of it at all of 10, 20, 30, 50, 70 and 90 %. Assumed: the work to come is of the same kind, and is not held up by anything but CPU. Without siblings: a second core that gives less than 1.7 \
+             points of it at all of 10, 20, 30, 50, 70 and 90 %, with one core busy first and with both alike. A yield below 1 counts as 1: such a core does most with \
+             one thread busy. Idle cores are taken first, as Linux does, where not said otherwise. Assumed: the work to come is of the same kind, and is not held up by anything but CPU. Without siblings: a second core that gives less than 1.7 \
              times one, by its whole interval, is no core of its own, or is held back by a quota, a busy host or a clock that falls. U as IBM's PURR defines it; \
              published yields are 1.15 to 1.6.",
     calm: "two cores: CPU% tells what is used within 3 points",
@@ -120,7 +122,8 @@ const TWO_CORES: f64 = 1.7;
 fn capacity_of_cores(evidence: &Evidence) -> Option<Vec<Finding>> {
     let levels = Levels::of(evidence.series);
     let study = capacity::study(evidence.run, &levels)?;
-    if study.doubt().is_some() {
+    let contradiction = study.contradiction();
+    if study.doubt().is_some() && contradiction.is_none() {
         return None;
     }
     let found = study.main()?.found.throughput;
@@ -141,7 +144,9 @@ fn capacity_of_cores(evidence: &Evidence) -> Option<Vec<Finding>> {
         let interval = gap.interval.map_or(String::new(), |between| {
             format!(" ({} to {})", percent(between.low), percent(between.high))
         });
-        let words = format!("{}{interval} of the capacity, at {} CPU", percent(gap.gap), percent(gap.at));
+        let first = if study.smt { ", idle cores first" } else { "" };
+        let words =
+            format!("{}{interval} of the capacity, at {} CPU{first}", percent(gap.gap), percent(gap.at));
         facts.push(study_fact("work done is ahead of CPU% by at most", words));
     }
     facts.extend(study.bottom_line().map(|line| study_fact("bottom line", line)));
@@ -158,13 +163,34 @@ fn capacity_of_cores(evidence: &Evidence) -> Option<Vec<Finding>> {
     };
     let advice = "Find the throughput at full load and keep a margin of that; never extrapolate from CPU%. \
                   `assay utilization` says how full the cores are now.";
+    if let Some(words) = contradiction {
+        return Some(vec![finding(
+            Severity::Warning,
+            format!("the study contradicts itself: {words}"),
+            "What all cores share (memory, power, clock) only takes work away. So one of both figures was disturbed, or the two CPUs are no \
+             threads of one core. Nothing is concluded from them.",
+            "Measure again on a quiet machine; `assay run --only cpu.pair-slowdown` shows which CPUs share a core.",
+        )]);
+    }
     let half = half_words(&study);
     Some(vec![match (study.smt, found.value.hi < TWO_CORES) {
         (true, _) => finding(
             Severity::Note,
-            format!("the second thread of a core adds {}{half}", percent(found.value.mid - 1.0)),
-            "Two threads of a core share its units and caches. CPU% counts the second as a CPU of its own, so the core looks half \
-             empty while one thread uses most of it.",
+            format!("{}{half}", second_thread(found.value)),
+            match found.value {
+                Yield { hi, .. } if hi < 1.0 => {
+                    "Two threads of a core share its units and caches, and hinder each other at this work: the core does most with \
+                     one of them busy, where CPU% says half."
+                }
+                Yield { lo, .. } if lo > TWO_CORES => {
+                    "CPU% counts each thread as a CPU of its own, and at this work two of them do nearly what two cores do. Work that waits \
+                     less may gain far less; or these CPUs are cores that are said to be threads."
+                }
+                _ => {
+                    "Two threads of a core share its units and caches. CPU% counts the second as a CPU of its own, so the core looks half \
+                     empty while one thread uses most of it."
+                }
+            },
             advice,
         ),
         (false, true) => finding(
@@ -199,7 +225,21 @@ fn capacity_of_cores(evidence: &Evidence) -> Option<Vec<Finding>> {
     }])
 }
 
-/// `; CPU% says 50: ...`, where that is known.
+/// `the second thread of a core adds 31 %`; where it takes work away, that.
+fn second_thread(Yield { lo, mid, hi }: Yield) -> String {
+    match mid - 1.0 {
+        change if change.abs() < SAME && lo <= 1.0 && 1.0 <= hi => {
+            format!("the second thread of a core adds nothing ({lo:.2} to {hi:.2} times the work of one)")
+        }
+        change if change < 0.0 => format!("the second thread of a core takes {} away", percent(-change)),
+        change => format!("the second thread of a core adds {}", percent(change)),
+    }
+}
+
+/// A change of work by less is none, where the interval holds none.
+const SAME: f64 = 0.02;
+
+/// `; CPU% says 50, one thread of each core busy: ...`, where that is known.
 fn half_words(study: &Study) -> String {
-    study.sentence(0.5).map_or(String::new(), |half| format!("; {}", half.words()))
+    study.sentence(0.5).map_or(String::new(), |half| format!("; {}", half.words_where(study.premise())))
 }

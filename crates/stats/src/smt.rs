@@ -143,7 +143,7 @@ pub const EXPLAINED: &[(&str, &str)] = &[
         "Assumptions",
         "The yield is that of your work: it goes from 1.0 (streams of memory, some vector code) to 2.0 (chasing pointers), and `assay smt` measures \
          it here for several kinds. Unless told by --yield or --study it is taken to be 1.0 to 1.6: the kernel's own smt_gain was 1.15, \
-         IBM's POWER7 counts 1.4 for two threads and 1.6 for four. Clocks are taken to be equal: where cores clock up to T times higher \
+         IBM's POWER7 counts 1.4 for two threads and 1.6 for four. Below 1 it counts as 1: a core whose threads hinder each other does most with one. Clocks are taken to be equal: where cores clock up to T times higher \
          while few are busy, say --turbo T, else U may be up to T times as much. More work is taken to be more of the same, and nothing but \
          cores to run out (no memory bandwidth, disks, locks).",
     ),

@@ -31,19 +31,28 @@ pub fn case(name: &'static str, cpus: &[u32], kind: &str) -> Case {
 /// A machine whose second thread yields `s`, at the levels of a study: one thread does 100 M/s at
 /// full load.
 pub fn made(s: f64, smt: bool) -> Run {
+    made_of(&[("loop", s)], smt)
+}
+
+/// The same with several kinds of work, each with its yield.
+pub fn made_of(kinds: &[(&str, f64)], smt: bool) -> Run {
     let second = if smt { "smt-sibling" } else { "same-llc" };
-    let cases = [case("one-cpu", &[1], "loop"), case(second, &[1, 3], "loop")];
+    let cases: Vec<Case> = kinds
+        .iter()
+        .flat_map(|(kind, _)| [case("one-cpu", &[1], kind), case(second, &[1, 3], kind)])
+        .collect();
     let planned =
         |case: &Case| Planned { case: case.clone(), priority: 1, seconds: 1.0, memory_bytes: 0, unmet: None };
     let mut visits = Vec::new();
     for pass in 0..15u32 {
-        for index in 0..2u32 {
+        for index in 0..2 * kinds.len() as u32 {
+            let s = kinds[index as usize / 2].1;
             // Up and down alike, of both arms.
-            let noise = match index {
+            let noise = match index % 2 {
                 0 => 0.998 + 0.002 * f64::from(pass % 3),
                 _ => 0.996 + 0.002 * f64::from(pass % 5),
             };
-            let all = (1..=7).flat_map(|level| at_level(level, index == 1, s, noise)).collect();
+            let all = (1..=7).flat_map(|level| at_level(level, index % 2 == 1, s, noise)).collect();
             visits.push(visit(visits.len() as u32, index, pass, all));
         }
     }

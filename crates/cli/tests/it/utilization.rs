@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::runs::{end, run_file};
 use crate::synthetic::folder;
 
 fn output(args: &[&str]) -> (i32, String, String) {
@@ -225,6 +226,29 @@ fn bad_recordings_say_what_is_wrong() {
     assert!(code == 3 && error.contains("--siblings") && error.contains("--machine"), "{error}");
     let missing = dir.path().join("missing").to_string_lossy().into_owned();
     assert!(output(&["--from", &missing]).2.contains("cannot open"));
+}
+
+/// What was measured of one kind of work says little of others; of several it is their range.
+#[test]
+fn a_study_says_of_which_kinds_of_work_it_is() {
+    let dir = folder();
+    let machine = testkit::root().join("tests/machines/arm64-smt.json").display().to_string();
+    let series = file(dir.path(), "series", example(true));
+    let by = |kinds: &str| {
+        let out = dir.path().join(kinds);
+        let mut study = crate::assay();
+        study
+            .args(["smt", "--quick", "--pretend", "7", "--kind", kinds, "--from", &machine, "--out"])
+            .arg(&out);
+        end(&mut study).expect(0);
+        let study = run_file(&out).display().to_string();
+        json(&["--from", &series, "--siblings", "0,32", "--study", &study])
+    };
+    let (one, two) = (by("loop"), by("loop,chase"));
+    assert!(number(&one, "/yield/low") <= 1.0 && number(&one, "/yield/high") >= 1.6, "{one}");
+    let whence = |found: &Value| found["yield_from"].as_str().expect("a text").to_string();
+    assert!(whence(&one).starts_with("loop only was measured by "), "{}", whence(&one));
+    assert!(whence(&two).ends_with(" for 2 kinds: loop, chase"), "{}", whence(&two));
 }
 
 #[test]

@@ -149,9 +149,26 @@ impl<'a> Study<'a> {
         self.arms.iter().find(|arm| arm.name() == name)
     }
 
-    /// Why nothing can be concluded: a series that it rests on was rejected.
-    pub fn doubt(&self) -> Option<&'a str> {
-        [self.arm(ONE), self.pair()].into_iter().flatten().find_map(Arm::doubt)
+    /// Why nothing can be concluded: a series that it rests on was rejected, or two of its figures
+    /// cannot both be so.
+    pub fn doubt(&self) -> Option<String> {
+        let rejected = [self.arm(ONE), self.pair()].into_iter().flatten().find_map(Arm::doubt);
+        rejected.map(|why| format!("what it rests on was rejected: {why}")).or_else(|| self.contradiction())
+    }
+
+    /// What the threads of one core do over one, where those of all cores surely do more for each
+    /// core: memory, power and clock are shared by all, so that they can only do less.
+    pub fn contradiction(&self) -> Option<String> {
+        let found = &self.main()?.found;
+        let (pair, all) = (found.throughput, found.all_cores.filter(|_| self.smt)?);
+        let apart = all.value.lo > (1.0 + POINTS) * pair.value.hi;
+        apart.then(|| {
+            format!(
+                "two threads of one core do {} times the work of one, those of all cores {} times for each core",
+                yield_words(&pair),
+                yield_words(&all)
+            )
+        })
     }
 
     /// Two threads of one core, or without SMT two cores.
@@ -180,7 +197,7 @@ impl<'a> Study<'a> {
     /// One core's curve where idle cores are taken first, as Linux does: one of its CPUs up to full
     /// load; from there on the share of time in which both are at work grows, and the work in a
     /// straight line to that of both at full load.
-    pub fn core(&self) -> Option<Curve> {
+    pub fn first(&self) -> Option<Curve> {
         let (one, pair) = (self.arm(ONE)?, self.pair()?);
         let alone = one.levels.iter().filter_map(|level| level.point(pair.cpus));
         let full = alone.clone().map(|point| point.share).fold(0.0, f64::max);
@@ -188,9 +205,20 @@ impl<'a> Study<'a> {
         Curve::of(alone.chain(both.filter(|point| point.share > full)).collect())
     }
 
+    /// The curve of the whole machine, as far as it was measured, where all its CPUs have the same
+    /// load: the same CPU% is less work than with idle cores taken first.
+    pub fn alike(&self) -> Option<Curve> {
+        self.whole()?.curve()
+    }
+
+    /// What a sentence of half of CPU% rests on: `, one thread of each core busy`.
+    pub fn premise(&self) -> &'static str {
+        if self.smt { ", one thread of each core busy" } else { ", one of two cores busy" }
+    }
+
     /// How far the work that is done is ahead of CPU%, at most.
     pub fn gap(&self) -> Option<Gap> {
-        self.core()?.gap(Resampling { resamples: 1999, confidence: 0.95, seed: 1 })
+        self.first()?.gap(Resampling { resamples: 1999, confidence: 0.95, seed: 1 })
     }
 }
 
@@ -311,17 +339,19 @@ fn second<'a>(levels: &'a Levels<'a>, kind: &'a str, smt: bool, full: i64) -> Op
     })
 }
 
-/// The yield that a run of `assay smt` measured, over all kinds of work that were not rejected;
-/// `None` where it has no siblings, or no study.
-pub fn yield_of_study(diagnosis: &Diagnosis) -> Option<Yield> {
+/// The yield that a run of `assay smt` measured, over all kinds of work that were not rejected, and
+/// these kinds; `None` where it has no siblings, no study, or contradicts itself.
+pub fn yield_of_study(diagnosis: &Diagnosis) -> Option<(Yield, Vec<String>)> {
     let levels = Levels::of(&diagnosis.series);
-    let study = study(&diagnosis.run, &levels)?;
+    let study = study(&diagnosis.run, &levels).filter(|study| study.contradiction().is_none())?;
     let sound = |level: &Level| {
         let judged = level.judged(ids::metric::PERFORMANCE);
         judged.is_some_and(|judged| judged.analysis.verdict.kind != VerdictKind::Rejected)
     };
     let sound = study.seconds.iter().filter(|second| study.smt && sound(second.one) && sound(second.both));
-    Yield::over_kinds(&sound.map(|second| second.found.throughput.value).collect::<Vec<Yield>>())
+    let (yields, kinds): (Vec<Yield>, Vec<String>) =
+        sound.map(|second| (second.found.throughput.value, second.kind.to_string())).unzip();
+    Some((Yield::over_kinds(&yields)?, kinds))
 }
 
 /// CPU% of a core that are read, 0..1.
@@ -331,18 +361,19 @@ pub const SAID: [f64; 6] = [0.1, 0.2, 0.3, 0.5, 0.7, 0.9];
 pub const POINTS: f64 = 0.03;
 
 impl Study<'_> {
-    /// What a CPU% of a core means, as far as the study got.
+    /// What a CPU% of a core means where idle cores are taken first, as far as the study got.
     pub fn sentence(&self, says: f64) -> Option<Sentence> {
-        self.core()?.sentence(says)
+        self.first()?.sentence(says)
     }
 
-    /// Whether CPU% tells what is used, within [`POINTS`] at every CPU% that was read: as the table
-    /// beside it has it. `None` where that is not known of one of them, and of none it is known
-    /// that it does not.
+    /// Whether CPU% tells what is used, within [`POINTS`] at every CPU% that was read, with idle
+    /// cores taken first and with all CPUs alike: as the table beside it has it. `None` where that
+    /// is not known of one of them, and of none it is known that it does not.
     pub fn cpu_percent_tells(&self) -> Option<bool> {
-        let all: Vec<Option<bool>> = SAID
-            .into_iter()
-            .filter_map(|says| self.sentence(says))
+        let curves: Vec<Curve> = self.first().into_iter().chain(self.alike()).collect();
+        let all: Vec<Option<bool>> = curves
+            .iter()
+            .flat_map(|curve| SAID.into_iter().filter_map(|says| curve.sentence(says)))
             .map(|sentence| sentence.agrees(POINTS))
             .collect();
         match (all.contains(&Some(false)), all.iter().all(Option::is_some)) {
@@ -360,28 +391,58 @@ impl Study<'_> {
             SIBLING => "the two threads of a core".to_string(),
             _ => format!("{} CPUs of {} cores", whole.cpus, whole.cpus),
         };
-        // At which CPU% that is reached follows from the curve of a core that the table beside this
-        // is read off.
-        let shown = self.core().map(|core| core.capacity(1.0 - self.free)).and_then(|capacity| {
-            let percent = |share: f64| format!("{:.0}", 100.0 * share);
-            let between = capacity.kept_at_interval.map_or(String::new(), |at| {
-                format!(" ({:.0} to {:.0})", (100.0 * at.low).floor(), (100.0 * at.high).ceil())
-            });
-            Some(format!(", which CPU% shows as {}{between}", percent(capacity.kept_at?)))
-        });
-        let full = match whole.curve()?.capacity(1.0).full {
-            true => "Capacity at 100 %",
-            false => "The most that was reached (full load was not)",
+        // At which CPU% that is reached follows from the curves that the table beside this is read
+        // off.
+        let at = |curve: Option<Curve>| curve?.capacity(1.0 - self.free).kept_at;
+        // Where a second thread takes work away, the capacity with idle cores first is another one.
+        let idle_first = || self.first().filter(|curve| curve.falls_to().is_none());
+        let (first, alike) = (at(idle_first()), at(self.alike()));
+        let words = |curve: Option<Curve>| kept_at_words(&curve?, self.free);
+        let shown = match (words(idle_first()), words(self.alike())) {
+            (Some(own), Some(other)) if first.zip(alike).is_some_and(|(a, b)| (a - b).abs() > POINTS) => {
+                format!(
+                    ", which CPU% shows as {own} with idle cores taken first, {other} with all CPUs alike"
+                )
+            }
+            (own, other) => own.or(other).map_or(String::new(), |at| format!(", which CPU% shows as {at}")),
         };
         let most = whole.most()?;
+        let unit = &most.series.metric.unit;
         Some(format!(
-            "{full}: {} of the kind {MAIN} on {whose}; with {:.0} % kept free, {}{}.",
+            "{}: {} of the kind {MAIN} on {whose}; with {:.0} % kept free, {}{shown}.",
+            capacity_head(&whole.curve()?, |work| figure(work, unit)),
             times_words(most, 1.0)?,
             self.free * 100.0,
             times_words(most, 1.0 - self.free)?,
-            shown.unwrap_or_default(),
         ))
     }
+}
+
+/// What stands before a capacity: at which CPU% it is, whether full load was reached, and to what
+/// work falls beyond it.
+pub fn capacity_head(curve: &Curve, work: impl Fn(f64) -> String) -> String {
+    let capacity = curve.capacity(1.0);
+    let last = curve.points().last().map_or(0.0, |point| point.share);
+    match (capacity.full, curve.falls_to()) {
+        (false, _) => {
+            format!("The most that was reached (full load was not: CPU% came to {:.0})", 100.0 * last)
+        }
+        (true, Some(last)) => format!(
+            "Capacity, at CPU% {:.0} (beyond it falls, to {} at full load)",
+            100.0 * capacity.at,
+            work(last.performance)
+        ),
+        (true, None) => "Capacity at 100 %".to_string(),
+    }
+}
+
+/// At which CPU% the work is done that leaves so much (0..1) free: `72 (70 to 75)`.
+pub fn kept_at_words(curve: &Curve, free: f64) -> Option<String> {
+    let capacity = curve.capacity(1.0 - free);
+    let between = capacity.kept_at_interval.map_or(String::new(), |at| {
+        format!(" ({:.0} to {:.0})", (100.0 * at.low).floor(), (100.0 * at.high).ceil())
+    });
+    Some(format!("{:.0}{between}", 100.0 * capacity.kept_at?))
 }
 
 /// A figure with its interval, both times a factor: `125 M/s (123 to 127)`.

@@ -7,13 +7,13 @@ use super::figures::value_words;
 use super::{column, number, right, text};
 use crate::block::{Block, Cell, Section, Table};
 use diagnose::Diagnosis;
-use diagnose::capacity::times_words;
+use diagnose::capacity::{capacity_head, kept_at_words};
 use model::vocabulary::MetricId;
 use model::vocabulary::nexmark as ids;
-use model::{Title, Value, VerdictKind, percent};
+use model::{Title, Value, VerdictKind, figure, percent};
 use stats::analysis::Judged;
 use stats::order::median;
-use stats::smt::{Curve, Pass, Point, USUAL_MARGIN};
+use stats::smt::{Curve, Pass, Point, Sentence, USUAL_MARGIN};
 
 /// The beginning of the ids of these benchmarks.
 pub const GROUP: &str = "nexmark.";
@@ -48,6 +48,12 @@ impl<'a> Step<'a> {
 
     fn median(&self, metric: MetricId) -> Option<f64> {
         Some(self.judged(metric)?.analysis.figure()?.median)
+    }
+
+    /// Its rate, where that was not rejected.
+    fn sound(&self) -> Option<&'a Judged> {
+        let judged = self.judged(ids::metric::RATE)?;
+        (judged.analysis.verdict.kind != VerdictKind::Rejected).then_some(judged)
     }
 
     /// CPU% and events a second, visit by visit.
@@ -134,48 +140,69 @@ fn free(diagnosis: &Diagnosis, title: &Title) -> f64 {
     margin.unwrap_or(f64::from(USUAL_MARGIN)) / 100.0
 }
 
-/// The greatest rate of a placement, where it was not rejected.
+/// The rate at full load, where it was not rejected.
 fn full<'a>(steps: &[Step<'a>]) -> Option<&'a Judged> {
-    let judged = steps.iter().find(|step| step.load == FULL)?.judged(ids::metric::RATE)?;
-    (judged.analysis.verdict.kind != VerdictKind::Rejected).then_some(judged)
+    steps.iter().find(|step| step.load == FULL)?.sound()
 }
 
-/// Events a second over CPU% on a placement; `None` where the greatest rate was rejected or is not
-/// known. What else was rejected is left out.
+/// The most events a second that a placement came to, where full load was measured and not
+/// rejected: at full load, or where the rate falls towards it, before.
+fn most<'a>(steps: &[Step<'a>]) -> Option<&'a Judged> {
+    let full = full(steps)?;
+    let rate = |judged: &Judged| judged.analysis.figure().map_or(0.0, |figure| figure.median);
+    let best = steps.iter().filter_map(Step::sound).max_by(|one, other| rate(one).total_cmp(&rate(other)));
+    let falls = curve(steps).is_some_and(|curve| curve.falls_to().is_some());
+    Some(best.filter(|_| falls).unwrap_or(full))
+}
+
+/// Events a second over CPU% on a placement; `None` where the rate at full load was rejected or is
+/// not known. What else was rejected is left out.
 fn curve(steps: &[Step]) -> Option<Curve> {
     full(steps)?;
-    let sound = |step: &&Step| {
-        let judged = step.judged(ids::metric::RATE);
-        judged.is_some_and(|judged| judged.analysis.verdict.kind != VerdictKind::Rejected)
-    };
-    Curve::of(steps.iter().filter(sound).filter_map(Step::point).collect())
+    Curve::of(steps.iter().filter(|step| step.sound().is_some()).filter_map(Step::point).collect())
 }
 
-/// At which CPU% the rate is reached that leaves so much free: `72 (70 to 75)`.
-fn shown_as(curve: &Curve, free: f64) -> Option<String> {
-    let capacity = curve.capacity(1.0 - free);
-    let between = capacity.kept_at_interval.map_or(String::new(), |at| {
-        format!(" ({:.0} to {:.0})", (100.0 * at.low).floor(), (100.0 * at.high).ceil())
+/// The share of the capacity that is used at half of CPU%, where the capacity is known.
+fn half(curve: &Curve) -> Option<Sentence> {
+    curve.sentence(0.5).filter(|_| curve.capacity(1.0).full)
+}
+
+/// `417k events/s`.
+fn events(rate: f64) -> String {
+    format!("{} events/s", figure(rate, ""))
+}
+
+/// Part of a rate, with its interval.
+fn events_words(judged: &Judged, factor: f64) -> Option<String> {
+    let found = judged.analysis.figure()?;
+    let between = found.interval.map_or(String::new(), |between| {
+        let [low, high] = [between.low, between.high].map(|end| figure(factor * end, ""));
+        format!(" ({low} to {high})")
     });
-    Some(format!("{:.0}{between}", 100.0 * capacity.kept_at?))
+    Some(format!("{}{between}", events(factor * found.median)))
 }
 
 /// The capacity of the placement that does most, and what half of CPU% means there.
 fn concluded(places: &[Place], free: f64) -> Option<String> {
-    let rate = |steps: &[Step]| full(steps)?.analysis.figure().map(|figure| figure.median);
+    let rate = |steps: &[Step]| most(steps)?.analysis.figure().map(|figure| figure.median);
     let known = places.iter().filter_map(|(name, steps)| Some((rate(steps)?, name, steps)));
     let (_, name, steps) = known.max_by(|(one, ..), (other, ..)| one.total_cmp(other))?;
-    let judged = full(steps)?;
-    let curve = curve(steps);
-    let shown = curve.as_ref().and_then(|curve| shown_as(curve, free));
-    let half = curve.and_then(|curve| curve.sentence(0.5));
+    let judged = most(steps)?;
+    let curve = curve(steps)?;
+    let cpus = judged.series.case.placement.cpus();
+    let whose = match cpus.len() {
+        0 => name.to_string(),
+        1 => format!("{name} (CPU {cpus})"),
+        _ => format!("{name} (CPUs {cpus})"),
+    };
     Some(format!(
-        "Capacity at 100 %: {} on {name}; with {} kept free, {}{}.{}",
-        times_words(judged, 1.0)?,
+        "{}: {} on {whose}; with {} kept free, {}{}.{}",
+        capacity_head(&curve, events),
+        events_words(judged, 1.0)?,
         percent(free),
-        times_words(judged, 1.0 - free)?,
-        shown.map_or(String::new(), |shown| format!(", which CPU% shows as {shown}")),
-        half.map_or(String::new(), |half| format!(" {}.", half.words())),
+        events_words(judged, 1.0 - free)?,
+        kept_at_words(&curve, free).map_or(String::new(), |shown| format!(", which CPU% shows as {shown}")),
+        half(&curve).map_or(String::new(), |half| format!(" {}.", half.words_where(" there"))),
     ))
 }
 
@@ -183,16 +210,22 @@ fn concluded(places: &[Place], free: f64) -> Option<String> {
 /// same figure.
 fn capacities(places: &[Place], free: f64) -> Option<Table> {
     let row = |(name, steps): &Place| {
-        let judged = full(steps)?;
-        let curve = curve(steps);
-        let half = curve.as_ref().and_then(|curve| curve.sentence(0.5));
+        let judged = most(steps)?;
+        let curve = curve(steps)?;
+        let (half, capacity) = (half(&curve), curve.capacity(1.0));
+        let at = match (capacity.full, curve.falls_to()) {
+            (false, _) => format!("{:.0}: not full", 100.0 * capacity.at),
+            (true, Some(_)) => format!("{:.0}, falls beyond", 100.0 * capacity.at),
+            (true, None) => "full".to_string(),
+        };
         let unknown = || "–".to_string();
         let growth = half.map_or_else(unknown, |half| half.growth_words().replace(" times today's", "×"));
         Some(vec![
             text(*name),
-            number(times_words(judged, 1.0)?),
-            number(times_words(judged, 1.0 - free)?),
-            number(curve.as_ref().and_then(|curve| shown_as(curve, free)).unwrap_or_else(unknown)),
+            number(events_words(judged, 1.0)?),
+            number(at),
+            number(events_words(judged, 1.0 - free)?),
+            number(kept_at_words(&curve, free).unwrap_or_else(unknown)),
             number(half.map_or_else(unknown, |half| half.used_words())),
             number(growth),
         ])
@@ -201,7 +234,8 @@ fn capacities(places: &[Place], free: f64) -> Option<Table> {
     let kept = format!("{} kept free", percent(free));
     let columns = vec![
         column("placement"),
-        right("capacity at 100 %"),
+        right("most"),
+        right("at CPU%"),
         right(&kept),
         right("CPU% then"),
         right("used at CPU% 50"),
@@ -286,6 +320,12 @@ mod tests {
     }
 
     fn made(places: &[(&'static str, f64, f64)]) -> Diagnosis {
+        made_at(places, [60.0, 100.0], 1.0)
+    }
+
+    /// Places with their greatest rate and what an event costs; CPU% at half of the rate and at
+    /// full load; the rate at full load over what it should be.
+    fn made_at(places: &[(&'static str, f64, f64)], [half_cpu, cpu]: [f64; 2], falls: f64) -> Diagnosis {
         let metrics = vec![
             metric(ids::metric::RATE, "1/s"),
             metric(ids::metric::CPU, "%"),
@@ -298,13 +338,13 @@ mod tests {
             case.bench = "nexmark.q0".into();
             let half = [
                 (ids::metric::RATE.as_str(), most / 2.0),
-                (ids::metric::CPU.as_str(), 60.0),
+                (ids::metric::CPU.as_str(), half_cpu),
                 (ids::metric::ATTAINMENT.as_str(), most / 120.0),
                 (ids::metric::COST.as_str(), cost * 1.5),
             ];
             let full = [
-                (ids::metric::RATE.as_str(), *most),
-                (ids::metric::CPU.as_str(), 100.0),
+                (ids::metric::RATE.as_str(), most * falls),
+                (ids::metric::CPU.as_str(), cpu),
                 (ids::metric::ATTAINMENT.as_str(), most / 100.0),
                 (ids::metric::COST.as_str(), *cost),
             ];
@@ -322,8 +362,8 @@ mod tests {
         let [section] = found.as_slice() else { panic!("one section") };
         let capacities = texts(tables(section)[0]);
         assert_eq!(
-            capacities[1][..3],
-            ["smt-sibling", "120k/s (120k to 120k)", "96.0k/s (96.0k to 96.0k)"],
+            capacities[1][..4],
+            ["smt-sibling", "120k events/s (120k to 120k)", "full", "96.0k events/s (96.0k to 96.0k)"],
             "{capacities:?}"
         );
         let rows = texts(tables(section)[1]);
@@ -336,9 +376,9 @@ mod tests {
         let Block::Prose(words) = &section.blocks[0] else { panic!("prose first") };
         // Half of the greatest rate shows as 60 %: at 50 % a twelfth less than half is used.
         for said in [
-            "Capacity at 100 %: 200k/s (200k to 200k) on same-llc; with 20 % kept free, 160k/s (160k to 160k), which CPU% \
-             shows as 84 (",
-            "CPU% says 50: 42 % (41 to 42) are used; work can grow to 2.40 times today's (2.40 to 2.40), more than the 2.00 \
+            "Capacity at 100 %: 200k events/s (200k to 200k) on same-llc",
+            "; with 20 % kept free, 160k events/s (160k to 160k), which CPU% shows as 84 (",
+            "CPU% says 50 there: 42 % (41 to 42) are used; work can grow to 2.40 times today's (2.40 to 2.40), more than the 2.00 \
              times that CPU% promises.",
         ] {
             assert!(first.contains(said), "{said:?} is missing in {first}");
@@ -346,6 +386,26 @@ mod tests {
         for said in ["do 60 % of what two cores (same-llc) do", "65 % more CPU time"] {
             assert!(words.contains(said), "{said:?} is missing in {words}");
         }
+    }
+
+    /// The capacity is the most that was reached, and not that of full load where full load was not
+    /// reached or does less.
+    #[test]
+    fn full_load_that_was_not_reached_and_rates_that_fall() {
+        let one = [("one-cpu", 100e3, 10.0)];
+        let unsaturated = made_at(&one, [20.0, 40.0], 1.0);
+        let words = conclusion(&unsaturated).join(" ");
+        let head = "The most that was reached (full load was not: CPU% came to 40): 100k events/s (";
+        assert!(words.starts_with(head) && !words.contains("CPU% says"), "{words}");
+        let table = texts(tables(&sections(&unsaturated)[0])[0]);
+        assert_eq!((table[0][2].as_str(), table[0][5].as_str()), ("40: not full", "–"), "{table:?}");
+        // Half of the greatest rate is more than what full load came to.
+        let falling = made_at(&one, [60.0, 100.0], 0.4);
+        let words = conclusion(&falling).join(" ");
+        let head = "Capacity, at CPU% 60 (beyond it falls, to 40.0k events/s at full load): 50.0k events/s (";
+        assert!(words.starts_with(head), "{words}");
+        let table = texts(tables(&sections(&falling)[0])[0]);
+        assert_eq!(table[0][2], "60, falls beyond", "{table:?}");
     }
 
     #[test]

@@ -82,6 +82,8 @@ pub struct Capacity {
 
 /// CPU% from which a level counts as full load.
 pub const FULL: f64 = 0.95;
+/// Less than this of the best is less, not the same.
+const FALLS: f64 = 0.98;
 /// Fewer passes give no interval of the gap.
 const PASSES_FOR_GAP: usize = 3;
 
@@ -158,13 +160,31 @@ impl Curve {
         reaches(&self.vertices(), attained * self.best().performance)
     }
 
-    /// What is used of the capacity when CPU% says `share`: performance there over the best. Its 95
-    /// % interval is that of the ratios of passes, each by its own line between levels; `None`
-    /// beyond the last level.
+    /// What is used of the capacity when CPU% says `share`: the most that was done up to there over
+    /// the best, so that more CPU% never uses less, and all is used where more CPU% takes work
+    /// away. Its 95 % interval is that of the ratios of passes, each by its own line between
+    /// levels; `None` beyond the last level.
     pub fn sentence(&self, share: f64) -> Option<Sentence> {
-        let used = self.performance(share)? / self.best().performance;
+        let best = self.best();
+        let before = self.points.iter().filter(|point| point.share <= share).map(|point| point.performance);
+        let used = before.fold(self.performance(share)?, f64::max) / best.performance;
         let found = self.by_passes(|vertices, best| Some((best, end_of(vertices, share)?)));
-        Sentence::of(share, used, found.map(|found| holding(found, used)))
+        let interval = found.map(|found| match share > best.share && found.high < 1.0 {
+            true => Interval { low: used, high: used },
+            false => holding(found, used),
+        });
+        Sentence::of(share, used, interval)
+    }
+
+    /// The last level, where it surely does less than the best one: by 2 %, and by both intervals
+    /// where they are known.
+    pub fn falls_to(&self) -> Option<&Point> {
+        let (best, last) = (self.best(), self.points.last()?);
+        let apart = match (best.interval, last.interval) {
+            (Some(best), Some(last)) => last.high < best.low,
+            _ => true,
+        };
+        (last.performance < FALLS * best.performance && apart).then_some(last)
     }
 
     /// The 95 % interval of a ratio that every pass has: of its levels and its performance at the

@@ -137,9 +137,15 @@ impl Sentence {
     /// `CPU% says 30: 60 % (59 to 61) are used; work can grow to 1.67 times today's (1.63 to 1.70),
     /// not 3.33 times`.
     pub fn words(&self) -> String {
+        self.words_where("")
+    }
+
+    /// The same with what it rests on, such as `, one thread of each core busy`: the same CPU% may
+    /// be more or less work elsewhere.
+    pub fn words_where(&self, premise: &str) -> String {
         let (says, used) = (self.says(), self.used_words());
         let (growth, promise) = (self.growth_words(), self.promise_words());
-        format!("CPU% says {says}: {used} are used; work can grow to {growth}{promise}")
+        format!("CPU% says {says}{premise}: {used} are used; work can grow to {growth}{promise}")
     }
 }
 

@@ -169,12 +169,24 @@ fn nonsense_is_none_and_idle_has_no_growth() {
     assert_eq!(Yield::over_kinds(&[]), None);
 }
 
-/// A yield below 1: a core with one sibling busy does more than with both, and is "used" beyond 1.
+/// A yield below 1: a core with one sibling busy does more than with both, and can do no more.
 #[test]
 fn siblings_that_hinder_each_other() {
-    let one = CoreUse::exactly(&[1.0, 0.0]).expect("shares");
-    let told = used(&[one], Yield::exactly(0.8)).expect("a core");
-    assert!(near(told.used.mid, 1.25) && told.growth().is_some_and(|growth| near(growth.mid, 0.8)));
+    for shares in [[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]] {
+        let core = CoreUse::exactly(&shares).expect("shares");
+        let told = used(&[core], Yield { lo: 0.5, mid: 0.8, hi: 0.9 }).expect("a core");
+        assert!(near(told.used.mid, 1.0) && near(told.used.hi, 1.0), "{told:?}");
+        assert!(told.growth().is_some_and(|growth| near(growth.mid, 1.0)));
+    }
+    // The curve of such a core: up to one thread in a straight line, then nothing is left.
+    let shares: Vec<f64> = (1..=7).map(|k| f64::from(k) / 14.0).chain([1.0]).collect();
+    let curve = curve_of(&shares, 0.001, |u| if u <= 0.5 { 200.0 * u } else { 80.0 });
+    let all: Vec<Bounds> =
+        (1..=20).map(|k| curve.sentence(f64::from(k) / 20.5).expect("inside").used()).collect();
+    assert!(all.windows(2).all(|pair| pair[0].mid <= pair[1].mid && pair[0].lo <= pair[1].lo), "{all:?}");
+    assert!(all.iter().all(|used| used.hi <= 1.0 + 1e-9) && all[19] == Bounds::ONE, "{all:?}");
+    assert!(curve.falls_to().is_some_and(|last| near(last.share, 1.0)));
+    assert_eq!(curve_of(&shares, 0.001, |u| 7.0 * u).falls_to(), None);
 }
 
 #[test]

@@ -153,14 +153,15 @@ impl CoreUse {
             0 | 1 => self.busy,
             _ => {
                 let together = self.together(any);
-                together + (any - together) / s
+                // Where siblings hinder each other, a core does most with one of them busy.
+                together + (any - together) / s.max(1.0)
             }
         }
     }
 
     /// Its used share: each bound is that of the worst yield, overlap and clock together, without
-    /// the counting's error. Above 1 where the siblings' yield is below 1, or the clock above what
-    /// it would be with everything busy.
+    /// the counting's error. Above 1 only where the clock is above what it would be with everything
+    /// busy: a yield below 1 counts as 1.
     pub fn used(&self, s: Yield) -> Bounds {
         let ends = |s: f64| [self.at(s, self.any.lo), self.at(s, self.any.hi)];
         let [a, b] = ends(s.hi);
@@ -173,15 +174,7 @@ impl CoreUse {
     fn leverage(&self, s: f64) -> f64 {
         match self.threads {
             0 | 1 => self.clock.hi,
-            threads => self.clock.hi * (1f64.max((s - 1.0) / (threads - 1) as f64)) / s,
-        }
-    }
-
-    /// The most that a core can be used.
-    fn most(&self, s: f64) -> f64 {
-        match self.threads {
-            0 | 1 => self.clock.hi,
-            _ => self.clock.hi * 1f64.max(1.0 / s),
+            threads => self.clock.hi * (1f64.max((s - 1.0) / (threads - 1) as f64)) / s.max(1.0),
         }
     }
 }
@@ -286,7 +279,7 @@ pub fn used(cores: &[CoreUse], s: Yield) -> Option<Used> {
     let mean = |end: fn(&Bounds) -> f64| each.iter().map(end).sum::<f64>() / n;
     let error = cores.iter().map(|core| (core.error * core.leverage(s.lo)).powi(2)).sum::<f64>().sqrt() / n;
     let error = error * normal_quantile(0.975)?;
-    let most = cores.iter().map(|core| core.most(s.lo)).sum::<f64>() / n;
+    let most = cores.iter().map(|core| core.clock.hi).sum::<f64>() / n;
     let (lo, hi) = (mean(|u| u.lo) - error, mean(|u| u.hi) + error);
     let naive = cores.iter().map(|core| core.busy).sum::<f64>() / cpus as f64;
     let used = Bounds::ordered(lo.max(0.0), mean(|u| u.mid), hi.min(most));

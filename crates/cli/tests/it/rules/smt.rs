@@ -82,7 +82,10 @@ pub fn threads_that_share_a_core() -> Vec<Case> {
     // what is used.
     let off = two_cores(1.8).diagnosed();
     let said = headline(&off);
-    assert!(said.contains("CPU% is off by more than 3 points; CPU% says 50: 56 % ("), "{said}");
+    assert!(
+        said.contains("CPU% is off by more than 3 points; CPU% says 50, one of two cores busy: 56 % ("),
+        "{said}"
+    );
     vec![
         case("siblings that are told", siblings),
         case("two CPUs that are no two cores", hidden),
@@ -97,7 +100,7 @@ pub fn cores_that_share_nothing() -> Vec<Case> {
     let shown = straight.shown();
     assert!(shown.contains("two cores: CPU% tells what is used within 3 points"), "{shown}");
     let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("CPU% says 50: 50 % ("), "{words}");
+    assert!(words.contains("CPU% says 50, one of two cores busy: 50 % ("), "{words}");
     assert!(words.contains("Capacity at 100 %: 2.00 M/s ("), "{words}");
     vec![case("two cores", results)]
 }

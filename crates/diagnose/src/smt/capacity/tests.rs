@@ -2,7 +2,7 @@
 
 use super::*;
 use model::vocabulary::smt as ids;
-use testkit::capacity::made;
+use testkit::capacity::{made, made_of};
 
 fn judged(run: &Run) -> Vec<Judged> {
     stats::analysis::judge_run(run, &machine::Machine::default()).series
@@ -34,7 +34,13 @@ fn the_yield_and_the_gap_of_a_core() {
 #[test]
 fn a_study_without_siblings_tells_no_yield() {
     let of = |s: f64, smt: bool| yield_of_study(&crate::diagnose(made(s, smt)));
-    assert!(of(1.25, true).is_some_and(|found| (found.mid - 1.25).abs() < 0.02));
+    assert!(
+        of(1.25, true).is_some_and(|(found, kinds)| (found.mid - 1.25).abs() < 0.02 && kinds == ["loop"])
+    );
+    let several = crate::diagnose(made_of(&[("loop", 1.25), ("chase", 1.9), ("stream", 0.9)], true));
+    let (found, kinds) = yield_of_study(&several).expect("three kinds");
+    assert!((found.lo - 0.9).abs() < 0.02 && (found.hi - 1.9).abs() < 0.03, "{found:?}");
+    assert_eq!(kinds, ["loop", "chase", "stream"]);
     assert_eq!(of(2.0, false), None);
 }
 
@@ -79,7 +85,11 @@ fn the_check_and_the_table_never_contradict_each_other() {
             }
             (false, Some(found)) if found.headline.contains("CPU% is off") => {
                 let (_, half) = table[3];
-                assert!(found.headline.contains(&half.words()), "{s}: {} beside {half:?}", found.headline);
+                assert!(
+                    found.headline.contains(&half.words_where(study.premise())),
+                    "{s}: {} beside {half:?}",
+                    found.headline
+                );
                 let far =
                     |(says, said): &(f64, Sentence)| off(*says, said.used().lo) && off(*says, said.used().hi);
                 assert!(table.iter().any(far), "{s}: {table:?}");
@@ -107,7 +117,7 @@ fn the_bottom_line_is_of_the_same_curve_as_the_table() {
         let levels = Levels::of(&series);
         let study = study(&run, &levels).expect("a study");
         assert!((100.0 * study.free - f64::from(margin)).abs() < 1e-9);
-        let capacity = study.core().expect("a core").capacity(1.0 - study.free);
+        let capacity = study.first().expect("a core").capacity(1.0 - study.free);
         let at = capacity.kept_at.expect("reached");
         let used = study.sentence(at).expect("a sentence").used();
         assert!((used.mid - (1.0 - study.free)).abs() <= 0.005 + 1e-9, "{s}: {used:?} at {at}");
@@ -121,6 +131,80 @@ fn the_bottom_line_is_of_the_same_curve_as_the_table() {
             SAID.into_iter().filter_map(|says| Some(study.sentence(says)?.used().mid)).collect();
         assert!(used.is_sorted() && used.len() == SAID.len(), "{used:?}");
     }
+}
+
+/// Half of CPU% is more work with one thread of each core busy than with all alike: the sentence
+/// says which, and the line of the margin gives both.
+#[test]
+fn what_half_of_cpu_percent_means_is_said_with_its_premise() {
+    let diagnosis = crate::diagnose(made(1.3, true));
+    let levels = Levels::of(&diagnosis.series);
+    let study = study(&diagnosis.run, &levels).expect("a study");
+    let used = |curve: Option<Curve>| curve.and_then(|curve| curve.sentence(0.5)).expect("half").used();
+    let (first, alike) = (used(study.first()), used(study.alike()));
+    assert!((first.mid - 0.77).abs() < 0.011 && (alike.mid - 0.63).abs() < 0.021, "{first:?} {alike:?}");
+    let headline = &diagnosis.findings.iter().find(|one| one.rule == "smt-capacity").expect("found").headline;
+    assert!(headline.starts_with("the second thread of a core adds 30 %; CPU% says 50, one thread of each"));
+    let line = study.bottom_line().expect("a line");
+    for said in [") with idle cores taken first, ", ") with all CPUs alike."] {
+        assert!(line.contains(said), "{said:?} is missing in {line}");
+    }
+    // Two cores have one line only.
+    let cores = crate::diagnose(made(2.0, false));
+    let levels = Levels::of(&cores.series);
+    let line = super::study(&cores.run, &levels).and_then(|study| study.bottom_line()).expect("a line");
+    assert!(!line.contains("alike") && line.contains("which CPU% shows as 80 ("), "{line}");
+}
+
+#[test]
+fn a_second_thread_that_takes_away_or_does_as_much_as_a_core_is_said() {
+    let found = |s: f64| {
+        let diagnosis = crate::diagnose(made(s, true));
+        let one = diagnosis.findings.iter().find(|one| one.rule == "smt-capacity").expect("found").clone();
+        let levels = Levels::of(&diagnosis.series);
+        let study = study(&diagnosis.run, &levels).expect("a study");
+        let used: Vec<Bounds> =
+            SAID.into_iter().filter_map(|says| Some(study.sentence(says)?.used())).collect();
+        assert!(used.len() == SAID.len() && used.iter().all(|used| used.hi <= 1.0 + 1e-9), "{s}: {used:?}");
+        assert!(used.windows(2).all(|two| two[0].mid <= two[1].mid), "{s}: {used:?}");
+        (one.headline, one.cause, study.bottom_line().expect("a line"))
+    };
+    let (headline, cause, line) = found(0.8);
+    assert!(headline.starts_with("the second thread of a core takes 20 % away; "), "{headline}");
+    assert!(cause.contains("the core does most with one of them busy"), "{cause}");
+    assert!(line.starts_with("Capacity, at CPU% ") && line.contains("(beyond it falls, to 80"), "{line}");
+    let (headline, _, _) = found(1.0);
+    assert!(headline.starts_with("the second thread of a core adds nothing ("), "{headline}");
+    let (headline, cause, _) = found(2.0);
+    assert!(headline.starts_with("the second thread of a core adds 100 %"), "{headline}");
+    assert!(!cause.contains("half empty") && cause.contains("what two cores do"), "{cause}");
+}
+
+/// One core's threads do less than those of all cores for each core.
+#[test]
+fn figures_that_contradict_each_other_are_flagged() {
+    let mut run = made(1.3, true);
+    let mut whole = run.header.plan[1].clone();
+    whole.case.placement.name = "all".into();
+    run.header.plan.push(whole);
+    let extra: Vec<_> = run.visits.iter().filter(|visit| visit.case == 1).cloned().collect();
+    run.visits.extend(extra.into_iter().map(|visit| model::Visit { case: 2, ..visit }));
+    let sound = crate::diagnose(run.clone());
+    assert!(yield_of_study(&sound).is_some());
+    for visit in run.visits.iter_mut().filter(|visit| visit.case == 1) {
+        for samples in
+            visit.samples.iter_mut().filter(|one| one.metrics == [ids::metric::PERFORMANCE.as_str()])
+        {
+            samples.work = model::Packed::Each(vec![samples.work.get(0).expect("a value") / 2.0]);
+        }
+    }
+    let diagnosis = crate::diagnose(run);
+    let found = diagnosis.findings.iter().find(|one| one.rule == "smt-capacity").expect("found");
+    assert!(found.headline.starts_with("the study contradicts itself: two threads of one core do 0.65"));
+    assert_eq!(found.severity, model::Severity::Warning);
+    let levels = Levels::of(&diagnosis.series);
+    assert!(study(&diagnosis.run, &levels).expect("a study").doubt().is_some());
+    assert_eq!(yield_of_study(&diagnosis), None);
 }
 
 #[test]

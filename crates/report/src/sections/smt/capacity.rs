@@ -48,7 +48,7 @@ pub fn conclusion(diagnosis: &Diagnosis) -> Vec<String> {
     let Some(study) = capacity::study(&diagnosis.run, &levels).filter(|study| study.doubt().is_none()) else {
         return Vec::new();
     };
-    let half = study.sentence(0.5).map(|half| format!("{}.", half.words()));
+    let half = study.sentence(0.5).map(|half| format!("{}.", half.words_where(study.premise())));
     let sentences: Vec<String> = study.bottom_line().into_iter().chain(half).collect();
     if sentences.is_empty() { Vec::new() } else { vec![sentences.join(" ")] }
 }
@@ -56,7 +56,7 @@ pub fn conclusion(diagnosis: &Diagnosis) -> Vec<String> {
 fn words(study: &Study) -> String {
     let mut sentences = Vec::new();
     if let Some(why) = study.doubt() {
-        sentences.push(format!("Nothing is concluded here, since what it rests on was rejected: {why}."));
+        sentences.push(format!("Nothing is concluded here: {why}."));
     } else if study.sentence(0.5).is_some_and(|half| !half.has_interval()) {
         sentences.push("One pass has no interval.".to_string());
     }
@@ -64,6 +64,9 @@ fn words(study: &Study) -> String {
         sentences.push(
             "This machine shows no SMT: the same study on two cores, whose work should go in a straight line with CPU%.".to_string(),
         );
+    }
+    if let (true, [only]) = (study.smt, study.seconds.as_slice()) {
+        sentences.push(format!("Only the kind {} was measured: other work may use more or less.", only.kind));
     }
     sentences.push(match study.no_ipc {
         Some(why) => format!(
@@ -74,29 +77,33 @@ fn words(study: &Study) -> String {
     sentences.join(" ")
 }
 
-/// What a CPU% of one core means, where idle cores are taken first.
+/// What a CPU% of one core means, where idle cores are taken first, and where all CPUs are alike.
 fn truths(study: &Study) -> Option<Table> {
-    let yields = study.range();
-    let row =
-        |says: &f64| {
-            let sentence = study.sentence(*says)?;
-            let mut row = vec![number(percent(*says)), number(sentence.used_words())];
-            row.extend(study.smt.then(|| {
-                number(yields.map_or(String::new(), |s| of_all_kinds(&sentence, *says, [s.lo, s.hi])))
-            }));
-            let words = [sentence.growth_words(), sentence.kept_words(study.free)];
-            row.extend(words.map(|words| number(words.replace(" times today's", "×"))));
-            row.push(number(format!("{:.2}×", 1.0 / says)));
-            Some(row)
-        };
+    let kinds = study.seconds.len();
+    // One kind says nothing of others.
+    let yields = study.range().filter(|_| study.smt && kinds > 1);
+    let alike = study.alike();
+    let row = |says: &f64| {
+        let sentence = study.sentence(*says)?;
+        let mut row = vec![number(percent(*says)), number(sentence.used_words())];
+        row.extend(yields.map(|s| number(of_all_kinds(&sentence, *says, [s.lo, s.hi]))));
+        let words = [sentence.growth_words(), sentence.kept_words(study.free)];
+        row.extend(words.map(|words| number(words.replace(" times today's", "×"))));
+        row.push(number(format!("{:.2}×", 1.0 / says)));
+        let alike = alike.as_ref().and_then(|alike| alike.sentence(*says));
+        row.push(number(alike.map_or("–".to_string(), |alike| alike.used_words())));
+        Some(row)
+    };
     let rows: Vec<Vec<Cell>> = SAID.iter().filter_map(row).collect();
     let whose = if study.smt { "CPU% of a core's threads" } else { "CPU% of two cores" };
-    let mut columns = vec![right(whose), right("used, loop (95 %)")];
-    columns.extend(study.smt.then(|| right("used, any kind of work")));
+    let first = if study.smt { "one thread first" } else { "one core first" };
+    let mut columns = vec![right(whose), right(&format!("used, loop, {first} (95 %)"))];
+    columns.extend(yields.map(|_| right(&format!("used, any of {kinds} kinds measured"))));
     columns.extend([
         right("work can grow to"),
         right(&format!("with {:.0} % kept free", study.free * 100.0)),
         right("CPU% promises"),
+        right("used, loop, all CPUs alike"),
     ]);
     (!rows.is_empty()).then_some(Table { columns, rows, folded: false })
 }
@@ -104,7 +111,8 @@ fn truths(study: &Study) -> Option<Table> {
 /// From the least to the most that is used by the yields of all kinds of work and by the measured
 /// line of `loop`, which is one of them.
 fn of_all_kinds(sentence: &Sentence, says: f64, yields: [f64; 2]) -> String {
-    let by_yield = yields.map(|s| spread_first(says, s, 2, 1.0));
+    // A core whose threads hinder each other does most with one.
+    let by_yield = yields.map(|s| spread_first(says, s.max(1.0), 2, 1.0));
     let used = sentence.used();
     let (low, high) = (by_yield[1].min(used.lo), by_yield[0].max(used.hi));
     format!("{:.0} to {:.0} %", (100.0 * low + 1e-6).floor(), (100.0 * high - 1e-6).ceil())
@@ -174,7 +182,7 @@ mod tests {
     use crate::sections::{results, shown};
     use diagnose::diagnose;
     use model::VerdictKind;
-    use testkit::capacity::made;
+    use testkit::capacity::{made, made_of};
 
     fn prose(section: &Section) -> String {
         let prose = section.blocks.iter().filter_map(|block| match block {
@@ -190,9 +198,9 @@ mod tests {
         let section = section(&diagnosis).expect("a study");
         let concluded = conclusion(&diagnosis).join(" ");
         for words in [
-            "CPU% says 50: 80 % (79 to 81) are used; work can grow to 1.25 times today's (1.24 to 1.26), not 2.00 times",
+            "CPU% says 50, one thread of each core busy: 80 % (79 to 81) are used; work can grow to 1.25 times today's (1.24 to 1.26), not 2.00 times",
             "Capacity at 100 %: 125 M/s (125 to 125)",
-            "with 20 % kept free, 100 M/s (99.8 to 100), which CPU% shows as 50 (49 to 51)",
+            "with 20 % kept free, 100 M/s (99.8 to 100), which CPU% shows as 50 (49 to 51) with idle cores taken first, 6",
         ] {
             assert!(concluded.contains(words), "{words:?} is missing in {concluded}");
         }
@@ -213,13 +221,33 @@ mod tests {
         assert!(finding.headline.starts_with("the second thread of a core adds 25"), "{}", finding.headline);
     }
 
+    /// A table speaks of the kinds that were measured, and of no share above all.
+    #[test]
+    fn one_kind_says_nothing_of_any_and_hindering_threads_use_no_more_than_all() {
+        let titles = |section: &Section| -> Vec<String> {
+            tables(section)[0].columns.iter().map(|column| column.title.to_string()).collect()
+        };
+        let one = section(&diagnose(made(1.25, true))).expect("a study");
+        assert!(!titles(&one).iter().any(|title| title.contains("kind")), "{:?}", titles(&one));
+        assert!(prose(&one).contains("Only the kind loop was measured"), "{}", prose(&one));
+        let kinds = [("loop", 1.25), ("chase", 1.9), ("stream", 0.7)];
+        let three = section(&diagnose(made_of(&kinds, true))).expect("a study");
+        assert!(titles(&three)[2].contains("any of 3 kinds measured"), "{:?}", titles(&three));
+        let mut last = 0.0;
+        for row in texts(tables(&three)[0]) {
+            let ends: Vec<f64> = row[2].split(' ').filter_map(|word| word.parse().ok()).collect();
+            assert!(ends.len() == 2 && ends[1] <= 100.0 && ends[1] >= last, "{row:?}");
+            last = ends[1];
+        }
+    }
+
     #[test]
     fn without_smt_the_line_is_straight_and_said() {
         let diagnosis = diagnose(made(2.0, false));
         let prose = prose(&section(&diagnosis).expect("a study"));
         assert!(prose.contains("shows no SMT"), "{prose}");
         let concluded = conclusion(&diagnosis).join(" ");
-        assert!(concluded.contains("says 50: 50 % ("), "{concluded}");
+        assert!(concluded.contains("says 50, one of two cores busy: 50 % ("), "{concluded}");
         assert!(diagnosis.clean.iter().any(|rule| rule.id == "smt-capacity"));
         let mut disturbed = diagnose(made(2.0, false));
         for judged in &mut disturbed.series {

@@ -250,7 +250,7 @@ fn attainment(study: &Study) -> Option<Chart> {
 
 /// How far the work done is ahead of CPU%, on a core whose threads are taken one after the other.
 fn gap(study: &Study) -> Option<Chart> {
-    let core = study.core()?;
+    let core = study.first()?;
     let points = core.attainment();
     let rows = points
         .iter()
