@@ -70,8 +70,8 @@ pub struct Args {
     /// Work of all siblings of a core over that of one: 1.3, or a range 1.1..1.6
     #[arg(long = "yield", value_name = "S", value_parser = a_yield, conflicts_with = "study")]
     yields: Option<Yield>,
-    /// Take the yield that this run of `assay smt` measured: the range over its kinds of work; of one
-    /// kind only, the usual range with it
+    /// Take the yield that this run of `assay smt` measured: the range over its kinds of work; of
+    /// one kind only, the usual range with it
     #[arg(long, value_name = "RUN")]
     study: Option<PathBuf>,
     /// Clock with few cores busy over the clock with all
