@@ -328,7 +328,7 @@ fn files_read_faster_than_memory_are_told() {
             RAW.lines().next().expect("a heading")
         )
     };
-    let found = |file: &str| read(&text(file)).expect("results")[0].findings.clone();
+    let found = |file: &str| read(text(file).as_bytes()).expect("results")[0].findings.clone();
     let told = found("1024.00 7948.87");
     assert_eq!(told.len(), 1, "{told:?}");
     assert_eq!(told[0].rule, "above-ceiling");

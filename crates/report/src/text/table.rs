@@ -15,9 +15,8 @@ const ROOM_FOR_PICTURES: usize = 110;
 const LEAST_LAST: usize = 12;
 const LEAST_NAME: usize = 24;
 
-/// Lines of a cell at most, and of a verdict, which leaves out what more would say.
+/// Lines of a cell at most; a verdict keeps to one and leaves out what more would say.
 const LINES: usize = 4;
-const VERDICT_LINES: usize = 2;
 
 /// A line of cells, not more than there are columns.
 type Row = Vec<(String, Tone)>;
@@ -74,7 +73,7 @@ fn laid(
         let mut cells: Vec<Vec<String>> = Vec::new();
         for (at, (text, _)) in row.iter().enumerate() {
             let width = width_of(row, at, &widths, style);
-            let cell = if verdict(number, at) { clauses(text, width) } else { on_lines(text, width) };
+            let cell = if verdict(number, at) { vec![clauses(text, width)] } else { on_lines(text, width) };
             let command = |line: &String| line.contains('`') && line.chars().count() > width;
             if cell.len() > LINES || cell.iter().any(command) {
                 return None;
@@ -104,24 +103,21 @@ fn on_lines(text: &str, width: usize) -> Vec<String> {
     if text.chars().count() <= width { vec![text.to_string()] } else { lines(text, width) }
 }
 
-/// A verdict on few lines: whole, or as many of its clauses as fit.
-fn clauses(text: &str, width: usize) -> Vec<String> {
-    let fits = |lines: &Vec<String>| {
-        lines.len() <= VERDICT_LINES && lines.iter().all(|line| line.chars().count() <= width)
-    };
-    let whole = on_lines(text, width);
-    if fits(&whole) {
-        return whole;
+/// A verdict on one line: whole, or as many of its clauses as fit.
+fn clauses(text: &str, width: usize) -> String {
+    let fits = |text: &String| text.chars().count() <= width;
+    if text.chars().count() <= width {
+        return text.to_string();
     }
     let words = words(text);
     let ends = |at: &usize| words[*at - 1].ends_with([',', ';', ':']);
-    let shorter = (1..words.len()).rev().filter(ends).map(|at| {
+    let mut shorter = (1..words.len()).rev().filter(ends).map(|at| {
         let clause = words[..at].join(" ");
-        lines(&format!("{} …", clause.trim_end_matches([',', ';', ':'])), width)
+        format!("{} …", clause.trim_end_matches([',', ';', ':']))
     });
-    let mut shorter = shorter.filter(fits);
-    // The mark and its word.
-    shorter.next().unwrap_or_else(|| vec![plain(&words[..words.len().min(2)].join(" "), width)])
+    // At least the mark and its word.
+    let least = || plain(&words[..words.len().min(2)].join(" "), width);
+    shorter.find(fits).unwrap_or_else(least)
 }
 
 /// The widest cell of each column; the last cell of a short row is no column's.
