@@ -22,7 +22,7 @@ macro_rules! sources {
 }
 
 sources! {
-    "Event" "EventRow" "Generator" "Job" "NexmarkReader" "NexmarkSource" "NexmarkTableFactory" "Pack" "Pacer" "Query"
+    "Event" "EventRow" "Generator" "Job" "NexmarkReader" "NexmarkSource" "NexmarkTableFactory" "Pacer" "Pack" "Query"
     "Report" "Schedule"
 }
 

@@ -158,7 +158,7 @@ mod tests {
         machine.cpus.online = (0..8).collect();
         let floor = Floor::of(&machine);
         let mut counts = Vec::new();
-        for budget_s in 0..60 {
+        for budget_s in 0..120 {
             let profile = crate::plan::Profile { budget_s: 5.0 * f64::from(budget_s), ..PROFILES[1] };
             let scope = Scope {
                 machine: &machine,
@@ -180,7 +180,7 @@ mod tests {
             assert_eq!(kinds("one-cpu"), kinds("smt-sibling"), "{budget_s}");
             counts.push(kinds("one-cpu").len());
         }
-        assert!(counts[0] == 0 && counts.contains(&3) && counts[59] == 7, "{counts:?}");
+        assert!(counts[0] == 0 && counts.contains(&3) && counts[119] == 7, "{counts:?}");
     }
 
     #[test]
