@@ -41,8 +41,9 @@ pub const ODD_EXPLAINED: &[(&str, &str)] = &[
 pub const GUEST_EXPLAINED: &[(&str, &str)] = &[
     (
         "What it finds, and why it matters",
-        "A guest has more than a machine of its own processor's class: a score that the hardware under it does not reach. A guest that \
-         is not told of the shared cache keeps tasks that wake each other on one CPU, scores high, and lets whoever is woken wait.",
+        "A guest has more than a machine of its own processor's class: a score that the hardware under it does not reach. Under \
+         kernels as old as 3.10 a guest that reports no shared cache keeps tasks that wake each other on one CPU, scores high, and the task \
+         that is woken waits. Kernels from 5.10 on spread them all the same: look there for pinned tasks, another compiler, kernel or clock.",
     ),
     (
         "When it fires",

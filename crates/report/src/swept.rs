@@ -130,6 +130,7 @@ pub struct OutputCurve {
 
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OutputCurveRegion {
+    /// Its number along the curve, from 1 (a letter before: letters are regions of the map).
     pub letter: String,
     pub kind: String,
     pub from: String,
