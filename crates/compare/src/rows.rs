@@ -62,8 +62,8 @@ pub(super) const BEATS: f64 = 1.2;
 /// Rows that a finding names one by one.
 const SHOWN: usize = 4;
 
-/// What two results' rows say against each other.
-pub(super) fn findings(a: &Arm, b: &Arm, metrics: &[Compared]) -> Vec<Finding> {
+/// Rows of UnixBench's tests, free, that two results both have, by the number of copies.
+pub fn tables(metrics: &[Compared]) -> BTreeMap<i64, Vec<(RowRatio, &Compared)>> {
     let mut by_copies: BTreeMap<i64, Vec<(RowRatio, &Compared)>> = BTreeMap::new();
     for one in metrics {
         let Some(keyed) = of_bench(&one.bench).and_then(|_| keyed(&one.key)) else { continue };
@@ -76,8 +76,13 @@ pub(super) fn findings(a: &Arm, b: &Arm, metrics: &[Compared]) -> Vec<Finding> {
             by_copies.entry(copies).or_default().push((row, one));
         }
     }
+    by_copies
+}
+
+/// What two results' rows say against each other.
+pub(super) fn findings(a: &Arm, b: &Arm, metrics: &[Compared]) -> Vec<Finding> {
     let mut found = Vec::new();
-    for (copies, rows) in &by_copies {
+    for (copies, rows) in &tables(metrics) {
         let ratios: Vec<RowRatio> = rows.iter().map(|(row, _)| *row).collect();
         found.extend(odd_rows(&ratios).iter().map(|odd| odd_row(odd, *copies, rows)));
     }
@@ -89,7 +94,8 @@ fn times(ratio: f64) -> String {
     format!("{ratio:.2} times")
 }
 
-type Rows<'a> = [(RowRatio, &'a Compared)];
+/// Rows of one table with what was compared.
+pub type Rows<'a> = [(RowRatio, &'a Compared)];
 
 fn odd_row(odd: &OddRow, copies: i64, rows: &Rows) -> Finding {
     let test = odd.row.test;
@@ -169,7 +175,7 @@ fn ways(copies: i64, rows: &Rows) -> Option<[Handover; 2]> {
 }
 
 /// The index of A and of B without a row; `None` where not all rows of the index are there.
-fn indices(without: Option<&Test>, rows: &Rows) -> Option<[f64; 2]> {
+pub fn indices(without: Option<&Test>, rows: &Rows) -> Option<[f64; 2]> {
     let index = |score: fn(&Compared) -> f64| {
         let kept = rows.iter().filter(|(row, _)| Some(row.test) != without);
         geometric_mean(&kept.map(|(row, one)| row.test.index(score(one))).collect::<Vec<_>>())

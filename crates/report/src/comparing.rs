@@ -12,6 +12,7 @@ use compare::{Compared, Comparison, LEAST_DIFFERENCE, Pooled, Refused, Word};
 use model::{Finding, Grade, percent};
 
 mod overlay;
+mod rows;
 mod views;
 
 /// The name of an arm in tables: A, B, C, ... and numbers beyond Z.
@@ -51,6 +52,7 @@ pub fn report(comparisons: &[Comparison], all: bool) -> anyhow::Result<Report> {
     for (one, letter) in comparisons.iter().zip(&letters).filter(|(one, _)| !one.curves.is_empty()) {
         sections.push(overlay::section(one, letter));
     }
+    sections.extend(comparisons.iter().zip(&letters).filter_map(|(one, letter)| rows::charts(one, letter)));
     sections.push(environment(comparisons, &letters));
     sections.extend(comparisons.iter().zip(&letters).filter_map(|(one, letter)| views::section(one, letter)));
     if comparisons.iter().any(|one| !one.components.is_empty()) {

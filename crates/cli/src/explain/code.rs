@@ -92,20 +92,39 @@ fn of_benchmark_in(sources: &Sources, bench: &Benchmark) -> Option<String> {
         .into_iter()
         .collect();
     files.sort_by_key(order);
+    let mut contents = String::from("//\n// In this order:\n");
+    let mut code = String::new();
     for file in files {
         let own = shown.iter().filter(|shown| shown.0 == file && (**shown != place || whole));
-        let mut parts: Vec<(usize, &str)> =
-            own.map(|place| (sources.item(*place).lines.start, sources.item(*place).text.as_str())).collect();
+        let mut parts: Vec<(usize, &str, &str)> = own
+            .map(|place| sources.item(*place))
+            .map(|item| (item.lines.start, item.text.as_str(), item.name.as_str()))
+            .collect();
         if file == place.0 && !whole {
-            parts.push((first, &row));
+            parts.push((first, &row, bench.title));
         }
         parts.sort();
-        text.push_str(&format!("\n// ==== {} ====\n", sources.files[file].path));
-        for (line, part) in parts {
-            text.push_str(&format!("\n// line {}\n{part}\n", line + 1));
+        let path = &sources.files[file].path;
+        contents.push_str(&listed(path, &parts));
+        code.push_str(&format!("\n// ==== {path} ====\n"));
+        for (line, part, _) in parts {
+            code.push_str(&format!("\n// line {}\n{part}\n", line + 1));
         }
     }
+    text.push_str(&contents);
+    text.push_str(&code);
     Some(text)
+}
+
+/// A file's line in the contents: its lines shown, and the names of what is defined in them.
+fn listed(path: &str, parts: &[(usize, &str, &str)]) -> String {
+    const NAMED: usize = 6;
+    let lines: usize = parts.iter().map(|(_, part, _)| part.lines().count()).sum();
+    let mut names: Vec<&str> = parts.iter().map(|(.., name)| *name).filter(|name| !name.is_empty()).collect();
+    names.dedup();
+    let more = if names.len() > NAMED { ", ..." } else { "" };
+    names.truncate(NAMED);
+    format!("//   {path} ({lines} lines): {}{more}\n", names.join(", "))
 }
 
 /// The code of the harness, file by file.

@@ -51,6 +51,23 @@ fn every_benchmark_shows_its_row_its_run_and_every_loop_that_it_names() {
 }
 
 #[test]
+fn contents_stand_first_and_name_every_file_in_its_order() {
+    let sources = Sources::unpack().expect("sources that can be read");
+    for id in ["memory.bandwidth", "unixbench.context1", "cpu.clock"] {
+        let text = of_benchmark_in(&sources, bench::find(id).expect("a row")).expect("code");
+        let (contents, code) = text.split_once("\n// ==== ").expect("contents");
+        let listed = contents.lines().filter_map(|line| line.strip_prefix("//   "));
+        let listed: Vec<&str> = listed.filter_map(|line| line.split(' ').next()).collect();
+        let shown: Vec<&str> = std::iter::once(code)
+            .flat_map(|code| code.split("// ==== "))
+            .filter_map(|part| part.split(' ').next())
+            .collect();
+        assert_eq!(listed, shown, "{id}");
+        assert!(contents.contains(" lines): "), "{contents}");
+    }
+}
+
+#[test]
 fn known_benchmarks_show_the_instructions_that_they_time() {
     let instructions: &[(&str, &[&str])] = match cfg!(target_arch = "x86_64") {
         true => &[

@@ -155,8 +155,10 @@ pub fn a_quota_that_throttles_or_would() -> Vec<Case> {
             let held_ms: f64 = held_ns.parse::<f64>().expect("ns") / 1e6;
             let told_ms: f64 = fact(1).strip_suffix(" ms").expect("ms").parse().expect("a number");
             assert!(told_ms <= held_ms + 1.0, "{told_ms} of {held_ms} ms");
-            let is_rejected = series(&held, STEADY)["verdict"] == "rejected";
-            assert_eq!(is_rejected, finding["effect"] == "rejects", "{finding}");
+            // Others may have rejected it as well.
+            if finding["effect"] == "rejects" {
+                assert_eq!(series(&held, STEADY)["verdict"], "rejected", "{finding}");
+            }
             cases.push(case("a real control group with half a CPU", held));
         }
         Err(why) => skipped("a_quota_that_throttles_or_would (a real control group)", why),

@@ -74,6 +74,16 @@ fn the_odd_row_of_the_published_table_is_named() {
     // It is what is said first.
     let first = shown.lines().find(|line| line.contains("check")).expect("a line of checks");
     assert!(first.contains("Pipe-based Context Switching breaks with its relatives"), "{shown}");
+    // Then its rows in a chart, the greatest ratio first; the odd one is marked.
+    let page = folder.path().join("compared.html");
+    let drawn = assay().arg("compare").args([&atom, &xeon]).arg("--out").arg(&page).output();
+    assert!(drawn.expect("assay runs").status.success());
+    let page = fs::read_to_string(&page).expect("a page");
+    assert!(page.contains("id=\"chart-rows-b-1\""), "no chart of rows");
+    let below: Vec<&str> = shown.lines().skip_while(|line| !line.contains("UnixBench, row by row")).collect();
+    let odd = below.iter().position(|line| line.contains("Pipe-based Context Switching (odd)"));
+    let index = below.iter().position(|line| line.contains("all: the index"));
+    assert!(odd.zip(index).is_some_and(|(odd, index)| odd < index), "{shown}");
     // What is the same of both is said once.
     let notes: Vec<&str> =
         shown.lines().filter(|line| line.contains("from the table of the index")).collect();
