@@ -34,7 +34,7 @@ lab: static
 	@lab/fetch 6.1-cloud-arm64 cross-arm64 && lab/build-arm64 || echo "not built for 64-bit ARM; what needs it will be skipped"
 	cargo test --locked --test it -- --ignored --nocapture lab::
 
-# The map of hackbench over two knobs of a real 6.1 kernel, docs/sweep-6.1.svg (an hour).
+# The map of hackbench over two knobs of a real 6.1 kernel, docs/sweep-6.1.svg (half an hour).
 map: static
 	lab/fetch qemu10 6.1-cloud-amd64
 	lab/map
