@@ -114,7 +114,8 @@ const ABOUT: &str = "A standalone Flink cluster is started on loopback: a TaskMa
      80 % of the last greatest rate and 100 % (as fast as it can), in an order drawn anew. Rate and CPU time come from \
      one reading inside the TaskManager: the count, its own clock, /proc/stat of its CPUs and /proc/PID/stat at one \
      instant. A window lies between two readings of one step, 1.5 s or more after its beginning. Windows are not used \
-     where readings did not advance, or where others and the hypervisor had more than 5 % of these CPUs. With \
+     where readings did not advance, or where others and the hypervisor had more than 5 % of these CPUs (JobManager and \
+     driver are no others where no CPU is left for them). With \
      `--jobmanager` a cluster that runs already is used.";
 
 const READING: &str = "Load 100 is the capacity of these CPUs. `cpu` is what their idle time leaves, by /proc/stat; `cpu_ticks` is what `top` adds up, which is off where a kernel charges whole ticks to who \

@@ -13,7 +13,7 @@ use super::rest::Rest;
 use super::wish::Wish;
 use model::CpuSet;
 use sys::scratch::Scratch;
-use sys::{affinity, process};
+use sys::{affinity, clock, process};
 
 mod memory;
 
@@ -150,6 +150,9 @@ impl Plan {
 
     fn jobmanager_words(&self, folder: &Path) -> Vec<String> {
         let mut words = self.java_words(folder, JOBMANAGER_HEAP, JOBMANAGER_DIRECT);
+        // It lives for a minute: the better compiler would take longer than it saves, and where
+        // CPUs are few takes it from what is measured.
+        words.push("-XX:TieredStopAtLevel=1".into());
         words.push("org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint".into());
         words.extend(["--configDir".into(), folder.display().to_string()]);
         let sizes = [
@@ -347,6 +350,14 @@ impl Cluster {
         self.starts += 1;
         self.taskmanager = taskmanager(&self.plan, &self.scratch, self.starts)?;
         self.wait_for_slots(wish)
+    }
+
+    /// CPU time so far of what has to share the TaskManager's CPUs, JobManager and driver, ms;
+    /// nothing where they have others.
+    pub fn beside_ms(&self) -> Option<f64> {
+        let shares = self.plan.elsewhere.iter().any(|cpu| self.plan.seats.contains(cpu));
+        let jobmanager = || clock::cpu_ms_of(self.jobmanager.child.id()).ok();
+        shares.then(|| Some(jobmanager()? + clock::cpu_ms().ok()?)).flatten()
     }
 
     /// What it said last, and whether it had room to.

@@ -235,7 +235,8 @@ impl Field {
         }
         for (vertex, gauges) in vertices.iter().filter(|(_, gauges)| !gauges.is_empty()) {
             for text in self.rest.read(job, vertex, gauges)? {
-                let reading = Snapshot::parse(&text).map_err(anyhow::Error::msg)?;
+                let mut reading = Snapshot::parse(&text).map_err(anyhow::Error::msg)?;
+                reading.beside_ms = self.own.as_ref().and_then(Cluster::beside_ms);
                 readings.take(reading);
             }
         }

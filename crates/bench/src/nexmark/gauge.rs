@@ -48,6 +48,10 @@ pub struct Snapshot {
     pub java: String,
     #[serde(default)]
     pub flink: String,
+    /// CPU time so far, when this was read, of JobManager and driver where they share these CPUs,
+    /// ms.
+    #[serde(skip)]
+    pub beside_ms: Option<f64>,
 }
 
 fn unknown() -> i64 {

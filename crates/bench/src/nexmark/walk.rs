@@ -241,9 +241,17 @@ fn used(ends: &[&(Snapshot, Snapshot)]) -> Window {
         |of: usize| (!cpus.is_empty()).then(|| cpus.values().map(|shares| shares[of]).sum::<f64>() / number);
     let [cpu, cpu_ticks, steal] = [0, 1, 2].map(share);
     // Ticks err to both sides: what is a little less than nothing stays so.
-    let others = cpu.and_then(|cpu| Some(cpu - process_cpus? / number));
+    let others = cpu.and_then(|cpu| Some(cpu - (process_cpus? + beside(ends)) / number));
     let gc = gc.map(|all: f64| all / processes.len() as f64);
     Window { cpu, cpu_ticks, steal, others, process_cpus, gc, ..Window::default() }
+}
+
+/// CPUs that JobManager and driver used of these; 0 where they have others.
+fn beside(ends: &[&(Snapshot, Snapshot)]) -> f64 {
+    let of = |(first, last): &(Snapshot, Snapshot)| {
+        Some((last.beside_ms? - first.beside_ms?) * 1e6 / last.ns_since(first))
+    };
+    ends.first().and_then(|ends| of(ends)).unwrap_or(0.0)
 }
 
 #[cfg(test)]
@@ -357,6 +365,14 @@ mod tests {
         assert!(with([1, busy + 210, idle + 190, 0]).is_ok_and(|window| window.others > Some(0.02)));
         assert_eq!(with([1, busy + 230, idle + 170, 0]), Err(Rejected::Contaminated(7)));
         assert_eq!(with([1, busy + 200, idle + 170, 30]), Err(Rejected::Contaminated(7)));
+        // JobManager and driver, who have no other CPUs, are no others.
+        let (mut begin, mut end) = (begin.clone(), reading(3, 10.0, 16.0, 6000));
+        end.cpus = vec![[1, busy + 230, idle + 170, 0]];
+        (begin.beside_ms, end.beside_ms) = (Some(500.0), Some(700.0));
+        assert!(
+            window(&[&(begin, end)])
+                .is_ok_and(|window| window.others.is_some_and(|x| (x - 0.025).abs() < 1e-9))
+        );
         // Where the CPUs are not told, nothing is known of others and nothing made up.
         let unknown = with([5, 0, 0, 0]).expect("a window");
         assert_eq!((unknown.cpu, unknown.others), (None, None));

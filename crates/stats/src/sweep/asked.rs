@@ -454,16 +454,34 @@ impl Grid<'_> {
         looks.p(seed, free, |sums| self.beyond(sums, &counts[..sums.len()]))
     }
 
+    /// Standard deviation of one look as the tests see it: what the fit sets aside counts there,
+    /// clipped.
+    fn noise(&self) -> f64 {
+        let rests = &self.fitted.residuals;
+        let aside = self.fitted.kept.iter().filter(|kept| !**kept).count();
+        let freedom = self.fitted.freedom + aside as f64;
+        let clip = CLIP * MAD_TO_SIGMA * mad(rests).unwrap_or(0.0);
+        let clipped: Vec<f64> = rests.iter().map(|rest| rest.clamp(-clip, clip)).collect();
+        let mean = clipped.iter().sum::<f64>() / clipped.len() as f64;
+        let squares: f64 = clipped.iter().map(|rest| (rest - mean).powi(2)).sum();
+        (squares / freedom).sqrt().max(self.fitted.sigma)
+    }
+
     /// What would have been told on a surface of so many knobs.
     fn floor(&self, answer: &Answer, knobs: usize) -> Option<f64> {
         let alpha = ALPHA * closed::share(answer.asked, knobs);
+        let noise = self.noise();
         let among = |levels: usize, level: &dyn Fn(usize) -> usize| {
             let mut counts = vec![0; levels];
             (0..self.shape.cells()).for_each(|cell| counts[level(cell)] += self.fitted.count(cell));
-            floor(&counts, self.fitted.sigma, alpha)
+            floor(&counts, noise, alpha)
         };
         let single = |effect: &Contrast| {
-            Some(effect.error * (t_quantile(1.0 - alpha, effect.freedom)? + normal_quantile(SEEN)?))
+            let error = match self.fitted.sigma > 0.0 {
+                true => effect.error * noise / self.fitted.sigma,
+                false => effect.error,
+            };
+            Some(error * (t_quantile(1.0 - alpha, effect.freedom)? + normal_quantile(SEEN)?))
         };
         match answer.asked {
             // A difference of two: the value that was there before has no error.
