@@ -308,6 +308,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn cpu_time_of_a_process_is_its_own_and_of_none_an_error() {
+        let own = std::process::id();
+        let before = cpu_ms_of(own).expect("our CPU time");
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("a process");
+        let idle = cpu_ms_of(child.id()).expect("its CPU time");
+        child.kill().expect("killed");
+        child.wait().expect("waited for");
+        assert!(cpu_ms_of(child.id()).is_err(), "it is gone");
+        let begin = thread_time();
+        while thread_time() - begin < Duration::from_millis(200) {}
+        let after = cpu_ms_of(own).expect("our CPU time");
+        assert!(after - before >= 200.0 && idle < after - before, "{before} {after}, asleep {idle}");
+    }
+
+    #[test]
     fn the_clock_agrees_with_the_system() {
         for uses_counter in [true, false] {
             let run_clock = calibrate(uses_counter);

@@ -66,8 +66,8 @@ mod tests {
         assert!(!ending.look(4, 0.0, 0.05) && ending.look(5, 0.0, 0.05));
     }
 
-    /// Whether a value of six that is slower by 5 % is told when a sweep ends; `None`: it does not
-    /// end within so many passes.
+    /// Sweeps a knob of six values, one of them slower by 5 %, until the sweep ends, and gives
+    /// whether it found a difference; `None` where it does not end within `most` passes.
     fn told(noise: Noise, seed: u64, most: usize) -> Option<bool> {
         let mut rng = Rng::with_seed(seed);
         let mut looks: Vec<Look> = Vec::new();
