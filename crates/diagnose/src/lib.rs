@@ -23,6 +23,7 @@ pub mod bound;
 pub mod distances;
 pub mod escalation;
 mod evidence;
+pub mod key_figures;
 pub mod ladder;
 mod mechanism;
 pub mod memory_map;
