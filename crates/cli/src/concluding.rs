@@ -8,7 +8,9 @@ use std::process::ExitCode;
 use anyhow::bail;
 
 use super::measure_args::MeasureArgs;
+use super::screen::{self, Page};
 use super::{files, output};
+use diagnose::reference::References;
 use diagnose::{self, Diagnosis};
 use model::Record;
 use model::run_file::Writer;
@@ -88,9 +90,11 @@ pub fn conclude(args: &MeasureArgs, writer: &mut Writer, ended: Ended) -> anyhow
         // From here on the run is what its file says: complete.
         diagnosis.run.summary = closed.is_ok().then_some(summary);
     }
+    let page = output::beside(writer.path(), &None).join("report.html");
+    let references = References::published();
     // Results are shown before reports are written, since the disk may be full. A pager may block
     // here for hours, and the folder may go meanwhile.
-    let shown = output::show(&diagnosis, args.json);
+    let shown = screen::show(&diagnosis, &references, &args.screen, args.json, &Page::At(&page));
     closed.and_then(|()| keep(args, writer))?;
     let report = shown?;
     let (folder, code) = loop {

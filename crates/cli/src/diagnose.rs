@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use super::screen::{self, Page, ScreenArgs};
 use super::{output, results};
+use diagnose::reference::References;
 use model::Severity;
-use report::{json, sections, text};
+use report::json;
 
 /// Judge a saved run again, on any machine, with this version's rules
 #[derive(clap::Args)]
@@ -19,15 +21,17 @@ pub struct Args {
     /// Exit with 1 when a finding is at least this grave: note, warning or problem
     #[arg(long, value_name = "SEVERITY")]
     fail_on: Option<Severity>,
+    #[command(flatten)]
+    screen: ScreenArgs,
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let diagnosis = diagnose::diagnose(results::run(&args.run)?);
+    let references = References::published();
     match args.json {
-        true => output::print_json(&json::output(&diagnosis))?,
+        true => output::print_json(&json::output(&diagnosis, &references))?,
         false => {
-            let style = output::style(std::io::IsTerminal::is_terminal(&std::io::stdout()));
-            output::print_text(&text::render(&sections::compose(&diagnosis)?, style))?;
+            screen::show(&diagnosis, &references, &args.screen, false, &Page::By("assay report RUN"))?;
         }
     }
     Ok(output::exit_code(&diagnosis, args.fail_on))

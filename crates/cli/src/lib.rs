@@ -38,6 +38,7 @@ mod restore;
 mod results;
 mod run;
 mod schema;
+mod screen;
 mod serve;
 mod setup;
 mod shell;
@@ -52,6 +53,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use output::LookArgs;
 pub use output::{complain, tell};
 pub use start::start;
 
@@ -68,6 +70,8 @@ pub use start::start;
 pub struct Cli {
     #[command(subcommand)]
     verb: Verb,
+    #[command(flatten)]
+    look: LookArgs,
 }
 
 #[derive(Subcommand)]
@@ -101,6 +105,7 @@ enum Verb {
 
 impl Cli {
     pub fn run(self) -> anyhow::Result<ExitCode> {
+        self.look.settle();
         match self.verb {
             Verb::Run(args) => run::run(args),
             Verb::Serve(args) => serve::run(args),

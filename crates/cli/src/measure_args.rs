@@ -8,6 +8,7 @@ use anyhow::Context;
 use super::device::Device;
 use super::network::Network;
 use super::planted::Planted;
+use super::screen::ScreenArgs;
 use model::Severity;
 use session::measure::Patience;
 use session::plan::{self, PROFILES, Profile};
@@ -50,9 +51,9 @@ pub struct MeasureArgs {
     /// Seed of the visiting order, so that a run can be repeated in the same order
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Measure every pair of CPUs on machines where otherwise a sample of them is
+    /// Every pair of CPUs, not a sample of them
     #[arg(long)]
-    pub all: bool,
+    pub every_pair: bool,
     /// Say what would be measured, how long it would take and what would be changed, and do nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -62,6 +63,8 @@ pub struct MeasureArgs {
     /// Exit with 1 when a finding is at least this grave: note, warning or problem
     #[arg(long, value_name = "SEVERITY")]
     pub fail_on: Option<Severity>,
+    #[command(flatten)]
+    pub screen: ScreenArgs,
     /// Invent samples from this seed instead of measuring: tests of everything behind the samples
     #[arg(long, value_name = "SEED", hide = true)]
     pub pretend: Option<u64>,

@@ -1,9 +1,10 @@
 //! What verbs print: text for people, JSON for programs.
 
 use std::borrow::Cow;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 use anyhow::Context;
 use serde::Serialize;
@@ -11,18 +12,56 @@ use serde::Serialize;
 use diagnose::Diagnosis;
 use machine::Machine;
 use model::{Header, Severity};
-use report::block::Report;
 use report::plain::{ascii, plain};
-use report::text::{self, Style};
-use report::{json, sections};
+use report::json;
+use report::text::Style;
+
+/// How text is to look, whatever the terminal and the locale say.
+#[derive(clap::Args, Clone, Copy, Debug, Default)]
+#[command(next_help_heading = "Look")]
+pub struct LookArgs {
+    /// Colours: auto (on a terminal), always or never
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    color: When,
+    /// Signs and units in ASCII, as where the locale is not UTF-8
+    #[arg(long, global = true)]
+    ascii: bool,
+}
+
+#[derive(clap::ValueEnum, Clone, Copy, Debug, Default, PartialEq)]
+enum When {
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+/// What the command line asks for; it is settled before anything is printed.
+static LOOK: OnceLock<LookArgs> = OnceLock::new();
+
+impl LookArgs {
+    pub fn settle(self) {
+        // A second command line in one process there is not.
+        let _ = LOOK.set(self);
+    }
+}
+
+fn look() -> LookArgs {
+    LOOK.get().copied().unwrap_or_default()
+}
 
 /// How text should look on a stream.
 pub fn style(terminal: bool) -> Style {
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let color = match look().color {
+        When::Auto => terminal && !no_color && !dumb_terminal(),
+        When::Always => true,
+        When::Never => false,
+    };
     let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let size = || rustix::termios::tcgetwinsize(std::io::stderr()).ok().map(|size| usize::from(size.ws_col));
-    let width = columns.or_else(|| size().filter(|_| terminal)).filter(|width| *width >= 40).unwrap_or(120);
-    Style { color: terminal && !no_color && !dumb_terminal(), unicode: unicode(), width }
+    let width = columns.or_else(|| size().filter(|_| terminal)).filter(|width| *width >= 40).unwrap_or(100);
+    Style { color, unicode: unicode(), width }
 }
 
 /// A terminal that knows no escape sequences: neither colours nor lines that are drawn again.
@@ -35,7 +74,7 @@ fn unicode() -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
         .iter()
         .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
-    locale.is_none_or(|locale| locale.to_ascii_lowercase().replace('-', "").contains("utf8"))
+    !look().ascii && locale.is_none_or(|locale| locale.to_ascii_lowercase().replace('-', "").contains("utf8"))
 }
 
 /// Text as the user's locale can show it.
@@ -48,6 +87,11 @@ fn shown(text: &str) -> Cow<'_, str> {
 pub fn tell(text: &str) {
     let lines: Vec<String> = text.split('\n').map(|line| plain(line, usize::MAX)).collect();
     let _ = writeln!(std::io::stderr().lock(), "{}", shown(&lines.join("\n")));
+}
+
+/// The same of text that was laid out and made harmless already, with its colours.
+pub fn tell_as_is(text: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{}", shown(text));
 }
 
 /// What ended a verb, as one line: it may quote what a stranger wrote into a file.
@@ -94,19 +138,6 @@ pub fn greet(machine: &Machine, header: &Header, pretended: bool) {
 /// `1 case`, `2 cases`.
 pub fn counted(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
-}
-
-/// Renders a diagnosis: text (or JSON) on standard output. What is left to be saved.
-pub fn show(diagnosis: &Diagnosis, as_json: bool) -> anyhow::Result<Report> {
-    let report = sections::compose(diagnosis)?;
-    match as_json {
-        true => {
-            print_json(&json::output(diagnosis))?;
-            tell(text::render(&report, style(std::io::stderr().is_terminal())).trim_end());
-        }
-        false => print_text(&text::render(&report, style(std::io::stdout().is_terminal())))?,
-    }
-    Ok(report)
 }
 
 /// The exit code of a verb that judged a run.

@@ -56,12 +56,13 @@ impl Display {
                 }
                 None => {}
             },
-            Progress::Visit { key, done, of, left } => match &self.bar {
+            Progress::Visit { key, so_far, done, of, left } => match &self.bar {
                 Some(bar) => {
                     bar.set_style(look("  {pos}/{len} {bar:24} {wide_msg}"));
                     bar.set_length(of as u64);
                     bar.set_position(done as u64);
-                    bar.set_message(format!("{} left  {}", seconds(left), short(key)));
+                    let so_far = so_far.map_or(String::new(), |figure| format!("  {figure} so far"));
+                    bar.set_message(format!("{} left  {}{so_far}", seconds(left), short(key)));
                     bar.tick();
                 }
                 None => {

@@ -8,6 +8,8 @@ use anyhow::{Context, bail};
 use ::compare::{Arm, Comparison};
 
 use super::{compare, files, output, results};
+use super::screen::{self, Page, ScreenArgs};
+use diagnose::reference::References;
 use diagnose::{self, Diagnosis};
 use report::block::Report;
 use report::{csv, html, json, lmbench, markdown, sections, svg};
@@ -40,6 +42,8 @@ pub struct Args {
     /// (may be given again)
     #[arg(long, value_name = "OLD")]
     beside: Vec<PathBuf>,
+    #[command(flatten)]
+    screen: ScreenArgs,
     /// Folder for the report (default: html beside the run file, all else on standard output)
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -48,8 +52,9 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let diagnosis = diagnose::diagnose(results::run(&args.run)?);
     if let Some(file) = &args.map {
-        return write_map(&sections::compose_beside(&diagnosis, &[])?, file);
+        return write_map(&sections::compose(&diagnosis)?, file);
     }
+    let references = References::published();
     let format = if args.json { "json" } else { args.format.as_str() };
     let older = beside(&args, &diagnosis)?;
     // All other forms have it inside.
@@ -57,8 +62,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         output::tell(&format!("assay: {}", thinned.words()));
     }
     let text = match format {
-        "json" => json::pretty(&json::output_beside(&diagnosis, &older))?,
-        "markdown" => markdown::render(&sections::compose_beside(&diagnosis, &older)?),
+        "json" => json::pretty(&json::output_beside(&diagnosis, &older, &references))?,
+        "markdown" => markdown::render(&sections::compose_with(&diagnosis, &older, &references, &args.screen.unit)?),
         "lmbench" => lmbench::render(&diagnosis),
         "csv" => {
             let mut text = Vec::new();
@@ -67,7 +72,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
         _ => {
             let mut page = Vec::new();
-            html::write(&sections::compose_beside(&diagnosis, &older)?, &mut page)?;
+            html::write(&sections::compose_with(&diagnosis, &older, &references, &args.screen.unit)?, &mut page)?;
             String::from_utf8(page).context("a page that is no text")?
         }
     };
@@ -86,6 +91,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     let file = dir.join(format!("report.{extension}"));
     files::write_own(&file, |out| Ok(out.write_all(text.as_bytes())?))?;
+    if format == "html" {
+        screen::show(&diagnosis, &references, &args.screen, false, &Page::At(&file))?;
+    }
     output::tell(&format!("  saved {}", file.display()));
     Ok(ExitCode::SUCCESS)
 }

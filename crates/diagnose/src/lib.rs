@@ -19,6 +19,7 @@ use stats::core_bound::RunClock;
 use stats::quads::{Versus, versus};
 use stats::siblings::Siblings;
 
+pub mod bottom_line;
 pub mod bound;
 pub mod distances;
 pub mod escalation;
@@ -32,6 +33,7 @@ pub mod neighbours;
 mod others;
 pub mod placed;
 pub mod readings;
+pub mod reference;
 pub mod shares;
 pub mod suite;
 mod summary;

@@ -1,6 +1,7 @@
 //! What a report consists of before it is drawn: blocks that know nothing of benchmarks, for
 //! renderers that know nothing else.
 
+use super::screen::Screen;
 use model::{Better, Finding, Verdict, letters};
 
 /// A whole report.
@@ -15,6 +16,8 @@ pub struct Report {
     /// The conditions that measuring met, the good ones too.
     pub checks: Vec<Check>,
     pub sections: Vec<Section>,
+    /// What stands first; `None` of what has no first screen yet.
+    pub screen: Option<Screen>,
     /// The JSON contract of this very report, to be embedded and read back.
     pub json: String,
 }

@@ -73,6 +73,7 @@ pub fn report(comparisons: &[Comparison], all: bool) -> anyhow::Result<Report> {
     });
     let others: Vec<&str> = comparisons.iter().map(|one| one.names[1][0].as_str()).collect();
     Ok(Report {
+        screen: None,
         title: format!("{} against {}", others.join(", "), first.names[0][0]),
         machine: named.collect::<Vec<_>>().join("   "),
         subtitle: match comparisons {

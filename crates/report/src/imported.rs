@@ -273,6 +273,7 @@ pub fn report(file: &str, one: &Imported) -> Report {
     let found = (!findings.is_empty()).then(|| findings_section(findings));
     let facts: Vec<String> = one.make_up.iter().map(|(label, value)| format!("{label} {value}")).collect();
     Report {
+        screen: None,
         title: format!("{}: {}", one.host, one.format),
         machine: format!("{}: {}", one.host, facts.join(", ")),
         subtitle: format!("{}, {file}", one.format),
@@ -357,6 +358,7 @@ pub fn repeats_reports(results: &[(String, Imported)]) -> Vec<Report> {
         });
         let found = group.finding.map(|finding| findings_section(vec![finding]));
         Report {
+            screen: None,
             title: format!("{}: runs beside each other", group.host),
             machine: format!("{}: {} runs of one machine", group.host, group.results.len()),
             subtitle: files.join(", "),

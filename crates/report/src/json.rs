@@ -1,5 +1,7 @@
 //! The machine-readable contract: what `--json`, `report.json` and the page's embedded data hold.
 
+mod bottom_line;
+
 use anyhow::Context;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,7 +12,9 @@ use crate::plain::hidden;
 use crate::scores;
 use crate::{memory_map, rate_memory, swept};
 use compare::Comparison;
+use crate::sections::screen;
 use diagnose::Diagnosis;
+use diagnose::reference::References;
 use model::{Better, Finding, Grade, Params, Reason, SCHEMA, VerdictKind};
 use stats::analysis::Judged;
 use stats::estimate::Estimate;
@@ -37,6 +41,12 @@ pub struct Output {
     pub machine: machine::Summary,
     /// What makes hosts peers: label and value.
     pub make_up: Vec<(String, String)>,
+    /// What the run comes to.
+    pub verdict: bottom_line::OutputVerdict,
+    /// A grade for each group of key figures that was measured.
+    pub cards: Vec<bottom_line::OutputCard>,
+    /// The figures of the first screen.
+    pub key_figures: Vec<bottom_line::OutputKeyFigure>,
     pub series: Vec<OutputSeries>,
     /// Two guarded commands that ran in turn or at once (`assay guard --vs`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -207,8 +217,10 @@ fn versus(found: &Versus) -> OutputVersus {
 }
 
 /// The results of a diagnosed run.
-pub fn output(diagnosis: &Diagnosis) -> Output {
+pub fn output(diagnosis: &Diagnosis, references: &References) -> Output {
     let header = &diagnosis.run.header;
+    let screen = screen::screen(diagnosis, references, &[]);
+    let (verdict, cards, key_figures) = bottom_line::output(diagnosis, references, screen.as_ref());
     Output {
         schema: SCHEMA,
         assay: env!("CARGO_PKG_VERSION").to_string(),
@@ -220,6 +232,9 @@ pub fn output(diagnosis: &Diagnosis) -> Output {
         pretended: header.pretend.is_some(),
         machine: diagnosis.machine.summary(),
         make_up: diagnosis.make_up(),
+        verdict,
+        cards,
+        key_figures,
         series: diagnosis.series.iter().map(series).collect(),
         versus: diagnosis.versus().as_ref().map(versus),
         index: scores::output(&diagnosis.series),
@@ -238,8 +253,8 @@ pub fn output(diagnosis: &Diagnosis) -> Output {
 }
 
 /// The same with older results beside it.
-pub fn output_beside(diagnosis: &Diagnosis, older: &[Comparison]) -> Output {
-    Output { beside: older.iter().map(comparison::output).collect(), ..output(diagnosis) }
+pub fn output_beside(diagnosis: &Diagnosis, older: &[Comparison], references: &References) -> Output {
+    Output { beside: older.iter().map(comparison::output).collect(), ..output(diagnosis, references) }
 }
 
 /// JSON for people to read too. What a terminal would obey (C1 controls) or hide (overrides of the

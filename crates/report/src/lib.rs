@@ -20,6 +20,7 @@ pub mod peers;
 pub mod plain;
 mod rate_memory;
 mod scores;
+pub mod screen;
 pub mod sections;
 pub mod svg;
 mod swept;

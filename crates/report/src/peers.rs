@@ -230,6 +230,7 @@ pub fn report(peers: &Peers, all: bool) -> anyhow::Result<Report> {
     let hosts = fleet.hosts.len();
     let behind = peers.standings.iter().filter(|standing| flagged(standing)).count();
     Ok(Report {
+        screen: None,
         title: format!("{hosts} hosts beside their peers"),
         machine: format!("{hosts} hosts in {} groups, {} judged", peers.groups.len(), peers.judged()),
         subtitle: format!("{behind} behind their peers"),

@@ -86,12 +86,36 @@ pub fn ascii(text: &str) -> String {
         '─' | '–' | '—' => '-',
         '│' => '|',
         '×' => 'x',
-        '·' => ';',
+        '·' => '-',
         '…' | '±' => '~',
         'µ' => 'u',
+        '▲' => '^',
+        '▼' => 'v',
+        '●' => '=',
+        '✓' => '+',
+        '✗' => 'x',
+        '÷' => '/',
+        '┆' => ':',
+        '■' => '#',
+        '▸' => '>',
         _ => '?',
     };
     text.chars().map(sign).collect()
+}
+
+/// The same where signs may take more than one character: before columns are laid out.
+pub fn spelled_out(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        match c {
+            '±' => out.push_str("+/-"),
+            '≤' => out.push_str("<="),
+            '≥' => out.push_str(">="),
+            '…' => out.push_str("..."),
+            c => out.push_str(&ascii(c.encode_utf8(&mut [0; 4]))),
+        }
+    }
+    out
 }
 
 /// Characters without a width of their own, or that change how their neighbours are shown.

@@ -1,6 +1,7 @@
 //! Blocks as a terminal shows them: short sections only, aligned columns, marks beside colours.
 
 mod map;
+pub mod screen;
 mod table;
 
 use std::fmt::Write;
@@ -9,22 +10,10 @@ use anstyle::{AnsiColor, Color};
 
 use super::block::{Block, Check, FINDINGS, Mark, RESULTS, Report, Section};
 use super::plain::{lines, plain};
+use super::screen::Tone;
 pub use super::text_machine::Style;
 use model::{Finding, Severity};
 pub use table::sparkline;
-
-/// What a piece of text is, for its colour.
-#[derive(Clone, Copy, Default, PartialEq)]
-enum Tone {
-    #[default]
-    Plain,
-    Strong,
-    Dim,
-    Good,
-    Care,
-    Bad,
-    Picture,
-}
 
 /// Longest single text of the machine's own that is shown.
 const LONGEST: usize = 300;
@@ -34,7 +23,12 @@ const LONGEST_COMMAND: usize = 20_000;
 
 /// The report as text for a terminal of `style.width` columns.
 pub fn render(report: &Report, style: Style) -> String {
-    let mut out = heading(report, style);
+    heading(report, style) + &details(report, style)
+}
+
+/// What stands below the heading.
+pub fn details(report: &Report, style: Style) -> String {
+    let mut out = String::new();
     // On a terminal the last lines are read first: findings stand below the numbers.
     let mut sections: Vec<&Section> = report.sections.iter().filter(|section| !section.long).collect();
     sections.sort_by_key(|section| section.id == FINDINGS);

@@ -26,6 +26,7 @@ mod rate;
 mod readings;
 mod results;
 mod samples;
+pub mod screen;
 mod shown;
 mod smt;
 mod sweep;
@@ -38,6 +39,7 @@ use super::block::{Block, CONCLUSION, Cell, Check, Column, FINDINGS, Mark, Repor
 use super::json;
 use compare::Comparison;
 use diagnose::Diagnosis;
+use diagnose::reference::References;
 use model::{Severity, Title, View};
 
 /// Makes the sections of one family, where the run has any.
@@ -86,11 +88,17 @@ fn conclusion(diagnosis: &Diagnosis) -> Option<Section> {
 
 /// The whole report of a run.
 pub fn compose(diagnosis: &Diagnosis) -> anyhow::Result<Report> {
-    compose_beside(diagnosis, &[])
+    compose_with(diagnosis, &[], &References::published(), &[])
 }
 
-/// The same with older results beside it, each compared with the run (A is the older).
-pub fn compose_beside(diagnosis: &Diagnosis, older: &[Comparison]) -> anyhow::Result<Report> {
+/// The same with older results beside it, each compared with the run (A is the older), read against
+/// what is normal, and the units that figures are wanted in.
+pub fn compose_with(
+    diagnosis: &Diagnosis,
+    older: &[Comparison],
+    references: &References,
+    units: &[String],
+) -> anyhow::Result<Report> {
     let header = &diagnosis.run.header;
     let mut sections: Vec<Section> = conclusion(diagnosis).into_iter().collect();
     let against = older.iter().flat_map(|comparison| &comparison.findings);
@@ -125,7 +133,8 @@ pub fn compose_beside(diagnosis: &Diagnosis, older: &[Comparison]) -> anyhow::Re
         subtitle: subtitle(diagnosis),
         checks: checks(diagnosis),
         sections,
-        json: serde_json::to_string(&json::output_beside(diagnosis, older))?,
+        screen: screen::screen(diagnosis, references, units),
+        json: serde_json::to_string(&json::output_beside(diagnosis, older, references))?,
     })
 }
 

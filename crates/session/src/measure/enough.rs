@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use model::{Metric, Title, Visit};
+use model::{Metric, Title, Visit, figure};
+use stats::order::median;
 use stats::stop::{self, Decision, Futility, Target};
 
 use crate::plan::Profile;
@@ -18,6 +19,14 @@ pub fn is_futile(title: &Title, visits: &[&Visit], profile: &Profile, seed: u64)
     !any(title, visits, profile, seed, |decision| {
         !matches!(decision, Decision::MoreWontHelp(Futility::Modes | Futility::Drift))
     })
+}
+
+/// What the first headline series of these visits comes to so far, at its last point: `165 ns`.
+pub fn so_far(title: &Title, visits: &[&Visit]) -> Option<String> {
+    let metric = title.metrics.iter().find(|metric| metric.headline)?;
+    let processes = by_point(visits, metric).pop()?;
+    let medians: Vec<f64> = processes.iter().filter_map(|values| median(values)).collect();
+    Some(figure(median(&medians)?, &metric.unit))
 }
 
 /// Whether the stop rule decides so of any headline series.

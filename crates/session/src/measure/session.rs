@@ -56,7 +56,14 @@ pub enum Progress<'a> {
     /// The gate is closed: why, and since when.
     Waiting { why: &'a str, since: Duration },
     /// A visit is about to begin.
-    Visit { key: &'a str, done: usize, of: usize, left: Duration },
+    Visit {
+        key: &'a str,
+        /// What the case's earlier visits come to.
+        so_far: Option<String>,
+        done: usize,
+        of: usize,
+        left: Duration,
+    },
     /// A visit gave nothing.
     Failed { key: &'a str, reason: &'a Reason },
     /// A word about the run file.
@@ -338,8 +345,12 @@ impl<'s, 'h> Loop<'s, 'h> {
         let planned = &self.plan()[case];
         let key = planned.case.key();
         let (of, left) = self.outlook();
-        progress(Progress::Visit { key: &key, done: self.run.visits.len(), of, left });
         let header = self.session.header;
+        let so_far = header.catalogue.iter().find(|title| title.id == planned.case.bench).and_then(|title| {
+            let good: Vec<&Visit> = self.of_case(case).filter(|visit| visit.reason.is_none()).collect();
+            enough::so_far(title, &good)
+        });
+        progress(Progress::Visit { key: &key, so_far, done: self.run.visits.len(), of, left });
         let order = Order {
             case: narrowed(&planned.case, points).unwrap_or_else(|| planned.case.clone()),
             windows: self.session.profile.windows_of(&planned.case),

@@ -1,0 +1,109 @@
+//! What a verb that judged a run prints: the first screen, or as much more as is asked for.
+
+use std::io::IsTerminal;
+use std::path::Path;
+
+use super::output;
+use diagnose::Diagnosis;
+use diagnose::reference::References;
+use model::{Severity, unit_factor};
+use report::block::Report;
+use report::screen::Screen;
+use report::text::screen::{self as first_screen, Wanted};
+use report::text::{self, Style};
+use report::{json, sections};
+
+/// How much is printed of what was judged.
+#[derive(clap::Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Output")]
+pub struct ScreenArgs {
+    /// Every figure, placement, study and finding, behind the first screen
+    #[arg(long, conflicts_with_all = ["checks", "quiet"])]
+    pub all: bool,
+    /// Every check, passed or not, one line each
+    #[arg(long)]
+    pub checks: bool,
+    /// The verdict and the findings only
+    #[arg(long, conflicts_with = "checks")]
+    pub quiet: bool,
+    /// The key of each figure below it
+    #[arg(long)]
+    pub keys: bool,
+    /// Units of the key figures: ns, µs, ms, GB/s, GiB/s, k/s, ...; several with commas
+    #[arg(long, value_name = "UNIT", value_delimiter = ',', value_parser = unit)]
+    pub unit: Vec<String>,
+}
+
+/// A unit that some key figure can be shown in.
+fn unit(text: &str) -> Result<String, String> {
+    let known = diagnose::key_figures::KEY_FIGURES.iter().any(|figure| unit_factor(figure.unit, text).is_some());
+    match known {
+        true => Ok(text.to_string()),
+        false => Err("units are ns, µs, ms and s; MB/s, GB/s, MiB/s, GiB/s, Mbit/s and Gbit/s; 1/s, k/s and M/s; KiB, \
+                      MiB and GiB"
+            .to_string()),
+    }
+}
+
+/// Where the page of a run is, or what makes it.
+pub enum Page<'a> {
+    At(&'a Path),
+    By(&'static str),
+}
+
+/// Prints a diagnosis: text, or JSON on standard output and the text beside it. What is left to be
+/// saved.
+pub fn show(
+    diagnosis: &Diagnosis,
+    references: &References,
+    args: &ScreenArgs,
+    as_json: bool,
+    page: &Page,
+) -> anyhow::Result<Report> {
+    let report = sections::compose_with(diagnosis, &[], references, &args.unit)?;
+    match as_json {
+        true => {
+            output::print_json(&json::output(diagnosis, references))?;
+            let style = output::style(std::io::stderr().is_terminal());
+            output::tell_as_is(text_of(&report, args, page, style).trim_end());
+        }
+        false => {
+            let style = output::style(std::io::stdout().is_terminal());
+            output::print_text(&text_of(&report, args, page, style))?;
+        }
+    }
+    Ok(report)
+}
+
+/// The first screen, with all that is behind it where that is asked for; of a study all of it.
+fn text_of(report: &Report, args: &ScreenArgs, page: &Page, style: Style) -> String {
+    let Some(screen) = &report.screen else { return text::render(report, style) };
+    let wanted = Wanted { quiet: args.quiet, checks: args.checks, keys: args.keys };
+    let first = first_screen::render(screen, wanted, &closing(screen, args, page), style);
+    if args.all { format!("{first}{}", text::details(report, style)) } else { first }
+}
+
+/// The two closing lines: counts, and where the rest is.
+fn closing(screen: &Screen, args: &ScreenArgs, page: &Page) -> Vec<Vec<String>> {
+    let mut counts = vec![format!("{} passed", output::counted(screen.passed.len(), "check"))];
+    for severity in Severity::ALL.iter().rev() {
+        match screen.count(*severity) {
+            0 => {}
+            some => counts.push(output::counted(some, severity.word())),
+        }
+    }
+    let checks = if args.checks { "" } else { "--checks lists them" };
+    let explain = screen.findings.first().map_or(String::new(), |line| format!("assay explain {}", line.rule));
+    let figures = output::counted(screen.figures, "figure");
+    let figures = match page {
+        Page::At(file) => format!("{figures} in {}", file.display()),
+        Page::By(command) => format!("{figures}; page: {command}"),
+    };
+    let all = if args.all { "" } else { "--all prints them" };
+    let wide = screen.rows.iter().any(|row| row.reading.wide);
+    let legend = if wide && !args.checks { "~ = wide reference class" } else { "" };
+    vec![
+        vec![counts.join(", "), checks.to_string(), explain],
+        vec![figures, all.to_string(), legend.to_string()],
+    ]
+}

@@ -1,0 +1,272 @@
+//! The bottom line of a run: one verdict of two to four words, and at most three sentences that say
+//! what decides it, what was clean and how well the figures are known.
+
+use std::cmp::Ordering;
+
+use super::Diagnosis;
+use super::key_figures::{self, Measured};
+use super::reference::{HostClass, Reading, References, Word};
+use super::words::percent;
+use model::vocabulary::RuleId;
+use model::vocabulary::host::rule as rules;
+use model::{Finding, Grade, Severity, VerdictKind};
+use stats::analysis::Judged;
+
+/// What a run comes to, the worst first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RunVerdict {
+    /// An answer was wrong, or measuring was too disturbed.
+    NotValid,
+    /// A problem was found, or a key figure is certainly bad.
+    Faulty,
+    /// There is a warning, a key figure is certainly slow, or too little is known well.
+    UsableWithCaution,
+    /// Nothing was found, and figures are as they are on such hosts.
+    Healthy,
+    /// Nothing was found, and no reference says what such hosts reach.
+    NoFaultFound,
+}
+
+impl RunVerdict {
+    pub fn words(self) -> &'static str {
+        match self {
+            RunVerdict::NotValid => "NOT VALID",
+            RunVerdict::Faulty => "FAULTY",
+            RunVerdict::UsableWithCaution => "USABLE WITH CAUTION",
+            RunVerdict::Healthy => "HEALTHY",
+            RunVerdict::NoFaultFound => "NO FAULT FOUND",
+        }
+    }
+}
+
+/// A verdict with its sentences.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BottomLine {
+    pub verdict: RunVerdict,
+    pub sentences: Vec<String>,
+}
+
+/// A key figure and how good it is.
+#[derive(Clone, Debug)]
+pub struct KeyReading {
+    pub measured: Measured,
+    /// `None` without a reference for this kind of host.
+    pub reading: Option<Reading>,
+    /// The better end of the interval has the same reading or a worse one, and the reference is of
+    /// this very class of hosts.
+    pub certain: bool,
+}
+
+impl KeyReading {
+    pub fn is_rejected(&self) -> bool {
+        self.measured.verdict == VerdictKind::Rejected
+    }
+
+    /// How good it is for certain; `None` of what is good or not known for certain.
+    fn certainly(&self) -> Option<Word> {
+        self.reading.as_ref().filter(|_| self.certain).map(|reading| reading.word)
+    }
+
+    /// A cache of which one task can use less than the kernel reports.
+    pub fn is_small(&self) -> bool {
+        let high = self.measured.low_high.map(|[_, high]| high);
+        self.measured.figure.is_size()
+            && self.measured.reported.zip(high).is_some_and(|(reported, high)| high < reported)
+    }
+}
+
+/// The key figures of a run with their readings.
+pub fn key_readings(diagnosis: &Diagnosis, references: &References) -> Vec<KeyReading> {
+    let class = references.class_of(&diagnosis.machine);
+    key_figures::measured(diagnosis).into_iter().map(|own| read(own, references, &class)).collect()
+}
+
+fn read(measured: Measured, references: &References, class: &HostClass) -> KeyReading {
+    let unit = measured.figure.unit;
+    let reading = |value: f64, interval: Option<[f64; 2]>| {
+        references.reading(class, measured.key.as_deref()?, value, interval, unit)
+    };
+    let own = measured.value.and_then(|value| reading(value, measured.low_high));
+    let certain = own.as_ref().is_some_and(|own| {
+        let ends = measured.low_high.into_iter().flatten().filter(|end| end.is_finite());
+        let better = ends.filter_map(|end| reading(end, None)).map(|reading| reading.word).min();
+        !own.wide && better.is_none_or(|better| better >= own.word)
+    });
+    KeyReading { measured, reading: own, certain }
+}
+
+/// What a run comes to.
+pub fn bottom_line(diagnosis: &Diagnosis, figures: &[KeyReading]) -> BottomLine {
+    let verdict = verdict(diagnosis, figures);
+    let sentences = [Some(decides(diagnosis, figures, verdict)), clean(diagnosis), known(diagnosis)];
+    BottomLine { verdict, sentences: sentences.into_iter().flatten().collect() }
+}
+
+fn verdict(diagnosis: &Diagnosis, figures: &[KeyReading]) -> RunVerdict {
+    let rejected = figures.iter().filter(|figure| figure.is_rejected()).count();
+    let gravest = diagnosis.findings.iter().map(|finding| finding.severity).max();
+    let worst = figures.iter().filter_map(KeyReading::certainly).max();
+    let wrong = diagnosis.findings.iter().any(|finding| rules::WRONG_ANSWER == finding.rule);
+    match () {
+        () if wrong || 2 * rejected > figures.len() || !diagnosis.has_usable_numbers() => RunVerdict::NotValid,
+        () if gravest == Some(Severity::Problem) || worst == Some(Word::Bad) => RunVerdict::Faulty,
+        () if gravest == Some(Severity::Warning) || worst == Some(Word::Slow) || is_vague(diagnosis) => {
+            RunVerdict::UsableWithCaution
+        }
+        () if figures.iter().any(|figure| figure.reading.is_some()) => RunVerdict::Healthy,
+        () => RunVerdict::NoFaultFound,
+    }
+}
+
+/// Figures that were measured, each with half its interval as a share.
+fn half_widths(diagnosis: &Diagnosis) -> Vec<(Grade, Option<f64>)> {
+    let measured = |judged: &&Judged| judged.series.metric.headline && judged.analysis.estimate.is_some();
+    let width = |judged: &Judged| {
+        let width = judged.analysis.figure().and_then(|estimate| estimate.relative_half_width());
+        (judged.analysis.verdict.grade, width)
+    };
+    diagnosis.series.iter().filter(measured).map(width).collect()
+}
+
+/// Whether fewer than half of the figures are graded A or B.
+fn is_vague(diagnosis: &Diagnosis) -> bool {
+    let all = half_widths(diagnosis);
+    2 * all.iter().filter(|(grade, _)| *grade <= Grade::B).count() < all.len()
+}
+
+/// What decides the verdict.
+fn decides(diagnosis: &Diagnosis, figures: &[KeyReading], verdict: RunVerdict) -> String {
+    let topics = |severity: Severity| {
+        let mut topics: Vec<String> = Vec::new();
+        for finding in diagnosis.findings.iter().filter(|finding| finding.severity == severity) {
+            let topic = topic(finding);
+            if !topics.contains(&topic) {
+                topics.push(topic);
+            }
+        }
+        topics
+    };
+    match verdict {
+        RunVerdict::NotValid => not_valid(diagnosis, figures),
+        RunVerdict::Faulty => {
+            let problems = topics(Severity::Problem);
+            let faults = match problems.len() {
+                0 => bad_words(figures, Word::Bad),
+                1 => format!("One fault holds this host back: {}.", problems[0]),
+                count => format!("{} faults hold this host back: {}.", counted(count), listed(&problems)),
+            };
+            format!("{faults} Do not accept or compare it before this is mended.")
+        }
+        RunVerdict::UsableWithCaution => {
+            let slow = bad_words(figures, Word::Slow);
+            let warnings = topics(Severity::Warning);
+            let small = figures.iter().any(KeyReading::is_small);
+            match (slow.as_str(), warnings.as_slice()) {
+                ("", []) if small => "One task gets less of the last-level cache than the kernel reports.".into(),
+                ("", []) => "Nothing was found, but fewer than half of the figures are known well.".into(),
+                (slow, []) => slow.to_string(),
+                ("", warnings) => format!("Read it with care: {}.", listed(warnings)),
+                (slow, warnings) => format!("{slow} Read it with care: {}.", listed(warnings)),
+            }
+        }
+        RunVerdict::Healthy => "No check failed, and no key figure is slow for this kind of host.".into(),
+        RunVerdict::NoFaultFound => {
+            "No check failed. No reference says what such a host reaches.".into()
+        }
+    }
+}
+
+fn not_valid(diagnosis: &Diagnosis, figures: &[KeyReading]) -> String {
+    let wrong = diagnosis.findings.iter().find(|finding| rules::WRONG_ANSWER == finding.rule);
+    let rejected = figures.iter().filter(|figure| figure.is_rejected()).count();
+    match wrong {
+        Some(_) => "A benchmark computed a wrong answer: suspect the core or the memory first.".into(),
+        None if rejected > 0 => {
+            format!("{rejected} of {} key figures were rejected: measuring was too disturbed.", figures.len())
+        }
+        None => "Nothing could be measured validly.".into(),
+    }
+}
+
+/// `Memory latency and fork and exec are slow for this kind of host.`, or nothing.
+fn bad_words(figures: &[KeyReading], word: Word) -> String {
+    let certain = figures.iter().filter(|figure| figure.certainly() == Some(word));
+    let names: Vec<String> = certain.map(|figure| figure.measured.figure.alone.to_string()).collect();
+    let adjective = if word == Word::Bad { "far too slow" } else { "slow" };
+    match names.len() {
+        0 => String::new(),
+        1 => format!("{} is {adjective} for this kind of host.", capital(&names[0])),
+        _ => format!("{} are {adjective} for this kind of host.", capital(&listed(&names))),
+    }
+}
+
+/// What was looked at and found in order, of what spoils figures most often.
+fn clean(diagnosis: &Diagnosis) -> Option<String> {
+    const LOOKED: [(RuleId, &str); 4] = [
+        (rules::STEAL, "no steal"),
+        (rules::CPU_QUOTA, "no CPU quota"),
+        (rules::SWAPPING, "no swapping"),
+        (rules::BACKGROUND_LOAD, "no other work"),
+    ];
+    let is_clean = |id: RuleId| diagnosis.clean.iter().any(|rule| rule.id == id);
+    let parts: Vec<String> =
+        LOOKED.iter().filter(|(id, _)| is_clean(*id)).map(|(_, words)| words.to_string()).collect();
+    match (is_clean(rules::WRONG_ANSWER), parts.len()) {
+        (true, 0) => Some("Every answer was right.".into()),
+        (true, _) => Some(format!("Every answer was right; {}.", parts.join(", "))),
+        (false, 0) => None,
+        (false, _) => Some(format!("{}.", capital(&parts.join(", ")))),
+    }
+}
+
+/// Two hosts are compared by figures that are known as well as this.
+const GOOD_TO_COMPARE: f64 = 0.03;
+
+/// How well the figures are known, and what that is good for.
+fn known(diagnosis: &Diagnosis) -> Option<String> {
+    let mut widths: Vec<f64> = half_widths(diagnosis).iter().map(|(_, width)| width.unwrap_or(1.0)).collect();
+    if widths.len() < 2 {
+        return None;
+    }
+    widths.sort_by(|one, other| one.partial_cmp(other).unwrap_or(Ordering::Equal));
+    let median = widths[(widths.len() - 1) / 2];
+    Some(match median {
+        width if width >= 1.0 => "Of most figures too little is known: measure longer.".into(),
+        width if width <= GOOD_TO_COMPARE => {
+            format!("Half of the figures are known to ±{} or better: enough to compare hosts.", percent(width))
+        }
+        width => format!(
+            "Half of the figures are known to ±{} or better: enough to read, not to compare hosts{}.",
+            percent(width),
+            if diagnosis.run.header.profile == "quick" { " (assay run: 10 min)" } else { "" }
+        ),
+    })
+}
+
+/// What a finding is about, in a word or two.
+pub fn topic(finding: &Finding) -> String {
+    finding.rule.replace('-', " ")
+}
+
+/// `steal, placement and L3 cache`; of many the first three and how many more there are.
+pub fn listed(names: &[String]) -> String {
+    const MOST: usize = 3;
+    match names {
+        [] => String::new(),
+        [one] => one.clone(),
+        names if names.len() > MOST => {
+            format!("{} and {} more", names[..MOST].join(", "), names.len() - MOST)
+        }
+        [before @ .., last] => format!("{} and {last}", before.join(", ")),
+    }
+}
+
+fn counted(count: usize) -> String {
+    const WORDS: [&str; 10] = ["No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine"];
+    WORDS.get(count).map_or(count.to_string(), |word| word.to_string())
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
+}

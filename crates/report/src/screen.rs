@@ -1,0 +1,140 @@
+//! The first screen: an answer in ten seconds. A host line, a verdict with at most three sentences,
+//! key figures with their readings, findings of a line each, two closing lines.
+
+use model::Severity;
+
+/// What a piece of a screen is, for its colour; every colour has a sign beside it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tone {
+    #[default]
+    Plain,
+    Strong,
+    Dim,
+    Good,
+    Care,
+    Bad,
+    Picture,
+}
+
+/// The first screen of anything that was judged.
+#[derive(Clone, Debug, Default)]
+pub struct Screen {
+    /// Host, what it is, how long it took; where the line is too short, `spare` parts are left out
+    /// from the right.
+    pub host: Vec<HostPart>,
+    pub word: String,
+    pub tone: Tone,
+    /// At most three sentences.
+    pub sentences: Vec<String>,
+    pub rows: Vec<Row>,
+    /// What stands below the rows, under a group's name: `network`, `not tested: ...`.
+    pub remarks: Vec<(String, String)>,
+    pub findings: Vec<FindingLine>,
+    /// What was looked at and found in order, or could not be looked at.
+    pub passed: Vec<PassedCheck>,
+    pub not_applicable: Vec<String>,
+    /// How many figures there are in all.
+    pub figures: usize,
+    /// The best card of each group that has figures.
+    pub cards: Vec<Card>,
+}
+
+/// A part of the host line.
+#[derive(Clone, Debug)]
+pub struct HostPart {
+    pub text: String,
+    /// A shorter form of the same; may be empty.
+    pub short: String,
+    pub spare: bool,
+}
+
+impl HostPart {
+    pub fn needed(text: impl Into<String>) -> HostPart {
+        HostPart { text: text.into(), short: String::new(), spare: false }
+    }
+
+    pub fn spare(text: impl Into<String>) -> HostPart {
+        HostPart { text: text.into(), short: String::new(), spare: true }
+    }
+}
+
+/// A figure of the table.
+#[derive(Clone, Debug, Default)]
+pub struct Row {
+    /// Of a key figure, what people call it by: `dram-latency`.
+    pub name: Option<&'static str>,
+    /// The series it is; `None` of what was read off a curve.
+    pub key: Option<String>,
+    pub group: &'static str,
+    pub label: String,
+    /// The label where no column of groups stands before it.
+    pub alone: String,
+    /// `None`: rejected.
+    pub value: Option<f64>,
+    pub low_high: Option<[f64; 2]>,
+    pub unit: String,
+    /// The band of the class as words: `102–139`.
+    pub typical: String,
+    pub reading: RowReading,
+}
+
+/// How good a figure is, in a sign, a word and what is to be added.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RowReading {
+    pub sign: char,
+    pub word: String,
+    pub tone: Tone,
+    /// The band is that of a wider class.
+    pub wide: bool,
+    /// What stands behind it where there is room: `a cache?`.
+    pub extra: String,
+}
+
+impl Default for RowReading {
+    fn default() -> RowReading {
+        RowReading {
+            sign: '–',
+            word: "no reference".into(),
+            tone: Tone::Dim,
+            wide: false,
+            extra: String::new(),
+        }
+    }
+}
+
+/// A finding as one line.
+#[derive(Clone, Debug)]
+pub struct FindingLine {
+    pub severity: Severity,
+    pub topic: String,
+    pub text: String,
+    /// What to do; shown of problems.
+    pub advice: String,
+    pub rule: String,
+}
+
+/// A check that found nothing.
+#[derive(Clone, Debug)]
+pub struct PassedCheck {
+    pub text: String,
+    /// Where it looked; may be empty.
+    pub looked_at: String,
+    pub rule: String,
+}
+
+/// A group's grade: that of its worst key figure that is certain.
+#[derive(Clone, Debug)]
+pub struct Card {
+    pub group: &'static str,
+    /// The row that set the grade, or the first one of the group.
+    pub row: Option<usize>,
+    /// `None`: no figure of the group has a reference that makes it certain.
+    pub reading: Option<RowReading>,
+}
+
+impl Screen {
+    /// How many findings of a severity there are.
+    pub fn count(&self, severity: Severity) -> usize {
+        self.findings.iter().filter(|line| line.severity == severity).count()
+    }
+}

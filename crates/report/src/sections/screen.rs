@@ -1,0 +1,371 @@
+//! The first screen of a run: from a diagnosis to what is said of it.
+
+use super::names::label;
+use crate::screen::{Card, FindingLine, HostPart, PassedCheck, Row, RowReading, Screen, Tone};
+use diagnose::bottom_line::{self, KeyReading, RunVerdict, bottom_line, key_readings};
+use diagnose::key_figures::{self, Group};
+use diagnose::reference::{Band, HostClass, Reading, References, Word};
+use diagnose::words::bytes;
+use diagnose::{Diagnosis, Rule};
+use machine::Hypervisor;
+use model::{Finding, Severity, VerdictKind, unit_factor};
+use stats::analysis::Judged;
+
+/// Rows at most.
+const ROWS: usize = 16;
+
+/// The first screen of a run with figures of hosts; `None` of a study, whose conclusion stands
+/// first.
+pub fn screen(diagnosis: &Diagnosis, references: &References, units: &[String]) -> Option<Screen> {
+    let readings = key_readings(diagnosis, references);
+    let is_study = super::FAMILIES.iter().filter(|own| !own(diagnosis).is_empty()).count() > 1;
+    if readings.is_empty() && (is_study || super::conclusion(diagnosis).is_some()) {
+        return None;
+    }
+    let line = bottom_line(diagnosis, &readings);
+    let class = references.class_of(&diagnosis.machine);
+    let mut rows: Vec<Row> = readings.iter().map(|own| key_row(own, &readings, diagnosis)).collect();
+    rows.extend(others(diagnosis, references, &class, &rows));
+    rows.truncate(ROWS);
+    rows.sort_by_key(|row| Group::ALL.iter().position(|group| group.word() == row.group));
+    rows.iter_mut().for_each(|row| in_units(row, units));
+    Some(Screen {
+        host: host(diagnosis),
+        word: line.verdict.words().into(),
+        tone: match line.verdict {
+            RunVerdict::NotValid | RunVerdict::Faulty => Tone::Bad,
+            RunVerdict::UsableWithCaution => Tone::Care,
+            RunVerdict::Healthy => Tone::Good,
+            RunVerdict::NoFaultFound => Tone::Strong,
+        },
+        sentences: line.sentences,
+        cards: cards(&rows, &readings),
+        rows,
+        remarks: network(diagnosis),
+        findings: findings(diagnosis),
+        passed: diagnosis.clean.iter().filter(|rule| !rule.calm.is_empty()).map(|rule| passed(rule)).collect(),
+        not_applicable: diagnosis.not_applicable.iter().map(|rule| rule.id.to_string()).collect(),
+        figures: diagnosis.series.iter().filter(measured).count(),
+    })
+}
+
+fn measured(judged: &&Judged) -> bool {
+    judged.series.metric.headline && judged.analysis.verdict.kind != VerdictKind::Skipped
+}
+
+/// Host, what it is, how long it took.
+fn host(diagnosis: &Diagnosis) -> Vec<HostPart> {
+    let (machine, header) = (&diagnosis.machine, &diagnosis.run.header);
+    let mut parts = vec![HostPart::needed(header.host.clone())];
+    parts.extend(match &machine.hypervisor {
+        Hypervisor::Unknown => None,
+        Hypervisor::None => Some(HostPart::spare("bare metal")),
+        Hypervisor::Guest(name) if name.contains("guest") => Some(HostPart::needed(name.clone())),
+        Hypervisor::Guest(name) => Some(HostPart::needed(format!("{} guest", hypervisor(name)))),
+    });
+    parts.push(cpus(diagnosis));
+    parts.extend(machine.memory.total_bytes.map(|total| HostPart::spare(bytes(total as f64))));
+    let release = machine.kernel.release.as_deref().map(|release| {
+        let ends = release.match_indices(|c: char| !c.is_ascii_digit()).map(|(at, _)| at).nth(1);
+        &release[..ends.unwrap_or(release.len())]
+    });
+    parts.extend(release.map(|release| HostPart::spare(format!("Linux {release}"))));
+    parts.push(HostPart::needed(elapsed(diagnosis.elapsed_s())));
+    if let Some(seed) = header.pretend {
+        parts.push(HostPart::needed(format!("INVENTED SAMPLES (--pretend {seed})")));
+    }
+    if let Some(words) = diagnosis.planted() {
+        parts.push(HostPart::needed(format!("SLOWED ON PURPOSE (--planted: {words})")));
+    }
+    if diagnosis.run.summary.is_none() && diagnosis.run.events.iter().any(|event| event.kind == "interrupted") {
+        parts.push(HostPart::needed("interrupted"));
+    }
+    parts
+}
+
+fn hypervisor(name: &str) -> String {
+    match name {
+        "kvm" => "KVM".into(),
+        "vmware" => "VMware".into(),
+        "hyperv" => "Hyper-V".into(),
+        "xen" => "Xen".into(),
+        "virtualbox" => "VirtualBox".into(),
+        name => name.into(),
+    }
+}
+
+/// `2 CPUs of an AMD EPYC`, shorter `2 CPUs, AMD EPYC`.
+fn cpus(diagnosis: &Diagnosis) -> HostPart {
+    let cpus = &diagnosis.machine.cpus;
+    let count = match cpus.online.len() {
+        1 => "1 CPU".to_string(),
+        count => format!("{count} CPUs"),
+    };
+    let packages = cpus.packages.as_ref().map_or(1, Vec::len);
+    match cpus.name() {
+        None => HostPart::needed(count),
+        Some(name) if packages > 1 => HostPart {
+            text: format!("{count} of {packages} × {name}"),
+            short: format!("{count}, {packages} × {name}"),
+            spare: false,
+        },
+        Some(name) => HostPart {
+            text: format!("{count} of {} {name}", article(&name)),
+            short: format!("{count}, {name}"),
+            spare: false,
+        },
+    }
+}
+
+fn article(name: &str) -> &'static str {
+    if name.starts_with(['A', 'E', 'I', 'O']) { "an" } else { "a" }
+}
+
+/// `75 s`, `9 min 40 s`.
+fn elapsed(seconds: f64) -> String {
+    match seconds.round() as u64 {
+        s if s < 120 => format!("{s} s"),
+        s if s % 60 == 0 => format!("{} min", s / 60),
+        s => format!("{} min {} s", s / 60, s % 60),
+    }
+}
+
+fn key_row(own: &KeyReading, all: &[KeyReading], diagnosis: &Diagnosis) -> Row {
+    let (measured, figure) = (&own.measured, own.measured.figure);
+    let typical = match (&own.reading, measured.reported) {
+        (_, Some(reported)) => format!("{} reported", number(reported)),
+        (Some(reading), None) => typical(&reading.band),
+        (None, None) => String::new(),
+    };
+    let mut reading = match &own.reading {
+        _ if own.is_rejected() => rejected(),
+        _ if own.is_small() => RowReading { word: "small".into(), ..sign(Word::Slow) },
+        _ if figure.is_size() && measured.reported.is_some() => sign(Word::Normal),
+        Some(reading) => row_reading(reading),
+        None => RowReading::default(),
+    };
+    reading.extra = extra(own, all, diagnosis);
+    let two_cpus = figure.name == "line-transfer" && diagnosis.machine.cpus.online.len() == 2;
+    let named = |label: &str| if two_cpus { label.replace("another", "the other") } else { label.to_string() };
+    Row {
+        name: Some(figure.name),
+        key: measured.key.clone(),
+        group: figure.group.word(),
+        label: named(figure.label),
+        alone: named(figure.alone),
+        value: measured.value,
+        low_high: measured.low_high,
+        unit: figure.unit.into(),
+        typical,
+        reading,
+    }
+}
+
+/// What stands behind a reading, or in place of one.
+fn extra(own: &KeyReading, all: &[KeyReading], diagnosis: &Diagnosis) -> String {
+    /// A clock that moves by more is no steady one.
+    const UNSTEADY: f64 = 0.05;
+    let name = own.measured.figure.name;
+    let moved = diagnosis.clock.as_ref().map_or(0.0, |clock| clock.moved_by());
+    if let Some(suspicion) = own.reading.as_ref().and_then(|reading| reading.suspicion.clone()) {
+        return suspicion;
+    }
+    match own.measured.verdict {
+        VerdictKind::Multimodal => return "two values".into(),
+        VerdictKind::Drifting => return "drifts".into(),
+        _ => {}
+    }
+    if name == "core-clock" && moved > UNSTEADY {
+        return "unsteady".into();
+    }
+    let one = all.iter().find(|other| other.measured.figure.name == "read-one-cpu");
+    match (name, own.measured.value, one.and_then(|one| one.measured.value)) {
+        ("read-all-cpus", Some(all), Some(one)) if own.reading.is_none() => {
+            format!("{:.1} × one CPU", all / one)
+        }
+        _ => String::new(),
+    }
+}
+
+fn rejected() -> RowReading {
+    RowReading { sign: '✗', word: "rejected".into(), tone: Tone::Bad, wide: false, extra: String::new() }
+}
+
+fn sign(word: Word) -> RowReading {
+    let (sign, text, tone) = match word {
+        Word::Fast => ('▲', "fast", Tone::Good),
+        Word::Normal => ('●', "normal", Tone::Plain),
+        Word::Slow => ('▼', "slow", Tone::Care),
+        Word::Bad => ('✗', "bad", Tone::Bad),
+    };
+    RowReading { sign, word: text.into(), tone, wide: false, extra: String::new() }
+}
+
+fn row_reading(reading: &Reading) -> RowReading {
+    let own = sign(reading.word);
+    match reading.unsure {
+        Some(worse) => {
+            let word = format!("{} or {}", sign(worse).word, own.word);
+            RowReading { sign: '?', word, wide: reading.wide, ..own }
+        }
+        None => RowReading { wide: reading.wide, ..own },
+    }
+}
+
+/// `102–139`, `up to 3.9`, `from 891`.
+fn typical(band: &Band) -> String {
+    match (band.low, band.high) {
+        (Some(low), Some(high)) if low == high => number(low),
+        (Some(low), Some(high)) => format!("{}–{}", number(low), number(high)),
+        (None, Some(high)) => format!("up to {}", number(high)),
+        (Some(low), None) => format!("from {}", number(low)),
+        (None, None) => String::new(),
+    }
+}
+
+/// At most three digits, without zeros behind the point.
+fn number(value: f64) -> String {
+    let digits = match value.abs() {
+        size if size > 0.0 && size.is_finite() => (2 - size.log10().floor() as i32).clamp(0, 3) as usize,
+        _ => 0,
+    };
+    let text = format!("{value:.digits$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_string() } else { text }
+}
+
+/// Rows beside the key figures: what is read as slow or bad; in a run without key figures all that
+/// was measured.
+fn others(diagnosis: &Diagnosis, references: &References, class: &HostClass, rows: &[Row]) -> Vec<Row> {
+    let shown = |judged: &&Judged| {
+        let key = &judged.series.key;
+        rows.iter().all(|row| row.key.as_ref() != Some(key)) && key_figures::of_key(key).is_none()
+    };
+    let row = |judged: &Judged| {
+        let (series, analysis) = (&judged.series, &judged.analysis);
+        let estimate = analysis.figure().filter(|_| analysis.verdict.usable());
+        let low_high = estimate.and_then(|one| one.interval).map(|interval| [interval.low, interval.high]);
+        let read = estimate.and_then(|one| {
+            references.reading(class, &series.key, one.median, low_high, &series.metric.unit)
+        });
+        let label = match series.case.placement.name.as_ref() {
+            "one-cpu" => label(diagnosis, judged),
+            place => format!("{}, {place}", label(diagnosis, judged)),
+        };
+        let own = Row {
+            name: None,
+            key: Some(series.key.clone()),
+            group: Group::of_bench(&series.case.bench).word(),
+            alone: label.clone(),
+            label,
+            value: estimate.map(|one| one.median),
+            low_high,
+            unit: series.metric.unit.replace("us", "µs"),
+            typical: read.as_ref().map_or(String::new(), |reading| typical(&reading.band)),
+            reading: match &read {
+                _ if estimate.is_none() => rejected(),
+                Some(reading) => row_reading(reading),
+                None => RowReading::default(),
+            },
+        };
+        (read.map(|reading| reading.word), own)
+    };
+    let all = diagnosis.series.iter().filter(measured).filter(shown).map(row);
+    match rows.is_empty() {
+        true => all.map(|(_, row)| row).collect(),
+        false => {
+            let mut slow: Vec<(Word, Row)> =
+                all.filter_map(|(word, row)| Some((word.filter(|word| *word >= Word::Slow)?, row))).collect();
+            slow.sort_by(|one, other| other.0.cmp(&one.0));
+            slow.into_iter().map(|(_, row)| row).collect()
+        }
+    }
+}
+
+/// A row in the unit that was asked for, if any measures the same.
+fn in_units(row: &mut Row, units: &[String]) {
+    let Some((unit, factor)) =
+        units.iter().find_map(|unit| Some((unit, unit_factor(&row.unit, unit)?)))
+    else {
+        return;
+    };
+    if *unit != row.unit {
+        row.value = row.value.map(|value| value * factor);
+        row.low_high = row.low_high.map(|ends| ends.map(|end| end * factor));
+        row.unit = unit.replace("us", "µs");
+        // Bands and claims are words of another unit by now.
+        row.typical = String::new();
+    }
+}
+
+/// Why there is no figure between hosts.
+fn network(diagnosis: &Diagnosis) -> Vec<(String, String)> {
+    let of_network = |judged: &&Judged| judged.series.case.bench.starts_with("network.");
+    let mut all = diagnosis.series.iter().filter(of_network).filter(measured).peekable();
+    let text = match (all.peek().is_some(), all.any(key_figures::is_between_hosts)) {
+        (false, _) | (_, true) => return Vec::new(),
+        (true, false) => {
+            "not tested: both ends were this host (assay serve on another host, then --to HOST)"
+        }
+    };
+    vec![(Group::Network.word().into(), text.into())]
+}
+
+fn findings(diagnosis: &Diagnosis) -> Vec<FindingLine> {
+    let line = |finding: &Finding| FindingLine {
+        severity: finding.severity,
+        topic: bottom_line::topic(finding),
+        text: finding.headline.clone(),
+        advice: finding.advice.clone(),
+        rule: finding.rule.clone(),
+    };
+    let file = |text: String| FindingLine {
+        severity: Severity::Warning,
+        topic: "run file".into(),
+        text,
+        advice: String::new(),
+        rule: "run-file".into(),
+    };
+    let damage = &diagnosis.run.damage;
+    let damaged = (!damage.is_empty()).then(|| match damage.len() {
+        1 => file(format!("A line of the file cannot be read: {}", damage[0])),
+        count => file(format!("{count} lines of the file cannot be read, first {}", damage[0])),
+    });
+    let thinned = diagnosis.run.thinned.as_ref().map(|thinned| FindingLine {
+        severity: Severity::Note,
+        ..file(thinned.words())
+    });
+    let mut all: Vec<FindingLine> = diagnosis.findings.iter().map(line).chain(damaged).chain(thinned).collect();
+    all.sort_by_key(|line| std::cmp::Reverse(line.severity));
+    all
+}
+
+fn passed(rule: &Rule) -> PassedCheck {
+    PassedCheck { text: rule.calm.into(), looked_at: String::new(), rule: rule.id.to_string() }
+}
+
+/// A group's grade is that of its worst key figure that is certain; it is fast where all that have
+/// a reference are.
+fn cards(rows: &[Row], readings: &[KeyReading]) -> Vec<Card> {
+    let of = |name: Option<&'static str>| {
+        readings.iter().find(|own| Some(own.measured.figure.name) == name)
+    };
+    let card = |group: Group| {
+        let own: Vec<usize> =
+            (0..rows.len()).filter(|at| rows[*at].group == group.word() && rows[*at].name.is_some()).collect();
+        let word = |at: &usize| {
+            let own = of(rows[*at].name)?;
+            let small = own.is_small().then_some(Word::Slow);
+            small.or_else(|| own.reading.as_ref().filter(|_| own.certain).map(|reading| reading.word))
+        };
+        let graded: Vec<(Word, usize)> = own.iter().filter_map(|at| Some((word(at)?, *at))).collect();
+        let worst = graded.iter().max_by_key(|(word, _)| *word);
+        let all_fast = graded.iter().all(|(word, _)| *word == Word::Fast);
+        let reading = worst.map(|(word, at)| match word {
+            Word::Fast if !all_fast => sign(Word::Normal),
+            _ => rows[*at].reading.clone(),
+        });
+        let row = worst.map(|(_, at)| *at).or_else(|| own.first().copied());
+        Card { group: group.word(), row, reading }
+    };
+    Group::ALL.into_iter().map(card).filter(|card| card.row.is_some()).collect()
+}
