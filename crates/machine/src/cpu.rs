@@ -7,7 +7,7 @@ use model::{CpuSet, Snapshot};
 
 use super::cpuinfo::CpuInfo;
 use super::text::{CPUS, field, groups, named_set};
-use super::topology::{Core, Cpus, Package};
+use super::topology::{Core, Cpus, Numbers, Package};
 use super::{arm, cpuid, kinds};
 
 /// The (mask, list) names that sysfs has used for the same set, the newer first.
@@ -95,6 +95,9 @@ fn identify(cpus: &mut Cpus, snapshot: &Snapshot, info: &CpuInfo) {
     cpus.model = owned(info.any(&["model name", "Model Name", "cpu model", "cpu", "uarch"]));
     cpus.vendor = owned(info.any(&["vendor_id", "vendor", "mvendorid"]));
     cpus.microcode = owned(info.any(&["microcode"]));
+    let number = |key: &str| info.any(&[key]).and_then(|text| text.parse().ok());
+    cpus.numbers = number("cpu family")
+        .and_then(|family| Some(Numbers { family, model: number("model")?, stepping: number("stepping")? }));
     let flags = info.any(&["flags", "Features", "features", "isa", "hart isa"]).unwrap_or("");
     cpus.flags = flags.split_whitespace().map(str::to_string).collect();
     let part = info.any(&["CPU implementer"]).zip(info.any(&["CPU part"]));

@@ -68,6 +68,7 @@ pub(super) fn identify(cpus: &mut Cpus, snapshot: &Snapshot) {
     let Some(leaves) = first(snapshot) else { return };
     cpus.vendor = cpus.vendor.take().or_else(|| leaves.vendor());
     cpus.model = cpus.model.take().or_else(|| leaves.brand());
+    cpus.numbers = cpus.numbers.or_else(|| leaves.signature());
     if cpus.architecture.is_none() {
         let long_mode = leaves.get(0x8000_0001, 0).is_some_and(|[_, _, _, edx]| edx & 1 << 29 != 0);
         cpus.architecture = Some(if long_mode { "x86_64" } else { "i686" }.to_string());

@@ -3,7 +3,7 @@
 //! (`judge`, `moves`).
 
 mod balance;
-mod cpus;
+pub(crate) mod cpus;
 mod judge;
 mod moves;
 mod names;

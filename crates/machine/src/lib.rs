@@ -22,6 +22,7 @@ pub mod disk;
 mod dmi;
 mod domains;
 mod frequency;
+mod generation;
 mod kernel;
 mod kinds;
 mod limits;
@@ -50,6 +51,7 @@ pub use disk::Disk;
 pub use dmi::Dmi;
 pub use domains::Domain;
 pub use frequency::{Frequency, IdleState};
+pub use generation::Generation;
 pub use kernel::{Clocksource, Kernel};
 pub use limits::Limits;
 pub use load::Load;
@@ -59,7 +61,7 @@ pub use network::{End, Interface, Irq, NetworkPath, Qdisc};
 pub use numa::{Node, Performance};
 pub use summary::{L3, Summary};
 pub use text::CPUS;
-pub use topology::{Cache, CacheKind, Core, Cpus, Package};
+pub use topology::{Cache, CacheKind, Core, Cpus, Numbers, Package};
 pub use virt::Hypervisor;
 
 /// A machine as its kernel describes it.

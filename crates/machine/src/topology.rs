@@ -23,6 +23,8 @@ pub struct Cpus {
     pub nohz_full: CpuSet,
     pub model: Option<String>,
     pub vendor: Option<String>,
+    /// What x86 processors answer of themselves.
+    pub numbers: Option<Numbers>,
     /// As `uname -m` says it.
     pub architecture: Option<String>,
     /// Arm cores by implementer and part number, the text of /proc/cpuinfo (`0x48 0xd01`).
@@ -43,6 +45,14 @@ pub struct Cpus {
     pub smt_control: Option<String>,
     /// Kinds of core where they differ (P and E cores), by name.
     pub kinds: BTreeMap<String, CpuSet>,
+}
+
+/// Family, model and stepping of an x86 processor, as CPUID has them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Numbers {
+    pub family: u32,
+    pub model: u32,
+    pub stepping: u32,
 }
 
 impl Cpus {

@@ -1,9 +1,9 @@
 //! AMD's leaves, and Hygon's: 0x8000001D/1E and 0x80000026 since topology extensions,
 //! 0x80000005/6/8 before.
 
-use super::super::topology::CacheKind;
+use super::super::topology::{CacheKind, Numbers};
 use super::intel::deterministic;
-use super::leaves::{Leaves, Signature, order, without};
+use super::leaves::{Leaves, order, without};
 use super::{Ids, Place, Shared};
 
 /// Types of level in leaf 0x80000026.
@@ -55,7 +55,7 @@ pub(super) fn place(leaves: &Leaves, ids: Ids) -> Option<Place> {
 }
 
 /// How many low bits of the APIC id number the CPUs of one package.
-fn legacy_package_bits(leaves: &Leaves, signature: &Signature) -> u32 {
+fn legacy_package_bits(leaves: &Leaves, signature: &Numbers) -> u32 {
     if signature.family == 0x18 && signature.model <= 3 && leaves.hypervisor_bit() == Some(false) {
         // The first Hygon processors have the package in bit 6 and up, whatever the leaf says (as
         // Linux knows).
@@ -71,7 +71,7 @@ fn legacy_package_bits(leaves: &Leaves, signature: &Signature) -> u32 {
 
 /// L1 and L2 were private, the L3 the package's, but for Magny-Cours: two dies in a package, each
 /// with its half.
-fn legacy_caches(leaves: &Leaves, signature: &Signature, id: u32, package_bits: u32) -> Vec<Shared> {
+fn legacy_caches(leaves: &Leaves, signature: &Numbers, id: u32, package_bits: u32) -> Vec<Shared> {
     let mut caches = Vec::new();
     let leaf = |leaf: u32| leaves.get(leaf, 0).filter(|_| leaves.has(leaf));
     if let Some([_, _, ecx, edx]) = leaf(0x8000_0005) {

@@ -1,5 +1,7 @@
 //! One CPU's answers to the CPUID instruction, as text.
 
+use crate::topology::Numbers;
+
 /// The answers of one CPU.
 pub(super) struct Leaves(Vec<Line>);
 
@@ -12,12 +14,6 @@ struct Line {
 
 /// No CPU has more leaves than this; a hostile dump may.
 const MOST_LINES: usize = 4096;
-
-/// Family, model and the rest that quirks go by.
-pub(super) struct Signature {
-    pub family: u32,
-    pub model: u32,
-}
 
 impl Leaves {
     pub fn parse(text: &str) -> Leaves {
@@ -55,12 +51,14 @@ impl Leaves {
         text(&registers)
     }
 
-    pub fn signature(&self) -> Option<Signature> {
+    /// What quirks and names go by.
+    pub fn signature(&self) -> Option<Numbers> {
         let [eax, ..] = self.get(1, 0)?;
         let family = eax >> 8 & 0xf;
         let model = eax >> 4 & 0xf;
         let wide_model = matches!(family, 6 | 7 | 15);
-        Some(Signature {
+        Some(Numbers {
+            stepping: eax & 0xf,
             family: if family == 15 { family + (eax >> 20 & 0xff) } else { family },
             model: if wide_model { model | (eax >> 12 & 0xf0) } else { model },
         })
