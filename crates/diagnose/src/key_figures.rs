@@ -210,7 +210,8 @@ pub fn of_key(key: &str) -> Option<&'static KeyFigure> {
 }
 
 impl KeyFigure {
-    fn patterns(&self) -> &'static [&'static str] {
+    /// Of its series, the nearest first; none of what is read off a curve.
+    pub fn patterns(&self) -> &'static [&'static str] {
         match self.source {
             Source::Series(patterns) => patterns,
             Source::Ladder => &[],

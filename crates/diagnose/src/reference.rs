@@ -1,0 +1,251 @@
+//! Reference values: what is typical of a host's class, and how good a figure is beside that.
+//!
+//! From a row to a reading: the class of the host with its parents (`class.rs`), the rows of the
+//! nearest class that has any, joined from the lowest low to the highest high, the tolerance of the
+//! worst of them (`table.rs`), and a word (`reading.rs`). Nothing is read where no row fits, where
+//! half the interval is wider than 30 %, or beyond an end that the rows leave open.
+//!
+//! What differs from the first design, and why. A vendor, a set of instructions or "any SSD" is a
+//! parent only where the table has a row of that very class: else Graviton3 would be read by the
+//! memory of Graviton2, Golden Cove's L1 (5 cycles) by Skylake's (4), and NVMe by SATA. What
+//! another model is promised to reach "up to" makes nothing slow: a smaller one need not reach it.
+//! Operations of a deep queue are compared at depth 256: 32 of them, at 92 to 150 µs each, cannot
+//! reach what the maker promises. A row of system calls without page-table isolation never stands
+//! alone: its machine is not named.
+
+mod class;
+mod own;
+mod reading;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+
+use machine::Machine;
+use model::Better;
+use model::pattern::KeyParts;
+
+pub use class::HostClass;
+pub use own::rows_of_run;
+pub use reading::{Band, Quality, Reading, Source, Word};
+pub use table::{Kind, Place, Row, Sure, published, read, write};
+
+use class::{is_within, words};
+use reading::{Ends, ends_of};
+
+/// Reference tables in the order in which they are asked.
+#[derive(Clone, Debug)]
+pub struct References {
+    tables: Vec<Table>,
+}
+
+/// One table with the name that users know it by.
+#[derive(Clone, Debug)]
+struct Table {
+    name: String,
+    rows: Cow<'static, [Row]>,
+}
+
+impl References {
+    /// The published table alone.
+    pub fn published() -> References {
+        let rows = Cow::Borrowed(published());
+        References { tables: vec![Table { name: "published".to_string(), rows }] }
+    }
+
+    /// The same with a table that is asked before all others.
+    pub fn with_table(mut self, name: &str, rows: Vec<Row>) -> References {
+        self.tables.insert(0, Table { name: name.to_string(), rows: Cow::Owned(rows) });
+        self
+    }
+
+    pub fn class_of(&self, machine: &Machine) -> HostClass {
+        HostClass::of(machine)
+    }
+
+    /// What "typical" is of a host: the first table that has its class.
+    pub fn words(&self, host: &HostClass) -> String {
+        let has = |table: &&Table| table.rows.iter().any(|row| is_named(row) || host.is_of(row));
+        match self.tables.iter().find(has) {
+            Some(table) if !matches!(table.rows, Cow::Borrowed(_)) => table.name.clone(),
+            _ => format!("published, {}", host.words()),
+        }
+    }
+
+    /// All rows with the names of their tables, in the order in which they are asked.
+    pub fn rows(&self) -> impl Iterator<Item = (&str, &Row)> {
+        self.tables.iter().flat_map(|table| table.rows.iter().map(|row| (table.name.as_str(), row)))
+    }
+
+    /// What is typical of such a host for the figure with this key, in a unit.
+    pub fn band(&self, host: &HostClass, key: &str, unit: &str) -> Option<Band> {
+        self.tables.iter().find_map(|table| table.band(host, key, unit))
+    }
+
+    /// How good a figure is: `None` where no reference applies or its interval is too wide.
+    pub fn reading(
+        &self,
+        host: &HostClass,
+        key: &str,
+        value: f64,
+        interval: Option<[f64; 2]>,
+        unit: &str,
+    ) -> Option<Reading> {
+        let may_be_cached = key.starts_with("disk.") || key.starts_with("memory.");
+        let is_suspicious = may_be_cached && host.is_guest == Some(true);
+        reading::read(self.band(host, key, unit)?, value, interval, is_suspicious)
+    }
+}
+
+/// Whether the user named the run that it comes from for any host.
+fn is_named(row: &Row) -> bool {
+    row.is_own() && row.subject == "any"
+}
+
+/// A row that fits a figure, with what turns its unit into the one that was asked for.
+#[derive(Clone, Copy)]
+struct Fitting<'a> {
+    row: &'a Row,
+    factor: f64,
+}
+
+impl Table {
+    fn band(&self, host: &HostClass, key: &str, unit: &str) -> Option<Band> {
+        let parts = KeyParts::of(key);
+        let fitting = |row| {
+            let row: &Row = row;
+            let sockets = if row.is_of_whole_sockets() { f64::from(host.sockets) } else { 1.0 };
+            let factor = model::unit_factor(&row.unit, unit)? * sockets;
+            Some(Fitting { row, factor })
+        };
+        let rows = self.rows.iter().filter(|row| row.matches(key) && host.fits(row, &parts));
+        let (limits, rows): (Vec<Fitting>, Vec<Fitting>) =
+            rows.filter_map(fitting).partition(|one| one.row.kind == Some(Kind::Limit));
+        let (classes, own) = host.classes(parts.bench);
+        let is_own = |class: &str| class == "any" || classes.iter().take(own).any(|own| own == class);
+        let limits: Vec<Fitting> = limits.into_iter().filter(|one| one.row.subjects().any(is_own)).collect();
+        let found = nearest(&rows, host, parts.bench);
+        match (found, limits.as_slice()) {
+            (None, []) => None,
+            (None, [limit, ..]) => self.joined(&[*limit], &limits, host, &Class::own("any"), unit),
+            (Some((class, rows)), limits) => self.joined(&rows, limits, host, &class, unit),
+        }
+    }
+
+    fn joined(
+        &self,
+        rows: &[Fitting],
+        limits: &[Fitting],
+        host: &HostClass,
+        class: &Class,
+        unit: &str,
+    ) -> Option<Band> {
+        let better = rows.first()?.row.better;
+        let ends: Vec<(f64, f64, bool)> =
+            rows.iter().filter_map(|one| ends_of(one.row, one.factor)).collect();
+        let lowest = |values: &mut dyn Iterator<Item = f64>| values.reduce(f64::min);
+        let highest = |values: &mut dyn Iterator<Item = f64>| values.reduce(f64::max);
+        let low = lowest(&mut ends.iter().map(|end| end.0))?;
+        let high = highest(&mut ends.iter().map(|end| end.1))?;
+        let wide = class.wide || rows.iter().any(|one| host.is_of_another_model(one.row));
+        let up_to = |one: &Fitting| one.row.kind == Some(Kind::Specified) && one.row.low.is_none();
+        let of_limits = limits.iter().filter_map(|one| Some(one.row.high.or(one.row.low)? * one.factor));
+        let limit = match better {
+            Better::Higher => of_limits.reduce(f64::min),
+            _ => of_limits.reduce(f64::max),
+        };
+        let worst = rows.iter().max_by(|a, b| a.row.tolerance().total_cmp(&b.row.tolerance()))?.row;
+        let shown = |value: fn(&Row) -> Option<f64>| {
+            rows.iter().filter_map(move |one| Some(value(one.row)? * one.factor))
+        };
+        let sources = rows.iter().flat_map(|one| sources_of(one.row));
+        Some(Band {
+            low: lowest(&mut shown(|row| row.low)),
+            high: highest(&mut shown(|row| row.high.or(row.low.filter(|_| row.better == Better::Lower)))),
+            unit: unit.to_string(),
+            class: class.words.clone(),
+            wide,
+            kind: worst.kind?,
+            sure: rows.iter().map(|one| one.row.sure).min()?,
+            table: self.name.clone(),
+            sources: sources.collect(),
+            ends: Ends {
+                low,
+                high,
+                tolerance: worst.tolerance(),
+                better,
+                is_open: ends.iter().any(|(_, end, open)| *open && *end >= high)
+                    || wide && better == Better::Higher && rows.iter().any(up_to),
+                limit,
+            },
+        })
+    }
+}
+
+fn sources_of(row: &Row) -> impl Iterator<Item = Source> {
+    let of = |source: &str| Source {
+        source: source.trim().to_string(),
+        date: row.source_date.clone(),
+        note: row.note.clone(),
+    };
+    row.source.split("; ").map(of).collect::<Vec<Source>>().into_iter()
+}
+
+/// The class that rows were found under.
+struct Class {
+    words: String,
+    wide: bool,
+}
+
+impl Class {
+    fn own(class: &str) -> Class {
+        Class { words: words(class), wide: false }
+    }
+}
+
+/// The rows of the nearest class that has any.
+fn nearest<'a>(rows: &[Fitting<'a>], host: &HostClass, bench: &str) -> Option<(Class, Vec<Fitting<'a>>)> {
+    let named: Vec<Fitting> = rows.iter().copied().filter(|one| is_named(one.row)).collect();
+    if !named.is_empty() {
+        return Some((Class::own("any"), named));
+    }
+    let (classes, own) = host.classes(bench);
+    let narrow: Vec<Fitting> = rows.iter().copied().filter(|one| is_of_its_kernel(one.row, host)).collect();
+    for (at, class) in classes.iter().enumerate() {
+        let found = of_class(&narrow, class, at < own);
+        if !found.is_empty() {
+            let exact = found.iter().all(|one| one.row.subjects().any(|subject| subject == class));
+            let wide = at >= own || !exact;
+            return Some((Class { words: words(class), wide }, found));
+        }
+    }
+    // Kernels with other mitigations, where the table has no row of this one's.
+    let published: Vec<Fitting> = rows.iter().copied().filter(|one| !one.row.is_own()).collect();
+    let any_kernel = |class: &String| {
+        let found = of_class(&published, class, false);
+        let words = format!("{}, any kernel", words(class));
+        (!found.is_empty()).then_some((Class { words, wide: true }, found))
+    };
+    classes.iter().skip(own).find_map(any_kernel)
+}
+
+/// Rows of a class. Of one that is not the host's own also those of the classes within, where the
+/// class has a row itself; NVMe of all generations is one kind.
+fn of_class<'a>(rows: &[Fitting<'a>], class: &str, is_own: bool) -> Vec<Fitting<'a>> {
+    let is_exact = |one: &Fitting| one.row.subjects().any(|subject| subject == class);
+    let has_own_row = !is_own && class != "any" && rows.iter().any(is_exact);
+    let fits = |one: &Fitting| match has_own_row || class == "disk/nvme" {
+        true => one.row.subjects().any(|subject| is_within(subject, class)),
+        false => is_exact(one),
+    };
+    rows.iter().copied().filter(fits).collect()
+}
+
+/// Whether a row is of a kernel with the host's mitigations, or of any.
+fn is_of_its_kernel(row: &Row, host: &HostClass) -> bool {
+    match row.isolation() {
+        None => true,
+        Some(isolation) => host.isolation == Some(isolation) && (isolation || row.is_own()),
+    }
+}
