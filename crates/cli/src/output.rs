@@ -12,8 +12,8 @@ use serde::Serialize;
 use diagnose::Diagnosis;
 use machine::Machine;
 use model::{Header, Severity};
-use report::plain::{ascii, plain};
 use report::json;
+use report::plain::{ascii, plain};
 use report::text::Style;
 
 /// How text is to look, whatever the terminal and the locale say.

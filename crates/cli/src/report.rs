@@ -7,8 +7,8 @@ use anyhow::{Context, bail};
 
 use ::compare::{Arm, Comparison};
 
-use super::{compare, files, output, results};
 use super::screen::{self, Page, ScreenArgs};
+use super::{compare, files, output, results};
 use diagnose::reference::References;
 use diagnose::{self, Diagnosis};
 use report::block::Report;
@@ -63,7 +63,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let text = match format {
         "json" => json::pretty(&json::output_beside(&diagnosis, &older, &references))?,
-        "markdown" => markdown::render(&sections::compose_with(&diagnosis, &older, &references, &args.screen.unit)?),
+        "markdown" => {
+            markdown::render(&sections::compose_with(&diagnosis, &older, &references, &args.screen.unit)?)
+        }
         "lmbench" => lmbench::render(&diagnosis),
         "csv" => {
             let mut text = Vec::new();
@@ -72,7 +74,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
         _ => {
             let mut page = Vec::new();
-            html::write(&sections::compose_with(&diagnosis, &older, &references, &args.screen.unit)?, &mut page)?;
+            html::write(
+                &sections::compose_with(&diagnosis, &older, &references, &args.screen.unit)?,
+                &mut page,
+            )?;
             String::from_utf8(page).context("a page that is no text")?
         }
     };

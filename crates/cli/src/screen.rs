@@ -36,7 +36,8 @@ pub struct ScreenArgs {
 
 /// A unit that some key figure can be shown in.
 fn unit(text: &str) -> Result<String, String> {
-    let known = diagnose::key_figures::KEY_FIGURES.iter().any(|figure| unit_factor(figure.unit, text).is_some());
+    let known =
+        diagnose::key_figures::KEY_FIGURES.iter().any(|figure| unit_factor(figure.unit, text).is_some());
     match known {
         true => Ok(text.to_string()),
         false => Err("units are ns, µs, ms and s; MB/s, GB/s, MiB/s, GiB/s, Mbit/s and Gbit/s; 1/s, k/s and M/s; KiB, \
@@ -93,7 +94,8 @@ fn closing(screen: &Screen, args: &ScreenArgs, page: &Page) -> Vec<Vec<String>> 
         }
     }
     let checks = if args.checks { "" } else { "--checks lists them" };
-    let explain = screen.findings.first().map_or(String::new(), |line| format!("assay explain {}", line.rule));
+    let explain =
+        screen.findings.first().map_or(String::new(), |line| format!("assay explain {}", line.rule));
     let figures = output::counted(screen.figures, "figure");
     let figures = match page {
         Page::At(file) => format!("{figures} in {}", file.display()),

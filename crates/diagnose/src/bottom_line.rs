@@ -58,13 +58,16 @@ pub struct KeyReading {
 }
 
 impl KeyReading {
+    /// Rejected by a finding, or better than anything real.
     pub fn is_rejected(&self) -> bool {
-        self.measured.verdict == VerdictKind::Rejected
+        let word = self.reading.as_ref().map(|reading| reading.word);
+        self.measured.verdict == VerdictKind::Rejected || word == Some(Word::TooGoodToBeTrue)
     }
 
     /// How good it is for certain; `None` of what is good or not known for certain.
     fn certainly(&self) -> Option<Word> {
-        self.reading.as_ref().filter(|_| self.certain).map(|reading| reading.word)
+        let word = self.reading.as_ref().filter(|_| self.certain).map(|reading| reading.word);
+        word.filter(|word| *word <= Word::Bad)
     }
 
     /// A cache of which one task can use less than the kernel reports.
@@ -108,7 +111,9 @@ fn verdict(diagnosis: &Diagnosis, figures: &[KeyReading]) -> RunVerdict {
     let worst = figures.iter().filter_map(KeyReading::certainly).max();
     let wrong = diagnosis.findings.iter().any(|finding| rules::WRONG_ANSWER == finding.rule);
     match () {
-        () if wrong || 2 * rejected > figures.len() || !diagnosis.has_usable_numbers() => RunVerdict::NotValid,
+        () if wrong || 2 * rejected > figures.len() || !diagnosis.has_usable_numbers() => {
+            RunVerdict::NotValid
+        }
         () if gravest == Some(Severity::Problem) || worst == Some(Word::Bad) => RunVerdict::Faulty,
         () if gravest == Some(Severity::Warning) || worst == Some(Word::Slow) || is_vague(diagnosis) => {
             RunVerdict::UsableWithCaution
@@ -162,7 +167,9 @@ fn decides(diagnosis: &Diagnosis, figures: &[KeyReading], verdict: RunVerdict) -
             let warnings = topics(Severity::Warning);
             let small = figures.iter().any(KeyReading::is_small);
             match (slow.as_str(), warnings.as_slice()) {
-                ("", []) if small => "One task gets less of the last-level cache than the kernel reports.".into(),
+                ("", []) if small => {
+                    "One task gets less of the last-level cache than the kernel reports.".into()
+                }
                 ("", []) => "Nothing was found, but fewer than half of the figures are known well.".into(),
                 (slow, []) => slow.to_string(),
                 ("", warnings) => format!("Read it with care: {}.", listed(warnings)),
@@ -170,9 +177,7 @@ fn decides(diagnosis: &Diagnosis, figures: &[KeyReading], verdict: RunVerdict) -
             }
         }
         RunVerdict::Healthy => "No check failed, and no key figure is slow for this kind of host.".into(),
-        RunVerdict::NoFaultFound => {
-            "No check failed. No reference says what such a host reaches.".into()
-        }
+        RunVerdict::NoFaultFound => "No check failed. No reference says what such a host reaches.".into(),
     }
 }
 
@@ -233,7 +238,10 @@ fn known(diagnosis: &Diagnosis) -> Option<String> {
     Some(match median {
         width if width >= 1.0 => "Of most figures too little is known: measure longer.".into(),
         width if width <= GOOD_TO_COMPARE => {
-            format!("Half of the figures are known to ±{} or better: enough to compare hosts.", percent(width))
+            format!(
+                "Half of the figures are known to ±{} or better: enough to compare hosts.",
+                percent(width)
+            )
         }
         width => format!(
             "Half of the figures are known to ±{} or better: enough to read, not to compare hosts{}.",

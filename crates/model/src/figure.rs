@@ -39,11 +39,20 @@ pub fn rough_figure(value: f64, unit: &str) -> String {
 
 /// What turns a number of one unit into one of another; `None` where they measure different things.
 pub fn unit_factor(from: &str, to: &str) -> Option<f64> {
-    const UNITS: [&[(&str, f64)]; 4] = [
+    const UNITS: [&[(&str, f64)]; 5] = [
+        &[("MHz", 1e6), ("GHz", 1e9)],
         &[("ns", 1e-9), ("us", 1e-6), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0)],
         &[("1/s", 1.0), ("k/s", 1e3), ("M/s", 1e6), ("G/s", 1e9)],
         &[("B", 1.0), ("KiB", 1024.0), ("MiB", 1048576.0), ("GiB", 1073741824.0), ("TiB", 1099511627776.0)],
-        &[("kB/s", 1e3), ("MB/s", 1e6), ("GB/s", 1e9), ("Mbit/s", 1.25e5), ("Gbit/s", 1.25e8)],
+        &[
+            ("kB/s", 1e3),
+            ("MB/s", 1e6),
+            ("GB/s", 1e9),
+            ("MiB/s", 1048576.0),
+            ("GiB/s", 1073741824.0),
+            ("Mbit/s", 1.25e5),
+            ("Gbit/s", 1.25e8),
+        ],
     ];
     let of = |units: &[(&str, f64)], unit: &str| {
         units.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor)

@@ -46,13 +46,82 @@ fn rounded(value: Value) -> Value {
     }
 }
 
+/// A whole quick run with invented samples on a recorded machine.
+fn quick(machine: &Path, out: &Path) -> PathBuf {
+    let mut command = assay();
+    command.args(["run", "--quick", "--new", "--pretend", "7", "--quiet", "--out"]).arg(out);
+    let output = command.arg("--from").arg(machine).output().expect("assay runs");
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{error}");
+    let runs = std::fs::read_dir(out).expect("the folder").flatten().map(|entry| entry.path());
+    runs.into_iter().find(|path| path.to_string_lossy().ends_with(".assay.jsonl")).expect("a run file")
+}
+
+/// The first screen in so many columns, where the locale is this.
+fn screen(run: &Path, columns: usize, locale: &str, more: &[&str]) -> String {
+    let mut command = assay();
+    command.arg("diagnose").arg(run).args(more).env("COLUMNS", columns.to_string()).env("LC_ALL", locale);
+    let output = command.output().expect("assay runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
 #[test]
-fn the_terminal_shows_what_it_showed() {
+fn the_first_screen_shows_what_it_showed() {
     let dir = tempfile::tempdir().expect("a temporary directory");
-    let text = printed(&["diagnose"], &pretended(7, dir.path(), &[]));
-    let (head, rest) = text.split_once("\n\n").expect("a heading");
-    let heading = head.lines().next().expect("a line");
-    insta::assert_snapshot!("terminal", format!("{heading}\n\n{rest}"));
+    let run = quick(&testkit::root().join("tests/machines/firecracker-guest-2cpu.json"), dir.path());
+    for (name, columns, locale) in [
+        ("screen_100", 100, "C.UTF-8"),
+        ("screen_80", 80, "C.UTF-8"),
+        ("screen_60", 60, "C.UTF-8"),
+        ("screen_140", 140, "C.UTF-8"),
+        ("screen_80_ascii", 80, "C"),
+    ] {
+        insta::assert_snapshot!(name, screen(&run, columns, locale, &[]));
+    }
+    insta::assert_snapshot!("screen_quiet", screen(&run, 100, "C.UTF-8", &["--quiet"]));
+    insta::assert_snapshot!("screen_checks", screen(&run, 100, "C.UTF-8", &["--checks"]));
+}
+
+#[test]
+fn a_first_screen_has_forty_lines_and_cuts_nothing() {
+    let machines = testkit::root().join("tests/machines");
+    for name in ["firecracker-guest-2cpu.json", "arm64-smt.json"] {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let run = quick(&machines.join(name), dir.path());
+        for columns in [60, 80, 100, 140] {
+            for locale in ["C.UTF-8", "C"] {
+                let text = screen(&run, columns, locale, &[]);
+                let most = if columns < 80 { 60 } else { 40 };
+                assert!(text.lines().count() <= most, "{name}, {columns} columns:\n{text}");
+                let longest = text.lines().max_by_key(|line| line.chars().count()).unwrap_or_default();
+                assert!(longest.chars().count() <= columns, "{name}, {columns} columns: {longest}");
+                assert!(!text.contains('…'), "{name}:\n{text}");
+                assert!(locale == "C.UTF-8" || text.is_ascii(), "{name}:\n{text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn units_and_keys_are_as_asked_for() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let run = pretended(7, dir.path(), &[]);
+    let text = screen(&run, 100, "C.UTF-8", &["--unit", "GiB/s,MHz", "--keys"]);
+    assert!(text.contains("GiB/s") && !text.contains("GB/s"), "{text}");
+    assert!(text.contains("cpu.clock@one-cpu#clock"), "{text}");
+    let refused = assay().args(["diagnose", "--unit", "parsec"]).arg(&run).output().expect("assay runs");
+    let error = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(refused.status.code() == Some(2) && error.contains("units are"), "{error}");
+}
+
+#[test]
+fn all_prints_every_figure_behind_the_first_screen() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let run = pretended(7, dir.path(), &[]);
+    let (first, all) = (screen(&run, 120, "C.UTF-8", &[]), screen(&run, 120, "C.UTF-8", &["--all"]));
+    assert!(all.lines().count() > first.lines().count() + 10, "{all}");
+    assert!(all.contains("Memory bandwidth, read"), "{all}");
 }
 
 #[test]

@@ -231,6 +231,7 @@ mod tests {
     use super::*;
     use crate::json;
     use diagnose::diagnose;
+    use diagnose::reference::References;
     use testkit::memory_map::made;
 
     fn drawn(section: &Section) -> String {
@@ -266,7 +267,7 @@ mod tests {
                 "memory-map-physical-1"
             ]
         );
-        let maps = json::output(&diagnosis).memory_maps;
+        let maps = json::output(&diagnosis, &References::published()).memory_maps;
         assert_eq!(maps[0].map.as_deref().map(|map| map.matches('S').count()), Some(8));
         assert!(maps[0].slow_share == Some(0.25) && maps[1].ratio.is_none());
         let value = serde_json::to_value(&maps[1]).expect("JSON");

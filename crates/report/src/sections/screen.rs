@@ -4,15 +4,19 @@ use super::names::label;
 use crate::screen::{Card, FindingLine, HostPart, PassedCheck, Row, RowReading, Screen, Tone};
 use diagnose::bottom_line::{self, KeyReading, RunVerdict, bottom_line, key_readings};
 use diagnose::key_figures::{self, Group};
-use diagnose::reference::{Band, HostClass, Reading, References, Word};
+use diagnose::reference::{Band, HostClass, Quality, Reading, References, Word};
 use diagnose::words::bytes;
 use diagnose::{Diagnosis, Rule};
-use machine::Hypervisor;
+use machine::{Hypervisor, Machine};
 use model::{Finding, Severity, VerdictKind, unit_factor};
 use stats::analysis::Judged;
 
 /// Rows at most.
 const ROWS: usize = 16;
+
+/// Where published figures say little.
+const OWN_REFERENCE: &str =
+    "Most have no published reference. Your own second host is the best: --reference RUN.";
 
 /// The first screen of a run with figures of hosts; `None` of a study, whose conclusion stands
 /// first.
@@ -28,6 +32,11 @@ pub fn screen(diagnosis: &Diagnosis, references: &References, units: &[String]) 
     rows.extend(others(diagnosis, references, &class, &rows));
     rows.truncate(ROWS);
     rows.sort_by_key(|row| Group::ALL.iter().position(|group| group.word() == row.group));
+    let unread = rows.iter().filter(|row| row.reading.sign == '–').count();
+    let mut remarks = network(diagnosis);
+    if 2 * unread > rows.len() && rows.len() > 2 {
+        remarks.push((String::new(), OWN_REFERENCE.into()));
+    }
     rows.iter_mut().for_each(|row| in_units(row, units));
     Some(Screen {
         host: host(diagnosis),
@@ -41,9 +50,14 @@ pub fn screen(diagnosis: &Diagnosis, references: &References, units: &[String]) 
         sentences: line.sentences,
         cards: cards(&rows, &readings),
         rows,
-        remarks: network(diagnosis),
+        remarks,
         findings: findings(diagnosis),
-        passed: diagnosis.clean.iter().filter(|rule| !rule.calm.is_empty()).map(|rule| passed(rule)).collect(),
+        passed: diagnosis
+            .clean
+            .iter()
+            .filter(|rule| !rule.calm.is_empty())
+            .map(|rule| passed(rule))
+            .collect(),
         not_applicable: diagnosis.not_applicable.iter().map(|rule| rule.id.to_string()).collect(),
         figures: diagnosis.series.iter().filter(measured).count(),
     })
@@ -77,7 +91,8 @@ fn host(diagnosis: &Diagnosis) -> Vec<HostPart> {
     if let Some(words) = diagnosis.planted() {
         parts.push(HostPart::needed(format!("SLOWED ON PURPOSE (--planted: {words})")));
     }
-    if diagnosis.run.summary.is_none() && diagnosis.run.events.iter().any(|event| event.kind == "interrupted") {
+    if diagnosis.run.summary.is_none() && diagnosis.run.events.iter().any(|event| event.kind == "interrupted")
+    {
         parts.push(HostPart::needed("interrupted"));
     }
     parts
@@ -96,13 +111,14 @@ fn hypervisor(name: &str) -> String {
 
 /// `2 CPUs of an AMD EPYC`, shorter `2 CPUs, AMD EPYC`.
 fn cpus(diagnosis: &Diagnosis) -> HostPart {
-    let cpus = &diagnosis.machine.cpus;
+    let machine = &diagnosis.machine;
+    let cpus = &machine.cpus;
     let count = match cpus.online.len() {
         1 => "1 CPU".to_string(),
         count => format!("{count} CPUs"),
     };
     let packages = cpus.packages.as_ref().map_or(1, Vec::len);
-    match cpus.name() {
+    match processor(machine) {
         None => HostPart::needed(count),
         Some(name) if packages > 1 => HostPart {
             text: format!("{count} of {packages} × {name}"),
@@ -115,6 +131,21 @@ fn cpus(diagnosis: &Diagnosis) -> HostPart {
             spare: false,
         },
     }
+}
+
+/// The processor by its name, with its maker's name of the design: `Intel Xeon 6 (Granite Rapids)`.
+/// A name without a number says less than the generation.
+fn processor(machine: &Machine) -> Option<String> {
+    let name = machine.cpus.name();
+    let Some(generation) = machine.generation() else { return name };
+    let vendor = match generation.class.split('/').next() {
+        Some("intel") => "Intel ",
+        Some("amd") => "AMD ",
+        _ => "",
+    };
+    let numbered = name.filter(|name| name.chars().any(|c| c.is_ascii_digit()));
+    let name = numbered.unwrap_or_else(|| format!("{vendor}{}", generation.product));
+    Some(format!("{name} ({})", generation.core))
 }
 
 fn article(name: &str) -> &'static str {
@@ -139,14 +170,15 @@ fn key_row(own: &KeyReading, all: &[KeyReading], diagnosis: &Diagnosis) -> Row {
     };
     let mut reading = match &own.reading {
         _ if own.is_rejected() => rejected(),
-        _ if own.is_small() => RowReading { word: "small".into(), ..sign(Word::Slow) },
-        _ if figure.is_size() && measured.reported.is_some() => sign(Word::Normal),
+        _ if own.is_small() => sign(Word::Slow, Quality::Size),
+        _ if figure.is_size() && measured.reported.is_some() => sign(Word::Normal, Quality::Size),
         Some(reading) => row_reading(reading),
         None => RowReading::default(),
     };
     reading.extra = extra(own, all, diagnosis);
     let two_cpus = figure.name == "line-transfer" && diagnosis.machine.cpus.online.len() == 2;
-    let named = |label: &str| if two_cpus { label.replace("another", "the other") } else { label.to_string() };
+    let named =
+        |label: &str| if two_cpus { label.replace("another", "the other") } else { label.to_string() };
     Row {
         name: Some(figure.name),
         key: measured.key.clone(),
@@ -191,21 +223,21 @@ fn rejected() -> RowReading {
     RowReading { sign: '✗', word: "rejected".into(), tone: Tone::Bad, wide: false, extra: String::new() }
 }
 
-fn sign(word: Word) -> RowReading {
-    let (sign, text, tone) = match word {
-        Word::Fast => ('▲', "fast", Tone::Good),
-        Word::Normal => ('●', "normal", Tone::Plain),
-        Word::Slow => ('▼', "slow", Tone::Care),
-        Word::Bad => ('✗', "bad", Tone::Bad),
+fn sign(word: Word, quality: Quality) -> RowReading {
+    let (sign, tone) = match word {
+        Word::Fast => ('▲', Tone::Good),
+        Word::Normal => ('●', Tone::Plain),
+        Word::Slow => ('▼', Tone::Care),
+        Word::Bad | Word::TooGoodToBeTrue => ('✗', Tone::Bad),
     };
-    RowReading { sign, word: text.into(), tone, wide: false, extra: String::new() }
+    RowReading { sign, word: word.words(quality).into(), tone, wide: false, extra: String::new() }
 }
 
 fn row_reading(reading: &Reading) -> RowReading {
-    let own = sign(reading.word);
+    let own = sign(reading.word, Quality::Speed);
     match reading.unsure {
         Some(worse) => {
-            let word = format!("{} or {}", sign(worse).word, own.word);
+            let word = format!("{} or {}", worse.words(Quality::Speed), own.word);
             RowReading { sign: '?', word, wide: reading.wide, ..own }
         }
         None => RowReading { wide: reading.wide, ..own },
@@ -267,7 +299,8 @@ fn others(diagnosis: &Diagnosis, references: &References, class: &HostClass, row
                 None => RowReading::default(),
             },
         };
-        (read.map(|reading| reading.word), own)
+        // By the reference of a wider class a figure that few look for is no news.
+        (read.filter(|reading| !reading.wide && reading.unsure.is_none()).map(|reading| reading.word), own)
     };
     let all = diagnosis.series.iter().filter(measured).filter(shown).map(row);
     match rows.is_empty() {
@@ -283,8 +316,7 @@ fn others(diagnosis: &Diagnosis, references: &References, class: &HostClass, row
 
 /// A row in the unit that was asked for, if any measures the same.
 fn in_units(row: &mut Row, units: &[String]) {
-    let Some((unit, factor)) =
-        units.iter().find_map(|unit| Some((unit, unit_factor(&row.unit, unit)?)))
+    let Some((unit, factor)) = units.iter().find_map(|unit| Some((unit, unit_factor(&row.unit, unit)?)))
     else {
         return;
     };
@@ -303,9 +335,7 @@ fn network(diagnosis: &Diagnosis) -> Vec<(String, String)> {
     let mut all = diagnosis.series.iter().filter(of_network).filter(measured).peekable();
     let text = match (all.peek().is_some(), all.any(key_figures::is_between_hosts)) {
         (false, _) | (_, true) => return Vec::new(),
-        (true, false) => {
-            "not tested: both ends were this host (assay serve on another host, then --to HOST)"
-        }
+        (true, false) => "not tested: both ends were this host (assay serve on another host, then --to HOST)",
     };
     vec![(Group::Network.word().into(), text.into())]
 }
@@ -330,11 +360,13 @@ fn findings(diagnosis: &Diagnosis) -> Vec<FindingLine> {
         1 => file(format!("A line of the file cannot be read: {}", damage[0])),
         count => file(format!("{count} lines of the file cannot be read, first {}", damage[0])),
     });
-    let thinned = diagnosis.run.thinned.as_ref().map(|thinned| FindingLine {
-        severity: Severity::Note,
-        ..file(thinned.words())
-    });
-    let mut all: Vec<FindingLine> = diagnosis.findings.iter().map(line).chain(damaged).chain(thinned).collect();
+    let thinned = diagnosis
+        .run
+        .thinned
+        .as_ref()
+        .map(|thinned| FindingLine { severity: Severity::Note, ..file(thinned.words()) });
+    let mut all: Vec<FindingLine> =
+        diagnosis.findings.iter().map(line).chain(damaged).chain(thinned).collect();
     all.sort_by_key(|line| std::cmp::Reverse(line.severity));
     all
 }
@@ -346,12 +378,11 @@ fn passed(rule: &Rule) -> PassedCheck {
 /// A group's grade is that of its worst key figure that is certain; it is fast where all that have
 /// a reference are.
 fn cards(rows: &[Row], readings: &[KeyReading]) -> Vec<Card> {
-    let of = |name: Option<&'static str>| {
-        readings.iter().find(|own| Some(own.measured.figure.name) == name)
-    };
+    let of = |name: Option<&'static str>| readings.iter().find(|own| Some(own.measured.figure.name) == name);
     let card = |group: Group| {
-        let own: Vec<usize> =
-            (0..rows.len()).filter(|at| rows[*at].group == group.word() && rows[*at].name.is_some()).collect();
+        let own: Vec<usize> = (0..rows.len())
+            .filter(|at| rows[*at].group == group.word() && rows[*at].name.is_some())
+            .collect();
         let word = |at: &usize| {
             let own = of(rows[*at].name)?;
             let small = own.is_small().then_some(Word::Slow);
@@ -361,7 +392,7 @@ fn cards(rows: &[Row], readings: &[KeyReading]) -> Vec<Card> {
         let worst = graded.iter().max_by_key(|(word, _)| *word);
         let all_fast = graded.iter().all(|(word, _)| *word == Word::Fast);
         let reading = worst.map(|(word, at)| match word {
-            Word::Fast if !all_fast => sign(Word::Normal),
+            Word::Fast if !all_fast => sign(Word::Normal, Quality::Speed),
             _ => rows[*at].reading.clone(),
         });
         let row = worst.map(|(_, at)| *at).or_else(|| own.first().copied());

@@ -44,9 +44,8 @@ const DECIMALS: usize = 4;
 
 impl Columns {
     fn of(rows: &[Row], width: usize) -> Columns {
-        let longest = |label: fn(&Row) -> &str| {
-            rows.iter().map(|row| label(row).chars().count()).max().unwrap_or(0)
-        };
+        let longest =
+            |label: fn(&Row) -> &str| rows.iter().map(|row| label(row).chars().count()).max().unwrap_or(0);
         match width {
             width if width >= 96 => {
                 // What is no key figure has a longer name; it takes the room of what is added.
@@ -55,8 +54,7 @@ impl Columns {
                 Columns { group: 10, label, whole: 6, unit: 7, spread: 7, typical: 15, extras }
             }
             width if width >= 78 => {
-                let label = longest(|row| &row.alone).clamp(24, 26);
-                Columns { group: 0, label, whole: 6, unit: 7, spread: 7, typical: 14, extras: false }
+                Columns { group: 0, label: 24, whole: 6, unit: 7, spread: 7, typical: 13, extras: false }
             }
             width => {
                 let rest = width.saturating_sub(2 + 5 + DECIMALS + 8 + 2 + 10);
@@ -113,7 +111,8 @@ fn host(parts: &[HostPart], style: Style) -> String {
     }
     let short = |part: &HostPart| if part.short.is_empty() { part.text.clone() } else { part.short.clone() };
     let mut kept: Vec<(String, bool)> = parts.iter().map(|part| (short(part), part.spare)).collect();
-    let line = |kept: &[(String, bool)]| join(&kept.iter().map(|(text, _)| text.as_str()).collect::<Vec<_>>());
+    let line =
+        |kept: &[(String, bool)]| join(&kept.iter().map(|(text, _)| text.as_str()).collect::<Vec<_>>());
     while !fits(&line(&kept)) {
         let Some(last) = kept.iter().rposition(|(_, spare)| *spare) else { break };
         kept.remove(last);
@@ -124,7 +123,8 @@ fn host(parts: &[HostPart], style: Style) -> String {
 /// The verdict's word, and its sentences behind and below it.
 fn verdict(screen: &Screen, style: Style) -> Vec<String> {
     let word = shown(&screen.word, style);
-    let sentences: Vec<String> = screen.sentences.iter().map(|text| shown(&plain(text, LONGEST), style)).collect();
+    let sentences: Vec<String> =
+        screen.sentences.iter().map(|text| shown(&plain(text, LONGEST), style)).collect();
     let room = style.width.saturating_sub(2).max(30);
     // The word takes its place as if it were one of the text.
     let mark = "\u{1}".repeat(word.chars().count() + 2);
@@ -298,8 +298,12 @@ fn reading(row: &Row, columns: &Columns, style: Style) -> String {
     let extra = shown(&reading.extra, style);
     // Without a reference there is room for what else is known.
     let word = match (reading.sign, columns.extras) {
-        ('–', _) if !extra.is_empty() => return paint(&format!("{sign} {extra}"), Tone::Dim, style),
+        ('–', _) if !extra.is_empty() && columns.typical > 0 => {
+            return paint(&format!("{sign} {extra}"), Tone::Dim, style);
+        }
         ('–', false) => "",
+        // The worse of two words comes first.
+        ('?', _) if columns.typical == 0 => reading.word.split(' ').next().unwrap_or_default(),
         _ => reading.word.as_str(),
     };
     let mut text = paint(format!("{sign} {word}").trim_end(), reading.tone, style);
@@ -399,7 +403,11 @@ fn checks(screen: &Screen, style: Style) -> Vec<String> {
     if !screen.not_applicable.is_empty() {
         let text = format!("do not apply: {}", screen.not_applicable.join(", "));
         all.push(String::new());
-        all.extend(lines(&text, style.width.saturating_sub(2)).iter().map(|line| paint(&format!("  {line}"), Tone::Dim, style)));
+        all.extend(
+            lines(&text, style.width.saturating_sub(2))
+                .iter()
+                .map(|line| paint(&format!("  {line}"), Tone::Dim, style)),
+        );
     }
     all
 }
@@ -418,7 +426,14 @@ fn closing(rows: &[Vec<String>], style: Style) -> Vec<String> {
         let cells = row.iter().enumerate().filter(|(_, cell)| !cell.is_empty() || fits);
         let line = match fits {
             true => cells.map(|(at, cell)| left(cell, widths[at])).collect::<Vec<_>>().join("    "),
-            false => cells.map(|(_, cell)| cell.clone()).collect::<Vec<_>>().join("   "),
+            // What stands behind the first part is dropped where it does not fit.
+            false => {
+                let mut cells: Vec<String> = cells.map(|(_, cell)| cell.clone()).collect();
+                while cells.len() > 1 && 2 + cells.join("   ").chars().count() > style.width {
+                    cells.pop();
+                }
+                cells.join("   ")
+            }
         };
         for line in lines_kept(line.trim_end(), style.width.saturating_sub(2)) {
             all.push(paint(&format!("  {line}"), Tone::Dim, style));
