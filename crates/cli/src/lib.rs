@@ -33,6 +33,8 @@ mod peers;
 mod planted;
 mod progress;
 mod rate;
+mod reference;
+mod references;
 mod report;
 mod restore;
 mod results;
@@ -98,6 +100,7 @@ enum Verb {
     Import(import::Args),
     Compare(compare::Args),
     Peers(peers::Args),
+    Reference(reference::Args),
     Schema(schema::Args),
     Completions(shell::CompletionArgs),
     Man(shell::ManArgs),
@@ -129,6 +132,7 @@ impl Cli {
             Verb::Import(args) => import::run(args),
             Verb::Compare(args) => compare::run(args),
             Verb::Peers(args) => peers::run(args),
+            Verb::Reference(args) => reference::run(args),
             Verb::Schema(args) => schema::run(args),
             Verb::Completions(args) => shell::completions(args),
             Verb::Man(args) => shell::man(args),

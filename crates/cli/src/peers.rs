@@ -73,17 +73,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             false => files.push(path.clone()),
         }
     }
-    let mut fleet = Fleet::default();
-    // A summary unpacked takes ten times what is kept of it.
-    for some in files.chunks(AT_ONCE) {
-        for found in read_all(some) {
-            match found {
-                Ok(results) => results.into_iter().for_each(|result| fleet.add(result)),
-                Err(left_out) => fleet.left_out.push(left_out),
-            }
-        }
-    }
-    let found = peers::judge(fleet);
+    let found = peers::judge(fleet_of(&files));
     present(&args, &found)?;
     if found.fleet.hosts.is_empty() {
         let why =
@@ -99,6 +89,27 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         0 => ExitCode::from(NOT_JUDGED),
         _ => ExitCode::SUCCESS,
     })
+}
+
+/// The fleet whose runs a folder holds.
+pub fn fleet_in(path: &Path) -> anyhow::Result<Fleet> {
+    let mut files = Vec::new();
+    folder(path, DEEPEST, &mut files)?;
+    Ok(fleet_of(&files))
+}
+
+fn fleet_of(files: &[PathBuf]) -> Fleet {
+    let mut fleet = Fleet::default();
+    // A summary unpacked takes ten times what is kept of it.
+    for some in files.chunks(AT_ONCE) {
+        for found in read_all(some) {
+            match found {
+                Ok(results) => results.into_iter().for_each(|result| fleet.add(result)),
+                Err(left_out) => fleet.left_out.push(left_out),
+            }
+        }
+    }
+    fleet
 }
 
 fn present(args: &Args, found: &Peers) -> anyhow::Result<()> {

@@ -26,13 +26,36 @@ use machine::Machine;
 use model::Better;
 use model::pattern::KeyParts;
 
-pub use class::HostClass;
+pub use class::{HostClass, words};
 pub use own::rows_of_run;
 pub use reading::{Band, Quality, Reading, Source, Word};
 pub use table::{Kind, Place, Row, Sure, published, read, write};
 
-use class::{is_within, words};
+use class::is_within;
 use reading::{Ends, ends_of};
+
+/// What `assay explain references` says.
+pub const EXPLAINED: &[(&str, &str)] = &[
+    (
+        "What it means",
+        "A figure is read beside what is typical of its class: fast, normal, slow or bad. The class of a processor is its          generation, that of a disk its bus; ~ marks a band of a wider class, ? an interval that reaches into a worse reading.          Without a reference there is no reading: unknown is neither good nor bad.",
+    ),
+    (
+        "What to do",
+        "Use your own second host: `assay run --reference OTHER-RUN`, a folder of runs, or a table. `assay reference add RUN --as          NAME` keeps a run for hosts of its class, `assay reference show dram-latency` prints every band with source and date.",
+    ),
+    (
+        "How it is computed",
+        "All rows of the nearest class are joined, from the lowest low to the highest high. The band is widened by 10 % (sure: high,          or promised by the maker), 15 % (medium) or 25 % (low), a run of yours by 2 %, the limits of `assay peers` by nothing.          Inside is normal, better is fast, worse is slow up to 1.5 times the band's end and bad beyond. Half an interval above 30 %          has no reading. Disks are promised to reach \"up to\" a value: 60 % of a bandwidth and 40 % of operations are normal. Nothing          real lies beyond a limit: a value that does by more than its interval is too good to be true.",
+    ),
+    (
+        "Columns of a table",
+        "metric (a key without placement and pages where any will do, as memory.data-source?source=dram/within=#latency), name, subject          (intel/xeon-6-p-core, intel, x86, arm, any, disk/nvme; several with |), where (bare-metal, guest or empty), detail, unit,          better (lower, higher), low, high, kind (measured, specified, limit), source, source_date, sure (high, medium, low), note.",
+    ),
+];
+
+/// The name of the table that is part of the program.
+pub const PUBLISHED: &str = "published";
 
 /// Reference tables in the order in which they are asked.
 #[derive(Clone, Debug)]
@@ -51,7 +74,7 @@ impl References {
     /// The published table alone.
     pub fn published() -> References {
         let rows = Cow::Borrowed(published());
-        References { tables: vec![Table { name: "published".to_string(), rows }] }
+        References { tables: vec![Table { name: PUBLISHED.to_string(), rows }] }
     }
 
     /// The same with a table that is asked before all others.
@@ -68,8 +91,8 @@ impl References {
     pub fn words(&self, host: &HostClass) -> String {
         let has = |table: &&Table| table.rows.iter().any(|row| is_named(row) || host.is_of(row));
         match self.tables.iter().find(has) {
-            Some(table) if !matches!(table.rows, Cow::Borrowed(_)) => table.name.clone(),
-            _ => format!("published, {}", host.words()),
+            Some(table) if table.name != PUBLISHED => table.name.clone(),
+            _ => format!("{PUBLISHED}, {}", host.words()),
         }
     }
 
@@ -206,12 +229,12 @@ impl Class {
 
 /// The rows of the nearest class that has any.
 fn nearest<'a>(rows: &[Fitting<'a>], host: &HostClass, bench: &str) -> Option<(Class, Vec<Fitting<'a>>)> {
-    let named: Vec<Fitting> = rows.iter().copied().filter(|one| is_named(one.row)).collect();
+    let narrow: Vec<Fitting> = rows.iter().copied().filter(|one| is_of_its_kernel(one.row, host)).collect();
+    let named: Vec<Fitting> = narrow.iter().copied().filter(|one| is_named(one.row)).collect();
     if !named.is_empty() {
         return Some((Class::own("any"), named));
     }
     let (classes, own) = host.classes(bench);
-    let narrow: Vec<Fitting> = rows.iter().copied().filter(|one| is_of_its_kernel(one.row, host)).collect();
     for (at, class) in classes.iter().enumerate() {
         let found = of_class(&narrow, class, at < own);
         if !found.is_empty() {

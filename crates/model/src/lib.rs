@@ -17,6 +17,7 @@ pub mod factors;
 mod figure;
 mod finding;
 mod metric;
+mod nearest;
 pub mod pattern;
 mod places;
 pub mod printout;
@@ -36,6 +37,7 @@ pub use factors::Factors;
 pub use figure::{figure, letters, percent, rough_figure, unit_factor};
 pub use finding::{Effect, Fact, Finding, Grade, SUSPECT, Severity, Verdict, VerdictKind, rough};
 pub use metric::{Better, Form, Metric, Title, View};
+pub use nearest::{did_you_mean, nearest};
 pub use places::{PagePlaces, Progress};
 pub use run::{
     Conditions, Event, Header, Line, Neighbour, Planned, RUN_FILE_SCHEMA, Reason, Record, Run, RunClock,

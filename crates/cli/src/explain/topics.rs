@@ -66,6 +66,13 @@ pub const TOPICS: &[Topic] = &[
         source: "crates/session/src/measure/child.rs",
     },
     Topic {
+        id: "references",
+        also: &["reference", "reading", "readings", "typical"],
+        title: "what is typical of a host, and how good a figure is beside it",
+        sections: || fixed(diagnose::reference::EXPLAINED),
+        source: "crates/diagnose/src/reference.rs",
+    },
+    Topic {
         id: "utilization",
         also: &[],
         title: "how much of its cores a machine with SMT uses",

@@ -22,6 +22,7 @@ fn help_names_every_verb_and_version_is_ours() {
         "import",
         "compare",
         "peers",
+        "reference",
         "smt",
         "unixbench",
         "utilization",

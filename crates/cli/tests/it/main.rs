@@ -24,6 +24,7 @@ mod owned;
 mod peers;
 mod privacy;
 mod recorded;
+mod reference;
 mod refuse;
 mod repeatability;
 mod rules;

@@ -5,6 +5,7 @@
 //! are peers, `outliers.rs` who falls behind them, `findings.rs` puts that into words with what
 //! else is known of the host. Pure: the same results give the same answer in any order.
 
+mod bands;
 mod findings;
 pub mod fleet;
 mod groups;
@@ -12,6 +13,7 @@ mod outliers;
 #[cfg(test)]
 mod tests;
 
+pub use bands::{Band, Bands, bands};
 pub use fleet::{Fleet, Host, Metric, Result, Series};
 pub use groups::{Difference, Group, LEAST_HOSTS, Near};
 pub use outliers::{Flag, Score, Standing, limit};

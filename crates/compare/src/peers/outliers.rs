@@ -189,6 +189,18 @@ impl Baseline {
     }
 }
 
+/// The ends of what is usual of each metric in a group, as logarithms turned so that more is
+/// better: a host beyond the first is behind. Empty of a group that is too small.
+pub(super) fn usual(fleet: &Fleet, group: &Group) -> BTreeMap<u32, [f64; 2]> {
+    let Some(limit) = limit(group.hosts.len()) else { return BTreeMap::new() };
+    let ends = |level: Level| {
+        let reach = level.margin().max(limit * level.sigma);
+        [level.centre - reach, level.centre + reach]
+    };
+    let levels = Baseline::of(fleet, group).metrics;
+    levels.into_iter().map(|(metric, level)| (metric, ends(level))).collect()
+}
+
 /// Where every host stands.
 pub(super) fn standings(fleet: &Fleet, groups: &[Group]) -> Vec<Standing> {
     let mut standings = vec![Standing::default(); fleet.hosts.len()];

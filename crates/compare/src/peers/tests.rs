@@ -238,3 +238,35 @@ fn old_summaries_tell_no_better_side_and_odd_values_are_left_out() {
     assert_eq!((peers.fleet.hosts.len(), peers.fleet.left_out.len()), (9, 1));
     assert!(peers.findings.is_empty(), "{:?}", peers.findings);
 }
+
+#[test]
+fn bands_agree_with_who_is_behind() {
+    let band_of = |hosts: &[Result], own: &Result, key: &str| {
+        let mut fleet = Fleet::default();
+        hosts.iter().for_each(|result| fleet.add(result.clone()));
+        let bands = bands(fleet, own.clone())?;
+        let band = bands.bands.iter().find(|band| band.key == key)?;
+        Some((bands.hosts, bands.are_limits, [band.low, band.high]))
+    };
+    let hosts = healthy(20, 3);
+    let mut rng = Rng::with_seed(9);
+    let read = BENCHES[2].0;
+    let own = |slow: f64, rng: &mut Rng| host(99, rng, ("memory", slow));
+    for slow in [1.0, 0.65] {
+        let own = own(slow, &mut rng);
+        let (others, are_limits, [low, high]) = band_of(&hosts, &own, read).expect("a band");
+        assert_eq!((others, are_limits), (20, true));
+        assert!(low < 100.0 && 100.0 < high, "{low} {high}");
+        let value = own.series.iter().find(|one| one.key == read).expect("measured").median;
+        let behind = fleet(hosts.iter().cloned().chain([own])).findings;
+        assert_eq!((value < low, behind.is_empty()), (slow < 1.0, slow == 1.0), "{value} {low}");
+    }
+    // Latencies are turned back.
+    let (.., [low, high]) = band_of(&hosts, &own(1.0, &mut rng), BENCHES[5].0).expect("a band");
+    assert!(low < 100.0 && 100.0 < high, "{low} {high}");
+    // Few hosts have percentiles, other makes nothing.
+    let few = band_of(&hosts[..4], &own(1.0, &mut rng), read).expect("a band");
+    assert_eq!((few.0, few.1), (4, false));
+    let other = Result { make_up: make_up(&[("cpu_model", "EPYC 7452")]), ..own(1.0, &mut rng) };
+    assert_eq!(band_of(&hosts, &other, read), None);
+}

@@ -186,6 +186,12 @@ pub(super) fn read(
     if band.kind == Kind::Limit {
         return None;
     }
+    // Two runs whose intervals meet are as fast, as far as they tell.
+    let [low, high] = interval.unwrap_or([value; 2]);
+    let widened = 1.0 + band.ends.tolerance;
+    if band.kind == Kind::Run && low <= band.ends.high * widened && high >= band.ends.low / widened {
+        return Some(Reading { word: Word::Normal, wide, unsure: None, suspicion: None, band });
+    }
     let word = band.ends.word(value)?;
     let worse_end = interval.map(|[low, high]| match band.ends.better {
         Better::Higher => low,

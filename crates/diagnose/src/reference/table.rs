@@ -39,6 +39,29 @@ pub enum Sure {
     High,
 }
 
+impl Kind {
+    pub fn word(self) -> &'static str {
+        match self {
+            Kind::Measured => "measured",
+            Kind::Specified => "specified",
+            Kind::Limit => "limit",
+            Kind::Run => "a run",
+            Kind::Peers => "limits of peers",
+        }
+    }
+}
+
+impl Sure {
+    pub fn word(self) -> &'static str {
+        match self {
+            Sure::None => "none",
+            Sure::Low => "low",
+            Sure::Medium => "medium",
+            Sure::High => "high",
+        }
+    }
+}
+
 /// Whether a row is of guests or of bare metal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -1,0 +1,336 @@
+//! `assay reference`: what is typical of which hosts, from where, and runs of one's own to read
+//! figures by.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use clap::Subcommand;
+
+use super::references::ReferenceArg;
+use super::{files, machine, output, references, results};
+use ::machine::Machine;
+use diagnose::Diagnosis;
+use diagnose::key_figures::{self, KEY_FIGURES};
+use diagnose::reference::{self, Band, HostClass, Kind, Quality, References, Row, Sure};
+use model::pattern::{KeyParts, Pattern};
+use model::vocabulary::memory::param::BYTES;
+use model::{Better, did_you_mean};
+use stats::analysis::Judged;
+
+/// List and show reference values, and keep a run as one
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  assay reference list                            figures that have reference values
+  assay reference show dram-latency               every band of a figure, with source and date
+  assay reference show dram-latency --from M.json what counts for the machine that `assay machine --save` wrote
+  assay reference show syscall --run RUN          how the figure of a run reads
+  assay reference add RUN --as \"db class 2026\"    keep a run: hosts of its class are read by it
+  assay run --reference OTHER-RUN                 read one run by another, a folder of runs or a table (.csv)
+
+Kept runs are tables in assay/reference in $XDG_DATA_HOME or ~/.local/share; remove one by deleting its file.
+`assay explain references` says how a figure is read.
+
+Exit codes: 0; 2 usage, or an unknown name; 3 a file cannot be used")]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// List the figures that have reference values
+    List,
+    /// Show every band of a figure, with source and date
+    Show(Show),
+    /// Keep a run as a reference for hosts of its class
+    Add(Add),
+}
+
+#[derive(clap::Args)]
+struct Show {
+    /// A key figure (dram-latency), a benchmark or a series key
+    #[arg(value_name = "NAME-OR-KEY")]
+    name: String,
+    /// For a machine that `assay machine --save` wrote (default: this host)
+    #[arg(long, value_name = "FILE")]
+    from: Option<PathBuf>,
+    /// For the host of a run, with its figure and how that reads
+    #[arg(long, value_name = "RUN", conflicts_with = "from")]
+    run: Option<PathBuf>,
+    #[command(flatten)]
+    reference: ReferenceArg,
+}
+
+#[derive(clap::Args)]
+struct Add {
+    /// A run file (.assay.jsonl, may be gzip-compressed)
+    #[arg(value_name = "RUN")]
+    run: PathBuf,
+    /// Name to keep it under
+    #[arg(long = "as", value_name = "NAME")]
+    name: String,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    match args.what {
+        What::List => list(),
+        What::Show(show) => self::show(&show),
+        What::Add(add) => self::add(&add),
+    }
+}
+
+/// One line a figure, then what the user keeps.
+fn list() -> anyhow::Result<ExitCode> {
+    let references = references::kept()?;
+    let mut figures: Vec<(&str, &str)> = Vec::new();
+    let published = || reference::published().iter().filter(|row| row.sure != Sure::None);
+    for row in published().filter(|row| row.kind != Some(Kind::Limit)) {
+        if !figures.iter().any(|(metric, _)| *metric == row.metric) {
+            figures.push((&row.metric, &row.name));
+        }
+    }
+    let mut text = format!("{:42}{:>7}  {:9}  {}\n", "figure", "classes", "years", "name or key");
+    for (metric, title) in figures {
+        let rows: Vec<&Row> = published().filter(|row| row.metric == metric).collect();
+        let classes: BTreeSet<&str> = rows.iter().flat_map(|row| row.subjects()).collect();
+        let years = || rows.iter().filter_map(|row| row.year());
+        let years = match (years().min(), years().max()) {
+            (Some(first), Some(last)) if first < last => format!("{first}–{last}"),
+            (first, _) => first.map_or(String::new(), |year| year.to_string()),
+        };
+        let own = KEY_FIGURES.iter().find(|one| one.patterns().iter().any(|key| rows[0].matches(key)));
+        let name = own.map_or(metric, |one| one.name);
+        text.push_str(&format!("{title:42}{:>7}  {years:9}  {name}\n", classes.len()));
+    }
+    let mut kept: Vec<(&str, &Row, usize)> = Vec::new();
+    for (table, row) in references.rows().filter(|(table, _)| *table != reference::PUBLISHED) {
+        match kept.iter_mut().find(|(name, ..)| *name == table) {
+            Some((.., figures)) => *figures += 1,
+            None => kept.push((table, row, 1)),
+        }
+    }
+    text.push_str(match kept.is_empty() {
+        true => "\nNo reference of your own: `assay reference add RUN --as NAME` keeps a run.\n",
+        false => "\nYour own, read before the published ones:\n",
+    });
+    for (table, row, figures) in kept {
+        let class = reference::words(&row.subject);
+        text.push_str(&format!(
+            "  {table}: {}, {class}, {}\n",
+            output::counted(figures, "figure"),
+            row.source_date
+        ));
+    }
+    text.push_str("\n`assay reference show NAME` prints the bands of a figure with source and date.\n");
+    output::print_text(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What a figure is asked for by: keys that rows are matched with, in the order of their meaning.
+struct Wanted {
+    title: String,
+    keys: Vec<String>,
+    bench: Option<String>,
+}
+
+impl Wanted {
+    /// A key figure, a key of a series, or a benchmark that some row is of.
+    fn of(name: &str, references: &References) -> Option<Wanted> {
+        if let Some(figure) = key_figures::named(name) {
+            let keys = figure.patterns().iter().map(|key| key.to_string()).collect();
+            return Some(Wanted { title: figure.alone.to_string(), keys, bench: None });
+        }
+        if name.contains(['#', '@']) {
+            return Some(Wanted { title: name.to_string(), keys: vec![name.to_string()], bench: None });
+        }
+        let of_bench = |row: &Row| bench_of(row) == name;
+        references.rows().any(|(_, row)| of_bench(row)).then(|| Wanted {
+            title: name.to_string(),
+            keys: Vec::new(),
+            bench: Some(name.to_string()),
+        })
+    }
+
+    /// The series of a run that it is.
+    fn measured<'a>(&self, run: &'a Diagnosis) -> Option<&'a Judged> {
+        let own = |key: &String| {
+            let pattern = Pattern::of(key);
+            let fits = |one: &&Judged| one.series.key == *key || pattern.matches(&one.series.key);
+            run.series.iter().filter(fits).filter(|one| one.analysis.figure().is_some()).max_by_key(|one| {
+                KeyParts::of(&one.series.key).param(&BYTES).and_then(|bytes| bytes.parse::<u64>().ok())
+            })
+        };
+        self.keys.iter().find_map(own)
+    }
+
+    fn has(&self, row: &Row) -> bool {
+        let by_key = self.keys.iter().any(|key| row.metric == *key || row.matches(key));
+        by_key || self.bench.as_deref() == Some(bench_of(row))
+    }
+}
+
+fn bench_of(row: &Row) -> &str {
+    row.metric.split(['@', '?', '#']).next().unwrap_or_default()
+}
+
+fn show(args: &Show) -> anyhow::Result<ExitCode> {
+    let run = args.run.as_deref().map(|path| Ok::<_, anyhow::Error>(diagnose::diagnose(results::run(path)?)));
+    let run = run.transpose()?;
+    let references = match &run {
+        Some(run) => args.reference.references(run)?,
+        None if args.reference.is_given() => bail!("--reference needs a run to read by it: --run RUN"),
+        None => references::kept()?,
+    };
+    let Some(wanted) = Wanted::of(&args.name, &references) else {
+        let benches = references.rows().map(|(_, row)| bench_of(row));
+        let names = KEY_FIGURES.iter().map(|figure| figure.name).chain(benches);
+        output::tell(&format!(
+            "assay: no figure is called {:?}{}; `assay reference list` shows all",
+            args.name,
+            did_you_mean(&args.name, names)
+        ));
+        return Ok(ExitCode::from(2));
+    };
+    let host = match &run {
+        Some(run) => references.class_of(&run.machine),
+        None => references.class_of(&machine_of(args.from.as_deref())?),
+    };
+    let rows: Vec<(&str, &Row)> = references.rows().filter(|(_, row)| wanted.has(row)).collect();
+    let known: Vec<&(&str, &Row)> = rows.iter().filter(|(_, row)| row.kind.is_some()).collect();
+    let Some((_, first)) = known.first() else {
+        output::print_text(&format!(
+            "{}: no reference value is known\nUse your own: `assay reference add RUN --as NAME`.\n",
+            wanted.title
+        ))?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let better = if first.better == Better::Higher { "higher" } else { "lower" };
+    let mut text = format!("{} ({better} is better)\n\n", wanted.title);
+    let measured = run.as_ref().and_then(|run| wanted.measured(run));
+    let found = match measured {
+        Some(judged) => references.band(&host, &judged.series.key, &first.unit),
+        None => wanted.keys.iter().find_map(|key| references.band(&host, key, &first.unit)),
+    };
+    let place = match host.is_guest {
+        Some(true) => ", guest",
+        Some(false) => ", bare metal",
+        None => "",
+    };
+    let typical = found.map_or("no reference for this class".to_string(), |band| typical(&band));
+    text.push_str(&format!("host       {}{place}\ntypical    {typical}\n", host.words()));
+    if run.is_some() {
+        text.push_str(&format!("measured   {}\n", said(measured, &references, &host, &first.unit)));
+    }
+    text.push('\n');
+    let class = |row: &Row| {
+        let classes: Vec<String> = row.subjects().map(reference::words).collect();
+        let place = row.place.map_or("", |place| match place {
+            reference::Place::Guest => "guest",
+            reference::Place::BareMetal => "bare metal",
+        });
+        let parts = [classes.join(", "), place.to_string(), row.detail.clone()];
+        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
+    };
+    for (table, row) in &known {
+        let table = if *table == reference::PUBLISHED { String::new() } else { format!("{table}: ") };
+        text.push_str(&format!("{table}{}: {}\n", class(row), range(row.low, row.high, &row.unit)));
+        let kind = row.kind.map_or("", Kind::word);
+        text.push_str(&format!("    {kind}, sure: {}, {}", row.sure.word(), row.source_date));
+        text.push_str(&if row.note.is_empty() { String::new() } else { format!(" ({})", row.note) });
+        text.push_str(&format!("\n    {}\n", row.source));
+    }
+    let gaps: BTreeSet<String> =
+        rows.iter().filter(|(_, row)| row.kind.is_none()).map(|(_, row)| class(row)).collect();
+    if !gaps.is_empty() {
+        let gaps: Vec<String> = gaps.into_iter().collect();
+        text.push_str(&format!("\nNo source is known for {}.\n", gaps.join("; ")));
+    }
+    output::print_text(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What a run measured, and how it reads.
+fn said(measured: Option<&Judged>, references: &References, host: &HostClass, unit: &str) -> String {
+    let Some(judged) = measured else { return "not in this run".to_string() };
+    let figure = judged.analysis.figure().filter(|_| judged.analysis.verdict.usable());
+    let factor = model::unit_factor(&judged.series.metric.unit, unit);
+    let Some((figure, factor)) = figure.zip(factor) else { return "no figure that can be used".to_string() };
+    let value = figure.median * factor;
+    let interval = figure.interval.map(|interval| [interval.low * factor, interval.high * factor]);
+    let reading = references.reading(host, &judged.series.key, value, interval, unit);
+    let ends =
+        interval.map_or(String::new(), |[low, high]| format!(" ({})", range(Some(low), Some(high), "")));
+    let words = reading.map_or("no reading".to_string(), |reading| {
+        let words = reading.word.words(Quality::Speed);
+        let unsure = reading.unsure.map(|worse| format!(" or {}", worse.words(Quality::Speed)));
+        let asked = reading.suspicion.map(|question| format!(", {question}"));
+        let wide = if reading.wide { "~ " } else { "" };
+        format!("{wide}{words}{}{}", unsure.unwrap_or_default(), asked.unwrap_or_default())
+    });
+    format!("{}{}: {words}", range(Some(value), Some(value), unit), ends.replace(" )", ")"))
+}
+
+fn machine_of(from: Option<&Path>) -> anyhow::Result<Machine> {
+    let snapshot = match from {
+        Some(path) => machine::saved_snapshot(path)?,
+        None => {
+            let mut snapshot = machine::live_snapshot(Path::new("/"));
+            machine::add_disk(&mut snapshot, Path::new("/"), None)?;
+            snapshot
+        }
+    };
+    Ok(Machine::from(&snapshot))
+}
+
+/// `102–139 ns of Xeon 6 (Granite Rapids), published`.
+fn typical(band: &Band) -> String {
+    let wide = if band.wide { "~ " } else { "" };
+    format!("{wide}{} of {}, {}", range(band.low, band.high, &band.unit), band.class, band.table)
+}
+
+/// `102–139 ns`, `up to 3.9 GHz`, `from 50 us`.
+fn range(low: Option<f64>, high: Option<f64>, unit: &str) -> String {
+    let number = |value: f64| {
+        // Four digits: more than any source has, and less than a change of units leaves.
+        let digits = 3 - value.abs().max(1e-9).log10().floor() as i32;
+        let scale = 10_f64.powi(digits.clamp(0, 9));
+        ((value * scale).round() / scale).to_string()
+    };
+    let words = match (low, high) {
+        (Some(low), Some(high)) if number(low) == number(high) => number(low),
+        (Some(low), Some(high)) => format!("{}–{}", number(low), number(high)),
+        (None, Some(high)) => format!("up to {}", number(high)),
+        (Some(low), None) => format!("from {}", number(low)),
+        (None, None) => return "unknown".to_string(),
+    };
+    format!("{words} {unit}")
+}
+
+fn add(args: &Add) -> anyhow::Result<ExitCode> {
+    let file = references::file_of(&args.name)?;
+    if file.exists() {
+        bail!("{:?} is kept already: choose another name, or delete {}", args.name, file.display());
+    }
+    let diagnosis = diagnose::diagnose(results::run(&args.run)?);
+    let rows = reference::rows_of_run(&args.name, &diagnosis, false);
+    if rows.is_empty() {
+        bail!("{} has no figure that can be used", args.run.display());
+    }
+    let folder = references::folder()?;
+    std::fs::create_dir_all(&folder)
+        .with_context(|| format!("cannot create the folder {}", folder.display()))?;
+    let table = reference::write(&rows)?;
+    files::write_named(&file, |out| Ok(out.write_all(&table)?))?;
+    let host = References::published().class_of(&diagnosis.machine);
+    output::tell(&format!(
+        "  kept {} as {:?} for hosts of the class {}: {}",
+        output::counted(rows.len(), "figure"),
+        args.name,
+        host.words(),
+        file.display()
+    ));
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,133 @@
+//! Which references a verb reads its figures by: what `--reference` names, then what the user kept
+//! with `assay reference add`, then the published table.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+
+use super::{nexmark, output, peers, results};
+use compare::peers::{Bands, Result as HostResult, bands};
+use diagnose::Diagnosis;
+use diagnose::reference::{self, Kind, References, Row, Sure};
+use model::Better;
+
+/// Of a table no more is read than any has.
+const LARGEST: u64 = 16 << 20;
+
+#[derive(clap::Args, Clone, Debug, Default)]
+pub struct ReferenceArg {
+    /// Read figures by a run, a folder of runs of the same make, or a table (.csv)
+    #[arg(long, value_name = "RUN|DIR|CSV")]
+    reference: Option<PathBuf>,
+}
+
+impl ReferenceArg {
+    pub fn is_given(&self) -> bool {
+        self.reference.is_some()
+    }
+
+    /// The references that the figures of a run are read by.
+    pub fn references(&self, own: &Diagnosis) -> anyhow::Result<References> {
+        let references = kept()?;
+        match &self.reference {
+            None => Ok(references),
+            Some(path) => named(references, path, own)
+                .with_context(|| format!("--reference {} cannot be used", path.display())),
+        }
+    }
+}
+
+/// The published table and what the user kept, which is asked first.
+pub fn kept() -> anyhow::Result<References> {
+    let Ok(folder) = folder() else { return Ok(References::published()) };
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| is_table(path)).collect();
+    files.sort();
+    let mut references = References::published();
+    // The first by name is asked first.
+    for file in files.iter().rev() {
+        match table(file) {
+            Ok(rows) => references = references.with_table(&name_of(file), rows),
+            Err(error) => output::tell(&format!("assay: {} is left out: {error:#}", file.display())),
+        }
+    }
+    Ok(references)
+}
+
+/// Where users' references are.
+pub fn folder() -> anyhow::Result<PathBuf> {
+    Ok(nexmark::share()?.join("reference"))
+}
+
+/// The file that a reference is kept in; the name may not leave the folder or hide in it.
+pub fn file_of(name: &str) -> anyhow::Result<PathBuf> {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_' | '.' | '+' | '(' | ')');
+    if name.trim() != name || name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
+        bail!("{name:?} cannot be a name: use letters, digits, spaces, - and _");
+    }
+    if name.len() > 100 {
+        bail!("a name has at most 100 bytes");
+    }
+    Ok(folder()?.join(format!("{name}.csv")))
+}
+
+fn is_table(path: &Path) -> bool {
+    path.extension() == Some(OsStr::new("csv"))
+}
+
+fn name_of(file: &Path) -> String {
+    file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn table(file: &Path) -> anyhow::Result<Vec<Row>> {
+    let size = std::fs::metadata(file).context("cannot read it")?.len();
+    if size > LARGEST {
+        bail!("it has more than {} MB; no table is that large", LARGEST >> 20);
+    }
+    let text = std::fs::read_to_string(file).context("cannot read it")?;
+    let rows = reference::read(&text)
+        .map_err(|why| anyhow::anyhow!("{why}; `assay explain references` names the columns of a table"))?;
+    Ok(rows)
+}
+
+fn named(references: References, path: &Path, own: &Diagnosis) -> anyhow::Result<References> {
+    if path.is_dir() {
+        let own = HostResult::from((own.summary(), String::new()));
+        let Some(found) = bands(peers::fleet_in(path)?, own) else {
+            bail!("no run in it is of a host of the same make (`assay peers` shows who is)");
+        };
+        let name = format!("{} ({})", path.display(), output::counted(found.hosts, "host"));
+        return Ok(references.with_table(&name, rows_of(&found, &name)));
+    }
+    let name = path.display().to_string();
+    if is_table(path) {
+        return Ok(references.with_table(&name, table(path)?));
+    }
+    let diagnosis = diagnose::diagnose(results::run(path)?);
+    let rows = reference::rows_of_run(&name, &diagnosis, true);
+    if rows.is_empty() {
+        bail!("it has no figure that can be used");
+    }
+    Ok(references.with_table(&name, rows))
+}
+
+fn rows_of(found: &Bands, name: &str) -> Vec<Row> {
+    let row = |band: &compare::peers::Band| Row {
+        metric: band.key.clone(),
+        name: String::new(),
+        subject: "any".to_string(),
+        place: None,
+        detail: String::new(),
+        unit: band.unit.clone(),
+        better: if band.higher { Better::Higher } else { Better::Lower },
+        low: Some(band.low),
+        high: Some(band.high),
+        kind: Some(if found.are_limits { Kind::Peers } else { Kind::Run }),
+        source: name.to_string(),
+        source_date: String::new(),
+        sure: Sure::High,
+        note: String::new(),
+    };
+    found.bands.iter().map(row).collect()
+}
